@@ -31,9 +31,9 @@ import type { Response } from './server/response.ts'
 import type { Tracing } from './tracing/tracing.ts'
 import { refuseLoop } from './upstreams/loop-detection.ts'
 
-/** What the application is made of. */
+/** Services that the application needs. */
 export interface AppParts {
-  /** What our own requests to upstreams carry. */
+  /** Mark of our own requests to upstreams, by which loops are recognized. */
   readonly mark: string
   readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
@@ -44,30 +44,29 @@ export interface AppParts {
   readonly limits: RateLimiter
   readonly overload: Overload
   readonly slots: CallSlots
-  /** Of relay calls, for each address. */
+  /** Limit of relay calls for each address. */
   readonly relayLimit: () => RateLimit
   readonly relay: Relay
-  /** Loaded when it is asked for: most of what an idle gateway would not need. */
+  /** Loaded on first use: an idle gateway does not need it. */
   readonly json: () => Promise<JsonApi>
   readonly globalLimit: GlobalLimit
   readonly metrics: Metrics
-  /**
-   * Whether calls are taken; whether connections are kept; and, for whoever asks for it, whether the database
-   * can be written.
-   */
+  /** Whether calls are taken. */
   readonly isOpen: () => boolean
+  /** Whether connections are kept. */
   readonly isStaying: () => boolean
+  /** Whether the database can be written. */
   readonly isReady: () => Promise<boolean>
   readonly log: Logger
-  /** Where the environment names an exporter. */
+  /** Present where the environment names an exporter. */
   readonly tracing: Tracing | undefined
 }
 
-/** What is known of the route of a request. */
+/** Route of a request. */
 interface Route {
   /** Undefined where there is none. */
   endpoint: Endpoint | undefined
-  /** Which envelope errors come in. */
+  /** Area whose envelope errors come in. */
   area: Area
 }
 
@@ -76,7 +75,7 @@ interface Going extends ClientExchange {
   entry: SlotEntry | undefined
 }
 
-/** The application: finds the route, lets the caller in, and turns whatever is thrown into an answer. */
+/** The application: finds the route, checks the caller, and turns errors into responses. */
 export class App {
   readonly #parts: AppParts
   readonly #raw = new RouteTable(RAW_ROUTES)
@@ -87,12 +86,12 @@ export class App {
     this.#parts = parts
   }
 
-  /** Where requests come from, as it is configured at the moment. */
+  /** Finds the address of a client, by the present configuration. */
   get clientAddress(): ClientAddress {
     return this.#parts.clientAddress()
   }
 
-  /** Requests that are not answered to the last byte. */
+  /** Requests whose response is not finished. */
   get visits(): number {
     return this.#visits
   }
@@ -110,10 +109,10 @@ export class App {
     const path = pathOf(request.url)
     const route: Route = { endpoint: undefined, area: pathArea(path) }
     this.#visits += 1
-    // The last that is said on this connection: who waits for its end knows when to call elsewhere.
+    // The last response on this connection: the client calls elsewhere.
     if (!this.#parts.isStaying()) response.closesConnection = true
-    // A visit is over when its answer is sent, or lost, and all that it set going is done: only then is its
-    // charge known.
+    // A request is over when its response is closed and all its work is done: only then is its charge
+    // known.
     let open = 2
     const over = (): void => {
       open -= 1
@@ -245,7 +244,7 @@ export class App {
       return
     }
     const { status, headers, body } = renderError(area, error, id)
-    // One that is hardly sending is not waited for.
+    // A client that hardly sends is not waited for.
     if (code === 'request_timeout') {
       response.closesConnection = true
       response.closesImmediately = true
@@ -267,7 +266,7 @@ export class App {
     if (!tracing) return
     const { traceparent } = request.headers
     tracing.request({
-      ...NOTHING_TOLD,
+      ...NO_CALL,
       ...record,
       id,
       method,
@@ -280,8 +279,8 @@ export class App {
   }
 }
 
-/** What a request that was no call leaves open in its trace. */
-const NOTHING_TOLD = {
+/** Fields of a trace that only calls have. */
+const NO_CALL = {
   model: undefined,
   upstreamModel: undefined,
   channel: undefined,
@@ -293,7 +292,7 @@ const NOTHING_TOLD = {
   failure: undefined,
 }
 
-// 499, as other proxies write it, for a caller that did not wait.
+// 499, as other proxies write it, for a client that did not wait.
 function statusOf(response: Response): number {
   return response.isFinished ? response.status : 499
 }

@@ -1,20 +1,17 @@
-/** What the gateway itself may answer with; `docs/api.md: Errors`. */
+/** An error that the gateway itself may answer with. `docs/api.md: Errors`. */
 export interface ErrorKind {
   readonly status: number
   readonly type: string
-  /** What callers are told, where the same code goes by two statuses; else the error's name. */
+  /** The code for clients, where it is not the error's name: two errors may share one. */
   readonly code?: string
   /**
    * An identical request would meet it again, at once and a minute later: sent as `x-should-retry: false`,
-   * which official clients heed. What a moment, another upstream or another attempt may mend does not recur.
+   * which official clients follow. Errors that time or another attempt may mend do not recur.
    */
   readonly recurs: boolean
 }
 
-/**
- * Every error of the gateway's own, by code. The code is what a program reads, the message what a person
- * does.
- */
+/** Every error of the gateway's own, by code. Programs read the code, people the message. */
 export const ERRORS = {
   invalid_json: { status: 400, type: 'invalid_request_error', recurs: true },
   invalid_request: { status: 400, type: 'invalid_request_error', recurs: true },
@@ -54,19 +51,20 @@ export const ERRORS = {
   overloaded: { status: 503, type: 'gateway_error', recurs: false },
 } as const satisfies Record<string, ErrorKind>
 
-/** A name in the table of errors. */
+/** Name of an error of the gateway. */
 export type ErrorCode = keyof typeof ERRORS
 
 /**
- * Thrown anywhere with a code and a sentence for the caller; rendered in one place, by the door of the route.
+ * An error with a code and a message for the client. Thrown anywhere; rendered in one place, by the area of
+ * the route.
  */
 export class GatewayError extends Error {
   readonly code: ErrorCode
-  /** Seconds after which the caller may try again; sent as `retry-after`. */
+  /** Seconds after which the client may try again; sent as `retry-after`. */
   readonly retryAfter: number | undefined
-  /** The methods that a path takes instead; sent as `allow`. */
+  /** The methods that the path takes instead; sent as `allow`. */
   readonly allow: string | undefined
-  /** What a program may want to know beside the code: `{ limit: 100, given: 101 }`. */
+  /** Figures for programs, beside the code: `{ limit: 100, given: 101 }`. */
   readonly details: Readonly<Record<string, number>> | undefined
 
   constructor(

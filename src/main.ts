@@ -12,16 +12,16 @@ import { lockDataFolderInTurn, secretOfDataFolder } from './store/data-folder.ts
 import { deriveSecrets, type Secrets } from './store/secrets.ts'
 import type { IdleThread } from './store/sqlite/thread.ts'
 
-const DROPPED = 'lines of this log were dropped: whoever reads it was too slow, or had no room'
+const DROPPED = 'lines of this log were dropped: their reader was too slow, or had no room'
 
 /** A gateway that listens. */
 export interface Gateway {
   readonly url: string
-  /** What is in force at its start. */
+  /** Settings at its start. */
   readonly settings: Settings
-  /** Printed once, at the first start on an empty database. */
+  /** Credentials to print once, at the first start on an empty database. */
   readonly firstCredentials: FirstCredentials | undefined
-  /** What earlier runs left open and this one settled. */
+  /** Calls that earlier runs left open and this one settled; `quota`: the sum of their charges. */
   readonly recovered: { readonly count: number; readonly quota: number }
   /**
    * Resolves when the database can no longer be relied on: the process should end, and the next one will
@@ -29,15 +29,15 @@ export interface Gateway {
    */
   readonly failed: Promise<Error>
   /**
-   * Takes no more calls, lets running ones end, writes everything, and lets go of the data folder. Resolves
-   * to the number of calls that could not be settled; the next start will settle them.
+   * Takes no more calls, lets running ones end, writes everything, and unlocks the data folder. Resolves to
+   * the number of calls that could not be settled; the next start will settle them.
    */
   close(): Promise<number>
 }
 
 /**
- * Opens the store, in `thread` if one is started already, settles what a crash left behind, and takes calls.
- * Rejects with a sentence for the operator.
+ * Opens the store, in `thread` if one is started already, settles what a crash left open, and takes calls.
+ * Rejects with a message for the operator.
  */
 export async function startGateway(config: Config, thread?: IdleThread): Promise<Gateway> {
   await using opened = new AsyncDisposableStack()
@@ -46,8 +46,8 @@ export async function startGateway(config: Config, thread?: IdleThread): Promise
   opened.adopt(lines, (open) => open.close())
   opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) => lock.release())
   let app: App | undefined
-  const entrance = opened.adopt(await listen(environment, () => app), (open) => open.close())
-  if (entrance.fewConnections) log.warn(entrance.fewConnections)
+  const server = opened.adopt(await listen(environment, () => app), (open) => open.close())
+  if (server.fewConnections) log.warn(server.fewConnections)
 
   const secrets = secretsOf(environment)
   const opening = openLedger({
@@ -56,22 +56,22 @@ export async function startGateway(config: Config, thread?: IdleThread): Promise
     log: { info: (sentence) => log.info(sentence), warn: (sentence) => log.warn(sentence) },
     thread,
   })
-  // A database opens in a thread of its own: what serves calls is loaded meanwhile.
+  // The database opens in a thread of its own: the modules that serve calls are loaded meanwhile.
   const [{ serve }, accounts] = await Promise.all([import('./process/serve.ts'), opening])
   opened.adopt(accounts, (open) => open.close())
   const serving = opened.use(
-    await serve({ config, log, lines, secrets, accounts, connections: entrance.connections }),
+    await serve({ config, log, lines, secrets, accounts, connections: server.connections }),
   )
   app = serving.app
   const everything = opened.move()
   return {
-    url: entrance.url,
+    url: server.url,
     settings: serving.settings,
     firstCredentials: accounts.firstCredentials,
     recovered: accounts.recovered,
     failed: accounts.store.failed,
     async close() {
-      const unresolved = await serving.drain((atMostMs) => entrance.stopListening(atMostMs))
+      const unresolved = await serving.drain((maxMs) => server.stopListening(maxMs))
       await everything.disposeAsync()
       return unresolved
     },

@@ -166,8 +166,8 @@ export class JsonApi {
     schema: z.ZodType,
     block: string,
   ): Promise<unknown> {
-    const { limitSubjects: subjectLimits } = endpoint
-    if (!subjectLimits) return this.#body(exchange, endpoint, schema)
+    const { limitSubjects } = endpoint
+    if (!limitSubjects) return this.#body(exchange, endpoint, schema)
     let body: unknown
     try {
       body = await this.#body(exchange, endpoint, schema)
@@ -178,7 +178,7 @@ export class JsonApi {
     await this.#takeFromLimits(
       exchange,
       endpoint,
-      subjectLimits({ body: body as never, addressBlock: block, parts: this.#parts.management }),
+      limitSubjects({ body: body as never, addressBlock: block, parts: this.#parts.management }),
     )
     return body
   }

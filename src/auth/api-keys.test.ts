@@ -27,7 +27,7 @@ test('a key is asked for by its HMAC alone: known, unknown or near to one, the s
     },
   })
   const keys = new ApiKeys(watched, new Ledger(watched, 'run'), (key) => hashKey(SECRETS, key))
-  // Disabled; its beginning; it and more; one letter else; another.
+  // A disabled key, its beginning, an extension of it, one letter changed, and another key.
   const sent = ['k1', 'k', 'k1x', 'K1', 'somethingelse']
   const calls = async (key: string): Promise<unknown> => keys.authenticate(`sk-${key}`, '127.0.0.1')
   for (const key of sent) await expect(calls(key)).rejects.toThrow('API key')
@@ -75,7 +75,7 @@ describe('what was changed counts at the next call', () => {
     vi.advanceTimersByTime(29_000)
     expect(calls()).toMatchObject({ token: { id: tokenId } })
     vi.advanceTimersByTime(2_000)
-    // This one has it read again, and is not made to wait.
+    // Starts a refresh, and does not wait for it.
     expect(calls()).toMatchObject({ token: { id: tokenId } })
     await vi.waitFor(() => expect(calls).toThrow('this API key is disabled'))
   })
@@ -98,7 +98,7 @@ describe('what was changed counts at the next call', () => {
     const reading = [calls(), calls('sk-late')]
     keys.forgetUser(userId)
     await Promise.allSettled(reading)
-    // Had either been remembered, this would not be seen.
+    // A cached old state would make these calls fail the test.
     await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
     await store.write('createToken', newToken(userId, { key: 'late' }))
     await expect(calls()).rejects.toThrow('this API key is disabled')

@@ -26,7 +26,7 @@ describe('a password', () => {
       return performance.now() - began
     }
     await took(null)
-    // In turns, and the quickest of each: what else the machine does only adds to it.
+    // Compares the fastest of alternating runs, as other load only adds time.
     let [somebody, nobody] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
     for (let round = 0; round < 10; round += 1) {
       somebody = Math.min(somebody, await took(hash))

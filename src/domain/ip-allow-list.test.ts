@@ -66,7 +66,7 @@ test.each([
   ' 10.0.0.1',
 ])('"%s" is no address or CIDR', (text) => expect(isAddressRange(text)).toBe(false))
 
-/** An address as sixteen bytes; IPv4 stands where IPv6 has a place for it. */
+/** An address as sixteen bytes; IPv4 as its IPv6-mapped form. */
 interface Written {
   readonly bytes: readonly number[]
   readonly text: string
@@ -74,7 +74,7 @@ interface Written {
 }
 
 const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
-/** Few values, so that addresses often share a beginning. */
+/** Few distinct values, so that addresses often share a prefix. */
 const byte = fc.constantFrom(0, 1, 10, 127, 128, 192, 254, 255)
 const hex = (bytes: readonly number[]): string =>
   Array.from({ length: 8 }, (_, i) =>
@@ -94,7 +94,7 @@ const range = address.chain((written) =>
     .map((bits) => ({ ...written, bits: bits ?? undefined })),
 )
 
-/** Bit by bit, in the plainest way there is. */
+/** Reference implementation that compares bit by bit. */
 function isWithin(one: Written, { bytes, bits, isMapped }: Written & { bits: number | undefined }): boolean {
   const wanted = bits === undefined ? 128 : bits + (isMapped ? 96 : 0)
   for (let bit = 0; bit < wanted; bit++) {
@@ -113,7 +113,7 @@ test('is what a comparison bit by bit says it is', () => {
       const expected = ranges.some((each) => isWithin(one, each))
       if (expected) allowed += 1
       expect(allowedAddresses(list.join('\n'))(one.text), `${one.text} in ${list.join()}`).toBe(expected)
-      // One line that cannot be read, wherever it stands, shuts the door.
+      // One invalid line anywhere makes the whole list invalid.
       expect(allowedAddresses([...list, 'rubbish'].join('\n'))(one.text)).toBe(false)
     }),
     { numRuns: 20_000 },

@@ -84,7 +84,7 @@ type Step =
   | { readonly do: 'settle'; readonly nth: number; readonly quota: number }
   | { readonly do: 'set'; readonly remain: number }
   | { readonly do: 'limit'; readonly unlimited: boolean }
-  /** Lets the writes so far come back. */
+  /** Waits for all writes so far. */
   | { readonly do: 'wait' }
 
 const steps = fc.array(
@@ -98,12 +98,12 @@ const steps = fc.array(
   { maxLength: 40 },
 )
 
-/** On a user, a token and a ledger of its own; `name` tells runs apart. */
+/** Runs a sequence on its own user, token and ledger; `name` distinguishes runs. */
 async function runs(store: Store, name: string, sequence: readonly Step[]): Promise<void> {
   const user = await store.write('createUser', newUser({ username: name }))
   const token = await store.write('createToken', newToken(user.id, { key: name, remainQuota: 1000 }))
   const ledger = new Ledger(store, name)
-  const under: Promise<unknown>[] = []
+  const pending: Promise<unknown>[] = []
   const holds: OpenHold[] = []
   let [expected, spent] = [1000, 0]
   const admit = async (id: string, amount: number): Promise<void> => {
@@ -115,28 +115,28 @@ async function runs(store: Store, name: string, sequence: readonly Step[]): Prom
   for (const [index, step] of sequence.entries()) {
     switch (step.do) {
       case 'admit':
-        under.push(admit(`h${index}`, step.amount))
+        pending.push(admit(`h${index}`, step.amount))
         break
       case 'settle': {
         const [hold] = holds.splice(step.nth % Math.max(holds.length, 1), 1)
         if (!hold) break
         expected -= step.quota
         spent += step.quota
-        under.push(hold.settle(settlementOf(step.quota)))
+        pending.push(hold.settle(settlementOf(step.quota)))
         break
       }
       case 'set':
         expected = step.remain
-        under.push(ledger.changeToken(changeOf(user.id, token.id, { remainQuota: step.remain })))
+        pending.push(ledger.changeToken(changeOf(user.id, token.id, { remainQuota: step.remain })))
         break
       case 'limit':
-        under.push(ledger.changeToken(changeOf(user.id, token.id, { unlimitedQuota: step.unlimited })))
+        pending.push(ledger.changeToken(changeOf(user.id, token.id, { unlimitedQuota: step.unlimited })))
         break
       case 'wait':
-        await Promise.all(under)
+        await Promise.all(pending)
     }
   }
-  await Promise.all(under)
+  await Promise.all(pending)
   const account = await accountOf(ledger, token.id)
   const row = await store.read('tokenById', { tokenId: token.id })
   expect(row?.remainQuota).toBe(expected)

@@ -23,46 +23,46 @@ const MOST = 1_000_000_000_000
 interface Node {
   readonly ledger: Ledger
   readonly accounts: LeasedAccounts
-  readonly teller: BankClient
+  readonly bankClient: BankClient
   readonly store: Store
   readonly close: () => Promise<void>
 }
 
-/** Nodes in one process; what one recalls, the others hear. */
+/** Nodes in one process, which receive each other's recalls. */
 async function nodesOn(rows: Rows, place: string, count: number): Promise<readonly Node[]> {
   const nodes: Node[] = []
   for (let index = 0; index < count; index += 1) {
     const file = await openNodeFile({ path: join(temporaryFolder(), 'node.db'), bankId: 'bank' })
     const connection = new BankConnection(place, { hasRole: true })
-    const teller = new BankClient({
+    const bankClient = new BankClient({
       bank: postgresBank(connection, file.node),
       file,
       openHolds: () => ledger.openHolds,
       onReachabilityChange: () => {},
       onUnknownTokens: () => expect.unreachable('every token is known'),
     })
-    const accounts = new LeasedAccounts(rows, teller, async (account) => {
+    const accounts = new LeasedAccounts(rows, bankClient, async (account) => {
       for (const other of nodes) {
-        if (other.teller === teller) continue
-        other.teller.leases.requestRecall(account)
-        other.teller.wake()
+        if (other.bankClient === bankClient) continue
+        other.bankClient.leases.requestRecall(account)
+        other.bankClient.wake()
       }
     })
     const store = sharedStore(rows, {
       file,
-      onSettled: () => teller.onSettled(),
-      flush: () => teller.flush(),
+      onSettled: () => bankClient.onSettled(),
+      flush: () => bankClient.flush(),
     })
     const ledger: Ledger = new Ledger(store, 'run', accounts)
-    await teller.start()
+    await bankClient.start()
     let closing: Promise<void> | undefined
     const close = (): Promise<void> =>
-      (closing ??= teller.close({ isUnresolved: ledger.openHolds.size > 0 }).then(async () => {
+      (closing ??= bankClient.close({ isUnresolved: ledger.openHolds.size > 0 }).then(async () => {
         await connection.close()
         await file.close()
       }))
     onTestFinished(close)
-    nodes.push({ ledger, accounts, teller, store, close })
+    nodes.push({ ledger, accounts, bankClient, store, close })
   }
   return nodes
 }
@@ -79,7 +79,7 @@ async function admit(
 }
 
 describe.each(BANKS)('nodes that borrow from $name', (engine) => {
-  test('use what others have and do not need, before anybody is refused', async () => {
+  test('use the spare quota of others before anybody is refused', async () => {
     const { store, database, tokenId } = await rowsWithAccount(engine)
     const [a, b] = await nodesOn(store, database.place, 2)
     if (!a || !b) throw new Error('no nodes')
@@ -91,7 +91,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     await last.settle(settlementOf(99_000))
   })
 
-  test('find a key and its balances in one go, and know it from then on', async () => {
+  test('find a key and its balances in one request, and cache both', async () => {
     const { store, database, tokenId } = await rowsWithAccount(engine)
     const [node] = await nodesOn(store, database.place, 1)
     const found = await node?.accounts.findByKeyHash(hashKey(SECRETS, 'k1'))
@@ -100,7 +100,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     expect(await node?.accounts.findByKeyHash('of nobody')).toBeUndefined()
   })
 
-  test('what was changed while a key was asked for is asked for again', async () => {
+  test('an account that changed during its lookup is looked up again', async () => {
     const { store, database, tokenId } = await rowsWithAccount(engine)
     const [node] = await nodesOn(store, database.place, 1)
     if (!node) throw new Error('no node')
@@ -145,7 +145,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     }
   })
 
-  test('what is idle goes back', async () => {
+  test('idle leases are released', async () => {
     const { store, database, tokenId } = await rowsWithAccount(engine)
     const [node] = await nodesOn(store, database.place, 1)
     if (!node) throw new Error('no node')
@@ -181,10 +181,10 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
         let [spent, open] = [0, 0]
         const calls = steps.map(async ({ node, token, amount, part, pauseMs }, index) => {
           await delay(pauseMs)
-          const of = nodes[node]
-          if (!of) return
+          const target = nodes[node]
+          if (!target) return
           try {
-            const hold = await admit(of, ids[token] ?? 0, amount, `${name} ${index}`)
+            const hold = await admit(target, ids[token] ?? 0, amount, `${name} ${index}`)
             open += amount
             expect(open + spent).toBeLessThanOrEqual(3_000)
             await delay(pauseMs)
@@ -197,7 +197,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
           }
         })
         await Promise.all(calls)
-        await Promise.all(nodes.map(({ teller }) => teller.flush()))
+        await Promise.all(nodes.map(({ bankClient }) => bankClient.flush()))
         const row = await store.read('userById', user.id)
         expect(row).toMatchObject({ usedQuota: spent, quota: 3_000 - spent })
       }),
@@ -219,12 +219,12 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     const set = (remainQuota: number) =>
       node.ledger.changeToken({ tokenId, userId, fields: { remainQuota }, maxQuota: MOST, nowMs: Date.now() })
     expect((await set(150_000))?.token.remainQuota).toBe(150_000)
-    // What runs holds its part of the new number.
+    // Open holds count against the new quota.
     await expect(admit(node, tokenId, 50_001, 'b')).rejects.toThrow(/50000 remain/)
     await set(400_000)
     await (await admit(node, tokenId, 250_000, 'c')).settle(settlementOf(1))
     await hold.settle(settlementOf(99))
-    await node.teller.flush()
+    await node.bankClient.flush()
     expect(await store.read('tokenById', { tokenId })).toMatchObject({ remainQuota: 399_900 })
   })
 })

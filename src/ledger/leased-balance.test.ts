@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { LeasedBalance } from './leased-balance.ts'
 
-const standing = (amount: number, epoch = 0) =>
+const state = (amount: number, epoch = 0) =>
   ({ account: 'u:3', epoch, amount, remain: 1_000, free: 0 }) as const
 
 function lent(amount: number): LeasedBalance {
   const balance = new LeasedBalance('u:3', 10, () => false)
-  balance.applyState(standing(amount))
+  balance.applyState(state(amount))
   return balance
 }
 
@@ -17,18 +17,18 @@ describe('what a node has borrowed', () => {
     balance.hold(-60)
     balance.charge(40)
     expect(balance.free).toBe(60)
-    // Said before it was told of the charge.
-    balance.applyState(standing(100))
+    // State from before the bank knew of the charge.
+    balance.applyState(state(100))
     expect([balance.free, balance.accountRemain]).toEqual([60, 960])
     balance.applyReported(40)
-    balance.applyState({ ...standing(60), remain: 960 })
+    balance.applyState({ ...state(60), remain: 960 })
     expect([balance.free, balance.accountRemain]).toEqual([60, 960])
   })
 
   test('can no longer be spent once the bank may have given the node up', () => {
     let isCutOff = false
     const balance = new LeasedBalance('u:3', 10, () => isCutOff)
-    balance.applyState(standing(100))
+    balance.applyState(state(100))
     isCutOff = true
     expect(balance.free).toBe(0)
     isCutOff = false
@@ -38,9 +38,9 @@ describe('what a node has borrowed', () => {
   test('is gone when it is called in, whatever the bank said of it before', () => {
     const balance = lent(100)
     expect(balance.advanceEpoch(4)).toBe(true)
-    balance.applyState(standing(100, 3))
+    balance.applyState(state(100, 3))
     expect(balance.free).toBe(0)
-    balance.applyState(standing(30, 4))
+    balance.applyState(state(30, 4))
     expect(balance.free).toBe(30)
     expect(balance.advanceEpoch(4)).toBe(false)
   })

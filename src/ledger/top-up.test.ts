@@ -70,7 +70,7 @@ type Step =
   | { readonly do: 'settle'; readonly nth: number; readonly quota: number }
   | { readonly do: 'topUp'; readonly amount: number }
   | { readonly do: 'override'; readonly value: number }
-  /** Lets the writes so far come back. */
+  /** Waits for all writes so far. */
   | { readonly do: 'wait' }
 
 const steps = fc.array(
@@ -92,7 +92,7 @@ async function runs(sequence: readonly Step[]): Promise<void> {
     tokens.push(await store.write('createToken', newToken(user.id, { name: key, key, unlimitedQuota: true })))
   }
   const ledger = new Ledger(store, 'run')
-  const under: Promise<unknown>[] = []
+  const pending: Promise<unknown>[] = []
   const holds: OpenHold[] = []
   let [given, spent] = [1000, 0]
   const admit = async (id: string, token: number, amount: number): Promise<void> => {
@@ -104,24 +104,24 @@ async function runs(sequence: readonly Step[]): Promise<void> {
   for (const [index, step] of sequence.entries()) {
     switch (step.do) {
       case 'admit':
-        // The balance of this token may not have been read yet: that is queued among the rest.
-        under.push(admit(`h${index}`, step.token, step.amount))
+        // The token's balance may not have been read yet, so admission is queued too.
+        pending.push(admit(`h${index}`, step.token, step.amount))
         break
       case 'settle': {
         const [hold] = holds.splice(step.nth % Math.max(holds.length, 1), 1)
         if (!hold) break
         const quota = Math.min(step.quota, hold.amount)
         spent += quota
-        under.push(hold.settle(settlementOf(quota)))
+        pending.push(hold.settle(settlementOf(quota)))
         break
       }
       case 'topUp':
         given += step.amount
-        under.push(ledger.changeUser(topUpOf(user.id, step.amount)))
+        pending.push(ledger.changeUser(topUpOf(user.id, step.amount)))
         break
       case 'override':
-        // What was charged before it in the queue is gone with the quota that it replaces.
-        under.push(
+        // Charges queued before an override vanish with the quota that it replaces.
+        pending.push(
           ledger.changeUser({
             userId: user.id,
             quota: { mode: 'override', value: step.value, maxQuota: MOST },
@@ -130,15 +130,15 @@ async function runs(sequence: readonly Step[]): Promise<void> {
         ;[given, spent] = [step.value, 0]
         break
       case 'wait':
-        await Promise.all(under)
+        await Promise.all(pending)
     }
   }
-  await Promise.all(under)
+  await Promise.all(pending)
   const account = await accountOf(ledger, tokens[0]?.id ?? 0)
   expect(account.user.remain).toBe(given - spent)
-  // Only an override may take what is held already.
-  const least = sequence.some((step) => step.do === 'override') ? Number.NEGATIVE_INFINITY : 0
-  expect(account.user.free).toBeGreaterThanOrEqual(least)
+  // Only an override may take quota that is already held.
+  const min = sequence.some((step) => step.do === 'override') ? Number.NEGATIVE_INFINITY : 0
+  expect(account.user.free).toBeGreaterThanOrEqual(min)
   expect((await store.read('userById', user.id))?.quota).toBe(given - spent)
   await store.close()
 }

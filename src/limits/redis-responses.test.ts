@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readShareResponse, readHeartbeat } from './redis-responses.ts'
 
-// Slots of 8 ms, 31 ahead.
+// Slots are 8 ms wide, 31 of them ahead.
 const QUESTION = {
   max: 10,
   windowMs: 1024,

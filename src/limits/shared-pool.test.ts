@@ -9,7 +9,7 @@ function pool(max: number, alone = 1): { pool: SharedPool; clock: { ms: number }
   return { pool: new SharedPool({ max: () => max, aloneShare: alone, nowMs: () => clock.ms }), clock }
 }
 
-/** Takes one after the other for as long as it may; how many that were. */
+/** Takes units until refused; returns their number. */
 function takeAll(from: SharedPool, client: string): number {
   let taken = 0
   while (from.take(client, 1)) taken += 1
@@ -67,7 +67,7 @@ describe('a pool that clients share', () => {
   })
 })
 
-/** A step of one of four clients: it asks for some after a while, or gives back what it took first. */
+/** Step of one of four clients: a request after a pause, or the return of its oldest amount. */
 const step = fc.record({
   client: fc.nat(3),
   act: fc.constantFrom('take', 'take', 'give'),
@@ -78,7 +78,7 @@ const step = fc.record({
 describe('whatever clients do with a pool', () => {
   const play = (
     steps: readonly (typeof step extends fc.Arbitrary<infer One> ? One : never)[],
-    look: (shared: SharedPool, taken: boolean, client: number, amount: number, aloneForMs: number) => void,
+    check: (shared: SharedPool, taken: boolean, client: number, amount: number, aloneForMs: number) => void,
     max = 100,
   ): void => {
     const { pool: shared, clock } = pool(max, 0.75)
@@ -95,7 +95,7 @@ describe('whatever clients do with a pool', () => {
         const others = askedMs.filter((_, other) => other !== client)
         const isTaken = shared.take(client, amount)
         if (isTaken) own.push(amount)
-        look(shared, isTaken, client, amount, clock.ms - Math.max(...others))
+        check(shared, isTaken, client, amount, clock.ms - Math.max(...others))
       }
       const sums = held.map((amounts) => amounts.reduce((sum, one) => sum + one, 0))
       expect(sums.map((_, one) => shared.heldBy(one))).toEqual(sums)

@@ -2,20 +2,18 @@ import type { ApiKeys } from '../auth/api-keys.ts'
 import type { ChangeFeed } from '../cluster/change-feed.ts'
 import type { Change } from '../domain/change.ts'
 
-/**
- * How often what is stored is read again, whether or not anybody said that it changed: a word may be lost.
- */
+/** Interval at which stored settings are read again in any case: a message of another node may be lost. */
 const REREAD_INTERVAL_MS = 60_000
-/** How soon a reading that failed is tried again. */
+/** Delay before a failed reading is tried again. */
 const RETRY_MS = 500
 
-/** What was set over HTTP, as it is in force. */
+/** Settings that were set over HTTP. */
 interface Stored {
   reread(): Promise<void>
 }
 
 /**
- * Has what other nodes change count here too, at the next call: keys and users, channels, options, groups and
+ * Applies changes made on other nodes from the next call on: keys and users, channels, options, groups and
  * prices.
  */
 export function followChanges(
@@ -37,7 +35,7 @@ export function followChanges(
       },
     )
   }
-  // One reading for all that is told in the same breath.
+  // One reading for all changes of a moment.
   const rereadIn = (ms: number): void => {
     soon ??= setTimeout(reread, ms).unref()
   }

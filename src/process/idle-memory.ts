@@ -1,51 +1,50 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** How often it is looked whether anything is under way. */
+/** Interval between checks whether anything is under way. */
 const SAMPLE_MS = 1_000
-/** How many looks in a row must find nothing: after the start, when nothing has got going, and later. */
+/** Idle checks in a row before the memory of the start is given back. */
 const QUIET_SAMPLES_AFTER_START = 3
+/** Idle checks in a row before the memory of work is given back. */
 const QUIET_SAMPLES_AFTER_WORK = 60
-/** Looks that the start takes at the most: what is there later was left by work. */
+/** Checks that the start takes at most. */
 const START_SAMPLES = 60
-/** Looks from one giving back after work to the next at the least. */
+/** Checks between two collections after work, at least. */
 const SAMPLES_BETWEEN = 600
 
 type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort' }) => void
 
 /**
- * Gives the memory back that the start has left behind, when nothing has been under way for three seconds of
- * its first minute; and later what work has left, when nothing has been for a minute, at most every ten. V8
- * would keep it (the nursery alone is tens of megabytes) until the next work, which may be far away. Not more
- * often: V8 forgets with it how its code was used, and the next twenty thousand calls cost a third more.
- * Takes some 30 ms.
+ * Gives memory back to the system when the gateway is idle: once after the start, when nothing was under
+ * way for three seconds of its first minute; later when nothing was for a minute, at most every ten. V8
+ * would keep it until the next work; the nursery alone is tens of megabytes. Not more often: V8 also
+ * forgets how its code was used, and the next twenty thousand calls cost a third more. Takes about 30 ms.
  */
-export function collectWhenIdle(visits: () => number, giveBack = collectAll): { stop(): void } {
-  let looks = 0
+export function collectWhenIdle(openRequests: () => number, collect = collectAll): { stop(): void } {
+  let samples = 0
   let quiet = 0
   let needed = QUIET_SAMPLES_AFTER_START
   let since = SAMPLES_BETWEEN
   let worked = true
   const timer = setInterval(() => {
     since += 1
-    looks += 1
-    if (looks === START_SAMPLES) needed = QUIET_SAMPLES_AFTER_WORK
-    const isQuiet = visits() === 0
+    samples += 1
+    if (samples === START_SAMPLES) needed = QUIET_SAMPLES_AFTER_WORK
+    const isQuiet = openRequests() === 0
     quiet = isQuiet ? quiet + 1 : 0
     worked ||= !isQuiet
     if (!worked || quiet < needed || since < SAMPLES_BETWEEN) return
     worked = false
-    // What the start left does not count.
+    // The collection after the start does not count.
     since = needed === QUIET_SAMPLES_AFTER_START ? SAMPLES_BETWEEN : 0
     needed = QUIET_SAMPLES_AFTER_WORK
-    giveBack()
+    collect()
   }, SAMPLE_MS).unref()
   return { stop: () => clearInterval(timer) }
 }
 
 function collectAll(): void {
-  // The flag decides whether a new context has the function; taken back, it leaves the compile cache's key as
-  // it was.
+  // A new context has the function while the flag is set. It is reset for the key of the compile cache.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect
   setFlagsFromString('--no-expose-gc')

@@ -18,47 +18,42 @@ import {
 } from '../server/http-server.ts'
 import { openFilesLimit } from '../server/open-files.ts'
 
-/**
- * Connections that there may be at one time, where the system allows twice as many open files: a call may
- * need one to its upstream too.
- */
+/** Connections at one time, where the system allows twice as many open files: each may need one upstream. */
 const MAX_CONNECTIONS = 10_000
-/** The part of them that one address block may have, and the part that is kept free of idle ones. */
+/** Part of the connections that one address block may have. */
 const BLOCK_SHARE = 1 / 2
+/** Part of the connections that is kept free of idle ones. */
 const RESERVE_SHARE = 1 / 20
 
-/**
- * Calls that come while the listening is to end: it waits for a pause of so long between two, and this long
- * at the most.
- */
+/** Pause between two requests that the listening ends in. */
 const PAUSE_MS = 80
-/** How long one look for calls takes. */
+/** Interval of checks for new requests. */
 const SAMPLE_MS = 10
+/** How long that pause is waited for. */
 const MAX_LISTENING_MS = 2_000
-/** How long somebody who is connected, and about to say something, may take. */
+/** How long open connections are kept for requests that are on their way. */
 const LINGER_MS = 1_000
 
-/** Where connections come in. */
+/** The HTTP server of the gateway, listening. */
 export interface ListeningServer {
   readonly url: string
   readonly connections: ConnectionFigures
-  /** A sentence for the operator where the system allows fewer connections than there might be. */
+  /** A warning for the operator where the system allows fewer connections than the maximum. */
   readonly fewConnections: string | undefined
   /**
-   * Ends the listening so that no call is lost: what the system has let in would be cut off with it. It ends
-   * in a pause between two calls; a balancer that asks whether this gateway is ready makes one by then.
-   * Connections that are open stay so for a second more: requests are on their way on them. Resolves when
-   * that time is over, or nobody is connected, or after `atMostMs`; from then on connections on which nothing
-   * is under way are ended.
+   * Ends the listening in a pause between two requests, as what the system has accepted would be cut off
+   * with it; a load balancer that checks readiness makes such a pause. Open connections are kept for a
+   * second, for requests on their way. Resolves after that, or when nobody is connected, or after
+   * `maxMs`; from then on idle connections are closed.
    */
-  stopListening(atMostMs: number): Promise<void>
-  /** Takes no more connections, and ends those that are open. */
+  stopListening(maxMs: number): Promise<void>
+  /** Ends the listening, and closes all connections. */
   close(): void
 }
 
 /**
- * Listens at once, so that an address that is taken is known before anything is made; calls are answered with
- * 503 until there is an application. Rejects with a sentence for the operator.
+ * Listens at once, so that a taken address is noticed first; calls get a 503 until there is an application.
+ * Rejects with a message for the operator.
  */
 export async function listen(address: Address, app: () => App | undefined): Promise<ListeningServer> {
   const limits = connectionLimits(openFilesLimit())
@@ -72,10 +67,10 @@ export async function listen(address: Address, app: () => App | undefined): Prom
   const listeners = await listenOnManySockets(address, (socket) => server.accept(socket)).catch(
     (error: NodeJS.ErrnoException) => {
       server.close()
-      throw explained(error, address)
+      throw explainedError(error, address)
     },
   )
-  let ending: NodeJS.Timeout | undefined
+  let closingIdle: NodeJS.Timeout | undefined
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${listeners.port}`,
     connections: server.figures,
@@ -83,23 +78,23 @@ export async function listen(address: Address, app: () => App | undefined): Prom
       limits.total < MAX_CONNECTIONS
         ? `${limits.total} connections can be open at one time; for ${MAX_CONNECTIONS}, allow ${2 * MAX_CONNECTIONS} open files (ulimit -n)`
         : undefined,
-    async stopListening(atMostMs) {
+    async stopListening(maxMs) {
       const startMs = performance.now()
-      await waitForPause(server, startMs + Math.min(MAX_LISTENING_MS, atMostMs))
+      await waitForPause(server, startMs + Math.min(MAX_LISTENING_MS, maxMs))
       listeners.close()
-      const endMs = Math.min(performance.now() + LINGER_MS, startMs + atMostMs)
+      const endMs = Math.min(performance.now() + LINGER_MS, startMs + maxMs)
       while (server.connections > 0 && performance.now() < endMs) await delay(20)
-      ending = setInterval(() => server.closeIdle(), 50)
+      closingIdle = setInterval(() => server.closeIdle(), 50)
     },
     close() {
       listeners.close()
-      clearInterval(ending)
+      clearInterval(closingIdle)
       server.close()
     },
   }
 }
 
-/** How many connections there may be where the system allows so many open files. */
+/** Limits of connections for a limit of open files. */
 export function connectionLimits(openFiles = Number.POSITIVE_INFINITY): ConnectionLimits {
   const total = Math.min(MAX_CONNECTIONS, Math.floor(openFiles / 2))
   return {
@@ -124,7 +119,7 @@ function callersOf(app: () => App | undefined): ClientAddresses {
 }
 
 async function waitForPause(server: HttpServer, endMs: number): Promise<void> {
-  // Looks are counted, not time: a late event loop has not seen yet who came meanwhile.
+  // Checks are counted, not time: a late event loop has not seen the requests that came meanwhile.
   let quiet = 0
   for (let { requests } = server; quiet < PAUSE_MS / SAMPLE_MS && performance.now() < endMs; ) {
     await delay(SAMPLE_MS)
@@ -164,7 +159,7 @@ const EXPLANATIONS = new Map<string | undefined, (host: string, port: number) =>
   ['ENOTFOUND', (host) => `${host} is no address of this machine: set HOST to one that is`],
 ])
 
-function explained(error: NodeJS.ErrnoException, { host, port }: Address): Error {
-  const told = EXPLANATIONS.get(error.code)?.(host, port)
-  return told === undefined ? error : new Error(told, { cause: error })
+function explainedError(error: NodeJS.ErrnoException, { host, port }: Address): Error {
+  const explanation = EXPLANATIONS.get(error.code)?.(host, port)
+  return explanation === undefined ? error : new Error(explanation, { cause: error })
 }

@@ -1,34 +1,34 @@
 import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from 'node:net'
 import process from 'node:process'
 
-/** How many sockets listen on one address. */
+/** Sockets that listen on one address. */
 const SOCKETS = 32
 /**
- * Connections that may wait to be accepted, at each of them; the system may allow fewer. Beyond it they are
- * reset, as thousands that come at one moment would be by the 511 that are usual.
+ * Connections that may wait at each socket; the system may allow fewer. Further ones are reset, which the
+ * usual 511 would mean for thousands that come at once.
  */
 const BACKLOG = 4_096
-/** Whether several may, with the kernel spreading connections over them. */
+/** Whether the kernel can spread connections over several sockets of one address. */
 const CAN_SHARE = process.platform === 'linux'
 
-/** Where to listen. */
+/** Address to listen on. */
 export interface Address {
   readonly host: string
-  /** 0 = any free one. */
+  /** Port number; 0 = any free one. */
   readonly port: number
 }
 
-/** What listens. */
+/** Sockets that listen on one address. */
 export interface Listeners {
   readonly port: number
-  /** Ends the listening, and lets connections be. */
+  /** Ends the listening; connections stay open. */
   close(): void
 }
 
 /**
- * Listens through several sockets: of each, one connection is taken in a turn of the event loop, whatever
- * waits. With a single one, a thousand clients that come at once to a gateway that has much to do would wait
- * for a thousand turns where nobody sees them, neither served nor refused. Rejects as `listen` does.
+ * Listens with several sockets: Node.js accepts one connection of each in a turn of the event loop. With a
+ * single socket, the last of a thousand clients would wait a thousand turns of a busy loop, neither served
+ * nor refused. Rejects as `listen` does.
  */
 export async function listenOnManySockets(
   { host, port }: Address,
@@ -41,7 +41,7 @@ export async function listenOnManySockets(
     await listening(only, { host, port })
     return { port: portOf(only), close: () => only.close() }
   }
-  // Asked for in a way that nobody may share, or two gateways could take the same address.
+  // The first socket is not shared, or two gateways could take the same address.
   const first = createServer()
   await listening(first, { host, port })
   const free = portOf(first)

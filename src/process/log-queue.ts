@@ -1,29 +1,26 @@
 import { write, writeSync } from 'node:fs'
 
-/**
- * Characters that wait to be written at the most: some ten thousand requests. What comes beyond is dropped.
- */
+/** Characters that wait to be written, at most: some ten thousand requests. What comes beyond is dropped. */
 const MAX_QUEUED = 4 * 1024 * 1024
-/** Characters that are written at once, */
+/** Waiting characters at which writing begins. */
 const WRITE_AT = 12_288
-/** and how often whatever there is. */
+/** Interval at which fewer characters are written. */
 const FLUSH_INTERVAL_MS = 250
-/** How soon a reader that took nothing is tried again. */
+/** Delay before a reader that took nothing is tried again. */
 const RETRY_MS = 20
-/** How long an end waits for a reader. */
+/** How long `close` waits for a reader. */
 const CLOSE_TIMEOUT_MS = 1_000
 
 /**
- * Lines on their way to a file, a pipe or a terminal. Nobody waits for them: where the other side reads too
- * slowly, not at all, or has no room left, a bounded number is kept and tried again, the rest is dropped and
- * counted, and what was kept of the old ones stays in order.
+ * Queue of lines for a file, a pipe or a terminal; nothing waits for it. Where the other side reads too
+ * slowly or has no room left, a bounded number of lines is kept, in order; the rest is dropped and counted.
  */
 export class LogQueue {
   readonly #file: number
   readonly #timer: NodeJS.Timeout
   /** Whole lines. */
   #queued = ''
-  /** What was tried to be written, from the first byte that is not. */
+  /** Bytes that a write is under way for, or did not take. */
   #unwritten: Buffer = Buffer.alloc(0)
   #isWriting = false
   #dropped = 0
@@ -31,8 +28,8 @@ export class LogQueue {
   readonly #onDropped: (count: number) => void
 
   /**
-   * Writes to a file descriptor. `onDropped` is called with their number once there is room again for a line
-   * about them.
+   * Writes to a file descriptor. `onDropped` is called with the number of dropped lines once there is room
+   * for a line about them.
    */
   constructor(file: number, onDropped: (count: number) => void) {
     this.#file = file
@@ -41,7 +38,7 @@ export class LogQueue {
     process.on('exit', this.#atExit)
   }
 
-  /** Lines dropped so far. */
+  /** Number of lines dropped so far. */
   get dropped(): number {
     return this.#dropped
   }
@@ -57,7 +54,7 @@ export class LogQueue {
     if (this.#queued.length >= WRITE_AT) this.#write()
   }
 
-  /** Writes what there is, as far as somebody reads within a second. */
+  /** Writes what is queued, as far as it is read within a second. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     const untilMs = performance.now() + CLOSE_TIMEOUT_MS
@@ -99,8 +96,8 @@ export class LogQueue {
     this.#queued = ''
   }
 
-  // There is no turn of the event loop left: as much as is taken at once. A piece that is being written is
-  // lost at most.
+  // Writes synchronously, as no turn of the event loop is left. At most the piece that is being written is
+  // lost.
   readonly #atExit = (): void => {
     if (this.#isWriting) this.#unwritten = this.#unwritten.subarray(this.#unwritten.length)
     try {

@@ -5,20 +5,20 @@ import { type Config, readConfig } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { ConfigError, formatDiagnostic } from '../config/diagnostics.ts'
 
-/** How a reading of the configuration ended. */
+/** Result of reading the configuration again. */
 export type ReloadResult = 'applied' | 'refused'
 
-/** Re-reads the configuration when its file changes, and on SIGHUP. */
+/** Watcher of the configuration file and of SIGHUP. */
 export interface Reloading {
   close(): Promise<void>
 }
 
-/** A file is read once it has been still for this long: editors write in several steps. */
+/** A file is read when it was unchanged for this long: editors write in several steps. */
 const STABLE_MS = 100
 
 /**
- * Watches the configuration file. A reading with mistakes is refused whole and logged with file and line; the
- * running configuration stays. `apply` takes over a good one, or rejects and leaves everything as it was.
+ * Watches the configuration file. A file with mistakes is refused whole and logged with file and line; the
+ * running configuration stays. `apply` takes over a valid one, or rejects and leaves everything as it was.
  */
 export async function reloadOnChange(
   environment: Environment,
@@ -26,7 +26,7 @@ export async function reloadOnChange(
   onResult: (result: ReloadResult) => void,
   log: Logger,
 ): Promise<Reloading> {
-  // One at a time, in the order of the changes; those that come meanwhile share the next reading.
+  // One at a time, in the order of the changes. Changes that come meanwhile share the next reading.
   let reading = Promise.resolve()
   let waiting = false
   const reload = (): void => {
@@ -49,8 +49,8 @@ export async function reloadOnChange(
   }
 }
 
-// Loaded late: nobody changes the configuration in the first milliseconds. The library sees a rename over the
-// file too.
+// Imported late: nobody changes the configuration in the first milliseconds. The library also sees a rename
+// over the file.
 async function watch(file: string, changed: () => void): Promise<{ close(): Promise<void> }> {
   const { watch: watchFiles } = await import('chokidar')
   const watcher = watchFiles(file, {
@@ -81,8 +81,8 @@ async function read(
   }
 }
 
-// An empty file says "no channels at all". At a start that may be meant; beneath a running gateway it is a
-// file that somebody has opened for writing and not written yet.
+// An empty file means "no channels". At a start that may be intended; in a running gateway an editor has
+// opened the file and not written it yet.
 function refuseEmpty(file: string | undefined): void {
   if (file === undefined || statSync(file, { throwIfNoEntry: false })?.size !== 0) return
   throw new ConfigError([{ file, path: '', message: 'expected more than an empty file' }])

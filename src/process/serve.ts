@@ -50,7 +50,7 @@ import { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
 
-/** How long calls that were broken off at the end of a stop may take to be settled. */
+/** How long the settlement of broken-off calls may take at the end of a stop. */
 const SETTLING_MS = 5_000
 
 /** How long the database may take to show that it can be written. */
@@ -59,30 +59,30 @@ const PROBE_MS = 1_000
 const UNASKED =
   'the upstream sent bytes that nobody asked for; for ten minutes each call of this channel has a connection of its own'
 
-/** What is there before anybody is served. */
-interface Ground {
+/** Parts that are ready before any call is served. */
+interface ServeParts {
   readonly config: Config
   readonly log: Logger
-  /** Where its lines wait to be written. */
+  /** Queue of the log lines. */
   readonly lines: { readonly dropped: number }
   readonly secrets: Secrets
   readonly accounts: OpenedLedger
   readonly connections: ConnectionFigures
 }
 
-/** The gateway at work, without the address that it listens on. */
+/** The gateway at work, without its listening. */
 export interface Serving extends AsyncDisposable {
   readonly app: App
-  /** What is in force at its start. */
+  /** Settings at its start. */
   readonly settings: Settings
   /**
-   * Shuts the entrance, lets running calls end, and settles what was broken off. Resolves to the number of
-   * calls that could not be settled.
+   * Ends the listening, lets running calls end, and settles those that were broken off. Resolves to the
+   * number of calls that could not be settled.
    */
   drain(shut: (atMostMs: number) => Promise<void>): Promise<number>
 }
 
-/** Puts together what answers calls, and all that goes on beside them. */
+/** Puts together the application and all background work. */
 export async function serve({
   config,
   log,
@@ -90,7 +90,7 @@ export async function serve({
   secrets,
   accounts,
   connections,
-}: Ground): Promise<Serving> {
+}: ServeParts): Promise<Serving> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const { store, ledger } = accounts
@@ -120,7 +120,7 @@ export async function serve({
   }
 
   let draining = false
-  /** Whoever was connected when it began has had a moment to say what he had to. */
+  /** The time for requests that were on their way is over: further ones are refused. */
   let isShut = false
   const addresses = (): ReturnType<typeof clientAddress> =>
     clientAddress(inForce.settings.options.trustedProxies, () =>

@@ -72,9 +72,9 @@ export class Attempts {
   }
 
   /**
-   * Tries channel after channel and key after key, until a response is settled. Rejects with the error for the
-   * client, where nothing was sent to it yet. A channel at its limit is passed over; where all are, that is a
-   * `rate_limited`.
+   * Tries channel after channel and key after key, until a response is settled. Rejects with the error for
+   * the client, where nothing was sent to it yet. A channel at its limit is passed over; where all are,
+   * that is a `rate_limited`.
    */
   async run(call: Call, settings: Settings, requests: readonly ChannelRequest[]): Promise<void> {
     const { failureLog, keyRings, limits } = this.#parts
@@ -215,7 +215,7 @@ export class Attempts {
   }
 }
 
-// An upstream need not have this endpoint: its 404 says nothing of the channel or the model, and ends the call.
+// An upstream need not have this endpoint: its 404 says nothing of the channel or the model.
 function endpointMissing(failure: Failure): Failure {
   return { ...failure, next: 'nowhere', blames: 'nobody', isExpected: true }
 }

@@ -8,7 +8,7 @@ import type { Response } from '../server/response.ts'
 import { type BodyMemory, BodyAllocation } from './body-memory.ts'
 import { PendingBody, SlowBodies } from './slow-bodies.ts'
 
-/** Memory of a decoder, which it has whether much comes of it or not. */
+/** Memory of a decoder, however little it decodes. */
 const DECODER_BYTES = 64 * 1024
 
 const DECODERS = new Map<string, () => Transform>([
@@ -19,113 +19,113 @@ const DECODERS = new Map<string, () => Transform>([
   ['zstd', createZstdDecompress],
 ])
 
-/** A request's body, decoded. It holds room for bodies until it is released. */
+/** A decoded request body. Its memory is held until `release`. */
 export interface Body {
   readonly bytes: Buffer
   release(): void
 }
 
-/** A request, and the answer to it, by which a caller that waits is told to send its body. */
+/** A request and its response, which may send `100 Continue`. */
 export interface HttpExchange {
   readonly request: Request
   readonly response: Response
 }
 
-/** Terms on which a body is read. */
+/** Conditions of reading a body. */
 export interface BodyOptions {
-  /** The client whose share of the memory for bodies it takes: a token's id, or a block of addresses. */
+  /** The client whose share of the memory is used: a token's id, or an address block. */
   readonly client: Client
-  /** Decoded bytes that it may have. */
+  /** Largest size, in decoded bytes. */
   readonly limit: number
-  /** It is read as it comes: with a content encoding it is refused. */
+  /** A content encoding is refused. */
   readonly isPlain?: boolean
 }
 
-/** Reads JSON request bodies, each up to a limit, and all of a client's up to its share of the memory. */
+/** Reads JSON request bodies: each up to a limit, all of a client up to its share of the memory. */
 export class BodyReader {
   readonly #slow = new SlowBodies()
   readonly #memory: BodyMemory
 
-  constructor(room: BodyMemory) {
-    this.#memory = room
+  constructor(memory: BodyMemory) {
+    this.#memory = memory
   }
 
   /**
-   * Resolves to the decoded body; a caller that waits for leave to send it gets that. Errors:
-   * `request_too_large` over its limit; `unsupported_media_type` for another content type or encoding than is
-   * read; `request_timeout` where it hardly comes, or stalls while others need its memory; `overloaded` where
-   * it is more than its client may hold, or than is left.
+   * Resolves to the decoded body, after `100 Continue` where the client waits for it. Errors:
+   * `request_too_large` over the limit; `unsupported_media_type` for a content type or encoding that is not
+   * read; `request_timeout` for a body that comes too slowly, or stalls while others need its memory;
+   * `overloaded` where the client may hold no more, or no memory is left.
    */
-  async read({ request, response }: HttpExchange, terms: BodyOptions): Promise<Body> {
+  async read({ request, response }: HttpExchange, options: BodyOptions): Promise<Body> {
     requireJson(request.headers['content-type'])
-    const decoder = decoderFor(request.headers['content-encoding'], terms.isPlain ?? false)
-    if (Number(request.headers['content-length'] ?? 0) > terms.limit) throw tooLarge(terms.limit)
-    // A caller of HTTP/1.0 would take it for its answer.
+    const decoder = decoderFor(request.headers['content-encoding'], options.isPlain ?? false)
+    if (Number(request.headers['content-length'] ?? 0) > options.limit) throw tooLarge(options.limit)
+    // An HTTP/1.0 client would take it for the response.
     if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
-    const holding = new BodyAllocation(terms.client)
-    const bytes = await this.#received(request, decoder, terms.limit, holding)
-    return { bytes, release: () => this.#memory.give(holding, holding.bytes) }
+    const allocation = new BodyAllocation(options.client)
+    const bytes = await this.#receive(request, decoder, options.limit, allocation)
+    return { bytes, release: () => this.#memory.give(allocation, allocation.bytes) }
   }
 
-  #received(
+  #receive(
     request: Request,
     newDecoder: (() => Transform) | undefined,
     limit: number,
-    holding: BodyAllocation,
+    allocation: BodyAllocation,
   ): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      const gathered = new ChunkList()
-      let over = false
+      const chunks = new ChunkList()
+      let isOver = false
       let decoder: Transform | undefined
       const refuse = (error: GatewayError): void => {
-        if (over) return
-        over = true
+        if (isOver) return
+        isOver = true
         unwatch()
-        this.#memory.give(holding, holding.bytes)
+        this.#memory.give(allocation, allocation.bytes)
         decoder?.destroy()
         request.discard()
         reject(error)
       }
-      const reading = new PendingBody(request, holding, refuse)
-      const unwatch = this.#slow.watch(reading)
-      const piece = (bytes: Buffer): void => {
-        if (over) return
-        if (gathered.length + bytes.length > limit) refuse(tooLarge(limit))
-        else if (!this.#take(reading, bytes.length)) refuse(busy())
-        else gathered.add(bytes)
+      const pending = new PendingBody(request, allocation, refuse)
+      const unwatch = this.#slow.watch(pending)
+      const onChunk = (bytes: Buffer): void => {
+        if (isOver) return
+        if (chunks.length + bytes.length > limit) refuse(tooLarge(limit))
+        else if (!this.#take(pending, bytes.length)) refuse(busy())
+        else chunks.add(bytes)
       }
-      const whole = (): void => {
-        if (over) return
-        over = true
+      const onEnd = (): void => {
+        if (isOver) return
+        isOver = true
         unwatch()
-        this.#memory.give(holding, holding.bytes - gathered.length)
+        this.#memory.give(allocation, allocation.bytes - chunks.length)
         // Bytes after the end of the encoded body are ignored.
         request.discard()
-        resolve(gathered.take())
+        resolve(chunks.take())
       }
-      const cut = (): void => refuse(cutShort())
-      if (!newDecoder) return request.read({ onChunk: piece, onEnd: whole, onAbort: cut })
-      if (!this.#take(reading, DECODER_BYTES)) return refuse(busy())
+      const onAbort = (): void => refuse(cutShort())
+      if (!newDecoder) return request.read({ onChunk, onEnd, onAbort })
+      if (!this.#take(pending, DECODER_BYTES)) return refuse(busy())
       const decoding = newDecoder()
       decoder = decoding
-      decoding.on('data', piece)
-      decoding.on('end', whole)
+      decoding.on('data', onChunk)
+      decoding.on('end', onEnd)
       decoding.on('error', () => refuse(undecodable()))
       decoding.on('drain', () => request.resume())
       request.read({
         onChunk(bytes) {
-          if (!over && !decoding.write(bytes)) request.pause()
+          if (!isOver && !decoding.write(bytes)) request.pause()
         },
         onEnd: () => decoding.end(),
-        onAbort: cut,
+        onAbort,
       })
     })
   }
 
-  /** Takes room for so many bytes more, if need be that of bodies that have stalled. */
-  #take(reading: PendingBody, bytes: number): boolean {
-    while (!this.#memory.take(reading.allocation, bytes))
-      if (!this.#slow.refuseStalled(reading, this.#memory)) return false
+  /** Takes memory for more bytes, if need be that of stalled bodies. */
+  #take(pending: PendingBody, bytes: number): boolean {
+    while (!this.#memory.take(pending.allocation, bytes))
+      if (!this.#slow.refuseStalled(pending, this.#memory)) return false
     return true
   }
 }

@@ -10,7 +10,7 @@ import {
 } from '../limits/rate-limiter.ts'
 
 /**
- * The limits of relay calls: of each API key, of each model over all callers, of each channel. `docs/api.md:
+ * Limits of relay calls: for each API key, for each model over all clients, for each channel. `docs/api.md:
  * Limits`.
  */
 export class CallLimits {
@@ -21,24 +21,24 @@ export class CallLimits {
   }
 
   /**
-   * Takes a call off the limits of its key and its model, or throws `rate_limited`; what one refuses counts
-   * at neither, but where several nodes take the model's last requests at one moment. A promise only where it
-   * has to be waited for.
+   * Takes a call off the limits of its key and its model, or throws `rate_limited`. A refused call counts at
+   * neither, unless several nodes take the model's last requests at one moment. Returns a promise only where
+   * other nodes have to be asked.
    */
   enter({ rateLimits: { key } }: Settings, tokenId: number, model: Model): void | Promise<void> {
     const { name, rateLimit } = model
     if (isOff(rateLimit)) return isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
     const limited = { name: LIMIT_NAMES.model, subject: name, limit: rateLimit }
-    const require = (said: OptionalVerdict): void => requireAllowed(said, `the model ${name}`)
+    const require = (verdict: OptionalVerdict): void => requireAllowed(verdict, `the model ${name}`)
     require(this.#limits.peek(limited))
-    const entering = isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
-    if (entering) return entering.then(() => this.#limits.take(limited)).then(require)
+    const ofKey = isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
+    if (ofKey) return ofKey.then(() => this.#limits.take(limited)).then(require)
     return whenDecided(this.#limits.take(limited), require)
   }
 
   #takeOfKey(tokenId: number, limit: RateLimit): void | Promise<void> {
-    const said = this.#limits.take({ name: LIMIT_NAMES.key, subject: tokenId, limit })
-    return whenDecided(said, (verdict) => requireAllowed(verdict, 'this API key'))
+    const taken = this.#limits.take({ name: LIMIT_NAMES.key, subject: tokenId, limit })
+    return whenDecided(taken, (verdict) => requireAllowed(verdict, 'this API key'))
   }
 
   /** Milliseconds until a channel may be asked again; 0 = now. */
@@ -48,14 +48,14 @@ export class CallLimits {
     return verdict?.allowed === false ? Math.max(1, verdict.waitMs) : 0
   }
 
-  /** Takes one request off a channel's limit; says whether one was free. */
+  /** Takes one request off a channel's limit; false where none is left. */
   ask({ name, rateLimit }: Channel): boolean | Promise<boolean> {
     if (isOff(rateLimit)) return true
-    const said = this.#limits.take({ name: LIMIT_NAMES.channel, subject: name, limit: rateLimit })
-    return whenDecided(said, (verdict) => verdict?.allowed ?? true)
+    const taken = this.#limits.take({ name: LIMIT_NAMES.channel, subject: name, limit: rateLimit })
+    return whenDecided(taken, (verdict) => verdict?.allowed ?? true)
   }
 
-  /** Takes note of the tokens, prompt and output, that a call has used. */
+  /** Counts the tokens, prompt and output, that a call has used. */
   spend(
     settings: Settings,
     tokenId: number,
@@ -68,12 +68,12 @@ export class CallLimits {
     if (channel) this.#spend(LIMIT_NAMES.channel, channel.name, channel.rateLimit, tokens)
   }
 
-  #spend(name: LimitName, whom: string | number, limit: RateLimit, tokens: number): void {
-    if (limit.tokens > 0) this.#limits.spend({ name, subject: whom, limit }, tokens)
+  #spend(name: LimitName, subject: string | number, limit: RateLimit, tokens: number): void {
+    if (limit.tokens > 0) this.#limits.spend({ name, subject, limit }, tokens)
   }
 }
 
-// Most are, and a call should not pay for what nobody asked for.
+// Most limits are off, and calls should not pay for them.
 function isOff({ requests, tokens }: RateLimit): boolean {
   return requests === 0 && tokens === 0
 }

@@ -16,7 +16,7 @@ import type { Estimate, OutputBudget } from './estimate.ts'
 import type { LocalCount } from './local-count.ts'
 import type { MediaRequester } from './media.ts'
 
-/** Fields of a call in the log, beside its route and status. Scalars only: never a word of a prompt or a key. */
+/** Fields of a call in the log, beside its route and status. Scalars only: no part of a prompt or a key. */
 export interface CallRecord {
   userId?: number
   tokenId?: number

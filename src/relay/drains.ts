@@ -1,11 +1,11 @@
-/** Answers that may be read on at one time after their callers left. */
+/** Responses that may be read to their end at one time after their clients left. */
 const MAX_DRAINS = 64
 
-/** Counts the answers that nobody waits for any more. */
+/** Counts the responses that are read to their end for the charge alone. */
 export class Drains {
   #running = 0
 
-  /** Takes a place; false if all are taken. */
+  /** Begins one; false if too many are under way. */
   begin(): boolean {
     if (this.#running >= MAX_DRAINS) return false
     this.#running += 1

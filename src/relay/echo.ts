@@ -1,23 +1,18 @@
-/**
- * Bytes in a row, in UTF-8, that a message and a text may have in common: four CJK characters are more, and
- * say something.
- */
+/** Bytes in a row, in UTF-8, that a message and a text may have in common: less than four CJK characters. */
 const MAX_IN_COMMON = 11
+/** Length of the shortest run that is removed. */
 const RUN = MAX_IN_COMMON + 1
-/** Half of a run that is too long: a whole such piece, at a multiple of its length, lies in each of them. */
+/** Length of pieces: every run contains a piece at a multiple of this length. */
 const PIECE = RUN / 2
-/** How often a message is unescaped: an upstream may quote the error of another that quoted the request. */
+/** How often a message is unescaped: an upstream may quote another's error that quoted the request. */
 const UNESCAPED_TIMES = 2
 
-/** JSON's escapes, and those of languages in which upstreams print a string. */
+/** Escapes of JSON, and of languages in which upstreams print a string. */
 const ESCAPE =
   /\\(?:u\{([\da-fA-F]{1,6})\}|u([\da-fA-F]{4})|U([\da-fA-F]{8})|x([\da-fA-F]{2})|(["'`\\/bfnrt]))/g
 const CONTROLS: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
 
-/**
- * A message in one of the forms that it is compared in, and where each UTF-16 unit of it stands in the
- * message.
- */
+/** A form of a message for comparison, with the place of each UTF-16 unit in the message. */
 interface Form {
   readonly text: string
   readonly starts: readonly number[]
@@ -26,7 +21,7 @@ interface Form {
 
 /**
  * `message` without what it has in common with any of `texts`: each run of 12 bytes of UTF-8, as it is or
- * where either of the two is escaped (`\n`, `\"`, `\u4e00`), is `[…]`. Takes time in proportion to both.
+ * escaped on either side (`\n`, `\"`, `\u4e00`), becomes `[…]`. Takes linear time.
  */
 export function withoutEcho(message: string, texts: readonly string[]): string {
   const places = new Map<string, number[]>()
@@ -79,7 +74,7 @@ function unescaped(escape: string, ...groups: unknown[]): string {
   return code <= 0x10ffff ? String.fromCodePoint(code) : escape
 }
 
-/** UTF-8, a byte a character: strings are cut and compared faster than buffers. */
+/** UTF-8 with one character for each byte: strings are cut and compared faster than buffers. */
 function bytesOf(text: string): string {
   return Buffer.from(text).toString('latin1')
 }

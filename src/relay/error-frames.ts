@@ -4,16 +4,14 @@ import type { Call, Target } from './call.ts'
 import { streamErrorText } from './failure.ts'
 import type { Tap } from './dialects/dialect.ts'
 
-/** The upstream broke off. */
+/** Error of a stream whose upstream broke off. */
 export const UPSTREAM_CUT = { type: 'api_error', code: 'upstream_error' }
-/** The stream cost more than could be held for it. */
+/** Error of a stream that cost more than could be held for it. */
 export const HOLD_USED_UP = { type: 'permission_error', code: 'insufficient_quota' }
-/** Ends an event of which a part was sent, so that the next one is an event of its own. */
+/** End of an event that was sent in part, so that an error after it is an event of its own. */
 const BLANK_LINE = Buffer.from('\n\n')
 
-/**
- * The upstream's error: as it came, but for our keys and its address, where the caller speaks its protocol.
- */
+/** The upstream's error, redacted; otherwise as it came, where the client speaks the upstream's dialect. */
 export function upstreamErrorFrame(
   { dialect }: Call,
   { channel }: Target,
@@ -24,7 +22,7 @@ export function upstreamErrorFrame(
   return dialect.errorFrame({ ...UPSTREAM_CUT, ...streamErrorText(channel, error.data) })
 }
 
-/** The gateway's own reason why a stream ends here, as an event of its own. */
+/** The gateway's own reason for ending a stream. */
 export function gatewayErrorFrame(
   call: Call,
   tap: Tap,

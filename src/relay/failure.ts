@@ -6,37 +6,30 @@ import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
 
 /**
- * Where a call may go after an attempt that delivered nothing; `same-again` where a kept connection turned
- * out dead.
+ * The next attempt after one that delivered nothing; `same-again` after a reused connection turned out
+ * dead.
  */
 export type NextStep = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
 
-/** The longest message of an upstream's that is passed on. */
+/** Characters of an upstream's message that are passed on. */
 const MAX_MESSAGE_LENGTH = 4096
 
 /** An attempt that delivered nothing. */
 export interface Failure {
   readonly next: NextStep
-  /**
-   * The part to leave alone for a while: the key was refused or is at its limit, the channel does not have
-   * the model, or is out of order.
-   */
+  /** The part that gets a cooldown: a refused or limited key, a missing model, a channel out of order. */
   readonly blames: 'key' | 'model' | 'channel' | 'nobody'
-  /** For how long the upstream asks for it, in milliseconds. */
+  /** Milliseconds of cooldown that the upstream asks for. */
   readonly cooldownMs: number | undefined
-  /**
-   * What the caller is to be told, if this is the last word: an upstream's refusal, or a reason of our own.
-   */
+  /** The error for the client, if no other attempt follows. */
   readonly refusal: UpstreamRefusal | GatewayError | undefined
-  /** The cause in a few words, without anybody's text: a label of the metrics. */
+  /** The cause in a few fixed words: a label of the metrics. */
   readonly cause: string
-  /** The status of the upstream's answer, if one came. */
+  /** The status of the upstream's response, if one came. */
   readonly status?: number
-  /**
-   * The upstream's own message for the log, without our keys and its address; it may repeat what it was sent.
-   */
+  /** The upstream's own message for the log, redacted; it may repeat parts of the request. */
   readonly upstreamMessage?: string | undefined
-  /** It is an answer like any other: nobody is to be warned of it. */
+  /** Needs no warning: an ordinary response of this endpoint. */
   readonly isExpected?: boolean
 }
 
@@ -49,10 +42,7 @@ export class UpstreamRefusal extends Error {
   readonly code: string
   /** As the upstream sent it. */
   readonly retryAfter: string | undefined
-  /**
-   * The body as it came, but for what had to be redacted, where it is an envelope that callers of messages
-   * know.
-   */
+  /** The body, redacted but otherwise as it came, where it is an error of the messages protocol. */
   readonly envelope: Buffer | undefined
 
   constructor(
@@ -78,16 +68,13 @@ export class UpstreamRefusal extends Error {
 interface StatusRule {
   readonly next: NextStep
   readonly blames: Failure['blames'] | 'key at its limit'
-  /**
-   * The type under which the status is passed on where the upstream names none; without one it is not passed
-   * on.
-   */
+  /** The type where the upstream names none; without one the status is not passed on. */
   readonly type?: string
   /** The code, where the upstream names none. */
   readonly code?: string
 }
 
-/** What an upstream's status means for the call. Any other is taken for a channel that is out of order. */
+/** Meanings of upstreams' statuses. Any other counts as a channel that is out of order. */
 const STATUSES = new Map<number, StatusRule>([
   [400, { next: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'bad_request' }],
   [401, { next: 'next-key', blames: 'key' }],
@@ -108,7 +95,7 @@ const STATUSES = new Map<number, StatusRule>([
 
 const UNLISTED: StatusRule = { next: 'next-channel', blames: 'channel' }
 
-/** What an answer with another status than success means. */
+/** The failure that a response without success means. */
 export function failureOfStatus(
   channel: Channel,
   status: number,
@@ -116,23 +103,23 @@ export function failureOfStatus(
   retryAfter: string | undefined,
 ): Failure {
   const rule = STATUSES.get(status) ?? UNLISTED
-  const restMs = retryAfterMs(retryAfter, Date.now())
-  const told = readUpstreamError(body)
+  const cooldownMs = retryAfterMs(retryAfter, Date.now())
+  const error = readUpstreamError(body)
   return {
     next: rule.next,
-    blames: blamed(rule, restMs),
-    cooldownMs: restMs,
-    refusal: rule.type === undefined ? undefined : refusalOf(channel, status, rule, body, told, retryAfter),
+    blames: blamed(rule, cooldownMs),
+    cooldownMs,
+    refusal: rule.type === undefined ? undefined : refusalOf(channel, status, rule, body, error, retryAfter),
     cause: `status ${status}`,
     status,
-    upstreamMessage: messageOf(channel, told),
+    upstreamMessage: messageOf(channel, error),
   }
 }
 
-// A limit that does not say when it is over is no reason to do without a key.
-function blamed({ blames }: StatusRule, restMs: number | undefined): Failure['blames'] {
+// A limit that does not say when it ends is no reason for a cooldown of the key.
+function blamed({ blames }: StatusRule, cooldownMs: number | undefined): Failure['blames'] {
   if (blames !== 'key at its limit') return blames
-  return restMs === undefined ? 'nobody' : 'key'
+  return cooldownMs === undefined ? 'nobody' : 'key'
 }
 
 function refusalOf(
@@ -140,23 +127,23 @@ function refusalOf(
   status: number,
   { type = '', code = '' }: StatusRule,
   body: Buffer,
-  told: UpstreamErrorText,
+  error: UpstreamErrorText,
   retryAfter: string | undefined,
 ): UpstreamRefusal {
-  const ownType = typeOf(told)
-  const message = redact(told.message ?? `the upstream answered ${status}`, channel)
+  const ownType = typeOf(error)
+  const message = redact(error.message ?? `the upstream answered ${status}`, channel)
   return new UpstreamRefusal(
     status,
     redact(ownType ?? type, channel),
     ownType !== undefined,
-    redact(told.code ?? code, channel),
+    redact(error.code ?? code, channel),
     message.slice(0, MAX_MESSAGE_LENGTH),
     forwardedRetryAfter(retryAfter),
     channel.protocol === 'messages' ? passedOnError(body, (text) => redact(text, channel)) : undefined,
   )
 }
 
-// An envelope's own `type: "error"`, a URL and a number name no type of error.
+// Ignores what is no type of error: an envelope's own `type: "error"`, a URL, a number.
 function typeOf({ type }: UpstreamErrorText): string | undefined {
   return type !== undefined && type !== 'error' && /^[A-Za-z][\w.-]*$/.test(type) ? type : undefined
 }
@@ -165,10 +152,7 @@ function messageOf(channel: Channel, { message }: UpstreamErrorText): string | u
   return message === undefined ? undefined : redact(message, channel).slice(0, MAX_MESSAGE_LENGTH)
 }
 
-/**
- * An error that a stream began with: like an answer with its status, but that another channel may have an
- * answer.
- */
+/** The failure of a stream that begins with an error: as by its status, but another channel may be asked. */
 export function errorInFirstEvent(channel: Channel, data: string): Failure {
   const failure = failureOfStatus(channel, statusOfError(data), Buffer.from(data), undefined)
   return {
@@ -178,46 +162,43 @@ export function errorInFirstEvent(channel: Channel, data: string): Failure {
   }
 }
 
-/**
- * What a stream's error event may say to the caller: the upstream's own words, but for our keys and its
- * address.
- */
+/** An error event of a stream, for the client: the upstream's own words, redacted. */
 export function streamErrorText(
   channel: Channel,
   data: string,
 ): { type?: string; code?: string; message: string } {
-  const said = readUpstreamError(Buffer.from(data))
-  const message = redact(said.message ?? 'the upstream reported an error', channel)
+  const error = readUpstreamError(Buffer.from(data))
+  const message = redact(error.message ?? 'the upstream reported an error', channel)
   return {
-    ...(said.type === undefined ? {} : { type: redact(said.type, channel) }),
-    ...(said.code === undefined ? {} : { code: redact(said.code, channel) }),
+    ...(error.type === undefined ? {} : { type: redact(error.type, channel) }),
+    ...(error.code === undefined ? {} : { code: redact(error.code, channel) }),
     message: message.slice(0, MAX_MESSAGE_LENGTH),
   }
 }
 
 /**
- * No answer that could be used: no connection, a time-out, rubbish. `said`: what the upstream told instead,
- * redacted.
+ * The failure of an attempt without a usable response: no connection, a timeout, garbage. `upstreamMessage`
+ * is redacted.
  */
-export function noUsableResponse(cause: string, said?: string): Failure {
+export function noUsableResponse(cause: string, upstreamMessage?: string): Failure {
   return {
     next: 'next-channel',
     blames: 'channel',
     cooldownMs: undefined,
     refusal: undefined,
     cause,
-    upstreamMessage: said,
+    upstreamMessage,
   }
 }
 
-/** An error that came in place of an answer, with the status of a success. */
+/** The failure of a response that is an error in spite of its status. */
 export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
   return noUsableResponse('error with status 200', messageOf(channel, readUpstreamError(body)))
 }
 
 /**
- * A stream could not be read on: an event was too large, or found no room, which is no fault of the
- * channel's.
+ * The failure of a stream with an event that is too large, or that no memory is left for; the latter is no
+ * fault of the channel.
  */
 export function unreadableStream(error: unknown): Failure {
   const refusal = error instanceof GatewayError && error.code === 'overloaded' ? error : undefined
@@ -225,7 +206,7 @@ export function unreadableStream(error: unknown): Failure {
   return { next: 'nowhere', blames: 'nobody', cooldownMs: undefined, refusal, cause: 'no room for an event' }
 }
 
-/** The gateway stops: whoever asks again will be answered by another run of it. */
+/** The gateway stops: clients can try again elsewhere, or after its next start. */
 export const STOPPING: Failure = {
   next: 'nowhere',
   blames: 'nobody',
@@ -234,7 +215,7 @@ export const STOPPING: Failure = {
   cause: 'stopping',
 }
 
-/** Nobody is there to be answered any more. */
+/** The client left before an attempt began. */
 export const CLIENT_GONE: Failure = {
   next: 'nowhere',
   blames: 'nobody',
@@ -244,12 +225,12 @@ export const CLIENT_GONE: Failure = {
 }
 
 /**
- * The error for the client when every channel failed: what was said last, or that no answer could be had. A
- * 404 is told only where all of them said so: a channel that failed in another way may have the model.
+ * The error for the client when every channel failed: the last one that can be passed on. A 404 only where
+ * all channels said so: a channel that failed in another way may have the model.
  */
 export function finalError(failures: readonly Failure[]): Error {
   const others = failures.filter(({ blames }) => blames !== 'model')
-  const told = others.length > 0 ? others : failures
-  const refusal = told.findLast((failure) => failure.refusal)?.refusal
+  const relevant = others.length > 0 ? others : failures
+  const refusal = relevant.findLast((failure) => failure.refusal)?.refusal
   return refusal ?? new GatewayError('upstream_error', 'no upstream could answer this request')
 }

@@ -1,15 +1,15 @@
 import { Worker } from 'node:worker_threads'
 
-/** Characters counted exactly, and all that crosses to the worker of a longer text. */
+/** Characters that are counted; the count of a longer text is extrapolated. */
 const MAX_EXACT_LENGTH = 256_000
-/** Texts that wait at once before it counts as busy. */
+/** Texts, waiting or being counted, from which on the counter is busy. */
 const BUSY_TEXTS = 32
 /** Characters of short texts that are counted together. */
 const MAX_BATCH_LENGTH = 16_384
 /** How long the worker, and its 70 MB of tables, outlives the last count. */
 const IDLE_MS = 60_000
 
-/** A text as it crosses to the worker: where it is cut, its beginning and its whole length. */
+/** A text for the worker: its beginning, and the length of the whole. */
 export interface TextToCount {
   readonly text: string
   readonly length: number
@@ -22,36 +22,36 @@ interface Waiting {
 }
 
 /**
- * Counts tokens here, for answers whose upstream does not say what they used. The work is done in a thread of
- * its own, which is started when it is needed: some texts take a tokenizer long. Little is counted at a time,
- * so that texts that money depends on need not wait for the others.
+ * Counts tokens, for responses whose upstream does not report them. The work is done in a thread of its
+ * own, which is started when needed: some texts take long. Batches are small, so that texts that money
+ * depends on need not wait for the others.
  */
 export class LocalCount {
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
-  /** Texts that the worker counts. */
+  /** Texts that the worker is counting. */
   #current: Waiting[] = []
   #isIdle = true
-  /** For charges, and for checks of holds: while one of these waits, no other is begun. */
+  /** Texts for charges and for checks of holds: while one of them waits, no other is begun. */
   readonly #highPriority: Waiting[] = []
   readonly #lowPriority: Waiting[] = []
 
-  /** The queue is so long that another text would wait long. */
+  /** Whether another text would wait long. */
   get isBusy(): boolean {
     return this.#highPriority.length + this.#lowPriority.length + this.#current.length >= BUSY_TEXTS
   }
 
-  /** The number of tokens in `text`, by the vocabulary that most current models are near to. */
+  /** The number of tokens in `text`, by a vocabulary that is close to those of most current models. */
   count(text: string): Promise<number> {
     return this.#enqueue(text, this.#highPriority)
   }
 
-  /** The same for what is only told to callers: counted when nothing that is charged waits. */
+  /** The same for counts that are not charged: begun when no text for a charge waits. */
   countLowPriority(text: string): Promise<number> {
     return this.#enqueue(text, this.#lowPriority)
   }
 
-  /** Ends the thread; what it was counting is estimated by length. */
+  /** Ends the thread; texts that are being counted are estimated by their length. */
   async close(): Promise<void> {
     clearTimeout(this.#idle)
     await this.#worker?.terminate()
@@ -66,7 +66,7 @@ export class LocalCount {
     }).catch(() => Math.ceil(Buffer.byteLength(text) / 4))
   }
 
-  // Crossing to the thread costs more than counting a short text: what comes in one turn crosses together.
+  // Sending to the thread costs more than counting a short text: texts of one turn are sent together.
   #sendLater(): void {
     this.#isIdle = false
     setImmediate(() => this.#next())
@@ -90,11 +90,15 @@ export class LocalCount {
 
   #nextBatch(): Waiting[] {
     const batch: Waiting[] = []
-    let room = MAX_BATCH_LENGTH
+    let charactersLeft = MAX_BATCH_LENGTH
     for (const queue of [this.#highPriority, this.#lowPriority]) {
-      for (let next = queue[0]; next && (batch.length === 0 || next.text.length <= room); next = queue[0]) {
+      for (
+        let next = queue[0];
+        next && (batch.length === 0 || next.text.length <= charactersLeft);
+        next = queue[0]
+      ) {
         batch.push(next)
-        room -= next.text.length
+        charactersLeft -= next.text.length
         queue.shift()
       }
     }

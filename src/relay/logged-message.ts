@@ -2,16 +2,16 @@ import { withoutEcho } from './echo.ts'
 
 /** Characters of an upstream's message that are logged. */
 const MAX_LENGTH = 500
-/** Bytes of a request that are looked through: a larger one would hold up other calls. */
+/** Largest request that is searched: a larger one would delay other calls. */
 const MAX_BODY_BYTES = 1024 * 1024
 
+/** Control and formatting characters. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
 /**
- * An upstream's message, redacted already, as it may be logged: without what it repeats of the texts of
- * `request`, the caller's JSON (`withoutEcho`), with control and formatting characters escaped, 500
- * characters at most. Undefined where there is none, or where the request is too large to be compared with
- * it.
+ * An upstream's redacted message for the log: without what it repeats of the texts of `request`, the
+ * client's JSON; with control and formatting characters escaped; 500 characters at most. Undefined where
+ * there is none, or where the request is too large to be compared with it.
  */
 export function loggedMessage(message: string | undefined, request: Buffer): string | undefined {
   if (message === undefined || request.length > MAX_BODY_BYTES) return undefined
@@ -25,7 +25,7 @@ function escaped(character: string): string {
   return `\\u${code > 0xffff ? `{${code.toString(16)}}` : code.toString(16).padStart(4, '0')}`
 }
 
-// All strings of the request but the model's name, which operators need; names of fields are none.
+// All strings of the request, without names of fields and the model's name, which operators need.
 function textsOf(request: Buffer): string[] | undefined {
   let parsed: unknown
   try {

@@ -6,28 +6,26 @@ import { type SlotEntry, SharedSlots } from '../limits/shared-slots.ts'
 import type { Conversation, MediaPart, Part, Turn } from '../protocols/conversation.ts'
 import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
 
-/** Fetches under way at one time, all calls together; no key has more than half of them. */
+/** Fetches under way at one time, all calls together. */
 const MAX_FETCHES = 16
+/** Part of the fetches that one key may have. */
 const MAX_PART_OF_KEY = 1 / 2
-/** Fetches that may wait for their turn. */
+/** Fetches that may wait for a slot. */
 const MAX_WAITING = 10_000
-/** Bytes that the URLs of one request may bring in all: as many as a request itself may have. */
+/** Bytes that all URLs of one request may bring: as many as a request itself may have. */
 const MAX_TOTAL_BYTES = 32 * 1024 * 1024
-/** Types that say nothing of the bytes. */
+/** Media types that say nothing of the bytes. */
 const GENERIC_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
-/** The caller on whose behalf files are fetched. */
+/** The client on whose behalf files are fetched. */
 export interface MediaRequester {
   /** The id of the token. */
   readonly client: Client
-  /** Tells once when the caller is gone, at once if it is; what comes back takes that back. */
+  /** Calls the listener once when the client has left, at once if it has; the result unsubscribes. */
   onGone(listener: () => void): () => void
 }
 
-/**
- * Brings media that a caller names by URL into the request itself, where the upstream's protocol needs them
- * there.
- */
+/** Fetches media that a client names by URL, where the upstream's dialect needs them in the request. */
 export class Media {
   readonly #options: () => Options['media']
   readonly #slots: SharedSlots
@@ -47,23 +45,25 @@ export class Media {
   }
 
   /**
-   * The conversation with everything inline that `mustFetch`. Errors: `invalid_request` where something could
-   * not be had, saying why; `overloaded` where no fetch could begin in time. It ends when the caller is gone.
+   * The conversation with all media inline that `mustFetch` is true of. Errors: `invalid_request` with the
+   * reason where a fetch failed; `overloaded` where no fetch could begin in time. Fetches end when the client
+   * leaves.
    */
   async inline(
     conversation: Conversation,
     mustFetch: (part: MediaPart) => boolean,
-    asker: MediaRequester,
+    requester: MediaRequester,
   ): Promise<Conversation> {
     if (!conversation.turns.some(({ parts }) => parts.some(hasMedia))) return conversation
-    const haul = new MediaBatch(asker.client)
+    const batch = new MediaBatch(requester.client)
     const inlined = async (part: Part): Promise<Part> => {
-      if (part.kind === 'media') return mustFetch(part) ? this.#withFetched(part, haul) : this.#withType(part)
+      if (part.kind === 'media')
+        return mustFetch(part) ? this.#withFetched(part, batch) : this.#withType(part)
       if (part.kind !== 'tool-result') return part
       const parts = await Promise.all(part.parts.map(inlined))
       return { ...part, parts: parts as typeof part.parts }
     }
-    const unheed = asker.onGone(() => haul.abort())
+    const unsubscribe = requester.onGone(() => batch.abort())
     try {
       const turns = await Promise.all(
         conversation.turns.map(
@@ -75,7 +75,7 @@ export class Media {
       )
       return { ...conversation, turns }
     } finally {
-      unheed()
+      unsubscribe()
     }
   }
 
@@ -83,36 +83,36 @@ export class Media {
     await this.#agent?.destroy()
   }
 
-  async #withFetched(part: MediaPart, haul: MediaBatch): Promise<MediaPart> {
+  async #withFetched(part: MediaPart, batch: MediaBatch): Promise<MediaPart> {
     if (part.source.kind !== 'url') return part
     const { url, mediaType } = part.source
     // A URL that is named twice is fetched once.
-    return { ...part, source: await haul.once(url, () => this.#fetch(url, mediaType ?? '', haul)) }
+    return { ...part, source: await batch.once(url, () => this.#fetch(url, mediaType ?? '', batch)) }
   }
 
-  async #fetch(url: string, mediaType: string, haul: MediaBatch): Promise<Inline> {
-    const entry = haul.enter(this.#slots)
+  async #fetch(url: string, mediaType: string, batch: MediaBatch): Promise<Inline> {
+    const entry = batch.enter(this.#slots)
     try {
       if (entry.decided) await entry.decided
       if (!entry.isIn)
-        throw haul.isLate ? new MediaUnavailable('what else is named took too long') : tooMany()
-      // With the client that it needs it is large: loaded where somebody names a URL.
+        throw batch.isLate ? new MediaUnavailable('what else is named took too long') : tooMany()
+      // Loaded late: with its HTTP client this module is large, and few requests name URLs.
       const { fetchMedia } = await import('../upstreams/fetch-media.ts')
       const { maxBytes, timeoutMs } = this.#options()
-      const signal = haul.start(timeoutMs)
-      const limit = Math.min(maxBytes, haul.bytesLeft)
+      const signal = batch.start(timeoutMs)
+      const limit = Math.min(maxBytes, batch.bytesLeft)
       const { bytes, mediaType: served } = await fetchMedia(url, await this.#currentAgent(), limit, signal)
-      haul.add(bytes.length)
-      const told = isSpecific(served) ? served : mediaType
-      return { kind: 'inline', mediaType: await mediaTypeOf(told, bytes), data: bytes.toString('base64') }
+      batch.add(bytes.length)
+      const stated = isSpecific(served) ? served : mediaType
+      return { kind: 'inline', mediaType: await mediaTypeOf(stated, bytes), data: bytes.toString('base64') }
     } catch (error) {
-      haul.abort()
+      batch.abort()
       if (!(error instanceof MediaUnavailable)) throw error
       throw new GatewayError('invalid_request', `${truncatedUrl(url)} cannot be fetched: ${error.message}`, {
         cause: error,
       })
     } finally {
-      haul.leave(entry)
+      batch.leave(entry)
     }
   }
 
@@ -125,7 +125,7 @@ export class Media {
     }
   }
 
-  // Made anew when the operator changes what it depends on.
+  // Replaced when the operator changes its options.
   async #currentAgent(): Promise<Agent> {
     const { guardedAgent } = await import('../upstreams/guarded-agent.ts')
     const options = this.#options()
@@ -140,7 +140,7 @@ export class Media {
 
 type Inline = Extract<MediaPart['source'], { kind: 'inline' }>
 
-/** What one request brings in. */
+/** Fetches of one request. */
 class MediaBatch {
   readonly #client: Client
   readonly #fetches = new Map<string, Promise<Inline>>()
@@ -153,7 +153,7 @@ class MediaBatch {
     this.#client = client
   }
 
-  /** Takes a slot for a fetch, or has it wait for one; a haul that was given up has none. */
+  /** Takes a slot for a fetch, or waits for one; none after an abort. */
   enter(slots: SharedSlots): SlotEntry {
     const entry = slots.enter(this.#client)
     if (this.isAborted) entry.leave()
@@ -171,23 +171,23 @@ class MediaBatch {
     return this.#aborted.signal.aborted
   }
 
-  /** Whether a fetch that waits does so for others of the same request, or for nobody. */
+  /** Whether a fetch that had no slot in time waited for others of the same request, or was aborted. */
   get isLate(): boolean {
     return this.isAborted || this.#signal !== undefined
   }
 
   /**
-   * What each fetch is to heed. From the first one on all of them together have as long as one may take, so
-   * that a request that names many slow ones does not keep others waiting.
+   * The signal that ends each fetch. All fetches of a request together have the time of one, so that a
+   * request with many slow URLs does not keep others waiting.
    */
   start(timeoutMs: number): AbortSignal {
     return (this.#signal ??= AbortSignal.any([this.#aborted.signal, AbortSignal.timeout(timeoutMs)]))
   }
 
-  /** One of them failed, and so will the request, or its caller is gone: the others are of no use. */
+  /** Ends all fetches: one of them failed, or the client left. */
   abort(): void {
     this.#aborted.abort()
-    // The fetches that were begun end by that.
+    // Fetches that hold a slot end by the signal.
     for (const entry of this.#entries) if (!entry.isIn) entry.leave()
   }
 
@@ -222,15 +222,15 @@ function hasMedia(part: Part): boolean {
   )
 }
 
-/** A family such as `image/*` is no type: no upstream takes one. */
+/** Whether a type says something of the bytes: a family such as `image/*` does not. */
 function isSpecific(mediaType: string): boolean {
   return !GENERIC_TYPES.has(mediaType) && !mediaType.includes('*')
 }
 
-// A type that nobody tells is read off the first bytes.
+// An unstated type is recognized by the first bytes.
 async function mediaTypeOf(mediaType: string, bytes: Buffer): Promise<string> {
   if (isSpecific(mediaType)) return mediaType
-  // Loaded where a type must be found out, which is seldom.
+  // Loaded late: few types must be recognized.
   const { fileTypeFromBuffer } = await import('file-type')
   return (await fileTypeFromBuffer(bytes))?.mime ?? 'application/octet-stream'
 }

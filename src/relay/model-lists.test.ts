@@ -4,7 +4,7 @@ import { channelOf } from '../../test/channel.ts'
 import type { Price } from '../domain/price.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import { ModelLists } from './model-lists.ts'
-import type { KeyAndOwner } from './permissions.ts'
+import type { Caller } from '../auth/caller.ts'
 import { Rates } from './rates.ts'
 import { plainName, Routing } from './routing.ts'
 
@@ -59,17 +59,17 @@ function settingsOf(world: World): Settings {
   }
 }
 
-function listedBy(lists: ModelLists, settings: Settings, chooser: KeyAndOwner): string[] {
+function listedBy(lists: ModelLists, settings: Settings, caller: Caller): string[] {
   try {
-    return lists.list(settings, chooser).map(({ id }) => id)
+    return lists.list(settings, caller).map(({ id }) => id)
   } catch {
     return []
   }
 }
 
-function isCallable(settings: Settings, chooser: KeyAndOwner, name: string): boolean {
+function isCallable(settings: Settings, caller: Caller, name: string): boolean {
   try {
-    const { model, group } = new Routing().resolve(settings, chooser, name, 'chat')
+    const { model, group } = new Routing().resolve(settings, caller, name, 'chat')
     new Rates().of(settings, model, group)
     return true
   } catch {
@@ -82,17 +82,17 @@ test('what is listed can be called, and what can be called by its own name is li
     fc.property(worlds, (world) => {
       const settings = settingsOf(world)
       const user = { id: 1, username: 'ann', group: world.group }
-      const chooser = { token: world.token, user } as KeyAndOwner
+      const caller = { token: world.token, user } as Caller
       const lists = new ModelLists()
-      const listed = listedBy(lists, settings, chooser)
+      const listed = listedBy(lists, settings, caller)
       expect(listed).toEqual([...new Set(listed)].toSorted())
       for (const name of NAMES) {
         const isListed = listed.includes(name)
-        const isCalled = isCallable(settings, chooser, name)
+        const isCalled = isCallable(settings, caller, name)
         if (isListed) expect(isCalled, name).toBe(true)
         // By its suffix alone a name can be called too, but that is no name of its own.
         if (plainName(name) === name) expect(isListed, name).toBe(isCalled)
-        if (isListed) expect(lists.find(settings, chooser, name)?.id).toBe(name)
+        if (isListed) expect(lists.find(settings, caller, name)?.id).toBe(name)
       }
     }),
     { numRuns: 2000 },

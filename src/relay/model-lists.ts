@@ -1,25 +1,19 @@
+import type { Caller } from '../auth/caller.ts'
 import type { Channel, ProtocolName } from '../domain/channel.ts'
 import { type EndpointType, endpointTypes } from '../domain/endpoint-types.ts'
 import type { Settings } from '../domain/settings.ts'
-import {
-  type KeyAndOwner,
-  allowedNames,
-  groupName,
-  groupRefused,
-  routesOf,
-  usableGroup,
-} from './permissions.ts'
+import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
 import { modelOf, plainName } from './routing.ts'
 
 /** A model that a key may call. */
 export interface ListedModel {
   readonly id: string
-  /** Undefined if nobody says. */
+  /** Undefined where it is not known. */
   readonly vendor: string | undefined
   readonly endpointTypes: readonly EndpointType[]
 }
 
-/** A model with the groups that some channel serves it to. */
+/** A model with the groups that have a channel for it. */
 interface ServedModel {
   readonly id: string
   /** Without the thinking suffix. */
@@ -28,26 +22,23 @@ interface ServedModel {
   readonly vendor: string | undefined
 }
 
-/** All models that are served to anybody, by their names in order. */
+/** All models that have a channel, by their names in order. */
 type Served = ReadonlyMap<string, ServedModel>
 
-/** Lists what keys may call: what a call of that name would find a channel, a group and a price for. */
+/** Lists the models that keys may call: those with a channel, a group and a price. */
 export class ModelLists {
-  // What is served is the same for everybody as long as the settings are.
+  // The same for all callers of the same settings.
   readonly #served = new WeakMap<Settings, Served>()
 
-  /**
-   * All models that a key may call, by their names in order; `group_not_allowed` if it may use no group at
-   * all.
-   */
-  list(settings: Settings, chooser: KeyAndOwner): ListedModel[] {
-    const listed = lookup(settings, chooser)
+  /** All models that a key may call, by their names in order; `group_not_allowed` if it may use no group. */
+  list(settings: Settings, caller: Caller): ListedModel[] {
+    const listed = lookup(settings, caller)
     return [...this.#of(settings).values()].flatMap((model) => listed(model) ?? [])
   }
 
-  /** The one model of that name; undefined if the list has it not. */
-  find(settings: Settings, chooser: KeyAndOwner, id: string): ListedModel | undefined {
-    const listed = lookup(settings, chooser)
+  /** The listed model of that name; undefined where there is none. */
+  find(settings: Settings, caller: Caller, id: string): ListedModel | undefined {
+    const listed = lookup(settings, caller)
     const model = this.#of(settings).get(id)
     return model && listed(model)
   }
@@ -60,15 +51,15 @@ export class ModelLists {
 }
 
 // A group is looked up once for each name, not for each model.
-function lookup(settings: Settings, chooser: KeyAndOwner): (model: ServedModel) => ListedModel | undefined {
-  const allowed = allowedNames(chooser.token)
-  const routes = routesOf(chooser.token)
-  const usual = groupName(chooser, routes)
-  const usable = new Set([usual, ...routes.values()].filter((name) => usableGroup(settings, chooser, name)))
+function lookup(settings: Settings, caller: Caller): (model: ServedModel) => ListedModel | undefined {
+  const allowed = allowedNames(caller.token)
+  const routes = routesOf(caller.token)
+  const usual = groupName(caller, routes)
+  const usable = new Set([usual, ...routes.values()].filter((name) => usableGroup(settings, caller, name)))
   if (usable.size === 0) throw groupRefused(usual)
   return ({ id, plain, vendor, inGroups }) => {
     if (allowed && !allowed.has(id) && !allowed.has(plain)) return undefined
-    const name = groupName(chooser, routes, vendor)
+    const name = groupName(caller, routes, vendor)
     return usable.has(name) ? inGroups.get(name) : undefined
   }
 }
@@ -80,9 +71,9 @@ function servedBy(settings: Settings): Served {
     const plain = plainName(id)
     const { vendor, price } = modelOf(settings, id, plain)
     if (!price && settings.options.unpricedModels === 'refuse') return []
-    const listed = [...inGroups].map(([group, spoken]): [string, ListedModel] => [
+    const listed = [...inGroups].map(([group, ofGroup]): [string, ListedModel] => [
       group,
-      { id, vendor, endpointTypes: endpointTypes(spoken) },
+      { id, vendor, endpointTypes: endpointTypes(ofGroup) },
     ])
     return { id, plain, vendor, inGroups: new Map(listed) }
   })
@@ -98,8 +89,8 @@ function note(
     let inGroups = protocols.get(id)
     if (!inGroups) protocols.set(id, (inGroups = new Map()))
     for (const group of groups) {
-      const spoken = inGroups.get(group)
-      if (spoken) spoken.add(protocol)
+      const ofGroup = inGroups.get(group)
+      if (ofGroup) ofGroup.add(protocol)
       else inGroups.set(group, new Set([protocol]))
     }
   }

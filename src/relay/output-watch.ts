@@ -1,16 +1,13 @@
 import type { Call } from './call.ts'
 
-/**
- * Bytes of text that certainly make a token, taken small: what is guessed by it is rather too much than too
- * little.
- */
+/** Bytes of text for each token, at least: an estimate by it is rather too high than too low. */
 const BYTES_PER_TOKEN = 3
-/** The part of what a hold pays for at which it is made to grow. */
+/** Part of the budget at which a hold is made to grow. */
 const GROW_AT = 0.8
-/** How much the local count may lie above a maximum that the upstream keeps to by its own count. */
+/** Factor by which the local count may exceed a maximum that the upstream counts for itself. */
 const TOLERANCE = 1.25
 
-/** What a stream has generated so far. */
+/** Output that a stream has generated so far. */
 export interface EmittedOutput {
   readonly emittedBytes: number
   readonly contentFrames: number
@@ -22,7 +19,7 @@ export class OutputWatch {
   readonly #call: Call
   readonly #emitted: EmittedOutput
   #budget: number
-  // The last exact count, and where the stream was then.
+  // The last exact count, and the stream's output at that moment.
   #counted = { tokens: 0, bytes: 0, frames: 0 }
   #grew = false
 
@@ -32,7 +29,7 @@ export class OutputWatch {
     this.#budget = call.budget.tokens
   }
 
-  /** Output tokens so far: an event holds one at least. */
+  /** Output tokens so far, estimated: at least one for each event. */
   get tokens(): number {
     const { emittedBytes, contentFrames } = this.#emitted
     const { tokens, bytes, frames } = this.#counted
@@ -40,8 +37,8 @@ export class OutputWatch {
   }
 
   /**
-   * So many bytes of a stream cannot bring more than what the hold pays for, or can grow to: events take
-   * many, and text is the least of it.
+   * Bytes of a stream that cannot bring more output than the hold pays for, or can grow to: text is the
+   * smaller part of an event.
    */
   get affordableBytes(): number {
     const { budget, hold } = this.#call
@@ -49,12 +46,11 @@ export class OutputWatch {
     return Math.max(0, this.#budget * GROW_AT + slices * budget.slice - this.tokens) * BYTES_PER_TOKEN
   }
 
-  /** False once the hold seems used up and cannot grow: then only an exact count can tell. */
+  /** Makes the hold grow in time. False once it seems used up and cannot grow: `isUsedUp` then tells. */
   isWithinHold(mayGrow: boolean): boolean {
     const { budget, hold } = this.#call
     const tokens = this.tokens
-    // A maximum of 0 fills the prompt cache: its stream has events, and needs no more than its hold while
-    // they have no text.
+    // A request with a maximum of 0 fills the prompt cache: its events have no text and cost nothing more.
     if (tokens === 0) return true
     while (tokens >= this.#budget * GROW_AT) {
       if (!mayGrow || !hold.grow(budget.sliceQuota)) return tokens <= this.#limit()
@@ -64,14 +60,14 @@ export class OutputWatch {
     return true
   }
 
-  /** Counts exactly; true if the hold is used up indeed. */
+  /** Counts exactly whether the hold is used up. */
   async isUsedUp(): Promise<boolean> {
     const { emittedBytes: bytes, contentFrames: frames, text } = this.#emitted
     this.#counted = { tokens: await this.#call.count.count(text), bytes, frames }
     return this.tokens > this.#limit()
   }
 
-  // Upstreams count by vocabularies of their own: one that keeps to a named maximum must not be cut for ours.
+  // Upstreams count by their own vocabularies: one that keeps to its maximum must not be cut off.
   #limit(): number {
     const { budget } = this.#call
     if (!budget.named || this.#grew) return this.#budget

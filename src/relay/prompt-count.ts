@@ -1,23 +1,23 @@
 import type { Call } from './call.ts'
 
-/** How long a stream that has begun to come waits for the count: it is made while the upstream thinks. */
+/** How long a stream that has begun waits for the count, which is made while the upstream thinks. */
 const TIMEOUT_MS = 250
 
-/** Parts that a prompt is counted with. */
+/** The parts of a call that a prompt is counted with. */
 type PromptCounting = Pick<Call, 'expectedPrompt' | 'countPrompt'>
 
-/** The tokens of a call's prompt, counted from the moment that the call is sent. */
+/** Count of the tokens of a call's prompt, made from the moment that the call is sent. */
 export class PromptCount {
-  /** The count; as many tokens as are expected by the prompt's length where it was not made in time. */
+  /** The count; the expected tokens where it was not made in time. */
   tokens: number
   readonly #timeoutMs: number
   readonly #counting: Promise<void>
   #isPending = true
 
-  constructor(call: PromptCounting, patienceMs = TIMEOUT_MS) {
+  constructor(call: PromptCounting, timeoutMs = TIMEOUT_MS) {
     this.tokens = call.expectedPrompt
-    this.#timeoutMs = patienceMs
-    // After this turn, in which the call is sent. A count that fails leaves what is expected.
+    this.#timeoutMs = timeoutMs
+    // Begins after this turn, in which the call is sent. After a failed count the expected tokens remain.
     this.#counting = Promise.resolve()
       .then(() => call.countPrompt())
       .then((tokens) => {
@@ -29,17 +29,17 @@ export class PromptCount {
       })
   }
 
-  /** The count is not made yet, and may be waited for. */
+  /** Whether the count is not made yet, and may be waited for. */
   get isPending(): boolean {
     return this.#isPending
   }
 
-  /** Resolves when the count is made, or is not waited for any longer. */
+  /** Resolves when the count is made, or when it took too long. */
   async ready(): Promise<void> {
-    let patience: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => (patience = setTimeout(resolve, this.#timeoutMs)))
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.#timeoutMs)))
     await Promise.race([this.#counting, late])
-    clearTimeout(patience)
+    clearTimeout(timer)
     this.#isPending = false
   }
 }

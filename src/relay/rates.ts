@@ -6,10 +6,10 @@ const ZERO = { digits: 0n, scale: 0 }
 const NOTHING = { input: ZERO, output: ZERO, cacheRead: ZERO, cacheWrite5m: ZERO, cacheWrite1h: ZERO }
 const FREE: Price = { tokens: NOTHING, tiers: [], request: ZERO, webSearch: ZERO }
 
-/** What calls are charged by; each rate is made when it is first asked for. */
+/** Rates of calls; each is made when it is first needed. */
 export class Rates {
-  // A group belongs to one reading of the configuration, and so does the rate of a price for it.
   #free: Rate | undefined
+  // A group belongs to one reading of the configuration, and so do its rates.
   readonly #byGroup = new WeakMap<Group, WeakMap<Price, Rate>>()
 
   /** The rate of calls that cost nothing, whatever the model costs. */

@@ -1,46 +1,36 @@
+import type { Caller } from '../auth/caller.ts'
 import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { Group, Model, Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { withoutThinkingSuffix } from '../protocols/messages/index.ts'
-import {
-  allowedNames,
-  type KeyAndOwner,
-  groupName,
-  groupRefused,
-  routesOf,
-  usableGroup,
-} from './permissions.ts'
+import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
 import { truncatedName } from './truncated-name.ts'
 
-/** Where a call may go, and under which group's prices. */
+/** Channels that a call may go to, and the group whose prices hold. */
 export interface Resolution {
   readonly model: Model
   readonly group: Group
-  /** In the order in which to try them; never empty. */
+  /** Channels in the order in which to try them; never empty. */
   readonly channels: readonly Channel[]
 }
 
-/** Channels that serve a model to callers of a protocol, in a group. */
+/** Channels that serve a model to clients of a protocol, in a group. */
 interface ServingChannels {
   readonly protocol: ProtocolName
   readonly group: string
   readonly channels: readonly Channel[]
 }
 
-/**
- * What to say to somebody who asked for a model at an endpoint that its channels do not serve, by what they
- * speak.
- */
+/** Hints for a model that was asked for at the wrong endpoint, by the protocols of its channels. */
 const ELSEWHERE = {
   chat: ': its channels serve /v1/chat/completions and /v1/messages',
   rerank: ': its channels serve /v1/rerank alone',
 } as const
 
-/** Finds the way for calls. */
+/** Chooses the channels of calls. */
 export class Routing {
   readonly #random: () => number
-  // What was found is kept for as long as the settings live; what was not found is not, for anybody can ask
-  // for anything.
+  /** Channels by the name of the model. Names without any are not kept: clients may ask for any name. */
   readonly #found = new WeakMap<Settings, Map<string, ServingChannels[]>>()
 
   /** `random` yields numbers in [0, 1). */
@@ -49,15 +39,15 @@ export class Routing {
   }
 
   /**
-   * The model, group and channels of a call. A model outside the key's limits is a `model_not_allowed`, a
-   * group that the user may not use a `group_not_allowed`, no channel at all a `model_not_found`, which says
-   * so where there is one for other endpoints.
+   * The model, group and channels of a call. Errors: `model_not_allowed` for a model outside the key's
+   * limits; `group_not_allowed` for a group that the user may not use; `model_not_found` where there is no
+   * channel, with a hint where there is one for another endpoint.
    */
-  resolve(settings: Settings, chooser: KeyAndOwner, name: string, protocol: ProtocolName): Resolution {
+  resolve(settings: Settings, caller: Caller, name: string, protocol: ProtocolName): Resolution {
     const plain = protocol === 'chat' ? plainName(name) : name
-    requireAllowed(chooser, name, plain)
+    requireAllowed(caller, name, plain)
     const model = modelOf(settings, name, plain)
-    const group = groupOf(settings, chooser, model)
+    const group = groupOf(settings, caller, model)
     const serving = this.#serving(settings, group, protocol, name, plain)
     if (serving.length === 0) {
       const other = isReranking(protocol) ? 'chat' : 'rerank'
@@ -102,7 +92,7 @@ function isReranking(protocol: ProtocolName): boolean {
   return protocol === 'rerank'
 }
 
-// A channel of the very name goes first; the suffix alone means something to messages upstreams only.
+// Only messages upstreams understand a request without the suffix: it becomes a field there.
 function serves({ protocol, models }: Channel, name: string, plain: string): boolean {
   return models.includes(name) || (plain !== name && protocol === 'messages' && models.includes(plain))
 }
@@ -113,7 +103,7 @@ export function plainName(name: string): string {
 }
 
 /**
- * The model by which a name is priced and routed: its own where that has a price, else that of the plain
+ * The model by which a name is priced and routed: its own where it has a price, else that of the plain
  * name.
  */
 export function modelOf(settings: Settings, name: string, plain: string): Model {
@@ -121,21 +111,20 @@ export function modelOf(settings: Settings, name: string, plain: string): Model 
   return plain === name || model.price ? model : settings.models.get(plain)
 }
 
-function requireAllowed({ token }: KeyAndOwner, model: string, plain: string): void {
+function requireAllowed({ token }: Caller, model: string, plain: string): void {
   const allowed = allowedNames(token)
   if (!allowed || allowed.has(model) || allowed.has(plain)) return
   throw new GatewayError('model_not_allowed', `this API key may not use the model ${truncatedName(model)}`)
 }
 
-function groupOf(settings: Settings, chooser: KeyAndOwner, { vendor }: Model): Group {
-  const name = groupName(chooser, routesOf(chooser.token), vendor)
-  const group = usableGroup(settings, chooser, name)
+function groupOf(settings: Settings, caller: Caller, { vendor }: Model): Group {
+  const name = groupName(caller, routesOf(caller.token), vendor)
+  const group = usableGroup(settings, caller, name)
   if (!group) throw groupRefused(name)
   return group
 }
 
-// Higher priority first; among equals those that speak the caller's protocol, and then a draw by weight, each
-// further place drawn from what is left.
+// Higher priority first; among equals those of the client's protocol; among these a draw by weight.
 function inOrder(channels: readonly Channel[], protocol: ProtocolName, random: () => number): Channel[] {
   const key = new Map(channels.map((channel) => [channel, drawKey(channel.weight, random())]))
   return [...channels].sort(

@@ -3,50 +3,52 @@ import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
 import type { BodyMemory, BodyAllocation } from './body-memory.ts'
 
-/** How often bodies are looked at. */
+/** Interval between two samples. */
 const SAMPLE_MS = 1_000
-/** Looks before a body may be late, and the bytes that put that off by one more. */
+/** Samples before a body can be too slow. */
 const GRACE_SAMPLES = 10
+/** Bytes that a body has to bring for each sample after those. */
 const MIN_BYTES_PER_SAMPLE = 1_024
-/** A body has stalled where it holds more than so many times what came since the look before the last. */
+/** Ratio of the bytes that a body holds to those of the last two intervals, above which it has stalled. */
 const STALL_RATIO = 8
 
 /** A body that is being read. */
 export class PendingBody {
   readonly allocation: BodyAllocation
   readonly refuse: (error: GatewayError) => void
-  /** Changed by the roster alone. */
+  /** Position in the set of bodies, which alone changes it. */
   index = -1
   readonly #request: Request
-  /** Bytes that had come over its connection when it began. */
+  /** Bytes that had come over the connection before the body. */
   readonly #receivedBefore: number
   #samples = 0
-  /** Bytes that it held at the last look, and at the one before. */
+  /** Bytes held at the last sample. */
   #heldAtSample = 0
+  /** Bytes held at the sample before the last. */
   #heldOneEarlier = 0
 
-  /** `refuse` gives back what it holds before it returns. */
-  constructor(request: Request, holding: BodyAllocation, refuse: (error: GatewayError) => void) {
+  /** `refuse` gives back the allocation before it returns. */
+  constructor(request: Request, allocation: BodyAllocation, refuse: (error: GatewayError) => void) {
     this.#request = request
     this.#receivedBefore = request.bytesRead
-    this.allocation = holding
+    this.allocation = allocation
     this.refuse = refuse
   }
 
-  /** How many times what came lately it holds: some seconds at the pace that it has. */
+  /** Ratio of the bytes held to those that came lately: seconds of receiving, about. */
   get stallRatio(): number {
     const { bytes } = this.allocation
     return bytes / Math.max(1, bytes - this.#heldOneEarlier)
   }
 
-  /** Takes note of how far it has come. */
+  /** Notes how much is held. */
   sample(): void {
     this.#samples += 1
     this.#heldOneEarlier = this.#heldAtSample
     this.#heldAtSample = this.allocation.bytes
   }
 
-  /** Whether it comes more slowly than it may. */
+  /** Whether the body comes too slowly. */
   get isTooSlow(): boolean {
     const received = this.#request.bytesRead - this.#receivedBefore
     return this.#samples > GRACE_SAMPLES + received / MIN_BYTES_PER_SAMPLE
@@ -55,38 +57,37 @@ export class PendingBody {
 
 /**
  * Refuses bodies that come more slowly than 1 KiB a second, ten seconds after they began: they would hold a
- * connection and a slot for nothing. All of them are looked at together, once a second. One that has stalled
- * is refused at once where others need the memory that it holds.
+ * connection and a slot for nothing. A stalled body is refused at once where others need its memory.
  */
 export class SlowBodies {
   readonly #pending = new DenseSet<PendingBody>()
   #timer: NodeJS.Timeout | undefined
 
   /**
-   * Watches a body until what is returned is called; one that is too slow is refused with `request_timeout`.
+   * Watches a body, and refuses it with `request_timeout` if it is too slow. The result ends the watching.
    */
-  watch(reading: PendingBody): () => void {
-    this.#pending.add(reading)
+  watch(body: PendingBody): () => void {
+    this.#pending.add(body)
     this.#timer ??= setInterval(() => this.#sampleAll(), SAMPLE_MS).unref()
-    return () => this.#pending.delete(reading)
+    return () => this.#pending.delete(body)
   }
 
   /**
-   * Refuses the stalled body that made the least progress for what it holds, to make room for another: one of
-   * the same client, or of a client that holds at least as much. False where there is none, or where the
-   * asking body has stalled more.
+   * Refuses the stalled body with the least progress for its memory, in favour of `requester`: one of the
+   * same client, or of a client that holds at least as much. False where there is none, or where
+   * `requester` has stalled more.
    */
-  refuseStalled(asking: PendingBody, room: BodyMemory): boolean {
-    const { client } = asking.allocation
-    const own = room.heldBy(client)
+  refuseStalled(requester: PendingBody, memory: BodyMemory): boolean {
+    const { client } = requester.allocation
+    const own = memory.heldBy(client)
     let worst: PendingBody | undefined
-    let most = Math.max(STALL_RATIO, asking.stallRatio)
-    for (const reading of this.#pending) {
-      const { stallRatio: stall, allocation: holding } = reading
-      if (stall <= most) continue
-      if (holding.client !== client && room.heldBy(holding.client) < own) continue
-      worst = reading
-      most = stall
+    let max = Math.max(STALL_RATIO, requester.stallRatio)
+    for (const body of this.#pending) {
+      const { stallRatio, allocation } = body
+      if (stallRatio <= max) continue
+      if (allocation.client !== client && memory.heldBy(allocation.client) < own) continue
+      worst = body
+      max = stallRatio
     }
     worst?.refuse(stalled())
     return worst !== undefined
@@ -97,9 +98,9 @@ export class SlowBodies {
       clearInterval(this.#timer)
       this.#timer = undefined
     }
-    for (const reading of this.#pending) {
-      reading.sample()
-      if (reading.isTooSlow) reading.refuse(tooSlow())
+    for (const body of this.#pending) {
+      body.sample()
+      if (body.isTooSlow) body.refuse(tooSlow())
     }
   }
 }

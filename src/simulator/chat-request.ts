@@ -1,24 +1,24 @@
-import { type Step, standing } from './conversation.ts'
+import { type Step, conversationState } from './conversation.ts'
 import { type Fields, fields, list, number, string } from './fields.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
 // An image counts about as much as this many characters, whatever its size.
 const IMAGE = '[image]'.padEnd(1200, '.')
-const MOST_TOKENS = 4096
+const MAX_TOKENS = 4096
 
 /** A chat-completions request as a prompt; throws Refusal where a provider would. */
 export function chatPrompt(body: Fields, model: string): Prompt {
   const messages = list(body.messages).map(fields)
   if (messages.length === 0)
     throw new Refusal('malformed', "Invalid 'messages': an array of messages is required")
-  const maxTokens = number(body.max_completion_tokens) ?? number(body.max_tokens) ?? MOST_TOKENS
+  const maxTokens = number(body.max_completion_tokens) ?? number(body.max_tokens) ?? MAX_TOKENS
   if (maxTokens < 1) throw new Refusal('malformed', "Invalid 'max_completion_tokens': 1 or more is expected")
   const tools = list(body.tools).map(fields).filter(isFunction).map(asTool)
   return {
     model,
     transcript: [JSON.stringify(tools), ...messages.map(transcribed)].join('\n'),
-    ...standing(messages.map(step)),
+    ...conversationState(messages.map(step)),
     tools,
     toolChoice: choice(body.tool_choice),
     parallelTools: body.parallel_tool_calls !== false,

@@ -1,4 +1,4 @@
-import { type Answer, answer, type End } from './answer.ts'
+import { type ModelOutput, generate, type StopCause } from './model-output.ts'
 import { chatPrompt } from './chat-request.ts'
 import { type Fields, fields, number } from './fields.ts'
 import type { PromptCache } from './prompt-cache.ts'
@@ -6,7 +6,7 @@ import { Refusal, type RefusalKind } from './refusal.ts'
 import { tokensOf } from './tokens.ts'
 import { bearer, type Frame, type Reply, type Stamp, type Upstream } from './upstream.ts'
 
-const FINISH_REASON: Record<End, string> = {
+const FINISH_REASON: Record<StopCause, string> = {
   done: 'stop',
   stop_text: 'stop',
   length: 'length',
@@ -14,7 +14,7 @@ const FINISH_REASON: Record<End, string> = {
 }
 
 // Cached tokens are reported from this many on, in steps of 128.
-const LEAST_CACHED = 1024
+const MIN_CACHED_TOKENS = 1024
 
 /** What every chunk of one stream begins with. */
 type Head = Readonly<Record<'id' | 'object' | 'model' | 'system_fingerprint', string> & { created: number }>
@@ -35,8 +35,8 @@ function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): R
   const n = number(body.n) ?? 1
   if (!Number.isInteger(n) || n < 1 || n > 128)
     throw new Refusal('malformed', "Invalid 'n': 1 to 128 is expected")
-  const answers = Array.from({ length: n }, (_, index) => answer(prompt, index))
-  const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), answers)
+  const outputs = Array.from({ length: n }, (_, index) => generate(prompt, index))
+  const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), outputs)
   const head = (object: string): Head => ({
     id: stamp.id('chatcmpl-'),
     object,
@@ -48,23 +48,23 @@ function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): R
     const asked = fields(body.stream_options).include_usage === true
     return {
       kind: 'stream',
-      frames: frames(head('chat.completion.chunk'), answers, stamp, asked ? usage : undefined),
+      frames: frames(head('chat.completion.chunk'), outputs, stamp, asked ? usage : undefined),
     }
   }
-  const choices = answers.map((one, index) => ({
+  const choices = outputs.map((one, index) => ({
     index,
     message: message(one, stamp),
     logprobs: null,
-    finish_reason: FINISH_REASON[one.end],
+    finish_reason: FINISH_REASON[one.stopCause],
   }))
   return {
     kind: 'whole',
     body: { ...head('chat.completion'), choices, usage },
-    tokens: Math.max(...answers.map(({ tokens }) => tokens)),
+    tokens: Math.max(...outputs.map(({ tokens }) => tokens)),
   }
 }
 
-function message({ thinking, text, calls }: Answer, stamp: Stamp): unknown {
+function message({ thinking, text, calls }: ModelOutput, stamp: Stamp): unknown {
   return {
     role: 'assistant',
     content: calls.length > 0 && text.length === 0 ? null : text.join(''),
@@ -80,17 +80,17 @@ function message({ thinking, text, calls }: Answer, stamp: Stamp): unknown {
   }
 }
 
-function usageOf(transcript: string, knownCharacters: number, answers: readonly Answer[]) {
+function usageOf(transcript: string, knownCharacters: number, outputs: readonly ModelOutput[]) {
   const prompt = tokensOf(transcript.length)
-  const completion = answers.reduce((sum, { tokens }) => sum + tokens, 0)
+  const completion = outputs.reduce((sum, { tokens }) => sum + tokens, 0)
   const known = Math.floor(knownCharacters / 512) * 128
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: known < LEAST_CACHED ? 0 : known, audio_tokens: 0 },
+    prompt_tokens_details: { cached_tokens: known < MIN_CACHED_TOKENS ? 0 : known, audio_tokens: 0 },
     completion_tokens_details: {
-      reasoning_tokens: answers.reduce((sum, { thinking }) => sum + thinking.length, 0),
+      reasoning_tokens: outputs.reduce((sum, { thinking }) => sum + thinking.length, 0),
       audio_tokens: 0,
       accepted_prediction_tokens: 0,
       rejected_prediction_tokens: 0,
@@ -99,12 +99,12 @@ function usageOf(transcript: string, knownCharacters: number, answers: readonly 
 }
 
 /** Where usage was asked for, every chunk has the member: null but in the last one, which has no choices. */
-function frames(head: Head, answers: readonly Answer[], stamp: Stamp, usage: unknown): Frame[] {
+function frames(head: Head, outputs: readonly ModelOutput[], stamp: Stamp, usage: unknown): Frame[] {
   const chunk = (choices: readonly unknown[], tokens: number, value: unknown = null): Frame => ({
     text: `data: ${JSON.stringify({ ...head, choices, ...(usage !== undefined && { usage: value }) })}\n\n`,
     tokens,
   })
-  const streams = answers.map((one, index) =>
+  const streams = outputs.map((one, index) =>
     deltas(one, stamp).map(({ delta, finish, tokens }) =>
       chunk([{ index, delta, logprobs: null, finish_reason: finish }], index === 0 ? tokens : 0),
     ),
@@ -119,7 +119,7 @@ interface Delta {
   readonly tokens: number
 }
 
-function deltas({ thinking, text, calls, end }: Answer, stamp: Stamp): Delta[] {
+function deltas({ thinking, text, calls, stopCause: end }: ModelOutput, stamp: Stamp): Delta[] {
   const step = (delta: unknown, tokens: number): Delta => ({ delta, finish: null, tokens })
   return [
     step({ role: 'assistant', content: calls.length > 0 && text.length === 0 ? null : '', refusal: null }, 0),

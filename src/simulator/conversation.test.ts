@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Step, standing } from './conversation.ts'
+import { type Step, conversationState } from './conversation.ts'
 
 function user(text: string, hasMedia = false): Step {
   return { kind: 'user', text, hasMedia }
@@ -7,7 +7,7 @@ function user(text: string, hasMedia = false): Step {
 
 test('what agents add to a message is not what the user says', () => {
   const reminder = '<system-reminder>\nWrite tests.\n</system-reminder>'
-  const { lastUser, userTexts } = standing([user(`${reminder}\nHello ${reminder}there`), user(reminder)])
+  const { lastUser, userTexts } = conversationState([user(`${reminder}\nHello ${reminder}there`), user(reminder)])
   expect(lastUser).toBe('Hello there')
   expect(userTexts).toEqual(['Hello there'])
 })
@@ -17,8 +17,8 @@ test('results and calls are those since the last message of the user', () => {
     { kind: 'model', calls: 1 },
     { kind: 'result', text: 'one' },
   ]
-  expect(standing([user('a'), ...round, ...round])).toMatchObject({ results: ['one', 'one'], callsMade: 2 })
-  expect(standing([user('a'), ...round, user('b')])).toMatchObject({
+  expect(conversationState([user('a'), ...round, ...round])).toMatchObject({ results: ['one', 'one'], callsMade: 2 })
+  expect(conversationState([user('a'), ...round, user('b')])).toMatchObject({
     results: [],
     callsMade: 0,
     lastUser: 'b',
@@ -32,8 +32,8 @@ test('a picture that comes with the results of tools is not a new message', () =
     { kind: 'result', text: 'one' },
     user('', true),
   ]
-  expect(standing(steps)).toMatchObject({ lastUser: 'a', results: ['one'] })
-  expect(standing([user('a'), { kind: 'model', calls: 0 }, user('', true)]).lastUser).toBe('')
+  expect(conversationState(steps)).toMatchObject({ lastUser: 'a', results: ['one'] })
+  expect(conversationState([user('a'), { kind: 'model', calls: 0 }, user('', true)]).lastUser).toBe('')
 })
 
 test.each([
@@ -47,11 +47,11 @@ test.each([
   ['Working directory: /', '/'],
   ['Use the working directory of the user.', undefined],
 ])('the folder in %s', (text, folder) => {
-  expect(standing([{ kind: 'system', text }, user('Hello')]).workingDirectory).toBe(folder)
-  expect(standing([user(text), user('Hello')]).workingDirectory).toBe(folder)
+  expect(conversationState([{ kind: 'system', text }, user('Hello')]).workingDirectory).toBe(folder)
+  expect(conversationState([user(text), user('Hello')]).workingDirectory).toBe(folder)
 })
 
 test('a folder that only a tool speaks of is not the one', () => {
   const steps: Step[] = [user('a'), { kind: 'model', calls: 1 }, { kind: 'result', text: 'cwd: /elsewhere' }]
-  expect(standing(steps).workingDirectory).toBeUndefined()
+  expect(conversationState(steps).workingDirectory).toBeUndefined()
 })

@@ -8,7 +8,7 @@ export type Step =
   | { readonly kind: 'result'; readonly text: string }
 
 /** Where a conversation stands when the model has to go on. */
-export interface Standing {
+export interface ConversationState {
   /** The system prompt and whatever else was said in its role. */
   readonly instructions: string
   /** Texts of the user, one a message, without what agents add to them. */
@@ -27,7 +27,7 @@ export interface Standing {
  * Sums up a conversation. A message of the user that holds only an agent's reminders is not one of the
  * user's.
  */
-export function standing(steps: readonly Step[]): Standing {
+export function conversationState(steps: readonly Step[]): ConversationState {
   const instructions: string[] = []
   const surroundings: string[] = []
   const userTexts: string[] = []

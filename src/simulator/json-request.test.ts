@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
-import { jsonAskedFor } from './json-request.ts'
+import { requestedJsonSchema } from './json-request.ts'
 
 test.each([
   ['What is JSON?'],
   ['Read data.json and tell me what it says'],
   ['Return the book to the library'],
 ])('no JSON is asked for by: %s', (text) => {
-  expect(jsonAskedFor(text)).toBeUndefined()
+  expect(requestedJsonSchema(text)).toBeUndefined()
 })
 
 test('members are named with their types', () => {
   expect(
-    jsonAskedFor("Format your response as a JSON object with 'isNewTopic' (boolean) and 'title' (string)."),
+    requestedJsonSchema("Format your response as a JSON object with 'isNewTopic' (boolean) and 'title' (string)."),
   ).toEqual({
     type: 'object',
     properties: { isNewTopic: { type: 'boolean' }, title: { type: 'string' } },
@@ -20,11 +20,11 @@ test('members are named with their types', () => {
 })
 
 test('a single member is named', () => {
-  expect(jsonAskedFor('Return JSON with a single "title" field.')).toMatchObject({ required: ['title'] })
+  expect(requestedJsonSchema('Return JSON with a single "title" field.')).toMatchObject({ required: ['title'] })
 })
 
 test('an example shows the members and their types', () => {
-  expect(jsonAskedFor('Reply in JSON format: { "tags": ["a", "b"], "count": 2 }')).toEqual({
+  expect(requestedJsonSchema('Reply in JSON format: { "tags": ["a", "b"], "count": 2 }')).toEqual({
     type: 'object',
     properties: { tags: { type: 'array', items: { type: 'string' } }, count: { type: 'number' } },
     required: ['tags', 'count'],
@@ -32,7 +32,7 @@ test('an example shows the members and their types', () => {
 })
 
 test('an example that is no JSON shows the names', () => {
-  expect(jsonAskedFor('Answer in JSON: {"allowed": true|false, "reason": <text>}')).toMatchObject({
+  expect(requestedJsonSchema('Answer in JSON: {"allowed": true|false, "reason": <text>}')).toMatchObject({
     properties: { allowed: { type: 'boolean' }, reason: {} },
     required: ['allowed', 'reason'],
   })
@@ -40,9 +40,9 @@ test('an example that is no JSON shows the names', () => {
 
 test('a schema is taken as it is', () => {
   const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
-  expect(jsonAskedFor(`Respond with JSON that satisfies ${JSON.stringify(schema)}`)).toEqual(schema)
+  expect(requestedJsonSchema(`Respond with JSON that satisfies ${JSON.stringify(schema)}`)).toEqual(schema)
 })
 
 test('where nothing is said of its members, it has an answer', () => {
-  expect(jsonAskedFor('Answer in JSON.')).toMatchObject({ required: ['answer'] })
+  expect(requestedJsonSchema('Answer in JSON.')).toMatchObject({ required: ['answer'] })
 })

@@ -1,8 +1,8 @@
-import { asksFor } from './asked.ts'
+import { asksFor } from './asks-for.ts'
 import { type Fields, fields } from './fields.ts'
 
 // The words for it stand at the beginning or at the end of a prompt.
-const LONGEST = 6000
+const MAX_PART = 6000
 const JSON_NAMED = /\bJSON\b/gi
 const VERBS = /\b(?:respond|reply|answer|return|output|format|produce|generate)\b/i
 /** A member by its name and type, as in `"isNewTopic" (boolean)`. */
@@ -12,8 +12,8 @@ const NAMED = /["'`](\w{1,60})["'`] (?:field|key|property|member)\b/g
 const KEY = /["'`](\w{1,60})["'`] ?: ?([[{\dtf]?)/g
 
 /** The schema of the JSON that a text asks for in plain words; undefined where it asks for none. */
-export function jsonAskedFor(text: string): Fields | undefined {
-  const part = text.length > 2 * LONGEST ? `${text.slice(0, LONGEST)}\n${text.slice(-LONGEST)}` : text
+export function requestedJsonSchema(text: string): Fields | undefined {
+  const part = text.length > 2 * MAX_PART ? `${text.slice(0, MAX_PART)}\n${text.slice(-MAX_PART)}` : text
   if (!asksFor(part, JSON_NAMED, VERBS)) return undefined
   const example = exampleIn(part)
   if (example?.type === 'object' && example.properties !== undefined) return example

@@ -1,4 +1,4 @@
-import { COMMON } from './topic.ts'
+import { COMMON_WORDS } from './topic.ts'
 
 /** Something that a message names, and where. */
 export interface Mention {
@@ -24,7 +24,7 @@ export interface Mentions {
 }
 
 // More is not looked at.
-const LONGEST = 8000
+const MAX_MESSAGE = 8000
 const QUOTED =
   /"([^"\n]{1,2000})"|“([^“”\n]{1,2000})”|`([^`\n]{1,2000})`|(?<![\p{L}\p{N}])'([^'\n]{1,2000})'/gu
 const URL_TEXT = /\bhttps?:\/\/[^\s"'`<>]{1,2000}/g
@@ -41,7 +41,7 @@ const RUN_QUOTED = /\b(?:run|execute)(?: the)?(?: command| script)?:? ["“`]([^
 
 /** Finds what a message names. Quotes around the whole message do not count. */
 export function mentionsIn(message: string): Mentions {
-  const text = unwrapped(message.slice(0, LONGEST))
+  const text = unwrapped(message.slice(0, MAX_MESSAGE))
   const urls = [...text.matchAll(URL_TEXT)].map(({ 0: url, index }) => ({
     text: url.replace(/[.,;:!?)\]]$/, ''),
     at: index,
@@ -112,8 +112,8 @@ export function stemsOf({ words }: Mentions): Mention[] {
 }
 
 /** The stems of the words that carry meaning. */
-export function tellingStems({ words, ...rest }: Mentions): Mention[] {
-  return stemsOf({ words: words.filter(({ text }) => !COMMON.has(text.toLowerCase())), ...rest })
+export function meaningfulStems({ words, ...rest }: Mentions): Mention[] {
+  return stemsOf({ words: words.filter(({ text }) => !COMMON_WORDS.has(text.toLowerCase())), ...rest })
 }
 
 /** Enough to let `cities` meet `city`, and `reads` meet `read`. */

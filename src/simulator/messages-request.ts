@@ -1,11 +1,11 @@
-import { type Step, standing } from './conversation.ts'
+import { type Step, conversationState } from './conversation.ts'
 import { type Fields, fields, list, number, string } from './fields.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
 // An image counts about as much as this many characters, whatever its size.
 const IMAGE = '[image]'.padEnd(1200, '.')
-const LEAST_THINKING = 1024
+const MIN_THINKING_TOKENS = 1024
 
 /** How much of the prompt the caller wants cached, in characters of the transcript, and for how long. */
 export interface CacheMark {
@@ -24,7 +24,7 @@ export function messagesPrompt(body: Fields, model: string): { prompt: Prompt; m
   const prompt: Prompt = {
     model,
     transcript,
-    ...standing([...system(body.system), ...messages.flatMap(steps)]),
+    ...conversationState([...system(body.system), ...messages.flatMap(steps)]),
     tools: tools.filter(({ input_schema }) => input_schema !== undefined).map(asTool),
     toolChoice: choice(fields(body.tool_choice)),
     parallelTools: fields(body.tool_choice).disable_parallel_tool_use !== true,
@@ -40,7 +40,7 @@ export function messagesPrompt(body: Fields, model: string): { prompt: Prompt; m
 function thinks({ type, budget_tokens }: Fields, maxTokens: number): boolean {
   if (type !== 'enabled') return type === 'adaptive'
   const budget = number(budget_tokens) ?? 0
-  if (budget < LEAST_THINKING) {
+  if (budget < MIN_THINKING_TOKENS) {
     throw new Refusal('malformed', 'thinking.budget_tokens: 1024 or more is expected')
   }
   if (budget >= maxTokens) {

@@ -1,4 +1,4 @@
-import { type Answer, answer, type End } from './answer.ts'
+import { type ModelOutput, generate, type StopCause } from './model-output.ts'
 import type { Fields } from './fields.ts'
 import { type CacheMark, messagesPrompt } from './messages-request.ts'
 import type { PromptCache } from './prompt-cache.ts'
@@ -7,7 +7,7 @@ import type { Refusal, RefusalKind } from './refusal.ts'
 import { tokensOf } from './tokens.ts'
 import { bearer, type Frame, type Reply, type Stamp, type Upstream } from './upstream.ts'
 
-const STOP_REASON: Record<End, string> = {
+const STOP_REASON: Record<StopCause, string> = {
   done: 'end_turn',
   stop_text: 'stop_sequence',
   length: 'max_tokens',
@@ -15,7 +15,7 @@ const STOP_REASON: Record<End, string> = {
 }
 
 // Shorter prefixes are not worth a cache entry.
-const LEAST_CACHED = 1024
+const MIN_CACHED_TOKENS = 1024
 
 /**
  * A content block: how it looks whole, how it starts in a stream, and its deltas, each with the tokens it
@@ -40,31 +40,31 @@ export function messagesUpstream(models: readonly string[], cache: PromptCache):
 
 function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): Reply {
   const { prompt, mark } = messagesPrompt(body, model)
-  const said = answer(prompt)
+  const output = generate(prompt)
   const input = inputUsage(prompt.model, prompt.transcript, mark, cache)
-  const content = blocks(said, prompt.transcript, stamp)
-  const ending = { stop_reason: STOP_REASON[said.end], stop_sequence: said.stopText }
+  const content = blocks(output, prompt.transcript, stamp)
+  const ending = { stop_reason: STOP_REASON[output.stopCause], stop_sequence: output.stopText }
   const message = { id: stamp.id('msg_'), type: 'message', role: 'assistant', model }
   if (body.stream === true) {
     const started = { ...message, content: [], stop_reason: null, stop_sequence: null }
     const frames = [
       event('message_start', { message: { ...started, usage: { ...input, output_tokens: 1 } } }),
       ...content.flatMap(blockFrames),
-      event('message_delta', { delta: ending, usage: { ...input, output_tokens: said.tokens } }),
+      event('message_delta', { delta: ending, usage: { ...input, output_tokens: output.tokens } }),
       event('message_stop', {}),
     ]
     return { kind: 'stream', frames }
   }
   const whole = content.map((block) => block.whole)
-  const usage = { ...input, output_tokens: said.tokens }
-  return { kind: 'whole', body: { ...message, content: whole, ...ending, usage }, tokens: said.tokens }
+  const usage = { ...input, output_tokens: output.tokens }
+  return { kind: 'whole', body: { ...message, content: whole, ...ending, usage }, tokens: output.tokens }
 }
 
 /** `input_tokens` holds neither what was read from the cache nor what was written to it. */
 function inputUsage(model: string, transcript: string, mark: CacheMark | undefined, cache: PromptCache) {
   const all = tokensOf(transcript.length)
   const marked = mark ? Math.min(tokensOf(mark.characters), all) : 0
-  const cacheable = marked < LEAST_CACHED ? 0 : marked
+  const cacheable = marked < MIN_CACHED_TOKENS ? 0 : marked
   const known = cacheable === 0 ? 0 : tokensOf(cache.remember(model, transcript.slice(0, mark?.characters)))
   const written = cacheable - known
   return {
@@ -79,7 +79,7 @@ function inputUsage(model: string, transcript: string, mark: CacheMark | undefin
   }
 }
 
-function blocks({ thinking, text, calls }: Answer, transcript: string, stamp: Stamp): Block[] {
+function blocks({ thinking, text, calls }: ModelOutput, transcript: string, stamp: Stamp): Block[] {
   return [
     ...(thinking.length > 0 ? [thinkingBlock(thinking, signature(transcript))] : []),
     ...(text.length > 0 ? [textBlock(text)] : []),

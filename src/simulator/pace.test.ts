@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { BELIEVABLE, type Pace, send } from './pace.ts'
+import { REALISTIC_PACE, type Pace, send } from './pace.ts'
 import type { Reply } from './upstream.ts'
 
 const STREAM: Reply = {
@@ -25,7 +25,7 @@ async function serving(reply: Reply, pace: Pace) {
 }
 
 test('the first token takes a quarter of a second, the others follow one by one', async () => {
-  const { server, url } = await serving(STREAM, BELIEVABLE)
+  const { server, url } = await serving(STREAM, REALISTIC_PACE)
   const started = performance.now()
   const call = request(url).end()
   const arrivals: { text: string; at: number }[] = []
@@ -43,7 +43,7 @@ test('the first token takes a quarter of a second, the others follow one by one'
 test('a whole answer takes as long as its tokens', async () => {
   const { server, url } = await serving(
     { kind: 'whole', body: { said: 1 }, tokens: 10 },
-    { firstTokenMs: 50, tokenMs: 20, longestWholeMs: 10_000 },
+    { firstTokenMs: 50, tokenMs: 20, maxWholeMs: 10_000 },
   )
   const started = performance.now()
   expect(await (await fetch(url)).json()).toEqual({ said: 1 })
@@ -52,10 +52,10 @@ test('a whole answer takes as long as its tokens', async () => {
 })
 
 test('a whole answer takes no longer than the longest, however many tokens it has', async () => {
-  expect(BELIEVABLE.longestWholeMs).toBeLessThan(600)
+  expect(REALISTIC_PACE.maxWholeMs).toBeLessThan(600)
   const { server, url } = await serving(
     { kind: 'whole', body: { said: 1 }, tokens: 1_000_000 },
-    { firstTokenMs: 50, tokenMs: 20, longestWholeMs: 60 },
+    { firstTokenMs: 50, tokenMs: 20, maxWholeMs: 60 },
   )
   expect(await (await fetch(url)).json()).toEqual({ said: 1 })
   server.close()
@@ -65,7 +65,7 @@ test('an answer whose client leaves is given up at once', async () => {
   const { server, sent, url } = await serving(STREAM, {
     firstTokenMs: 0,
     tokenMs: 60_000,
-    longestWholeMs: 60_000,
+    maxWholeMs: 60_000,
   })
   const call = request(url)
   call.on('error', () => {})

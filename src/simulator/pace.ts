@@ -8,14 +8,14 @@ export interface Pace {
   readonly firstTokenMs: number
   readonly tokenMs: number
   /** No whole answer takes longer, however many tokens it has. */
-  readonly longestWholeMs: number
+  readonly maxWholeMs: number
 }
 
 /**
  * A first token after a quarter of a second, then forty a second; whole answers after half a second at the
  * latest.
  */
-export const BELIEVABLE: Pace = { firstTokenMs: 250, tokenMs: 25, longestWholeMs: 500 }
+export const REALISTIC_PACE: Pace = { firstTokenMs: 250, tokenMs: 25, maxWholeMs: 500 }
 
 /** Sends an answer at the given pace; rejects with an AbortError as soon as the client is gone. */
 export async function send(response: ServerResponse, reply: Reply, pace: Pace): Promise<void> {
@@ -23,7 +23,7 @@ export async function send(response: ServerResponse, reply: Reply, pace: Pace): 
   response.once('close', () => gone.abort())
   if (reply.kind === 'whole') {
     const generating = pace.firstTokenMs + reply.tokens * pace.tokenMs
-    await sleep(Math.min(generating, pace.longestWholeMs), undefined, { signal: gone.signal })
+    await sleep(Math.min(generating, pace.maxWholeMs), undefined, { signal: gone.signal })
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify(reply.body))
     return

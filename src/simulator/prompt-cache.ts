@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
 const BLOCK = 512
-const MOST_PREFIXES = 20_000
+const MAX_PREFIXES = 20_000
 
 /** Remembers which beginnings of prompts were seen, in blocks of 512 characters (128 tokens). */
 export class PromptCache {
@@ -22,7 +22,7 @@ export class PromptCache {
 
   #add(prefix: string): void {
     this.#seen.add(prefix)
-    if (this.#seen.size <= MOST_PREFIXES) return
+    if (this.#seen.size <= MAX_PREFIXES) return
     for (const oldest of this.#seen) {
       this.#seen.delete(oldest)
       return

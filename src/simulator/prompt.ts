@@ -1,4 +1,4 @@
-import type { Standing } from './conversation.ts'
+import type { ConversationState } from './conversation.ts'
 import type { Fields } from './fields.ts'
 
 /** A tool that the caller offers; `schema` is the JSON schema of its arguments. */
@@ -12,7 +12,7 @@ export interface Tool {
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string }
 
 /** The parts of a request that a simulated model needs, whichever protocol it came in. */
-export interface Prompt extends Standing {
+export interface Prompt extends ConversationState {
   readonly model: string
   /** Everything before the answer, in order; seeds the answer, and is what the prompt is counted by. */
   readonly transcript: string

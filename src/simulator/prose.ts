@@ -27,7 +27,7 @@ const ENDINGS = [
   'From there on it is mostly a matter of trying it out.',
 ] as const
 
-const CONFESSION = 'This text was put together by a simulated model, so do not rely on it.'
+const DISCLAIMER = 'This text was put together by a simulated model, so do not rely on it.'
 
 const THOUGHTS = [
   () => 'I should say what matters first and keep it short.',
@@ -46,7 +46,7 @@ export function prose(message: string, random: Random): string {
     oneOf(random, OPENINGS)(topic),
     ...middles.map((sentence) => sentence(topic)),
     oneOf(random, ENDINGS),
-    CONFESSION,
+    DISCLAIMER,
   ].join(' ')
 }
 

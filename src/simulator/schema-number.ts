@@ -2,35 +2,35 @@ import { type Fields, number } from './fields.ts'
 import type { Random } from './random.ts'
 
 // A number that nothing speaks of is a small one.
-const SPAN = 20
+const RANGE = 20
 
 /**
  * A number within the schema's bounds: one that the message names where it fits, else the default, else a
  * small one.
  */
 export function numberFor(schema: Fields, whole: boolean, message: string, random: Random): number {
-  const lowest = Math.max(bound(schema.minimum, -Infinity), bound(schema.exclusiveMinimum, -Infinity))
-  const highest = Math.min(bound(schema.maximum, Infinity), bound(schema.exclusiveMaximum, Infinity))
+  const min = Math.max(bound(schema.minimum, -Infinity), bound(schema.exclusiveMinimum, -Infinity))
+  const max = Math.min(bound(schema.maximum, Infinity), bound(schema.exclusiveMaximum, Infinity))
   const multiple = number(schema.multipleOf)
   const fits = (value: number): boolean =>
-    value >= lowest &&
-    value <= highest &&
+    value >= min &&
+    value <= max &&
     value !== schema.exclusiveMinimum &&
     value !== schema.exclusiveMaximum &&
     (!whole || Number.isInteger(value)) &&
     (multiple === undefined || Math.abs(value / multiple - Math.round(value / multiple)) < 1e-9)
-  const said = (message.match(/-?\d+(?:\.\d+)?/g) ?? []).map(Number).find(fits)
-  if (said !== undefined) return said
+  const mentioned = (message.match(/-?\d+(?:\.\d+)?/g) ?? []).map(Number).find(fits)
+  if (mentioned !== undefined) return mentioned
   const fallback = number(schema.default)
   if (fallback !== undefined && fits(fallback)) return fallback
   const unit = multiple ?? (whole ? 1 : 0.1)
-  const first = Math.round(Math.min(Math.max(unit, lowest), highest) / unit)
+  const first = Math.round(Math.min(Math.max(unit, min), max) / unit)
   const around = (step: number): number[] =>
-    Array.from({ length: SPAN }, (_, at) => rounded((first + step * at) * unit)).filter(fits)
+    Array.from({ length: RANGE }, (_, at) => rounded((first + step * at) * unit)).filter(fits)
   const [upwards, downwards] = [around(1), around(-1)]
   const candidates = upwards.length > 0 ? upwards : downwards
   // Bounds closer together than the unit leave what is between them.
-  return candidates[Math.floor(random() * candidates.length)] ?? (lowest + highest) / 2
+  return candidates[Math.floor(random() * candidates.length)] ?? (min + max) / 2
 }
 
 function bound(value: unknown, none: number): number {

@@ -1,6 +1,6 @@
 import { type Fields, fields, list, string } from './fields.ts'
 
-const MOST_STEPS = 16
+const MAX_STEPS = 16
 
 /**
  * A schema without references and alternatives: `$ref` is followed within the document, the first
@@ -8,7 +8,7 @@ const MOST_STEPS = 16
  */
 export function resolved(schema: Fields, root: Fields): Fields {
   let found = schema
-  for (let step = 0; step < MOST_STEPS; step++) {
+  for (let step = 0; step < MAX_STEPS; step++) {
     const { $ref, anyOf, oneOf, allOf, ...rest } = found
     if (string($ref).startsWith('#'))
       found = merged(target(string($ref), root), { ...rest, ...defined({ anyOf, oneOf, allOf }) })

@@ -2,10 +2,10 @@ import { Ajv } from 'ajv'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { seededBy } from './random.ts'
-import { type Reading, valueFor } from './schema-value.ts'
+import { type ValueHints, valueFor } from './schema-value.ts'
 
-const PLAIN: Reading = { text: () => undefined, speaksOf: () => false }
-const WHOLE: Reading = { text: () => undefined, speaksOf: () => true }
+const PLAIN: ValueHints = { text: () => undefined, mentions: () => false }
+const WHOLE: ValueHints = { text: () => undefined, mentions: () => true }
 
 /** Values for the schema by a hundred seeds. */
 function values(schema: Record<string, unknown>, message = 'Plan a trip to Lisbon for 4 people'): unknown[] {

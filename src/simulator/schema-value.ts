@@ -5,11 +5,11 @@ import { resolved } from './schema-shape.ts'
 import { topicOf, words } from './topic.ts'
 
 /** How members are chosen and their texts found, beyond what the message offers by itself. */
-export interface Reading {
+export interface ValueHints {
   /** The text for a member; undefined where there is none but the message's topic. */
   text(name: string, schema: Fields): string | undefined
   /** Whether a member that is not required belongs to the value. */
-  speaksOf(name: string, schema: Fields): boolean
+  mentions(name: string, schema: Fields): boolean
 }
 
 /** The sources of a value: the user's message, a source of chance, and the whole schema for `$ref`. */
@@ -17,16 +17,16 @@ interface Source {
   readonly message: string
   readonly random: Random
   readonly root: Fields
-  readonly reading: Reading
+  readonly hints: ValueHints
   /** How many values may still be made: a schema may branch without end. */
-  left: number
+  valuesLeft: number
 }
 
 // Schemas may contain themselves.
-const DEEPEST = 12
+const MAX_DEPTH = 12
 /** From here on only what is required. */
-const DEEP = 2
-const MOST_VALUES = 2000
+const REQUIRED_ONLY_DEPTH = 2
+const MAX_VALUES = 2000
 
 const FORMATS = new Map([
   ['date', '2025-03-14'],
@@ -46,13 +46,13 @@ const FORMATS = new Map([
  * their required members and those that the reading adds, numbers and enumeration values that occur in the
  * message. `pattern` is the one keyword that is not followed.
  */
-export function valueFor(schema: Fields, message: string, random: Random, reading: Reading): unknown {
-  return build(schema, '', { message, random, root: schema, reading, left: MOST_VALUES }, 0)
+export function valueFor(schema: Fields, message: string, random: Random, hints: ValueHints): unknown {
+  return build(schema, '', { message, random, root: schema, hints: hints, valuesLeft: MAX_VALUES }, 0)
 }
 
 function build(given: Fields, name: string, source: Source, depth: number): unknown {
   const schema = resolved(given, source.root)
-  source.left--
+  source.valuesLeft--
   if ('const' in schema) return schema.const
   if (Array.isArray(schema.enum)) return enumerated(schema, source)
   switch (typeOf(schema)) {
@@ -92,11 +92,11 @@ function enumerated(schema: Fields, { message, random }: Source): unknown {
 }
 
 function object(schema: Fields, source: Source, depth: number): unknown {
-  if (depth >= DEEPEST || source.left <= 0) return {}
+  if (depth >= MAX_DEPTH || source.valuesLeft <= 0) return {}
   const members = fields(schema.properties)
   const required = new Set(list(schema.required).map(string))
   const isChosen = (name: string): boolean =>
-    required.has(name) || (depth < DEEP && source.reading.speaksOf(name, fields(members[name])))
+    required.has(name) || (depth < REQUIRED_ONLY_DEPTH && source.hints.mentions(name, fields(members[name])))
   const declared = Object.keys(members).filter(isChosen)
   const undeclared = [...required].filter((name) => !Object.hasOwn(members, name))
   const value = (name: string): unknown =>
@@ -111,14 +111,14 @@ function object(schema: Fields, source: Source, depth: number): unknown {
 
 function array(schema: Fields, name: string, source: Source, depth: number): unknown[] {
   const tuple = list(schema.prefixItems).map(fields)
-  const least = Math.min(number(schema.minItems) ?? 0, MOST_VALUES)
-  const most = number(schema.maxItems) ?? Number.POSITIVE_INFINITY
-  const wanted = depth < DEEP ? Math.max(1, tuple.length) : tuple.length
-  const length = source.left <= 0 ? least : Math.min(Math.max(least, wanted), most)
-  const made = Array.from({ length }, (_, at) =>
+  const min = Math.min(number(schema.minItems) ?? 0, MAX_VALUES)
+  const max = number(schema.maxItems) ?? Number.POSITIVE_INFINITY
+  const wanted = depth < REQUIRED_ONLY_DEPTH ? Math.max(1, tuple.length) : tuple.length
+  const length = source.valuesLeft <= 0 ? min : Math.min(Math.max(min, wanted), max)
+  const items = Array.from({ length }, (_, at) =>
     build(tuple[at] ?? fields(schema.items), name, source, depth + 1),
   )
-  return schema.uniqueItems === true ? distinct(made, fields(schema.items)) : made
+  return schema.uniqueItems === true ? distinct(items, fields(schema.items)) : items
 }
 
 /**
@@ -135,14 +135,14 @@ function distinct(items: readonly unknown[], { enum: values }: Fields): unknown[
 }
 
 /** Words that stand for something are written with a capital, or else the topic is the best guess. */
-function text(schema: Fields, name: string, { message, reading }: Source): string {
+function text(schema: Fields, name: string, { message, hints: hints }: Source): string {
   const format = FORMATS.get(string(schema.format))
-  const found = reading.text(name, schema)
+  const found = hints.text(name, schema)
   if (format !== undefined)
     return string(schema.format) === 'uri' && found && /^https?:\/\/\S+$/.test(found) ? found : format
-  const least = number(schema.minLength) ?? 0
+  const min = number(schema.minLength) ?? 0
   const guess = found ?? properWords(message) ?? topicOf(message) ?? (name || 'example')
-  return guess.padEnd(least, '.').slice(0, Math.max(least, number(schema.maxLength) ?? guess.length))
+  return guess.padEnd(min, '.').slice(0, Math.max(min, number(schema.maxLength) ?? guess.length))
 }
 
 function properWords(message: string): string | undefined {

@@ -7,7 +7,7 @@ import { type Pace, send } from './pace.ts'
 import { Refusal, REFUSAL_STATUS } from './refusal.ts'
 import type { Stamp, Upstream } from './upstream.ts'
 
-const MOST_BYTES = 64 * 1024 * 1024
+const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 /** Serves one protocol on a free port of the loopback address. */
 export async function serve(upstream: Upstream, pace: Pace): Promise<{ url: string; server: Server }> {
@@ -58,7 +58,7 @@ async function collected(request: IncomingMessage): Promise<Buffer> {
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > MOST_BYTES) throw new Refusal('too_large', 'The request is too large')
+    if (size > MAX_BODY_BYTES) throw new Refusal('too_large', 'The request is too large')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -1,6 +1,6 @@
-import { asksFor } from './asked.ts'
+import { asksFor } from './asks-for.ts'
 import type { Fields } from './fields.ts'
-import { jsonAskedFor } from './json-request.ts'
+import { requestedJsonSchema } from './json-request.ts'
 import type { Prompt } from './prompt.ts'
 import { asksForTitle, subjectOf, titleOf } from './title.ts'
 
@@ -10,8 +10,8 @@ const CONVERSATION = /\b(?:conversation|chat|thread|session|history)\b/gi
  * The schema of a JSON answer: the one that the request states, or what its words ask for where no tool is
  * offered.
  */
-export function answerSchema({ jsonSchema, tools, instructions, lastUser }: Prompt): Fields | undefined {
-  return jsonSchema ?? jsonAskedFor(lastUser) ?? (tools.length === 0 ? jsonAskedFor(instructions) : undefined)
+export function replySchema({ jsonSchema, tools, instructions, lastUser }: Prompt): Fields | undefined {
+  return jsonSchema ?? requestedJsonSchema(lastUser) ?? (tools.length === 0 ? requestedJsonSchema(instructions) : undefined)
 }
 
 /** The title that a client asks for beside a conversation; undefined where it does not. */

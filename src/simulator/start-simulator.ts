@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import { chatUpstream } from './chat.ts'
 import { DEMO_MODELS } from './demo-models.ts'
 import { messagesUpstream } from './messages.ts'
-import { BELIEVABLE, type Pace } from './pace.ts'
+import { REALISTIC_PACE, type Pace } from './pace.ts'
 import { PromptCache } from './prompt-cache.ts'
 import { rerankUpstream } from './rerank.ts'
 import { serve } from './server.ts'
@@ -17,7 +17,7 @@ export interface Simulator {
 }
 
 /** Starts one upstream of each protocol on free ports of the loopback address, for `sluice demo`. */
-export async function startSimulator(pace: Pace = BELIEVABLE): Promise<Simulator> {
+export async function startSimulator(pace: Pace = REALISTIC_PACE): Promise<Simulator> {
   const [chat, messages, rerank] = await Promise.all([
     serve(chatUpstream(DEMO_MODELS.chat, new PromptCache()), pace),
     serve(messagesUpstream(DEMO_MODELS.messages, new PromptCache()), pace),

@@ -1,9 +1,9 @@
-import { asksFor } from './asked.ts'
-import { COMMON } from './topic.ts'
+import { asksFor } from './asks-for.ts'
+import { COMMON_WORDS } from './topic.ts'
 
-const LOOKED_AT = 20_000
-const MOST_WORDS = 6
-const LONGEST = 50
+const MAX_TEXT = 20_000
+const MAX_WORDS = 6
+const MAX_LENGTH = 50
 const TITLE_NAMED = /\btitle\b/gi
 /** A verb with the title as its object; what comes `with` a title is something else. */
 const VERBS = /\b(?:generate|create|write|suggest|come up with)\b(?!.{0,80}\b(?:with|and|that|has)\b)/i
@@ -19,7 +19,7 @@ export function asksForTitle(text: string): boolean {
  * The subject of a message: its text without the lines that ask for a title; empty if it has nothing else.
  */
 export function subjectOf(message: string): string {
-  const text = message.slice(0, LOOKED_AT)
+  const text = message.slice(0, MAX_TEXT)
   const tag = CONVERSATION.exec(text)
   const [inside = ''] = tag ? text.slice(tag.index + tag[0].length).split('</') : [text]
   const lines = inside.split('\n')
@@ -38,11 +38,11 @@ export function titleOf(message: string): string {
     .trim()
     .replace(/^(?:user|human): ?/i, '')
     .split(/[,;:!?] | and |\. /)
-  const words = clause.split(/\s+/).slice(0, MOST_WORDS)
-  while (words.length > 2 && COMMON.has(words.at(-1)?.toLowerCase() ?? '')) words.pop()
+  const words = clause.split(/\s+/).slice(0, MAX_WORDS)
+  while (words.length > 2 && COMMON_WORDS.has(words.at(-1)?.toLowerCase() ?? '')) words.pop()
   const title = words
     .join(' ')
-    .slice(0, LONGEST)
+    .slice(0, MAX_LENGTH)
     .replace(/[.,;:!?]{1,3}$/, '')
   return title === '' ? 'New conversation' : title.charAt(0).toUpperCase() + title.slice(1)
 }

@@ -23,10 +23,10 @@ export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random:
   return valueFor({ type: 'object', ...tool.schema }, lastUser, random, {
     text: (name, schema) => {
       const need = needOf(name, schema)
-      const given = need === 'path' || need === 'directory' ? undefined : told(name, lastUser)
+      const given = need === 'path' || need === 'directory' ? undefined : namedValue(name, lastUser)
       return given ?? textFor(need, schema, source)
     },
-    speaksOf: (name, schema) =>
+    mentions: (name, schema) =>
       (needOf(name, schema) === 'path' && quoted.length > 0 && path !== undefined) ||
       wordsOfName(name).some(isSpoken) ||
       list(schema.enum).some((value) => spoken.has(stem(String(value).toLowerCase()))),
@@ -37,7 +37,7 @@ export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random:
 const VAGUE = new Set(['file', 'name', 'text', 'type', 'path', 'code', 'tool', 'run', 'content', 'message'])
 
 interface Source {
-  readonly said: Mentions
+  readonly mentions: Mentions
   /** Quoted texts that no member has got yet. */
   readonly unused: string[]
   readonly path: string | undefined
@@ -47,13 +47,13 @@ interface Source {
 }
 
 function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source): string | undefined {
-  const { said, unused, path, workingDirectory, message } = source
+  const { mentions: said, unused, path, workingDirectory, message } = source
   const [first, second] = said.quoted.map(({ text }) => text)
   switch (need) {
     case 'path':
-      return path === undefined ? (workingDirectory ?? '.') : placed(path, schema, workingDirectory)
+      return path === undefined ? (workingDirectory ?? '.') : resolvedPath(path, schema, workingDirectory)
     case 'directory':
-      return path?.endsWith('/') ? placed(path, schema, workingDirectory) : (workingDirectory ?? '.')
+      return path?.endsWith('/') ? resolvedPath(path, schema, workingDirectory) : (workingDirectory ?? '.')
     case 'url':
       return said.urls[0]?.text ?? 'https://example.com/'
     case 'command':
@@ -82,7 +82,7 @@ function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source
  * A path as the tool wants it: absolute, unless it asks for one that is relative or the folder is not
  * known.
  */
-function placed(path: string, schema: Fields, folder: string | undefined): string {
+function resolvedPath(path: string, schema: Fields, folder: string | undefined): string {
   const description = string(schema.description)
   if (folder === undefined || path.startsWith('~')) return path
   if (/relative/i.test(description) && !/absolute/i.test(description)) return path
@@ -98,7 +98,7 @@ function contentIn(message: string): string | undefined {
 }
 
 /** The value that a message gives for a name, as in `city: Oslo`. */
-function told(name: string, message: string): string | undefined {
+function namedValue(name: string, message: string): string | undefined {
   const place = message.toLowerCase().indexOf(`${name.toLowerCase()}:`)
   if (name === '' || place < 0 || /\w/.test(message.charAt(place - 1))) return undefined
   const value = /^ ?["'`]?([^\n,;"'`]{1,200})/.exec(message.slice(place + name.length + 1))?.[1]

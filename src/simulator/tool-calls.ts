@@ -2,7 +2,7 @@ import { mentionsIn } from './mentions.ts'
 import type { Prompt, Tool } from './prompt.ts'
 import type { Random } from './random.ts'
 import { argumentsOf } from './tool-arguments.ts'
-import { MOST_CALLS, type PlannedCall, planOf } from './tool-plan.ts'
+import { MAX_CALLS, type PlannedCall, planOf } from './tool-plan.ts'
 
 /** A call as a model writes it; `input` is JSON text. */
 export interface ToolCall {
@@ -27,7 +27,7 @@ function chosen({ tools, toolChoice, callsMade, lastUser, parallelTools }: Promp
   }
   if (typeof toolChoice === 'object') return forced(tools.filter(({ name }) => name === toolChoice.name))
   const plan = planOf(lastUser, tools)
-  const left = plan.slice(callsMade, parallelTools ? MOST_CALLS : callsMade + 1)
+  const left = plan.slice(callsMade, parallelTools ? MAX_CALLS : callsMade + 1)
   if (left.length > 0 || toolChoice !== 'required') return left
   return plan.length > 0 ? plan.slice(0, 1) : forced(tools)
 }

@@ -1,5 +1,5 @@
 import { fields } from './fields.ts'
-import { type Mention, type Mentions, stem, stemsOf, tellingStems } from './mentions.ts'
+import { type Mention, type Mentions, stem, stemsOf, meaningfulStems } from './mentions.ts'
 import type { Tool } from './prompt.ts'
 import { hasNeeds, needOf, wordsOfName } from './tool-needs.ts'
 import { keywords } from './topic.ts'
@@ -59,28 +59,28 @@ const EVERYDAY = new Set(
   'file name text code task agent skill tool message plan goal todo set'.split(' ').map(stem),
 )
 /** So many tools are few enough to go by one word of their descriptions. */
-const FEW = 4
+const MAX_FEW_TOOLS = 4
 
 /**
  * How a tool suits the message; undefined where it does not, or where the message lacks what the tool
  * needs.
  */
-export function fitOf(tool: Tool, said: Mentions, fewTools: boolean): Fit | undefined {
-  const named = namedAt(tool.name, said)
+export function fitOf(tool: Tool, mentions: Mentions, fewTools: boolean): Fit | undefined {
+  const named = namedAt(tool.name, mentions)
   if (named !== undefined) return { tool, by: 'its name', share: 1, at: named }
-  const words: Words = { all: stemsOf(said), telling: tellingStems(said) }
-  return byWords(tool, said, words, fewTools) ?? byDescription(tool, said, words, fewTools)
+  const words: Stems = { all: stemsOf(mentions), meaningful: meaningfulStems(mentions) }
+  return byWords(tool, mentions, words, fewTools) ?? byDescription(tool, mentions, words, fewTools)
 }
 
 /** The stems of a message. */
-interface Words {
+interface Stems {
   readonly all: readonly Mention[]
-  readonly telling: readonly Mention[]
+  readonly meaningful: readonly Mention[]
 }
 
 /** Whether so many tools are few. */
 export function areFew(tools: readonly Tool[]): boolean {
-  return tools.length <= FEW
+  return tools.length <= MAX_FEW_TOOLS
 }
 
 /**
@@ -102,17 +102,17 @@ function namedAt(name: string, { words, quoted }: Mentions): number | undefined 
   return words[found]?.at
 }
 
-function byWords(tool: Tool, said: Mentions, words: Words, fewTools: boolean): Fit | undefined {
+function byWords(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean): Fit | undefined {
   const parts = wordsOfName(tool.name).map(stem)
   const verbs = VERBS.filter(({ named }) => parts.some((part) => named.has(part)))
   const others = parts.filter((part) => !verbs.some(({ named }) => named.has(part)))
   const things = new Set(others.filter((part) => !EVERYDAY.has(part) && part.length > 2))
-  const met = words.telling.filter(({ text }) => things.has(text))
+  const met = words.meaningful.filter(({ text }) => things.has(text))
   const unsaid = others.filter((part) => !NEUTRAL.has(part) && met.every(({ text }) => text !== part))
-  const asked = verbs.length > 0 ? askedFor(verbs, said, words, isDelicate(tool)) : met[0]
+  const asked = verbs.length > 0 ? askedFor(verbs, mentions, words, isDelicate(tool)) : met[0]
   const isClear = fewTools || met.length > 0
   if (!asked || (verbs.length > 0 && unsaid.length > 0 && !fewTools)) return undefined
-  if (!hasNeeds(tool, said, isClear)) return undefined
+  if (!hasNeeds(tool, mentions, isClear)) return undefined
   // A shell can do most things, so that a tool made for one of them is preferred.
   const purpose = verbs.includes(RUNNING) ? 0.5 : 1
   return { tool, by: 'words of its name', share: purpose / (1 + unsaid.length), at: asked.at }
@@ -124,13 +124,13 @@ function byWords(tool: Tool, said: Mentions, words: Words, fewTools: boolean): F
 function askedFor(
   verbs: readonly Verb[],
   said: Mentions,
-  { all }: Words,
+  { all }: Stems,
   delicate: boolean,
 ): Mention | undefined {
   return verbs
     .map(({ asked, changes }) => {
       const at = all.find(({ text }) => asked.has(text))
-      return at && delicate && changes && said.quoted.length === 0 && !begins(said, at.at) ? undefined : at
+      return at && delicate && changes && said.quoted.length === 0 && !isNearBeginning(said, at.at) ? undefined : at
     })
     .find((at) => at !== undefined)
 }
@@ -142,21 +142,21 @@ function isDelicate({ schema }: Tool): boolean {
   )
 }
 
-function byDescription(tool: Tool, said: Mentions, words: Words, fewTools: boolean): Fit | undefined {
+function byDescription(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean): Fit | undefined {
   const [sentence = ''] = tool.description.slice(0, 400).split(/[.\n]/)
   const described = keywords(sentence).map(stem)
   const verbs = VERBS.filter(({ named }) => named.has(described[0] ?? ''))
   if (isDelicate(tool) && !verbs.some(({ changes }) => !changes)) return undefined
-  const doing = askedFor(verbs, said, words, true)
-  const met = words.telling.filter(({ text }) => text.length > 2 && described.includes(text))
+  const doing = askedFor(verbs, mentions, words, true)
+  const met = words.meaningful.filter(({ text }) => text.length > 2 && described.includes(text))
   const enough = fewTools ? met.length > 0 : met.length > 1 && doing !== undefined
   const at = (doing ?? met[0])?.at
-  if (!enough || at === undefined || !hasNeeds(tool, said, fewTools)) return undefined
+  if (!enough || at === undefined || !hasNeeds(tool, mentions, fewTools)) return undefined
   return { tool, by: 'its description', share: met.length / 100 + (doing ? 1 : 0), at }
 }
 
 /** True where the message begins with what stands there, but for a courtesy. */
-function begins({ words }: Mentions, at: number): boolean {
+function isNearBeginning({ words }: Mentions, at: number): boolean {
   const before = words.filter((word) => word.at < at).map(({ text }) => text.toLowerCase())
   return before.every((word) =>
     /^(?:please|can|could|would|you|now|then|and|go|i|want|to|us|me|let|s)$/.test(word),

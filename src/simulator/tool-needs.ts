@@ -63,22 +63,22 @@ export function wordsOfName(name: string): string[] {
  * Whether the message names all that the tool requires and nobody can guess. Where it is clear that the
  * tool is meant, a guess will do for what does no harm.
  */
-export function hasNeeds({ schema }: Tool, said: Mentions, isClear: boolean): boolean {
+export function hasNeeds({ schema }: Tool, mentions: Mentions, isClear: boolean): boolean {
   const members = fields(schema.properties)
   return list(schema.required).every((name) => {
     switch (needOf(string(name), fields(members[string(name)]))) {
       case 'path':
-        return said.paths.length > 0
+        return mentions.paths.length > 0
       case 'url':
-        return said.urls.length > 0
+        return mentions.urls.length > 0
       case 'command':
-        return said.command !== undefined
+        return mentions.command !== undefined
       case 'old':
-        return said.quoted.length > 1
+        return mentions.quoted.length > 1
       case 'pattern':
-        return isClear || [said.quoted, said.globs, said.paths].some(({ length }) => length > 0)
+        return isClear || [mentions.quoted, mentions.globs, mentions.paths].some(({ length }) => length > 0)
       case 'identifier':
-        return isClear || said.quoted.length > 0 || said.identifiers.length > 0
+        return isClear || mentions.quoted.length > 0 || mentions.identifiers.length > 0
       case 'structure':
         return isClear
       case 'directory':

@@ -11,7 +11,7 @@ export interface PlannedCall {
 }
 
 /** The most calls that one message of the user leads to. */
-export const MOST_CALLS = 2
+export const MAX_CALLS = 2
 
 const STRENGTH = ['its name', 'words of its name', 'its description'] as const
 
@@ -21,22 +21,22 @@ const STRENGTH = ['its name', 'words of its name', 'its description'] as const
  * one has done.
  */
 export function planOf(message: string, tools: readonly Tool[]): PlannedCall[] {
-  const said = mentionsIn(message)
-  const fits = tools.map((tool) => fitOf(tool, said, areFew(tools))).filter((fit) => fit !== undefined)
+  const mentions = mentionsIn(message)
+  const fits = tools.map((tool) => fitOf(tool, mentions, areFew(tools))).filter((fit) => fit !== undefined)
   const strongest = STRENGTH.find((by) => fits.some((fit) => fit.by === by))
-  const chosen = bestOfEachPlace(fits.filter(({ by }) => by === strongest))
+  const chosen = bestPerPosition(fits.filter(({ by }) => by === strongest))
   const [only, another] = strongest === 'its description' ? chosen.slice(0, 1) : chosen
-  if (!only) return reading(said, tools)
+  if (!only) return readCalls(mentions, tools)
   if (another)
-    return chosen.slice(0, MOST_CALLS).map(({ tool, at }) => ({ tool, path: pathFrom(said.paths, at) }))
-  return ofEachPath(only.tool, said.paths)
+    return chosen.slice(0, MAX_CALLS).map(({ tool, at }) => ({ tool, path: pathFrom(mentions.paths, at) }))
+  return callPerPath(only.tool, mentions.paths)
 }
 
 /** Where nothing says what to do with a file that is named, it is read. */
-function reading(said: Mentions, tools: readonly Tool[]): PlannedCall[] {
+function readCalls(mentions: Mentions, tools: readonly Tool[]): PlannedCall[] {
   const reader = tools.find(({ name }) => isReader(wordsOfName(name).map(stem)))
-  const files = said.paths.filter(({ text }) => !text.endsWith('/'))
-  return reader && files.length > 0 ? ofEachPath(reader, files) : []
+  const files = mentions.paths.filter(({ text }) => !text.endsWith('/'))
+  return reader && files.length > 0 ? callPerPath(reader, files) : []
 }
 
 function isReader(parts: readonly string[]): boolean {
@@ -47,12 +47,12 @@ function isReader(parts: readonly string[]): boolean {
 }
 
 /** One call a path, where several are named and the tool takes one. */
-function ofEachPath(tool: Tool, paths: readonly Mention[]): PlannedCall[] {
+function callPerPath(tool: Tool, paths: readonly Mention[]): PlannedCall[] {
   const unique = [...new Set(paths.map(({ text }) => text))]
   const members = Object.entries(fields(tool.schema.properties))
   const takesPath = members.some(([name, member]) => needOf(name, fields(member)) === 'path')
   if (unique.length === 0 || !takesPath) return [{ tool, path: unique[0] }]
-  return unique.slice(0, MOST_CALLS).map((path) => ({ tool, path }))
+  return unique.slice(0, MAX_CALLS).map((path) => ({ tool, path }))
 }
 
 /** The first path after a place, else the last before it. */
@@ -61,7 +61,7 @@ function pathFrom(paths: readonly Mention[], at: number): string | undefined {
 }
 
 /** Keeps, of the tools that the same word asks for, the one that suits it best. */
-function bestOfEachPlace(fits: readonly Fit[]): Fit[] {
+function bestPerPosition(fits: readonly Fit[]): Fit[] {
   const best = new Map<number, Fit>()
   for (const fit of fits) {
     const other = best.get(fit.at)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { BELIEVABLE } from './pace.ts'
+import { REALISTIC_PACE } from './pace.ts'
 import { pieces } from './tokens.ts'
 import { readOut } from './tool-result.ts'
 
@@ -36,6 +36,6 @@ test('of a long file so much is quoted as a stream tells in ten seconds', () => 
     const said = readOut(results)
     expect(said.length).toBeGreaterThan(500)
     // A token takes half as long again at most.
-    expect(pieces(said).length * BELIEVABLE.tokenMs * 1.5).toBeLessThan(10_000)
+    expect(pieces(said).length * REALISTIC_PACE.tokenMs * 1.5).toBeLessThan(10_000)
   }
 })

@@ -3,20 +3,20 @@ import { fields, list } from './fields.ts'
 import { pieces } from './tokens.ts'
 
 /** So many tokens are quoted of what tools returned; a model does not read a long file aloud. */
-const LONGEST = 240
+const MAX_TOKENS = 240
 /** In characters; a blank may come before. */
-const LONGEST_PIECE = 6
+const MAX_TOKEN_LENGTH = 6
 const NOTHING = 'there is nothing to report'
 
 /** An answer with what tools returned: JSON is read out, anything else is quoted. */
 export function readOut(results: readonly string[]): string {
-  return results.map((result) => quoted(result, Math.floor(LONGEST / results.length))).join('\n\n')
+  return results.map((result) => quoted(result, Math.floor(MAX_TOKENS / results.length))).join('\n\n')
 }
 
-function quoted(result: string, most: number): string {
-  const text = spoken(parsed(result))
-  const kept = pieces(text.slice(0, most * LONGEST_PIECE))
-    .slice(0, most)
+function quoted(result: string, maxTokens: number): string {
+  const text = proseOf(parsed(result))
+  const kept = pieces(text.slice(0, maxTokens * MAX_TOKEN_LENGTH))
+    .slice(0, maxTokens)
     .join('')
   const short = kept.length < text.length ? `${kept.trimEnd()} …` : text
   return short.includes('\n')
@@ -51,11 +51,11 @@ function withoutLineNumbers(text: string): string {
   return isNumbered ? numbered.map((line) => line.replace(NUMBERED, '')).join('\n') : text
 }
 
-function spoken(value: unknown): string {
-  if (Array.isArray(value)) return list(value).map(spoken).join('; ') || 'the list is empty'
+function proseOf(value: unknown): string {
+  if (Array.isArray(value)) return list(value).map(proseOf).join('; ') || 'the list is empty'
   if (typeof value === 'object' && value !== null) {
     const members = Object.entries(fields(value)).map(
-      ([name, member]) => `${name.replaceAll('_', ' ')} is ${spoken(member)}`,
+      ([name, member]) => `${name.replaceAll('_', ' ')} is ${proseOf(member)}`,
     )
     return members.join(', ') || NOTHING
   }

@@ -1,7 +1,7 @@
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}'’-]*/gu
 
 /** Words that say little about what a message is about. */
-export const COMMON: ReadonlySet<string> = new Set(
+export const COMMON_WORDS: ReadonlySet<string> = new Set(
   (
     'a about after all also am an and any are as at be because been but by can could did do does done for from ' +
     'get give had has have he hello help her here hey hi him his how i if in into is it its just know like ' +
@@ -21,12 +21,12 @@ export function words(text: string): string[] {
 export function keywords(text: string): string[] {
   return words(text)
     .map((word) => word.toLowerCase())
-    .filter((word) => !COMMON.has(word))
+    .filter((word) => !COMMON_WORDS.has(word))
 }
 
 /** The topic of a message, in at most three of its own words; undefined if it does not say. */
 export function topicOf(message: string): string | undefined {
-  const candidates = words(message.slice(0, 2000)).filter((word) => !COMMON.has(word.toLowerCase()))
+  const candidates = words(message.slice(0, 2000)).filter((word) => !COMMON_WORDS.has(word.toLowerCase()))
   const unique = [...new Map(candidates.map((word) => [word.toLowerCase(), word])).values()]
   if (unique.length === 0) return undefined
   const telling = new Set(unique.toSorted((a, b) => b.length - a.length).slice(0, 3))

@@ -11,7 +11,7 @@ export interface DemoStage {
 
 /** Starts gateway and models. */
 export async function setDemoStage(): Promise<DemoStage> {
-  const simulator = await startSimulator({ firstTokenMs: 0, tokenMs: 0, longestWholeMs: 0 })
+  const simulator = await startSimulator({ firstTokenMs: 0, tokenMs: 0, maxWholeMs: 0 })
   const config = `${demoYaml(simulator)}\n${DEMO_USERS}\n`
   const gateway = await startGateway({ config }).catch(async (error: unknown) => {
     await simulator.close()

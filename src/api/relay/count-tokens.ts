@@ -11,7 +11,7 @@ export const countTokens: KeyEndpoint = {
   keyIn: 'x-api-key',
   summary: 'How many tokens a conversation has',
   requestSchema: countRequestSchema,
-  // Upstreams need not have such a path: then it is counted here.
+  // Upstreams need not have this path: the gateway then counts itself.
   hiddenStatuses: [404],
   handle: (visit, caller, relay) => relay.countTokens(visit, caller),
 }

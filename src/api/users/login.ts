@@ -16,7 +16,7 @@ export const login = defineEndpoint({
   summary: 'Begin a session of the console',
   errorStatuses: [401, 403],
   limit: 'critical',
-  limitsOn({ body: { username }, addressBlock, parts }) {
+  limitSubjects({ body: { username }, addressBlock, parts }) {
     // Guesses from elsewhere, or of other names, must not lock out a user who signed in from here before.
     if (parts.signIns.knows(username, addressBlock)) {
       return [{ subject: `at ${addressBlock} ${username}`, label: 'this name at this address', factor: 1 }]

@@ -318,7 +318,7 @@ describe('laws', () => {
     readonly function: { readonly name?: string; readonly arguments: string }
   }
 
-  /** What a client makes of a stream. */
+  /** Result of a client's reading of a stream. */
   function added(stream: string): unknown {
     const chunks = dataOf(stream)
     expect(chunks.pop()).toBe('[DONE]')

@@ -384,7 +384,7 @@ describe('what goes on', () => {
       end: { complete: true },
     })
     expect(watch([Buffer.from(odd + usageChunk + DONE)], false).forwarded).toBe(odd + usageChunk)
-    // It was asked for, so it is not the caller's even where the figures are rubbish.
+    // The gateway asked for the chunk, so it is not the client's even if its figures are invalid.
     const rubbish = chunk(null, { usage: { prompt_tokens: -1 } })
     expect(watch([Buffer.from(content + rubbish + DONE)], true)).toMatchObject({
       forwarded: content,

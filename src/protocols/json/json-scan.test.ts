@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../errors.ts'
 import { type ScanLimits, scanObject } from './json-scan.ts'
 
-/** What JSON.parse says of bytes that must be UTF-8 without a mark at the start. */
+/** Result of JSON.parse for bytes that must be UTF-8 without a byte order mark. */
 function parsed(bytes: Uint8Array): { value: unknown } | undefined {
   try {
     return { value: JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)) }

@@ -1,6 +1,6 @@
 import type { Dropped } from '../codec.ts'
 
-/** Top-level fields that no other wire can say. */
+/** Top-level fields that no other dialect can express. */
 const FIELDS: ReadonlySet<string> = new Set([
   'cache_control',
   'container',

@@ -22,7 +22,7 @@ const encoded = (fields: Partial<Reply>) =>
   JSON.parse(messagesCodec.encodeReply(reply(fields), MINTED).toString()) as Record<string, unknown>
 const decoded = (value: object): Reply => messagesCodec.decodeReply(Buffer.from(JSON.stringify(value)))
 
-/** What a stream's events add up to. */
+/** Sum of a stream's events. */
 function folded(events: readonly ReplyEvent[]): Reply | undefined {
   const parts = new Map<number, ReplyPart>()
   let head = { id: '', model: '' }

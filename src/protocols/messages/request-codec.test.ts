@@ -24,7 +24,7 @@ function encode(fields: Partial<Conversation>): Encoded {
   const text = messagesCodec
     .encodeRequest(conversationOf({ turns: [HI], ...fields }), upstreamOf('up'), dropped)
     .toString()
-  // What is written is a valid request of this wire.
+  // The encoded request is valid for its dialect.
   readMessagesRequest(scanObject(Buffer.from(text)))
   return { body: JSON.parse(text) as Body, text, dropped: [...dropped].sort() }
 }

@@ -188,7 +188,7 @@ test('whatever the upstream ranks, the caller gets it sorted, capped, with the r
       const request = { documents, top_n: topN, return_documents: returned }
       const ours = body(jsonText({ results: theirs }), request).results
       expect(ours).toHaveLength(Math.min(theirs.length, topN ?? theirs.length))
-      // What is left out is no better than the last that came, and each result is one of the upstream's.
+      // Omitted results are no better than the last one returned, and each returned one is the upstream's.
       const best = theirs.toSorted((a, b) => b.relevance_score - a.relevance_score)
       for (const [place, { index, relevance_score: score, document }] of ours.entries()) {
         expect(index).toBe(best[place]?.index)

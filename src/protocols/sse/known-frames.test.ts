@@ -5,7 +5,7 @@ import { KnownFrames } from './known-frames.ts'
 const frame = (kind: number | string, text: string): Buffer =>
   Buffer.from(`data: ${JSON.stringify({ kind, text })}\n\n`)
 
-/** What is known after reading these frames, and how often somebody looked into one to learn from it. */
+/** Templates after reading these frames, and the number of attempts to learn one. */
 class Stream {
   looks = 0
   readonly #known = new KnownFrames((data) => {
@@ -62,7 +62,7 @@ describe('of a stream’s frames', () => {
       const bytes = Buffer.from(padded(filler.repeat(length)))
       expect(known.match(bytes, 0)?.end).toBe(bytes.length)
     }
-    // What follows it is no padding.
+    // The bytes after it are not padding.
     expect(known.match(Buffer.from(padded(`${filler}","more":"`)), 0)).toBeUndefined()
     expect(known.match(Buffer.from(padded('\\u0020')), 0)).toBeUndefined()
   })

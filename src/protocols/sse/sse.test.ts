@@ -71,7 +71,7 @@ function millisecondsToLookAt(bytes: Buffer): number {
 function framesOf(chunks: readonly Buffer[], maxEventBytes?: number): { frames: string[]; rest: string } {
   const splitter = new FrameSplitter(maxEventBytes)
   const frames = chunks.flatMap((chunk) => {
-    // What is kept must be a copy: the network's memory is used again.
+    // Held bytes must be a copy, because the network's buffer is reused.
     const lent = Buffer.from(chunk)
     const whole = push(splitter, lent).map((frame) => frame.toString('latin1'))
     lent.fill(0x58)

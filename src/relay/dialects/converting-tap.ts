@@ -7,7 +7,7 @@ import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-ta
 import { encodeUtf8 } from '../../protocols/utf8-encode.ts'
 import type { Tap } from './dialect.ts'
 
-/** Values for what the upstream of a converted stream does not say. */
+/** Values that the client is told where the upstream does not state them. */
 export interface TapDefaults {
   /** The name of the model. */
   readonly model: string
@@ -15,31 +15,29 @@ export interface TapDefaults {
   promptTokens(): number
 }
 
-/**
- * A stream that is read in one protocol and written in another: what the network brings at once goes on at
- * once.
- */
+/** Reads a stream in one dialect and writes it in another. Events go on as soon as they come. */
 export class ConvertingTap implements Tap {
   error: StreamError | undefined
   emittedBytes = 0
   contentFrames = 0
-  /** An error is put into the words of the caller's protocol, and events go on whole. */
+  /** Errors are put into the words of the client's dialect. */
   readonly errorFrame = undefined
+  /** Events go on whole. */
   readonly isMidEvent = false
   /** Nothing but events is written. */
   readonly sawEvent = true
   readonly #decoder: StreamDecoder
   readonly #encoder: StreamEncoder
-  readonly #unsaid: TapDefaults
+  readonly #defaults: TapDefaults
   readonly #text = new EmittedText()
-  /** The rest that the upstream left for its end. */
-  #rest = ''
+  /** Frames made at the end of the upstream's stream, to be sent with the last one. */
+  #lastFrames = ''
   #isComplete = false
 
-  constructor(decoder: StreamDecoder, encoder: StreamEncoder, unsaid: TapDefaults) {
+  constructor(decoder: StreamDecoder, encoder: StreamEncoder, defaults: TapDefaults) {
     this.#decoder = decoder
     this.#encoder = encoder
-    this.#unsaid = unsaid
+    this.#defaults = defaults
   }
 
   get usage(): ReportedUsage | undefined {
@@ -56,14 +54,13 @@ export class ConvertingTap implements Tap {
   }
 
   end(): Pick<TapEnd, 'complete'> {
-    // What the upstream leaves unsaid may still end the answer well; what it adds to the text is part of the
-    // ending then.
-    if (!this.#isOver) this.#rest = this.#step(this.#decoder.end()).forward?.toString() ?? ''
+    // An upstream that just ends may have sent all the same; text that comes of this belongs to the ending.
+    if (!this.#isOver) this.#lastFrames = this.#step(this.#decoder.end()).forward?.toString() ?? ''
     return { complete: this.#isComplete && !this.error }
   }
 
   finalBytes(charged: Usage): Buffer {
-    return Buffer.from(this.#rest + this.#encoder.finalFrames(charged))
+    return Buffer.from(this.#lastFrames + this.#encoder.finalFrames(charged))
   }
 
   release(): void {
@@ -91,8 +88,8 @@ export class ConvertingTap implements Tap {
   #completed(event: ReplyEvent): ReplyEvent {
     if (event.kind !== 'start') return event
     const isTold = event.usage && promptTokens(event.usage) > 0
-    const usage = isTold ? event.usage : { ...NO_USAGE, input: this.#unsaid.promptTokens() }
-    return { ...event, model: event.model || this.#unsaid.model, usage }
+    const usage = isTold ? event.usage : { ...NO_USAGE, input: this.#defaults.promptTokens() }
+    return { ...event, model: event.model || this.#defaults.model, usage }
   }
 
   #note(event: ReplyEvent): void {

@@ -65,7 +65,7 @@ export interface Prepared {
 /** A response that is no stream, on its way to the client. */
 export interface PreparedReply {
   readonly facts: ReplyFacts
-  /** Bytes for the client, where the facts are valid; `charged` is the usage that the call was charged for. */
+  /** Bytes for the client, where the facts are valid. `charged`: the usage that the call was charged for. */
   body(charged: Usage): Buffer
 }
 

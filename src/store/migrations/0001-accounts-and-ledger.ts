@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 import type { ColumnTypes } from './column-types.ts'
 
-/** Users, tokens, holds and the usage log, as `schema.ts` describes them. */
+/** Creates users, tokens, holds and the usage log, as `schema.ts` describes them. */
 export function accountsAndLedger(types: ColumnTypes): Migration {
   return {
     async up(db) {

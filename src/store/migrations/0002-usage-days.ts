@@ -15,7 +15,7 @@ const SUMMED = [
   'quota',
 ]
 
-/** What was used each day, as `schema.ts` describes it, summed up from the usage log that is there. */
+/** Creates the daily sums, as `schema.ts` describes them, and fills them from the usage log. */
 export function usageDays(types: ColumnTypes): Migration {
   return {
     async up(db) {
@@ -43,7 +43,7 @@ async function createUsageDays(db: Kysely<unknown>, { integer, keyed }: ColumnTy
     .addColumn('reasoning_tokens', integer, (column) => column.notNull())
     .addColumn('web_searches', integer, (column) => column.notNull())
     .addColumn('quota', integer, (column) => column.notNull())
-    // A day's rows lie together, where a commit of many settlements writes few pages.
+    // The day comes first, so that a commit of many settlements writes few pages.
     .addPrimaryKeyConstraint('usage_days_key', [...KEY])
     .modifyEnd(keyed)
     .execute()

@@ -2,10 +2,7 @@ import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 import type { ColumnTypes } from './column-types.ts'
 
-/**
- * Sessions, channels and settings that are made over HTTP, and remarks on users, as `schema.ts` describes
- * them.
- */
+/** Creates sessions, stored channels and settings, and remarks on users, as `schema.ts` describes them. */
 export function management(types: ColumnTypes): Migration {
   return {
     async up(db) {

@@ -10,9 +10,7 @@ import { RELEASE } from './bank/release.ts'
 import { TABLES } from './bank/tables.ts'
 import type { ColumnTypes } from './column-types.ts'
 
-/**
- * The bank that several nodes borrow from. A database of one node needs none: there the step does nothing.
- */
+/** Creates the bank that nodes of a cluster borrow from; does nothing in a database of one node. */
 export function bank({ isShared }: ColumnTypes): Migration {
   return {
     async up(db) {

@@ -3,13 +3,12 @@ import type { Migration } from 'kysely/migration'
 import type { ColumnTypes } from './column-types.ts'
 
 /**
- * Where the database is shared, the usage log becomes a table of partitions, by range of its id, which is the
- * order of time. What is there becomes the partition for everything that no other one is made for, in one
- * step and without copying; the rows move into their own when those are made.
+ * Partitions the usage log of a shared database by range of its id, which sorts by time. The existing table
+ * becomes the default partition without copying; its rows move when their partitions are made.
  *
- * Ids are compared byte by byte: a language's order may change under a database, and bounds must not. The log
- * refers to users and tokens no longer, which are never removed: to drop a partition that does would keep
- * everybody from reading them.
+ * Ids use the collation "C", because an update of another collation would change the bounds. The foreign keys
+ * to users and tokens, whose rows are never removed, are dropped: with them, dropping a partition would lock
+ * these tables.
  */
 export function usagePartitions({ isShared }: ColumnTypes): Migration {
   return {
@@ -32,7 +31,7 @@ export function usagePartitions({ isShared }: ColumnTypes): Migration {
   }
 }
 
-// What others may do with the log, they may do with the table that now has its name.
+// Copies grants of other roles on the log to the new table.
 async function copyGrants(db: Kysely<unknown>): Promise<void> {
   await sql`
     do $$

@@ -1,10 +1,7 @@
 import { sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/**
- * Frees the names of users that were deleted before deletion did so. One that is taken already stays as it
- * is.
- */
+/** Renames users that were deleted before deletion freed their names; skips a name that is taken. */
 export function freedUsernames(): Migration {
   return {
     async up(db) {

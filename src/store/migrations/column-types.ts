@@ -1,21 +1,21 @@
 import { type ColumnDefinitionBuilder, type Expression, sql } from 'kysely'
 
-/** Where the databases differ in how a table is made; a migration says everything else once. */
+/** Differences between databases in the definition of tables. */
 export interface ColumnTypes {
-  /** An id that the database counts up, never giving one twice. */
+  /** Type of generated ids, which are never reused. */
   readonly id: 'integer' | 'bigserial'
   readonly asId: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder
-  /** 64 bits: money, seconds, milliseconds, counts. */
+  /** 64-bit integer: quota, seconds, milliseconds, counts. */
   readonly integer: 'integer' | 'bigint'
-  /** What ends the definition of a table whose rows are found by a key that the database counts up. */
+  /** End of the definition of a table with generated ids. */
   readonly counted: Expression<unknown>
-  /** The same for a table whose rows are kept in the order of a key that we make. */
+  /** End of the definition of a table that is stored in the order of another key. */
   readonly keyed: Expression<unknown>
-  /** Several nodes may write it at once, and borrow from it. */
+  /** True = several nodes write the database and borrow from its bank. */
   readonly isShared: boolean
 }
 
-/** Strict: SQLite would otherwise keep any kind of value in any column. */
+/** Types for SQLite. Tables are strict, else SQLite would accept values of any type in any column. */
 export const SQLITE_TYPES: ColumnTypes = {
   id: 'integer',
   asId: (column) => column.primaryKey().autoIncrement(),
@@ -25,7 +25,7 @@ export const SQLITE_TYPES: ColumnTypes = {
   isShared: false,
 }
 
-/** A `bigint` arrives as text unless the driver is told to read it as a number, and to throw beyond 2^53. */
+/** Types for PostgreSQL. The pool parses `bigint` as a number and throws beyond 2^53. */
 export const POSTGRES_TYPES: ColumnTypes = {
   id: 'bigserial',
   asId: (column) => column.primaryKey(),

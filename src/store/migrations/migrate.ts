@@ -22,9 +22,8 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
 }
 
 /**
- * Brings the database to the schema that this version knows. All steps that are missing run in one
- * transaction: a process that dies on the way leaves the schema as it was. Throws on a database that a newer
- * version has changed.
+ * Migrates the schema to this version. All missing steps run in one transaction, so that a crash leaves the
+ * schema unchanged. Rejects for a database that a newer version has migrated.
  */
 export async function migrateToLatest(db: Kysely<Database>, types: ColumnTypes): Promise<void> {
   if (isCurrent(await stepsRun(db))) return

@@ -1,7 +1,4 @@
-/**
- * The name of every step of the schema, in order. A step that was released is never changed; a new one is
- * added.
- */
+/** Names of all migration steps, in order. A released step never changes; changes need a new step. */
 export const STEP_NAMES = [
   '0001-accounts-and-ledger',
   '0002-usage-days',
@@ -12,8 +9,8 @@ export const STEP_NAMES = [
 ] as const
 
 /**
- * Whether a database at which these steps have run lacks none. Throws, with a sentence for the operator, if a
- * newer version has changed it.
+ * Tells whether the steps that have run are all steps. Throws a sentence for the operator if a newer version
+ * has migrated the database.
  */
 export function isCurrent(run: readonly string[]): boolean {
   const known = new Set<string>(STEP_NAMES)

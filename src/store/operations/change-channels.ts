@@ -4,7 +4,7 @@ import { sealedKeys } from '../channel-rows.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Db } from './operation.ts'
 
-/** Makes channels, their keys sealed; answers with their ids. A name that a stored channel has is refused. */
+/** Creates channels with encrypted keys; resolves to their ids. Refuses names of stored channels. */
 export async function createChannels(
   db: Db,
   { channels, createdTime }: { readonly channels: readonly ChannelDefinition[]; readonly createdTime: number },
@@ -17,7 +17,7 @@ export async function createChannels(
       .insertInto('channels')
       .values({
         ...columnsOf(channel),
-        // Sealed below: the seal names the row, whose id is only known now.
+        // Encrypted below, because the encryption is bound to the id of the row.
         keys_cipher: '',
         created_time: createdTime,
         test_time: 0,
@@ -35,7 +35,7 @@ export async function createChannels(
   return ids
 }
 
-/** Writes a channel anew; false if there is none of that id. */
+/** Replaces a channel; false if there is none with this id. */
 export async function changeChannel(
   db: Db,
   { id, channel }: { readonly id: number; readonly channel: ChannelDefinition },
@@ -50,14 +50,14 @@ export async function changeChannel(
   return numUpdatedRows > 0n
 }
 
-/** Removes channels; answers with how many there were. */
+/** Removes channels; resolves to the number removed. */
 export async function deleteChannels(db: Db, { ids }: { readonly ids: readonly number[] }): Promise<number> {
   if (ids.length === 0) return 0
   const { numDeletedRows } = await db.deleteFrom('channels').where('id', 'in', ids).executeTakeFirst()
   return Number(numDeletedRows)
 }
 
-/** Notes when a channel was tested, in Unix seconds, and how long that took. */
+/** Stores the time of a channel test, in Unix seconds, and its duration. */
 export async function noteChannelTest(
   db: Db,
   {

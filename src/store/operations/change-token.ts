@@ -6,7 +6,7 @@ import type { NewToken } from './create-token.ts'
 import { type KeyedToken, keyedToken } from './keyed-tokens.ts'
 import type { Db } from './operation.ts'
 
-/** What an owner may write of a token; a field that is not there stays as it is. */
+/** Fields of a token that its owner may change; absent ones stay unchanged. */
 export type TokenFields = Partial<
   Pick<
     NewToken,
@@ -22,35 +22,35 @@ export type TokenFields = Partial<
   >
 >
 
-/** A change of one token by its owner. */
+/** Change of one token by its owner. */
 export interface TokenChange {
   readonly tokenId: number
   readonly userId: number
   readonly fields: TokenFields
-  /** The largest quota that a token with a limit may have. */
+  /** Largest quota of a token with a limit. */
   readonly maxQuota: number
   readonly nowMs: number
 }
 
-/** The token as it is now, and the `remain_quota` that the change replaced. */
+/** Token after the change, with the `remain_quota` from before. */
 export interface ChangedToken extends KeyedToken {
   readonly remainBefore: number
 }
 
 /**
- * Writes the fields that are given, and the status that follows from them; null if that user has no such
- * token, or no longer. A quota out of bounds, for a token that has a limit afterwards, is `invalid_request`.
- * Called through `Ledger.changeToken` alone, for the balance in memory must move with the row.
+ * Changes fields of a token, and the status that follows from them; null if the user has no such live token.
+ * Rejects with `invalid_request` if the token has a limit afterwards and its quota is out of bounds. Called
+ * by `Ledger.changeToken` only, which keeps the balance in memory consistent.
  */
 export async function changeToken(
   db: Db,
-  { tokenId, userId, fields, maxQuota: most, nowMs }: TokenChange,
+  { tokenId, userId, fields, maxQuota, nowMs }: TokenChange,
   secrets: Secrets,
 ): Promise<ChangedToken | null> {
   const before = await keyedToken(db, { tokenId, userId }, secrets)
   if (!before) return null
   const changed: Token = { ...before.token, ...fields }
-  requireQuotaOf(changed, fields.remainQuota !== undefined, most)
+  requireQuotaOf(changed, fields.remainQuota !== undefined, maxQuota)
   const token = { ...changed, status: statusAt(changed, changed.remainQuota, nowMs) }
   await db
     .updateTable('tokens')
@@ -71,11 +71,11 @@ export async function changeToken(
   return { token, key: before.key, remainBefore: before.token.remainQuota }
 }
 
-// What calls have left, below zero even, is no mistake of whoever changes something else.
-function requireQuotaOf({ unlimitedQuota, remainQuota }: Token, isGiven: boolean, most: number): void {
-  if (unlimitedQuota || (remainQuota <= most && (remainQuota >= 0 || !isGiven))) return
+// A balance that calls overdrew is accepted, unless the change sets it.
+function requireQuotaOf({ unlimitedQuota, remainQuota }: Token, isGiven: boolean, maxQuota: number): void {
+  if (unlimitedQuota || (remainQuota <= maxQuota && (remainQuota >= 0 || !isGiven))) return
   throw new GatewayError(
     'invalid_request',
-    `remain_quota: expected whole quota units from 0 to ${most}, not ${remainQuota}`,
+    `remain_quota: expected whole quota units from 0 to ${maxQuota}, not ${remainQuota}`,
   )
 }

@@ -10,7 +10,7 @@ import { refuseName } from './refuse-name.ts'
 import { refuseLastRoot, refuseRole } from './refuse-user.ts'
 import { endSessionsOf } from './sessions.ts'
 
-/** What may be written of a user; what is not there stays as it is. */
+/** Fields of a user that can be changed; absent ones stay unchanged. */
 export interface UserFields {
   readonly username?: string | undefined
   readonly displayName?: string | undefined
@@ -22,40 +22,40 @@ export interface UserFields {
   readonly passwordHash?: string | undefined
 }
 
-/** How a user's quota is to change, in whole units. */
+/** Change of a user's quota, in quota units. */
 export interface QuotaChange {
-  /** `override` puts `value` in the place of what is there. */
+  /** `override` replaces the balance by `value`. */
   readonly mode: 'add' | 'subtract' | 'override'
   readonly value: number
-  /** More than this is refused, and so is to subtract more than there is. */
+  /** Largest balance; a change above it, or below zero by subtraction, is refused. */
   readonly maxQuota: number
 }
 
-/** A change of one user. */
+/** Change of one user. */
 export interface UserChange {
   readonly userId: number
   readonly fields?: UserFields
   readonly quota?: QuotaChange | undefined
-  /** Refused with `role_too_low` unless the user's role is below this; undefined = whoever it is. */
+  /** Refuses with `role_too_low` unless the user's role is below this; undefined = any role. */
   readonly roleBelow?: number | undefined
-  /** Refused with `invalid_request` unless the password is still this one; undefined = whatever it is. */
+  /** Refuses with `invalid_request` unless this is the current hash; undefined = any. */
   readonly passwordWas?: string | undefined
-  /** A password that replaces another leaves the access token be. */
+  /** True = replacing the password keeps the access token. */
   readonly keepAccessTokens?: boolean | undefined
 }
 
-/** What a change came to. */
+/** Result of a change. */
 export interface ChangedUser {
   readonly user: ManagedUser
-  /** By how much the user's quota is more than before. */
+  /** Difference of the user's quota, in quota units. */
   readonly quotaMoved: number
 }
 
 /**
- * Writes the fields that are there, all or none. A new password ends the user's sessions, and so does
- * enabling a user who was disabled; one that replaces another revokes the access token, which whoever knew
- * the other may have had made. Null if there is no such user. Called through `Ledger.changeUser` alone, for
- * the balance in memory must move with the row.
+ * Changes fields of a user, all or none; null if there is no such user. A new password ends the user's
+ * sessions, as does enabling a disabled user. Replacing a password revokes the access token, which somebody
+ * with the old one may have created. Called by `Ledger.changeUser` only, which keeps the balance in memory
+ * consistent.
  */
 export async function changeUser(
   db: Db,
@@ -106,13 +106,13 @@ function columnsOf(fields: UserFields): Partial<UserRow> {
   return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined))
 }
 
-function changedQuota(before: number, { mode, value, maxQuota: most }: QuotaChange): number {
+function changedQuota(before: number, { mode, value, maxQuota }: QuotaChange): number {
   if (mode === 'override') return value
   const after = mode === 'add' ? before + value : before - value
-  if (after > most) {
+  if (after > maxQuota) {
     throw new GatewayError(
       'invalid_request',
-      `no user may have more than ${most} quota units: this one has ${before}, and ${value} more are too many`,
+      `no user may have more than ${maxQuota} quota units: this one has ${before}, and ${value} more are too many`,
     )
   }
   if (mode === 'subtract' && after < 0) {
@@ -121,10 +121,7 @@ function changedQuota(before: number, { mode, value, maxQuota: most }: QuotaChan
   return after
 }
 
-/**
- * Gives a user an access token in the place of any other; only its HMAC is kept. Null if there is no such
- * user.
- */
+/** Replaces a user's access token, storing its HMAC only; null if there is no such user. */
 export async function setAccessToken(
   db: Db,
   { userId, accessToken }: { readonly userId: number; readonly accessToken: string },

@@ -1,16 +1,13 @@
 import { sql } from 'kysely'
 import type { Db } from './operation.ts'
 
-/** Where the accounts do not add up. Empty lists mean that every charge is accounted for. */
+/** Accounts that do not add up. Empty lists mean that every charge is accounted for. */
 export interface Conservation {
-  /** Ids of tokens whose `used_quota` is not the sum of their days. */
+  /** Ids of tokens whose `used_quota` is not the sum of their daily sums. */
   readonly tokens: readonly number[]
-  /** The same of users. */
+  /** Ids of users whose `used_quota` is not the sum of their daily sums. */
   readonly users: readonly number[]
-  /**
-   * Days (since 1970-01-01, UTC) of which the usage log, which may have been trimmed, tells more than their
-   * sums.
-   */
+  /** Days (since 1970-01-01, UTC) with more usage in the log, which may be pruned, than in the sums. */
   readonly days: readonly number[]
   readonly openHolds: {
     readonly count: number
@@ -19,7 +16,7 @@ export interface Conservation {
   }
 }
 
-/** Compares what was charged with what was counted, row by row: for tests, and for a watch in production. */
+/** Compares balances, daily sums and the usage log, for tests and for monitoring. */
 export async function conservation(db: Db): Promise<Conservation> {
   const openHolds = await db
     .selectFrom('holds')

@@ -5,16 +5,15 @@ import { createToken, type NewToken } from './create-token.ts'
 import type { Db } from './operation.ts'
 
 /**
- * Makes a token for a user who is there and has fewer than `most` live ones. Counted where it is written, so
- * that of two that come together at the limit one is refused.
+ * Creates a token for an existing user with fewer than `maxTokens` live ones. Counts in the same transaction,
+ * so that concurrent requests cannot exceed the limit.
  */
 export async function createUserToken(
   db: Db,
-  { token, most }: { readonly token: NewToken; readonly most: number },
+  { token, maxTokens }: { readonly token: NewToken; readonly maxTokens: number },
   secrets: Secrets,
 ): Promise<Token> {
-  // Changes nothing, but holds the user's row until the end of the transaction, where databases write side by
-  // side.
+  // Changes nothing; locks the user's row where the database runs writes concurrently.
   const user = await db
     .updateTable('users')
     .set((eb) => ({ status: eb.ref('status') }))
@@ -29,10 +28,10 @@ export async function createUserToken(
     .where('user_id', '=', user.id)
     .where('deleted_time', 'is', null)
     .executeTakeFirstOrThrow()
-  if (count >= most) {
+  if (count >= maxTokens) {
     throw new GatewayError(
       'invalid_request',
-      `a user may have ${most} tokens at most (max_user_tokens), and this one has ${count}`,
+      `a user may have ${maxTokens} tokens at most (max_user_tokens), and this one has ${count}`,
     )
   }
   return createToken(db, token, secrets)

@@ -7,21 +7,21 @@ import { managedUserFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 import { refuseName, takenName } from './refuse-name.ts'
 
-/** A user to be made. */
+/** User to be created. */
 export interface NewUser {
   /** Undefined = the next free one. */
   readonly id?: number | undefined
   readonly username: string
-  /** Undefined = as the username. */
+  /** Undefined = the username. */
   readonly displayName?: string | undefined
   readonly role: Role
   readonly status: User['status']
   readonly group: string
   /** Quota units. */
   readonly quota: number
-  /** Plain; only its HMAC is kept. Null = the user has none. */
+  /** Plain access token, of which only the HMAC is stored; null = none. */
   readonly accessToken: string | null
-  /** Undefined = nobody can log in as this user. */
+  /** Undefined = no login with a password. */
   readonly passwordHash?: string | undefined
   readonly remark?: string | undefined
   /** Unix seconds. */
@@ -29,23 +29,23 @@ export interface NewUser {
 }
 
 /**
- * Makes a user. The name of another user is refused, in whatever case, and one that does not show all of
- * itself; an id or an access token also if its user is deleted.
+ * Creates a user. Refuses a name that another user has in any case, or that has invisible characters; refuses
+ * an id or an access token of another user, deleted ones included.
  */
 export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promise<ManagedUser> {
   await refuseName(db, user.username)
   return insertUser(db, user, secrets)
 }
 
-/** The same for a name that was looked at among all others, which is too much to do for each of thousands. */
+/** Like `createUser`, for a name that is checked already; the check is too slow for thousands of users. */
 export async function insertUser(db: Db, user: NewUser, secrets: Secrets): Promise<ManagedUser> {
   const accessTokenHash = user.accessToken === null ? null : hashAccessToken(secrets, user.accessToken)
   await refuseTaken(db, user, accessTokenHash)
   const row = await db
     .insertInto('users')
     .values({
-      // Counted on from the largest there is, as PostgreSQL's own counter knows nothing of ids that were
-      // given to it. No row of a user is ever removed, so that none is used twice.
+      // The next id follows the largest, because PostgreSQL's sequence ignores explicit ids. Rows of users are
+      // never removed, so no id is used twice.
       id: user.id ?? sql<number>`(select coalesce(max(id), 0) + 1 from users)`,
       username: user.username,
       display_name: user.displayName ?? user.username,

@@ -2,13 +2,13 @@ import type { ManagedUser } from '../../domain/profile.ts'
 import { managedUserFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 
-/** A user, and what a password is checked against; null = none was ever set. Not to be logged or sent. */
+/** User and password hash; null = no password was ever set. Must not be logged or sent. */
 export interface Credentials {
   readonly user: ManagedUser
   readonly passwordHash: string | null
 }
 
-/** The credentials of the user of that name; null if there is none, or no longer. */
+/** Reads the credentials of the user with this name; null if there is none. */
 export async function credentials(
   db: Db,
   { username }: { readonly username: string },

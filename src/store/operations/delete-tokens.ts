@@ -1,11 +1,11 @@
 import type { Db } from './operation.ts'
 
-/** Ids named in one statement; databases bound how many it may take. */
+/** Most ids in one statement; databases limit the number of parameters. */
 const MAX_IDS = 500
 
 /**
- * Marks those of the tokens as deleted that are the user's and live, in one transaction, and tells which.
- * Calls under way go on, and are settled; the row stays.
+ * Marks the user's live tokens among `tokenIds` as deleted; resolves to their ids. The rows stay, and calls
+ * under way continue and are settled.
  */
 export async function deleteTokens(
   db: Db,

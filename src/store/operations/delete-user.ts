@@ -5,9 +5,9 @@ import { refuseLastRoot, refuseRole } from './refuse-user.ts'
 import { endSessionsOf } from './sessions.ts'
 
 /**
- * Marks a user and all its tokens as deleted; its sessions, its password and its access token are gone. The
- * row stays, as what was charged belongs to it, under a name that tells so: its own may be given to another
- * user. False if there is no such user.
+ * Marks a user and all its tokens as deleted; removes its sessions, password and access token. False if there
+ * is no such user. The row stays, because charges refer to it, under another name, so that the username
+ * becomes free.
  */
 export async function deleteUser(
   db: Db,
@@ -15,7 +15,7 @@ export async function deleteUser(
     readonly userId: number
     /** Unix seconds. */
     readonly deletedTime: number
-    /** Refused with `role_too_low` unless the user's role is below this; undefined = whoever it is. */
+    /** Refuses with `role_too_low` unless the user's role is below this; undefined = any role. */
     readonly roleBelow?: number | undefined
   },
 ): Promise<boolean> {
@@ -45,7 +45,7 @@ export async function deleteUser(
   return true
 }
 
-/** `ann (deleted 7)`, or with a number behind it where a user goes by that name. */
+/** Builds a name such as `ann (deleted 7)`, with a number appended if it is taken. */
 async function nameOfDeleted(db: Db, { id, username }: UserRow): Promise<string> {
   const plain = `${username} (deleted ${id})`
   for (let name = plain, more = 2; ; name = `${plain} ${more++}`) {

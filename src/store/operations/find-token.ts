@@ -6,7 +6,7 @@ import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 
-/** Whose key that is; deleted tokens are found too, so that the caller can say what became of the key. */
+/** Finds a token and its user by key, deleted ones included, so that errors can tell what became of it. */
 export async function tokenByKeyHash(
   db: Db,
   keyHash: string,
@@ -15,7 +15,7 @@ export async function tokenByKeyHash(
   return token ? withUser(db, token) : null
 }
 
-/** A token and its user as they stand, deleted or not; what holds are open is not known here. */
+/** Reads a token and its user, deleted or not, without open holds (0), which are not in this database. */
 export async function accountOfToken(
   db: Db,
   { tokenId }: { readonly tokenId: number },
@@ -33,7 +33,7 @@ async function withUser(db: Db, row: TokenRow): Promise<{ readonly token: Token;
   return { token: tokenFromRow(row), user: userFromRow(user) }
 }
 
-/** The live token of that id; null if there is none, or no longer. */
+/** Finds the live token with this id; null if there is none. */
 export async function tokenById(db: Db, { tokenId }: { readonly tokenId: number }): Promise<Token | null> {
   const row = await db
     .selectFrom('tokens')

@@ -2,7 +2,7 @@ import type { User } from '../../domain/user.ts'
 import { userFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 
-/** The user of that name; null if there is none, or no longer. */
+/** Finds the user with this name; null if there is none. */
 export async function userByName(db: Db, username: string): Promise<User | null> {
   const row = await db
     .selectFrom('users')
@@ -13,7 +13,7 @@ export async function userByName(db: Db, username: string): Promise<User | null>
   return row ? userFromRow(row) : null
 }
 
-/** The user of that id; null if there is none, or no longer. */
+/** Finds the user with this id; null if there is none. */
 export async function userById(db: Db, userId: number): Promise<User | null> {
   const row = await db
     .selectFrom('users')
@@ -24,7 +24,7 @@ export async function userById(db: Db, userId: number): Promise<User | null> {
   return row ? userFromRow(row) : null
 }
 
-/** Whose access token that is, by its HMAC; null if it is nobody's, or its owner is no longer. */
+/** Finds a user by the HMAC of an access token; null if there is none. */
 export async function userByAccessToken(db: Db, accessTokenHash: string): Promise<User | null> {
   const row = await db
     .selectFrom('users')
@@ -35,7 +35,7 @@ export async function userByAccessToken(db: Db, accessTokenHash: string): Promis
   return row ? userFromRow(row) : null
 }
 
-/** All users that are not deleted, oldest first. */
+/** Lists users that are not deleted, oldest first. */
 export async function listUsers(db: Db): Promise<User[]> {
   const rows = await db
     .selectFrom('users')
@@ -46,7 +46,7 @@ export async function listUsers(db: Db): Promise<User[]> {
   return rows.map(userFromRow)
 }
 
-/** All users, deleted ones included: 0 says that this database is new. */
+/** Counts users, deleted ones included; 0 = the database is new. */
 export async function countUsers(db: Db): Promise<number> {
   const { count } = await db
     .selectFrom('users')

@@ -5,15 +5,15 @@ import { createToken, type NewToken } from './create-token.ts'
 import { insertUser, type NewUser } from './create-user.ts'
 import type { Db } from './operation.ts'
 
-/** What days say that was used before: the accounts that it went through are not known here. */
+/** Model and channel of imported usage in the daily sums; the original ones are unknown. */
 const IMPORTED = '(imported)'
 
-/** A user with a past: what was used elsewhere, and what else is known of them. */
+/** User of another gateway, with its usage there. */
 export interface ImportedUser extends NewUser {
   readonly id: number
   readonly usedQuota: number
   readonly requestCount: number
-  /** Columns that are stored as they are. */
+  /** Columns that are stored unchanged. */
   readonly columns: Partial<
     Pick<
       UserRow,
@@ -36,7 +36,7 @@ export interface ImportedUser extends NewUser {
   >
 }
 
-/** A token with a past. */
+/** Token of another gateway, with its usage there. */
 export interface ImportedToken extends NewToken {
   readonly id: number
   readonly usedQuota: number
@@ -44,23 +44,19 @@ export interface ImportedToken extends NewToken {
   readonly accessedTime: number
 }
 
-/** A user and its tokens, or tokens of a user who is there. */
+/** New user with its tokens, or tokens of an existing user. */
 export interface ImportedAccount {
   readonly user: ImportedUser | undefined
   readonly tokens: readonly ImportedToken[]
-  /**
-   * What the user used through tokens that do not come along, and the id of a deleted one that it is put down
-   * to.
-   */
+  /** Usage of the user through tokens that are not imported; booked on a deleted token with this id. */
   readonly usedElsewhere: { readonly tokenId: number; readonly quota: number } | undefined
   /** Unix seconds. */
   readonly nowSeconds: number
 }
 
 /**
- * Makes a user with its tokens, or none of it. What was used before stands in the daily sums as it stands on
- * the user and its tokens, on the day of the import: every account goes on adding up. Refused as `insertUser`
- * and `createToken` refuse.
+ * Creates a user with its tokens, all or none. Books the imported usage in the daily sums of the day of the
+ * import, so that accounts add up. Refuses as `insertUser` and `createToken` do.
  */
 export async function importAccount(
   db: Db,

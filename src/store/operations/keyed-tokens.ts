@@ -4,18 +4,18 @@ import { type Secrets, unseal } from '../secrets.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import type { Db } from './operation.ts'
 
-/** A live token, and its key without `sk-`, which is masked before anybody sees it. */
+/** Live token and its plain key without `sk-`, which must be masked before it is shown. */
 export interface KeyedToken {
   readonly token: Token
   readonly key: string
 }
 
-/** A stored token with its key opened. */
+/** Converts a stored token, decrypting its key. */
 export function keyedFromRow(row: TokenRow, secrets: Secrets): KeyedToken {
   return { token: tokenFromRow(row), key: unseal(secrets, row.key_cipher, { table: 'tokens', row: row.id }) }
 }
 
-/** A live token of a user; null if that user has none of that id, or no longer. */
+/** Reads a live token of a user; null if there is none with this id. */
 export async function keyedToken(
   db: Db,
   { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
@@ -31,7 +31,7 @@ export async function keyedToken(
   return row ? keyedFromRow(row, secrets) : null
 }
 
-/** All live tokens of a user, newest first. */
+/** Lists all live tokens of a user, newest first. */
 export async function keyedTokens(
   db: Db,
   { userId }: { readonly userId: number },
@@ -41,7 +41,7 @@ export async function keyedTokens(
   return rows.map((row) => keyedFromRow(row, secrets))
 }
 
-/** Some of them, and how many there are in all. */
+/** Reads a page of a user's live tokens, newest first, and their total number. */
 export async function keyedTokenPage(
   db: Db,
   { userId, offset, limit }: { readonly userId: number; readonly offset: number; readonly limit: number },

@@ -2,20 +2,17 @@ import type { ManagedUser } from '../../domain/profile.ts'
 import { managedUserFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 
-/** Which users are looked for. */
+/** Search for users. */
 export interface UserSearch {
-  /**
-   * Part of the username, the display name or the e-mail address, in any case; or the whole id. Empty =
-   * everybody.
-   */
+  /** Part of the username, display name or e-mail address, in any case; or the whole id. Empty = all. */
   readonly keyword: string
-  /** Undefined = of any group. */
+  /** Undefined = any group. */
   readonly group: string | undefined
   readonly offset: number
   readonly limit: number
 }
 
-/** Users that are not deleted, newest first: some of those that fit, and how many fit in all. */
+/** Reads a page of the matching users that are not deleted, newest first, and their total number. */
 export async function pageOfUsers(
   db: Db,
   search: UserSearch,
@@ -32,7 +29,7 @@ export async function pageOfUsers(
   return { users: rows.map(managedUserFromRow), total: ids.length }
 }
 
-// Compared here, as databases do not agree on what upper case is beyond ASCII.
+// Compares here, because databases differ in upper case beyond ASCII.
 async function matchingIds(db: Db, { keyword, group }: UserSearch): Promise<number[]> {
   let query = db
     .selectFrom('users')

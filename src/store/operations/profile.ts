@@ -3,13 +3,13 @@ import type { UserRow } from '../schema.ts'
 import { managedUserFromRow, profileFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 
-/** Everything of a user that its owner may see; null if there is none of that id, or no longer. */
+/** Reads what a user may see of itself; null if there is none with this id. */
 export async function profile(db: Db, { userId }: { readonly userId: number }): Promise<Profile | null> {
   const row = await liveUser(db, userId)
   return row ? profileFromRow(row) : null
 }
 
-/** Everything of a user that an administrator may see; null if there is none of that id, or no longer. */
+/** Reads what an administrator may see of a user; null if there is none with this id. */
 export async function managedUser(
   db: Db,
   { userId }: { readonly userId: number },
@@ -18,7 +18,7 @@ export async function managedUser(
   return row ? managedUserFromRow(row) : null
 }
 
-/** The row of a user who is not deleted. */
+/** Reads the row of a user that is not deleted. */
 export function liveUser(db: Db, userId: number): Promise<UserRow | undefined> {
   return db
     .selectFrom('users')

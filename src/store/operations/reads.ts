@@ -12,7 +12,7 @@ import { takenIdentifiers } from './taken-identifiers.ts'
 import { listUsage, scanUsage } from './usage-rows.ts'
 import { sumUsageDays, sumUsageScan, usageByDay } from './usage-totals.ts'
 
-/** Everything that can be asked: each reads one state of the database, whatever is written meanwhile. */
+/** Read operations, each on a snapshot of the database. */
 export const reads = {
   accountOfToken,
   conservation,

@@ -4,9 +4,8 @@ import { GatewayError } from '../../errors.ts'
 import type { Db } from './operation.ts'
 
 /**
- * Refuses a name that a user may not be given: one that does not show all of itself, and one that another
- * user has, in whatever case. `own` is the id of the user who is to have it. Names that are there already
- * stay as they are.
+ * Throws if a user may not be given this name: if it has invisible characters, or another user has it in any
+ * case. `own` is the id of the user to be named. Existing names are not checked.
  */
 export async function refuseName(db: Db, username: string, own?: number): Promise<void> {
   if (!isFullyVisible(username)) {
@@ -26,16 +25,16 @@ export async function refuseName(db: Db, username: string, own?: number): Promis
   if (taken) throw takenName(username, taken.username)
 }
 
-/** There is a user of that name, or of one that differs in case alone. */
+/** Error for a name that is taken, in this or another case. */
 export function takenName(username: string, theirs: string): GatewayError {
   const alone = username === theirs ? '' : `, and "${username}" differs from it in case alone`
   return new GatewayError('invalid_request', `there is a user "${theirs}" already${alone}`)
 }
 
 /**
- * A pattern for names in lower case that fits all that differ in case alone, and few others: databases know
- * the case of ASCII, and not all of them that of other letters, of which some are k, s and i in the other
- * case.
+ * Builds a LIKE pattern for lower-case names that matches all names that differ in case alone, and few others.
+ * Letters beyond ASCII become wildcards, because not all databases know their case; so do k, s and i, which
+ * are the other case of such letters.
  */
 function patternOf(username: string): string {
   const ofLetter = (letter: string): string => {

@@ -3,16 +3,13 @@ import { GatewayError } from '../../errors.ts'
 import type { UserRow } from '../schema.ts'
 import type { Db } from './operation.ts'
 
-/**
- * Refuses a user whose role is not below `roleBelow`, where that is given: looked at in the transaction that
- * writes.
- */
+/** Throws `role_too_low` if the role is not below `roleBelow`. Runs in the transaction that writes. */
 export function refuseRole({ username, role }: UserRow, roleBelow: number | undefined): void {
   if (roleBelow === undefined || role < roleBelow) return
   throw new GatewayError('role_too_low', `the role of the user "${username}" is not below yours`)
 }
 
-/** Refuses to take away a root user where no other enabled one is left. */
+/** Throws if this is the last enabled root user. */
 export async function refuseLastRoot(db: Db, { id, username, role }: UserRow): Promise<void> {
   if (role !== Role.root) return
   const other = await db

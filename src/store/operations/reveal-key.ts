@@ -1,7 +1,7 @@
 import { type Secrets, unseal } from '../secrets.ts'
 import type { Db } from './operation.ts'
 
-/** The key of a live token, without `sk-`; null if that user has no such token. */
+/** Decrypts the key of a live token, without `sk-`; null if the user has no such token. */
 export async function revealKey(
   db: Db,
   { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
@@ -11,7 +11,7 @@ export async function revealKey(
   return found?.key ?? null
 }
 
-/** The keys, without `sk-`, of those of the tokens that are the user's and live, oldest token first. */
+/** Decrypts the keys of the user's live tokens among `tokenIds`, without `sk-`, oldest token first. */
 export async function revealKeys(
   db: Db,
   { tokenIds, userId }: { readonly tokenIds: readonly number[]; readonly userId: number },

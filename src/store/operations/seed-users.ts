@@ -7,17 +7,16 @@ import { createUser, type NewUser } from './create-user.ts'
 import type { Db } from './operation.ts'
 import { endSessionsOf } from './sessions.ts'
 
-/** What a run of the seeds made; what was there already is not in it. */
+/** Users and tokens that seeding created. */
 export interface SeedResult {
   readonly users: readonly User[]
   readonly tokens: readonly { readonly id: number; readonly userId: number; readonly name: string }[]
 }
 
 /**
- * Makes the declared users that are absent, by the name that they had at first, and of each the declared
- * tokens that are absent, by name and by key. A deleted user or token counts as present, also where its name
- * has been given to another user since. What is there is left alone, but for a declared status. All or
- * nothing.
+ * Creates declared users that are missing, by their original name, and their declared tokens that are
+ * missing, by name and by key, all or none. A deleted user or token counts as present, even if its name was
+ * given to another user. Existing rows stay unchanged, except for a declared status.
  */
 export async function seedUsers(
   db: Db,
@@ -51,14 +50,14 @@ async function applyToPresentUser(
   const user = await db
     .selectFrom('users')
     .select(['id', 'status', 'deleted_time'])
-    // A renamed or deleted user keeps its first name: a later user of that name is not the declared one.
+    // Prefers the original name: a later user with the declared name is not the declared user.
     .where((eb) => eb.or([eb('username', '=', seed.username), eb('first_username', '=', seed.username)]))
     .orderBy((eb) => eb.case().when('first_username', '=', seed.username).then(0).else(1).end())
     .orderBy('id')
     .executeTakeFirst()
   if (user && seed.status !== undefined && seed.status !== user.status) {
     await db.updateTable('users').set({ status: seed.status }).where('id', '=', user.id).execute()
-    // What was open when the user was disabled does not open again.
+    // Sessions from before the user was disabled must not become valid again.
     if (seed.status === USER_STATUS.enabled) await endSessionsOf(db, user.id)
   }
   return user && { id: user.id, deleted: user.deleted_time !== null }
@@ -74,7 +73,7 @@ async function applyToPresentToken(
     .selectFrom('tokens')
     .select('id')
     .where('user_id', '=', userId)
-    // Its user may have given it another name: who has its key is it as well.
+    // Matches by key too, because the user may have renamed the token.
     .where((eb) =>
       eb.or([
         eb('name', '=', name),

@@ -4,42 +4,41 @@ import { userFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 import { liveUser } from './profile.ts'
 
-/** Expired sessions that one login removes at most. */
+/** Most expired sessions that one login removes. */
 const MAX_REMOVED = 1_000
 
-/** A session to be begun. Times are Unix seconds. */
+/** Session to be created. Times are Unix seconds. */
 export interface NewSession {
   readonly userId: number
-  /** Plain; only its HMAC is kept. */
+  /** Plain value of the cookie; only its HMAC is stored. */
   readonly cookieValue: string
-  /** The password that was looked at. */
+  /** Password hash that the login was checked against. */
   readonly passwordHash: string
   readonly createdTime: number
   readonly expiresTime: number
 }
 
 /**
- * Begins a session, if the user is still there, enabled, and has that password; says whether it did. Expired
- * sessions of anybody are removed along the way: the table grows here and nowhere else, so that nothing has
- * to look after it.
+ * Creates a session if the user still exists, is enabled and has this password; resolves to whether it did.
+ * Also removes expired sessions of all users: the table grows only here, so no other cleanup is needed.
  */
-export async function beginSession(db: Db, begun: NewSession, secrets: Secrets): Promise<boolean> {
-  await removeExpired(db, begun.createdTime)
-  const user = await liveUser(db, begun.userId)
-  if (!user || user.status !== USER_STATUS.enabled || user.password_hash !== begun.passwordHash) return false
+export async function beginSession(db: Db, session: NewSession, secrets: Secrets): Promise<boolean> {
+  await removeExpired(db, session.createdTime)
+  const user = await liveUser(db, session.userId)
+  if (!user || user.status !== USER_STATUS.enabled || user.password_hash !== session.passwordHash) return false
   await db
     .insertInto('sessions')
     .values({
-      id_hash: hashSession(secrets, begun.cookieValue),
-      user_id: begun.userId,
-      created_time: begun.createdTime,
-      expires_time: begun.expiresTime,
+      id_hash: hashSession(secrets, session.cookieValue),
+      user_id: session.userId,
+      created_time: session.createdTime,
+      expires_time: session.expiresTime,
     })
     .execute()
   return true
 }
 
-/** Whose session that is, by its HMAC; null if it is nobody's, or over, or its user is no longer. */
+/** Finds the user of a session by its HMAC; null if it is unknown or expired, or the user is deleted. */
 export async function userBySession(
   db: Db,
   { sessionHash, nowSeconds }: { readonly sessionHash: string; readonly nowSeconds: number },
@@ -54,7 +53,7 @@ export async function userBySession(
   return row ? userFromRow(row) : null
 }
 
-/** Ends a session; says whether there was one. */
+/** Ends a session; resolves to whether there was one. */
 export async function endSession(
   db: Db,
   { session }: { readonly session: string },

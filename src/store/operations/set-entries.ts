@@ -1,14 +1,14 @@
 import type { Json, StoredSection } from '../../domain/stored-configuration.ts'
 import type { Db } from './operation.ts'
 
-/** What becomes of an entry; undefined removes it. */
+/** Change of an entry; `value` undefined removes it. */
 export interface EntryChange {
   readonly section: StoredSection
   readonly name: string
   readonly value: Json | undefined
 }
 
-/** Sets and removes entries beside gateway.yaml, all of them or none. */
+/** Sets and removes stored settings, all or none. */
 export async function setEntries(
   db: Db,
   { changes }: { readonly changes: readonly EntryChange[] },

@@ -3,9 +3,7 @@ import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Db } from './operation.ts'
 
-/**
- * Everything that was set over HTTP beside gateway.yaml: channels oldest first, entries by section and name.
- */
+/** Reads all settings made over HTTP: channels oldest first, entries by section and name. */
 export async function storedConfiguration(
   db: Db,
   _: unknown,
@@ -19,7 +17,7 @@ export async function storedConfiguration(
   }
 }
 
-// Databases do not agree on an order of texts.
+// Sorts here, because databases differ in the order of texts.
 function byName(
   a: { readonly section: string; readonly name: string },
   b: { readonly section: string; readonly name: string },

@@ -1,10 +1,10 @@
 import type { Db } from './operation.ts'
 
-/** What a new user or token may not have, as another has, or had, it. */
+/** Ids, names and keys that existing users and tokens have, deleted ones included. */
 export interface TakenIdentifiers {
   readonly users: readonly {
     readonly id: number
-    /** Of a deleted user the name that it had. */
+    /** Current name; of a deleted user, the name before the deletion. */
     readonly username: string
     readonly group: string
     readonly role: number
@@ -14,12 +14,12 @@ export interface TakenIdentifiers {
   readonly tokens: readonly { readonly id: number; readonly keyHash: string }[]
 }
 
-/** All users and tokens, as far as others must differ from them. */
+/** Reads the identifiers of all users and tokens. */
 export async function takenIdentifiers(db: Db): Promise<TakenIdentifiers> {
   const users = await db
     .selectFrom('users')
     .select(['id', 'username', 'first_username', 'group_name', 'role', 'deleted_time', 'access_token_hash'])
-    // A name may be a deleted user's and a live one's: the live one is the last.
+    // A deleted and a live user may share a name; the live one comes last.
     .orderBy((eb) => eb.case().when('deleted_time', 'is', null).then(1).else(0).end())
     .orderBy('id')
     .execute()

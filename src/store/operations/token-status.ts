@@ -5,10 +5,7 @@ import type { Secrets } from '../secrets.ts'
 import { type KeyedToken, keyedToken } from './keyed-tokens.ts'
 import type { Db } from './operation.ts'
 
-/**
- * Writes the status alone, and only if it is `onlyFrom` now; says whether it did. Deleted tokens stay as they
- * are.
- */
+/** Sets the status of a live token if it is `onlyFrom` now; resolves to whether it did. */
 export async function setTokenStatus(
   db: Db,
   change: { readonly tokenId: number; readonly status: TokenStatus; readonly onlyFrom: TokenStatus },
@@ -24,8 +21,8 @@ export async function setTokenStatus(
 }
 
 /**
- * Disables a live token, whatever its status, or enables it, which a token that is expired or exhausted
- * refuses: `invalid_request`. Null if that user has no such token, or no longer.
+ * Enables or disables a live token; null if the user has no such token. Enabling an expired or exhausted token
+ * is refused with `invalid_request`.
  */
 export async function switchToken(
   db: Db,

@@ -13,12 +13,10 @@ import {
   type UsageScan,
 } from './usage-scan.ts'
 
-/** The newest rows that one list looks at: older ones are reached by an earlier time. */
+/** Newest rows that one list scans; an earlier end of the filter reaches older ones. */
 const MAX_LISTED_ROWS = 100_000
 
-/**
- * A page of the usage log, the latest end of a call first, and how many are meant among the newest 100,000.
- */
+/** Reads a page of matching rows, latest end first, and their number among the newest 100,000. */
 export async function listUsage(
   db: Db,
   {
@@ -27,21 +25,21 @@ export async function listUsage(
     limit,
   }: { readonly filter: UsageFilter; readonly offset: number; readonly limit: number },
 ): Promise<{ readonly total: number; readonly entries: readonly UsageEntry[] }> {
-  const stretch = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
-  if (!stretch) return { total: 0, entries: [] }
-  const { total } = await matchingRows(db, stretch)
+  const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
+  if (!scan) return { total: 0, entries: [] }
+  const { total } = await matchingRows(db, scan)
     .select((eb) => eb.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
-  const page = matchingRows(db, stretch)
+  const page = matchingRows(db, scan)
     .select('id')
     .orderBy('ended_ms', 'desc')
     .orderBy('id', 'desc')
     .offset(offset)
     .limit(limit)
-  // The bounds stand here too: PostgreSQL does not conclude from the ids in which partitions they are.
+  // Repeats the bounds, because PostgreSQL does not derive the partitions from the ids of the subquery.
   const rows = await withNames(db)
     .where('usage_log.id', 'in', page)
-    .where((eb) => withinIds(eb, stretch))
+    .where((eb) => withinIds(eb, scan))
     .orderBy('ended_ms', 'desc')
     .orderBy('usage_log.id', 'desc')
     .execute()
@@ -49,21 +47,21 @@ export async function listUsage(
 }
 
 /**
- * The rows that are meant in one stretch of the usage log, newest first, and where the next one begins;
- * `next` is null at the log's end. A stretch may hold none and have a next one.
+ * Reads the matching rows of one scan, newest first, and the cursor of the next scan; `next` is null at the
+ * end of the log. A scan without matches may have a next one.
  */
 export async function scanUsage(
   db: Db,
   given: UsageScan,
 ): Promise<{ readonly entries: readonly UsageEntry[]; readonly next: UsageCursor | null }> {
-  const stretch = await boundScan(db, given)
-  if (!stretch) return { entries: [], next: null }
+  const scan = await boundScan(db, given)
+  if (!scan) return { entries: [], next: null }
   let query = withNames(db)
-    .where((eb) => withinScan(eb, stretch))
-    .where((eb) => matchesFilter(eb, stretch.filter))
-  if (stretch.filter.userId !== undefined) query = query.orderBy('ended_ms', 'desc')
+    .where((eb) => withinScan(eb, scan))
+    .where((eb) => matchesFilter(eb, scan.filter))
+  if (scan.filter.userId !== undefined) query = query.orderBy('ended_ms', 'desc')
   const rows = await query.orderBy('usage_log.id', 'desc').execute()
-  return { entries: rows.map(entryFromRow), next: stretch.end }
+  return { entries: rows.map(entryFromRow), next: scan.end }
 }
 
 function withNames(db: Db) {

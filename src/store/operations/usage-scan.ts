@@ -5,70 +5,61 @@ import { firstIdOf } from '../usage-id.ts'
 import type { Db } from './operation.ts'
 
 /**
- * No call runs for longer. The log is in the order of the calls' starts, and what is asked for is when they
- * ended; so much earlier an answer that ended in time may have begun.
+ * Longest call. Ids sort by the start of a call and filters name its end, so the scan begins this much
+ * earlier.
  */
 const MAX_CALL_MS = 6 * 3_600_000
-/**
- * A crash may leave a call behind for longer: a user's own rows are found by their time if it was settled
- * within so much.
- */
+/** Longest time from the start of a call to its recovery after a crash that a scan by user covers. */
 const MAX_RECOVERY_DELAY_MS = 7 * 24 * 3_600_000
 
-/** A row of the log: where a reader stopped. */
+/** Position in the usage log: the row at which a scan stopped. */
 export interface UsageCursor {
   readonly id: string
   readonly endedMs: number
 }
 
-/** So many rows of the log, newest first, that an index finds: those of a user, of a time, or all. */
+/** Scan of the usage log, newest first, over an index: of a user, of a time range, or of all rows. */
 export interface UsageScan {
   readonly filter: UsageFilter
-  /** Begins after this row; null = with the newest. */
+  /** Starts after this row; null = at the newest. */
   readonly after: UsageCursor | null
-  /**
-   * At most so many rows are looked at, whether they are meant or not: this is what bounds the work of one
-   * read.
-   */
+  /** Most rows to read, matching or not, which bounds the work of one operation. */
   readonly maxRows: number
 }
 
-/** A stretch whose last row is known. */
+/** Scan whose last row is known. */
 export interface BoundedScan extends UsageScan {
-  /** Its last row, where the log goes on behind it; null if it does not. */
+  /** Last row of the scan; null if the scan reaches the end of the log. */
   readonly end: UsageCursor | null
 }
 
 type Rows = ExpressionBuilder<Pick<Database, 'tokens' | 'usage_log'>, 'usage_log'>
 
-/**
- * Finds the last row of a stretch, and whose rows it is of; null where the filter names a user whom nobody
- * knows.
- */
-export async function boundScan(db: Db, stretch: UsageScan): Promise<BoundedScan | null> {
-  const filter = await withUser(db, stretch.filter)
+/** Finds the last row of a scan, and the id of the user in its filter; null if that user is unknown. */
+export async function boundScan(db: Db, scan: UsageScan): Promise<BoundedScan | null> {
+  const filter = await withUser(db, scan.filter)
   if (!filter) return null
-  const open: BoundedScan = { ...stretch, filter, end: null }
+  const open: BoundedScan = { ...scan, filter, end: null }
   let query = db
     .selectFrom('usage_log')
     .select(['id', 'ended_ms'])
     .where((eb) => withinScan(eb, open))
-    .offset(stretch.maxRows - 1)
+    .offset(scan.maxRows - 1)
     .limit(1)
   if (filter.userId !== undefined) query = query.orderBy('ended_ms', 'desc')
   const end = await query.orderBy('id', 'desc').executeTakeFirst()
   return { ...open, end: end ? { id: end.id, endedMs: end.ended_ms } : null }
 }
 
-/** The ids of the rows that are meant, within a stretch. */
-export function matchingRows(db: Db, stretch: BoundedScan) {
+/** Selects the matching rows of a scan. */
+export function matchingRows(db: Db, scan: BoundedScan) {
   return db
     .selectFrom('usage_log')
-    .where((eb) => withinScan(eb, stretch))
-    .where((eb) => matchesFilter(eb, stretch.filter))
+    .where((eb) => withinScan(eb, scan))
+    .where((eb) => matchesFilter(eb, scan.filter))
 }
 
-/** The filter with the id of the user whom it names, for the index. */
+/** Adds the id of the user that the filter names, for the index; null if the user is unknown. */
 export async function withUser(db: Db, filter: UsageFilter): Promise<UsageFilter | null> {
   const { username } = filter
   if (username === undefined) return filter
@@ -77,15 +68,15 @@ export async function withUser(db: Db, filter: UsageFilter): Promise<UsageFilter
 }
 
 /**
- * What an index answers: `usage_log_by_user` for a user's rows, else the primary key. Each side has one bound
- * and no more, as SQLite would look for the first of two and read all rows up to the other; where the stretch
- * begins or ends at a row, that row is the closer bound.
+ * Condition on the index: `usage_log_by_user` for a user's rows, else the primary key. Has one bound per side
+ * only, because SQLite would use the first of two and read all rows up to the other; a cursor is the tighter
+ * bound.
  */
-export function withinScan(eb: Rows, stretch: BoundedScan): Expression<SqlBool> {
-  const { filter, after, end } = stretch
+export function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
+  const { filter, after, end } = scan
   const { userId, fromMs, beforeMs } = filter
-  if (userId === undefined) return withinIds(eb, stretch)
-  const bounds: Expression<SqlBool>[] = [withinIds(eb, stretch), eb('usage_log.user_id', '=', userId)]
+  if (userId === undefined) return withinIds(eb, scan)
+  const bounds: Expression<SqlBool>[] = [withinIds(eb, scan), eb('usage_log.user_id', '=', userId)]
   if (after) bounds.push(eb('usage_log.ended_ms', '<=', after.endedMs), pastCursor(eb, '<', after))
   else if (beforeMs !== undefined) bounds.push(eb('usage_log.ended_ms', '<', beforeMs))
   if (end)
@@ -98,8 +89,8 @@ export function withinScan(eb: Rows, stretch: BoundedScan): Expression<SqlBool> 
 }
 
 /**
- * Between which ids the rows of a stretch are: what tells PostgreSQL in which partitions. A user's rows are
- * in the order in which the calls ended, so that for them a row is a bound by its time only.
+ * Condition on the ids of a scan, from which PostgreSQL derives the partitions. A user's rows are scanned by
+ * the end of calls, so there a cursor bounds ids through its time only.
  */
 export function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expression<SqlBool> {
   const { userId, fromMs, beforeMs, id } = filter
@@ -121,16 +112,16 @@ export function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expres
   return eb.and(bounds)
 }
 
-// Of rows that ended in the same millisecond.
+// Rows that ended in the same millisecond are ordered by id.
 function pastCursor(eb: Rows, side: '<' | '>', { id, endedMs }: UsageCursor): Expression<SqlBool> {
   return eb.or([eb('usage_log.ended_ms', side, endedMs), eb('usage_log.id', side, id)])
 }
 
-/** What is left to look at in each row. */
+/** Condition of the filter that the index does not cover. */
 export function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
   const { userId, fromMs, beforeMs, tokenName, model, channel, group } = filter
   const wanted: Expression<SqlBool>[] = []
-  // Of a user's rows the index has seen to it.
+  // For a user's rows, the index covers the times.
   if (userId === undefined && fromMs !== undefined) wanted.push(eb('usage_log.ended_ms', '>=', fromMs))
   if (userId === undefined && beforeMs !== undefined) wanted.push(eb('usage_log.ended_ms', '<', beforeMs))
   if (tokenName !== undefined)

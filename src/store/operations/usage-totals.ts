@@ -6,29 +6,26 @@ import type { Db } from './operation.ts'
 import { matchingRows, boundScan, type UsageCursor, type UsageScan, withUser } from './usage-scan.ts'
 import { COUNT_COLUMNS } from '../usage-counts.ts'
 
-/** Days since 1970-01-01, UTC, both of them included; undefined = from the first, or to the last. */
+/** Range of days since 1970-01-01, UTC, both ends included; undefined = unbounded. */
 export interface UsageDays {
   readonly first?: number | undefined
   readonly last?: number | undefined
 }
 
-/** What one model used on one day. */
+/** Usage of one model on one day. */
 export interface UsageOfDay extends UsageTotals {
   readonly day: number
   readonly model: string
 }
 
-/**
- * The sum of the rows that are meant in one stretch of the usage log, and where the next one begins (null =
- * nowhere).
- */
+/** Sums the matching rows of one scan; `next` is the cursor of the next scan, or null at the end. */
 export async function sumUsageScan(
   db: Db,
   given: UsageScan,
 ): Promise<{ readonly totals: UsageTotals; readonly next: UsageCursor | null }> {
-  const stretch = await boundScan(db, given)
-  if (!stretch) return { totals: totalsOf(NO_USAGE_ROWS), next: null }
-  const row = await matchingRows(db, stretch)
+  const scan = await boundScan(db, given)
+  if (!scan) return { totals: totalsOf(NO_USAGE_ROWS), next: null }
+  const row = await matchingRows(db, scan)
     .select([
       sql<number>`cast(coalesce(sum(case when reason = 'failed' then 0 else 1 end), 0) as bigint)`.as(
         'requests',
@@ -36,34 +33,34 @@ export async function sumUsageScan(
       ...SUMS,
     ])
     .executeTakeFirstOrThrow()
-  return { totals: totalsOf(row), next: stretch.end }
+  return { totals: totalsOf(row), next: scan.end }
 }
 
-/** The sum of whole days. The filter's own times and its id are not looked at: days have none. */
+/** Sums whole days. Ignores the times and the id of the filter, which daily sums do not have. */
 export async function sumUsageDays(
   db: Db,
   { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
 ): Promise<UsageTotals> {
-  const of = await withUser(db, filter)
-  if (!of) return totalsOf(NO_USAGE_ROWS)
+  const resolved = await withUser(db, filter)
+  if (!resolved) return totalsOf(NO_USAGE_ROWS)
   const row = await db
     .selectFrom('usage_days')
-    .where((eb) => matchesDays(eb, of, days))
+    .where((eb) => matchesDays(eb, resolved, days))
     .select([REQUESTS, ...SUMS])
     .executeTakeFirstOrThrow()
   return totalsOf(row)
 }
 
-/** What each model used on each day, the earliest day first. */
+/** Sums usage by day and model, earliest day first. */
 export async function usageByDay(
   db: Db,
   { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
 ): Promise<UsageOfDay[]> {
-  const of = await withUser(db, filter)
-  if (!of) return []
+  const resolved = await withUser(db, filter)
+  if (!resolved) return []
   const rows = await db
     .selectFrom('usage_days')
-    .where((eb) => matchesDays(eb, of, days))
+    .where((eb) => matchesDays(eb, resolved, days))
     .select(['day', 'model', REQUESTS, ...SUMS])
     .groupBy(['day', 'model'])
     .orderBy('day')
@@ -76,7 +73,7 @@ const SUMMED = ['quota', ...COUNT_COLUMNS] as const
 
 type Summed = UsageColumns & { readonly requests: number; readonly quota: number }
 
-// What is summed comes as a wider type on PostgreSQL.
+// Casts the sums, because PostgreSQL returns a wider type.
 const SUMS = SUMMED.map((name) => sql<number>`cast(coalesce(sum(${sql.ref(name)}), 0) as bigint)`.as(name))
 const REQUESTS = sql<number>`cast(coalesce(sum(requests), 0) as bigint)`.as('requests')
 

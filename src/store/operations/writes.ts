@@ -12,7 +12,7 @@ import { beginSession, endSession } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
 import { setTokenStatus, switchToken } from './token-status.ts'
 
-/** Everything that can be changed but for what each call writes, which is `LedgerWrites`. */
+/** Write operations, without those of calls (`LedgerWrites`). */
 export const writes = {
   beginSession,
   changeChannel,

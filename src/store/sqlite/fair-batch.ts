@@ -42,9 +42,9 @@ export const READS: BatchRule = {
 /** Splits a queue into the next batch and the rest, both in the order of the queue. */
 export function fairBatch<Pending extends { readonly operation: QueuedOperation }>(
   queue: Pending[],
-  { maxOperations: most, maxPerUser: each, turnOf }: BatchRule,
+  { maxOperations, maxPerUser, turnOf }: BatchRule,
 ): { readonly batch: Pending[]; readonly rest: Pending[] } {
-  if (queue.length <= Math.min(most, each)) return { batch: queue, rest: [] }
+  if (queue.length <= Math.min(maxOperations, maxPerUser)) return { batch: queue, rest: [] }
   // Each round takes one operation of each user.
   const rounds: Pending[][] = [[]]
   const counts = new Map<number, number>()
@@ -60,8 +60,8 @@ export function fairBatch<Pending extends { readonly operation: QueuedOperation 
     }
     ;(rounds[round] ??= []).push(pending)
   }
-  const taken = new Set(rounds.slice(0, each).flat().slice(0, most))
-  if (taken.size === inTurns) for (const waiting of queue.slice(inTurns, most)) taken.add(waiting)
+  const taken = new Set(rounds.slice(0, maxPerUser).flat().slice(0, maxOperations))
+  if (taken.size === inTurns) for (const pending of queue.slice(inTurns, maxOperations)) taken.add(pending)
   return {
     batch: queue.filter((pending) => taken.has(pending)),
     rest: queue.filter((pending) => !taken.has(pending)),

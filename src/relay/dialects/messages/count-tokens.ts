@@ -15,10 +15,7 @@ export class CountingUnsupported extends Error {
   }
 }
 
-/**
- * `POST /v1/messages/count_tokens`: passed on to channels that speak messages; it costs nothing, and uses
- * nothing.
- */
+/** `POST /v1/messages/count_tokens`, for channels that speak messages. It costs nothing. */
 export const countTokensDialect: Dialect = {
   name: 'messages',
   promptText: () => ({ text: '', extraTokens: 0 }),

@@ -1,14 +1,15 @@
 import type { HeaderName, Headers } from '../../../server/header-names.ts'
 
-/** The version of the messages protocol that is spoken where nobody names one; `docs/api.md: Versioning`. */
+/** Version of the messages protocol where the client names none. `docs/api.md: Versioning`. */
 const DEFAULT_VERSION = '2023-06-01'
 
-/** A header's value may be passed on if it could have been written there. */
+/** Header values that may be passed on. */
 const PRINTABLE = /^[\x20-\x7e]{1,1024}$/
 
 /**
- * The headers of a messages request that go on to its upstream, names and values in turn: the version under
- * the specification's name and the one that official clients use, and the beta features that are asked for.
+ * Headers of a messages request for its upstream, names and values in turn: the version, under the
+ * specification's name and under the one of official clients, and the beta features that the client asks
+ * for.
  */
 export function versionHeaders(headers: Headers): string[] {
   const version = value(headers, 'vendor-version') ?? value(headers, 'anthropic-version') ?? DEFAULT_VERSION

@@ -1,12 +1,9 @@
 import type { BankFunction } from './bank-function.ts'
 
-/**
- * What the three functions share. An account is named `u:3` or `t:17`; whoever moves one has locked its row
- * before.
- */
+/** Functions that the others share. Accounts are named `u:3` or `t:17`; callers lock their rows first. */
 export const ACCOUNTS: readonly BankFunction[] = [
   {
-    // Always users first, and each kind in the order of ids, so that no two wait for each other.
+    // Locks users first, and each kind in the order of ids, to avoid deadlocks.
     name: 'bank_lock(user_ids bigint[], token_ids bigint[])',
     returns: 'void',
     body: `
@@ -49,8 +46,7 @@ begin
 end`,
   },
   {
-    // What nodes that are silent for too long do not hold goes back. A node that reports at this moment is
-    // not silent.
+    // Returns the part of expired nodes' leases that no hold needs. Skips nodes that are reporting right now.
     name: 'bank_reclaim(accounts text[])',
     returns: 'void',
     body: `
@@ -69,7 +65,7 @@ begin
 end`,
   },
   {
-    // Where a node stands: what it has of each account, and what the account has.
+    // Returns the `AccountState` of each account for a node.
     name: 'bank_statement(as_node text, accounts text[])',
     returns: 'setof jsonb',
     body: `

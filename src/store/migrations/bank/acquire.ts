@@ -1,10 +1,10 @@
 import type { BankFunction } from './bank-function.ts'
 
 /**
- * Lends. Each request names a token, by its id or by its key's HMAC, and says of token and user what it needs
- * beyond what the node has, and the most that it would take. All or nothing: an eighth of what is free, at
- * least what is needed, at most what is wanted; of an unlimited token nothing, as it never refuses. Answers
- * each, in order, with the rows as they are now.
+ * Lends to a node. Each request names a token, by id or by the HMAC of its key, with the amounts of token and
+ * user that it needs beyond what the node has, and the most that it wants. A loan is an eighth of what is
+ * free, at least the need and at most the want, or nothing if a need cannot be met; an unlimited token lends
+ * nothing, because it never refuses. Returns the current rows for each request, in order.
  */
 export const ACQUIRE: readonly BankFunction[] = [
   {

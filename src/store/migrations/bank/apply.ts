@@ -1,10 +1,9 @@
 import type { BankFunction } from './bank-function.ts'
 
 /**
- * Takes a node's report: calls that were settled, each counted once whatever is repeated, and what its open
- * holds come to. That it reports is what keeps its leases. Answers with where the node stands on every
- * account that it named. A report of nothing looks after nodes that are gone, and is answered with all that
- * the node has.
+ * Books a node's report: settled calls, each counted once even if repeated, and sums of open holds. The report
+ * is also the heartbeat that renews the leases. Returns the `AccountState` of every account in it. An empty
+ * report recovers leases of lost nodes, and returns the state of all accounts that the node borrows from.
  */
 export const APPLY: readonly BankFunction[] = [
   {

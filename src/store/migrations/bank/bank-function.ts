@@ -1,14 +1,14 @@
-/** A function of the bank, in PL/pgSQL. */
+/** PL/pgSQL function of the bank. */
 export interface BankFunction {
-  /** With its parameters. */
+  /** Name with parameters. */
   readonly name: string
   readonly returns: string
   readonly body: string
 }
 
 /**
- * Makes the function: it runs with its owner's rights and finds nothing but the tables of that schema,
- * whoever calls it; and nobody may call it until that is granted.
+ * Returns the statements that create the function. It runs with its owner's rights and a fixed search path,
+ * and nobody may call it without a grant.
  */
 export function statementsOf({ name, returns, body }: BankFunction, schema: string): readonly string[] {
   return [
@@ -19,14 +19,14 @@ $bank$`,
   ]
 }
 
-/** The function's name and the types of its parameters, as grants want it. */
+/** Returns the function's name and parameter types, for grants. */
 export function signature(name: string): string {
   const [, called = '', parameters = ''] = /^(\w+)\((.*)\)$/s.exec(name) ?? []
   const types = parameters.split(',').map((parameter) => parameter.trim().split(' ').slice(1).join(' '))
   return `${called}(${types.join(', ')})`
 }
 
-/** A name in SQL. */
+/** Quotes an SQL identifier. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }

@@ -1,6 +1,6 @@
 import { quoted } from './bank-function.ts'
 
-/** What of a token calls are admitted by, beside its money. */
+/** Columns of tokens that the admission of calls depends on, without the balance. */
 const TOKEN_COLUMNS = [
   'status',
   'deleted_time',
@@ -12,17 +12,18 @@ const TOKEN_COLUMNS = [
   'group_name',
   'vendor_routes',
 ]
+/** Columns of users that the admission of calls depends on, without the balance. */
 const USER_COLUMNS = ['status', 'deleted_time', 'group_name', 'role']
 
-/** Changes of these call the leases in. */
+/** Columns of tokens whose changes recall the leases. */
 const RECALLING_TOKEN_COLUMNS = ['status', 'deleted_time', 'unlimited_quota']
+/** Columns of users whose changes recall the leases. */
 const RECALLING_USER_COLUMNS = ['status', 'deleted_time']
 
 /**
- * Whatever changes an account, but for the bank's own functions, is a change by hand, and every node is told
- * of it. (The bank moves what remains only together with what was used or lent.) Less quota than before, a
- * status, a deletion call the leases in: the account's epoch goes up by one, and nobody has anything of it
- * any more.
+ * Returns triggers that notify every node of changes of accounts that the bank's functions did not make. (Those
+ * change a balance only together with `used_quota` or `leased`.) A lower balance, a new status and a deletion
+ * recall the leases: the epoch of the account rises by one, and all leases end.
  */
 export function changes(schema: string): readonly string[] {
   return [

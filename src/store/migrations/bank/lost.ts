@@ -1,13 +1,13 @@
 import type { BankFunction } from './bank-function.ts'
 
 /**
- * Nodes that are gone. After 60 seconds of silence what a node did not hold goes back; 15 minutes later what
- * its open holds were expected to cost is charged, one row of the usage log for each token, and the rest goes
- * back too. Should the node come back after that, its own report takes the place of the estimate.
+ * Recovers leases of lost nodes. After 60 seconds without a heartbeat, the part that no hold needs is returned;
+ * 15 minutes later the expected cost of the open holds is charged, in one usage row per token, and the rest is
+ * returned. If the node comes back after that, its own report replaces the estimate.
  */
 export const LOST: readonly BankFunction[] = [
   {
-    // A UUID in the order of time like any other, and the same one however often it is made.
+    // Returns a UUID that sorts by time and is the same on every call.
     name: 'bank_lost_id(of_node text, token_id bigint, at_ms bigint)',
     returns: 'text',
     body: `

@@ -1,9 +1,8 @@
 import type { BankFunction } from './bank-function.ts'
 
 /**
- * Gives back what a node does not need: of each account all but what it keeps, or, where no accounts are
- * named, everything, held or not, with which the node takes its leave. What it has settled and not yet
- * reported it must keep.
+ * Returns leases of a node: all but the amounts to keep; or, with `accounts` null, everything, held or not,
+ * which also removes the node. A node must keep the amounts of settled calls that it has not reported.
  */
 export const RELEASE: readonly BankFunction[] = [
   {

@@ -1,6 +1,6 @@
 /**
- * What the bank keeps: of each account how much is lent (`leased`) and how often its leases were called in
- * (`epoch`), who has borrowed what, and until when a node is believed to run. `docs/ledger.md: Many nodes`.
+ * Statements that create the bank: for each account the amount lent (`leased`) and the number of recalls
+ * (`epoch`), the leases, and the expiry of each node. `docs/ledger.md: Many nodes`.
  */
 export const TABLES = [
   `alter table users
@@ -9,7 +9,7 @@ export const TABLES = [
   `alter table tokens
      add column leased bigint not null default 0 constraint tokens_leased check (leased >= 0),
      add column epoch bigint not null default 0`,
-  // Which bank this is: a node's local file remembers it, lest it report to another.
+  // Identity of the bank, which a node's local file remembers, so that it never reports to another one.
   'alter table store_identity add column bank text not null default gen_random_uuid()::text',
   'create table nodes (node text primary key, expires timestamptz not null)',
   `create table leases (
@@ -22,7 +22,7 @@ export const TABLES = [
      primary key (account, node)
    )`,
   'create index leases_by_node on leases (node)',
-  // What a node that was lost has been charged by estimate; withdrawn if it comes back after all.
+  // Estimated charges of lost nodes, withdrawn if the node comes back.
   `create table lost_estimates (
      node text not null,
      usage_id text not null,

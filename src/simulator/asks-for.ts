@@ -1,12 +1,12 @@
 // Farther away, a verb speaks of something else.
-const NEAR = 80
+const MAX_DISTANCE = 80
 
 /** Whether a text names the thing shortly after one of the verbs, in the same sentence. `thing` is global. */
 export function asksFor(text: string, thing: RegExp, verbs: RegExp): boolean {
   for (const { index } of text.matchAll(thing)) {
     const sentence =
       text
-        .slice(Math.max(0, index - NEAR), index)
+        .slice(Math.max(0, index - MAX_DISTANCE), index)
         .split(/[.\n]/)
         .at(-1) ?? ''
     if (verbs.test(sentence)) return true

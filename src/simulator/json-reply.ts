@@ -9,13 +9,13 @@ const SENTENCES =
   /^(?:answer|text|summary|response|message|content|explanation|description|reason|reasoning|result)$/
 
 /** A JSON answer that satisfies the schema; `said` is what the model would say in prose. */
-export function jsonAnswer(schema: Fields, message: string, said: () => string, random: Random): unknown {
+export function jsonReply(schema: Fields, message: string, said: () => string, random: Random): unknown {
   return valueFor({ type: 'object', ...schema }, message, random, {
     text: (name) => {
       const words = wordsOfName(name)
       if (words.some((word) => SENTENCES.test(word))) return said()
       return words.some((word) => TITLES.test(word)) ? titleOf(message) : undefined
     },
-    speaksOf: () => true,
+    mentions: () => true,
   })
 }

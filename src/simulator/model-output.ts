@@ -1,21 +1,21 @@
-import { jsonAnswer } from './json-answer.ts'
+import { jsonReply } from './json-reply.ts'
 import { prose, thoughts } from './prose.ts'
 import type { Prompt } from './prompt.ts'
 import { type Random, seededBy } from './random.ts'
-import { answerSchema, titleFor } from './side-request.ts'
+import { replySchema, titleFor } from './side-request.ts'
 import { pieces } from './tokens.ts'
 import { toolCalls } from './tool-calls.ts'
 import { readOut } from './tool-result.ts'
 
 /** Why the model stopped: it was done, hit a stop text, ran out of tokens, or waits for tools. */
-export type End = 'done' | 'stop_text' | 'length' | 'tools'
+export type StopCause = 'done' | 'stop_text' | 'length' | 'tools'
 
 /** The answer of a simulated model. Every string in a list of pieces is one token. */
-export interface Answer {
+export interface ModelOutput {
   readonly thinking: readonly string[]
   readonly text: readonly string[]
   readonly calls: readonly { readonly name: string; readonly input: readonly string[] }[]
-  readonly end: End
+  readonly stopCause: StopCause
   /** The stop text that was met. */
   readonly stopText: string | null
   /** Tokens generated, thinking included. */
@@ -23,40 +23,40 @@ export interface Answer {
 }
 
 /** The answer to a prompt: the same for the same prompt and choice, whether it is streamed or not. */
-export function answer(prompt: Prompt, choice = 0): Answer {
+export function generate(prompt: Prompt, choice = 0): ModelOutput {
   const random = seededBy(`${prompt.model}\n${choice}\n${prompt.transcript}`)
   const calls = toolCalls(prompt, random)
-  const whole = spoken(prompt, calls.length > 0, random)
+  const whole = outputText(prompt, calls.length > 0, random)
   const { text, stopText } = cutAtStop(whole, prompt.stop)
   const budget = new Budget(prompt.maxTokens)
   const thinking = budget.take(prompt.thinks ? pieces(thoughts(prompt.lastUser, random)) : [])
-  const said = budget.take(pieces(text))
-  const made = (stopText === null ? calls : [])
+  const textPieces = budget.take(pieces(text))
+  const callPieces = (stopText === null ? calls : [])
     .map(({ name, input }) => ({ name, input: budget.take(pieces(input)) }))
     .filter(({ input }) => input.length > 0)
   return {
     thinking,
-    text: said,
-    calls: made,
-    end: end(budget.exceeded, stopText, made.length > 0),
+    text: textPieces,
+    calls: callPieces,
+    stopCause: end(budget.exceeded, stopText, callPieces.length > 0),
     stopText: budget.exceeded ? null : stopText,
     tokens: budget.used,
   }
 }
 
-function end(exceeded: boolean, stopText: string | null, callsTools: boolean): End {
+function end(exceeded: boolean, stopText: string | null, callsTools: boolean): StopCause {
   if (exceeded) return 'length'
   if (stopText !== null) return 'stop_text'
   return callsTools ? 'tools' : 'done'
 }
 
-function spoken(prompt: Prompt, callsTools: boolean, random: Random): string {
+function outputText(prompt: Prompt, callsTools: boolean, random: Random): string {
   if (callsTools) return prompt.announcesTools ? 'Let me look that up.' : ''
   const { lastUser, results } = prompt
-  const schema = answerSchema(prompt)
-  const said = (): string => (results.length > 0 ? readOut(results) : prose(lastUser, random))
-  if (schema) return JSON.stringify(jsonAnswer(schema, lastUser, said, random))
-  return titleFor(prompt) ?? said()
+  const schema = replySchema(prompt)
+  const proseText = (): string => (results.length > 0 ? readOut(results) : prose(lastUser, random))
+  if (schema) return JSON.stringify(jsonReply(schema, lastUser, proseText, random))
+  return titleFor(prompt) ?? proseText()
 }
 
 function cutAtStop(text: string, stops: readonly string[]): { text: string; stopText: string | null } {
@@ -69,12 +69,12 @@ function cutAtStop(text: string, stops: readonly string[]): { text: string; stop
 }
 
 class Budget {
-  readonly #most: number
+  readonly #max: number
   #used = 0
   #exceeded = false
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(max: number) {
+    this.#max = max
   }
 
   get used(): number {
@@ -86,7 +86,7 @@ class Budget {
   }
 
   take(wanted: readonly string[]): string[] {
-    const granted = wanted.slice(0, this.#most - this.#used)
+    const granted = wanted.slice(0, this.#max - this.#used)
     if (granted.length < wanted.length) this.#exceeded = true
     this.#used += granted.length
     return granted
