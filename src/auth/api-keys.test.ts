@@ -12,7 +12,7 @@ async function opened() {
   return { ...account, keys, calls }
 }
 
-test('a key is asked for by its HMAC alone: known, unknown or near to one, the store does the same for all', async () => {
+test('the store sees only HMACs of keys, and does the same work for known, unknown and similar ones', async () => {
   const { store, userId, tokenId } = await opened()
   await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
   const reads: unknown[][] = []
@@ -54,7 +54,7 @@ describe('what was changed counts at the next call', () => {
     await expect(calls()).rejects.toThrow('this API key is disabled')
   })
 
-  test('of a key that was made after it was asked for', async () => {
+  test('of a key that was created after a lookup of it', async () => {
     const { store, userId, keys, calls } = await opened()
     await expect(calls('sk-late')).rejects.toThrow('unknown')
     await store.write('createToken', newToken(userId, { key: 'late' }))
@@ -63,7 +63,7 @@ describe('what was changed counts at the next call', () => {
     expect((await calls('sk-late')).user.id).toBe(userId)
   })
 
-  test('of a token that another node changed and nobody told of, within a minute; and no call waits for it in between', async () => {
+  test('of a token whose change by another node was not announced, within a minute, while no call waits for it', async () => {
     const { store, userId, tokenId } = await opened()
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
@@ -93,7 +93,7 @@ describe('what was changed counts at the next call', () => {
     await expect(calls()).rejects.toThrow('this API key is disabled')
   })
 
-  test('also where a call was reading the old state when it changed', async () => {
+  test('also if a call was reading the old state at that moment', async () => {
     const { store, userId, tokenId, keys, calls } = await opened()
     const reading = [calls(), calls('sk-late')]
     keys.forgetUser(userId)

@@ -59,7 +59,7 @@ describe('a fair queue', () => {
     expect(started.slice(14).toSorted()).toEqual(['late', 'other'])
   })
 
-  test('go round those who have many, so that each gets as much', async () => {
+  test('alternates between flows, so that each gets as much', async () => {
     const { started, submit, end } = stage(1, 200)
     submit('a', 50)
     submit('b', 10)
@@ -69,7 +69,7 @@ describe('a fair queue', () => {
     expect(counts).toEqual([4, 4, 4])
   })
 
-  test('nobody saves up queue by staying away, or by coming again and again', async () => {
+  test('gives no flow an advantage for idle time or for coming again and again', async () => {
     const { started, submit, end } = stage(1, 200)
     submit('a', 30)
     await end(20)
@@ -79,7 +79,7 @@ describe('a fair queue', () => {
     expect(started.slice(21).filter((one) => one === 'a').length).toBeGreaterThanOrEqual(4)
   })
 
-  test('are refused to who brought the most where too many wait, not to who comes late', async () => {
+  test('refuses the flows with the most work when too much waits, not a late flow', async () => {
     const { started, refused, submit, end } = stage(2, 10)
     submit('many', 14)
     await settled()
@@ -91,7 +91,7 @@ describe('a fair queue', () => {
     expect(started.filter((one) => one === 'late')).toHaveLength(3)
   })
 
-  test('are given on by work that fails', async () => {
+  test('continues after work that fails', async () => {
     const queue = new FairQueue(1, 10)
     const fails = queue.run('a', refusal, () => Promise.reject(new Error('broken')))
     const next = queue.run('a', refusal, () => Promise.resolve('done'))

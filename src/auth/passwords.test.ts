@@ -11,13 +11,13 @@ describe('a password', () => {
     expect(other).not.toBe(one)
   })
 
-  test('is right or wrong, in whatever way its letters are put together', async () => {
+  test('is compared independently of the encoding of its letters', async () => {
     const hash = await passwords.hash('caf\u00E9 au lait', 'a')
     expect(await passwords.verify(hash, 'cafe\u0301 au lait', 'a')).toBe(true)
     expect(await passwords.verify(hash, 'cafe au lait', 'a')).toBe(false)
   })
 
-  test('of nobody is never right, and takes as long as that of somebody', async () => {
+  test("of an unknown user is never right, and takes as long as a known one's", async () => {
     const hash = hashSync('somebody')
     const took = async (of: string | null): Promise<number> => {
       const began = performance.now()
@@ -37,7 +37,7 @@ describe('a password', () => {
     expect(parseOptions(hash)).toMatchObject({ memoryCost: 19_456, timeCost: 2, parallelism: 1 })
   })
 
-  test('of too many at once is refused with a word to come again; those that wait all get their turn', async () => {
+  test('is refused with retry-after while too many wait; all that wait get their turn', async () => {
     const busy = new Passwords()
     const outcomes = await Promise.allSettled(Array.from({ length: 104 }, () => busy.verify(null, 'x', 'a')))
     const refused = outcomes.filter(({ status }) => status === 'rejected')

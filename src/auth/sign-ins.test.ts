@@ -11,7 +11,7 @@ describe('where a user signed in from', () => {
     expect(signIns.knows('__proto__', '192.0.2.1')).toBe(false)
   })
 
-  test('is known of the last eight places', () => {
+  test('is known for the last eight address blocks', () => {
     const signIns = new SignIns()
     const places = Array.from({ length: 9 }, (_, n) => `192.0.2.${n}`)
     for (const place of places) signIns.remember('ann', place)
@@ -21,7 +21,7 @@ describe('where a user signed in from', () => {
     expect(places.filter((place) => !signIns.knows('ann', place))).toEqual(['192.0.2.0', '192.0.2.2'])
   })
 
-  test('is not forgotten because one user comes from everywhere, only because as many others came since as are remembered', () => {
+  test('is evicted by as many later sign-ins of other users as are kept, not by one user with many addresses', () => {
     const signIns = new SignIns(100)
     signIns.remember('ann', '192.0.2.1')
     for (let n = 0; n < 200; n += 1) signIns.remember('ben', `2001:db8::${n}`)

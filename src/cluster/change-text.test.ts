@@ -10,7 +10,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   fc.record({ of: fc.constantFrom('keys', 'settings', 'anything') }),
 )
 
-test('a change is read as it was told, and fits into what PostgreSQL takes', () => {
+test("a change survives formatting and parsing, and fits PostgreSQL's limit", () => {
   fc.assert(
     fc.property(change, fc.uuid(), (told, node) => {
       const text = formatChange(node, told)
@@ -34,6 +34,6 @@ test.each([
   'changed n settings 1',
   'changed n balance 5',
   `changed n tokens ${'1 '.repeat(MAX_TOKENS)}1`,
-])('what nobody would tell is not heard: %j', (text) => {
+])('an invalid text is ignored: %j', (text) => {
   expect(parseChange(text)).toBeUndefined()
 })

@@ -30,7 +30,7 @@ describe('a decimal', () => {
     )
   })
 
-  test('is never written with fewer places than it has', () => {
+  test('is never scaled to fewer places than it has', () => {
     expect(() => atScale({ digits: 15n, scale: 1 }, 0)).toThrow(RangeError)
   })
 
@@ -50,7 +50,7 @@ describe('a decimal', () => {
     expect(decimalText(divide({ digits, scale }, { digits: divisor, scale: 0 }, places))).toBe(text)
   })
 
-  test('is read back from its text as the same number', () => {
+  test('survives formatting and parsing', () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }),

@@ -32,7 +32,7 @@ describe('a dense set', () => {
     )
   })
 
-  test('does nothing where it is to delete a member that is not in it', () => {
+  test('ignores the deletion of a member that is not in it', () => {
     const dense = new DenseSet<Member>()
     const [one, other] = [member(1), member(2)]
     dense.add(one)
@@ -42,7 +42,7 @@ describe('a dense set', () => {
     expect(dense.size).toBe(0)
   })
 
-  test('tells all that stay, whoever is deleted meanwhile', () => {
+  test('yields all members that stay, whichever are deleted meanwhile', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 12 }),

@@ -105,7 +105,7 @@ function isWithin(one: Written, { bytes, bits, isMapped }: Written & { bits: num
   return true
 }
 
-test('is what a comparison bit by bit says it is', () => {
+test('equals a bitwise reference implementation', () => {
   let allowed = 0
   fc.assert(
     fc.property(fc.array(range, { minLength: 1, maxLength: 3 }), address, (ranges, one) => {

@@ -53,7 +53,7 @@ describe('a charge', () => {
     expect(charge(tiny, { ...NO_USAGE, output: 100 })).toBe(1)
   })
 
-  test('knows no binary fractions: 0.1 + 0.2 is 0.3', () => {
+  test('is free of binary rounding errors: 0.1 + 0.2 is 0.3', () => {
     const exact = rateOf(price({ tokens: tokens('0.1', '0.2') }), decimal('0.7'), 500_000)
     // (1,000,000 × 0.1 + 1,000,000 × 0.2) USD/M × 0.7 × 500,000 = 105,000
     expect(charge(exact, { ...NO_USAGE, input: 1_000_000, output: 1_000_000 })).toBe(105_000)
@@ -77,19 +77,19 @@ describe('a charge', () => {
     expect(charge(rerank, { ...NO_USAGE, webSearches: 3 })).toBe(1000 + 15_000)
   })
 
-  test('is refused where it cannot be counted any more', () => {
+  test('throws if it exceeds the safe integers', () => {
     const dear = rateOf(price({ tokens: tokens('1000000000', '0') }), ONE, 500_000)
     expect(() => charge(dear, { ...NO_USAGE, input: 1_000_000_000 })).toThrow(RangeError)
   })
 })
 
 describe('the most that a call can cost', () => {
-  test('takes the dearest way to bill the prompt, cache writes included', () => {
+  test('uses the most expensive rate of the prompt, cache writes included', () => {
     const rate = rateOf(price({ tokens: tokens('3', '15', '0.3', '3.75', '6') }), ONE, 500_000)
     expect(maxCharge(rate, 100, 10)).toBe(300 + 75)
   })
 
-  test('reckons with a tier that the prompt may reach, and not with one that it cannot', () => {
+  test('includes tiers that the prompt may reach, and no others', () => {
     const rate = rateOf(
       price({ tokens: tokens('3', '15'), tiers: [{ above: 1000, tokens: tokens('6', '30') }] }),
       ONE,
@@ -99,7 +99,7 @@ describe('the most that a call can cost', () => {
     expect(maxCharge(rate, 1001, 10)).toBe(3003 + 150)
   })
 
-  test('reckons with a tier below that is dearer: the prompt may turn out to be shorter', () => {
+  test('includes a more expensive lower tier, as the prompt may turn out shorter', () => {
     const rate = rateOf(
       price({
         tokens: tokens('3', '15'),

@@ -65,11 +65,11 @@ describe('a pattern', () => {
   })
 })
 
-describe('whatever the pattern', () => {
+describe('any pattern', () => {
   const letters = fc.string({ unit: fc.constantFrom('a', 'b', '_', '\\', '.', '*'), maxLength: 12 })
   const patterns = fc.string({ unit: fc.constantFrom('a', 'b', '_', '\\', '.', '%'), maxLength: 8 })
 
-  test('it matches what a regular expression for it matches', () => {
+  test('matches as the equivalent regular expression does', () => {
     fc.assert(
       fc.property(patterns, letters, (pattern, text) => {
         const expression = new RegExp(`^${pattern.replace(/[\\.]/g, '\\$&').replaceAll('%', '.*')}$`, 's')
@@ -79,7 +79,7 @@ describe('whatever the pattern', () => {
     )
   })
 
-  test('what is taken has at most two % and never two in a row', () => {
+  test('is valid only with at most two % and never two in a row', () => {
     fc.assert(
       fc.property(patterns, (pattern) => {
         if (patternError(pattern) !== undefined) return
@@ -90,7 +90,7 @@ describe('whatever the pattern', () => {
     )
   })
 
-  test('a text with any of it left out in one place is found', () => {
+  test('finds a text of which one part is replaced by %', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.nat(), fc.nat(), (text, a, b) => {
         fc.pre(!text.includes('%'))

@@ -28,7 +28,7 @@ describe('a quota that is set', () => {
     expect((await store.read('tokenById', { tokenId }))?.remainQuota).toBe(700)
   })
 
-  test('takes off what is settled while it is written', async () => {
+  test('is reduced by calls that settle while it is written', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -60,7 +60,7 @@ describe('a quota that is set', () => {
     expect(account.token.free).toBe(500_000)
   })
 
-  test('of the largest numbers counts to the unit', async () => {
+  test('of the largest numbers is exact to the unit', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -145,7 +145,7 @@ async function runs(store: Store, name: string, sequence: readonly Step[]): Prom
   expect(account.unlimited).toBe(row?.unlimitedQuota)
 }
 
-test('whatever is held, settled and set at once, memory and row agree on what is left', async () => {
+test('after concurrent holds, settlements and changes, memory and row agree on the balance', async () => {
   const store = await openedStore()
   let count = 0
   await fc.assert(

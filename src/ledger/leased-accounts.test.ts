@@ -112,7 +112,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     expect(node.accounts.get(tokenId)).toBeDefined()
   })
 
-  test('a hold grows by what is borrowed for it meanwhile', async () => {
+  test('a hold grows once more quota has been borrowed for it', async () => {
     const { store, database, tokenId } = await rowsWithAccount(engine)
     const [node] = await nodesOn(store, database.place, 1)
     if (!node) throw new Error('no node')
@@ -123,7 +123,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     await hold.settle(settlementOf(480_000))
   })
 
-  test('a key that was disabled is refused as such where a loan is asked for', async () => {
+  test('a disabled key is refused as such by a request for a loan', async () => {
     const { store, database, tokenId, userId } = await rowsWithAccount(engine)
     const [node] = await nodesOn(store, database.place, 1)
     if (!node) throw new Error('no node')
@@ -134,7 +134,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     await expect(node.accounts.ensureAffordable(account, 499_000)).rejects.toThrow('this API key is disabled')
   })
 
-  test('a read shows at once all that its node has charged', async () => {
+  test('a read includes all charges of its node', async () => {
     const { store, database, tokenId } = await rowsWithAccount(engine)
     const [node] = await nodesOn(store, database.place, 1)
     if (!node) throw new Error('no node')
@@ -158,7 +158,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     expect(node.accounts.get(tokenId)).toBeUndefined()
   }, 300_000)
 
-  test('whatever they admit and settle at once, they never spend more than there is, and every charge arrives', async () => {
+  test('under concurrent calls never overspend, and report every charge', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const nodes = await nodesOn(store, database.place, 3)
     const step = fc.record({
@@ -211,7 +211,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     ).toMatchObject([{ leased: 0 }])
   }, 300_000)
 
-  test('a quota that is added can be spent, one that is taken away cannot, on every node', async () => {
+  test('added quota can be spent, and removed quota cannot, on every node', async () => {
     const { store, database, tokenId, userId } = await rowsWithAccount(engine)
     const [node] = await nodesOn(store, database.place, 1)
     if (!node) throw new Error('no node')

@@ -11,7 +11,7 @@ function lent(amount: number): LeasedBalance {
 }
 
 describe('what a node has borrowed', () => {
-  test('can be spent up to the unit, and what was charged does not come back with the bank’s next word', () => {
+  test('can be spent to the last unit, and an outdated state from the bank does not restore charges', () => {
     const balance = lent(100)
     balance.hold(60)
     balance.hold(-60)
@@ -25,7 +25,7 @@ describe('what a node has borrowed', () => {
     expect([balance.free, balance.accountRemain]).toEqual([60, 960])
   })
 
-  test('can no longer be spent once the bank may have given the node up', () => {
+  test('cannot be spent once the bank may have fenced the node', () => {
     let isCutOff = false
     const balance = new LeasedBalance('u:3', 10, () => isCutOff)
     balance.applyState(state(100))
@@ -35,7 +35,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(100)
   })
 
-  test('is gone when it is called in, whatever the bank said of it before', () => {
+  test('is void in a new epoch, whatever an older state from the bank says', () => {
     const balance = lent(100)
     expect(balance.advanceEpoch(4)).toBe(true)
     balance.applyState(state(100, 3))
@@ -45,7 +45,7 @@ describe('what a node has borrowed', () => {
     expect(balance.advanceEpoch(4)).toBe(false)
   })
 
-  test('goes back but for what is held and what is still to be reported, from this very moment', () => {
+  test('is released at once, except for holds and unreported charges', () => {
     const balance = lent(100)
     balance.hold(30)
     balance.charge(20)
@@ -54,7 +54,7 @@ describe('what a node has borrowed', () => {
     expect([balance.free, balance.hasSpare]).toEqual([0, false])
   })
 
-  test('is reported where what is held has changed, and again where the bank may not know', () => {
+  test('is reported when the held amount changes, and again if the bank may not have it', () => {
     const balance = lent(100)
     balance.hold(30)
     expect(balance.takeReport(5)).toEqual({ account: 'u:3', held: 30, estimate: 5 })

@@ -19,7 +19,7 @@ describe('the ledger', () => {
     expect(admitted.filter((hold) => hold)).toHaveLength(10)
   })
 
-  test('refuses by the user where the token could still pay, and says what remains and what is needed', async () => {
+  test("refuses if the user's quota is too low though the token's suffices, and states rest and need", async () => {
     const { store, userId } = await storeWithAccount()
     const rich = await store.write(
       'createToken',
@@ -47,7 +47,7 @@ describe('the ledger', () => {
     expect(row?.user).toMatchObject({ quota: 999_300, usedQuota: 700, requestCount: 1 })
   })
 
-  test('a hold is resolved once: a second settlement is a bug that shows', async () => {
+  test('a hold is settled once: a second settlement throws', async () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const hold = ledger.admit(await accountOf(ledger, tokenId), 100, factsOf('h1'))
@@ -56,7 +56,7 @@ describe('the ledger', () => {
     expect(ledger.openHolds.size).toBe(0)
   })
 
-  test('a hold grows only by what is affordable, and gives back all of it', async () => {
+  test('a hold grows only within free quota, and releases all of it', async () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -68,7 +68,7 @@ describe('the ledger', () => {
     expect(account.token.free).toBe(499_999)
   })
 
-  test('an answer dearer than its hold is charged in full, below zero if need be', async () => {
+  test('a response that costs more than its hold is charged in full, even below zero', async () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)

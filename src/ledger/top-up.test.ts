@@ -35,7 +35,7 @@ describe('a top-up', () => {
     expect(account.user.remain).toBe(1_000_500)
   })
 
-  test('that is refused pays for nothing, not even for a moment', async () => {
+  test('that is refused can never be spent, not even briefly', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -45,13 +45,13 @@ describe('a top-up', () => {
     expect(account.user.free).toBe(1_000_000)
   })
 
-  test('of a user who is not there is undefined', async () => {
+  test('of an unknown user is undefined', async () => {
     const { store } = await storeWithAccount()
     expect(await new Ledger(store, 'run').changeUser(topUpOf(99, 1))).toBeUndefined()
   })
 })
 
-test('a quota that takes the place of another leaves charged what was charged after it was asked for', async () => {
+test('a quota override keeps the charges that were queued after it', async () => {
   const { store, userId, tokenId } = await storeWithAccount()
   const ledger = new Ledger(store, 'run')
   const account = await accountOf(ledger, tokenId)
@@ -143,6 +143,6 @@ async function runs(sequence: readonly Step[]): Promise<void> {
   await store.close()
 }
 
-test('whatever is held, settled, topped up and overridden at once, memory and row agree, and nobody overdraws', async () => {
+test('after concurrent holds, settlements, top-ups and overrides, memory and row agree without an overdraft', async () => {
   await fc.assert(fc.asyncProperty(steps, runs), { numRuns: 20 })
 }, 300_000)

@@ -50,7 +50,7 @@ test('an idle entry is found wherever it is, by checking a few for each new subj
   expect(table.get(901)).toBe(shared)
 })
 
-test('a crowd of strangers gives nobody a fresh start, nor is it without a limit itself', () => {
+test("a flood of subjects resets nobody's count, and is limited itself", () => {
   let nowMs = 0
   const counts = new LocalCounter(() => nowMs)
   const take = (subject: string): boolean =>

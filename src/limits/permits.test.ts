@@ -57,7 +57,7 @@ function maxWithin(through: readonly number[], windowMs: number): number {
 }
 
 describe('permits of several nodes', () => {
-  test('never let more through together in any window, whatever is lost and late', () => {
+  test('never exceed the limit together in any window, whatever is lost or late', () => {
     fc.assert(
       fc.property(
         fc.array(step, { minLength: 1, maxLength: 60 }),
@@ -72,7 +72,7 @@ describe('permits of several nodes', () => {
     )
   })
 
-  test('let through all but a hundredth of it where nothing is lost, also if one node has most of the calls', () => {
+  test('let through all but about a hundredth of the limit if nothing is lost, also if one node has most of the calls', () => {
     const windowMs = 10_000
     const max = 400
     const steps = Array.from({ length: 20_000 }, (_, i): Step => {
@@ -86,7 +86,7 @@ describe('permits of several nodes', () => {
   })
 })
 
-describe('permits at hand', () => {
+describe('permits in stock', () => {
   /** Five permits, requested at 0, when the server's clock showed 800,000. */
   function atHand(): { permits: Permits; shared: SharedWindow; untilMs: number } {
     const shared = new SharedWindow()
@@ -98,13 +98,13 @@ describe('permits at hand', () => {
     return { permits, shared, untilMs: response.slot * slotsOf(1000).widthMs - 800_000 }
   }
 
-  test('are good until the moment that they are counted at, as if the answer had come at once', () => {
+  test('are valid until the slot that they count in, as if the response had come at once', () => {
     const { permits, untilMs } = atHand()
     expect(permits.take(untilMs - 1)?.allowed).toBe(true)
     expect(permits.take(untilMs)).toBeUndefined()
   })
 
-  test('are good no more where a request about them was not answered', () => {
+  test('are void after a request without a response', () => {
     const { permits } = atHand()
     expect(permits.take(101)?.allowed).toBe(true)
     permits.buildRequest(102, 0, GENERATION)
@@ -115,7 +115,7 @@ describe('permits at hand', () => {
   })
 })
 
-describe('a node that cannot hear the others', () => {
+describe('a node that cannot reach the others', () => {
   const ask = (permits: Permits, shared: SharedWindow, nowMs: number, need: number): void => {
     const request = permits.buildRequest(nowMs, need, GENERATION)
     permits.applyResponse(nowMs, request, shared.exchange(nowMs, request, 3))
@@ -136,7 +136,7 @@ describe('a node that cannot hear the others', () => {
     }
   })
 
-  test('has its share of what was left when it heard of them last, and of what leaves the window since', () => {
+  test('has its share of what was left at the last snapshot, and of what has expired since', () => {
     const shared = new SharedWindow()
     const [one, other] = [new Permits(90, 1000), new Permits(90, 1000)]
     ask(one, shared, 0, 60)
@@ -148,13 +148,13 @@ describe('a node that cannot hear the others', () => {
     expect(times(90, () => other.takeIsolated(1500, 3).allowed)).toBe(30)
   })
 
-  test('says when it is worth asking again', () => {
+  test('states when to retry', () => {
     const permits = new Permits(3, 1000)
     permits.takeIsolated(0, 3)
     expect(permits.takeIsolated(400, 3)).toMatchObject({ allowed: false, waitMs: 600 })
   })
 
-  test('tells what it let through as soon as it can', () => {
+  test('reports its use as soon as it can', () => {
     const shared = new SharedWindow()
     const permits = new Permits(90, 1000)
     times(30, () => permits.takeIsolated(0, 3).allowed)
@@ -169,7 +169,7 @@ describe('a node that cannot hear the others', () => {
 })
 
 describe('a shared store that has lost its data', () => {
-  test('is told again what this node let through, and nothing that was told before counts', () => {
+  test("receives this node's use again, and discards earlier reports", () => {
     const lost = new SharedWindow()
     const permits = new Permits(90, 1000)
     const request = permits.buildRequest(0, 40, 'before')
@@ -179,7 +179,7 @@ describe('a shared store that has lost its data', () => {
   })
 })
 
-test('whatever it is told, a node lets no more through than the limit', () => {
+test('whatever the responses, a node never exceeds the limit', () => {
   const permits = new Permits(10, 1000)
   let through = 0
   for (let i = 0; i < 100; i++) {

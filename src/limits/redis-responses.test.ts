@@ -14,7 +14,7 @@ const QUESTION = {
   want: 3,
 }
 
-test('an answer is read', () => {
+test('a response is parsed', () => {
   expect(readShareResponse(['1.5', 1000, 3, 60, 50, 4, 60, 3], QUESTION)).toEqual({
     nowMs: 1000,
     granted: 3,

@@ -22,7 +22,7 @@ describe('a pool that clients share', () => {
     expect(takeAll(slots, 'ann')).toBe(10)
   })
 
-  test('leaves as much to others as it is told to, even then', () => {
+  test('leaves the configured part free even then', () => {
     const { pool: slots } = pool(16, 0.5)
     expect(takeAll(slots, 'ann')).toBe(8)
   })
@@ -37,7 +37,7 @@ describe('a pool that clients share', () => {
     expect(takeAll(slots, 'ann')).toBe(Math.ceil(max / 2))
   })
 
-  test('leaves to the next as much as the one before took', () => {
+  test('leaves as much to the next client as the one before took', () => {
     const { pool: slots } = pool(16)
     slots.take('bob', 1)
     slots.give('bob', 1)
@@ -45,13 +45,13 @@ describe('a pool that clients share', () => {
     expect(slots.take('late', 1)).toBe(true)
   })
 
-  test('comes to equal shares for clients that take in turn, with one more left free', () => {
+  test('converges to equal shares for clients that take in turn, with one more share free', () => {
     const { pool: slots } = pool(40)
     for (let round = 0; round < 40; round++) for (const client of ['a', 'b', 'c']) slots.take(client, 1)
     expect(['a', 'b', 'c'].map((client) => slots.heldBy(client))).toEqual([10, 10, 10])
   })
 
-  test('gives nobody less than one of what is left', () => {
+  test('gives a client its first unit of whatever is left', () => {
     const { pool: slots } = pool(1)
     slots.take('bob', 1)
     slots.give('bob', 1)
@@ -75,7 +75,7 @@ const step = fc.record({
   passMs: fc.constantFrom(0, 10, 30_000, 61_000),
 })
 
-describe('whatever clients do with a pool', () => {
+describe('in any sequence of requests', () => {
   const play = (
     steps: readonly (typeof step extends fc.Arbitrary<infer One> ? One : never)[],
     check: (shared: SharedPool, taken: boolean, client: number, amount: number, aloneForMs: number) => void,
@@ -105,7 +105,7 @@ describe('whatever clients do with a pool', () => {
     expect([shared.held, shared.clients]).toEqual([0, 0])
   }
 
-  test('they never hold more than there is, each what it took, and all of it comes back', () => {
+  test('clients never hold more than the total, each what it took, and all of it is returned', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) =>
         play(steps, (shared) => expect(shared.held).toBeLessThanOrEqual(100)),
@@ -113,7 +113,7 @@ describe('whatever clients do with a pool', () => {
     )
   })
 
-  test('none gets more than its share while another wants some, but for its first', () => {
+  test('no client exceeds its share while another is active, except with its first amount', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) =>
         play(steps, (shared, isTaken, client, amount, aloneForMs) => {
@@ -125,7 +125,7 @@ describe('whatever clients do with a pool', () => {
     )
   })
 
-  test('who holds nothing gets what there is', () => {
+  test('a client that holds nothing gets anything that is left', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
         let before = 0

@@ -22,14 +22,14 @@ const enterAll = (slots: SharedSlots, clients: string): SlotEntry[] =>
 const statesOf = (entries: readonly SlotEntry[]): string => entries.map(({ state }) => state).join(' ')
 
 describe('slots that clients share', () => {
-  test('are taken at once where they are free: nothing is waited for', () => {
+  test('are taken at once while they are free', () => {
     const entry = slotsOf(4).enter('ann')
     expect(entry.isIn).toBe(true)
     expect(entry.decided).toBeUndefined()
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('are waited for, and had when one is given back', async () => {
+  test('are waited for until one is given back', async () => {
     const slots = slotsOf(1)
     const [first, second] = enterAll(slots, 'ab') as [SlotEntry, SlotEntry]
     expect(second.state).toBe('waiting')
@@ -39,7 +39,7 @@ describe('slots that clients share', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('are waited for no longer than is said', async () => {
+  test('are waited for no longer than the timeout', async () => {
     const slots = slotsOf(1)
     const [first, second] = enterAll(slots, 'ab') as [SlotEntry, SlotEntry]
     await vi.advanceTimersByTimeAsync(WAIT_MS - 1)
@@ -51,7 +51,7 @@ describe('slots that clients share', () => {
     expect([slots.taken, slots.waiting]).toEqual([0, 0])
   })
 
-  test('are given in turn to the clients that wait, not to the one with the most that wait', () => {
+  test('are given to waiting clients in turn, not to the one with the most entries', () => {
     const slots = slotsOf(1)
     const [holder, ...waiting] = enterAll(slots, 'zaaaabbc') as [SlotEntry, ...SlotEntry[]]
     const order: string[] = []
@@ -63,14 +63,14 @@ describe('slots that clients share', () => {
     expect(order.join('')).toBe('abcabaa')
   })
 
-  test('go to the oldest of those that a client has waiting', () => {
+  test('go to the oldest waiting entry of a client', () => {
     const slots = slotsOf(1)
     const [holder, ...waiting] = enterAll(slots, 'aaa') as [SlotEntry, ...SlotEntry[]]
     holder.leave()
     expect(statesOf(waiting)).toBe('in waiting')
   })
 
-  test('of others are there for whoever comes, however many of one client wait', () => {
+  test('stay free for other clients, however many entries of one client wait', () => {
     const slots = slotsOf(8)
     slots.enter('bob').leave()
     const greedy = enterAll(slots, 'a'.repeat(20))
@@ -78,7 +78,7 @@ describe('slots that clients share', () => {
     expect(slots.enter('bob').isIn).toBe(true)
   })
 
-  test('have as many places to wait as is said, and these are shared too', () => {
+  test('have a bounded queue that is shared in the same way', () => {
     const slots = slotsOf(2, 10)
     slots.enter('bob').leave()
     const greedy = enterAll(slots, 'a'.repeat(20))
@@ -89,7 +89,7 @@ describe('slots that clients share', () => {
     expect(slots.waiting).toBe(6)
   })
 
-  test('whoever leaves while it waits gives its place back, and waits no more', async () => {
+  test('return the place of an entry that leaves the queue', async () => {
     const slots = slotsOf(1)
     const [first, second, third] = enterAll(slots, 'abc') as [SlotEntry, SlotEntry, SlotEntry]
     second.leave()
@@ -100,7 +100,7 @@ describe('slots that clients share', () => {
   })
 })
 
-test('whatever happens, no more are in than there may be, nobody waits for what it could have, and all comes back', () => {
+test('in any sequence slots never exceed the maximum, none is free while its client waits, and all are returned', () => {
   const step = fc.record({ client: fc.nat(3), leaves: fc.boolean(), which: fc.nat(30), passMs: fc.nat(900) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 12 }), (steps, max) => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { SlidingWindow } from './sliding-window.ts'
 
 describe('a sliding window', () => {
-  test('lets as many through as it may, and then none until the first has left it', () => {
+  test('lets the limit through, and then none until the first has expired', () => {
     const window = new SlidingWindow()
     for (const at of [0, 10, 20]) expect(window.take(at, 1, 3, 100).allowed).toBe(true)
     expect(window.take(99, 1, 3, 100)).toMatchObject({ allowed: false, remaining: 0, waitMs: 1, resetMs: 21 })
@@ -18,7 +18,7 @@ describe('a sliding window', () => {
     expect(window.take(100, 1, 1, 100).allowed).toBe(true)
   })
 
-  test('says how long to wait for more than one', () => {
+  test('states the wait for several units', () => {
     const window = new SlidingWindow()
     window.take(0, 40, 100, 1000)
     window.take(500, 60, 100, 1000)
@@ -26,7 +26,7 @@ describe('a sliding window', () => {
     expect(window.peek(600, 40, 100, 1000)).toMatchObject({ allowed: false, waitMs: 400 })
   })
 
-  test('never lets more through in any period of its length, however the calls come', () => {
+  test('never exceeds the limit in any period of its length', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 400 })
     fc.assert(
       fc.property(

@@ -19,7 +19,7 @@ export interface Check {
 
 export const isText = withSchema({ type: 'string' }, (value: unknown): boolean => typeof value === 'string')
 export const isTexts = withSchema(
-  { type: 'array', items: isText.accepts },
+  { type: 'array', items: isText.schema },
   (value: unknown): boolean => Array.isArray(value) && value.every(isText),
 )
 const isObject = withSchema({ type: 'object' }, (value: unknown): boolean => asRecord(value) !== undefined)

@@ -11,8 +11,8 @@ export interface ValueTest {
 export function withSchema<Checked extends (...given: never[]) => unknown>(
   schema: JsonSchema,
   check: Checked,
-): Checked & { readonly accepts: JsonSchema } {
-  return Object.assign(check, { accepts: schema })
+): Checked & { readonly schema: JsonSchema } {
+  return Object.assign(check, { schema })
 }
 
 /** Schema that demands `must` wherever `is` holds. */

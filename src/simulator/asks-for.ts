@@ -1,7 +1,7 @@
-// Farther away, a verb speaks of something else.
+// Distance in characters beyond which a verb belongs to something else.
 const MAX_DISTANCE = 80
 
-/** Whether a text names the thing shortly after one of the verbs, in the same sentence. `thing` is global. */
+/** Whether a text names `thing` shortly after one of the verbs, in the same sentence. `thing` is global. */
 export function asksFor(text: string, thing: RegExp, verbs: RegExp): boolean {
   for (const { index } of text.matchAll(thing)) {
     const sentence =

@@ -3,11 +3,11 @@ import { type Fields, fields, list, number, string } from './fields.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
-// An image counts about as much as this many characters, whatever its size.
+// Stand-in for an image, which counts about as much as this many characters, whatever its size.
 const IMAGE = '[image]'.padEnd(1200, '.')
 const MAX_TOKENS = 4096
 
-/** A chat-completions request as a prompt; throws Refusal where a provider would. */
+/** Reads a chat request as a prompt; throws `Refusal` where a provider would. */
 export function chatPrompt(body: Fields, model: string): Prompt {
   const messages = list(body.messages).map(fields)
   if (messages.length === 0)
@@ -75,7 +75,7 @@ function contentText(content: unknown): string {
   return parts.map((part) => (typeof part.text === 'string' ? part.text : IMAGE)).join('\n')
 }
 
-/** The text of a message alone. */
+/** Collects the text of a message. */
 function writtenText(content: unknown): string {
   if (typeof content === 'string') return content
   return list(content)

@@ -13,13 +13,13 @@ const FINISH_REASON: Record<StopCause, string> = {
   tools: 'tool_calls',
 }
 
-// Cached tokens are reported from this many on, in steps of 128.
+// Count from which cached tokens are reported, in steps of 128.
 const MIN_CACHED_TOKENS = 1024
 
-/** What every chunk of one stream begins with. */
+/** Common members of a stream's chunks. */
 type Head = Readonly<Record<'id' | 'object' | 'model' | 'system_fingerprint', string> & { created: number }>
 
-/** A provider of chat completions. */
+/** Creates a simulated provider of chat completions. */
 export function chatUpstream(models: readonly string[], cache: PromptCache): Upstream {
   return {
     path: '/chat/completions',
@@ -98,7 +98,10 @@ function usageOf(transcript: string, knownCharacters: number, outputs: readonly 
   }
 }
 
-/** Where usage was asked for, every chunk has the member: null but in the last one, which has no choices. */
+/**
+ * Renders the frames. If usage was requested, every chunk has the member: null except in the last, which has
+ * no choices.
+ */
 function frames(head: Head, outputs: readonly ModelOutput[], stamp: Stamp, usage: unknown): Frame[] {
   const chunk = (choices: readonly unknown[], tokens: number, value: unknown = null): Frame => ({
     text: `data: ${JSON.stringify({ ...head, choices, ...(usage !== undefined && { usage: value }) })}\n\n`,
@@ -138,7 +141,7 @@ function deltas({ thinking, text, calls, stopCause: end }: ModelOutput, stamp: S
   ]
 }
 
-/** One frame of each stream in turn, as several choices arrive. */
+/** Interleaves the frames of several choices. */
 function interleaved(streams: readonly (readonly Frame[])[]): Frame[] {
   const longest = Math.max(...streams.map(({ length }) => length))
   return Array.from({ length: longest }, (_, at) =>

@@ -1,32 +1,29 @@
-/** One step of a conversation, whichever protocol it came in. */
+/** Step of a conversation, in any dialect. */
 export type Step =
   | { readonly kind: 'system'; readonly text: string }
-  /** `hasMedia` where more than text was said. */
+  /** `hasMedia` if it contains more than text. */
   | { readonly kind: 'user'; readonly text: string; readonly hasMedia: boolean }
-  /** A turn of the model that called so many tools. */
+  /** Turn of the model, with its number of tool calls. */
   | { readonly kind: 'model'; readonly calls: number }
   | { readonly kind: 'result'; readonly text: string }
 
-/** Where a conversation stands when the model has to go on. */
+/** State of a conversation at which the model continues. */
 export interface ConversationState {
-  /** The system prompt and whatever else was said in its role. */
+  /** System prompt, and other texts of that role. */
   readonly instructions: string
-  /** Texts of the user, one a message, without what agents add to them. */
+  /** Texts of the user, one per message, without an agent's additions. */
   readonly userTexts: readonly string[]
-  /** The last of the user's texts; empty if there is none. */
+  /** Last text of the user; empty if there is none. */
   readonly lastUser: string
-  /** Results of the tools called since then, in order. */
+  /** Results of the tools called since that text, in order. */
   readonly results: readonly string[]
-  /** How many tools were called since then. */
+  /** Number of tools called since that text. */
   readonly callsMade: number
-  /** The folder that the caller works in, as an absolute path; undefined where the prompt does not tell. */
+  /** Absolute path of the client's working directory; undefined if the prompt does not state it. */
   readonly workingDirectory: string | undefined
 }
 
-/**
- * Sums up a conversation. A message of the user that holds only an agent's reminders is not one of the
- * user's.
- */
+/** Summarizes a conversation. A user message with only an agent's reminders does not count as one. */
 export function conversationState(steps: readonly Step[]): ConversationState {
   const instructions: string[] = []
   const surroundings: string[] = []
@@ -56,10 +53,10 @@ export function conversationState(steps: readonly Step[]): ConversationState {
   }
 }
 
-/** Blocks that agents put into messages of the user. */
+/** Tags of blocks that agents add to messages of the user. */
 const REMINDERS = ['system-reminder', 'environment_context', 'environment_details']
 
-/** The text without the blocks that agents add to it. */
+/** Removes the blocks that agents add. */
 export function withoutReminders(text: string): string {
   return REMINDERS.reduce(withoutBlocks, text)
 }
@@ -79,12 +76,12 @@ function withoutBlocks(text: string, tag: string): string {
 
 const NAMES = '(?:working directory|current directory|working in the directory|cwd)'
 const PATH = '(?:/|[A-Za-z]:\\\\)'
-/** As a field: the path is the rest of the line. */
+/** Path as a field: the rest of the line. */
 const FIELD = new RegExp(`\\b${NAMES}["'\`]?(?::|=|>) ?["'\`]?(${PATH}[^\\n"'\`<>]{0,400})`, 'i')
-/** Within a sentence: the path ends with the word. */
+/** Path within a sentence: one word. */
 const SENTENCE = new RegExp(`\\b${NAMES} is ["'\`]?(${PATH}[^\\s"'\`<>]{0,400})`, 'i')
 
-/** The folder by the words with which agents state it. */
+/** Finds the working directory, as agents state it. */
 function workingDirectory(text: string): string | undefined {
   const path = FIELD.exec(text)?.[1]?.trim() ?? SENTENCE.exec(text)?.[1]?.replace(/[.,;:]$/, '')
   return path === undefined || path.length === 1 ? path : path.replace(/[/\\]$/, '')

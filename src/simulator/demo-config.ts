@@ -1,12 +1,12 @@
 import { DEMO_MODELS } from './demo-models.ts'
 import type { Simulator } from './start-simulator.ts'
 
-/** Where the simulated upstreams listen. */
+/** URLs of the simulated upstreams. */
 export type DemoUrls = Pick<Simulator, 'chatUrl' | 'messagesUrl' | 'rerankUrl'>
 
 /**
- * The text of a gateway.yaml with a channel for each simulated upstream. It declares no users, so that the
- * first start makes the root user and its key, and prints them.
+ * Renders a gateway.yaml with a channel for each simulated upstream. Without users in it, the first start
+ * creates the root user and its key, and prints them.
  */
 export function demoYaml({ chatUrl, messagesUrl, rerankUrl }: DemoUrls): string {
   return `# The demo: one simulated upstream of each protocol.

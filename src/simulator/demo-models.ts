@@ -1,4 +1,4 @@
-/** The models of the demo's upstreams, by protocol. */
+/** Models of the demo's upstreams, by protocol. */
 export const DEMO_MODELS = {
   chat: ['demo-chat', 'demo-reason'],
   messages: ['demo-claude'],

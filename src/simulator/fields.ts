@@ -1,22 +1,22 @@
-/** A JSON object whose members nobody has checked yet. */
+/** JSON object with unchecked members. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The value as an object; an empty one for anything else. */
+/** Returns the value if it is an object, else an empty one. */
 export function fields(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
 }
 
-/** The value as an array; an empty one for anything else. */
+/** Returns the value if it is an array, else an empty one. */
 export function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** The value as a string; an empty one for anything else. */
+/** Returns the value if it is a string, else an empty one. */
 export function string(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** The value as a number; undefined for anything else. */
+/** Returns the value if it is a number, else undefined. */
 export function number(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }

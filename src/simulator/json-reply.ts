@@ -8,7 +8,7 @@ const TITLES = /^(?:title|subject|headline)$/
 const SENTENCES =
   /^(?:answer|text|summary|response|message|content|explanation|description|reason|reasoning|result)$/
 
-/** A JSON answer that satisfies the schema; `said` is what the model would say in prose. */
+/** Generates a JSON value that satisfies the schema; `said` returns the prose of the model. */
 export function jsonReply(schema: Fields, message: string, said: () => string, random: Random): unknown {
   return valueFor({ type: 'object', ...schema }, message, random, {
     text: (name) => {

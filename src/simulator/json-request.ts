@@ -1,17 +1,17 @@
 import { asksFor } from './asks-for.ts'
 import { type Fields, fields } from './fields.ts'
 
-// The words for it stand at the beginning or at the end of a prompt.
+// Length of the beginning and of the end of a prompt that are searched.
 const MAX_PART = 6000
 const JSON_NAMED = /\bJSON\b/gi
 const VERBS = /\b(?:respond|reply|answer|return|output|format|produce|generate)\b/i
-/** A member by its name and type, as in `"isNewTopic" (boolean)`. */
+/** Member with its name and type, as in `"isNewTopic" (boolean)`. */
 const TYPED = /["'`](\w{1,60})["'`] ?[:(] ?(boolean|string|number|integer|array|object)\b/g
-/** A member by its name, as in `a single "title" field`. */
+/** Member with its name, as in `a single "title" field`. */
 const NAMED = /["'`](\w{1,60})["'`] (?:field|key|property|member)\b/g
 const KEY = /["'`](\w{1,60})["'`] ?: ?([[{\dtf]?)/g
 
-/** The schema of the JSON that a text asks for in plain words; undefined where it asks for none. */
+/** Derives the schema of JSON that a text asks for in plain words; undefined if it does not. */
 export function requestedJsonSchema(text: string): Fields | undefined {
   const part = text.length > 2 * MAX_PART ? `${text.slice(0, MAX_PART)}\n${text.slice(-MAX_PART)}` : text
   if (!asksFor(part, JSON_NAMED, VERBS)) return undefined
@@ -38,7 +38,7 @@ const BY_FIRST = new Map<string, Fields>([
   ['f', { type: 'boolean' }],
 ])
 
-/** The first JSON object in a text, if it can be read. */
+/** Finds the first valid JSON object in a text. */
 function exampleIn(text: string): Fields | undefined {
   let from = text.indexOf('{')
   for (let tries = 0; from >= 0 && tries < 8; tries++) {
@@ -64,7 +64,7 @@ function objectAt(text: string, from: number): Fields | undefined {
   return undefined
 }
 
-/** A schema for values that look like the example. */
+/** Derives a schema from an example. */
 function schemaOf(example: unknown): Fields {
   if (Array.isArray(example)) return { type: 'array', items: example.length > 0 ? schemaOf(example[0]) : {} }
   if (typeof example === 'object' && example !== null) {

@@ -1,45 +1,45 @@
 import { COMMON_WORDS } from './topic.ts'
 
-/** Something that a message names, and where. */
+/** Text that a message mentions, and its position. */
 export interface Mention {
   readonly text: string
-  /** In characters from the beginning of the message. */
+  /** Offset in the message, in characters. */
   readonly at: number
 }
 
-/** Things that a message names, for a tool to be given. */
+/** Texts in a message that can be arguments of a tool. */
 export interface Mentions {
-  /** Its words as they are written. */
+  /** Words, as written. */
   readonly words: readonly Mention[]
-  /** Texts in quotes that are no paths. */
+  /** Quoted texts that are not paths. */
   readonly quoted: readonly Mention[]
   readonly paths: readonly Mention[]
   readonly urls: readonly Mention[]
-  /** Patterns of file names, as `*.md`. */
+  /** Patterns of file names, such as `*.md`. */
   readonly globs: readonly Mention[]
-  /** Words with a digit in them, as `A-1234`. */
+  /** Words with a digit, such as `A-1234`. */
   readonly identifiers: readonly Mention[]
-  /** A command line for a shell. */
+  /** Command line for a shell. */
   readonly command: string | undefined
 }
 
-// More is not looked at.
+// Length of the beginning that is searched.
 const MAX_MESSAGE = 8000
 const QUOTED =
   /"([^"\n]{1,2000})"|“([^“”\n]{1,2000})”|`([^`\n]{1,2000})`|(?<![\p{L}\p{N}])'([^'\n]{1,2000})'/gu
 const URL_TEXT = /\bhttps?:\/\/[^\s"'`<>]{1,2000}/g
 const TOKEN = /\S+/g
-/** As files are named: with an extension, or by custom without one. */
+/** Names of files: with an extension, or customary ones without. */
 const FILE = /^[\w@+~-][\w.@+~-]*\.[A-Za-z]\w{0,9}$|^\.\w[\w.-]*$|^(?:README|LICENSE|Makefile|Dockerfile)$/
 const ABBREVIATION = /^(?:[a-z]\.[a-z]|etc)$/i
-/** Programs whose names begin a command line that is not in quotes. */
+/** Programs whose names begin an unquoted command line. */
 const PROGRAMS =
   /\b(?:run|execute) ((?:ls|pwd|cat|echo|date|whoami|uname|git|npm|npx|node|python3?|make|grep|head|tail|wc)(?![\w.])[^\n]{0,200})/i
-/** A task that a shell can do where no tool is made for it. */
+/** Task that a shell can do if no tool is made for it. */
 const LIST = /\blist (?:all |the |my |of ){0,3}files\b/i
 const RUN_QUOTED = /\b(?:run|execute)(?: the)?(?: command| script)?:? ["“`]([^"”`\n]{1,2000})["”`]/i
 
-/** Finds what a message names. Quotes around the whole message do not count. */
+/** Finds the mentions in a message. Quotes around the whole message are ignored. */
 export function mentionsIn(message: string): Mentions {
   const text = unwrapped(message.slice(0, MAX_MESSAGE))
   const urls = [...text.matchAll(URL_TEXT)].map(({ 0: url, index }) => ({
@@ -53,7 +53,7 @@ export function mentionsIn(message: string): Mentions {
   const inPlain = text.replaceAll(QUOTED, blank).replaceAll(URL_TEXT, blank)
   const tokens = [...inPlain.matchAll(TOKEN)].map(({ 0: token, index }) => ({ text: bare(token), at: index }))
   const plainPaths = tokens.filter((one) => isPath(one.text))
-  // Blanks belong to a name in quotes where nothing else is a path.
+  // Blanks belong to a quoted name if nothing else is a path.
   const isQuotedPath = ({ text: quoted }: Mention): boolean =>
     isPath(plainPaths.length === 0 ? quoted.replaceAll(' ', '_') : quoted)
   return {
@@ -69,7 +69,7 @@ export function mentionsIn(message: string): Mentions {
   }
 }
 
-/** A message as agents pass it on: all of it in one pair of quotes. */
+/** Removes quotes around a whole message, as agents add them. */
 function unwrapped(message: string): string {
   const text = message.trim()
   const [first, last] = [text.at(0), text.at(-1)]
@@ -81,7 +81,7 @@ function blank(found: string): string {
   return ' '.repeat(found.length)
 }
 
-/** A token without the punctuation around it; `@` before a path is how some agents mark a file. */
+/** Removes the punctuation around a token; some agents mark files with `@`. */
 function bare(token: string): string {
   return token
     .replace(/^[([{<@]/, '')
@@ -94,7 +94,7 @@ function isPath(text: string): boolean {
   if (/^(?:\/|\.{1,2}\/|~\/|[A-Za-z]:\\)[^\s*]/.test(text)) return true
   const [name = '', ...folders] = text.split('/').toReversed()
   if (FILE.test(folders.length > 0 ? name : text)) return !/[*?]/.test(text)
-  // A folder, as `src/`.
+  // Folders end in a slash, as in `src/`.
   return name === '' && folders.length > 0 && folders.every((folder) => /^[\w.@-]+$/.test(folder))
 }
 
@@ -106,17 +106,17 @@ function commandIn(text: string): string | undefined {
   return command?.trim() || undefined
 }
 
-/** The words of a message in lower case, without their endings. */
+/** Stems of a message's words, in lower case. */
 export function stemsOf({ words }: Mentions): Mention[] {
   return words.map(({ text, at }) => ({ text: stem(text.toLowerCase()), at }))
 }
 
-/** The stems of the words that carry meaning. */
+/** Stems of the words that carry meaning. */
 export function meaningfulStems({ words, ...rest }: Mentions): Mention[] {
   return stemsOf({ words: words.filter(({ text }) => !COMMON_WORDS.has(text.toLowerCase())), ...rest })
 }
 
-/** Enough to let `cities` meet `city`, and `reads` meet `read`. */
+/** Strips endings, so that `cities` matches `city`, and `reads` matches `read`. */
 export function stem(word: string): string {
   const short = word.replace(/(?:ies|y|es|s|ing|ed|e)$/, '')
   return short.length < 2 ? word : short

@@ -3,17 +3,17 @@ import { type Fields, fields, list, number, string } from './fields.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
-// An image counts about as much as this many characters, whatever its size.
+// Stand-in for an image, which counts about as much as this many characters, whatever its size.
 const IMAGE = '[image]'.padEnd(1200, '.')
 const MIN_THINKING_TOKENS = 1024
 
-/** How much of the prompt the caller wants cached, in characters of the transcript, and for how long. */
+/** Part of the prompt to cache, in characters of the transcript, and its lifetime. */
 export interface CacheMark {
   readonly characters: number
   readonly ttl: '5m' | '1h'
 }
 
-/** A messages request as a prompt; throws Refusal where a provider would. */
+/** Reads a messages request as a prompt; throws `Refusal` where a provider would. */
 export function messagesPrompt(body: Fields, model: string): { prompt: Prompt; mark: CacheMark | undefined } {
   const messages = list(body.messages).map(fields)
   if (messages.length === 0) throw new Refusal('malformed', 'messages: at least one message is required')
@@ -59,7 +59,7 @@ function choice({ type, name }: Fields): ToolChoice {
   return type === 'tool' ? { name: string(name) } : 'auto'
 }
 
-/** The schema of `output_config.format`, or of `output_format`, its name while it was tried out. */
+/** Reads the schema of `output_config.format`, or of the beta's `output_format`. */
 function jsonSchema({ output_config, output_format }: Fields): Fields | undefined {
   const { type, schema } = fields(fields(output_config).format ?? output_format)
   return type === 'json_schema' ? fields(schema) : undefined
@@ -69,7 +69,7 @@ function system(content: unknown): Step[] {
   return [{ kind: 'system', text: writtenText(blocks(content)) }]
 }
 
-/** A turn of the user may begin with the results of tools; what it says itself comes after them. */
+/** Splits a turn into steps: tool results first, then the text. */
 function steps({ role, content }: Fields): Step[] {
   const all = blocks(content)
   if (role === 'system') return system(content)
@@ -84,7 +84,7 @@ function steps({ role, content }: Fields): Step[] {
   ]
 }
 
-/** The text of blocks alone. */
+/** Collects the text of blocks. */
 function writtenText(content: readonly Fields[]): string {
   return content
     .filter(({ type }) => type === 'text')
@@ -92,7 +92,7 @@ function writtenText(content: readonly Fields[]): string {
     .join('\n')
 }
 
-/** The prompt in the order in which it is cached, and the place of the last `cache_control`. */
+/** Renders the prompt in caching order, and finds the position of the last `cache_control`. */
 function transcribed(
   tools: readonly Fields[],
   body: Fields,

@@ -14,20 +14,17 @@ const STOP_REASON: Record<StopCause, string> = {
   tools: 'tool_use',
 }
 
-// Shorter prefixes are not worth a cache entry.
+// Size in tokens from which a prefix is cached.
 const MIN_CACHED_TOKENS = 1024
 
-/**
- * A content block: how it looks whole, how it starts in a stream, and its deltas, each with the tokens it
- * takes.
- */
+/** Content block: complete, as it starts in a stream, and its deltas with their tokens. */
 interface Block {
   readonly whole: unknown
   readonly start: unknown
   readonly deltas: readonly { readonly delta: unknown; readonly tokens: number }[]
 }
 
-/** A provider of the messages protocol. */
+/** Creates a simulated provider of the messages protocol. */
 export function messagesUpstream(models: readonly string[], cache: PromptCache): Upstream {
   return {
     path: '/messages',
@@ -60,7 +57,7 @@ function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): R
   return { kind: 'whole', body: { ...message, content: whole, ...ending, usage }, tokens: output.tokens }
 }
 
-/** `input_tokens` holds neither what was read from the cache nor what was written to it. */
+/** Computes usage; `input_tokens` excludes cache reads and writes. */
 function inputUsage(model: string, transcript: string, mark: CacheMark | undefined, cache: PromptCache) {
   const all = tokensOf(transcript.length)
   const marked = mark ? Math.min(tokensOf(mark.characters), all) : 0
@@ -114,7 +111,7 @@ function toolBlock(id: string, name: string, pieces: readonly string[]): Block {
   }
 }
 
-/** A call that ran out of tokens has no input that can be read. */
+/** Parses a call's input; a truncated one becomes an empty object. */
 function inputObject(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -136,7 +133,7 @@ function event(type: string, data: object, tokens = 0): Frame {
   return { text: `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`, tokens }
 }
 
-/** Opaque to everybody, and the same for the same thoughts. */
+/** Generates an opaque signature, equal for equal thinking. */
 function signature(seed: string): string {
   const random = seededBy(seed)
   return Buffer.from(Array.from({ length: 96 }, () => Math.floor(random() * 256))).toString('base64')

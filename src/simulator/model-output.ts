@@ -7,22 +7,22 @@ import { pieces } from './tokens.ts'
 import { toolCalls } from './tool-calls.ts'
 import { readOut } from './tool-result.ts'
 
-/** Why the model stopped: it was done, hit a stop text, ran out of tokens, or waits for tools. */
+/** Cause of the end: finished, stop text, token limit, or tool calls. */
 export type StopCause = 'done' | 'stop_text' | 'length' | 'tools'
 
-/** The answer of a simulated model. Every string in a list of pieces is one token. */
+/** Output of a simulated model. Every string in a list of pieces is one token. */
 export interface ModelOutput {
   readonly thinking: readonly string[]
   readonly text: readonly string[]
   readonly calls: readonly { readonly name: string; readonly input: readonly string[] }[]
   readonly stopCause: StopCause
-  /** The stop text that was met. */
+  /** Stop text that was met. */
   readonly stopText: string | null
-  /** Tokens generated, thinking included. */
+  /** Number of generated tokens, thinking included. */
   readonly tokens: number
 }
 
-/** The answer to a prompt: the same for the same prompt and choice, whether it is streamed or not. */
+/** Generates the output for a prompt; equal for equal prompt and choice, streamed or not. */
 export function generate(prompt: Prompt, choice = 0): ModelOutput {
   const random = seededBy(`${prompt.model}\n${choice}\n${prompt.transcript}`)
   const calls = toolCalls(prompt, random)

@@ -3,21 +3,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Random, seededBy } from './random.ts'
 import type { Frame, Reply } from './upstream.ts'
 
-/** How fast a simulated model is, in milliseconds. */
+/** Speed of a simulated model, in milliseconds. */
 export interface Pace {
   readonly firstTokenMs: number
   readonly tokenMs: number
-  /** No whole answer takes longer, however many tokens it has. */
+  /** Longest time of an unstreamed reply, whatever its tokens. */
   readonly maxWholeMs: number
 }
 
 /**
- * A first token after a quarter of a second, then forty a second; whole answers after half a second at the
- * latest.
+ * Pace of a real model: first token after 250 ms, then forty a second; unstreamed replies within half a
+ * second.
  */
 export const REALISTIC_PACE: Pace = { firstTokenMs: 250, tokenMs: 25, maxWholeMs: 500 }
 
-/** Sends an answer at the given pace; rejects with an AbortError as soon as the client is gone. */
+/** Sends a reply at a pace; rejects with an AbortError once the client is gone. */
 export async function send(response: ServerResponse, reply: Reply, pace: Pace): Promise<void> {
   const gone = new AbortController()
   response.once('close', () => gone.abort())
@@ -40,7 +40,7 @@ export async function send(response: ServerResponse, reply: Reply, pace: Pace): 
   response.end()
 }
 
-/** The frames' text with an undefined for each wait; what comes without a wait is one piece. */
+/** Yields the frames' text, and undefined for each wait; text without a wait is joined. */
 function* paced(frames: readonly Frame[]): Generator<string | undefined> {
   let gathered = ''
   for (const { text, tokens } of frames) {
@@ -54,7 +54,7 @@ function* paced(frames: readonly Frame[]): Generator<string | undefined> {
   if (gathered !== '') yield gathered
 }
 
-/** Half as long to one and a half times as long. */
+/** Varies a time between 50 and 150 percent. */
 function jittered(milliseconds: number, random: Random): number {
   return milliseconds * (0.5 + random())
 }

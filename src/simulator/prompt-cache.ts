@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto'
 const BLOCK = 512
 const MAX_PREFIXES = 20_000
 
-/** Remembers which beginnings of prompts were seen, in blocks of 512 characters (128 tokens). */
+/** Cache of prompt prefixes, in blocks of 512 characters (128 tokens). */
 export class PromptCache {
   readonly #seen = new Set<string>()
 
-  /** How many characters at the beginning were seen before; the whole text is remembered from now on. */
+  /** Returns the length of the known prefix, and adds the whole text. */
   remember(model: string, text: string): number {
     let known = 0
     let running = model

@@ -1,33 +1,33 @@
 import type { ConversationState } from './conversation.ts'
 import type { Fields } from './fields.ts'
 
-/** A tool that the caller offers; `schema` is the JSON schema of its arguments. */
+/** Tool that the client offers; `schema` is the JSON schema of its arguments. */
 export interface Tool {
   readonly name: string
   readonly description: string
   readonly schema: Fields
 }
 
-/** Whether a tool is to be called: as the model likes, never, some tool, or the tool of that name. */
+/** Constraint on tool calls: free, none, any tool, or the named tool. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string }
 
-/** The parts of a request that a simulated model needs, whichever protocol it came in. */
+/** Parts of a request that a simulated model needs, in any dialect. */
 export interface Prompt extends ConversationState {
   readonly model: string
-  /** Everything before the answer, in order; seeds the answer, and is what the prompt is counted by. */
+  /** Everything before the reply, in order; seeds the output and determines the prompt's tokens. */
   readonly transcript: string
   readonly tools: readonly Tool[]
   readonly toolChoice: ToolChoice
-  /** Whether one answer may call several tools. */
+  /** Whether one reply may call several tools. */
   readonly parallelTools: boolean
-  /** Whether the model says a sentence before it calls a tool. */
+  /** Whether the model announces a tool call in a sentence. */
   readonly announcesTools: boolean
-  /** Whether it thinks aloud first. */
+  /** Whether thinking is generated first. */
   readonly thinks: boolean
-  /** The schema of a JSON answer; undefined for prose. */
+  /** Schema of a JSON reply; undefined for prose. */
   readonly jsonSchema: Fields | undefined
-  /** Upper bound of everything generated, in tokens. */
+  /** Most tokens to generate. */
   readonly maxTokens: number
-  /** Texts that end the answer. */
+  /** Texts that end the output. */
   readonly stop: readonly string[]
 }

@@ -36,7 +36,7 @@ const THOUGHTS = [
   () => 'One example is better than three definitions.',
 ] as const
 
-/** A few sentences that take up what the message is about; a greeting where it says nothing. */
+/** Generates a few sentences about the message's topic; a greeting if it has none. */
 export function prose(message: string, random: Random): string {
   const topic = topicOf(message)
   if (!topic)
@@ -50,7 +50,7 @@ export function prose(message: string, random: Random): string {
   ].join(' ')
 }
 
-/** The thoughts of a model before it says something. */
+/** Generates the thinking before a reply. */
 export function thoughts(message: string, random: Random): string {
   const topic = topicOf(message) ?? 'nothing in particular'
   const rest = shuffled(random, THOUGHTS).slice(0, 2)

@@ -1,7 +1,7 @@
-/** Numbers from 0 (inclusive) to 1 (exclusive), the same ones for the same seed. */
+/** Generator of numbers from 0 (inclusive) to 1 (exclusive), equal for equal seeds. */
 export type Random = () => number
 
-/** A small generator (a Weyl sequence through a mixing function) seeded by the hash of a text. */
+/** Creates a generator (a Weyl sequence through a mixing function) seeded by the hash of a text. */
 export function seededBy(text: string): Random {
   let state = hash(text)
   return () => {
@@ -13,12 +13,12 @@ export function seededBy(text: string): Random {
   }
 }
 
-/** One of the values; the list may not be empty. */
+/** Picks a value; the list must not be empty. */
 export function oneOf<T>(random: Random, values: readonly [T, ...T[]]): T {
   return values[Math.floor(random() * values.length)] ?? values[0]
 }
 
-/** The values in another order. */
+/** Shuffles the values. */
 export function shuffled<T>(random: Random, values: readonly T[]): T[] {
   return values
     .map((value) => ({ value, rank: random() }))
@@ -26,7 +26,7 @@ export function shuffled<T>(random: Random, values: readonly T[]): T[] {
     .map(({ value }) => value)
 }
 
-/** FNV-1a over the text's UTF-16 units. */
+/** Computes FNV-1a over the text's UTF-16 units. */
 function hash(text: string): number {
   let result = 0x811c9dc5
   for (let at = 0; at < text.length; at++) result = Math.imul(result ^ text.charCodeAt(at), 0x01000193)

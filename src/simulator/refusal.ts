@@ -1,7 +1,7 @@
-/** What a simulated upstream may refuse, before any protocol's envelope. */
+/** Reasons of a simulated upstream to refuse a request, in any dialect. */
 export type RefusalKind = 'missing_key' | 'unknown_model' | 'unknown_path' | 'malformed' | 'too_large'
 
-/** HTTP status of each refusal. */
+/** HTTP status by reason. */
 export const REFUSAL_STATUS = {
   missing_key: 401,
   unknown_model: 404,
@@ -10,7 +10,7 @@ export const REFUSAL_STATUS = {
   too_large: 413,
 } as const satisfies Record<RefusalKind, number>
 
-/** Thrown while a request is read; rendered by the protocol in its own envelope. */
+/** Error of a request, thrown while reading it and rendered by its dialect. */
 export class Refusal extends Error {
   readonly kind: RefusalKind
 

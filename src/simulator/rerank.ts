@@ -3,10 +3,10 @@ import { Refusal } from './refusal.ts'
 import { keywords } from './topic.ts'
 import { bearer, type Reply, type Stamp, type Upstream } from './upstream.ts'
 
-// A billed unit covers a query with up to a hundred documents.
+// Documents per billed unit.
 const DOCUMENTS_A_UNIT = 100
 
-/** A provider of reranking, in the shape of its second version. */
+/** Creates a simulated provider of reranking, in the second version of the protocol. */
 export function rerankUpstream(models: readonly string[]): Upstream {
   return { path: '/rerank', models, keyOf: bearer, reply, refuse: ({ message }) => ({ message }) }
 }
@@ -38,7 +38,7 @@ function documentText(document: unknown): string {
   return typeof document === 'string' ? document : string(fields(document).text)
 }
 
-/** The share of the query's words that the document has, a little less for a long document; from 0 to 1. */
+/** Share of the query's words in the document, slightly less for a long one; from 0 to 1. */
 function score(wanted: ReadonlySet<string>, document: string): number {
   const said = keywords(document)
   const met = new Set(said.filter((word) => wanted.has(word))).size

@@ -1,12 +1,12 @@
 import { type Fields, number } from './fields.ts'
 import type { Random } from './random.ts'
 
-// A number that nothing speaks of is a small one.
+// Range from which an unmentioned number is chosen.
 const RANGE = 20
 
 /**
- * A number within the schema's bounds: one that the message names where it fits, else the default, else a
- * small one.
+ * Chooses a number within the schema's bounds: one that the message mentions, else the default, else a small
+ * one.
  */
 export function numberFor(schema: Fields, whole: boolean, message: string, random: Random): number {
   const min = Math.max(bound(schema.minimum, -Infinity), bound(schema.exclusiveMinimum, -Infinity))
@@ -29,7 +29,7 @@ export function numberFor(schema: Fields, whole: boolean, message: string, rando
     Array.from({ length: RANGE }, (_, at) => rounded((first + step * at) * unit)).filter(fits)
   const [upwards, downwards] = [around(1), around(-1)]
   const candidates = upwards.length > 0 ? upwards : downwards
-  // Bounds closer together than the unit leave what is between them.
+  // Bounds closer than the unit allow only values between them.
   return candidates[Math.floor(random() * candidates.length)] ?? (min + max) / 2
 }
 
@@ -37,7 +37,7 @@ function bound(value: unknown, none: number): number {
   return number(value) ?? none
 }
 
-/** Without the noise of binary fractions. */
+/** Removes the noise of binary fractions. */
 function rounded(value: number): number {
   return Number(value.toPrecision(12))
 }

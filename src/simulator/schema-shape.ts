@@ -3,8 +3,8 @@ import { type Fields, fields, list, string } from './fields.ts'
 const MAX_STEPS = 16
 
 /**
- * A schema without references and alternatives: `$ref` is followed within the document, the first
- * alternative that is more than null is taken, and what stands beside them or in `allOf` holds as well.
+ * Resolves references and alternatives of a schema: follows `$ref` within the document, takes the first
+ * alternative other than null, and merges members beside them or in `allOf`.
  */
 export function resolved(schema: Fields, root: Fields): Fields {
   let found = schema
@@ -36,7 +36,7 @@ function target(path: string, root: Fields): Fields {
   return fields(found)
 }
 
-/** Both together: members of both, required by either. */
+/** Merges two schemas: members of both, required by either. */
 function merged(one: Fields, other: Fields): Fields {
   const properties = { ...fields(one.properties), ...fields(other.properties) }
   const required = [...list(one.required), ...list(other.required)]

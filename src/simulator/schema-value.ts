@@ -4,27 +4,27 @@ import { numberFor } from './schema-number.ts'
 import { resolved } from './schema-shape.ts'
 import { topicOf, words } from './topic.ts'
 
-/** How members are chosen and their texts found, beyond what the message offers by itself. */
+/** Hints for members and their texts, beyond the message itself. */
 export interface ValueHints {
-  /** The text for a member; undefined where there is none but the message's topic. */
+  /** Returns the text for a member; undefined to use the message's topic. */
   text(name: string, schema: Fields): string | undefined
-  /** Whether a member that is not required belongs to the value. */
+  /** Whether an optional member belongs to the value. */
   mentions(name: string, schema: Fields): boolean
 }
 
-/** The sources of a value: the user's message, a source of chance, and the whole schema for `$ref`. */
+/** Sources of a value: the user's message, randomness, and the root schema for `$ref`. */
 interface Source {
   readonly message: string
   readonly random: Random
   readonly root: Fields
   readonly hints: ValueHints
-  /** How many values may still be made: a schema may branch without end. */
+  /** Number of values that may still be created: a schema may branch without end. */
   valuesLeft: number
 }
 
-// Schemas may contain themselves.
+// Largest depth, as schemas may be recursive.
 const MAX_DEPTH = 12
-/** From here on only what is required. */
+/** Depth from which only required members are created. */
 const REQUIRED_ONLY_DEPTH = 2
 const MAX_VALUES = 2000
 
@@ -42,9 +42,8 @@ const FORMATS = new Map([
 ])
 
 /**
- * A value that satisfies a JSON schema and looks as if it had been read out of the message: objects with
- * their required members and those that the reading adds, numbers and enumeration values that occur in the
- * message. `pattern` is the one keyword that is not followed.
+ * Creates a value that satisfies a JSON schema and fits the message: objects with their required members and
+ * those that the hints add, numbers and enumeration values from the message. `pattern` is not supported.
  */
 export function valueFor(schema: Fields, message: string, random: Random, hints: ValueHints): unknown {
   return build(schema, '', { message, random, root: schema, hints: hints, valuesLeft: MAX_VALUES }, 0)
@@ -121,10 +120,7 @@ function array(schema: Fields, name: string, source: Source, depth: number): unk
   return schema.uniqueItems === true ? distinct(items, fields(schema.items)) : items
 }
 
-/**
- * The items made different from each other: the values of an enumeration in turn, numbers and texts counted
- * on.
- */
+/** Makes items distinct: enumeration values in turn, numbers and texts counted up. */
 function distinct(items: readonly unknown[], { enum: values }: Fields): unknown[] {
   if (new Set(items.map((item) => JSON.stringify(item))).size === items.length) return [...items]
   return items.map((item, at) => {
@@ -134,7 +130,7 @@ function distinct(items: readonly unknown[], { enum: values }: Fields): unknown[
   })
 }
 
-/** Words that stand for something are written with a capital, or else the topic is the best guess. */
+/** Chooses a text: the hint, capitalized words, or the topic. */
 function text(schema: Fields, name: string, { message, hints: hints }: Source): string {
   const format = FORMATS.get(string(schema.format))
   const found = hints.text(name, schema)

@@ -9,7 +9,7 @@ import type { Stamp, Upstream } from './upstream.ts'
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
-/** Serves one protocol on a free port of the loopback address. */
+/** Serves one dialect on a free port of the loopback address. */
 export async function serve(upstream: Upstream, pace: Pace): Promise<{ url: string; server: Server }> {
   const server = createServer((request, response) => {
     void handle(upstream, pace, request, response)
@@ -32,7 +32,7 @@ async function handle(
     const body = await read(upstream, request)
     await send(response, upstream.reply(body, string(body.model), stamp), pace)
   } catch (error) {
-    // Anything but a refusal means that the client has gone; there is nobody to answer.
+    // Other errors mean that the client is gone.
     if (!(error instanceof Refusal) || response.headersSent) return void response.destroy()
     response.writeHead(REFUSAL_STATUS[error.kind], { 'content-type': 'application/json' })
     response.end(JSON.stringify(upstream.refuse(error, stamp)))
@@ -69,7 +69,6 @@ function parsed(bytes: Buffer): Fields {
     const value: unknown = JSON.parse(bytes.toString('utf8'))
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return fields(value)
   } catch {
-    // Said below.
   }
   throw new Refusal('malformed', 'The body of the request is not a JSON object')
 }

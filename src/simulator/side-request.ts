@@ -6,15 +6,12 @@ import { asksForTitle, subjectOf, titleOf } from './title.ts'
 
 const CONVERSATION = /\b(?:conversation|chat|thread|session|history)\b/gi
 
-/**
- * The schema of a JSON answer: the one that the request states, or what its words ask for where no tool is
- * offered.
- */
+/** Finds the schema of a JSON reply: the stated one, or, without tools, the one that the text asks for. */
 export function replySchema({ jsonSchema, tools, instructions, lastUser }: Prompt): Fields | undefined {
   return jsonSchema ?? requestedJsonSchema(lastUser) ?? (tools.length === 0 ? requestedJsonSchema(instructions) : undefined)
 }
 
-/** The title that a client asks for beside a conversation; undefined where it does not. */
+/** Generates the title that a client asks for beside a conversation; undefined if it does not. */
 export function titleFor({ tools, instructions, lastUser, userTexts }: Prompt): string | undefined {
   if (tools.length > 0) return undefined
   const bySystem = asksForTitle(instructions.slice(0, 2000))

@@ -7,16 +7,16 @@ import { PromptCache } from './prompt-cache.ts'
 import { rerankUpstream } from './rerank.ts'
 import { serve } from './server.ts'
 
-/** Upstreams that run; their base URLs end with the version. */
+/** Running upstreams; their base URLs end with the version. */
 export interface Simulator {
   readonly chatUrl: string
   readonly messagesUrl: string
   readonly rerankUrl: string
-  /** Ends every connection and waits until the ports are free. */
+  /** Closes every connection and waits until the ports are free. */
   close(): Promise<void>
 }
 
-/** Starts one upstream of each protocol on free ports of the loopback address, for `sluice demo`. */
+/** Starts one upstream per dialect on free ports of the loopback address, for `sluice demo`. */
 export async function startSimulator(pace: Pace = REALISTIC_PACE): Promise<Simulator> {
   const [chat, messages, rerank] = await Promise.all([
     serve(chatUpstream(DEMO_MODELS.chat, new PromptCache()), pace),

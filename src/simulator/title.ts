@@ -5,9 +5,9 @@ const MAX_TEXT = 20_000
 const MAX_WORDS = 6
 const MAX_LENGTH = 50
 const TITLE_NAMED = /\btitle\b/gi
-/** A verb with the title as its object; what comes `with` a title is something else. */
+/** Verb with the title as its object; `with` a title means something else. */
 const VERBS = /\b(?:generate|create|write|suggest|come up with)\b(?!.{0,80}\b(?:with|and|that|has)\b)/i
-/** Tags in which clients put the conversation that a title is for. */
+/** Tags around the conversation that a title is for. */
 const CONVERSATION = /<(?:chat_history|conversation|session)>/i
 
 /** Whether a line of a message or a system prompt asks for a title. */
@@ -15,9 +15,7 @@ export function asksForTitle(text: string): boolean {
   return /\btitle generator\b/i.test(text) || asksFor(text, TITLE_NAMED, VERBS)
 }
 
-/**
- * The subject of a message: its text without the lines that ask for a title; empty if it has nothing else.
- */
+/** Returns a message without the lines that ask for a title; empty if nothing else is left. */
 export function subjectOf(message: string): string {
   const text = message.slice(0, MAX_TEXT)
   const tag = CONVERSATION.exec(text)
@@ -29,7 +27,7 @@ export function subjectOf(message: string): string {
     .trim()
 }
 
-/** A title for what a message is about: its first words, without quotes and what follows an "and". */
+/** Generates a title from a message's first words, without quotes, up to an "and". */
 export function titleOf(message: string): string {
   const [line = ''] = (subjectOf(message) || message).split('\n')
   const [clause = ''] = line

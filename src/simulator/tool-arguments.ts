@@ -10,8 +10,8 @@ import { needOf, wordsOfName } from './tool-needs.ts'
 import type { PlannedCall } from './tool-plan.ts'
 
 /**
- * The arguments of a call, taken from the user's message: required members, and optional ones that the
- * message speaks of. They satisfy the tool's schema.
+ * Creates the arguments of a call from the user's message: required members, and optional ones that the
+ * message mentions. They satisfy the tool's schema.
  */
 export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random: Random): unknown {
   const { lastUser, workingDirectory } = prompt
@@ -33,12 +33,12 @@ export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random:
   })
 }
 
-/** Words of names that do not show that a message speaks of the member. */
+/** Words in names that are too common to show that a message mentions the member. */
 const VAGUE = new Set(['file', 'name', 'text', 'type', 'path', 'code', 'tool', 'run', 'content', 'message'])
 
 interface Source {
   readonly mentions: Mentions
-  /** Quoted texts that no member has got yet. */
+  /** Quoted texts that no member has used yet. */
   readonly unused: string[]
   readonly path: string | undefined
   readonly workingDirectory: string | undefined
@@ -79,8 +79,8 @@ function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source
 }
 
 /**
- * A path as the tool wants it: absolute, unless it asks for one that is relative or the folder is not
- * known.
+ * Resolves a path as the tool expects it: absolute, unless it asks for relative paths or the folder is
+ * unknown.
  */
 function resolvedPath(path: string, schema: Fields, folder: string | undefined): string {
   const description = string(schema.description)
@@ -90,14 +90,14 @@ function resolvedPath(path: string, schema: Fields, folder: string | undefined):
   return system.isAbsolute(path) ? path : system.join(folder, path)
 }
 
-/** The text that a message wants written, where it says so without quotes. */
+/** Finds an unquoted text that a message asks to write. */
 function contentIn(message: string): string | undefined {
   return /\b(?:containing|saying|with the (?:text|contents?|words?|line))[: ] ?([^\n]{1,2000})/i
     .exec(message)?.[1]
     ?.trim()
 }
 
-/** The value that a message gives for a name, as in `city: Oslo`. */
+/** Finds the value for a name, as in `city: Oslo`. */
 function namedValue(name: string, message: string): string | undefined {
   const place = message.toLowerCase().indexOf(`${name.toLowerCase()}:`)
   if (name === '' || place < 0 || /\w/.test(message.charAt(place - 1))) return undefined

@@ -4,13 +4,13 @@ import type { Random } from './random.ts'
 import { argumentsOf } from './tool-arguments.ts'
 import { MAX_CALLS, type PlannedCall, planOf } from './tool-plan.ts'
 
-/** A call as a model writes it; `input` is JSON text. */
+/** Call as a model writes it; `input` is JSON text. */
 export interface ToolCall {
   readonly name: string
   readonly input: string
 }
 
-/** The tools that the model calls now; none where it would rather talk. */
+/** Chooses the tool calls of the next turn; none for a plain reply. */
 export function toolCalls(prompt: Prompt, random: Random): ToolCall[] {
   return chosen(prompt).map((call) => ({
     name: call.tool.name,
@@ -18,7 +18,7 @@ export function toolCalls(prompt: Prompt, random: Random): ToolCall[] {
   }))
 }
 
-/** The calls left of the message's plan; where a call is required, there is always one. */
+/** Chooses the remaining calls of the message's plan; at least one if a call is required. */
 function chosen({ tools, toolChoice, callsMade, lastUser, parallelTools }: Prompt): PlannedCall[] {
   if (toolChoice === 'none') return []
   const forced = (all: readonly Tool[]): PlannedCall[] => {

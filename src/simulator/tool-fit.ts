@@ -4,10 +4,7 @@ import type { Tool } from './prompt.ts'
 import { hasNeeds, needOf, wordsOfName } from './tool-needs.ts'
 import { keywords } from './topic.ts'
 
-/**
- * How well a tool suits a message: the kind of evidence, how much of it, and where in the message it
- * stands.
- */
+/** Fit of a tool to a message: kind of evidence, its share, and its position in the message. */
 export interface Fit {
   readonly tool: Tool
   readonly by: 'its name' | 'words of its name' | 'its description'
@@ -16,11 +13,11 @@ export interface Fit {
 }
 
 interface Verb {
-  /** Stems with which a message asks for it. */
+  /** Stems by which a message asks for it. */
   readonly asked: ReadonlySet<string>
   /** Stems by which tools are named for it. */
   readonly named: ReadonlySet<string>
-  /** Where a tool of the kind changes something or runs code. */
+  /** Whether such tools change something or run code. */
   readonly changes: boolean
 }
 
@@ -45,7 +42,7 @@ const VERBS: readonly Verb[] = [
   RUNNING,
 ]
 
-/** Words of a name that a message need not say where it says the verb. */
+/** Words of a tool's name that a message need not contain beside the verb. */
 const NEUTRAL = new Set(
   (
     'file files text content contents code web http url page shell command bash terminal string str local ' +
@@ -54,17 +51,14 @@ const NEUTRAL = new Set(
     .split(' ')
     .map(stem),
 )
-/** Words that name things of the conversation rather than of the world. */
+/** Words for things of the conversation rather than of the world. */
 const EVERYDAY = new Set(
   'file name text code task agent skill tool message plan goal todo set'.split(' ').map(stem),
 )
-/** So many tools are few enough to go by one word of their descriptions. */
+/** Number of tools up to which one word of a description suffices. */
 const MAX_FEW_TOOLS = 4
 
-/**
- * How a tool suits the message; undefined where it does not, or where the message lacks what the tool
- * needs.
- */
+/** Rates a tool for a message; undefined if it does not fit or the message lacks its arguments. */
 export function fitOf(tool: Tool, mentions: Mentions, fewTools: boolean): Fit | undefined {
   const named = namedAt(tool.name, mentions)
   if (named !== undefined) return { tool, by: 'its name', share: 1, at: named }
@@ -72,20 +66,20 @@ export function fitOf(tool: Tool, mentions: Mentions, fewTools: boolean): Fit | 
   return byWords(tool, mentions, words, fewTools) ?? byDescription(tool, mentions, words, fewTools)
 }
 
-/** The stems of a message. */
+/** Stems of a message. */
 interface Stems {
   readonly all: readonly Mention[]
   readonly meaningful: readonly Mention[]
 }
 
-/** Whether so many tools are few. */
+/** Whether the tools are few. */
 export function areFew(tools: readonly Tool[]): boolean {
   return tools.length <= MAX_FEW_TOOLS
 }
 
 /**
- * Where the message names the tool. A name with a mark or a capital in it is unmistakable; of a plain word,
- * as `task`, the message must say that it is a tool.
+ * Finds the tool's name in the message. A name with a mark or a capital is unmistakable; a plain word such as
+ * `task` must be called a tool there.
  */
 function namedAt(name: string, { words, quoted }: Mentions): number | undefined {
   if (name === '') return undefined
@@ -113,13 +107,14 @@ function byWords(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean
   const isClear = fewTools || met.length > 0
   if (!asked || (verbs.length > 0 && unsaid.length > 0 && !fewTools)) return undefined
   if (!hasNeeds(tool, mentions, isClear)) return undefined
-  // A shell can do most things, so that a tool made for one of them is preferred.
+  // A shell can do most things, so a specific tool is preferred.
   const purpose = verbs.includes(RUNNING) ? 0.5 : 1
   return { tool, by: 'words of its name', share: purpose / (1 + unsaid.length), at: asked.at }
 }
 
 /**
- * Where the message asks for one of the verbs; changing files or running code has to be asked for outright.
+ * Finds the position at which the message asks for one of the verbs; changing files or running code must be
+ * requested explicitly.
  */
 function askedFor(
   verbs: readonly Verb[],
@@ -155,7 +150,7 @@ function byDescription(tool: Tool, mentions: Mentions, words: Stems, fewTools: b
   return { tool, by: 'its description', share: met.length / 100 + (doing ? 1 : 0), at }
 }
 
-/** True where the message begins with what stands there, but for a courtesy. */
+/** Whether the position is at the beginning of the message, apart from courtesies. */
 function isNearBeginning({ words }: Mentions, at: number): boolean {
   const before = words.filter((word) => word.at < at).map(({ text }) => text.toLowerCase())
   return before.every((word) =>

@@ -2,7 +2,7 @@ import { type Fields, fields, list, string } from './fields.ts'
 import type { Mentions } from './mentions.ts'
 import type { Tool } from './prompt.ts'
 
-/** The kind of an argument, by its name: decides what of the message it is taken from. */
+/** Kind of an argument, which decides the source of its value. */
 export type Need =
   | 'path'
   | 'directory'
@@ -14,9 +14,9 @@ export type Need =
   | 'pattern'
   | 'task'
   | 'title'
-  /** A name that somebody gave to something, which nobody can guess. */
+  /** Given name, which cannot be guessed. */
   | 'identifier'
-  /** An array or an object. */
+  /** Array or object. */
   | 'structure'
   | 'other'
 
@@ -34,7 +34,7 @@ const BY_WORD: readonly (readonly [Need, RegExp])[] = [
   ['identifier', /^(?:id|ids|type|skill|uuid|token)$/],
 ]
 
-/** The kind of an argument by its name and schema. */
+/** Derives the kind of an argument from its name and schema. */
 export function needOf(name: string, schema: Fields): Need {
   if (['array', 'object'].includes(string(schema.type))) return 'structure'
   if (!takesText(schema)) return 'other'
@@ -49,7 +49,7 @@ function takesText({ type, enum: values, const: constant }: Fields): boolean {
   return type === undefined || type === 'string' || list(type).includes('string')
 }
 
-/** The words of a name in lower case, without the server that `mcp__server__name` begins with. */
+/** Splits a name into lower-case words, without the server in `mcp__server__name`. */
 export function wordsOfName(name: string): string[] {
   return name
     .replace(/^mcp__\w{1,100}?__/, '')
@@ -60,8 +60,8 @@ export function wordsOfName(name: string): string[] {
 }
 
 /**
- * Whether the message names all that the tool requires and nobody can guess. Where it is clear that the
- * tool is meant, a guess will do for what does no harm.
+ * Whether the message mentions every required argument that cannot be guessed. If the tool is clearly meant,
+ * harmless ones may be guessed.
  */
 export function hasNeeds({ schema }: Tool, mentions: Mentions, isClear: boolean): boolean {
   const members = fields(schema.properties)

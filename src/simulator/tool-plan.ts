@@ -4,21 +4,20 @@ import type { Tool } from './prompt.ts'
 import { areFew, type Fit, fitOf, READING } from './tool-fit.ts'
 import { needOf, wordsOfName } from './tool-needs.ts'
 
-/** A call that the message asks for; `path` is the file or folder that it is about. */
+/** Call that the message asks for; `path` is its file or folder. */
 export interface PlannedCall {
   readonly tool: Tool
   readonly path: string | undefined
 }
 
-/** The most calls that one message of the user leads to. */
+/** Most calls per user message. */
 export const MAX_CALLS = 2
 
 const STRENGTH = ['its name', 'words of its name', 'its description'] as const
 
 /**
- * The calls that a message asks for, in its order: of the tools that it names, else of those that do what
- * its words say. The same message and tools give the same plan, so that a later turn knows what an earlier
- * one has done.
+ * Plans the calls that a message asks for, in its order: of the tools that it names, else of those that fit
+ * its words. Deterministic, so that a later turn knows the earlier calls.
  */
 export function planOf(message: string, tools: readonly Tool[]): PlannedCall[] {
   const mentions = mentionsIn(message)
@@ -32,7 +31,7 @@ export function planOf(message: string, tools: readonly Tool[]): PlannedCall[] {
   return callPerPath(only.tool, mentions.paths)
 }
 
-/** Where nothing says what to do with a file that is named, it is read. */
+/** Reads the files that are mentioned, if nothing else is asked for. */
 function readCalls(mentions: Mentions, tools: readonly Tool[]): PlannedCall[] {
   const reader = tools.find(({ name }) => isReader(wordsOfName(name).map(stem)))
   const files = mentions.paths.filter(({ text }) => !text.endsWith('/'))
@@ -46,7 +45,7 @@ function isReader(parts: readonly string[]): boolean {
   )
 }
 
-/** One call a path, where several are named and the tool takes one. */
+/** Creates one call per path, if there are several and the tool takes one. */
 function callPerPath(tool: Tool, paths: readonly Mention[]): PlannedCall[] {
   const unique = [...new Set(paths.map(({ text }) => text))]
   const members = Object.entries(fields(tool.schema.properties))
@@ -55,12 +54,12 @@ function callPerPath(tool: Tool, paths: readonly Mention[]): PlannedCall[] {
   return unique.slice(0, MAX_CALLS).map((path) => ({ tool, path }))
 }
 
-/** The first path after a place, else the last before it. */
+/** Finds the first path after a position, else the last before it. */
 function pathFrom(paths: readonly Mention[], at: number): string | undefined {
   return (paths.find((path) => path.at > at) ?? paths.at(-1))?.text
 }
 
-/** Keeps, of the tools that the same word asks for, the one that suits it best. */
+/** Keeps the best fit among the tools that the same word asks for. */
 function bestPerPosition(fits: readonly Fit[]): Fit[] {
   const best = new Map<number, Fit>()
   for (const fit of fits) {

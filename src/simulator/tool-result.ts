@@ -2,13 +2,13 @@ import { withoutReminders } from './conversation.ts'
 import { fields, list } from './fields.ts'
 import { pieces } from './tokens.ts'
 
-/** So many tokens are quoted of what tools returned; a model does not read a long file aloud. */
+/** Most tokens quoted of tool results. */
 const MAX_TOKENS = 240
-/** In characters; a blank may come before. */
+/** Most characters of a token, a leading blank included. */
 const MAX_TOKEN_LENGTH = 6
 const NOTHING = 'there is nothing to report'
 
-/** An answer with what tools returned: JSON is read out, anything else is quoted. */
+/** Generates a reply from tool results: JSON is paraphrased, anything else is quoted. */
 export function readOut(results: readonly string[]): string {
   return results.map((result) => quoted(result, Math.floor(MAX_TOKENS / results.length))).join('\n\n')
 }
@@ -32,7 +32,7 @@ function parsed(result: string): unknown {
   }
 }
 
-/** The text between `<content>` tags, where a tool marks a file's content with them. */
+/** Extracts the text between `<content>` tags, if a tool marks a file's content with them. */
 function contentOf(text: string): string {
   const from = text.indexOf('<content>')
   const to = text.lastIndexOf('</content>')
@@ -41,10 +41,7 @@ function contentOf(text: string): string {
 
 const NUMBERED = /^ {0,8}\d{1,7}(?:\t|→|: |\| )/
 
-/**
- * Lines as they stand in the file, where a tool put numbers before them; its notes have none and are left
- * out.
- */
+/** Removes line numbers that a tool added; its notes, which have none, are dropped. */
 function withoutLineNumbers(text: string): string {
   const numbered = text.split('\n').filter((line) => NUMBERED.test(line))
   const isNumbered = NUMBERED.test(text.replace(/^\n{1,3}/, ''))

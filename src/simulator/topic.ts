@@ -1,6 +1,6 @@
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}'’-]*/gu
 
-/** Words that say little about what a message is about. */
+/** Words that do not indicate a topic. */
 export const COMMON_WORDS: ReadonlySet<string> = new Set(
   (
     'a about after all also am an and any are as at be because been but by can could did do does done for from ' +
@@ -12,19 +12,19 @@ export const COMMON_WORDS: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** The words of a text, as written. */
+/** Splits a text into words, as written. */
 export function words(text: string): string[] {
   return text.match(WORD) ?? []
 }
 
-/** The words that carry meaning, in lower case. */
+/** Returns the words that carry meaning, in lower case. */
 export function keywords(text: string): string[] {
   return words(text)
     .map((word) => word.toLowerCase())
     .filter((word) => !COMMON_WORDS.has(word))
 }
 
-/** The topic of a message, in at most three of its own words; undefined if it does not say. */
+/** Finds the topic of a message, in at most three of its words; undefined if it has none. */
 export function topicOf(message: string): string | undefined {
   const candidates = words(message.slice(0, 2000)).filter((word) => !COMMON_WORDS.has(word.toLowerCase()))
   const unique = [...new Map(candidates.map((word) => [word.toLowerCase(), word])).values()]

@@ -47,13 +47,13 @@ const penalty = checkValue('a number from -2 to 2', isNumber(-2, 2))
 const objectWith = (field: string): JsonSchema => ({
   type: 'object',
   required: [field],
-  properties: { [field]: isText.accepts },
+  properties: { [field]: isText.schema },
 })
 const isTyped = withSchema(objectWith('type'), (value: unknown) => isText(asRecord(value)?.['type']))
 const choice = checkSecret(
   'a string or an object with a type',
   withSchema(
-    { anyOf: [isText.accepts, isTyped.accepts] },
+    { anyOf: [isText.schema, isTyped.schema] },
     (value: unknown) => isText(value) || isTyped(value),
   ),
 )
@@ -63,7 +63,7 @@ const topLogprobs = checkValue('an integer from 0 to 20', isInteger(0, 20))
 const message: JsonSchema = {
   type: 'object',
   required: ['role'],
-  properties: { role: isText.accepts, content: { type: ['string', 'array', 'null'] } },
+  properties: { role: isText.schema, content: { type: ['string', 'array', 'null'] } },
 }
 const CONTENT: ReadonlySet<JsonKind> = new Set(['string', 'array', 'null'])
 
@@ -86,7 +86,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
     'stop',
     checkSecret(
       'a string or an array of up to 4 strings',
-      withSchema({ anyOf: [isText.accepts, { ...isTexts.accepts, maxItems: 4 }] }, isStop),
+      withSchema({ anyOf: [isText.schema, { ...isTexts.schema, maxItems: 4 }] }, isStop),
     ),
   ],
   ['temperature', checkValue('a number from 0 to 2', isNumber(0, 2))],
@@ -111,7 +111,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
         type: 'array',
         items: {
           type: 'object',
-          properties: { type: isText.accepts },
+          properties: { type: isText.schema },
           anyOf: [{ required: ['type'] }, { required: ['function'] }],
         },
       },
@@ -125,7 +125,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
     'function_call',
     checkSecret(
       'a string or an object with a name',
-      withSchema({ anyOf: [isText.accepts, objectWith('name')] }, isFunctionCall),
+      withSchema({ anyOf: [isText.schema, objectWith('name')] }, isFunctionCall),
     ),
   ],
   ['functions', withSchema({ type: 'array', items: object.schema }, checkFunctions)],
@@ -151,7 +151,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
     'metadata',
     checkSecret(
       'an object of strings',
-      withSchema({ type: 'object', additionalProperties: isText.accepts }, (value: unknown) =>
+      withSchema({ type: 'object', additionalProperties: isText.schema }, (value: unknown) =>
         Object.values(asRecord(value) ?? { not: 1 }).every(isText),
       ),
     ),

@@ -41,7 +41,7 @@ export interface MessagesRequest {
 
 const typed = checkSecret(
   'an object with a type',
-  withSchema({ type: 'object', required: ['type'], properties: { type: isText.accepts } }, (value: unknown) =>
+  withSchema({ type: 'object', required: ['type'], properties: { type: isText.schema } }, (value: unknown) =>
     isText(asRecord(value)?.['type']),
   ),
 )
@@ -55,11 +55,11 @@ const CONTENT = { expected: 'a string or an array of blocks', kinds: ['string', 
 const message: JsonSchema = {
   type: 'object',
   required: ['role', 'content'],
-  properties: { role: isText.accepts, content: { anyOf: [isText.accepts, blocksSchema()] } },
+  properties: { role: isText.schema, content: { anyOf: [isText.schema, blocksSchema()] } },
 }
 
 const system: JsonSchema = {
-  anyOf: [isText.accepts, blocksSchema(new Map([...BLOCKS].filter(([type]) => type === 'text')))],
+  anyOf: [isText.schema, blocksSchema(new Map([...BLOCKS].filter(([type]) => type === 'text')))],
 }
 
 const tool: JsonSchema = {
@@ -82,7 +82,7 @@ const tool: JsonSchema = {
 const toolChoice: JsonSchema = {
   ...typed.schema,
   properties: {
-    type: isText.accepts,
+    type: isText.schema,
     disable_parallel_tool_use: fieldSchema(FLAG_IF_ANY),
     name: fieldSchema(STRING_IF_ANY),
   },
@@ -94,7 +94,7 @@ const toolChoice: JsonSchema = {
 
 const thinking: JsonSchema = {
   ...typed.schema,
-  properties: { type: isText.accepts, budget_tokens: { type: ['integer', 'null'], minimum: 1 } },
+  properties: { type: isText.schema, budget_tokens: { type: ['integer', 'null'], minimum: 1 } },
   ...implies(
     { properties: { type: { const: 'enabled' } } },
     { required: ['budget_tokens'], properties: { budget_tokens: { type: 'integer' } } },
