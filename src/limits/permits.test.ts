@@ -175,7 +175,12 @@ describe('a shared store that has lost its data', () => {
     const request = permits.buildRequest(0, 40, 'before')
     permits.applyResponse(0, request, lost.exchange(0, request, 3))
     for (let i = 0; i < 40; i++) permits.take(1)
-    expect(permits.buildRequest(2, 0, 'after')).toMatchObject({ used: 0, kept: 0, returned: 0, added: [[1, 40]] })
+    expect(permits.buildRequest(2, 0, 'after')).toMatchObject({
+      used: 0,
+      kept: 0,
+      returned: 0,
+      added: [[1, 40]],
+    })
   })
 })
 

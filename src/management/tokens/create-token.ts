@@ -26,7 +26,7 @@ export async function createToken(
   requireGroups(settings(), user, fields)
   const key = generateKey()
   const token = await store.write('createUserToken', {
-    most: settings().options.maxUserTokens,
+    maxTokens: settings().options.maxUserTokens,
     token: {
       userId: user.id,
       key,

@@ -7,26 +7,26 @@ describe.each(ENGINES)('the most tokens that a user may have, on $name', (engine
     const { store, userId } = await rowsWithAccount(engine)
     const outcomes = await Promise.allSettled(
       ['a', 'b', 'c'].map((key) =>
-        store.write('createUserToken', { token: newToken(userId, { name: key, key }), most: 2 }),
+        store.write('createUserToken', { token: newToken(userId, { name: key, key }), maxTokens: 2 }),
       ),
     )
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     expect(await store.read('keyedTokens', { userId })).toHaveLength(2)
     await expect(
-      store.write('createUserToken', { token: newToken(userId, { key: 'd' }), most: 2 }),
+      store.write('createUserToken', { token: newToken(userId, { key: 'd' }), maxTokens: 2 }),
     ).rejects.toThrow('a user may have 2 tokens at most (max_user_tokens), and this one has 2')
   })
 
   test('counts each user alone', async () => {
     const { store } = await rowsWithAccount(engine)
     const { id } = await store.write('createUser', newUser({ username: 'bob' }))
-    const made = await store.write('createUserToken', { token: newToken(id, { key: 'a' }), most: 1 })
+    const made = await store.write('createUserToken', { token: newToken(id, { key: 'a' }), maxTokens: 1 })
     expect(made.userId).toBe(id)
   })
 
   test('a token needs a user who is there', async () => {
     const { store } = await openedRows(engine)
-    await expect(store.write('createUserToken', { token: newToken(7), most: 9 })).rejects.toThrow('gone')
+    await expect(store.write('createUserToken', { token: newToken(7), maxTokens: 9 })).rejects.toThrow('gone')
   })
 })
 

@@ -61,13 +61,13 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
 }
 
 // JSON numbers are exact up to 2^53, which bounds quota.
-function wantedOf({ token, need, max: most }: LoanRequest): object {
+function wantedOf({ token, need, max }: LoanRequest): object {
   return {
     ...(typeof token === 'number' ? { token } : { hash: token.keyHash }),
     token_need: need.token,
-    token_most: most.token,
+    token_most: max.token,
     user_need: need.user,
-    user_most: most.user,
+    user_most: max.user,
   }
 }
 
