@@ -61,7 +61,7 @@ export async function listen(address: Address, app: () => App | undefined): Prom
     listener: (request, response) => (app()?.listener ?? startingListener)(request, response),
     refusalFor: renderedError,
     limits,
-    clientAddresses: callersOf(app),
+    clientAddresses: clientAddressesOf(app),
   })
   const { host } = address
   const listeners = await listenOnManySockets(address, (socket) => server.accept(socket)).catch(
@@ -104,7 +104,7 @@ export function connectionLimits(openFiles = Number.POSITIVE_INFINITY): Connecti
   }
 }
 
-function callersOf(app: () => App | undefined): ClientAddresses {
+function clientAddressesOf(app: () => App | undefined): ClientAddresses {
   return {
     peerAt(address) {
       const plain = plainAddress(address)

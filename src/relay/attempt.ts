@@ -134,7 +134,7 @@ export class Attempt implements UpstreamResponseListener {
     this.#guarded(() => this.#handler.onFailure(failure))
   }
 
-  // For what happens once or seldom in an attempt: `onData` does the same without a closure.
+  // Catches what happens once or seldom in an attempt; `onData` does the same without a closure.
   #guarded(work: () => void): void {
     try {
       work()

@@ -34,7 +34,7 @@ interface Candidate {
   readonly keys: readonly UpstreamKey[]
 }
 
-/** Attempts to have calls answered, and the timer that watches them. */
+/** Attempts of all calls, and the timer that watches them. */
 export class Attempts {
   readonly #parts: AttemptParts
   /** The attempts under way, and those whose upstream has not fallen silent yet. */
@@ -217,7 +217,7 @@ export class Attempts {
 
 // An upstream need not have this endpoint: its 404 says nothing of the channel or the model.
 function endpointMissing(failure: Failure): Failure {
-  return { ...failure, next: 'nowhere', blames: 'nobody', isExpected: true }
+  return { ...failure, next: 'nowhere', blames: 'none', isExpected: true }
 }
 
 /** Whether an upstream failed, and not its client or the gateway. */

@@ -12,7 +12,7 @@ const room = (bodyLimit = 32 * MIB): BodyMemory =>
     () => 0,
   )
 
-/** Takes in a body in pieces; false where it is refused on the way, and gave back what it had. */
+/** Receives a body in chunks; false where it was refused on the way, and gave back its memory. */
 function takeIn(into: BodyMemory, client: number, bytes: number, piece = 65_536): boolean {
   const holding = new BodyAllocation(client)
   while (holding.bytes < bytes) {
@@ -29,7 +29,7 @@ function crowd(into: BodyMemory): void {
 }
 
 describe('the memory for bodies', () => {
-  test('is there for small bodies when large ones of others fill what is for all, and not for more large ones', () => {
+  test('has a reserve for small bodies, but not for large ones, when large bodies of others fill the shared part', () => {
     const bodies = room()
     crowd(bodies)
     expect(takeIn(bodies, 99, 32 * MIB)).toBe(false)
@@ -47,7 +47,7 @@ describe('the memory for bodies', () => {
     expect(takeIn(bodies, 2, 32 * MIB)).toBe(true)
   })
 
-  test('that a small body had of what is for small ones is free again when it grows large', () => {
+  test('frees the reserve of a small body that grows large', () => {
     const bodies = room()
     const large = Array.from({ length: 6 }, () => new BodyAllocation(1))
     const others = new BodyAllocation(2)
@@ -66,7 +66,7 @@ describe('the memory for bodies', () => {
     expect(takeIn(room(1024 * MIB), 1, 1024 * MIB, MIB)).toBe(true)
   })
 
-  test('is accounted to the byte, never passed, and comes back whole whatever becomes of the bodies', () => {
+  test('is accounted to the byte, never exceeded, and given back completely', () => {
     const step = fc.record({
       body: fc.nat(11),
       act: fc.constantFrom('take', 'take', 'take', 'give', 'release'),

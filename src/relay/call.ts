@@ -224,7 +224,7 @@ export class Call implements MediaRequester {
     this.settle(target, undefined, false).catch(() => {})
   }
 
-  // The count that the client was told is charged; one still under way does not delay a charge.
+  // The count that the client saw is charged; one that is still under way does not delay a charge.
   async #countChargedPrompt(): Promise<number> {
     if (this.#countedPrompt !== undefined) return this.#countedPrompt
     const { text, extraTokens } = this.dialect.promptText(this.body)

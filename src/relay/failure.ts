@@ -18,7 +18,7 @@ const MAX_MESSAGE_LENGTH = 4096
 export interface Failure {
   readonly next: NextStep
   /** The part that gets a cooldown: a refused or limited key, a missing model, a channel out of order. */
-  readonly blames: 'key' | 'model' | 'channel' | 'nobody'
+  readonly blames: 'key' | 'model' | 'channel' | 'none'
   /** Milliseconds of cooldown that the upstream asks for. */
   readonly cooldownMs: number | undefined
   /** The error for the client, if no other attempt follows. */
@@ -76,14 +76,14 @@ interface StatusRule {
 
 /** Meanings of upstreams' statuses. Any other counts as a channel that is out of order. */
 const STATUSES = new Map<number, StatusRule>([
-  [400, { next: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'bad_request' }],
+  [400, { next: 'nowhere', blames: 'none', type: 'invalid_request_error', code: 'bad_request' }],
   [401, { next: 'next-key', blames: 'key' }],
   [403, { next: 'next-key', blames: 'key' }],
   [404, { next: 'next-channel', blames: 'model', type: 'invalid_request_error', code: 'not_found' }],
   [407, { next: 'next-key', blames: 'key' }],
-  [409, { next: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'conflict' }],
-  [413, { next: 'nowhere', blames: 'nobody', type: 'request_too_large', code: 'request_too_large' }],
-  [422, { next: 'nowhere', blames: 'nobody', type: 'invalid_request_error', code: 'unprocessable_entity' }],
+  [409, { next: 'nowhere', blames: 'none', type: 'invalid_request_error', code: 'conflict' }],
+  [413, { next: 'nowhere', blames: 'none', type: 'request_too_large', code: 'request_too_large' }],
+  [422, { next: 'nowhere', blames: 'none', type: 'invalid_request_error', code: 'unprocessable_entity' }],
   [
     429,
     { next: 'next-key', blames: 'key at its limit', type: 'rate_limit_error', code: 'rate_limit_exceeded' },
@@ -119,7 +119,7 @@ export function failureOfStatus(
 // A limit that does not say when it ends is no reason for a cooldown of the key.
 function blamed({ blames }: StatusRule, cooldownMs: number | undefined): Failure['blames'] {
   if (blames !== 'key at its limit') return blames
-  return cooldownMs === undefined ? 'nobody' : 'key'
+  return cooldownMs === undefined ? 'none' : 'key'
 }
 
 function refusalOf(
@@ -203,13 +203,13 @@ export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
 export function unreadableStream(error: unknown): Failure {
   const refusal = error instanceof GatewayError && error.code === 'overloaded' ? error : undefined
   if (!refusal) return noUsableResponse('an event was too large')
-  return { next: 'nowhere', blames: 'nobody', cooldownMs: undefined, refusal, cause: 'no room for an event' }
+  return { next: 'nowhere', blames: 'none', cooldownMs: undefined, refusal, cause: 'no room for an event' }
 }
 
 /** The gateway stops: clients can try again elsewhere, or after its next start. */
 export const STOPPING: Failure = {
   next: 'nowhere',
-  blames: 'nobody',
+  blames: 'none',
   cooldownMs: undefined,
   refusal: new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 }),
   cause: 'stopping',
@@ -218,7 +218,7 @@ export const STOPPING: Failure = {
 /** The client left before an attempt began. */
 export const CLIENT_GONE: Failure = {
   next: 'nowhere',
-  blames: 'nobody',
+  blames: 'none',
   cooldownMs: undefined,
   refusal: undefined,
   cause: 'caller gone',

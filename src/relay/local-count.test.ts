@@ -6,7 +6,7 @@ import { LocalCount } from './local-count.ts'
 const count = new LocalCount()
 afterAll(() => count.close())
 
-test('what is charged is counted before what is only told, of which little is counted at a time', async () => {
+test('texts for charges are counted before others, of which few are counted at a time', async () => {
   const order: string[] = []
   const noting = (name: string) => (): void => void order.push(name)
   const long = 'apple '.repeat(2_000)
@@ -39,7 +39,7 @@ test('it is busy while 32 texts are being counted or wait, of either kind', asyn
   expect(count.isBusy).toBe(false)
 })
 
-test('no text is no tokens, and what is counted when the thread is ended is estimated by its length', async () => {
+test('an empty text has no tokens, and texts being counted when the thread ends are estimated by their length', async () => {
   expect(await count.count('')).toBe(0)
   const counts = [count.count('x'.repeat(400_000)), count.countLowPriority('é'.repeat(10))]
   await count.close()

@@ -95,7 +95,7 @@ export class Media {
     try {
       if (entry.decided) await entry.decided
       if (!entry.isIn)
-        throw batch.isLate ? new MediaUnavailable('what else is named took too long') : tooMany()
+        throw batch.isLate ? new MediaUnavailable('other URLs of this request took too long') : tooMany()
       // Loaded late: with its HTTP client this module is large, and few requests name URLs.
       const { fetchMedia } = await import('../upstreams/fetch-media.ts')
       const { maxBytes, timeoutMs } = this.#options()

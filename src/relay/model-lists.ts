@@ -27,7 +27,7 @@ type Served = ReadonlyMap<string, ServedModel>
 
 /** Lists the models that keys may call: those with a channel, a group and a price. */
 export class ModelLists {
-  // The same for all callers of the same settings.
+  // The same for all callers while the settings are.
   readonly #served = new WeakMap<Settings, Served>()
 
   /** All models that a key may call, by their names in order; `group_not_allowed` if it may use no group. */

@@ -4,7 +4,7 @@ import { OutgoingBytes } from './outgoing-bytes.ts'
 const COMMENT = Buffer.from(': hm\n\n')
 const EVENT = Buffer.from('data: {}\n\n')
 
-describe('what goes to the caller', () => {
+describe('bytes for the client', () => {
   test('waits for the first event, and goes on with it in one piece', () => {
     const outgoing = new OutgoingBytes()
     outgoing.add(COMMENT, false)

@@ -3,14 +3,14 @@ import { PromptCount } from './prompt-count.ts'
 
 const NEVER = 2 ** 30
 
-test('what was counted is told', async () => {
+test('the count is used when it is made in time', async () => {
   const count = new PromptCount({ expectedPrompt: 5, countPrompt: async () => 12 }, NEVER)
   expect(count.isPending).toBe(true)
   await count.ready()
   expect(count).toMatchObject({ tokens: 12, isPending: false })
 })
 
-test('what is expected is told where the count is late, and stays what was told', async () => {
+test('the expected tokens are used where the count is late, and do not change afterwards', async () => {
   const { promise, resolve } = Promise.withResolvers<number>()
   const count = new PromptCount({ expectedPrompt: 5, countPrompt: () => promise }, 0)
   await count.ready()
@@ -20,7 +20,7 @@ test('what is expected is told where the count is late, and stays what was told'
   expect(count.tokens).toBe(5)
 })
 
-test('what is expected is told where the count fails', async () => {
+test('the expected tokens are used where the count fails', async () => {
   const failing = (): Promise<number> => Promise.reject(new Error('no'))
   const count = new PromptCount({ expectedPrompt: 5, countPrompt: failing }, NEVER)
   await count.ready()

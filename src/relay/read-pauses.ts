@@ -4,7 +4,7 @@ import type { UpstreamFlow } from './upstream-flow.ts'
 const BITS = { hold: 1, count: 2, client: 4 }
 
 /** Reason not to read an upstream for the moment. */
-export type PauseReason = keyof typeof BITS
+type PauseReason = keyof typeof BITS
 
 /** Reasons not to read an upstream. It is read while there are none. */
 export class ReadPauses {

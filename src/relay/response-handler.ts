@@ -6,10 +6,10 @@ import type { UpstreamFlow } from './upstream-flow.ts'
 export type AttemptEnd = Failure | 'settled'
 
 /**
- * State of a response: nothing of it is sent; its head is sent; its client left and the rest is read for the
- * charge; nothing is left to do.
+ * State of a response: nothing of it is sent (waiting); its head is sent (open); its client left, and the
+ * rest is read for the charge (draining); nothing is left to do (over).
  */
-export type ResponseState = 'waiting' | 'open' | 'draining' | 'over'
+type ResponseState = 'waiting' | 'open' | 'draining' | 'over'
 
 /** Takes in an upstream's response for a client. Ends its attempt exactly once. */
 export abstract class ResponseHandler {
@@ -84,7 +84,7 @@ export abstract class ResponseHandler {
   /** Called when the client has left and the rest is read. */
   protected onDraining(): void {}
 
-  /** Charges what is known to a client that has left. */
+  /** Charges what is known of the response; its client has left. */
   protected abstract settleWithoutClient(): void
 
   /** Ends the work on this response, and gives back what it shares with other calls. */

@@ -18,7 +18,7 @@ import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
-/** Bytes that are read at a time where a hold is nearly used up: some dozen events. */
+/** Bytes that are taken at a time where a hold is nearly used up: some dozen events. */
 const MIN_READ_BYTES = 4_096
 /** How long a client may leave unread what was sent to it. */
 const MAX_UNREAD_MS = 60_000
@@ -41,7 +41,10 @@ export class StreamedResponse extends ResponseHandler {
   readonly #pauses: ReadPauses
   /** Bytes to be sent at the end of a read, and once the hold is durable. */
   readonly #outgoing = new OutgoingBytes()
-  /** Chunks that came while tokens were counted, or together with what made counting necessary. */
+  /**
+   * Chunks, and the end, that came while tokens were counted or with the chunk that made counting
+   * necessary.
+   */
   readonly #unread: (Buffer | typeof END)[] = []
   #clientPausedAt = 0
   #markedAt = performance.now()
@@ -76,7 +79,7 @@ export class StreamedResponse extends ResponseHandler {
       this.#outgoing.drop()
       return this.undelivered(failure)
     }
-    if (failure.blames !== 'nobody') this.call.noteCut(this.target.channel.name, failure.cause)
+    if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
     const reason = failure.refusal?.message ?? 'the upstream broke off before the answer was complete'
     this.#breakOff(gatewayErrorFrame(this.call, this.#tap, UPSTREAM_CUT, reason))
   }
@@ -107,8 +110,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#tap.release()
   }
 
-  // One read may bring more than a hold pays for: what is not affordable must not be sent on before that is
-  // known.
+  // One read may bring more than the hold pays for: only affordable bytes are sent on before a count.
   #takeUnread(): void {
     while (this.state !== 'over' && !this.#pauses.has('count')) {
       const chunk = this.#unread.shift()
@@ -212,7 +214,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#after(prompt.ready(), () => this.#continueAfterCount())
   }
 
-  // The hold seems used up: reading stops until an exact count has told.
+  // The hold seems used up: reading stops until an exact count is made.
   #checkHold(): void {
     if (this.#pauses.has('count') || this.state === 'over') return
     this.#pauses.begin('count')

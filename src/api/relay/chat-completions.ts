@@ -12,5 +12,5 @@ export const chatCompletions: KeyEndpoint = {
   summary: 'A chat completion, whole or streamed',
   requestSchema: chatRequestSchema,
   contentTypes: ['application/json', 'text/event-stream'],
-  handle: (visit, caller, relay) => relay.call('chat', visit, caller),
+  handle: (exchange, caller, relay) => relay.call('chat', exchange, caller),
 }

@@ -12,5 +12,5 @@ export const completions: KeyEndpoint = {
   summary: 'The same as /v1/chat/completions',
   requestSchema: chatRequestSchema,
   contentTypes: ['application/json', 'text/event-stream'],
-  handle: (visit, caller, relay) => relay.call('chat', visit, caller),
+  handle: (exchange, caller, relay) => relay.call('chat', exchange, caller),
 }

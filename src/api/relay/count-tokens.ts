@@ -13,5 +13,5 @@ export const countTokens: KeyEndpoint = {
   requestSchema: countRequestSchema,
   // Upstreams need not have this path: the gateway then counts itself.
   hiddenStatuses: [404],
-  handle: (visit, caller, relay) => relay.countTokens(visit, caller),
+  handle: (exchange, caller, relay) => relay.countTokens(exchange, caller),
 }

@@ -12,5 +12,5 @@ export const messages: KeyEndpoint = {
   summary: 'An answer to a conversation, whole or streamed',
   requestSchema: messagesRequestSchema,
   contentTypes: ['application/json', 'text/event-stream'],
-  handle: (visit, caller, relay) => relay.call('messages', visit, caller),
+  handle: (exchange, caller, relay) => relay.call('messages', exchange, caller),
 }

@@ -12,5 +12,5 @@ export const rerank: readonly KeyEndpoint[] = ['/v1/rerank', '/v2/rerank'].map((
   summary: 'Documents in the order of their relevance to a query',
   requestSchema: rerankRequestSchema,
   contentTypes: ['application/json'],
-  handle: (visit, caller, relay) => relay.call('rerank', visit, caller),
+  handle: (exchange, caller, relay) => relay.call('rerank', exchange, caller),
 }))

@@ -7,7 +7,7 @@ import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-ta
 import { encodeUtf8 } from '../../protocols/utf8-encode.ts'
 import type { Tap } from './dialect.ts'
 
-/** Values that the client is told where the upstream does not state them. */
+/** Values that the client is sent where the upstream does not state them. */
 export interface TapDefaults {
   /** The name of the model. */
   readonly model: string
@@ -54,7 +54,7 @@ export class ConvertingTap implements Tap {
   }
 
   end(): Pick<TapEnd, 'complete'> {
-    // An upstream that just ends may have sent all the same; text that comes of this belongs to the ending.
+    // The end of the upstream's stream may still complete the response.
     if (!this.#isOver) this.#lastFrames = this.#step(this.#decoder.end()).forward?.toString() ?? ''
     return { complete: this.#isComplete && !this.error }
   }
@@ -73,15 +73,15 @@ export class ConvertingTap implements Tap {
 
   #step(events: readonly ReplyEvent[]): TapStep {
     const failure = events.findIndex((event) => event.kind === 'failure')
-    const told = (failure === -1 ? events : events.slice(0, failure)).map((event) => this.#completed(event))
-    for (const event of told) this.#note(event)
+    const sent = (failure === -1 ? events : events.slice(0, failure)).map((event) => this.#completed(event))
+    for (const event of sent) this.#note(event)
     const failed = events[failure]
     if (failed?.kind === 'failure') {
       const { type, message, code } = failed
       const data = JSON.stringify({ error: { type, message, code } })
       this.error = { data, afterContent: this.emittedBytes > 0 }
     }
-    const bytes = encodeUtf8(told.map((event) => this.#encoder.push([event])))
+    const bytes = encodeUtf8(sent.map((event) => this.#encoder.push([event])))
     return { forward: bytes.length === 0 ? undefined : bytes, terminal: this.#isOver }
   }
 

@@ -1,4 +1,4 @@
-/** Stands in for what only streams need, in dialects that have none. */
+/** Placeholder for the stream functions of a dialect without streams. */
 export function unstreamed(): never {
   throw new Error('this dialect has no streams')
 }

@@ -11,7 +11,7 @@ import { versionHeaders } from './version-headers.ts'
 export class CountingUnsupported extends Error {
   constructor() {
     super('no channel of this model counts tokens')
-    this.name = 'NobodyCounts'
+    this.name = 'CountingUnsupported'
   }
 }
 
