@@ -15,7 +15,9 @@ export type HighestIds = ReadonlyMap<(typeof COUNTED_TABLES)[number], number>
 
 /** Opens connections to a target database, without writing to it. Errors are those of the driver. */
 export function openTarget(url: string): Kysely<Database> {
-  return new Kysely<Database>({ dialect: new PostgresDialect({ pool: connectionPool(url, STATEMENT_TIMEOUT_MS) }) })
+  return new Kysely<Database>({
+    dialect: new PostgresDialect({ pool: connectionPool(url, STATEMENT_TIMEOUT_MS) }),
+  })
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Store } from './store.ts'
 const DAY_MS = 86_400_000
 const NOW_MS = Date.UTC(2026, 2, 31, 12)
 
-/** An id as calls have them: in the order of time. */
+/** Builds an id of a call, which sorts by time. */
 const idAt = (ms: number): string => `${ms.toString(16).padStart(12, '0')}-7000`
 
 async function storeWithCalls(
@@ -85,7 +85,7 @@ test('a large backlog goes in batches that grow until each holds the writer for 
     async write(name, ...input) {
       const output = await store.write(name, ...input)
       const { rows } = output as { rows: number }
-      // As on a machine that removes 200 rows in a millisecond, whatever this one does.
+      // Simulates a machine that removes 200 rows in a millisecond.
       const tookMs = rows / 200
       took.push(tookMs)
       return { ...(output as object), tookMs } as typeof output

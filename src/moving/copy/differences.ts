@@ -100,7 +100,9 @@ class Contradictions {
 }
 
 function differenceBetween(table: CopiedTable, row: Row, other: Row, column: string): string {
-  const values = SECRET_COLUMNS.has(column) ? '' : ` (${displayed(row[column])} here, ${displayed(other[column])} there)`
+  const values = SECRET_COLUMNS.has(column)
+    ? ''
+    : ` (${displayed(row[column])} here, ${displayed(other[column])} there)`
   return `${rowName(table, row)} has another ${column}${values}`
 }
 

@@ -31,7 +31,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('a copy to $n
         })
         expect(differences).toEqual([])
         expect(there).toEqual(here)
-        // By hand: what is held open is settled at 100 each, and what was granted is what is left and used.
+        // Each open hold is settled at 100; balance plus usage is the granted quota.
         const charged = given.charges.reduce((sum, quota) => sum + quota, 0) + 100 * given.openHolds
         expect(there?.totals['charged in the usage log']).toBe(String(charged))
         expect(there?.totals['used by tokens']).toBe(String(charged))

@@ -9,7 +9,13 @@ import { columnsOf, insertMissing, readPages } from './rows.ts'
 import { type OpenCalls, openSource, type Source } from './source.ts'
 import { type Sums, readSums, differingSums } from './sums.ts'
 import { COPIED_TABLES } from './tables.ts'
-import { advanceSequences, isEmptyDatabase, openTarget, withMappedErrors, prepareTarget } from '../postgres-target.ts'
+import {
+  advanceSequences,
+  isEmptyDatabase,
+  openTarget,
+  withMappedErrors,
+  prepareTarget,
+} from '../postgres-target.ts'
 
 type Db = Kysely<Database>
 

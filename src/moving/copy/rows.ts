@@ -20,7 +20,11 @@ export async function countRows(db: Db, name: string): Promise<number> {
 }
 
 /** Reads all rows in batches, ordered by key as this database orders texts. */
-export async function* readPages(db: Db, table: CopiedTable, columns: readonly string[]): AsyncGenerator<Row[]> {
+export async function* readPages(
+  db: Db,
+  table: CopiedTable,
+  columns: readonly string[],
+): AsyncGenerator<Row[]> {
   let after: RawBuilder<unknown> = sql``
   for (;;) {
     const { rows } = await sql<Row>`

@@ -81,7 +81,7 @@ describe('a hostile source on SQLite', () => {
 describe.runIf(ENGINES.some(({ name }) => name === 'PostgreSQL'))('a hostile source on PostgreSQL', () => {
   test('is not read where a policy would run on the way', async () => {
     const family = await familyDatabase('new-api', 'PostgreSQL')
-    // Superusers read past policies anyway.
+    // Superusers bypass policies.
     const reader = `reader_${process.pid}_${Date.now()}`
     await family.sql(`create role ${reader} login password 'reads'`)
     onTestFinished(async () => {
@@ -112,7 +112,7 @@ describe.runIf(ENGINES.some(({ name }) => name === 'PostgreSQL'))('a hostile sou
   })
 })
 
-/** A message of PostgreSQL's protocol. */
+/** Encodes a message of PostgreSQL's protocol. */
 function message(type: string, body: Buffer = Buffer.alloc(0), claimed = body.length): Buffer {
   const head = Buffer.alloc(5)
   head.write(type, 0, 'latin1')
@@ -129,8 +129,7 @@ const ROW = message('D', Buffer.concat([Buffer.from([0, 1, 0, 0, 3, 232]), Buffe
 const READY = message('Z', Buffer.from('I'))
 
 /**
- * Something that speaks the protocol as far as a client has to ask; `answer` plays the answer to everything
- * after the start.
+ * Starts a server that speaks enough of the protocol for a client to query it; `answer` sends the results.
  */
 async function server(answer: (socket: Socket) => void): Promise<string> {
   const sockets: Socket[] = []

@@ -8,7 +8,13 @@ import { planAccounts, type PlannedAccount } from './plan-accounts.ts'
 import { type ConfigurationPlan, planConfiguration } from './plan-configuration.ts'
 import type { ReportLine } from './report.ts'
 import { openSourceDatabase, type SourceRow } from './source.ts'
-import { inspectTarget, openTargetToWrite, type TargetState, targetName, type WritableTarget } from './target.ts'
+import {
+  inspectTarget,
+  openTargetToWrite,
+  type TargetState,
+  targetName,
+  type WritableTarget,
+} from './target.ts'
 import { Units } from './units.ts'
 
 /** Options of an import. */

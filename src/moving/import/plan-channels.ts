@@ -68,14 +68,18 @@ function splitByDialect(name: string, read: SourceChannel, kind: SupportedKind):
   const foreign = read.models.filter(isForUnsupportedEndpoint)
   const models = read.models.filter((model) => !foreign.includes(model))
   if (foreign.length > 0 && models.length === 0) {
-    throw new UnreadableValue('models', `a model of an endpoint that there is here; not ${foreign.join(', ')}`)
+    throw new UnreadableValue(
+      'models',
+      `a model of an endpoint that there is here; not ${foreign.join(', ')}`,
+    )
   }
   if (foreign.length > 0)
     read.cells.note(`left out models of endpoints that are not here: ${foreign.join(', ')}`)
   const ranking = models.filter((model) => /rerank/i.test(model))
   const others = models.filter((model) => !ranking.includes(model))
   const type = requireType(kind.type)
-  if (read.keys.length === 0 && !type.keyless) throw new UnreadableValue('key', 'at least one key that is enabled')
+  if (read.keys.length === 0 && !type.keyless)
+    throw new UnreadableValue('key', 'at least one key that is enabled')
   const given = read.baseUrl || kind.address || ''
   const address = kind.keepsAddress && read.baseUrl !== '' ? read.baseUrl : withVersion(given, type)
   if (type.protocol === 'messages') return [channelTextFor(name, read, type.type, address, models)]

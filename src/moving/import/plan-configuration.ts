@@ -102,7 +102,11 @@ function entryIsThere(
   )
 }
 
-function channelIsThere({ name }: ChannelDefinition, { settings }: Config, stored: StoredConfiguration): boolean {
+function channelIsThere(
+  { name }: ChannelDefinition,
+  { settings }: Config,
+  stored: StoredConfiguration,
+): boolean {
   return [...settings.channels, ...stored.channels].some((one) => one.name === name)
 }
 

@@ -53,7 +53,10 @@ function keyOf(cells: Cells): string {
     .trim()
     .replace(/^(?:sk-)+/, '')
   if (lookupKey(key) === key) return key
-  throw new UnreadableValue('key', '1 to 128 letters and digits; others could not be found when they are sent')
+  throw new UnreadableValue(
+    'key',
+    '1 to 128 letters and digits; others could not be found when they are sent',
+  )
 }
 
 function nameOf(cells: Cells): string {

@@ -62,7 +62,10 @@ function isWriteAhead(path: string): boolean {
   const start = Buffer.alloc(WRITE_VERSION_OFFSET + 2)
   const file = openSync(path, 'r')
   try {
-    return readSync(file, start, 0, start.length, 0) === start.length && start[WRITE_VERSION_OFFSET] === WAL_VERSION
+    return (
+      readSync(file, start, 0, start.length, 0) === start.length &&
+      start[WRITE_VERSION_OFFSET] === WAL_VERSION
+    )
   } finally {
     closeSync(file)
   }

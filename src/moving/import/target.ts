@@ -39,7 +39,10 @@ export interface WritableTarget {
   close(): Promise<void>
 }
 
-const EMPTY_STATE: TargetState = { identifiers: { users: [], tokens: [] }, stored: { channels: [], entries: [] } }
+const EMPTY_STATE: TargetState = {
+  identifiers: { users: [], tokens: [] },
+  stored: { channels: [], entries: [] },
+}
 
 /** Describes the target database. */
 export function targetName({ databaseUrl }: Environment): string {
@@ -101,7 +104,10 @@ export async function openTargetToWrite(
   }
 }
 
-async function readTargetState({ databaseUrl }: Environment, secrets: Secrets | undefined): Promise<TargetState> {
+async function readTargetState(
+  { databaseUrl }: Environment,
+  secrets: Secrets | undefined,
+): Promise<TargetState> {
   const path = sqlitePath(databaseUrl)
   if (path === undefined) {
     const db = openTarget(databaseUrl)
@@ -135,7 +141,10 @@ async function stateFrom(db: Db, secrets: Secrets | undefined): Promise<TargetSt
     )
   }
   if (!secrets) throw new Error('set GATEWAY_SECRET to the secret that the database was made with')
-  return { identifiers: await takenIdentifiers(db), stored: await storedConfiguration(db, undefined, secrets) }
+  return {
+    identifiers: await takenIdentifiers(db),
+    stored: await storedConfiguration(db, undefined, secrets),
+  }
 }
 
 async function reserve(databaseUrl: string, highestTokenId: number): Promise<void> {
@@ -185,4 +194,3 @@ function identifiersOfSeeds(seeds: readonly UserSeed[], secrets: Secrets | undef
   )
   return { users, tokens: keys.map((keyHash, index) => ({ id: index + 1, keyHash })) }
 }
-

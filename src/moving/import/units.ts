@@ -32,7 +32,8 @@ export class Units {
     if (this.areSame) return amount
     const worth = multiply({ digits: BigInt(amount), scale: 0 }, { digits: BigInt(this.#ours), scale: 0 })
     const converted = Number(divide(worth, this.#theirs, 0).digits)
-    if (!Number.isSafeInteger(converted)) throw new UnreadableValue(column, 'an amount that can be counted here')
+    if (!Number.isSafeInteger(converted))
+      throw new UnreadableValue(column, 'an amount that can be counted here')
     return converted
   }
 }

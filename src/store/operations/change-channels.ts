@@ -7,7 +7,10 @@ import type { Db } from './operation.ts'
 /** Creates channels with encrypted keys; resolves to their ids. Refuses names of stored channels. */
 export async function createChannels(
   db: Db,
-  { channels, createdTime }: { readonly channels: readonly ChannelDefinition[]; readonly createdTime: number },
+  {
+    channels,
+    createdTime,
+  }: { readonly channels: readonly ChannelDefinition[]; readonly createdTime: number },
   secrets: Secrets,
 ): Promise<number[]> {
   const ids: number[] = []

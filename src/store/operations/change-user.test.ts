@@ -249,7 +249,8 @@ describe.each(ENGINES)('an access token, on $name', (engine) => {
     await store.write('setAccessToken', { userId: id, accessToken: 'of eve' })
     return {
       id,
-      hash: async () => (await store.read('takenIdentifiers')).users.find((one) => one.id === id)?.accessTokenHash,
+      hash: async () =>
+        (await store.read('takenIdentifiers')).users.find((one) => one.id === id)?.accessTokenHash,
       store,
     }
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, rowsWithAccount, type TestDatabase } from '../../../test/store-engines.ts'
 
-/** A usage row of day 0 and token 1, and a row of sums of the same key. */
+/** Usage row of day 0 and token 1, and a daily sum with the same key. */
 const logged = (id: string, quota: number) =>
   `INSERT INTO usage_log VALUES ('${id}', 5, 1, 1, 'm', 'm', 'c', 'g', 1, 0, 0, 0, 1, 0, 0, ${quota}, 'v', 1, 1, 0, 'complete')`
 const summed = (tokens: number, quota: number) =>

@@ -44,8 +44,8 @@ export async function insertUser(db: Db, user: NewUser, secrets: Secrets): Promi
   const row = await db
     .insertInto('users')
     .values({
-      // The next id follows the largest, because PostgreSQL's sequence ignores explicit ids. Rows of users are
-      // never removed, so no id is used twice.
+      // The next id follows the largest, because PostgreSQL's sequence ignores explicit ids. Rows of users
+      // are never removed, so no id is used twice.
       id: user.id ?? sql<number>`(select coalesce(max(id), 0) + 1 from users)`,
       username: user.username,
       display_name: user.displayName ?? user.username,

@@ -124,7 +124,10 @@ async function recordUsage(
     .execute()
 }
 
-function deletedToken({ id, group }: ImportedUser, nowSeconds: number): Omit<ImportedToken, 'id' | 'usedQuota'> {
+function deletedToken(
+  { id, group }: ImportedUser,
+  nowSeconds: number,
+): Omit<ImportedToken, 'id' | 'usedQuota'> {
   return {
     userId: id,
     name: 'before the import',

@@ -32,9 +32,9 @@ export function takenName(username: string, theirs: string): GatewayError {
 }
 
 /**
- * Builds a LIKE pattern for lower-case names that matches all names that differ in case alone, and few others.
- * Letters beyond ASCII become wildcards, because not all databases know their case; so do k, s and i, which
- * are the other case of such letters.
+ * Builds a LIKE pattern for lower-case names that matches all names that differ in case alone, and few
+ * others. Letters beyond ASCII become wildcards, because not all databases know their case; so do k, s and i,
+ * which are the other case of such letters.
  */
 function patternOf(username: string): string {
   const ofLetter = (letter: string): string => {

@@ -37,7 +37,7 @@ function userSeed(of: Partial<UserSeed> = {}): UserSeed {
   }
 }
 
-/** The same, each with a key of its own. */
+/** Adds a key to every token of a seed. */
 function withKeys(seeds: readonly UserSeed[]): UserSeed[] {
   return seeds.map((seed, index) => ({ ...seed, tokens: [tokenSeed({ key: `Key${index}` })] }))
 }
@@ -155,7 +155,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     expect(await statuses()).toEqual([2, 2])
     await seed(1)
     expect(await statuses()).toEqual([1, 1])
-    // Of the user alone.
+    // Disables the user alone.
     await store.write('seedUsers', { seeds: [userSeed({ status: 2 })], nowSeconds: NOW })
     expect(await statuses()).toEqual([2, 1])
   })

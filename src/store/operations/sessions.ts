@@ -25,7 +25,8 @@ export interface NewSession {
 export async function beginSession(db: Db, session: NewSession, secrets: Secrets): Promise<boolean> {
   await removeExpired(db, session.createdTime)
   const user = await liveUser(db, session.userId)
-  if (!user || user.status !== USER_STATUS.enabled || user.password_hash !== session.passwordHash) return false
+  if (!user || user.status !== USER_STATUS.enabled || user.password_hash !== session.passwordHash)
+    return false
   await db
     .insertInto('sessions')
     .values({

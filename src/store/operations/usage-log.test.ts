@@ -13,7 +13,7 @@ import type { UsageCursor } from './usage-scan.ts'
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
-/** The beginning of day 20,513. */
+/** Start of day 20,513, in Unix milliseconds. */
 const T0 = Date.UTC(2026, 2, 1)
 
 const summed = (
@@ -76,7 +76,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
 
   test('is listed by the end of the calls, the latest first, page by page', async () => {
     const { store, database } = await rowsWithAccount(engine)
-    // The first to begin is the last to end.
+    // The first call to begin is the last to end.
     const long = { id: idAt(T0), endedMs: T0 + 3 * HOUR }
     const calls = [1, 2, 3].map((n) => ({ id: idAt(T0 + n * MINUTE), endedMs: T0 + n * MINUTE + 1 }))
     await filled(database, [long, ...calls])
@@ -131,7 +131,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     ['of a user', { userId: 1 }],
     ['of a time', { fromMs: T0 + 1, beforeMs: T0 + 19 }],
     ['of a model', { model: 'n' }],
-  ])('is walked through in stretches, each row once: %s', async (_, filter) => {
+  ])('is read in scans, each row once: %s', async (_, filter) => {
     const { store, database } = await rowsWithAccount(engine)
     // Three calls end in each millisecond.
     const calls = Array.from({ length: 60 }, (_, index) => ({
@@ -144,7 +144,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     let after: UsageCursor | null = null
     let reads = 0
     do {
-      const stretch: { entries: readonly { id: string }[]; next: UsageCursor | null } = await store.read(
+      const page: { entries: readonly { id: string }[]; next: UsageCursor | null } = await store.read(
         'scanUsage',
         {
           filter,
@@ -152,9 +152,9 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           maxRows: 7,
         },
       )
-      expect(stretch.entries.length).toBeLessThanOrEqual(7)
-      walked.push(...stretch.entries.map(({ id }) => id))
-      after = stretch.next
+      expect(page.entries.length).toBeLessThanOrEqual(7)
+      walked.push(...page.entries.map(({ id }) => id))
+      after = page.next
       reads += 1
     } while (after)
     expect(reads).toBeLessThanOrEqual(10)
@@ -231,7 +231,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
 })
 
 describe('what the usage log is read by on SQLite', () => {
-  const stretch = (filter: UsageFilter) => ({ filter, after: { id: idAt(T0), endedMs: T0 }, maxRows: 100 })
+  const scan = (filter: UsageFilter) => ({ filter, after: { id: idAt(T0), endedMs: T0 }, maxRows: 100 })
 
   test.each<[string, UsageFilter, RegExp]>([
     ['a user', { userId: 1 }, /usage_log USING (COVERING )?INDEX usage_log_by_user/],
@@ -251,8 +251,8 @@ describe('what the usage log is read by on SQLite', () => {
       asked.push({ sql: query.sql, parameters: query.parameters })
     })
     await reads.listUsage(db, { filter, offset: 0, limit: 10 })
-    await reads.scanUsage(db, stretch(filter))
-    await reads.sumUsageScan(db, stretch(filter))
+    await reads.scanUsage(db, scan(filter))
+    await reads.sumUsageScan(db, scan(filter))
     const ofLog = asked.filter(({ sql }) => sql.includes('"usage_log"'))
     expect(ofLog.length).toBeGreaterThanOrEqual(7)
     for (const { sql, parameters } of ofLog) {
@@ -262,9 +262,9 @@ describe('what the usage log is read by on SQLite', () => {
         .map(({ detail }) => detail as string)
       expect(plan.join('\n')).toMatch(index)
       expect(plan.join('\n')).not.toMatch(/SCAN usage_log/)
-      // Of a page, the rows are looked up one by one.
+      // Rows of a page are looked up one by one.
       if (sql.includes(' in (select "id"')) expect(plan[0]).toMatch(/usage_log USING PRIMARY KEY \(id=\?\)/)
-      // Of two bounds on one side an index looks for one only, and all rows up to the other are read.
+      // SQLite uses one of two bounds on the same side, and reads all rows up to the other.
       const bounded = filter.userId === undefined ? 'id' : 'ended_ms'
       for (const side of ['<', '>=']) {
         for (const part of sql.split(/ from "usage_log"| limit \? offset \?/)) {

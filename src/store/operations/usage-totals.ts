@@ -77,7 +77,9 @@ type Summed = UsageColumns & { readonly requests: number; readonly quota: number
 const SUMS = SUMMED.map((name) => sql<number>`cast(coalesce(sum(${sql.ref(name)}), 0) as bigint)`.as(name))
 const REQUESTS = sql<number>`cast(coalesce(sum(requests), 0) as bigint)`.as('requests')
 
-const NO_USAGE_ROWS = Object.fromEntries(['requests', ...SUMMED].map((name) => [name, 0])) as unknown as Summed
+const NO_USAGE_ROWS = Object.fromEntries(
+  ['requests', ...SUMMED].map((name) => [name, 0]),
+) as unknown as Summed
 
 function matchesDays(
   eb: ExpressionBuilder<Database, 'usage_days'>,

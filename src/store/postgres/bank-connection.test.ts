@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { BANKS } from '../../../test/bank-stage.ts'
+import { BANKS } from '../../../test/bank-fixture.ts'
 import { behindProxy } from '../../../test/behind-proxy.ts'
 import type { FaultProxy } from '../../../test/equipment/fault-proxy.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { BankConnection } from './bank-connection.ts'
 
-/** What a call may wait for a database that cannot be reached. */
-/** It is two seconds; a busy machine needs its own. Without a limit nobody would ever be told. */
+/** Generous bound on the promised two seconds, for a busy machine; without a timeout the query hangs. */
 const PROMISED_MS = 20_000
 
 describe.each(BANKS)("the relay's connection to $name", (engine) => {
@@ -21,10 +20,10 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
 
   test.each<[string, (proxy: FaultProxy) => void]>([
     ['falls silent, and new ones are swallowed', (proxy) => proxy.silence({ kind: 'black hole' })],
-    ['is closed, and new ones are swallowed', (proxy) => proxy.line({ kind: 'black hole' })],
+    ['is closed, and new ones are swallowed', (proxy) => proxy.setFault({ kind: 'black hole' })],
     [
       'is closed, and new ones fall silent in the middle of their greeting',
-      (proxy) => proxy.line({ kind: 'black hole', afterBytes: 20 }),
+      (proxy) => proxy.setFault({ kind: 'black hole', afterBytes: 20 }),
     ],
   ])('that %s is given up within two seconds, and made anew when that can be', async (_, spoil) => {
     const { proxy, connection } = await connected()
@@ -33,7 +32,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
     const startMs = performance.now()
     await expect(connection.query('select 1 as one', [])).rejects.toBeInstanceOf(StoreUnavailable)
     expect(performance.now() - startMs).toBeLessThan(PROMISED_MS)
-    proxy.line({ kind: 'pass' })
+    proxy.setFault({ kind: 'pass' })
     expect(await connection.query('select 1 as one', [])).toEqual([{ one: 1 }])
   })
 

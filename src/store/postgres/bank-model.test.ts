@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { Client, types } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { BankModel } from '../../../test/bank-model.ts'
-import { BANKS, exactly, held, report } from '../../../test/bank-stage.ts'
+import { BANKS, exactly, held, report } from '../../../test/bank-fixture.ts'
 import { openedRows, type TestDatabase } from '../../../test/store-engines.ts'
 import { newToken, newUser } from '../../../test/store-rows.ts'
 import type { Rows } from '../store.ts'
@@ -14,9 +14,9 @@ const node = fc.constantFrom(...NODES)
 
 type Step =
   | { readonly do: 'acquire'; readonly node: string; readonly need: number; readonly most: number }
-  /** Notes a call that is to be reported. */
+  /** Records a call to be reported. */
   | { readonly do: 'spend'; readonly node: string; readonly quota: number }
-  /** Reports what was noted, and perhaps all of it again. */
+  /** Reports the recorded calls, and perhaps repeats the report. */
   | { readonly do: 'apply'; readonly node: string; readonly held: number; readonly again: boolean }
   | { readonly do: 'release'; readonly node: string; readonly keep: number }
   | { readonly do: 'silence'; readonly node: string; readonly minutes: number }
@@ -60,7 +60,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
       arbitrary: fc.record({
         do: fc.constant('set' as const),
         kind: fc.constantFrom('t' as const, 'u' as const),
-        // Of nothing the status would follow.
+        // At 0, the token would become exhausted.
         remain: fc.integer({ min: 1, max: 3_000 }),
       }),
     },
@@ -69,7 +69,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { minLength: 25, maxLength: 60, size: 'max' },
 )
 
-/** Runs the steps on a user, a token and nodes of their own, and compares after each. */
+/** Runs the steps on a separate user, token and nodes, and compares with the model after each step. */
 async function runs(
   store: Rows,
   sql: TestDatabase['sql'],
@@ -87,10 +87,10 @@ async function runs(
   const of = { t: `t:${token.id}`, u: `u:${user.id}` } as const
   const row = ({ id, quota }: { id: string; quota: number }): string =>
     report(id, quota).replace('"user_id":1,"token_id":1', `"user_id":${user.id},"token_id":${token.id}`)
-  // A node is known from its first report on.
+  // Registers the nodes, by their first report.
   for (const name of NODES) await bank(name).apply([], [])
   const silent = new Map<string, number>()
-  // What the steps themselves take is no silence, however slow the machine is.
+  // Sets expiry times explicitly, so that a slow machine does not count as silence.
   const setClocks = () =>
     sql(
       `update nodes set expires = now() - (silent.minutes - 1) * interval '1 minute'
@@ -136,8 +136,8 @@ async function runs(
       case 'look':
         for (const name of NODES) {
           await postgresBank(connection, 'onlooker').apply([], [])
-          model.lookAfter(name)
-          // Given up: it is unknown until it is heard of again.
+          model.maintain(name)
+          // Lost node: unknown until its next report.
           if ((silent.get(name) ?? 0) > 16) silent.delete(name)
         }
         break

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { BANKS, bankStage, exactly, held, report } from '../../../test/bank-stage.ts'
+import { BANKS, bankFixture, exactly, held, report } from '../../../test/bank-fixture.ts'
 import { newToken, SECRETS } from '../../../test/store-rows.ts'
 import { hashKey } from '../secrets.ts'
 
@@ -7,7 +7,7 @@ const MINUTE = 60
 
 describe.each(BANKS)('the bank on $name', (engine) => {
   test('answers the first use of a key with token, user and leases in one statement', async () => {
-    const { node, accounts } = await bankStage(engine)
+    const { node, accounts } = await bankFixture(engine)
     const keyHash = hashKey(SECRETS, 'k1')
     const [loan, unknown] = await node('a').acquire([
       { token: { keyHash }, need: { token: 0, user: 0 }, max: { token: 10_000, user: 20_000 } },
@@ -25,7 +25,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   })
 
   test('lends an eighth of what is free, at least what is needed, at most what is wanted, and all or nothing', async () => {
-    const { node, accounts } = await bankStage(engine)
+    const { node, accounts } = await bankFixture(engine)
     const ask = (need: number, max: number) =>
       node('a').acquire([{ token: 1, need: { token: need, user: 0 }, max: { token: max, user: max } }])
     expect(await ask(0, 400_000)).toMatchObject([
@@ -39,7 +39,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   })
 
   test('lends nothing of an unlimited token, and counts what it uses all the same', async () => {
-    const { store, node, database } = await bankStage(engine)
+    const { store, node, database } = await bankFixture(engine)
     await store.write(
       'createToken',
       newToken(1, { name: 'free', key: 'k2', remainQuota: 0, unlimitedQuota: true }),
@@ -54,7 +54,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   })
 
   test('lends nothing to what is disabled, expired or deleted, and says so with the rows', async () => {
-    const { node, database } = await bankStage(engine)
+    const { node, database } = await bankFixture(engine)
     for (const [broken, mended] of [
       ['update tokens set status = 2', 'update tokens set status = 1'],
       ['update tokens set deleted_time = 5', 'update tokens set deleted_time = null'],
@@ -69,7 +69,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   })
 
   test('counts a call once however often it is reported, alone and in a batch', async () => {
-    const { node, store, accounts } = await bankStage(engine)
+    const { node, store, accounts } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([report('x', 300), report('x', 300)], [])
     await node('a').apply([report('x', 300), report('y', 50)], [])
@@ -87,7 +87,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   })
 
   test('charges a call that cost more than was lent in full, and its lease ends at nothing', async () => {
-    const { node, accounts } = await bankStage(engine)
+    const { node, accounts } = await bankFixture(engine)
     await node('a').acquire([exactly(100)])
     expect(await node('a').apply([report('x', 450)], [])).toContainEqual(
       expect.objectContaining({ account: 't:1', amount: 0, remain: 499_550 }),
@@ -96,13 +96,13 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   })
 
   test('a call of a token that is not there holds up no other', async () => {
-    const { node, accounts } = await bankStage(engine)
+    const { node, accounts } = await bankFixture(engine)
     await node('a').apply([report('x', 1).replace('"token_id":1', '"token_id":77'), report('y', 2)], [])
     expect((await accounts()).token.used).toBe(2)
   })
 
   test('takes back all but what is kept, and everything when a node leaves', async () => {
-    const { node, accounts, database } = await bankStage(engine)
+    const { node, accounts, database } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([], [held('t:1', 200), held('u:1', 200)])
     await node('a').release([
@@ -116,7 +116,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   })
 
   test('after a minute of silence what a node does not hold can be lent to others, and what it holds cannot', async () => {
-    const { node, accounts, silent } = await bankStage(engine)
+    const { node, accounts, setSilence: silent } = await bankFixture(engine)
     await node('a').acquire([exactly(400_000)])
     await node('a').apply([], [held('t:1', 150_000), held('u:1', 150_000)])
     await silent('a', MINUTE - 5)
@@ -133,7 +133,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   })
 
   test('a quarter of an hour later what a lost node held is charged by estimate, and the rest is free again', async () => {
-    const { node, accounts, silent, store, database } = await bankStage(engine)
+    const { node, accounts, setSilence: silent, store, database } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([], [held('t:1', 600, 70), held('u:1', 600)])
     await silent('a', MINUTE + 1)
@@ -154,7 +154,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   })
 
   test('a node that comes back after that reports what was so, in the place of the estimate', async () => {
-    const { node, accounts, silent, store, database } = await bankStage(engine)
+    const { node, accounts, setSilence: silent, store, database } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([], [held('t:1', 600, 70), held('u:1', 600)])
     await silent('a', 17 * MINUTE)
@@ -171,7 +171,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   })
 
   test('whoever takes quota away, disables or deletes calls the leases in; who adds some does not', async () => {
-    const { node, accounts, store, database } = await bankStage(engine)
+    const { node, accounts, store, database } = await bankFixture(engine)
     const leasedAfter = async (change: () => Promise<unknown>) => {
       await node('a').acquire([exactly(1_000)])
       await change()
@@ -197,7 +197,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   })
 
   test('what was settled before its lease was called in counts against the new quota', async () => {
-    const { node, accounts, store } = await bankStage(engine)
+    const { node, accounts, store } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await store.write('changeToken', {
       tokenId: 1,
@@ -214,7 +214,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   })
 
   test('reports and requests that come together in any order wait for each other, and none is refused for it', async () => {
-    const { store, database } = await bankStage(engine)
+    const { store, database } = await bankFixture(engine)
     for (let id = 2; id <= 6; id += 1)
       await store.write('createToken', newToken(1, { name: `${id}`, key: `k${id}` }))
     const { BankConnection } = await import('./bank-connection.ts')
@@ -247,7 +247,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   }, 300_000)
 
   test("the relay's connection can look, and call the bank, and move no money otherwise", async () => {
-    const { connection } = await bankStage(engine)
+    const { connection } = await bankFixture(engine)
     expect(await connection.query('select quota from users', [])).toHaveLength(1)
     for (const forbidden of [
       'update users set quota = quota + 1',

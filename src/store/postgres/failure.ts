@@ -35,9 +35,7 @@ export function mapDatabaseError(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const fault =
     SERVER_FAULTS.get(codeOf(error).slice(0, 2)) ?? (isConnectionError(error) && 'cannot be reached')
-  return fault
-    ? new StoreUnavailable(`the database ${fault}: ${messageOf(error)}`, { cause: error })
-    : error
+  return fault ? new StoreUnavailable(`the database ${fault}: ${messageOf(error)}`, { cause: error }) : error
 }
 
 // Errors that the driver raises itself have no SQLSTATE, but a system code or none.

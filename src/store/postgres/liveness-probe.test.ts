@@ -9,13 +9,12 @@ import { openPostgresStore, type SharedRows } from './open.ts'
 import { connectionPool } from './pool.ts'
 
 const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
-/** What a call may wait for a database that cannot be reached. */
-/** It is two seconds; a busy machine needs its own. Without a limit nobody would ever be told. */
+/** Generous bound on the promised two seconds, for a busy machine; without a timeout the query hangs. */
 const PROMISED_MS = 20_000
-/** Whoever waits for a silent server waits at least as long. */
+/** Shortest time in which a dead connection is detected. */
 const ONE_WAIT_MS = 1_500
 
-/** A store that has been asked already, so that it has connections that nobody uses. */
+/** Opens a store and runs queries, so that it has idle connections. */
 async function storeBehindProxy(engine: Engine): Promise<{ proxy: FaultProxy; store: SharedRows }> {
   const { proxy, url } = await behindProxy((await engine.database()).place)
   const store = await openPostgresStore({ url, secrets: SECRETS })
@@ -46,11 +45,11 @@ function expectRefused({ error, ms }: Outcome): void {
 
 describe.each(HERE)('a call on $name that cannot be reached is refused within two seconds', (engine) => {
   test.each<[string, (proxy: FaultProxy) => void]>([
-    ['swallows everything', (proxy) => proxy.line({ kind: 'black hole' })],
-    ['breaks off at once', (proxy) => proxy.line({ kind: 'cut', afterBytes: 1 })],
+    ['swallows everything', (proxy) => proxy.setFault({ kind: 'black hole' })],
+    ['breaks off at once', (proxy) => proxy.setFault({ kind: 'cut', afterBytes: 1 })],
     [
       'falls silent in the middle of its greeting',
-      (proxy) => proxy.line({ kind: 'black hole', afterBytes: 20 }),
+      (proxy) => proxy.setFault({ kind: 'black hole', afterBytes: 20 }),
     ],
   ])('where the line %s, for many calls at once, and is answered when it works again', async (_, spoil) => {
     const { proxy, store } = await storeBehindProxy(engine)
@@ -61,7 +60,7 @@ describe.each(HERE)('a call on $name that cannot be reached is refused within tw
     )) {
       expectRefused(outcome)
     }
-    proxy.line({ kind: 'pass' })
+    proxy.setFault({ kind: 'pass' })
     expect(await store.read('countUsers')).toBe(0)
   })
 
@@ -79,7 +78,7 @@ describe.each(HERE)('a call on $name that cannot be reached is refused within tw
     await client.query('begin', [])
     proxy.silence({ kind: 'black hole' })
     expectRefused(await timed(() => client.query('select 1', [])))
-    // What follows it in the transaction does not wait a second time.
+    // Later statements of the transaction fail without another wait.
     const next = await timed(() => client.query('rollback', []))
     expectRefused(next)
     expect(next.ms).toBeLessThan(ONE_WAIT_MS)
@@ -103,7 +102,7 @@ describe.each(HERE)('on $name', (engine) => {
     onTestFinished(() => pool.end())
     const client = await pool.connect()
     await client.query('begin', [])
-    proxy.line({ kind: 'pass' })
+    proxy.setFault({ kind: 'pass' })
     await delay(50)
     await expect(client.query('select 1', [])).rejects.toThrow(/connection error/)
     client.release()

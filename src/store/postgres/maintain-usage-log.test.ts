@@ -19,16 +19,14 @@ const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
-/**
- * The beginning of the day on which the test runs, by the clock of this machine, which is the server's too.
- */
+/** Start of today, by the clock of this machine, which is the server's too. */
 const TODAY = Math.floor(Date.now() / DAY) * DAY
 const WRONG_CLOCK = Date.UTC(2040, 0, 1)
 
 const nameOf = (ms: number): string =>
   `usage_log_${new Date(ms).toISOString().slice(0, 10).replaceAll('-', '')}`
 
-/** A call of one minute that began then. */
+/** Call of one minute that began at this time. */
 const callAt = (ms: number) => ({ id: idAt(ms), endedMs: ms + MINUTE })
 
 async function opened(engine: Engine): Promise<{ store: SharedRows; database: TestDatabase }> {
@@ -49,7 +47,7 @@ async function partitions({ sql }: TestDatabase): Promise<string[]> {
   return rows.map(({ name }) => name as string)
 }
 
-/** Which partition holds which call. */
+/** Lists the partition of each call. */
 async function places({ sql }: TestDatabase): Promise<Record<string, string>> {
   const rows = await sql('SELECT tableoid::regclass::text AS name, id FROM usage_log')
   return Object.fromEntries(rows.map(({ id, name }) => [id as string, name as string]))
@@ -217,7 +215,7 @@ async function makeSchemaWithoutPartitions({ place, sql }: TestDatabase): Promis
     INSERT INTO tokens VALUES (1, 1, 'main', 'h', 'c', 1, 0, 0, -1, 90, 0, 12, 0, '', NULL, '', '', NULL)`)
 }
 
-/** What every statement that a read of the log makes looks at. */
+/** Lists the tables in the query plan of every statement that reads the log. */
 async function plansOf(
   { place }: TestDatabase,
   filter: UsageFilter,

@@ -34,7 +34,10 @@ export interface UsageLogMaintenance {
 }
 
 /** Result of one transaction. */
-type StepResult = { readonly made: readonly string[] } | { readonly dropped: string } | { readonly removed: number }
+type StepResult =
+  | { readonly made: readonly string[] }
+  | { readonly dropped: string }
+  | { readonly removed: number }
 
 /**
  * Makes the partitions for calls of the next days, and drops those with only rows older than `keptDays`. Rows

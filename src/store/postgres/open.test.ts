@@ -43,7 +43,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     const { store, database } = await rowsWithAccount(engine)
     await database.sql('UPDATE users SET quota = 9007199254740993')
     await expect(store.read('userByName', 'ada')).rejects.toThrow(/9007199254740993.*2\^53/)
-    // The connection is as good as before.
+    // The connection is still usable.
     expect(await store.read('countUsers')).toBe(1)
   })
 
@@ -154,7 +154,7 @@ describe.each(ENGINES)('on $name', (engine) => {
     const { store, database } = await openedRows(engine)
     await store.write('createUser', newUser({ username: 'Ada' }))
     await store.write('createUser', newUser({ username: 'another' }))
-    // As it could be made before such names were refused.
+    // Inserted directly, because such names are refused now.
     await database.sql("UPDATE users SET username = 'ada' WHERE id = 2")
     expect((await store.read('userByName', 'Ada'))?.id).toBe(1)
     expect((await store.read('userByName', 'ada'))?.id).toBe(2)

@@ -39,9 +39,9 @@ export interface SharedRows extends Rows {
 }
 
 /**
- * Opens the database at a `postgres:` URL and migrates its schema. Rejects with a sentence for the operator if
- * the database is out of reach, was made with another secret, or was migrated by a newer version. The writes
- * of the ledger are not included: every node keeps them in its local file.
+ * Opens the database at a `postgres:` URL and migrates its schema. Rejects with a sentence for the operator
+ * if the database is out of reach, was made with another secret, or was migrated by a newer version. The
+ * writes of the ledger are not included: every node keeps them in its local file.
  */
 export async function openPostgresStore(options: {
   readonly url: string
@@ -54,7 +54,8 @@ export async function openPostgresStore(options: {
     ...known,
     read: (name, ...[input]) => read(db, reads[name] as AnyOperation, input, secrets) as never,
     write: (name, ...[input]) => write(db, name, input, secrets) as never,
-    maintainUsageLog: (keptDays, signal) => withMaintenanceConnection(url, (upkeep) => maintainUsageLog(upkeep, keptDays, signal)),
+    maintainUsageLog: (keptDays, signal) =>
+      withMaintenanceConnection(url, (upkeep) => maintainUsageLog(upkeep, keptDays, signal)),
     close: () => db.destroy(),
   }
 }
@@ -131,7 +132,8 @@ async function write(
         .setIsolationLevel('serializable')
         .execute(async (transaction) => {
           // Reports of nodes may conflict with every attempt; the lock, taken before any read, excludes them.
-          if (attempt > ATTEMPTS_WITHOUT_LOCK) await sql`lock table users, tokens in exclusive mode`.execute(transaction)
+          if (attempt > ATTEMPTS_WITHOUT_LOCK)
+            await sql`lock table users, tokens in exclusive mode`.execute(transaction)
           return (writes[name] as AnyOperation)(transaction, input, secrets)
         })
     } catch (error) {

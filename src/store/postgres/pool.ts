@@ -65,7 +65,11 @@ function withLivenessProbes(
     refuseNul(parameters)
     if (silent) throw silent
     try {
-      return await withLivenessProbe(client as unknown as ProbedConnection, url, client.query(sql, [...parameters]))
+      return await withLivenessProbe(
+        client as unknown as ProbedConnection,
+        url,
+        client.query(sql, [...parameters]),
+      )
     } catch (error) {
       if (error instanceof StoreUnavailable) silent = error
       throw error

@@ -13,8 +13,8 @@ export function daysPerPartition(keptDays: number): number {
 }
 
 /**
- * Lists the ranges that are missing to cover `wanted`, in order, each of at most `width` days. Existing ranges
- * may have any width; new ones do not overlap them.
+ * Lists the ranges that are missing to cover `wanted`, in order, each of at most `width` days. Existing
+ * ranges may have any width; new ones do not overlap them.
  */
 export function missingRanges(
   covered: readonly DayRange[],

@@ -5,7 +5,8 @@ import { deriveSecrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { openSqliteStore } from './open.ts'
 
-const openHere = (path: string, secret = SECRETS) => openSqliteStore({ path, secrets: secret, onCallingThread: true })
+const openHere = (path: string, secret = SECRETS) =>
+  openSqliteStore({ path, secrets: secret, onCallingThread: true })
 
 test('a store that is served on the calling thread writes, reads and charges as one in threads does', async () => {
   const path = join(temporaryFolder(), 'sluice.db')

@@ -9,7 +9,7 @@ import { StoreUnavailable } from '../store-unavailable.ts'
 import { mapDatabaseError } from './failure.ts'
 import { openSqliteStore } from './open.ts'
 
-/** A database with 2,000 tokens, closed. */
+/** Creates a database with 2,000 tokens, and closes it. */
 async function largeDatabase(): Promise<string> {
   const path = join(temporaryFolder(), 'sluice.db')
   const store = await openSqliteStore({ path, secrets: SECRETS })
@@ -57,7 +57,7 @@ describe('a damaged database', () => {
     const path = await largeDatabase()
     const store = await openedStore(path)
     await store.write('hold', holdOf({ userId: 1, tokenId: 1 }, 'a'))
-    // What a crash leaves: the file and its log.
+    // Copies the files as a crash leaves them: the database and its log.
     const copy = join(temporaryFolder(), 'sluice.db')
     for (const end of ['', '-wal']) copyFileSync(`${path}${end}`, `${copy}${end}`)
     await (await openSqliteStore({ path: copy, secrets: SECRETS })).close()
@@ -122,7 +122,7 @@ const DEAD_THREAD = `
   console.log('closed')
 `
 
-/** What a store says whose threads die of one operation. */
+/** Returns the output of a program whose database threads die on an operation. */
 function saidAfter(text: string, by: string): string[] {
   const copy = patchedCopy([{ file: 'src/store/sqlite/serve-database.ts', text, by }])
   try {

@@ -25,7 +25,10 @@ const EXTENDED_CODES: ReadonlyMap<number, DatabaseFault> = new Map([
 
 /** Faults of primary result codes. */
 const PRIMARY_CODES: ReadonlyMap<number, DatabaseFault> = new Map([
-  [5, { symptom: 'is locked by another program', lasting: false, remedy: 'end that program, then start again' }],
+  [
+    5,
+    { symptom: 'is locked by another program', lasting: false, remedy: 'end that program, then start again' },
+  ],
   [6, { symptom: 'is locked by another connection', lasting: false, remedy: 'start again' }],
   [7, { symptom: 'ran out of memory', lasting: false, remedy: 'give it more memory' }],
   [8, { symptom: 'is read-only', lasting: true, remedy: GRANT_ACCESS }],
@@ -34,7 +37,10 @@ const PRIMARY_CODES: ReadonlyMap<number, DatabaseFault> = new Map([
   [11, { symptom: 'is damaged', lasting: true, remedy: RESTORE_BACKUP }],
   [13, NO_ROOM],
   [14, { symptom: 'could not be opened', lasting: false, remedy: GRANT_ACCESS }],
-  [15, { symptom: 'is locked by another program', lasting: false, remedy: 'end that program, then start again' }],
+  [
+    15,
+    { symptom: 'is locked by another program', lasting: false, remedy: 'end that program, then start again' },
+  ],
   [26, { symptom: 'is not a database', lasting: true, remedy: RESTORE_BACKUP }],
 ])
 

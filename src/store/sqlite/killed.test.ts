@@ -12,7 +12,7 @@ const WRITER = `
   const { deriveSecrets } = await import(secrets)
   const store = await openSqliteStore({ path, secrets: deriveSecrets('a secret that only tests know') })
   const { writeSync } = await import('node:fs')
-  // The pipe may be full for a moment.
+  // Retries, because the pipe may be full.
   const say = (line) => {
     try {
       writeSync(1, line)

@@ -229,7 +229,7 @@ describe('recovery', () => {
     })
     const account = await store.write('loadAccount', { tokenId })
     expect(account?.token.usedQuota).toBe(total)
-    // Only what was delivered counts as a request.
+    // Only delivered calls count as requests.
     expect(account?.user.requestCount).toBe(3)
     expect(account?.openHolds.token).toBe(1000)
     expect(await store.write('recover', { owner: 'now', nowMs: 1_760_000_300_000 })).toEqual({

@@ -23,7 +23,9 @@ export function isLocalRead(name: string): name is LocalRead {
 export type QueuedOperation = readonly [name: string, input: unknown]
 
 /** Message to a thread. The next batch is sent after the reply to the previous one. */
-export type ToThread = { readonly kind: 'batch'; readonly operations: PackedBatch } | { readonly kind: 'close' }
+export type ToThread =
+  | { readonly kind: 'batch'; readonly operations: PackedBatch }
+  | { readonly kind: 'close' }
 
 /** Message from a thread. */
 export type FromThread =

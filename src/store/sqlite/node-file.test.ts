@@ -25,7 +25,7 @@ describe("a node's file", () => {
     expect(await second.write('outbox', { limit: 10 })).toMatchObject([
       { tokenId: 17, userId: 3, quota: 300 },
     ])
-    // The prompt alone: nothing was noted of its output.
+    // Charges the prompt only, because no output was recorded.
     expect(await second.write('recover', { owner: 'next', nowMs: 1 })).toEqual({ count: 1, quota: 100 })
     const rows = await second.write('outbox', { limit: 10 })
     expect(rows.map(({ row }) => (JSON.parse(row) as { id: string; reason: string }).reason)).toEqual([

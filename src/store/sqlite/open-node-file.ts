@@ -3,8 +3,8 @@ import type { StoreUnavailable } from '../store-unavailable.ts'
 import { DatabaseThread, type IdleThread } from './thread.ts'
 
 /**
- * Opens the file of a node that reports to this bank; creates it if it is missing. Rejects with a sentence for
- * the operator if the file is damaged, of a newer version, or has calls to report to another bank.
+ * Opens the file of a node that reports to this bank; creates it if it is missing. Rejects with a sentence
+ * for the operator if the file is damaged, of a newer version, or has calls to report to another bank.
  */
 export async function openNodeFile(options: {
   readonly path: string

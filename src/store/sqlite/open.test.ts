@@ -19,8 +19,8 @@ import { StoreUnavailable } from '../store-unavailable.ts'
 import { openSqliteStore } from './open.ts'
 
 /**
- * The commits in the file's write-ahead log: the frames that end a transaction (they tell the size of the
- * database) and belong to the log's present round (they carry its salt).
+ * Counts the commits in the write-ahead log: frames that end a transaction (they state the size of the
+ * database) and carry the log's current salt.
  * https://sqlite.org/fileformat2.html#walformat
  */
 function commitsIn(path: string): number {
@@ -34,7 +34,7 @@ function commitsIn(path: string): number {
   return commits
 }
 
-// What was queued in a turn of the event loop has crossed to the thread after it.
+// Operations queued in a turn of the event loop are posted after it.
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
 describe('group commit', () => {
@@ -46,7 +46,7 @@ describe('group commit', () => {
     await endOfTurn()
     const later = Array.from({ length: 100 }, (_, index) => store.write('hold', holdOf(who, `id-${index}`)))
     await Promise.all([first, ...later])
-    // The first is on its way, the hundred that came meanwhile go together.
+    // One batch is in flight; the hundred operations that arrive meanwhile form the next.
     expect(commitsIn(path) - before).toBe(2)
   })
 

@@ -54,7 +54,7 @@ const operation = fc.oneof(
   ),
 )
 
-test('what crosses to a thread is there what it was here', () => {
+test('a batch that is packed, cloned and unpacked is unchanged', () => {
   fc.assert(
     fc.property(fc.array(operation), (operations) => {
       expect(unpack(structuredClone(pack(operations)) as unknown[])).toEqual(operations)

@@ -5,7 +5,14 @@ import { StoreUnavailable } from '../store-unavailable.ts'
 import { pack } from './packed-batch.ts'
 import { type BatchRule, fairBatch, READS, WRITES } from './fair-batch.ts'
 import { deserializeError } from './failure.ts'
-import type { BatchReply, SerializedError, FromThread, QueuedOperation, ThreadOptions, ToThread } from './messages.ts'
+import type {
+  BatchReply,
+  SerializedError,
+  FromThread,
+  QueuedOperation,
+  ThreadOptions,
+  ToThread,
+} from './messages.ts'
 
 /** Most turns of the event loop to wait for as many operations as the previous batch had. */
 const MAX_TURNS = 8
@@ -186,7 +193,7 @@ export class DatabaseThread {
   }
 
   #post(message: ThreadOptions | ToThread): void {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin, a window has
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
     this.#worker.postMessage(message)
   }
 

@@ -46,7 +46,7 @@ test('a full disk refuses the whole batch, leaves nothing of it, and the next ba
   db.exec('PRAGMA max_page_count = 1000000')
   expect((await batches.write(holds(0, 500))).kind).toBe('done')
   expect(count.get()).toEqual({ n: 500 })
-  // What the refused settlement would have moved was not kept for the next commit.
+  // Sums of the refused settlement are not part of the next commit.
   expect(db.prepare('SELECT used_quota FROM tokens').get()).toEqual({ used_quota: 0 })
   await batches.write([['settle', settledCall(WHO, 'b')]])
   expect(db.prepare('SELECT requests, quota FROM usage_days').all()).toEqual([{ requests: 1, quota: 300 }])

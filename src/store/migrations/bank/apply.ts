@@ -1,9 +1,10 @@
 import type { BankFunction } from './bank-function.ts'
 
 /**
- * Books a node's report: settled calls, each counted once even if repeated, and sums of open holds. The report
- * is also the heartbeat that renews the leases. Returns the `AccountState` of every account in it. An empty
- * report recovers leases of lost nodes, and returns the state of all accounts that the node borrows from.
+ * Books a node's report: settled calls, each counted once even if repeated, and sums of open holds. The
+ * report is also the heartbeat that renews the leases. Returns the `AccountState` of every account in it. An
+ * empty report recovers leases of lost nodes, and returns the state of all accounts that the node borrows
+ * from.
  */
 export const APPLY: readonly BankFunction[] = [
   {

@@ -21,9 +21,9 @@ const RECALLING_TOKEN_COLUMNS = ['status', 'deleted_time', 'unlimited_quota']
 const RECALLING_USER_COLUMNS = ['status', 'deleted_time']
 
 /**
- * Returns triggers that notify every node of changes of accounts that the bank's functions did not make. (Those
- * change a balance only together with `used_quota` or `leased`.) A lower balance, a new status and a deletion
- * recall the leases: the epoch of the account rises by one, and all leases end.
+ * Returns triggers that notify every node of changes of accounts that the bank's functions did not make.
+ * (Those change a balance only together with `used_quota` or `leased`.) A lower balance, a new status and a
+ * deletion recall the leases: the epoch of the account rises by one, and all leases end.
  */
 export function changes(schema: string): readonly string[] {
   return [
@@ -52,7 +52,10 @@ interface WatchedTable {
   readonly recallingColumns: readonly string[]
 }
 
-function changeTrigger(schema: string, { table, letter, remain, columns: seen, recallingColumns: grave }: WatchedTable): readonly string[] {
+function changeTrigger(
+  schema: string,
+  { table, letter, remain, columns: seen, recallingColumns: grave }: WatchedTable,
+): readonly string[] {
   const differs = (name: string): string => `new.${name} is distinct from old.${name}`
   return [
     `create function bank_heed_${table}() returns trigger language plpgsql

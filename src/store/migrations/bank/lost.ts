@@ -1,9 +1,9 @@
 import type { BankFunction } from './bank-function.ts'
 
 /**
- * Recovers leases of lost nodes. After 60 seconds without a heartbeat, the part that no hold needs is returned;
- * 15 minutes later the expected cost of the open holds is charged, in one usage row per token, and the rest is
- * returned. If the node comes back after that, its own report replaces the estimate.
+ * Recovers leases of lost nodes. After 60 seconds without a heartbeat, the part that no hold needs is
+ * returned; 15 minutes later the expected cost of the open holds is charged, in one usage row per token, and
+ * the rest is returned. If the node comes back after that, its own report replaces the estimate.
  */
 export const LOST: readonly BankFunction[] = [
   {
