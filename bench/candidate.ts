@@ -4,7 +4,7 @@ import type { Behaviour, Wire } from './wire.ts'
 export interface Call {
   readonly method: 'POST' | 'GET'
   /** The dialect of the client, and that of the upstream. */
-  readonly caller: Wire
+  readonly client: Wire
   readonly upstream: Wire
   readonly behaviour: Behaviour
   /** Approximate bytes of the request's body. */

@@ -13,4 +13,4 @@ export const CANDIDATES = { direct, nginx, haproxy, forwarder, sluice, portkey }
 >
 
 /** The name of a candidate. */
-export type Name = keyof typeof CANDIDATES
+export type CandidateName = keyof typeof CANDIDATES

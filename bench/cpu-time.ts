@@ -1,4 +1,4 @@
-import { everyStat, treeOf } from './process-tree.ts'
+import { allStats, treeOf } from './process-tree.ts'
 
 /** Ticks per second of the times in /proc; 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100
@@ -8,7 +8,7 @@ const TICKS_PER_SECOND = 100
  * Linux only.
  */
 export function cpuSeconds(pid: number): number {
-  const stats = everyStat()
+  const stats = allStats()
   const ticks = treeOf(pid, stats).reduce((sum, id) => {
     const fields = stats.get(id)
     return sum + Number(fields?.[11] ?? 0) + Number(fields?.[12] ?? 0)

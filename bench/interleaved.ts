@@ -7,13 +7,13 @@ import type { Figure, Round } from './figure.ts'
  */
 export async function interleaved<Name extends string>(
   names: readonly Name[],
-  { rounds: [least, most], budgetMs }: Effort,
+  { rounds: [min, max], budgetMs }: Effort,
   random: () => number,
   measure: (name: Name) => Promise<Figure>,
 ): Promise<Round[]> {
   const began = performance.now()
   const rounds: Round[] = []
-  while (rounds.length < least || (rounds.length < most && performance.now() - began < budgetMs)) {
+  while (rounds.length < min || (rounds.length < max && performance.now() - began < budgetMs)) {
     const round: Record<string, Figure> = {}
     for (const name of shuffled(names, random)) round[name] = await measure(name)
     rounds.push(round)

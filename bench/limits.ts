@@ -36,15 +36,15 @@ const file = JSON.parse(readFileSync(new URL('./limits.json', import.meta.url), 
 
 /** Compares the findings with the targets. */
 export function againstGoals(scenario: ScenarioName, findings: readonly Finding[]): Verdict[] {
-  return against(file.goals, 1, scenario, findings)
+  return compare(file.goals, 1, scenario, findings)
 }
 
 /** Compares the findings with the ratios reached before, including their tolerance. */
 export function againstKept(scenario: ScenarioName, findings: readonly Finding[]): Verdict[] {
-  return against(file.kept, file.tolerance, scenario, findings)
+  return compare(file.kept, file.tolerance, scenario, findings)
 }
 
-function against(
+function compare(
   limits: Limits,
   tolerance: number,
   scenario: ScenarioName,

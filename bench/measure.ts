@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Running } from './candidate.ts'
-import type { Name } from './candidates.ts'
+import type { CandidateName } from './candidates.ts'
 import type { Effort } from './effort.ts'
 import type { Figure, Round } from './figure.ts'
 import { interleaved } from './interleaved.ts'
@@ -11,47 +11,50 @@ import { measureSaturated, warmed } from './kinds/saturated.ts'
 import { STARTS, StartUps } from './kinds/start-up.ts'
 import { measureStreamMemory } from './kinds/stream-memory.ts'
 import { SCENARIOS, type Scenario } from './scenarios.ts'
-import type { Stage } from './stage.ts'
+import type { TestBed } from './test-bed.ts'
 
 /** Measures a scenario in rounds, with those of its candidates that run. */
 export async function measure(
-  stage: Stage,
+  testBed: TestBed,
   scenario: Scenario,
-  candidates: readonly Name[],
+  candidates: readonly CandidateName[],
   effort: Effort,
   random: () => number,
 ): Promise<Round[]> {
-  const names = candidates.filter((name) => stage.running.has(name))
-  const running = (name: Name): Running => stage.running.get(name) ?? { port: 0, pid: 0, ...NOTHING }
-  const rounds = (one: (name: Name) => Promise<Figure>): Promise<Round[]> =>
-    interleaved(names, effort, random, (name) => again(stage, () => one(name)))
+  const names = candidates.filter((name) => testBed.running.has(name))
+  const running = (name: CandidateName): Running =>
+    testBed.running.get(name) ?? { port: 0, pid: 0, ...NOTHING }
+  const rounds = (one: (name: CandidateName) => Promise<Figure>): Promise<Round[]> =>
+    interleaved(names, effort, random, (name) => retry(testBed, () => one(name)))
   switch (scenario.kind) {
     case 'saturated': {
-      const requests = new Map<Name, number>()
+      const requests = new Map<CandidateName, number>()
       for (const name of names)
         requests.set(
           name,
-          await again(stage, () =>
-            warmed(stage, name, running(name), scenario, effort.warmUp, effort.cpuMicros),
+          await retry(testBed, () =>
+            warmed(testBed, name, running(name), scenario, effort.warmUp, effort.cpuMicros),
           ),
         )
-      return rounds((name) => measureSaturated(stage, name, running(name), scenario, requests.get(name) ?? 0))
+      return rounds((name) =>
+        measureSaturated(testBed, name, running(name), scenario, requests.get(name) ?? 0),
+      )
     }
     case 'paced':
       for (const name of names)
-        await again(stage, () => measurePaced(stage, name, running(name), scenario, WARM_UP_MS))
-      return rounds((name) => measurePaced(stage, name, running(name), scenario, effort.windowMs))
+        await retry(testBed, () => measurePaced(testBed, name, running(name), scenario, WARM_UP_MS))
+      return rounds((name) => measurePaced(testBed, name, running(name), scenario, effort.windowMs))
     case 'arrivals':
       for (const name of names)
-        await again(stage, () => measureArrivals(stage, name, running(name), scenario, WARM_UP_MS))
-      return rounds((name) => measureArrivals(stage, name, running(name), scenario, effort.windowMs))
+        await retry(testBed, () => measureArrivals(testBed, name, running(name), scenario, WARM_UP_MS))
+      return rounds((name) => measureArrivals(testBed, name, running(name), scenario, effort.windowMs))
     case 'stream memory':
       return interleaved(names, { ...effort, rounds: [1, 2] }, random, (name) =>
-        again(stage, () => measureStreamMemory(stage, name, scenario)),
+        retry(testBed, () => measureStreamMemory(testBed, name, scenario)),
       )
     case 'idle memory':
       return interleaved(names, { ...effort, rounds: [1, 1] }, random, (name) =>
-        again(stage, () => measureIdleMemory(stage, name, scenario)),
+        retry(testBed, () => measureIdleMemory(testBed, name, scenario)),
       )
     case 'start-up': {
       using startUps = new StartUps()
@@ -62,23 +65,23 @@ export async function measure(
 }
 
 /** Warms up the compiler before anything is measured. */
-export async function warmUp(stage: Stage, effort: Effort): Promise<void> {
-  for (const [name, running] of stage.running)
+export async function warmUp(testBed: TestBed, effort: Effort): Promise<void> {
+  for (const [name, running] of testBed.running)
     if (running.pid > 0)
-      await again(stage, () =>
-        warmed(stage, name, running, SCENARIOS['whole-2kb'], effort.firstWarmUp, effort.cpuMicros),
+      await retry(testBed, () =>
+        warmed(testBed, name, running, SCENARIOS['whole-2kb'], effort.firstWarmUp, effort.cpuMicros),
       )
 }
 
 /** Repeats the measurement where a busy machine refused a call. */
-async function again<Value>(stage: Stage, one: () => Promise<Value>): Promise<Value> {
+async function retry<Value>(testBed: TestBed, one: () => Promise<Value>): Promise<Value> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await one()
     } catch (error) {
       if (attempt === ATTEMPTS) throw error
       console.error(`measured again: ${error instanceof Error ? error.message.slice(0, 300) : String(error)}`)
-      await stage.recover()
+      await testBed.recover()
       await sleep(PAUSE_MS)
     }
   }

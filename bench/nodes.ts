@@ -3,9 +3,9 @@ import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { plainConfiguration } from '../test/equipment/configuration.ts'
 import type { RunningGateway } from '../test/equipment/gateway.ts'
-import { layGround } from '../test/equipment/ground.ts'
+import { startCluster } from '../test/equipment/cluster.ts'
 import type { ArrivalsOrder, ArrivalsResult } from '../test/load/arrivals.ts'
-import { said, start } from '../test/load/child.ts'
+import { nextMessage, start } from '../test/load/child.ts'
 import { cpuSeconds } from './cpu-time.ts'
 
 /**
@@ -52,7 +52,7 @@ async function perCall(
         seconds: SECONDS,
         pace: { perSecond: PER_SECOND },
       }
-      const result = said<ArrivalsResult>(generator)
+      const result = nextMessage<ArrivalsResult>(generator)
       generator.send(order)
       return result
     }),
@@ -64,8 +64,8 @@ async function perCall(
 }
 
 async function main(): Promise<number> {
-  const port = await said<number>(child('./lean-upstream.ts'))
-  const ground = await layGround({
+  const port = await nextMessage<number>(child('./lean-upstream.ts'))
+  const ground = await startCluster({
     nodes: 3,
     configure: () => plainConfiguration(`http://127.0.0.1:${port}/v1`),
   })

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** The fields of /proc/PID/stat after the name, for every process. */
-export function everyStat(): ReadonlyMap<number, readonly string[]> {
+export function allStats(): ReadonlyMap<number, readonly string[]> {
   const stats = new Map<number, readonly string[]>()
   for (const name of readdirSync('/proc')) {
     const fields = /^\d+$/.test(name) ? statOf(name) : undefined
@@ -11,7 +11,7 @@ export function everyStat(): ReadonlyMap<number, readonly string[]> {
 }
 
 /** A process id and those of all its descendants. */
-export function treeOf(pid: number, stats = everyStat()): number[] {
+export function treeOf(pid: number, stats = allStats()): number[] {
   const isOurs = (id: number): boolean => {
     if (id === pid) return true
     const parent = Number(stats.get(id)?.[1] ?? 0)

@@ -1,6 +1,6 @@
 import type { Candidate } from './candidate.ts'
 import type { Call } from './candidate.ts'
-import { CALLER_KEY, modelOf, PATHS, type Wire } from './wire.ts'
+import { CLIENT_KEY, modelOf, PATHS, type Wire } from './wire.ts'
 
 const SENTENCE = 'The quick brown fox jumps over the lazy dog. '
 /** Bytes of each message in a large body, which is a conversation. */
@@ -27,9 +27,9 @@ export function bodyOf({ behaviour, upstream, bytes }: Call, wire: Wire): string
 
 /** The request that a gateway gets. */
 export function gatewayRequest(call: Call): ReturnType<Candidate['request']> {
-  const headers = `authorization: Bearer ${CALLER_KEY}\r\n`
+  const headers = `authorization: Bearer ${CLIENT_KEY}\r\n`
   if (call.method === 'GET') return { path: '/v1/models', headers, body: '' }
-  return { path: PATHS[call.caller], headers, body: bodyOf(call, call.caller) }
+  return { path: PATHS[call.client], headers, body: bodyOf(call, call.client) }
 }
 
 /** The request that a plain proxy gets: in the upstream's own dialect. */

@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { randomFrom } from '../test/equipment/random.ts'
-import { CANDIDATES, type Name } from './candidates.ts'
+import { CANDIDATES, type CandidateName } from './candidates.ts'
 import { commitCost } from './commit-cost.ts'
 import { cores } from './cores.ts'
 import { FULL, QUICK } from './effort.ts'
@@ -10,7 +10,7 @@ import { againstGoals, againstKept, type Verdict } from './limits.ts'
 import { STARTS } from './kinds/start-up.ts'
 import { measure, warmUp } from './measure.ts'
 import { SCENARIOS, type Scenario, type ScenarioName } from './scenarios.ts'
-import { openStage } from './stage.ts'
+import { openTestBed } from './test-bed.ts'
 import { tableOf } from './table.ts'
 
 const USAGE = `npm run bench -- [--quick] [--only SCENARIO]… [--json] [--check] [--seed NUMBER]
@@ -46,7 +46,7 @@ function note(text: string): void {
   else console.log(text)
 }
 
-function asked(): ScenarioName[] {
+function selectedScenarios(): ScenarioName[] {
   const all = Object.keys(SCENARIOS) as ScenarioName[]
   if (options.only.length > 0) return all.filter((name) => options.only.includes(name))
   return all.filter((name) => !options.quick || quickOf(SCENARIOS[name]) !== 'left out')
@@ -57,13 +57,13 @@ function quickOf({ quick }: Scenario): Scenario['quick'] {
   return quick
 }
 
-function candidatesOf(scenario: Scenario): readonly Name[] {
+function candidatesOf(scenario: Scenario): readonly CandidateName[] {
   const { candidates, quick = candidates } = scenario
   return options.quick && quick !== 'left out' ? quick : candidates
 }
 
 async function main(): Promise<number> {
-  const names = asked()
+  const names = selectedScenarios()
   const random = randomFrom(Number(options.seed))
   const effort = options.quick ? QUICK : FULL
   note(`node ${process.version}, seed ${options.seed}`)
@@ -73,25 +73,25 @@ async function main(): Promise<number> {
       : 'nothing is pinned: there is one core, or no taskset',
   )
   const needed = new Set(names.flatMap((name) => candidatesOf(SCENARIOS[name])))
-  await using stage = await openStage(Object.keys(CANDIDATES).filter(isNeeded))
-  for (const line of stage.leftOut) note(line)
-  if (names.some((name) => !STARTED_ANEW.has(SCENARIOS[name].kind))) await warmUp(stage, effort)
+  await using testBed = await openTestBed(Object.keys(CANDIDATES).filter(isNeeded))
+  for (const line of testBed.skipped) note(line)
+  if (names.some((name) => !STARTED_ANEW.has(SCENARIOS[name].kind))) await warmUp(testBed, effort)
   const results: Result[] = []
   for (const name of names) results.push(await measured(name))
   const commit = commitCost()
   note(`\none commit on this disk: p50 ${commit.p50.toFixed(2)} ms, p99 ${commit.p99.toFixed(2)} ms`)
   if (options.json) console.log(JSON.stringify({ seed: Number(options.seed), commit, results }, null, 2))
-  return judged(results)
+  return reportLimits(results)
 
-  function isNeeded(name: string): name is Name {
-    return needed.has(name as Name)
+  function isNeeded(name: string): name is CandidateName {
+    return needed.has(name as CandidateName)
   }
 
   async function measured(name: ScenarioName): Promise<Result> {
     const scenario: Scenario = SCENARIOS[name]
     const { title, unit } = scenario
     const began = performance.now()
-    const rounds = await measure(stage, scenario, candidatesOf(scenario), effort, random)
+    const rounds = await measure(testBed, scenario, candidatesOf(scenario), effort, random)
     const seconds = ((performance.now() - began) / 1000).toFixed(0)
     const findings = findingsOf(rounds, [...Object.keys(CANDIDATES), ...STARTS])
     note(`\n### ${name}: ${title} (${rounds.length} rounds, ${seconds} s)\n\n${tableOf(unit, findings)}`)
@@ -104,7 +104,7 @@ async function main(): Promise<number> {
 const STARTED_ANEW: ReadonlySet<Scenario['kind']> = new Set(['stream memory', 'idle memory', 'start-up'])
 
 /** Prints unreached targets and regressions. Returns the exit code. */
-function judged(results: readonly Result[]): number {
+function reportLimits(results: readonly Result[]): number {
   for (const { scenario, figure, found, limit, isMet } of results.flatMap(({ goals }) => goals))
     if (!isMet) note(`goal not reached: ${scenario}, ${figure}: ${found.toFixed(2)}, aimed at ${limit}`)
   if (!options.check) return 0

@@ -1,5 +1,5 @@
 import type { Call } from './candidate.ts'
-import type { Name } from './candidates.ts'
+import type { CandidateName } from './candidates.ts'
 import type { Arrivals } from './kinds/arrivals.ts'
 import type { IdleMemory } from './kinds/idle-memory.ts'
 import type { Paced } from './kinds/paced.ts'
@@ -12,8 +12,8 @@ export type Scenario = {
   readonly title: string
   readonly unit: string
   /** Candidates in the order of the table; a quick run takes `quick` where that names fewer. */
-  readonly candidates: readonly Name[]
-  readonly quick?: readonly Name[] | 'left out'
+  readonly candidates: readonly CandidateName[]
+  readonly quick?: readonly CandidateName[] | 'left out'
 } & (
   | ({ readonly kind: 'saturated' } & Saturated)
   | ({ readonly kind: 'paced' } & Paced)
@@ -25,13 +25,13 @@ export type Scenario = {
 
 const REQUEST = 'CPU µs a request'
 const EVENT = 'CPU µs an event'
-const EVERYBODY: readonly Name[] = ['nginx', 'haproxy', 'forwarder', 'sluice', 'portkey']
-const WITHOUT_PEER: readonly Name[] = ['nginx', 'haproxy', 'forwarder', 'sluice']
-const FEW: readonly Name[] = ['nginx', 'forwarder', 'sluice']
+const EVERYBODY: readonly CandidateName[] = ['nginx', 'haproxy', 'forwarder', 'sluice', 'portkey']
+const WITHOUT_PEER: readonly CandidateName[] = ['nginx', 'haproxy', 'forwarder', 'sluice']
+const FEW: readonly CandidateName[] = ['nginx', 'forwarder', 'sluice']
 
-const native: Call = { method: 'POST', caller: 'chat', upstream: 'chat', behaviour: 'whole', bytes: 2000 }
+const native: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour: 'whole', bytes: 2000 }
 const fromMessages: Call = { ...native, upstream: 'messages' }
-const toMessages: Call = { ...native, caller: 'messages' }
+const toMessages: Call = { ...native, client: 'messages' }
 
 const burst = (call: Call): Saturated => ({
   call: { ...call, behaviour: 'burst' },
@@ -69,14 +69,14 @@ export const SCENARIOS = {
   },
   'burst-to-chat': {
     kind: 'saturated',
-    title: 'stream converted for a chat caller, 200 events at once',
+    title: 'stream converted for a chat client, 200 events at once',
     unit: EVENT,
     candidates: EVERYBODY,
     ...burst(fromMessages),
   },
   'burst-to-messages': {
     kind: 'saturated',
-    title: 'stream converted for a messages caller, 200 events at once',
+    title: 'stream converted for a messages client, 200 events at once',
     unit: EVENT,
     candidates: WITHOUT_PEER,
     ...burst(toMessages),
@@ -91,7 +91,7 @@ export const SCENARIOS = {
   },
   'paced-100-to-chat': {
     kind: 'paced',
-    title: '100 streams of 20 events/s, converted for chat callers',
+    title: '100 streams of 20 events/s, converted for chat clients',
     unit: EVENT,
     candidates: EVERYBODY,
     quick: 'left out',
@@ -99,7 +99,7 @@ export const SCENARIOS = {
   },
   'paced-100-to-messages': {
     kind: 'paced',
-    title: '100 streams of 20 events/s, converted for messages callers',
+    title: '100 streams of 20 events/s, converted for messages clients',
     unit: EVENT,
     candidates: WITHOUT_PEER,
     quick: 'left out',
@@ -115,7 +115,7 @@ export const SCENARIOS = {
   },
   'paced-400-to-chat': {
     kind: 'paced',
-    title: '400 streams of 20 events/s, converted for chat callers',
+    title: '400 streams of 20 events/s, converted for chat clients',
     unit: EVENT,
     candidates: EVERYBODY,
     quick: FEW,
@@ -123,7 +123,7 @@ export const SCENARIOS = {
   },
   'paced-400-to-messages': {
     kind: 'paced',
-    title: '400 streams of 20 events/s, converted for messages callers',
+    title: '400 streams of 20 events/s, converted for messages clients',
     unit: EVENT,
     candidates: WITHOUT_PEER,
     quick: FEW,

@@ -62,7 +62,7 @@ export function startHelper(name: string): Started {
 }
 
 /** The next message of the program; rejects if the program ends instead. */
-export function said<Message>({ child }: Started): Promise<Message> {
+export function nextMessage<Message>({ child }: Started): Promise<Message> {
   return new Promise((resolve, reject) => {
     const ended = (code: number | null): void =>
       reject(new Error(`a process of the measurement ended with ${code}`))

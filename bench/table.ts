@@ -18,8 +18,8 @@ export function tableOf(unit: string, findings: readonly Finding[]): string {
     ['', ({ name }) => name],
     [unit, ({ cost }) => (cost.median === 0 ? '' : withQuartiles(cost))],
     ['× forwarder', ({ overForwarder }) => withQuartiles(overForwarder)],
-    ['× nginx', ({ overNginx }) => short(overNginx?.median)],
-    ['Portkey ÷ this', ({ portkeyOver }) => short(portkeyOver?.median)],
+    ['× nginx', ({ overNginx }) => threeDigits(overNginx?.median)],
+    ['Portkey ÷ this', ({ portkeyOver }) => threeDigits(portkeyOver?.median)],
     ...(hasLatency ? LATENCY : []),
   ]
   const lines = [
@@ -32,7 +32,7 @@ export function tableOf(unit: string, findings: readonly Finding[]): string {
 
 function withQuartiles(values: Spread | undefined): string {
   if (!values) return ''
-  return `${short(values.median)} (${short(values.p25)}–${short(values.p75)})`
+  return `${threeDigits(values.median)} (${threeDigits(values.p25)}–${threeDigits(values.p75)})`
 }
 
 function milliseconds(micros: number | undefined): string {
@@ -40,7 +40,7 @@ function milliseconds(micros: number | undefined): string {
 }
 
 /** Formats a number with three significant digits. */
-function short(value: number | undefined): string {
+function threeDigits(value: number | undefined): string {
   if (value === undefined) return ''
   return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3)
 }

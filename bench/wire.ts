@@ -38,4 +38,4 @@ function modelsBehind(upstream: Wire): string[] {
 }
 
 /** The key of every call. */
-export const CALLER_KEY = 'sk-bench'
+export const CLIENT_KEY = 'sk-bench'

@@ -20,14 +20,14 @@ export class BankModel {
     return lease
   }
 
-  acquire(node: string, need: number, most: number): boolean {
+  acquire(node: string, need: number, max: number): boolean {
     for (const [silent, minutes] of this.#silent) if (minutes >= 1) this.#reclaim(silent)
     const free = (kind: 't' | 'u'): number => this.accounts[kind].remain - this.accounts[kind].leased
     if (!this.isEnabled || (need > 0 && (free('t') < need || free('u') < need))) return false
     for (const kind of ['t', 'u'] as const) {
       const share = Math.max(
         0,
-        Math.min(free(kind), Math.max(need, Math.min(most, Math.trunc(free(kind) / 8)))),
+        Math.min(free(kind), Math.max(need, Math.min(max, Math.trunc(free(kind) / 8)))),
       )
       this.lease(kind, node).amount += share
       this.accounts[kind].leased += share
@@ -42,7 +42,7 @@ export class BankModel {
       if (this.#counted.has(id)) continue
       this.#counted.add(id)
       this.#move(quota)
-      for (const kind of ['t', 'u'] as const) this.#back(kind, node, quota)
+      for (const kind of ['t', 'u'] as const) this.#giveBack(kind, node, quota)
     }
     for (const kind of ['t', 'u'] as const)
       Object.assign(this.lease(kind, node), { held, estimate: kind === 't' ? estimate : 0 })
@@ -50,7 +50,7 @@ export class BankModel {
   }
 
   release(node: string, keep: number): void {
-    for (const kind of ['t', 'u'] as const) this.#back(kind, node, this.lease(kind, node).amount - keep)
+    for (const kind of ['t', 'u'] as const) this.#giveBack(kind, node, this.lease(kind, node).amount - keep)
   }
 
   silence(node: string, minutes: number): void {
@@ -58,7 +58,7 @@ export class BankModel {
   }
 
   /** Applies the maintenance that another node does for a silent one. */
-  lookAfter(node: string): void {
+  maintain(node: string): void {
     const minutes = this.#silent.get(node) ?? 0
     if (minutes >= 1) this.#reclaim(node)
     if (minutes < 16) return
@@ -66,8 +66,8 @@ export class BankModel {
     if (estimate > 0) this.#lost.set(node, (this.#lost.get(node) ?? 0) + estimate)
     this.#move(estimate)
     for (const kind of ['t', 'u'] as const) {
-      if (estimate > 0) this.#back(kind, node, estimate)
-      this.#back(kind, node, this.lease(kind, node).amount)
+      if (estimate > 0) this.#giveBack(kind, node, estimate)
+      this.#giveBack(kind, node, this.lease(kind, node).amount)
       this.leases.delete(kind + node)
     }
     this.#silent.delete(node)
@@ -76,15 +76,15 @@ export class BankModel {
   set(kind: 't' | 'u', remain: number): void {
     const isLess = remain < this.accounts[kind].remain
     this.accounts[kind].remain = remain
-    if (isLess) this.#callIn(kind)
+    if (isLess) this.#recall(kind)
   }
 
   enable(isEnabled: boolean): void {
-    if (isEnabled !== this.isEnabled) this.#callIn('t')
+    if (isEnabled !== this.isEnabled) this.#recall('t')
     this.isEnabled = isEnabled
   }
 
-  #callIn(kind: 't' | 'u'): void {
+  #recall(kind: 't' | 'u'): void {
     this.accounts[kind].epoch += 1
     this.accounts[kind].leased = 0
     for (const name of this.leases.keys()) if (name.startsWith(kind)) this.leases.delete(name)
@@ -100,11 +100,11 @@ export class BankModel {
   #reclaim(node: string): void {
     for (const kind of ['t', 'u'] as const) {
       const { amount, held } = this.lease(kind, node)
-      this.#back(kind, node, amount - held)
+      this.#giveBack(kind, node, amount - held)
     }
   }
 
-  #back(kind: 't' | 'u', node: string, amount: number): void {
+  #giveBack(kind: 't' | 'u', node: string, amount: number): void {
     const lease = this.lease(kind, node)
     const back = Math.max(0, Math.min(lease.amount, amount))
     lease.amount -= back

@@ -29,8 +29,8 @@ export interface SequencesReport {
 }
 
 const AT_ONCE = 1000
-const MOST_COMMANDS = 60
-const MOST = 1_000_000
+const MAX_COMMANDS = 60
+const MAX = 1_000_000
 const [TOKEN_QUOTA, USER_QUOTA] = [1000, 1500]
 
 /**
@@ -54,7 +54,7 @@ export async function runSequences(seed: number, count: number): Promise<Sequenc
   while (sequences < count && violation === undefined) {
     await Promise.all(slots.map((slot) => slot.begin(sequenceOf(random))))
     // One crash on the way, and one at the end, after which nothing is held.
-    for (const place of [Math.floor(random() * MOST_COMMANDS), MOST_COMMANDS]) {
+    for (const place of [Math.floor(random() * MAX_COMMANDS), MAX_COMMANDS]) {
       await Promise.all(slots.map((slot) => slot.runUntil(place)))
       await compareAll('before a crash')
       await bench.crash()
@@ -82,9 +82,9 @@ export async function runSequences(seed: number, count: number): Promise<Sequenc
 }
 
 function sequenceOf(random: () => number): Command[] {
-  const upTo = (most: number): number => Math.floor(random() * (most + 1))
+  const upTo = (max: number): number => Math.floor(random() * (max + 1))
   const token = (): 0 | 1 => (random() < 0.5 ? 0 : 1)
-  const length = upTo(MOST_COMMANDS)
+  const length = upTo(MAX_COMMANDS)
   return Array.from({ length }, (): Command => {
     const dice = random()
     if (dice < 0.34) return { do: 'hold', token: token(), amount: upTo(400) }
@@ -238,14 +238,14 @@ class Slot {
       }
       case 'grant': {
         model.user += command.by
-        const quota = { mode: 'add', value: command.by, maxQuota: MOST } as const
+        const quota = { mode: 'add', value: command.by, maxQuota: MAX } as const
         return void this.#changes.push(ledger.changeUser({ userId: this.#userId, quota }))
       }
       case 'set': {
         if (!this.#deleted[command.token]) model.remain[command.token] = command.remain
         const tokenId = this.#tokenIds[command.token]
         const fields = { remainQuota: command.remain }
-        const change = { tokenId, userId: this.#userId, fields, maxQuota: MOST, nowMs: 0 }
+        const change = { tokenId, userId: this.#userId, fields, maxQuota: MAX, nowMs: 0 }
         return void this.#changes.push(ledger.changeToken(change))
       }
       case 'delete': {

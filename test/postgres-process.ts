@@ -54,12 +54,12 @@ async function start(): Promise<PostgresAnswer> {
 
 let isUp = true
 
-async function obey(order: PostgresOrder): Promise<void> {
+async function carryOut(order: PostgresOrder): Promise<void> {
   switch (order) {
     case 'crash': {
       const main = mainProcess()
-      tell(main, 'SIGQUIT')
-      while (tell(main, 0)) await new Promise((resolve) => setTimeout(resolve, 5))
+      sendSignal(main, 'SIGQUIT')
+      while (sendSignal(main, 0)) await new Promise((resolve) => setTimeout(resolve, 5))
       isUp = false
       return
     }
@@ -72,7 +72,7 @@ async function obey(order: PostgresOrder): Promise<void> {
       const main = mainProcess()
       const signal = order === 'pause' ? 'SIGSTOP' : 'SIGCONT'
       // A child may end meanwhile.
-      for (const one of [main, ...childrenOf(main)]) tell(one, signal)
+      for (const one of [main, ...childrenOf(main)]) sendSignal(one, signal)
     }
   }
 }
@@ -98,7 +98,7 @@ function parentOf(pid: string): number | undefined {
 }
 
 /** Sends a signal. Returns false if there is no such process any more. */
-function tell(pid: number, signal: NodeJS.Signals | 0): boolean {
+function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal)
   } catch {
@@ -108,7 +108,7 @@ function tell(pid: number, signal: NodeJS.Signals | 0): boolean {
 
 process.stdout.write(`${JSON.stringify(await start())}\n`)
 for await (const line of createInterface({ input: process.stdin })) {
-  await obey(line as PostgresOrder)
+  await carryOut(line as PostgresOrder)
   process.stdout.write('done\n')
 }
 // Only a running server can be stopped.

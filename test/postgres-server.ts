@@ -10,7 +10,7 @@ import type { PostgresAnswer } from './postgres-process.ts'
 declare module 'vitest' {
   interface ProvidedContext {
     /** URL at which a test requests a PostgreSQL server. */
-    readonly postgresDesk: string
+    readonly postgresRequestUrl: string
     /** Prefix of the name of every database made in this run. */
     readonly postgresPrefix: string
   }
@@ -36,7 +36,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   })
   await new Promise<void>((resolve) => desk.listen(0, '127.0.0.1', resolve))
   project.provide('postgresPrefix', prefix)
-  project.provide('postgresDesk', `http://127.0.0.1:${(desk.address() as AddressInfo).port}`)
+  project.provide('postgresRequestUrl', `http://127.0.0.1:${(desk.address() as AddressInfo).port}`)
   return async () => {
     desk.close()
     await (await server)?.stop()

@@ -104,7 +104,7 @@ async function run(url: string, statement: string): Promise<Record<string, unkno
  * where results are counted (`CI=true`) they fail instead.
  */
 async function enginesHere(): Promise<readonly Engine[]> {
-  const answer = (await (await fetch(inject('postgresDesk'))).json()) as PostgresAnswer
+  const answer = (await (await fetch(inject('postgresRequestUrl'))).json()) as PostgresAnswer
   if ('url' in answer) return [sqlite, postgres(answer.url)]
   if (process.env['CI'] !== 'true') return [sqlite]
   const missing = (): Promise<never> => Promise.reject(new Error(answer.reason))

@@ -32,7 +32,7 @@ defaults
   timeout connect 5s
   timeout client 300s
   timeout server 300s
-frontend callers
+frontend clients
   bind 127.0.0.1:${port}
   default_backend model
 backend model

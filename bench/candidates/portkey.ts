@@ -30,14 +30,14 @@ export const portkey: Candidate = {
   },
   // Portkey converts only for clients of the chat dialect.
   request(call: Call) {
-    if (call.method === 'GET' || call.caller === 'messages') return undefined
+    if (call.method === 'GET' || call.client === 'messages') return undefined
     const headers = {
       authorization: 'Bearer upstream-key',
       'x-portkey-provider': PROVIDERS[call.upstream],
       'x-portkey-custom-host': upstreamOrigin,
     }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-    return { path: PATHS[call.caller], headers: lines.join(''), body: bodyOf(call, call.caller) }
+    return { path: PATHS[call.client], headers: lines.join(''), body: bodyOf(call, call.client) }
   },
 }
 

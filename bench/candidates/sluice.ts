@@ -7,7 +7,7 @@ import { freePort } from '../../test/equipment/port.ts'
 import type { Candidate } from '../candidate.ts'
 import { gatewayRequest } from '../requests.ts'
 import { startMeasured } from '../started.ts'
-import { CALLER_KEY, MODELS, type Wire } from '../wire.ts'
+import { CLIENT_KEY, MODELS, type Wire } from '../wire.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../bin/sluice.mjs', import.meta.url))
 /** A limit that is counted and never reached. */
@@ -48,6 +48,6 @@ function configuration(upstreamPort: number): object {
       Object.entries(models).map(([name, entry]) => [name, { ...(entry as object), rate_limit: LIMIT }]),
     ),
     channels: [upstream('chat'), upstream('messages')],
-    users: [ROOT, user(2, 'ann', [token(CALLER_KEY.slice('sk-'.length), { remain_quota: AMPLE })])],
+    users: [ROOT, user(2, 'ann', [token(CLIENT_KEY.slice('sk-'.length), { remain_quota: AMPLE })])],
   }
 }

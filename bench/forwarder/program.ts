@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
 import { Pool } from 'undici'
-import { CALLER_KEY, MODELS, PATHS, type Wire } from '../wire.ts'
+import { CLIENT_KEY, MODELS, PATHS, type Wire } from '../wire.ts'
 import { modelList } from './model-list.ts'
 import { chatRequest, messagesRequest } from './requests.ts'
 import { StreamAnswer } from './stream-answer.ts'
@@ -17,7 +17,7 @@ import { WholeAnswer } from './whole-answer.ts'
  * its parent process.
  */
 const upstream = new Pool(String(process.argv[2]), { connections: null })
-const callers = new Map([[CALLER_KEY, 1], ...Array.from({ length: 1000 }, (_, i) => [`sk-${i}`, i] as const)])
+const clients = new Map([[CLIENT_KEY, 1], ...Array.from({ length: 1000 }, (_, i) => [`sk-${i}`, i] as const)])
 const channels = new Map<unknown, { readonly key: string; readonly wire: Wire }>(
   (['chat', 'messages'] as const).flatMap((wire) =>
     MODELS[wire].map((model) => [model, { key: 'Bearer upstream-key', wire }] as const),
@@ -25,35 +25,35 @@ const channels = new Map<unknown, { readonly key: string; readonly wire: Wire }>
 )
 
 function forward(request: IncomingMessage, reply: ServerResponse, body: Buffer): void {
-  const caller = request.url === PATHS.messages ? 'messages' : 'chat'
+  const client = request.url === PATHS.messages ? 'messages' : 'chat'
   const asked = JSON.parse(body.toString()) as Record<string, unknown>
   const channel = channels.get(asked['model'])
   if (!channel) {
     reply.writeHead(404).end()
     return
   }
-  const isNative = channel.wire === caller
+  const isNative = channel.wire === client
   const answer = asked['stream'] === true ? new StreamAnswer(reply, converter()) : new WholeAnswer(reply)
   upstream.dispatch(
     {
       path: PATHS[channel.wire],
       method: 'POST',
       headers: { authorization: channel.key, 'content-type': 'application/json' },
-      body: isNative ? body : JSON.stringify(caller === 'chat' ? messagesRequest(asked) : chatRequest(asked)),
+      body: isNative ? body : JSON.stringify(client === 'chat' ? messagesRequest(asked) : chatRequest(asked)),
     },
     answer,
   )
 
   function converter(): ToChat | ToMessages | undefined {
     if (isNative) return undefined
-    return caller === 'chat' ? new ToChat() : new ToMessages()
+    return client === 'chat' ? new ToChat() : new ToMessages()
   }
 }
 
 const list = modelList([...channels.keys()].map(String))
 
 const server = createServer((request, reply) => {
-  if (!callers.has(request.headers.authorization?.slice('Bearer '.length) ?? '')) {
+  if (!clients.has(request.headers.authorization?.slice('Bearer '.length) ?? '')) {
     reply.writeHead(401).end()
     return
   }

@@ -28,7 +28,7 @@ export class StreamAnswer implements Dispatcher.DispatchHandler {
     this.#reply.on('close', () => {
       if (this.#reply.writableFinished) return
       this.#isGone = true
-      controller.abort(new Error('the caller has left'))
+      controller.abort(new Error('the client has left'))
     })
     this.#reply.on('drain', () => controller.resume())
   }

@@ -1,9 +1,9 @@
 import type { Call, Running } from '../candidate.ts'
-import { CANDIDATES, type Name } from '../candidates.ts'
+import { CANDIDATES, type CandidateName } from '../candidates.ts'
 import { cpuSeconds } from '../cpu-time.ts'
 import type { Figure } from '../figure.ts'
 import { messageTo } from '../requests.ts'
-import type { Stage } from '../stage.ts'
+import type { TestBed } from '../test-bed.ts'
 import { quantile } from '../statistics.ts'
 
 /** Calls that arrive at a fixed rate. */
@@ -17,15 +17,15 @@ export interface Arrivals {
  * held the response.
  */
 export async function measureArrivals(
-  stage: Stage,
-  name: Name,
+  testBed: TestBed,
+  name: CandidateName,
   { port, pid }: Running,
   { call, perSecond }: Arrivals,
   windowMs: number,
 ): Promise<Figure> {
   const message = messageTo(CANDIDATES[name], port, call) ?? ''
   const before = cpuSeconds(pid)
-  const seen = await stage.tell({ kind: 'arrive', port, message, perSecond, seconds: windowMs / 1000 })
+  const seen = await testBed.execute({ kind: 'arrive', port, message, perSecond, seconds: windowMs / 1000 })
   const micros = (cpuSeconds(pid) - before) * 1e6
   return {
     cost: micros / seen.events,

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Call } from '../candidate.ts'
-import { CANDIDATES, type Name } from '../candidates.ts'
+import { CANDIDATES, type CandidateName } from '../candidates.ts'
 import type { Figure } from '../figure.ts'
 import { messageTo } from '../requests.ts'
 import { residentKilobytes } from '../resident.ts'
-import type { Stage } from '../stage.ts'
+import type { TestBed } from '../test-bed.ts'
 
 /** A process that is left idle after so many calls, which load everything that is loaded lazily. */
 export interface IdleMemory {
@@ -19,14 +19,14 @@ const KILOBYTE = 1024
  * Megabytes (10^6 bytes) resident in a process that was started for this measurement, called, and left idle.
  */
 export async function measureIdleMemory(
-  stage: Stage,
-  name: Name,
+  testBed: TestBed,
+  name: CandidateName,
   { call, calls }: IdleMemory,
 ): Promise<Figure> {
-  await using running = await stage.startAnother(name)
+  await using running = await testBed.startAnother(name)
   const { port, pid } = running
   const message = messageTo(CANDIDATES[name], port, call) ?? ''
-  await stage.tell({ kind: 'saturate', port, message, requests: calls, connections: 1 })
+  await testBed.execute({ kind: 'saturate', port, message, requests: calls, connections: 1 })
   await sleep(IDLE_MS)
   return { cost: (residentKilobytes(pid) * KILOBYTE) / 1e6 }
 }

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Call } from '../candidate.ts'
-import { CANDIDATES, type Name } from '../candidates.ts'
+import { CANDIDATES, type CandidateName } from '../candidates.ts'
 import type { Figure } from '../figure.ts'
 import { messageTo } from '../requests.ts'
 import { residentKilobytes } from '../resident.ts'
-import type { Stage } from '../stage.ts'
+import type { TestBed } from '../test-bed.ts'
 
 /** Streams that wait for their next event. */
 export interface StreamMemory {
@@ -21,24 +21,30 @@ const SETTLING_MS = 2000
 
 /** Resident kilobytes for each open stream, in a process that was started for this measurement. */
 export async function measureStreamMemory(
-  stage: Stage,
-  name: Name,
+  testBed: TestBed,
+  name: CandidateName,
   { call, streams }: StreamMemory,
 ): Promise<Figure> {
-  await using running = await stage.startAnother(name)
+  await using running = await testBed.startAnother(name)
   const { port, pid } = running
   const messageOf = (one: Call): string => messageTo(CANDIDATES[name], port, one) ?? ''
   const whole = messageOf({ ...call, behaviour: 'whole' })
-  await stage.tell({ kind: 'saturate', port, message: whole, requests: WARM_UP, connections: CONNECTIONS })
+  await testBed.execute({
+    kind: 'saturate',
+    port,
+    message: whole,
+    requests: WARM_UP,
+    connections: CONNECTIONS,
+  })
   const message = messageOf(call)
-  await stage.tell({ kind: 'open', port, message, streams: EARLIER })
-  stage.finish()
-  await stage.tell({ kind: 'ended' })
+  await testBed.execute({ kind: 'open', port, message, streams: EARLIER })
+  testBed.finish()
+  await testBed.execute({ kind: 'ended' })
   const before = residentKilobytes(pid)
-  await stage.tell({ kind: 'open', port, message, streams })
+  await testBed.execute({ kind: 'open', port, message, streams })
   await sleep(SETTLING_MS)
   const after = residentKilobytes(pid)
-  stage.finish()
-  await stage.tell({ kind: 'ended' })
+  testBed.finish()
+  await testBed.execute({ kind: 'ended' })
   return { cost: (after - before) / streams }
 }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { AnswerReader } from './answer-reader.ts'
-import type { Order, Seen } from './orders.ts'
+import type { Order, Measurements } from './orders.ts'
 import { nowMicros } from './stamp.ts'
 
 /**
@@ -8,7 +8,7 @@ import { nowMicros } from './stamp.ts'
  * response. Latency counts from the moment of sending, less the time for which the upstream says that it held
  * the response; so late timers here or there are not attributed to the gateway.
  */
-export async function arrive(order: Order & { kind: 'arrive' }): Promise<Seen> {
+export async function arrive(order: Order & { kind: 'arrive' }): Promise<Measurements> {
   const message = Buffer.from(order.message)
   const free: Call[] = []
   const open = new Set<Call>()

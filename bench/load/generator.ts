@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { arrive } from './arrive.ts'
-import type { Order, Seen } from './orders.ts'
+import type { Order, Measurements } from './orders.ts'
 import { saturate } from './saturate.ts'
 import { Streams } from './streams.ts'
 
@@ -8,7 +8,7 @@ import { Streams } from './streams.ts'
 const streams = new Streams()
 const held = new Streams()
 
-function carryOut(order: Order): Promise<Seen> {
+function carryOut(order: Order): Promise<Measurements> {
   switch (order.kind) {
     case 'saturate':
       return saturate(order)

@@ -22,7 +22,7 @@ export type Order =
   | (Target & { readonly kind: 'arrive'; readonly perSecond: number; readonly seconds: number })
 
 /** Measurements since the order began. */
-export interface Seen {
+export interface Measurements {
   /** Pieces of content. */
   readonly events: number
   readonly failed: number

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { AnswerReader } from './answer-reader.ts'
-import type { Order, Seen } from './orders.ts'
+import type { Order, Measurements } from './orders.ts'
 import { nowMicros } from './stamp.ts'
 
 /** Streams that are open at the same time, all to the same target. */
@@ -11,7 +11,7 @@ export class Streams {
   #latencies: number[] = []
   #running: Promise<void>[] = []
 
-  async open({ port, message, streams }: Order & { kind: 'open' }): Promise<Seen> {
+  async open({ port, message, streams }: Order & { kind: 'open' }): Promise<Measurements> {
     this.#failed = 0
     this.#firstFailure = undefined
     this.#running = []
@@ -32,7 +32,7 @@ export class Streams {
     this.#latencies = []
   }
 
-  tell(): Seen {
+  tell(): Measurements {
     return {
       events: this.#events,
       failed: this.#failed,
@@ -41,7 +41,7 @@ export class Streams {
     }
   }
 
-  async ended(): Promise<Seen> {
+  async ended(): Promise<Measurements> {
     await Promise.all(this.#running)
     return this.tell()
   }

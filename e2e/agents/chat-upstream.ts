@@ -1,7 +1,7 @@
 import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
 import { Refusal } from '../../src/simulator/refusal.ts'
 import { bearer, type Frame, type Reply, type Stamp, type Upstream } from '../../src/simulator/upstream.ts'
-import { nextTurn, pieces, type Told, tokensOf } from './model.ts'
+import { nextTurn, pieces, type ModelInput, tokensOf } from './model.ts'
 
 /** The model behind chat completions, as strict about the order of messages as providers are. */
 export function chatUpstream(models: readonly string[]): Upstream {
@@ -17,7 +17,7 @@ export function chatUpstream(models: readonly string[]): Upstream {
 }
 
 function reply(body: Fields, model: string, stamp: Stamp): Reply {
-  const { thinking, text, calls } = nextTurn(told(body))
+  const { thinking, text, calls } = nextTurn(modelInput(body))
   const prompt = tokensOf(JSON.stringify(body))
   const completion = tokensOf(thinking + text + JSON.stringify(calls))
   const usage = {
@@ -67,7 +67,7 @@ function reply(body: Fields, model: string, stamp: Stamp): Reply {
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool'])
 
-function told(body: Fields): Told {
+function modelInput(body: Fields): ModelInput {
   const messages = list(body.messages).map(fields)
   const answers: Fields[] = []
   let awaited = new Set<string>()

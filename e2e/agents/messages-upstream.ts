@@ -1,7 +1,7 @@
 import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
 import { Refusal } from '../../src/simulator/refusal.ts'
 import { bearer, type Frame, type Reply, type Stamp, type Upstream } from '../../src/simulator/upstream.ts'
-import { nextTurn, pieces, type Told, tokensOf } from './model.ts'
+import { nextTurn, pieces, type ModelInput, tokensOf } from './model.ts'
 
 const SIGNATURE = Buffer.from('signed by the model that thought it').toString('base64')
 
@@ -31,7 +31,7 @@ export function messagesUpstream(models: readonly string[]): Upstream {
 }
 
 function reply(body: Fields, model: string, stamp: Stamp): Reply {
-  const { thinking, text, calls } = nextTurn(told(body, model))
+  const { thinking, text, calls } = nextTurn(modelInput(body, model))
   const thinks = thinking !== '' && ['enabled', 'adaptive'].includes(string(fields(body.thinking).type))
   const blocks = [
     ...(thinks ? [thinkingBlock(thinking)] : []),
@@ -100,7 +100,7 @@ function toolBlock(id: string, name: string, input: string): Block {
   }
 }
 
-function told(body: Fields, model: string): Told {
+function modelInput(body: Fields, model: string): ModelInput {
   if (typeof body.max_tokens !== 'number') throw new Refusal('malformed', 'max_tokens: Field required')
   const turns = list(body.messages)
     .map((message) => fields(message))

@@ -1,7 +1,7 @@
 import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
 
 /** A model's input, whichever dialect it came in. */
-export interface Told {
+export interface ModelInput {
   /** All text of the user, without tool results. */
   readonly user: string
   /** Tool results so far. */
@@ -25,20 +25,20 @@ export function secret(word: string): string {
 const SECRET = /The secret word is ([\w-]+),/
 const PATH = /\/\S+\.txt/g
 /** Names under which coding agents offer the tool that reads a file. */
-const READER = /^read(?:_?file)?$/i
+const READ_TOOL = /^read(?:_?file)?$/i
 
 /**
  * A model that can do one thing: it reads the files that the user names, all in one turn and with the agent's
  * own tool, and then quotes the secret word of each from the tool results. Without such a tool (as in a
  * request for a title) it answers with small talk.
  */
-export function nextTurn({ user, results, tools }: Told): Turn {
+export function nextTurn({ user, results, tools }: ModelInput): Turn {
   if (results.length > 0) {
     const words = results.map((result) => SECRET.exec(result)?.[1])
     const text = words.map((word, at) => (word ? `"${word}"` : `nothing, but: ${results[at]}`)).join(' and ')
     return { thinking: 'Now I know what they say.', text: `The files say ${text}.`, calls: [] }
   }
-  const reader = tools.find(({ name }) => READER.test(name))
+  const reader = tools.find(({ name }) => READ_TOOL.test(name))
   const paths = [...new Set(user.match(PATH))]
   if (!reader || paths.length === 0) return { thinking: '', text: 'Secrets in two files', calls: [] }
   return {

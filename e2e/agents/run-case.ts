@@ -12,7 +12,7 @@ import { runProgram } from './run-program.ts'
 import { faults, workedMs } from './verdict.ts'
 
 /** Milliseconds after which an agent is killed. */
-const HOPELESS_MS = 90_000
+const AGENT_LIMIT_MS = 90_000
 /** Limit of a task on the demo, from the agent's first call on. */
 const DEMO_LIMIT_MS = 15_000
 /**
@@ -28,7 +28,7 @@ export interface Outcome {
   readonly workedMs: number
   readonly calls: number
   /** Faults; empty where the case passed. */
-  readonly found: readonly string[]
+  readonly faults: readonly string[]
   /** The agent's output. */
   readonly out: string
 }
@@ -65,7 +65,7 @@ export async function runCase(
     const known = usageOf(gateway, key).length
     const ended = await runProgram(command, agent.args(task), {
       cwd: folder,
-      limitMs: HOPELESS_MS,
+      limitMs: AGENT_LIMIT_MS,
       stop,
       env: { ...environment(home), ...agent.env(task) },
     })
@@ -75,7 +75,7 @@ export async function runCase(
     const log = gateway.logs().slice(logged)
     const worked = workedMs(log, agent.path, endedAt)
     const found = faults({ ended, words, usage, path: agent.path, log, workedMs: worked, limitMs })
-    return { ms: ended.ms, workedMs: worked, calls: usage.length, found, out: ended.out }
+    return { ms: ended.ms, workedMs: worked, calls: usage.length, faults: found, out: ended.out }
   } finally {
     rmSync(home, { recursive: true, force: true })
   }
@@ -101,7 +101,7 @@ function secrets(folder: string): Assignment {
     prompt: `Read the files ${paths} with your tool, and quote the secret word of each.`,
     files: new Map(files),
     words,
-    limitMs: HOPELESS_MS,
+    limitMs: AGENT_LIMIT_MS,
   }
 }
 

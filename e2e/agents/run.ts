@@ -13,7 +13,7 @@ import { messagesUpstream } from './messages-upstream.ts'
 import { type Outcome, runCase } from './run-case.ts'
 import { asJson, asTable, type Row } from './table.ts'
 
-const STRICT_PACE = { firstTokenMs: 5, tokenMs: 1, longestWholeMs: 1000 }
+const STRICT_PACE = { firstTokenMs: 5, tokenMs: 1, maxWholeMs: 1000 }
 const SLOW = /^it took /
 
 const { values: options } = parseArgs({
@@ -44,7 +44,7 @@ function configuration(demo: Simulator, strict: { chat: string; messages: string
 }
 
 /** Reports progress; with `--json` standard output holds the result alone. */
-function tell(text: string): void {
+function log(text: string): void {
   if (options.json) console.error(text)
   else console.log(text)
 }
@@ -55,11 +55,11 @@ async function main(stop: AbortSignal): Promise<number> {
       (options.agent ?? agent.command) === agent.command && (options.model ?? model) === model,
   )
   const agents = AGENTS.filter((agent) => wanted.some(({ one }) => one.agent === agent))
-  const failure = await installAgents(agents, stop, tell)
+  const failure = await installAgents(agents, stop, log)
   const missing = agents.filter((agent) => commandOf(agent) === undefined)
   for (const { name, packageName } of missing) {
     const asked = `${packageName}@${versionAsked(packageName)}`
-    tell(`NOT INSTALLED: ${name}; npm does not get ${asked} for this machine${failure ? `: ${failure}` : ''}`)
+    log(`NOT INSTALLED: ${name}; npm does not get ${asked} for this machine${failure ? `: ${failure}` : ''}`)
   }
   const [demo, chat, messages] = await Promise.all([
     startSimulator(),
@@ -73,9 +73,9 @@ async function main(stop: AbortSignal): Promise<number> {
     for (const { one, key } of wanted) {
       const command = commandOf(one.agent)
       if (command !== undefined && stop.aborted) continue
-      const outcome = command === undefined ? undefined : await attempted(one, key, command, gateway, stop)
+      const outcome = command === undefined ? undefined : await runWithRetry(one, key, command, gateway, stop)
       rows.push(rowOf(one, outcome))
-      if (outcome) tell(told(one, outcome))
+      if (outcome) log(summaryOf(one, outcome))
     }
   } finally {
     await gateway?.discard()
@@ -93,7 +93,7 @@ async function main(stop: AbortSignal): Promise<number> {
 }
 
 /** Runs a case. One that is only too slow gets a second attempt: other processes may have slowed it. */
-async function attempted(
+async function runWithRetry(
   one: Case,
   key: string,
   command: string,
@@ -101,13 +101,13 @@ async function attempted(
   stop: AbortSignal,
 ): Promise<Outcome> {
   const first = await runCase(one, key, command, gateway, stop)
-  const isSlow = first.found.length > 0 && first.found.every((fault) => SLOW.test(fault))
+  const isSlow = first.faults.length > 0 && first.faults.every((fault) => SLOW.test(fault))
   return isSlow ? await runCase(one, key, command, gateway, stop) : first
 }
 
 function rowOf(one: Case, outcome: Outcome | undefined): Row {
   const { agent, model, upstream } = one
-  const isPassed = outcome?.found.length === 0
+  const isPassed = outcome?.faults.length === 0
   return {
     agent: agent.name,
     model,
@@ -118,12 +118,12 @@ function rowOf(one: Case, outcome: Outcome | undefined): Row {
     seconds: (outcome?.ms ?? 0) / 1000,
     working: (outcome?.workedMs ?? 0) / 1000,
     result: outcome === undefined ? 'not installed' : isPassed ? 'passed' : 'failed',
-    faults: outcome?.found ?? [],
+    faults: outcome?.faults ?? [],
   }
 }
 
 /** A line that the case is over; where it failed, also the faults and the end of the agent's output. */
-function told({ agent, model }: Case, { ms, found, out }: Outcome): string {
+function summaryOf({ agent, model }: Case, { ms, faults: found, out }: Outcome): string {
   const head = `${found.length === 0 ? 'passed' : 'FAILED'}: ${agent.name}, ${model}, ${(ms / 1000).toFixed(1)} s`
   const more = found.length === 0 ? [] : [...found, ...out.trim().split('\n').slice(-12)]
   return [head, ...more.map((line) => `    ${line}`)].join('\n')

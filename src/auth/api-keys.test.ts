@@ -12,7 +12,7 @@ async function opened() {
   return { ...account, keys, calls }
 }
 
-test('the store sees only HMACs of keys, and does the same work for known, unknown and similar ones', async () => {
+test('the store sees only HMACs, with the same work for known, unknown and similar keys', async () => {
   const { store, userId, tokenId } = await opened()
   await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
   const reads: unknown[][] = []
@@ -63,7 +63,7 @@ describe('what was changed counts at the next call', () => {
     expect((await calls('sk-late')).user.id).toBe(userId)
   })
 
-  test('of a token whose change by another node was not announced, within a minute, while no call waits for it', async () => {
+  test('of a token whose change was not announced, within a minute and without waiting', async () => {
     const { store, userId, tokenId } = await opened()
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())

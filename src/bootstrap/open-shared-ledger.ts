@@ -105,9 +105,9 @@ function handleAnnouncement(
   text: string,
   to: { readonly accounts: LeasedAccounts; readonly bankClient: BankClient; readonly node: string },
 ): void {
-  const [, word, account, rest] = /^(account|recall) ([ut]:\d+) (\S+)$/.exec(text) ?? []
-  if (word === 'account') to.accounts.changed(account as AccountName, Number(rest))
-  if (word === 'recall' && rest !== to.node) {
+  const [, kind, account, rest] = /^(account|recall) ([ut]:\d+) (\S+)$/.exec(text) ?? []
+  if (kind === 'account') to.accounts.onChanged(account as AccountName, Number(rest))
+  if (kind === 'recall' && rest !== to.node) {
     to.bankClient.leases.requestRecall(account as AccountName)
     to.bankClient.wake()
   }

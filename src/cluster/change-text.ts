@@ -25,8 +25,8 @@ function idsOf(change: Change): readonly number[] {
 
 /** Parses an announced text; undefined for any other text. */
 export function parseChange(text: string): { node: string; change: Change } | undefined {
-  const [word, node = '', of, ...rest] = text.split(' ')
-  if (word !== PREFIX || node === '' || rest.length > MAX_TOKENS) return undefined
+  const [prefix, node = '', of, ...rest] = text.split(' ')
+  if (prefix !== PREFIX || node === '' || rest.length > MAX_TOKENS) return undefined
   const ids = rest.map((id) => (/^\d{1,16}$/.test(id) ? Number(id) : Number.NaN))
   const [id] = ids
   if (ids.some((one) => !Number.isSafeInteger(one))) return undefined

@@ -14,14 +14,14 @@ export async function joinThroughPostgres(url: string, options: ClusterOptions):
   const announcements = new Announcements(url)
   const changes = new ChangeFeed(node, announcements)
   const presence = new Presence(node, announcements)
-  const counts = new SharedCounter(isolatedPeers(() => presence.count))
+  const limitCounter = new SharedCounter(isolatedPeers(() => presence.count))
   await announcements.firstAttempt
   return {
-    limitCounter: counts,
+    limitCounter,
     changes,
     isRedisReachable: undefined,
     async close() {
-      await counts.close()
+      await limitCounter.close()
       changes.close()
       presence.close()
       await announcements.close()

@@ -6,7 +6,7 @@ import type { Cluster, ClusterOptions } from './join-cluster.ts'
 
 /** Joins the nodes on one Redis server; where the server cannot be reached, as soon as it can. */
 export async function joinThroughRedis(url: string, options: ClusterOptions): Promise<Cluster> {
-  const { namespace, node, log, onIsolated: onAlone } = options
+  const { namespace, node, log, onIsolated } = options
   const server = `the Redis server at ${new URL(url).host}`
   const logReachability = (isReachable: boolean, reason = ''): void => {
     if (isReachable) log.info(`${server} answers: limits hold over all nodes together`)
@@ -18,14 +18,14 @@ export async function joinThroughRedis(url: string, options: ClusterOptions): Pr
   const peers = new RedisPeers({ url, namespace, node, onReachability: logReachability })
   const announcements = new RedisAnnouncements(url, namespace)
   const changes = new ChangeFeed(node, announcements)
-  const counts = new SharedCounter(peers, onAlone)
+  const limitCounter = new SharedCounter(peers, onIsolated)
   await Promise.all([peers.firstAttempt, announcements.firstAttempt])
   return {
-    limitCounter: counts,
+    limitCounter,
     changes,
     isRedisReachable: () => peers.isReachable,
     async close() {
-      await counts.close()
+      await limitCounter.close()
       changes.close()
       await Promise.all([peers.close(), announcements.close()])
     },

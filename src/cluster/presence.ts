@@ -40,14 +40,14 @@ export class Presence {
     this.#announce('gone')
   }
 
-  #announce(word: 'here' | 'gone'): void {
-    this.#announcer.announce(`${word} ${this.#node}`).catch(() => {})
+  #announce(kind: 'here' | 'gone'): void {
+    this.#announcer.announce(`${kind} ${this.#node}`).catch(() => {})
   }
 
   #onText(text: string): void {
-    const [, word, node = ''] = /^(here|gone) (\S{1,100})$/.exec(text) ?? []
-    if (word === 'gone') this.#seenMs.delete(node)
-    if (word !== 'here') return
+    const [, kind, node = ''] = /^(here|gone) (\S{1,100})$/.exec(text) ?? []
+    if (kind === 'gone') this.#seenMs.delete(node)
+    if (kind !== 'here') return
     // A new node learns at once which nodes run, without waiting for their next heartbeat.
     if (!this.#seenMs.has(node) && node !== this.#node) this.#announce('here')
     this.#seenMs.set(node, performance.now())

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { BANKS } from '../../test/bank-stage.ts'
+import { BANKS } from '../../test/bank-fixture.ts'
 import { factsOf, settlementOf } from '../../test/ledger-calls.ts'
 import { rowsWithAccount } from '../../test/store-engines.ts'
 import { newToken, newUser, SECRETS, temporaryFolder } from '../../test/store-rows.ts'
@@ -105,7 +105,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     const [node] = await nodesOn(store, database.place, 1)
     if (!node) throw new Error('no node')
     const finding = node.accounts.findByKeyHash(hashKey(SECRETS, 'k1'))
-    node.accounts.changed(`t:${tokenId}`, 0)
+    node.accounts.onChanged(`t:${tokenId}`, 0)
     expect(await finding).toBeDefined()
     expect(node.accounts.get(tokenId)).toBeUndefined()
     await node.accounts.load(tokenId)

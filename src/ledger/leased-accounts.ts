@@ -117,7 +117,7 @@ export class LeasedAccounts implements AccountSource {
    * Handles a change of an account on any node: it is read again at its next use. A new epoch voids its
    * lease.
    */
-  changed(name: AccountName, epoch: number): void {
+  onChanged(name: AccountName, epoch: number): void {
     const balance = this.#bankClient.leases.get(name)
     if (balance?.advanceEpoch(epoch) && balance.held > 0) this.#renewLease(name)
     this.forget(name)
@@ -155,15 +155,15 @@ export class LeasedAccounts implements AccountSource {
     const loan = await this.#bankClient.acquire(request)
     if (!loan) return undefined
     const tokenId = loan.token.id
-    if (changeCount !== this.#changeCount) return { loan, account: this.#open(loan, undefined) }
-    const account = this.#open(loan, this.#accounts.get(tokenId))
+    if (changeCount !== this.#changeCount) return { loan, account: this.#toAccount(loan, undefined) }
+    const account = this.#toAccount(loan, this.#accounts.get(tokenId))
     this.#accounts.set(tokenId, account)
     return { loan, account }
   }
 
-  #open({ token, tokenState, userState }: Loan, cached: LeasedAccount | undefined): LeasedAccount {
-    const { leases: book } = this.#bankClient
-    const [tokenBalance, userBalance] = [book.getOrCreate(tokenState), book.getOrCreate(userState)]
+  #toAccount({ token, tokenState, userState }: Loan, cached: LeasedAccount | undefined): LeasedAccount {
+    const { leases } = this.#bankClient
+    const [tokenBalance, userBalance] = [leases.getOrCreate(tokenState), leases.getOrCreate(userState)]
     const unlimited = token.unlimitedQuota
     const isScarce =
       userState.free < 8 * userBalance.typicalHold ||

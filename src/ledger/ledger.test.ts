@@ -19,7 +19,7 @@ describe('the ledger', () => {
     expect(admitted.filter((hold) => hold)).toHaveLength(10)
   })
 
-  test("refuses if the user's quota is too low though the token's suffices, and states rest and need", async () => {
+  test('refuses if only the token could pay, and states what remains and is needed', async () => {
     const { store, userId } = await storeWithAccount()
     const rich = await store.write(
       'createToken',

@@ -5,7 +5,7 @@ import { runSequences } from '../../test/ledger-sequences.ts'
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const SEQUENCES = 2000
 
-test(`${SEQUENCES} sequences of calls, grants, deletions and crashes leave the balances that a few sums say`, {
+test(`${SEQUENCES} sequences of calls, grants, deletions and crashes leave the expected balances`, {
   timeout: 300_000,
 }, async () => {
   const report = await runSequences(SEED, SEQUENCES)

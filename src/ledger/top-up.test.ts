@@ -143,6 +143,6 @@ async function runs(sequence: readonly Step[]): Promise<void> {
   await store.close()
 }
 
-test('after concurrent holds, settlements, top-ups and overrides, memory and row agree without an overdraft', async () => {
+test('after concurrent holds, settlements, top-ups and overrides, memory and row agree', async () => {
   await fc.assert(fc.asyncProperty(steps, runs), { numRuns: 20 })
 }, 300_000)

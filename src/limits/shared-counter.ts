@@ -131,14 +131,14 @@ export class SharedCounter implements LimitCounter {
     }, WAIT_TIMEOUT_MS)
     const waiter: Waiter = { takes, resolve, timer }
     entry.waiting.add(waiter)
-    if (!entry.isAsking) void this.#exchange(entry)
+    if (!entry.isExchanging) void this.#exchange(entry)
     return promise
   }
 
   // Runs one exchange of an entry at a time; the next one reports what happened meanwhile.
   async #exchange(entry: SubjectEntry): Promise<void> {
-    if (entry.isAsking) return
-    entry.isAsking = true
+    if (entry.isExchanging) return
+    entry.isExchanging = true
     const { permits, waiting } = entry
     for (let tries = 1; tries <= MAX_TRIES; ) {
       // A new generation may lack counts: waiting requests get this node's share, and the use is still
@@ -158,7 +158,7 @@ export class SharedCounter implements LimitCounter {
       if (waiting.size === 0) break
     }
     permits.failRequest()
-    entry.isAsking = false
+    entry.isExchanging = false
     for (const waiter of waiting) this.#resolve(entry, waiter, this.#decideIsolated(entry, waiter.takes))
     if (permits.hasUnreported) this.#unreported.add(entry)
   }
@@ -194,7 +194,7 @@ export class SharedCounter implements LimitCounter {
     let started = 0
     for (const entry of this.#unreported) {
       if (started === MAX_PER_SWEEP) return
-      if (entry.isAsking) continue
+      if (entry.isExchanging) continue
       if (entry.permits.isDue(nowMs, generation)) {
         started += 1
         void this.#exchange(entry)
@@ -211,7 +211,7 @@ export class SharedCounter implements LimitCounter {
 /** One subject of a limit: its permits on this node, and the requests that wait for more. */
 class SubjectEntry {
   readonly waiting = new Set<Waiter>()
-  isAsking = false
+  isExchanging = false
   #counted: CountedLimit
   #permits: Permits
 
@@ -237,6 +237,6 @@ class SubjectEntry {
   }
 
   isIdle(nowMs: number): boolean {
-    return !this.isAsking && this.waiting.size === 0 && this.#permits.isIdle(nowMs)
+    return !this.isExchanging && this.waiting.size === 0 && this.#permits.isIdle(nowMs)
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { gist } from '../../test/conversion/gist.ts'
+import { gist } from '../../test/conversion/comparable-reply.ts'
 import { answers, messagesFrames, messagesReply } from '../../test/generators/answers.ts'
 import { AnswerToolDecoder, withAnswerAsText } from './answer-tool.ts'
 import { foldReply } from './fold-reply.ts'

@@ -10,7 +10,7 @@ const messagesFrame = (data: { readonly type: string; readonly [name: string]: u
 
 interface Case {
   readonly tap: () => StreamTap
-  /** The bytes before the large event. */
+  /** Bytes before the large event. */
   readonly head: string
   readonly large: string
   readonly last: string
@@ -52,7 +52,7 @@ const CASES: Record<string, Case> = {
   },
 }
 
-/** The bytes and facts of the tap, for chunks cut at these offsets. */
+/** Bytes and facts of the tap, for chunks cut at these offsets. */
 function watched({ tap: made, head, large, last }: Case, ...cuts: number[]): object {
   const tap = made()
   const bytes = Buffer.from(head + large + last)
@@ -97,7 +97,7 @@ describe.each(Object.entries(CASES))('a large event whose lines end in CR LF (%s
     const whole = watched(one)
     for (let at = end - 8; at <= end + 8; at++) {
       expect(watched(one, at), `${at - end}`).toEqual(whole)
-      // Before that cut came less, or more, of the event than is held.
+      // The cut is below or above the number of bytes that are held.
       for (const before of [start + 10, start + 60_000, start + 70_000])
         expect(watched(one, before, at), `${before - end}, ${at - end}`).toEqual(whole)
       for (let next = at + 1; next <= end + 9; next++)

@@ -5,7 +5,7 @@ import { encodeUtf8 } from './utf8-encode.ts'
 const texts = fc.array(
   fc.oneof(
     fc.string({ unit: 'binary', maxLength: 200 }),
-    // Surrogates that belong to nothing, too.
+    // Includes unpaired surrogates.
     fc
       .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 20 })
       .map((units) => String.fromCharCode(...units)),

@@ -33,7 +33,7 @@ const REASON_PHRASES = new Map([
 ])
 
 const NAME = /^[\w!#$%&'*+.^`|~-]+$/
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what a value must not contain
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a value must not contain them
 const NOT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 const SECOND_MS = 1_000
 

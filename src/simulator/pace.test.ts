@@ -14,7 +14,7 @@ const STREAM: Reply = {
   ],
 }
 
-/** A server that sends the reply to its first caller, and the promise of that being done. */
+/** Server that sends the reply to its first client, and a promise of its completion. */
 async function serving(reply: Reply, pace: Pace) {
   const { promise: sent, resolve } = Promise.withResolvers<PromiseSettledResult<void>>()
   const server = createServer((_, response) => {

@@ -69,6 +69,7 @@ function parsed(bytes: Buffer): Fields {
     const value: unknown = JSON.parse(bytes.toString('utf8'))
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return fields(value)
   } catch {
+    // Refused below.
   }
   throw new Refusal('malformed', 'The body of the request is not a JSON object')
 }

@@ -4,7 +4,7 @@ import { type Fields, fields, list, string } from './fields.ts'
 import { type Simulator, startSimulator } from './start-simulator.ts'
 
 let simulator: Simulator
-const INSTANT = { firstTokenMs: 0, tokenMs: 0, longestWholeMs: 0 }
+const INSTANT = { firstTokenMs: 0, tokenMs: 0, maxWholeMs: 0 }
 
 beforeAll(async () => {
   simulator = await startSimulator(INSTANT)

@@ -3,7 +3,7 @@ import { chatPrompt } from './chat-request.ts'
 import { seededBy } from './random.ts'
 import { toolCalls } from './tool-calls.ts'
 
-/** The arguments of the first call that a message leads to where the tool is forced. */
+/** Arguments of the first call for a message with a forced tool. */
 function argumentsFor(
   content: string,
   properties: Record<string, object>,

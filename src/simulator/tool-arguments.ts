@@ -15,10 +15,10 @@ import type { PlannedCall } from './tool-plan.ts'
  */
 export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random: Random): unknown {
   const { lastUser, workingDirectory } = prompt
-  const said = mentionsIn(lastUser)
-  const quoted = said.quoted.map(({ text }) => text)
-  const source = { said, unused: [...quoted], path, workingDirectory, message: lastUser, random }
-  const spoken = new Set(said.words.map(({ text }) => stem(text.toLowerCase())))
+  const mentions = mentionsIn(lastUser)
+  const quoted = mentions.quoted.map(({ text }) => text)
+  const source = { mentions, unused: [...quoted], path, workingDirectory, message: lastUser, random }
+  const spoken = new Set(mentions.words.map(({ text }) => stem(text.toLowerCase())))
   const isSpoken = (word: string): boolean => word.length > 2 && !VAGUE.has(word) && spoken.has(stem(word))
   return valueFor({ type: 'object', ...tool.schema }, lastUser, random, {
     text: (name, schema) => {
@@ -47,17 +47,17 @@ interface Source {
 }
 
 function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source): string | undefined {
-  const { mentions: said, unused, path, workingDirectory, message } = source
-  const [first, second] = said.quoted.map(({ text }) => text)
+  const { mentions, unused, path, workingDirectory, message } = source
+  const [first, second] = mentions.quoted.map(({ text }) => text)
   switch (need) {
     case 'path':
       return path === undefined ? (workingDirectory ?? '.') : resolvedPath(path, schema, workingDirectory)
     case 'directory':
       return path?.endsWith('/') ? resolvedPath(path, schema, workingDirectory) : (workingDirectory ?? '.')
     case 'url':
-      return said.urls[0]?.text ?? 'https://example.com/'
+      return mentions.urls[0]?.text ?? 'https://example.com/'
     case 'command':
-      return said.command ?? 'pwd'
+      return mentions.command ?? 'pwd'
     case 'old':
       return first
     case 'new':
@@ -65,13 +65,13 @@ function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source
     case 'content':
       return first ?? contentIn(message) ?? prose(message, source.random)
     case 'pattern':
-      return first ?? said.globs[0]?.text ?? path
+      return first ?? mentions.globs[0]?.text ?? path
     case 'task':
       return message.slice(0, 2000)
     case 'title':
       return titleOf(message)
     case 'identifier':
-      return first ?? said.identifiers[0]?.text
+      return first ?? mentions.identifiers[0]?.text
     case 'structure':
     case 'other':
       return unused.shift() ?? first

@@ -8,7 +8,7 @@ function tool(name: string, required: readonly string[], description = ''): Tool
   return { name, description, schema: { type: 'object', properties, required } }
 }
 
-/** As a coding agent offers them. */
+/** Tools of a coding agent. */
 const AGENT_TOOLS = [
   tool(
     'Agent',

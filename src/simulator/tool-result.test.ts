@@ -35,7 +35,7 @@ test('of a long file so much is quoted as a stream tells in ten seconds', () => 
   for (const results of [['word '.repeat(50_000)], ['a '.repeat(9000), 'b\n'.repeat(9000)]]) {
     const said = readOut(results)
     expect(said.length).toBeGreaterThan(500)
-    // A token takes half as long again at most.
+    // A token takes at most 1.5 times as long.
     expect(pieces(said).length * REALISTIC_PACE.tokenMs * 1.5).toBeLessThan(10_000)
   }
 })

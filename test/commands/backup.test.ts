@@ -13,23 +13,23 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { audit } from '../equipment/auditor.ts'
 import { call } from '../equipment/client.ts'
-import { commandOn, inManner, MANNERS, type Outcome, SECRET } from '../equipment/command.ts'
+import { commandOn, inGatewayState, GATEWAY_STATES, type Outcome, SECRET } from '../equipment/command.ts'
 import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 import { CAN_MOUNT, smallDisk } from '../small-disk.ts'
 
 const QUOTA = 1_000_000_000
 const ENV = { GATEWAY_SECRET: SECRET }
 
-let stage: Stage
+let fixture: Fixture
 let folder = ''
-const backup = (...args: string[]): Promise<Outcome> => commandOn(stage.gateway, 'backup', ...args)
+const backup = (...args: string[]): Promise<Outcome> => commandOn(fixture.gateway, 'backup', ...args)
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'sluice-backup-'))
-  stage = await setStage(
+  fixture = await startFixture(
     (upstream) => ({
       models: priced(['m']),
       channels: [channel('m', upstream.baseUrl('m'))],
@@ -39,14 +39,14 @@ beforeAll(async () => {
   )
 })
 afterAll(async () => {
-  await stage.close()
+  await fixture.close()
   rmSync(folder, { recursive: true })
 })
 
 /** Restores a copy into a gateway of its own, as docs/operations.md describes it. */
 async function restored(copy: string, env: Record<string, string> = ENV): Promise<RunningGateway> {
   const gateway = await startGateway({
-    config: readFileSync(join(stage.gateway.dataDir, 'gateway.yaml'), 'utf8'),
+    config: readFileSync(join(fixture.gateway.dataDir, 'gateway.yaml'), 'utf8'),
     env,
   })
   await gateway.stop()
@@ -61,7 +61,7 @@ test('a copy that is made under load is restored: its keys work, and its account
   const answered: string[] = []
   const clients = Array.from({ length: 8 }, async (_, client) => {
     while (!load.over) {
-      const answer = await stage.chat('ann', client % 2 === 0 ? ask('m') : askStream('m'))
+      const answer = await fixture.chat('ann', client % 2 === 0 ? ask('m') : askStream('m'))
       statuses.push(answer.status)
       answered.push(String(answer.headers['x-request-id']))
     }
@@ -94,7 +94,7 @@ test('a copy that is made under load is restored: its keys work, and its account
     expect(before.filter((id) => !ids.has(id))).toEqual([])
     // Calls that were not settled when the copy was made were settled by the restored gateway.
     const original = new Map(
-      databaseOf(stage.gateway.dataDir)
+      databaseOf(fixture.gateway.dataDir)
         .usage()
         .map((row) => [row.id, row]),
     )
@@ -120,11 +120,11 @@ test('a copy cannot be used with another secret, and is not damaged by the attem
   }
 })
 
-describe.each(MANNERS)('sluice backup, %s', (manner) => {
-  const during = <T>(work: () => Promise<T>): Promise<T> => inManner(manner, stage.gateway, work)
+describe.each(GATEWAY_STATES)('sluice backup, %s', (manner) => {
+  const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
 
   test('makes a file that only its owner may read, and replaces none without --force', async () => {
-    const file = join(folder, `${MANNERS.indexOf(manner)}.db`)
+    const file = join(folder, `${GATEWAY_STATES.indexOf(manner)}.db`)
     const [made, refused] = await during(async () => {
       const first = await backup(file, '--json')
       return [first, await backup(file)]
@@ -140,7 +140,7 @@ describe.each(MANNERS)('sluice backup, %s', (manner) => {
   })
 
   test('never writes over the database itself', async () => {
-    const { dataDir } = stage.gateway
+    const { dataDir } = fixture.gateway
     const outcomes = await during(async () => [
       await backup(join(dataDir, 'sluice.db'), '--force'),
       await backup(join(dataDir, 'sluice.db-wal'), '--force'),
@@ -151,7 +151,7 @@ describe.each(MANNERS)('sluice backup, %s', (manner) => {
       `sluice: ${join(dataDir, 'sluice.db')} is the database itself; choose another file\n`,
     )
     expect(outcomes[2]?.err).toBe(`sluice: ${dataDir} is not a file\n`)
-    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   })
 
   test('an unwritable target is reported, and nothing is left behind', async () => {
@@ -179,13 +179,13 @@ test.each(CAN_MOUNT ? ['a disk'] : [])(
 )
 
 test('a copy is made of a database without opening it for anything else', async () => {
-  await stage.gateway.stop()
+  await fixture.gateway.stop()
   try {
     const file = join(folder, 'as-it-is.db')
-    const before = readFileSync(join(stage.gateway.dataDir, 'sluice.db'))
+    const before = readFileSync(join(fixture.gateway.dataDir, 'sluice.db'))
     expect((await backup(file)).code).toBe(0)
-    expect(readFileSync(join(stage.gateway.dataDir, 'sluice.db')).equals(before)).toBe(true)
+    expect(readFileSync(join(fixture.gateway.dataDir, 'sluice.db')).equals(before)).toBe(true)
   } finally {
-    await stage.gateway.restart()
+    await fixture.gateway.restart()
   }
 })

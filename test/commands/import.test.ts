@@ -12,7 +12,7 @@ import type { Store } from '../../src/store/store.ts'
 import { call } from '../equipment/client.ts'
 import { commandOn, type Outcome, SECRET, sluice } from '../equipment/command.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 import { type FamilyDatabase, familyDatabase } from '../family-database.ts'
 import { ENGINES } from '../store-engines.ts'
 import { newToken, openedStore } from '../store-rows.ts'
@@ -64,17 +64,17 @@ function fateOf({ lines }: Report, kind: string, name: string): Pick<Line, 'fate
 }
 
 describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
-  let stage: Stage
+  let fixture: Fixture
   let source: FamilyDatabase
 
   beforeAll(async () => {
-    stage = await setStage(() => ({}), { env: { GATEWAY_SECRET: SECRET } })
+    fixture = await startFixture(() => ({}), { env: { GATEWAY_SECRET: SECRET } })
   })
-  afterAll(() => stage.close())
+  afterAll(() => fixture.close())
 
   async function fill(): Promise<void> {
     source = await familyDatabase('new-api', engine)
-    const { port } = stage.upstream
+    const { port } = fixture.upstream
     await source.insert('options', { key: 'GroupRatio', value: '{"default":1,"vip":0.8}' })
     await source.insert('options', { key: 'ModelRatio', value: '{"m":0.5,"never-served":1.10}' })
     await source.insert('options', { key: 'CompletionRatio', value: '{"m":4}' })
@@ -197,7 +197,7 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
 
   test('is imported: its keys and access tokens work, at its prices, and its accounts add up', async () => {
     await fill()
-    const { gateway, upstream } = stage
+    const { gateway, upstream } = fixture
     const running = await commandOn(gateway, 'import', source.place, '--apply')
     expect(running).toMatchObject({ code: 1 })
     expect(running.err).toContain('stop it first, as it would not know of what is imported')

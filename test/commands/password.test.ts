@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call } from '../equipment/client.ts'
-import { commandReading, inManner, MANNERS, type Outcome, SECRET } from '../equipment/command.ts'
+import { commandReading, inGatewayState, GATEWAY_STATES, type Outcome, SECRET } from '../equipment/command.ts'
 import { ROOT, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 
@@ -21,11 +21,11 @@ const password = (input: string, ...args: string[]): Promise<Outcome> =>
 const logIn = async (given: string): Promise<number> =>
   (await call(gateway.url, { username: 'ann', password: given }, { path: '/api/user/login' })).status
 
-describe.each(MANNERS)('sluice user password, %s', (manner) => {
+describe.each(GATEWAY_STATES)('sluice user password, %s', (manner) => {
   const secret = `pässword of ${manner}`
 
   test('reads it from standard input, and the user can log in with it', async () => {
-    const [plain, json] = await inManner(
+    const [plain, json] = await inGatewayState(
       manner,
       gateway,
       async (): Promise<[Outcome, Outcome]> => [

@@ -1,8 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { commandOn, inManner, MANNERS, type Outcome, processOn, SECRET } from '../equipment/command.ts'
+import {
+  commandOn,
+  inGatewayState,
+  GATEWAY_STATES,
+  type Outcome,
+  processOn,
+  SECRET,
+} from '../equipment/command.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** A token in the output of `--json`, in part. */
 interface TokenLine {
@@ -13,11 +20,11 @@ interface TokenLine {
   readonly created_time: number
 }
 
-let stage: Stage
-const run = (...args: string[]): Promise<Outcome> => commandOn(stage.gateway, 'token', ...args)
+let fixture: Fixture
+const run = (...args: string[]): Promise<Outcome> => commandOn(fixture.gateway, 'token', ...args)
 
-function started(): Promise<Stage> {
-  return setStage(
+function started(): Promise<Fixture> {
+  return startFixture(
     (upstream) => ({
       options: { max_user_tokens: 3 },
       groups: { default: {}, open: {}, vip: { ratio: 0.5, open: false } },
@@ -38,13 +45,13 @@ function started(): Promise<Stage> {
   )
 }
 
-describe.each(MANNERS)('sluice token, %s', (manner) => {
-  const during = <T>(work: () => Promise<T>): Promise<T> => inManner(manner, stage.gateway, work)
+describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
+  const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
 
   beforeAll(async () => {
-    stage = await started()
+    fixture = await started()
   })
-  afterAll(() => stage.close())
+  afterAll(() => fixture.close())
 
   test('create prints the key alone on standard output, and it works at once', async () => {
     const made = await during(() => run('create', '--user', 'ann', '--name', 'laptop', '--unlimited'))
@@ -54,8 +61,8 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
     )
     expect(made.out).toMatch(/^sk-[A-Za-z0-9]{48}\n$/)
     const key = made.out.trim().slice('sk-'.length)
-    expect((await stage.chat(key, ask('m'))).status).toBe(200)
-    expect(stage.gateway.logs()).not.toContain(key)
+    expect((await fixture.chat(key, ask('m'))).status).toBe(200)
+    expect(fixture.gateway.logs()).not.toContain(key)
   })
 
   test('create warns of a name that the user has used already, and of models without a channel', async () => {
@@ -116,8 +123,8 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
     )
     expect(shown.out).not.toContain(token.key)
     const key = token.key.slice('sk-'.length)
-    expect((await stage.chat(key, ask('m'))).status).toBe(200)
-    const outside = await stage.chat(key, ask('x'))
+    expect((await fixture.chat(key, ask('m'))).status).toBe(200)
+    const outside = await fixture.chat(key, ask('x'))
     expect([outside.status, outside.json().error.code]).toEqual([403, 'model_not_allowed'])
   })
 
@@ -125,20 +132,20 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
     const made = await during(() =>
       run('create', '--user', 'ann', '--name', 'far', '--unlimited', '--allow-ips', '10.0.0.0/8'),
     )
-    const refused = await stage.chat(made.out.trim().slice(3), ask('m'))
+    const refused = await fixture.chat(made.out.trim().slice(3), ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'ip_not_allowed'])
   })
 
   test('disable refuses a key at the very next call', async () => {
-    expect((await stage.chat('used', ask('m'))).status).toBe(200)
-    const { id } = databaseOf(stage.gateway.dataDir).token('token-used')
+    expect((await fixture.chat('used', ask('m'))).status).toBe(200)
+    const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
     const disabled = await during(() => run('disable', String(id)))
     expect(disabled).toMatchObject({
       code: 0,
       out: `The key "token-used" (id ${id}) is refused from now on.\n`,
       err: '',
     })
-    const refused = await stage.chat('used', ask('m'))
+    const refused = await fixture.chat('used', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([401, 'token_disabled'])
     const again = await during(() => run('disable', String(id), '--json'))
     expect(again.json()).toMatchObject({ id, name: 'token-used', key: '**********', status: 2 })
@@ -148,7 +155,7 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
     const outcomes = await during(() =>
       Promise.all(
         ['a', 'b', 'c'].map((name) =>
-          processOn(stage.gateway, 'token', 'create', '--user', 'full', '--name', name, '--unlimited'),
+          processOn(fixture.gateway, 'token', 'create', '--user', 'full', '--name', name, '--unlimited'),
         ),
       ),
     )
@@ -158,7 +165,7 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
         expect(err).toBe('sluice: a user may have 3 tokens at most (max_user_tokens), and this one has 3\n')
     }
     expect(
-      databaseOf(stage.gateway.dataDir)
+      databaseOf(fixture.gateway.dataDir)
         .tokens()
         .filter(({ user_id }) => user_id === 3),
     ).toHaveLength(3)
@@ -188,15 +195,15 @@ describe.each(MANNERS)('sluice token, %s', (manner) => {
     expect(made.err).toMatch(/quota: 5 \(\$0\.00001\); expired since 1970-01-01 00:00Z\), printed once:\n$/)
     const listed = await run('list', '--user', 'star', '--json')
     expect((listed.json() as TokenLine[]).find(({ name }) => name === 'old')).toMatchObject({ status: 3 })
-    expect((await stage.chat(made.out.trim().slice(3), ask('m'))).json().error.code).toBe('token_expired')
+    expect((await fixture.chat(made.out.trim().slice(3), ask('m'))).json().error.code).toBe('token_expired')
   })
 })
 
 describe('sluice token', () => {
   beforeAll(async () => {
-    stage = await started()
+    fixture = await started()
   })
-  afterAll(() => stage.close())
+  afterAll(() => fixture.close())
 
   const create = ['create', '--user', 'star', '--name', 'x']
   test.each([

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { commandOn, inManner, MANNERS, type Outcome, SECRET } from '../equipment/command.ts'
+import { commandOn, inGatewayState, GATEWAY_STATES, type Outcome, SECRET } from '../equipment/command.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** A user in the output of `--json`. */
 interface UserLine {
@@ -18,11 +18,11 @@ interface UserLine {
   readonly request_count: number
 }
 
-let stage: Stage
-const run = (...args: string[]): Promise<Outcome> => commandOn(stage.gateway, 'user', ...args)
+let fixture: Fixture
+const run = (...args: string[]): Promise<Outcome> => commandOn(fixture.gateway, 'user', ...args)
 
-function started(): Promise<Stage> {
-  return setStage(
+function started(): Promise<Fixture> {
+  return startFixture(
     (upstream) => ({
       groups: { default: {}, vip: { ratio: 0.5, open: false } },
       models: priced(['m']),
@@ -38,13 +38,13 @@ function started(): Promise<Stage> {
   )
 }
 
-describe.each(MANNERS)('sluice user, %s', (manner) => {
-  const during = <T>(work: () => Promise<T>): Promise<T> => inManner(manner, stage.gateway, work)
+describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
+  const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
 
   beforeAll(async () => {
-    stage = await started()
+    fixture = await started()
   })
-  afterAll(() => stage.close())
+  afterAll(() => fixture.close())
 
   test('create makes a user, and list shows all of them with the fields of the API', async () => {
     const [made, plain, listed] = await during(async () => [
@@ -77,9 +77,9 @@ describe.each(MANNERS)('sluice user, %s', (manner) => {
   })
 
   test('list shows a table: quota in units and as money, use, requests, status, role and group', async () => {
-    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
     const { code, out } = await during(() => run('list'))
-    const ann = databaseOf(stage.gateway.dataDir).user('ann')
+    const ann = databaseOf(fixture.gateway.dataDir).user('ann')
     const [titles = '', root = '', line = ''] = out.split('\n')
     expect(code).toBe(0)
     expect(titles.trim().split(/ {2,}/)).toEqual([
@@ -105,19 +105,19 @@ describe.each(MANNERS)('sluice user, %s', (manner) => {
   })
 
   test('disable refuses every key at the very next call, and enable accepts them again', async () => {
-    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
     const disabled = await during(() => run('disable', 'ann'))
     expect(disabled).toMatchObject({ code: 0, err: '' })
     expect(disabled.out).toBe('ann (id 2) is disabled: every key is refused from now on.\n')
-    const refused = await stage.chat('ann', ask('m'))
+    const refused = await fixture.chat('ann', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'user_disabled'])
     const enabled = await during(() => run('enable', 'ann', '--json'))
     expect(enabled.json()).toMatchObject({ username: 'ann', status: 1 })
-    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   })
 
   test('top-up adds to what a user may spend, at once', async () => {
-    const refused = await stage.chat('poor', ask('m'))
+    const refused = await fixture.chat('poor', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
     const [first, second] = await during(async () => [
       await run('top-up', 'poor', '400000'),
@@ -125,8 +125,8 @@ describe.each(MANNERS)('sluice user, %s', (manner) => {
     ])
     expect(first).toMatchObject({ code: 0, out: 'poor (id 3) has 400000 ($0.80) now.\n', err: '' })
     expect(second.json()).toMatchObject({ username: 'poor', quota: 500_000 })
-    expect((await stage.chat('poor', ask('m'))).status).toBe(200)
-    const row = databaseOf(stage.gateway.dataDir).user('poor')
+    expect((await fixture.chat('poor', ask('m'))).status).toBe(200)
+    const row = databaseOf(fixture.gateway.dataDir).user('poor')
     expect(row.quota + row.used_quota).toBe(500_000)
   })
 
@@ -144,19 +144,19 @@ describe.each(MANNERS)('sluice user, %s', (manner) => {
     expect(issued[1].json()).toEqual({ id: 2, username: 'ann', access_token: second })
     expect(second).toMatch(/^[\w-]{32,}$/)
     expect(second).not.toBe(first)
-    await stage.gateway.stop()
-    const file = readFileSync(join(stage.gateway.dataDir, 'sluice.db'), 'latin1')
+    await fixture.gateway.stop()
+    const file = readFileSync(join(fixture.gateway.dataDir, 'sluice.db'), 'latin1')
     expect(file.includes(first) || file.includes(second)).toBe(false)
-    expect(stage.gateway.logs()).not.toContain(second)
-    await stage.gateway.restart()
+    expect(fixture.gateway.logs()).not.toContain(second)
+    await fixture.gateway.restart()
   })
 })
 
 describe('sluice user', () => {
   beforeAll(async () => {
-    stage = await started()
+    fixture = await started()
   })
-  afterAll(() => stage.close())
+  afterAll(() => fixture.close())
 
   test.each([
     [['disable', 'nobody'], 'there is no user "nobody"'],

@@ -4,19 +4,19 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorBody, usageText } from '../equipment/behaviour.ts'
 import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
 import { messagesErrorText, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { Stage } from '../equipment/stage.ts'
-import { MODEL, ROADS, type Road, stageOfBoth } from './stage.ts'
+import type { Fixture } from '../equipment/fixture.ts'
+import { MODEL, MODES, type Mode, fixtureOfBoth } from './fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 let client: Anthropic
 beforeAll(async () => {
-  stage = await stageOfBoth()
+  fixture = await fixtureOfBoth()
   client = clientWith('sk-ann')
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const clientWith = (apiKey: string): Anthropic =>
-  new Anthropic({ apiKey, baseURL: stage.gateway.url, maxRetries: 0 })
+  new Anthropic({ apiKey, baseURL: fixture.gateway.url, maxRetries: 0 })
 
 const SAID = 'Hello there, friend.'
 const THOUGHT = 'A greeting is due.'
@@ -43,16 +43,16 @@ const weather = {
 const LANE = { native: MODEL.messages, converted: MODEL.chat } as const
 
 /** Scripts the upstream's response. Returns the model to request. */
-function ready(road: Road, what: 'text' | 'thoughts' | 'calls', stream: boolean): string {
+function ready(mode: Mode, what: 'text' | 'thoughts' | 'calls', stream: boolean): string {
   const calls = what === 'calls' ? CALLS : []
-  if (road === 'converted') {
+  if (mode === 'converted') {
     const said = {
       text: what === 'calls' ? 'Let me look.' : SAID,
       ...(what === 'thoughts' && { thoughts: THOUGHT }),
       calls,
       usage: usageText(100, 7, 70),
     }
-    stage.upstream.script(MODEL.chat, stream ? streamedChat(said) : wholeChat(said))
+    fixture.upstream.script(MODEL.chat, stream ? streamedChat(said) : wholeChat(said))
     return MODEL.chat
   }
   const blocks = [
@@ -61,17 +61,17 @@ function ready(road: Road, what: 'text' | 'thoughts' | 'calls', stream: boolean)
     ...calls,
   ]
   const answer = { counts: COUNTS }
-  stage.upstream.script(
+  fixture.upstream.script(
     MODEL.messages,
     stream ? streamedMessage(blocks, answer) : wholeMessage(blocks, answer),
   )
   return MODEL.messages
 }
 
-describe.each(ROADS)('the official Anthropic client, %s', (road) => {
+describe.each(MODES)('the official Anthropic client, %s', (mode) => {
   test('gets a whole answer with its usage', async () => {
     const { data, response } = await client.messages
-      .create({ model: ready(road, 'thoughts', false), max_tokens: 100, messages })
+      .create({ model: ready(mode, 'thoughts', false), max_tokens: 100, messages })
       .withResponse()
     expect(data).toMatchObject({
       type: 'message',
@@ -89,7 +89,7 @@ describe.each(ROADS)('the official Anthropic client, %s', (road) => {
   })
 
   test('gets a stream through its helper, which folds it', async () => {
-    const stream = client.messages.stream({ model: ready(road, 'thoughts', true), max_tokens: 100, messages })
+    const stream = client.messages.stream({ model: ready(mode, 'thoughts', true), max_tokens: 100, messages })
     const kinds: string[] = []
     let text = ''
     let thoughts = ''
@@ -99,7 +99,7 @@ describe.each(ROADS)('the official Anthropic client, %s', (road) => {
     const final = await stream.finalMessage()
     expect({ text, thoughts }).toEqual({ text: SAID, thoughts: THOUGHT })
     expect(final.content).toMatchObject([
-      { type: 'thinking', thinking: THOUGHT, signature: road === 'native' ? 'c2ln' : '' },
+      { type: 'thinking', thinking: THOUGHT, signature: mode === 'native' ? 'c2ln' : '' },
       { type: 'text', text: SAID },
     ])
     expect(final.stop_reason).toBe('end_turn')
@@ -110,7 +110,7 @@ describe.each(ROADS)('the official Anthropic client, %s', (road) => {
 
   test('gets text and tool uses through its helper, one after the other', async () => {
     const stream = client.messages.stream({
-      model: ready(road, 'calls', true),
+      model: ready(mode, 'calls', true),
       max_tokens: 100,
       messages,
       tools: [weather],
@@ -128,9 +128,9 @@ describe.each(ROADS)('the official Anthropic client, %s', (road) => {
   })
 
   test.each([false, true])('runs its tools until there is a final answer (stream: %j)', async (stream) => {
-    const model = ready(road, 'calls', stream)
+    const model = ready(mode, 'calls', stream)
     const behaviours =
-      road === 'native'
+      mode === 'native'
         ? [
             stream ? streamedMessage(CALLS) : wholeMessage(CALLS),
             stream ? streamedMessage([{ text: SAID }]) : wholeMessage([{ text: SAID }]),
@@ -139,7 +139,7 @@ describe.each(ROADS)('the official Anthropic client, %s', (road) => {
             stream ? streamedChat({ calls: CALLS }) : wholeChat({ calls: CALLS }),
             stream ? streamedChat({ text: SAID }) : wholeChat({ text: SAID }),
           ]
-    stage.upstream.script(LANE[road], ...behaviours)
+    fixture.upstream.script(LANE[mode], ...behaviours)
     const asked: string[] = []
     const runner = client.beta.messages.toolRunner({
       model,
@@ -161,11 +161,11 @@ describe.each(ROADS)('the official Anthropic client, %s', (road) => {
     const final = await runner.runUntilDone()
     expect(final.content).toMatchObject([{ type: 'text', text: SAID }])
     expect(asked).toEqual(['Bern', 'Basel'])
-    const second = JSON.parse(stage.upstream.received(LANE[road])[1]?.text ?? '')
-    const results = road === 'converted' ? second.messages.slice(-2) : second.messages.at(-1).content
+    const second = JSON.parse(fixture.upstream.received(LANE[mode])[1]?.text ?? '')
+    const results = mode === 'converted' ? second.messages.slice(-2) : second.messages.at(-1).content
     expect(results).toMatchObject(
       CALLS.map(({ id }, i) =>
-        road === 'converted'
+        mode === 'converted'
           ? { role: 'tool', tool_call_id: id, content: `sunny in ${asked[i]}` }
           : { type: 'tool_result', tool_use_id: id, content: `sunny in ${asked[i]}` },
       ),
@@ -173,10 +173,10 @@ describe.each(ROADS)('the official Anthropic client, %s', (road) => {
   })
 
   test('raises an error in the middle of a stream', async () => {
-    const model = ready(road, 'text', true)
-    const whole = road === 'converted' ? streamedChat({ text: SAID }) : streamedMessage([{ text: SAID }])
-    const cut = road === 'converted' ? 2 : 4
-    stage.upstream.script(model, { ...whole, frames: whole.frames?.slice(0, cut) ?? [], ending: 'reset' })
+    const model = ready(mode, 'text', true)
+    const whole = mode === 'converted' ? streamedChat({ text: SAID }) : streamedMessage([{ text: SAID }])
+    const cut = mode === 'converted' ? 2 : 4
+    fixture.upstream.script(model, { ...whole, frames: whole.frames?.slice(0, cut) ?? [], ending: 'reset' })
     const stream = await client.messages.create({ model, max_tokens: 100, messages, stream: true })
     const seen: string[] = []
     const read = async (): Promise<void> => {
@@ -188,12 +188,12 @@ describe.each(ROADS)('the official Anthropic client, %s', (road) => {
   })
 
   test('gets the refusals of the upstream in its own envelope, with an id', async () => {
-    const model = ready(road, 'text', false)
+    const model = ready(mode, 'text', false)
     const body =
-      road === 'native'
+      mode === 'native'
         ? messagesErrorText('rate_limit_error', 'slow down')
         : errorBody('slow down', 'requests', 'rate')
-    stage.upstream.script(model, { kind: 'status', status: 429, body, headers: { 'retry-after': '7' } })
+    fixture.upstream.script(model, { kind: 'status', status: 429, body, headers: { 'retry-after': '7' } })
     const error = await client.messages
       .create({ model, max_tokens: 100, messages })
       .catch((thrown: unknown) => thrown)
@@ -201,8 +201,8 @@ describe.each(ROADS)('the official Anthropic client, %s', (road) => {
     const { error: envelope, headers } = error as InstanceType<typeof Anthropic.RateLimitError>
     expect(envelope).toMatchObject({
       type: 'error',
-      error: { type: road === 'native' ? 'rate_limit_error' : 'requests', message: 'slow down' },
-      request_id: road === 'native' ? 'req_upstream' : expect.any(String),
+      error: { type: mode === 'native' ? 'rate_limit_error' : 'requests', message: 'slow down' },
+      request_id: mode === 'native' ? 'req_upstream' : expect.any(String),
     })
     expect(headers?.get('retry-after')).toBe('7')
   })
@@ -234,7 +234,7 @@ describe('its error classes fit the errors of the gateway:', () => {
       status: 503,
       error: { error: { type: 'gateway_error', code: 'model_not_found' } },
     })
-    stage.upstream.script(MODEL.messages, { kind: 'drop' })
+    fixture.upstream.script(MODEL.messages, { kind: 'drop' })
     expect(await create()).toBeInstanceOf(Anthropic.InternalServerError)
   })
 })

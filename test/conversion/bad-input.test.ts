@@ -5,7 +5,7 @@ import { answers, chatFrames, messagesFrames } from '../generators/answers.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { GRAMMARS } from './grammar.ts'
-import { CODECS, convertReply, convertStream, OTHER, PROTOCOLS } from './road.ts'
+import { CODECS, convertReply, convertStream, OTHER, PROTOCOLS } from './convert.ts'
 
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
 

@@ -2,14 +2,14 @@ import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
-import type { Answer } from '../equipment/client.ts'
+import type { FullResponse } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 1 },
     models: priced(['both', 'passed', 'mapped']),
     channels: [
@@ -24,18 +24,18 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 1_000_000_000 })])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const MESSAGES = { path: '/v1/messages' }
 const messages = [{ role: 'user', content: 'hi' }]
-const chat = (model: string, fields: object = {}): Promise<Answer> =>
-  stage.chat('ann', { model, messages, ...fields })
-const message = (model: string, fields: object = {}): Promise<Answer> =>
-  stage.chat('ann', { model, max_tokens: 100, messages, ...fields }, MESSAGES)
+const chat = (model: string, fields: object = {}): Promise<FullResponse> =>
+  fixture.chat('ann', { model, messages, ...fields })
+const message = (model: string, fields: object = {}): Promise<FullResponse> =>
+  fixture.chat('ann', { model, max_tokens: 100, messages, ...fields }, MESSAGES)
 
 function script(): void {
-  stage.upstream.script('by-chat', wholeChat({ text: 'from chat' }))
-  stage.upstream.script('by-messages', wholeMessage([{ text: 'from messages' }]))
+  fixture.upstream.script('by-chat', wholeChat({ text: 'from chat' }))
+  fixture.upstream.script('by-messages', wholeMessage([{ text: 'from messages' }]))
 }
 
 describe('a model behind channels of both protocols', () => {
@@ -44,19 +44,19 @@ describe('a model behind channels of both protocols', () => {
       script()
       expect((await chat('both', { seed: 7 })).text).toContain('from chat')
       expect((await message('both')).text).toContain('from messages')
-      expect(stage.upstream.received('by-chat')).toHaveLength(1)
-      expect(stage.upstream.received('by-messages')).toHaveLength(1)
+      expect(fixture.upstream.received('by-chat')).toHaveLength(1)
+      expect(fixture.upstream.received('by-messages')).toHaveLength(1)
     }
   })
 
   test('falls back to the other channel, and reports the conversion', async () => {
     script()
-    stage.upstream.script('by-chat', { kind: 'status', status: 500, body: '{}' })
+    fixture.upstream.script('by-chat', { kind: 'status', status: 500, body: '{}' })
     const fallen = await chat('both', { seed: 7 })
     expect(fallen.json().choices[0]?.message.content).toBe('from messages')
     expect(fallen.headers['x-gateway-dropped']).toBe('seed')
     script()
-    stage.upstream.script('by-messages', { kind: 'drop' })
+    fixture.upstream.script('by-messages', { kind: 'drop' })
     expect((await message('both', { top_k: 3 })).headers['x-gateway-dropped']).toBe('top_k')
   })
 
@@ -89,10 +89,10 @@ describe('a model behind channels of both protocols', () => {
 
 describe('pass-through mode', () => {
   test('has no effect on a conversion', async () => {
-    stage.upstream.script('passed', wholeMessage([{ text: 'Hello.' }]))
+    fixture.upstream.script('passed', wholeMessage([{ text: 'Hello.' }]))
     const answer = await chat('passed', { service_tier: 'flex', max_tokens: 9 })
     expect(answer.json().choices[0]?.message.content).toBe('Hello.')
-    expect(JSON.parse(stage.upstream.only('passed').text)).toEqual({
+    expect(JSON.parse(fixture.upstream.only('passed').text)).toEqual({
       model: 'passed',
       max_tokens: 9,
       messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
@@ -100,17 +100,17 @@ describe('pass-through mode', () => {
   })
 
   test('lets gated fields through natively', async () => {
-    stage.upstream.script('passed', wholeMessage([{ text: 'Hello.' }]))
+    fixture.upstream.script('passed', wholeMessage([{ text: 'Hello.' }]))
     await message('passed', { speed: 'fast' })
-    expect(JSON.parse(stage.upstream.only('passed').text)).toMatchObject({ speed: 'fast' })
+    expect(JSON.parse(fixture.upstream.only('passed').text)).toMatchObject({ speed: 'fast' })
   })
 })
 
 test('the upstream gets its own name of the model in a conversion, and the client gets the requested name', async () => {
-  stage.upstream.script('mapped', wholeMessage([{ text: 'Hello.' }]))
+  fixture.upstream.script('mapped', wholeMessage([{ text: 'Hello.' }]))
   expect((await chat('mapped')).json().model).toBe('upstream-model')
   expect((await chat('mapped-thinking')).status).toBe(200)
-  expect(stage.upstream.received('mapped').map(({ text }) => JSON.parse(text).model)).toEqual([
+  expect(fixture.upstream.received('mapped').map(({ text }) => JSON.parse(text).model)).toEqual([
     'upstream-name',
     'upstream-name',
   ])
@@ -118,7 +118,7 @@ test('the upstream gets its own name of the model in a conversion, and the clien
 
 test('a query string on messages does not change the endpoint', async () => {
   script()
-  const answer = await stage.chat(
+  const answer = await fixture.chat(
     'ann',
     { model: 'both', max_tokens: 5, messages },
     { path: '/v1/messages?beta=true' },
@@ -127,21 +127,21 @@ test('a query string on messages does not change the endpoint', async () => {
 })
 
 test('a client that stops reading a converted stream stops its upstream', async () => {
-  stage.upstream.script('by-messages', { kind: 'drop' })
-  stage.upstream.script('by-chat', {
+  fixture.upstream.script('by-messages', { kind: 'drop' })
+  fixture.upstream.script('by-chat', {
     kind: 'stream',
     events: Number.POSITIVE_INFINITY,
     word: 'x'.repeat(8000),
     usage: usageText(1, 1),
   })
   const body = JSON.stringify({ model: 'both', max_tokens: 10_000_000, messages, stream: true })
-  const socket = connect(stage.gateway.port, '127.0.0.1')
+  const socket = connect(fixture.gateway.port, '127.0.0.1')
   socket.pause()
   socket.write(
     `POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: sk-ann\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   )
-  await stage.upstream.receivedAtLeast('by-chat', 1)
-  const received = stage.upstream.only('by-chat')
+  await fixture.upstream.receivedAtLeast('by-chat', 1)
+  const received = fixture.upstream.only('by-chat')
   await received.sentAtLeast(50)
   let before = -1
   await expect

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
 import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import { type Answer, open } from '../equipment/client.ts'
+import { type FullResponse, open } from '../equipment/client.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import {
   messageFrames,
@@ -9,20 +9,20 @@ import {
   streamedMessage,
   wholeMessage,
 } from '../equipment/messages-behaviour.ts'
-import type { Stage } from '../equipment/stage.ts'
+import type { Fixture } from '../equipment/fixture.ts'
 import { checkMessagesStream } from './grammar.ts'
-import { type Caller, callersOf, MODEL, stageOfBoth } from './stage.ts'
+import { type Client, clientsOf, MODEL, fixtureOfBoth } from './fixture.ts'
 
-let stage: Stage
-let chat: Caller
-let message: Caller
+let fixture: Fixture
+let chat: Client
+let message: Client
 let database: GatewayDatabase
 beforeAll(async () => {
-  stage = await stageOfBoth()
-  ;({ chat, message } = callersOf(stage))
-  database = databaseOf(stage.gateway.dataDir)
+  fixture = await fixtureOfBoth()
+  ;({ chat, message } = clientsOf(fixture))
+  database = databaseOf(fixture.gateway.dataDir)
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const messages = [{ role: 'user', content: 'hi' }]
 
@@ -47,14 +47,14 @@ describe('a converted call costs what its upstream counted, to the unit', () => 
     const stream = name.endsWith('streamed')
     const usage = usageText(300, 50, 200)
     if (model === MODEL.messages)
-      stage.upstream.script(
+      fixture.upstream.script(
         model,
         stream
           ? streamedMessage([{ text: 'Hello.' }], { counts })
           : wholeMessage([{ text: 'Hello.' }], { counts }),
       )
     else
-      stage.upstream.script(
+      fixture.upstream.script(
         model,
         stream ? streamedChat({ text: 'Hello.', usage }) : wholeChat({ text: 'Hello.', usage }),
       )
@@ -71,13 +71,13 @@ describe('a converted call costs what its upstream counted, to the unit', () => 
 
   test('it costs nothing where no answer came', async () => {
     const before = database.token('token-ann')
-    stage.upstream.script(MODEL.messages, {
+    fixture.upstream.script(MODEL.messages, {
       kind: 'status',
       status: 400,
       body: messagesErrorText('invalid_request_error', 'no'),
     })
     expect((await chat()).status).toBe(400)
-    stage.upstream.script(MODEL.chat, { kind: 'drop' })
+    fixture.upstream.script(MODEL.chat, { kind: 'drop' })
     expect((await message()).status).toBe(500)
     await expect.poll(() => database.openHolds()).toHaveLength(0)
     expect(database.token('token-ann')).toMatchObject({
@@ -87,13 +87,13 @@ describe('a converted call costs what its upstream counted, to the unit', () => 
   })
 
   test('it costs the local count where a cut stream reported no output', async () => {
-    stage.upstream.script(MODEL.messages, {
+    fixture.upstream.script(MODEL.messages, {
       ...streamedMessage([]),
       frames: messageFrames([{ text: 'apple banana cherry'.repeat(20) }]).slice(0, 5),
       ending: 'reset',
     })
     const answer = await (
-      await open(stage.gateway.url, { model: MODEL.messages, messages, stream: true }, { key: 'ann' })
+      await open(fixture.gateway.url, { model: MODEL.messages, messages, stream: true }, { key: 'ann' })
     ).end()
     const row = database.usageOf(String(answer.headers['x-request-id']))
     expect(row?.output_tokens).toBeGreaterThan(50)
@@ -102,12 +102,12 @@ describe('a converted call costs what its upstream counted, to the unit', () => 
 })
 
 describe('the charge of a converted call', () => {
-  const charged = (answer: Answer) => database.usageOf(String(answer.headers['x-request-id']))
+  const charged = (answer: FullResponse) => database.usageOf(String(answer.headers['x-request-id']))
 
   test('includes web searches', async () => {
     const counts = { input_tokens: 10, output_tokens: 5, server_tool_use: { web_search_requests: 2 } }
     for (const stream of [false, true]) {
-      stage.upstream.script(
+      fixture.upstream.script(
         MODEL.messages,
         (stream ? streamedMessage : wholeMessage)([{ text: 'Hello.' }], { counts }),
       )
@@ -119,7 +119,7 @@ describe('the charge of a converted call', () => {
 
   test('is counted here where the upstream reports nothing', async () => {
     const words = ' banana'.repeat(200)
-    stage.upstream.script(MODEL.chat, {
+    fixture.upstream.script(MODEL.chat, {
       ...streamedChat({ text: words }),
       frames: (streamedChat({ text: words }).frames ?? []).filter((frame) => !frame.includes('"usage"')),
     })
@@ -132,20 +132,20 @@ describe('the charge of a converted call', () => {
   })
 
   test('is the delivered part where the client leaves, and the upstream is aborted', async () => {
-    stage.upstream.script(MODEL.chat, {
+    fixture.upstream.script(MODEL.chat, {
       kind: 'stream',
       events: Number.POSITIVE_INFINITY,
       paceMs: 5,
       word: ' banana',
     })
     const live = await open(
-      stage.gateway.url,
+      fixture.gateway.url,
       { model: MODEL.chat, max_tokens: 1000, messages, stream: true },
       { key: 'ann', path: '/v1/messages' },
     )
     await live.until(' banana')
     live.abort()
-    const received = stage.upstream.only(MODEL.chat)
+    const received = fixture.upstream.only(MODEL.chat)
     // The stream goes on forever unless the gateway aborts it.
     await received.ended
     const id = String(live.headers['x-request-id'])

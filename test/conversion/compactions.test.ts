@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databaseOf } from '../equipment/database.ts'
 import { eventFrame, STOP_FRAME, wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { Stage } from '../equipment/stage.ts'
-import { MODEL, stageOfBoth } from './stage.ts'
+import type { Fixture } from '../equipment/fixture.ts'
+import { MODEL, fixtureOfBoth } from './fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await stageOfBoth()
+  fixture = await fixtureOfBoth()
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 // Recorded from a provider: a conversation is read from the cache and summarized, and the summary is
 // answered.
@@ -60,17 +60,17 @@ test.each([
   ['native, streamed', '/v1/messages', true],
   ['converted, whole', '/v1/chat/completions', false],
   ['converted, streamed', '/v1/chat/completions', true],
-])('what a provider took to summarize a conversation is charged: %s', async (road, path, stream) => {
+])('what a provider took to summarize a conversation is charged: %s', async (mode, path, stream) => {
   const whole = wholeMessage([{ text: 'Hello.' }], { counts: USAGE })
-  stage.upstream.script(
+  fixture.upstream.script(
     MODEL.messages,
     stream ? { kind: 'stream', ending: 'no done', frames: FRAMES } : whole,
   )
   const body = { model: MODEL.messages, max_tokens: 50, messages: [{ role: 'user', content: 'hi' }], stream }
-  const shown = stream && road.startsWith('converted') ? { stream_options: { include_usage: true } } : {}
-  const answer = await stage.chat('ann', { ...body, ...shown }, { path })
+  const shown = stream && mode.startsWith('converted') ? { stream_options: { include_usage: true } } : {}
+  const answer = await fixture.chat('ann', { ...body, ...shown }, { path })
   expect(answer.status, answer.text).toBe(200)
-  const row = databaseOf(stage.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+  const row = databaseOf(fixture.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
   expect(row).toMatchObject({
     reason: 'complete',
     quota: QUOTA,
@@ -78,6 +78,6 @@ test.each([
     cache_read_tokens: 55_096,
     output_tokens: 91,
   })
-  if (road.startsWith('converted')) expect(answer.text).toContain(`"total_tokens":${280 + 55_096 + 91}`)
+  if (mode.startsWith('converted')) expect(answer.text).toContain(`"total_tokens":${280 + 55_096 + 91}`)
   else expect(answer.text).toContain(JSON.stringify(USAGE.iterations))
 })

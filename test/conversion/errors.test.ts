@@ -2,24 +2,24 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contentFrame, errorBody, roleFrame } from '../equipment/behaviour.ts'
 import { streamedChat } from '../equipment/chat-behaviour.ts'
 import { eventFrame, messageFrames, messagesErrorText } from '../equipment/messages-behaviour.ts'
-import type { Stage } from '../equipment/stage.ts'
+import type { Fixture } from '../equipment/fixture.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
-import { type Caller, callersOf, MODEL, stageOfBoth } from './stage.ts'
+import { type Client, clientsOf, MODEL, fixtureOfBoth } from './fixture.ts'
 
-let stage: Stage
-let chat: Caller
-let message: Caller
+let fixture: Fixture
+let chat: Client
+let message: Client
 beforeAll(async () => {
-  stage = await stageOfBoth()
-  ;({ chat, message } = callersOf(stage))
+  fixture = await fixtureOfBoth()
+  ;({ chat, message } = clientsOf(fixture))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 describe("an upstream error comes in the envelope of the client's dialect", () => {
   test.each([400, 404, 409, 413, 422, 429, 500, 503, 529])(
     '%i of a messages upstream, to a chat client',
     async (status) => {
-      stage.upstream.script(MODEL.messages, {
+      fixture.upstream.script(MODEL.messages, {
         kind: 'status',
         status,
         body: messagesErrorText('some_error', 'not like this'),
@@ -37,7 +37,7 @@ describe("an upstream error comes in the envelope of the client's dialect", () =
   test.each([400, 404, 409, 413, 422, 429, 500, 503, 529])(
     '%i of a chat upstream, to a messages client',
     async (status) => {
-      stage.upstream.script(MODEL.chat, {
+      fixture.upstream.script(MODEL.chat, {
         kind: 'status',
         status,
         body: errorBody('not like this', 'SomeError'),
@@ -54,14 +54,14 @@ describe("an upstream error comes in the envelope of the client's dialect", () =
 
   test('natively the envelope of a messages upstream goes through byte for byte', async () => {
     const body = `{ "type":"error", "error": {"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1", "x": 9007199254740993}`
-    stage.upstream.script(MODEL.messages, { kind: 'status', status: 529, body })
+    fixture.upstream.script(MODEL.messages, { kind: 'status', status: 529, body })
     const answer = await message({ model: MODEL.messages })
     expect(answer.status).toBe(529)
     expect(answer.text).toBe(body)
   })
 
   test('a refused upstream key is never disclosed: 500 in either envelope', async () => {
-    stage.upstream.script(MODEL.messages, {
+    fixture.upstream.script(MODEL.messages, {
       kind: 'status',
       status: 401,
       body: messagesErrorText('authentication_error', 'bad upstream-key-of-x'),
@@ -78,9 +78,9 @@ describe("an upstream error comes in the envelope of the client's dialect", () =
   })
 
   test('an answer of the wrong kind is a 500', async () => {
-    stage.upstream.script(MODEL.messages, { kind: 'whole', body: '{"hello":"world"}' })
+    fixture.upstream.script(MODEL.messages, { kind: 'whole', body: '{"hello":"world"}' })
     expect((await chat()).status).toBe(500)
-    stage.upstream.script(MODEL.chat, { kind: 'whole', body: '{"type":"message","content":[]}' })
+    fixture.upstream.script(MODEL.chat, { kind: 'whole', body: '{"type":"message","content":[]}' })
     expect((await message()).status).toBe(500)
   })
 })
@@ -91,7 +91,7 @@ describe('an error in the middle of a stream', () => {
       ...messageFrames([{ text: 'Hello.' }]).slice(0, 4),
       eventFrame('error', { error: { type: 'overloaded_error', message: 'Overloaded' } }),
     ]
-    stage.upstream.script(MODEL.messages, { kind: 'stream', frames, ending: 'no done' })
+    fixture.upstream.script(MODEL.messages, { kind: 'stream', frames, ending: 'no done' })
     const { text } = await chat({ stream: true })
     checkChatStream(text, false)
     expect(JSON.parse(text.trim().split('data: ').at(-1) ?? '')).toMatchObject({
@@ -100,7 +100,7 @@ describe('an error in the middle of a stream', () => {
   })
 
   test('from a chat upstream ends a messages stream with an error event', async () => {
-    stage.upstream.script(MODEL.chat, {
+    fixture.upstream.script(MODEL.chat, {
       kind: 'stream',
       frames: [roleFrame(), contentFrame('Hel')],
       ending: 'error',
@@ -113,7 +113,7 @@ describe('an error in the middle of a stream', () => {
   test("goes through natively in the upstream's words", async () => {
     const error = eventFrame('error', { error: { type: 'overloaded_error', message: 'Overloaded' } })
     const frames = [...messageFrames([{ text: 'Hello.' }]).slice(0, 4), error]
-    stage.upstream.script(MODEL.messages, { kind: 'stream', frames, ending: 'no done' })
+    fixture.upstream.script(MODEL.messages, { kind: 'stream', frames, ending: 'no done' })
     const { text } = await message({ model: MODEL.messages, stream: true })
     expect(text.startsWith(frames.slice(0, 4).join(''))).toBe(true)
     checkMessagesStream(text, false)
@@ -139,7 +139,7 @@ describe('an upstream that is cut anywhere', () => {
     async (size) => {
       const bytes = head + messagesText.slice(0, size)
       for (const stream of [chat, (fields: object) => message({ model: MODEL.messages, ...fields })]) {
-        stage.upstream.script(MODEL.messages, { kind: 'raw', bytes, ending: 'close' })
+        fixture.upstream.script(MODEL.messages, { kind: 'raw', bytes, ending: 'close' })
         const { text, status } = await stream({ stream: true })
         expect(text).not.toContain('[DONE]')
         expect(text).not.toContain('message_stop')
@@ -153,7 +153,7 @@ describe('an upstream that is cut anywhere', () => {
     async (size) => {
       const bytes = head + chatText.slice(0, size)
       for (const stream of [message, (fields: object) => chat({ model: MODEL.chat, ...fields })]) {
-        stage.upstream.script(MODEL.chat, { kind: 'raw', bytes, ending: 'close' })
+        fixture.upstream.script(MODEL.chat, { kind: 'raw', bytes, ending: 'close' })
         const { text, status } = await stream({ stream: true })
         expect(text).not.toContain('[DONE]')
         expect(text).not.toContain('message_stop')

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import type { Media } from '../../src/relay/media.ts'
 import { jsonText, Raw } from '../generators/json.ts'
-import { anyMedia, CODECS, convertReply, convertRequest, convertStream } from './road.ts'
+import { anyMedia, CODECS, convertReply, convertRequest, convertStream } from './convert.ts'
 
 let media: Media
 beforeAll(() => {

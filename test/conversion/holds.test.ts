@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
-import type { Answer } from '../equipment/client.ts'
+import type { FullResponse } from '../equipment/client.ts'
 import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { eventFrame, PING_FRAME, wholeMessage } from '../equipment/messages-behaviour.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
-import { MODEL, ROADS } from './stage.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { MODEL, MODES } from './fixture.ts'
 
 const BOTH = 'speaks-both'
 const PATHS = { chat: '/v1/chat/completions', messages: '/v1/messages' } as const
 const OTHER = { chat: 'messages', messages: 'chat' } as const
 
-let stage: Stage
+let fixture: Fixture
 let database: GatewayDatabase
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
     models: priced([MODEL.chat, MODEL.messages, BOTH]),
     channels: [
@@ -35,40 +35,40 @@ beforeAll(async () => {
       ),
     ],
   }))
-  database = databaseOf(stage.gateway.dataDir)
+  database = databaseOf(fixture.gateway.dataDir)
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const messages = [{ role: 'user', content: 'Hi' }]
-const ask = (key: string, caller: 'chat' | 'messages', fields: object): Promise<Answer> =>
-  stage.chat(key, { max_tokens: 5, messages, ...fields }, { path: PATHS[caller] })
+const ask = (key: string, client: 'chat' | 'messages', fields: object): Promise<FullResponse> =>
+  fixture.chat(key, { max_tokens: 5, messages, ...fields }, { path: PATHS[client] })
 
 /** The hold of a call in units, read from the refusal of the call. */
-async function held(caller: 'chat' | 'messages', fields: object): Promise<number> {
-  const answer = await ask('poor', caller, fields)
+async function held(client: 'chat' | 'messages', fields: object): Promise<number> {
+  const answer = await ask('poor', client, fields)
   expect(answer.status, answer.text).toBe(403)
   return Number(/(\d+) are needed/.exec(answer.text)?.[1])
 }
 
 /** Answers with 8 prompt tokens, of one unit each, and 5 output tokens of four. Returns the charge. */
 function answerHi(): number {
-  stage.upstream.script(MODEL.chat, wholeChat({ text: 'Hello! How can I', usage: usageText(8, 5) }))
-  stage.upstream.script(
+  fixture.upstream.script(MODEL.chat, wholeChat({ text: 'Hello! How can I', usage: usageText(8, 5) }))
+  fixture.upstream.script(
     MODEL.messages,
     wholeMessage([{ text: 'Hello! How can I' }], { counts: { input_tokens: 8, output_tokens: 5 } }),
   )
   return 8 * 1 + 5 * 4
 }
 
-describe.each(ROADS)('%s', (road) => {
+describe.each(MODES)('%s', (mode) => {
   test.each(['chat', 'messages'] as const)(
-    'the hold of a %s caller for "Hi" is at most 20 times its cost',
-    async (caller) => {
-      const model = MODEL[road === 'native' ? caller : OTHER[caller]]
+    'the hold of a %s client for "Hi" is at most 20 times its cost',
+    async (client) => {
+      const model = MODEL[mode === 'native' ? client : OTHER[client]]
       const cost = answerHi()
-      const answer = await ask('ann', caller, { model })
+      const answer = await ask('ann', client, { model })
       expect(database.usageOf(String(answer.headers['x-request-id']))?.quota).toBe(cost)
-      const amount = await held(caller, { model })
+      const amount = await held(client, { model })
       expect(amount).toBeGreaterThanOrEqual(cost)
       expect(amount).toBeLessThanOrEqual(20 * cost)
     },
@@ -97,11 +97,11 @@ describe('a hold counts an n', () => {
 describe('max_tokens: 0', () => {
   test('is forwarded on a native messages call, and its input is held and charged', async () => {
     const counts = { input_tokens: 3, cache_creation_input_tokens: 1000, output_tokens: 0 }
-    stage.upstream.script(MODEL.messages, wholeMessage([], { counts }))
+    fixture.upstream.script(MODEL.messages, wholeMessage([], { counts }))
     const body = `{"model":"${MODEL.messages}", "max_tokens": 0,"messages":[{"role":"user","content":"Hi"}]}`
-    const answer = await stage.chat('ann', body, { path: PATHS.messages })
+    const answer = await fixture.chat('ann', body, { path: PATHS.messages })
     expect(answer.status, answer.text).toBe(200)
-    expect(stage.upstream.only(MODEL.messages).text).toBe(body)
+    expect(fixture.upstream.only(MODEL.messages).text).toBe(body)
     // 3 tokens of input, and 1,000 written to a cache at 1¼ units each.
     expect(database.usageOf(String(answer.headers['x-request-id']))).toMatchObject({
       quota: 1253,
@@ -114,7 +114,7 @@ describe('max_tokens: 0', () => {
   })
 
   test('may be a stream without output', async () => {
-    stage.upstream.script(MODEL.messages, {
+    fixture.upstream.script(MODEL.messages, {
       kind: 'stream',
       ending: 'no done',
       frames: [
@@ -141,12 +141,12 @@ describe('max_tokens: 0', () => {
     const before = await left()
     const usage = { input_tokens: 7, output_tokens: 0 }
     const message = { id: 'msg_1', type: 'message', role: 'assistant', content: [], usage }
-    stage.upstream.script(MODEL.messages, {
+    fixture.upstream.script(MODEL.messages, {
       kind: 'stream',
       frames: [eventFrame('message_start', { message }), PING_FRAME],
       ending: 'stall',
     })
-    const answer = await stage.live('ample', { messages, ...fields }, { path: PATHS.messages })
+    const answer = await fixture.live('ample', { messages, ...fields }, { path: PATHS.messages })
     await answer.until('"ping"')
     expect(await left()).toBe(before - needed)
     answer.abort()
@@ -156,11 +156,11 @@ describe('max_tokens: 0', () => {
     ['a converted messages call', 'messages', MODEL.chat],
     ['a chat call', 'chat', MODEL.chat],
     ['a converted chat call', 'chat', MODEL.messages],
-  ] as const)('is a 400 on %s', async (_, caller, model) => {
-    stage.upstream.forget(model)
-    const answer = await ask('ann', caller, { model, max_tokens: 0 })
+  ] as const)('is a 400 on %s', async (_, client, model) => {
+    fixture.upstream.forget(model)
+    const answer = await ask('ann', client, { model, max_tokens: 0 })
     expect(answer.status).toBe(400)
     expect(answer.json().error.message).toContain("'max_tokens'")
-    expect(stage.upstream.received(model)).toEqual([])
+    expect(fixture.upstream.received(model)).toEqual([])
   })
 })

@@ -8,23 +8,23 @@ import {
   usageText,
 } from '../equipment/behaviour.ts'
 import { chunkFrame } from '../equipment/chat-behaviour.ts'
-import { type Answer, events, open } from '../equipment/client.ts'
+import { type FullResponse, events, open } from '../equipment/client.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { eventFrame, messageFrames } from '../equipment/messages-behaviour.ts'
-import type { Stage } from '../equipment/stage.ts'
+import type { Fixture } from '../equipment/fixture.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
-import { type Caller, callersOf, MODEL, stageOfBoth } from './stage.ts'
+import { type Client, clientsOf, MODEL, fixtureOfBoth } from './fixture.ts'
 
 const MIB = 1024 * 1024
 
-let stage: Stage
-let chat: Caller
-let message: Caller
+let fixture: Fixture
+let chat: Client
+let message: Client
 beforeAll(async () => {
-  stage = await stageOfBoth()
-  ;({ chat, message } = callersOf(stage))
+  fixture = await fixtureOfBoth()
+  ;({ chat, message } = clientsOf(fixture))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const stream = (frames: readonly string[]): Streamed => ({ kind: 'stream', frames, ending: 'no done' })
 const base64 = (bytes: number): string => 'iVBORw0K'.repeat(bytes / 8)
@@ -50,18 +50,18 @@ function messagesPicture(bytes: number): string[] {
   return [start, ...events, ...rest]
 }
 
-const quotaOf = ({ headers }: Answer): number | undefined =>
-  databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))?.quota
+const quotaOf = ({ headers }: FullResponse): number | undefined =>
+  databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))?.quota
 
 describe('natively an event of any size goes on byte for byte, and is charged as reported', () => {
   test.each([6_000_000, 40_000_000])(
     '%i bytes',
     async (bytes) => {
-      stage.upstream.script(MODEL.chat, stream(chatPicture(bytes)))
+      fixture.upstream.script(MODEL.chat, stream(chatPicture(bytes)))
       const ofChat = await chat({ model: MODEL.chat, stream: true, stream_options: { include_usage: true } })
       expect(ofChat.text === chatPicture(bytes).join('')).toBe(true)
       expect(quotaOf(ofChat)).toBe(10 + 1300 * 4)
-      stage.upstream.script(MODEL.messages, stream(messagesPicture(bytes)))
+      fixture.upstream.script(MODEL.messages, stream(messagesPicture(bytes)))
       const ofMessages = await message({ model: MODEL.messages, stream: true })
       expect(ofMessages.text === messagesPicture(bytes).join('')).toBe(true)
       expect(quotaOf(ofMessages)).toBe(10 + 5 * 4)
@@ -72,12 +72,12 @@ describe('natively an event of any size goes on byte for byte, and is charged as
   test('it is forwarded before it is complete, and a cut one is followed by an error event', async () => {
     const [role = '', last = ''] = chatPicture(6_000_000)
     const half = last.slice(0, 3_000_000)
-    stage.upstream.script(MODEL.chat, stream([role, half]))
+    fixture.upstream.script(MODEL.chat, stream([role, half]))
     const { text, headers } = await chat({ model: MODEL.chat, stream: true })
     expect(text.startsWith(role + half)).toBe(true)
     expect(JSON.parse(events(text).at(-1) ?? '')).toMatchObject({ error: { code: 'upstream_error' } })
     // A part of an image counts as content.
-    expect(databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))).toMatchObject({
+    expect(databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))).toMatchObject({
       reason: 'cut',
     })
   })
@@ -85,12 +85,12 @@ describe('natively an event of any size goes on byte for byte, and is charged as
 
 describe('a converted event may have up to 32 MiB', () => {
   test('6 MB pass', async () => {
-    stage.upstream.script(MODEL.chat, stream(chatPicture(6_000_000)))
+    fixture.upstream.script(MODEL.chat, stream(chatPicture(6_000_000)))
     const toMessages = await message({ stream: true })
     checkMessagesStream(toMessages.text, true)
     expect(toMessages.text).toContain('"text":"Look."')
     expect(quotaOf(toMessages)).toBe(10 + 1300 * 4)
-    stage.upstream.script(MODEL.messages, stream(messagesPicture(6_000_000)))
+    fixture.upstream.script(MODEL.messages, stream(messagesPicture(6_000_000)))
     const toChat = await chat({ stream: true })
     checkChatStream(toChat.text, true)
     expect(quotaOf(toChat)).toBe(10 + 5 * 4)
@@ -98,16 +98,16 @@ describe('a converted event may have up to 32 MiB', () => {
 
   test("33 MiB end the stream with an error in the client's dialect", async () => {
     const chatBegun = [roleFrame(), contentFrame('a')]
-    stage.upstream.script(MODEL.chat, stream([...chatBegun, ...chatPicture(33 * MIB).slice(1)]))
+    fixture.upstream.script(MODEL.chat, stream([...chatBegun, ...chatPicture(33 * MIB).slice(1)]))
     checkMessagesStream((await message({ stream: true })).text, false)
     const messagesBegun = messageFrames([{ text: 'a' }]).slice(0, 5)
-    stage.upstream.script(MODEL.messages, stream([...messagesBegun, ...messagesPicture(33 * MIB).slice(1)]))
+    fixture.upstream.script(MODEL.messages, stream([...messagesBegun, ...messagesPicture(33 * MIB).slice(1)]))
     checkChatStream((await chat({ stream: true })).text, false)
   }, 60_000)
 
   test('all unfinished events together may have 256 MiB, which are released at the end', async () => {
     const unfinished = chatPicture(31 * MIB)[1]?.slice(0, -2) ?? ''
-    stage.upstream.script(MODEL.chat, {
+    fixture.upstream.script(MODEL.chat, {
       kind: 'stream',
       frames: [roleFrame(), contentFrame('a'), unfinished],
       ending: 'stall',
@@ -119,7 +119,7 @@ describe('a converted event may have up to 32 MiB', () => {
       messages: [{ role: 'user', content: 'hi' }],
     }
     const answers = await Promise.all(
-      Array.from({ length: 9 }, () => open(stage.gateway.url, body, { key: 'ann', path: '/v1/messages' })),
+      Array.from({ length: 9 }, () => open(fixture.gateway.url, body, { key: 'ann', path: '/v1/messages' })),
     )
     // Nine events of 31 MiB are more than 256 MiB: exactly one of them is refused.
     const refused = await Promise.race(answers.map((answer) => answer.end()))
@@ -128,7 +128,7 @@ describe('a converted event may have up to 32 MiB', () => {
     expect(answers.filter((answer) => answer.text().includes('event: error'))).toHaveLength(1)
     for (const answer of answers) answer.abort()
     // The refusal does not count against the channel.
-    stage.upstream.script(MODEL.chat, stream([...chatPicture(24 * MIB).slice(0, 2), finishFrame()]))
+    fixture.upstream.script(MODEL.chat, stream([...chatPicture(24 * MIB).slice(0, 2), finishFrame()]))
     await expect
       .poll(async () => (await message({ stream: true })).text, { timeout: 20_000 })
       .toContain('message_stop')

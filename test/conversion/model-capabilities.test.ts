@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Channel } from '../../src/domain/channel.ts'
 import type { Media } from '../../src/relay/media.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
-import type { Answer } from '../equipment/client.ts'
+import type { FullResponse } from '../equipment/client.ts'
 import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
-import { anyMedia, convertRequest } from './road.ts'
-import { sentTo } from './stage.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { anyMedia, convertRequest } from './convert.ts'
+import { sentTo } from './fixture.ts'
 
 const CLAUDE = [
   'claude-3-5-haiku',
@@ -20,9 +20,9 @@ const CLAUDE = [
 ]
 const GPT = ['gpt-4o-mini', 'gpt-6-sol', 'gpt-5.4', 'stated-sampling', 'plain', 'deployed-gpt-5']
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     models: {
       ...priced([...CLAUDE, ...GPT, 'marked']),
       'stated-budget': { vendor: 'acme', price: PLAIN_PRICE, thinking: 'budget' },
@@ -44,7 +44,7 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 20_000 })])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 interface Sent {
   readonly body: Record<string, unknown>
@@ -54,23 +54,23 @@ interface Sent {
 
 /** The request that a messages channel gets for a chat request. */
 async function asMessages(fields: Record<string, unknown>): Promise<Sent> {
-  stage.upstream.forget('claude')
-  stage.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
-  const answer = await stage.chat('ann', { messages: [{ role: 'user', content: 'hi' }], ...fields })
+  fixture.upstream.forget('claude')
+  fixture.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
+  const answer = await fixture.chat('ann', { messages: [{ role: 'user', content: 'hi' }], ...fields })
   return sent('claude', answer)
 }
 
 /** The request that a chat channel gets for a messages request. */
 async function asChat(fields: Record<string, unknown>, lane = 'gpt'): Promise<Sent> {
-  stage.upstream.forget(lane)
-  stage.upstream.script(lane, wholeChat({ text: 'Hello.' }))
+  fixture.upstream.forget(lane)
+  fixture.upstream.script(lane, wholeChat({ text: 'Hello.' }))
   const body = { max_tokens: 100, messages: [{ role: 'user', content: 'hi' }], ...fields }
-  return sent(lane, await stage.chat('ann', body, { path: '/v1/messages' }))
+  return sent(lane, await fixture.chat('ann', body, { path: '/v1/messages' }))
 }
 
-function sent(lane: string, answer: Answer): Sent {
+function sent(lane: string, answer: FullResponse): Sent {
   expect(answer.status).toBe(200)
-  const { messages: _, tools: __, model: ___, ...body } = sentTo(stage, lane)
+  const { messages: _, tools: __, model: ___, ...body } = sentTo(fixture, lane)
   const dropped = String(answer.headers['x-gateway-dropped'] ?? '')
   return { body, dropped: dropped === '' ? [] : dropped.split(', ').toSorted() }
 }
@@ -160,9 +160,9 @@ describe('a chat request for a messages channel', () => {
   test('holds the cost of the thinking budget on top of the maximum, where there is one', async () => {
     // At 4 quota units an output token, 100 tokens are affordable, and 16,384 more are not.
     const status = async (model: string): Promise<number> => {
-      stage.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
+      fixture.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
       const asked = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 100, reasoning_effort: 'max' }
-      return (await stage.chat('poor', { model, ...asked })).status
+      return (await fixture.chat('poor', { model, ...asked })).status
     }
     expect(await status('claude-sonnet-4-5')).toBe(403)
     expect(await status('claude-opus-4-8')).toBe(200)
@@ -184,9 +184,9 @@ describe('a chat request for a messages channel', () => {
       ...tool,
       function: { ...tool.function, name, strict },
     })
-    stage.upstream.forget('claude')
-    stage.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
-    const answer = await stage.chat('ann', {
+    fixture.upstream.forget('claude')
+    fixture.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
+    const answer = await fixture.chat('ann', {
       model: 'claude-sonnet-4-5',
       messages: [{ role: 'user', content: 'hi' }],
       tools: [named('a', true), named('b'), named('c', false)],
@@ -197,7 +197,7 @@ describe('a chat request for a messages channel', () => {
     })
     expect(answer.headers['x-gateway-dropped']).toBeUndefined()
     const input_schema = { type: 'object', properties: {} }
-    expect(sentTo(stage, 'claude')).toMatchObject({
+    expect(sentTo(fixture, 'claude')).toMatchObject({
       tools: [
         { name: 'a', strict: true, input_schema },
         { name: 'c', strict: false, input_schema },
@@ -247,7 +247,7 @@ describe('a messages request for a chat channel', () => {
 
   test('keeps strict tools strict', async () => {
     await asChat({ model: 'plain', tools: [{ name: 'f', input_schema: { type: 'object' }, strict: true }] })
-    expect(sentTo(stage, 'gpt')['tools']).toEqual([
+    expect(sentTo(fixture, 'gpt')['tools']).toEqual([
       { type: 'function', function: { name: 'f', parameters: { type: 'object' }, strict: true } },
     ])
   })
@@ -261,18 +261,18 @@ describe('a messages request for a chat channel', () => {
 
   test('loses its cache marks, which strict providers refuse', async () => {
     expect((await asChat({ model: 'plain', ...marked })).dropped).toEqual(['cache_control'])
-    expect(sentTo(stage, 'gpt')).toMatchObject({
+    expect(sentTo(fixture, 'gpt')).toMatchObject({
       messages: [
         { role: 'system', content: 'Rules.' },
         { role: 'user', content: 'hi' },
       ],
     })
-    expect(stage.upstream.only('gpt').text).not.toContain('cache_control')
+    expect(fixture.upstream.only('gpt').text).not.toContain('cache_control')
   })
 
   test('keeps them where the channel allows them', async () => {
     expect((await asChat({ model: 'marked', ...marked }, 'marked')).dropped).toEqual([])
-    expect(sentTo(stage, 'marked')).toMatchObject({
+    expect(sentTo(fixture, 'marked')).toMatchObject({
       messages: [
         { role: 'system', content: [{ type: 'text', text: 'Rules.', cache_control }] },
         { role: 'user', content: [{ type: 'text', text: 'hi', cache_control }] },

@@ -3,16 +3,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
 import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
 import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { Stage } from '../equipment/stage.ts'
-import { MODEL, ROADS, type Road, stageOfBoth } from './stage.ts'
+import type { Fixture } from '../equipment/fixture.ts'
+import { MODEL, MODES, type Mode, fixtureOfBoth } from './fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 let client: OpenAI
 beforeAll(async () => {
-  stage = await stageOfBoth()
-  client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${stage.gateway.url}/v1`, maxRetries: 0 })
+  fixture = await fixtureOfBoth()
+  client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const SAID = 'Hello there, friend.'
 const THOUGHT = 'A greeting is due.'
@@ -31,16 +31,16 @@ const messages = [{ role: 'user' as const, content: 'hi' }]
 const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: { type: 'object' } } }]
 
 /** Scripts the upstream's response. Returns the model to request. */
-function ready(road: Road, what: 'text' | 'thoughts' | 'calls', stream: boolean): string {
+function ready(mode: Mode, what: 'text' | 'thoughts' | 'calls', stream: boolean): string {
   const calls = what === 'calls' ? CALLS : []
-  if (road === 'native') {
+  if (mode === 'native') {
     const said = {
       ...(what !== 'calls' && { text: SAID }),
       ...(what === 'thoughts' && { thoughts: THOUGHT }),
       calls,
       usage: USAGE,
     }
-    stage.upstream.script(MODEL.chat, stream ? streamedChat(said) : wholeChat(said))
+    fixture.upstream.script(MODEL.chat, stream ? streamedChat(said) : wholeChat(said))
     return MODEL.chat
   }
   const blocks = [
@@ -48,17 +48,17 @@ function ready(road: Road, what: 'text' | 'thoughts' | 'calls', stream: boolean)
     ...(what === 'calls' ? calls : [{ text: SAID }]),
   ]
   const answer = { counts: COUNTS }
-  stage.upstream.script(
+  fixture.upstream.script(
     MODEL.messages,
     stream ? streamedMessage(blocks, answer) : wholeMessage(blocks, answer),
   )
   return MODEL.messages
 }
 
-describe.each(ROADS)('the official OpenAI client, %s', (road) => {
+describe.each(MODES)('the official OpenAI client, %s', (mode) => {
   test('gets a whole answer with its usage', async () => {
     const { data, request_id: id } = await client.chat.completions
-      .create({ model: ready(road, 'text', false), messages })
+      .create({ model: ready(mode, 'text', false), messages })
       .withResponse()
     expect(data.choices).toHaveLength(1)
     expect(data.choices[0]).toMatchObject({
@@ -73,7 +73,7 @@ describe.each(ROADS)('the official OpenAI client, %s', (road) => {
 
   test.each([true, false])('gets a stream (include_usage: %j)', async (include) => {
     const stream = await client.chat.completions.create({
-      model: ready(road, 'thoughts', true),
+      model: ready(mode, 'thoughts', true),
       messages,
       stream: true,
       stream_options: { include_usage: include },
@@ -106,7 +106,7 @@ describe.each(ROADS)('the official OpenAI client, %s', (road) => {
   })
 
   test('gets tool calls, whole', async () => {
-    const model = ready(road, 'calls', false)
+    const model = ready(mode, 'calls', false)
     const { choices } = await client.chat.completions.create({
       model,
       messages,
@@ -120,7 +120,7 @@ describe.each(ROADS)('the official OpenAI client, %s', (road) => {
   })
 
   test('gets tool calls through its stream helper', async () => {
-    const runner = client.chat.completions.stream({ model: ready(road, 'calls', true), messages, tools })
+    const runner = client.chat.completions.stream({ model: ready(mode, 'calls', true), messages, tools })
     const done: string[] = []
     runner.on('tool_calls.function.arguments.done', ({ arguments: text }) => void done.push(text))
     const final = await runner.finalChatCompletion()
@@ -133,12 +133,12 @@ describe.each(ROADS)('the official OpenAI client, %s', (road) => {
   })
 
   test('runs its tools until there is a final answer', async () => {
-    const model = ready(road, 'calls', false)
-    const lane = road === 'native' ? MODEL.chat : MODEL.messages
-    stage.upstream.script(
+    const model = ready(mode, 'calls', false)
+    const lane = mode === 'native' ? MODEL.chat : MODEL.messages
+    fixture.upstream.script(
       lane,
-      road === 'native' ? wholeChat({ calls: CALLS }) : wholeMessage(CALLS),
-      road === 'native' ? wholeChat({ text: SAID }) : wholeMessage([{ text: SAID }]),
+      mode === 'native' ? wholeChat({ calls: CALLS }) : wholeMessage(CALLS),
+      mode === 'native' ? wholeChat({ text: SAID }) : wholeMessage([{ text: SAID }]),
     )
     const asked: string[] = []
     const runner = client.chat.completions.runTools({
@@ -162,11 +162,11 @@ describe.each(ROADS)('the official OpenAI client, %s', (road) => {
     })
     expect(await runner.finalContent()).toBe(SAID)
     expect(asked).toEqual(['Bern', 'Basel'])
-    const second = JSON.parse(stage.upstream.received(lane)[1]?.text ?? '')
-    const results = road === 'native' ? second.messages.slice(-2) : second.messages.at(-1).content
+    const second = JSON.parse(fixture.upstream.received(lane)[1]?.text ?? '')
+    const results = mode === 'native' ? second.messages.slice(-2) : second.messages.at(-1).content
     expect(results).toMatchObject(
       CALLS.map(({ id }, i) =>
-        road === 'native'
+        mode === 'native'
           ? { role: 'tool', tool_call_id: id, content: `sunny in ${asked[i]}` }
           : { type: 'tool_result', tool_use_id: id, content: `sunny in ${asked[i]}` },
       ),
@@ -174,9 +174,9 @@ describe.each(ROADS)('the official OpenAI client, %s', (road) => {
   })
 
   test('raises an error in the middle of a stream', async () => {
-    const model = ready(road, 'text', true)
-    const whole = road === 'native' ? streamedChat({ text: SAID }) : streamedMessage([{ text: SAID }])
-    stage.upstream.script(model, { ...whole, frames: whole.frames?.slice(0, 4) ?? [], ending: 'reset' })
+    const model = ready(mode, 'text', true)
+    const whole = mode === 'native' ? streamedChat({ text: SAID }) : streamedMessage([{ text: SAID }])
+    fixture.upstream.script(model, { ...whole, frames: whole.frames?.slice(0, 4) ?? [], ending: 'reset' })
     const stream = await client.chat.completions.create({ model, messages, stream: true })
     let text = ''
     const read = async (): Promise<void> => {

@@ -2,7 +2,7 @@
  * The content of an answer, parsed by JSON.parse alone and none of the product's code: the reference for
  * conversions.
  */
-export interface Said {
+export interface Content {
   readonly text: string
   readonly thoughts: string
   /** Names, and inputs as JSON values; a text that is not JSON stays a string. */
@@ -32,7 +32,7 @@ function dataOf(stream: string): Json[] {
     .map((data) => JSON.parse(data) as Json)
 }
 
-const finished = (calls: readonly Call[]): Said['calls'] =>
+const finished = (calls: readonly Call[]): Content['calls'] =>
   calls.map(({ name, input }) => ({ name, input: parsed(input) }))
 
 function parsed(text: string): unknown {
@@ -45,7 +45,7 @@ function parsed(text: string): unknown {
 }
 
 /** Reads a chat stream; where there are several choices, the first. */
-export function chatStreamSays(stream: string): Said {
+export function chatStreamSays(stream: string): Content {
   let text = ''
   let thoughts = ''
   let usage: Json | undefined
@@ -74,7 +74,7 @@ function isWhole(input: string): boolean {
 }
 
 /** Reads a whole chat reply. */
-export function chatReplySays(json: string): Said {
+export function chatReplySays(json: string): Content {
   const reply = JSON.parse(json) as Json
   const message = reply['choices'].find((one: Json) => (one['index'] ?? 0) === 0)?.message ?? {}
   return {
@@ -111,7 +111,7 @@ function thoughtsIn(message: Json): string {
  * Usage of a chat reply. The rest of the total after prompt and completion is what a provider counts
  * separately: audio in the prompt, or else reasoning in the answer. Cached tokens are capped at the prompt.
  */
-function chatUsage(usage: Json | undefined | null): Said['usage'] {
+function chatUsage(usage: Json | undefined | null): Content['usage'] {
   if (typeof usage?.['prompt_tokens'] !== 'number') return undefined
   const { prompt_tokens: prompt, completion_tokens: output, total_tokens: total } = usage
   const { cached_tokens: said = 0, audio_tokens: audio = 0 } = usage['prompt_tokens_details'] ?? {}
@@ -123,7 +123,7 @@ function chatUsage(usage: Json | undefined | null): Said['usage'] {
 }
 
 /** Reads a messages stream. `proofs` replaces each signature. */
-export function messagesStreamSays(stream: string, proofs = ''): Said {
+export function messagesStreamSays(stream: string, proofs = ''): Content {
   let text = ''
   let thoughts = ''
   const counts: Json = {}
@@ -155,7 +155,7 @@ export function messagesStreamSays(stream: string, proofs = ''): Said {
 }
 
 /** Reads a whole messages reply. */
-export function messagesReplySays(json: string, proofs = ''): Said {
+export function messagesReplySays(json: string, proofs = ''): Content {
   const reply = JSON.parse(json) as Json
   const blocks = reply['content'] as Json[]
   return {
@@ -172,7 +172,7 @@ export function messagesReplySays(json: string, proofs = ''): Said {
   }
 }
 
-function messagesUsage(usage: Json): Said['usage'] {
+function messagesUsage(usage: Json): Content['usage'] {
   const { input_tokens: input, cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage
   if (typeof input !== 'number') return undefined
   return { prompt: input + (read ?? 0) + (written ?? 0), cached: read ?? 0, output: usage['output_tokens'] }

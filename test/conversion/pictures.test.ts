@@ -3,17 +3,17 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { Stage } from '../equipment/stage.ts'
-import { callersOf, type Caller, MODEL, sentTo, stageOfBoth } from './stage.ts'
+import type { Fixture } from '../equipment/fixture.ts'
+import { clientsOf, type Client, MODEL, sentTo, fixtureOfBoth } from './fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 
-let message: Caller
+let message: Client
 beforeAll(async () => {
-  stage = await stageOfBoth()
-  message = callersOf(stage).message
+  fixture = await fixtureOfBoth()
+  message = clientsOf(fixture).message
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const messages = [{ role: 'user', content: 'hi' }]
 
@@ -26,7 +26,7 @@ const PNG = Buffer.from(
 describe('an image by its URL', () => {
   const asked: IncomingMessage[] = []
   let server: Server
-  let permissive: Stage
+  let permissive: Fixture
   beforeAll(async () => {
     server = createServer((request, reply) => {
       asked.push(request)
@@ -41,7 +41,7 @@ describe('an image by its URL', () => {
       else reply.writeHead(404).end()
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    permissive = await stageOfBoth({
+    permissive = await fixtureOfBoth({
       media: { allow_private_networks: true, max_bytes: '1MiB', timeout: '2s' },
     })
   })
@@ -68,15 +68,15 @@ describe('an image by its URL', () => {
     'at a private address is refused, and neither it nor the upstream is called: %s',
     async (host) => {
       asked.length = 0
-      stage.upstream.forget(MODEL.messages)
+      fixture.upstream.forget(MODEL.messages)
       const url = host === 'a.png' ? local('/a.png') : `http://${host}/a.png`
-      const answer = await stage.chat('ann', withPicture(url))
+      const answer = await fixture.chat('ann', withPicture(url))
       expect(answer.status).toBe(400)
       expect(answer.json().error).toMatchObject({
         type: 'invalid_request_error',
         message: expect.stringContaining('not public'),
       })
-      expect(stage.upstream.received(MODEL.messages)).toEqual([])
+      expect(fixture.upstream.received(MODEL.messages)).toEqual([])
       expect(asked).toEqual([])
     },
   )
@@ -125,10 +125,10 @@ describe('an image by its URL', () => {
   )
 
   test('is forwarded by its URL to an upstream that accepts URLs', async () => {
-    stage.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
+    fixture.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
     const image = { type: 'image', source: { type: 'url', url: 'http://10.0.0.1/a.png' } }
     expect((await message({ messages: [{ role: 'user', content: [image] }] })).status).toBe(200)
-    expect(sentTo(stage, MODEL.chat).messages[0]?.['content']).toEqual([
+    expect(sentTo(fixture, MODEL.chat).messages[0]?.['content']).toEqual([
       { type: 'image_url', image_url: { url: 'http://10.0.0.1/a.png' } },
     ])
   })
@@ -138,20 +138,20 @@ describe('an image in the request itself with an inexact media type', () => {
   const data = PNG.toString('base64')
 
   test('is sent to a messages upstream with the type of its bytes', async () => {
-    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
+    fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
     const image = { type: 'image_url', image_url: { url: `data:image/*;base64,${data}` } }
     const asked = { model: MODEL.messages, messages: [{ role: 'user', content: [image] }] }
-    expect((await stage.chat('ann', asked)).status).toBe(200)
-    expect(sentTo(stage, MODEL.messages).messages[0]?.['content']).toEqual([
+    expect((await fixture.chat('ann', asked)).status).toBe(200)
+    expect(sentTo(fixture, MODEL.messages).messages[0]?.['content']).toEqual([
       { type: 'image', source: { type: 'base64', media_type: 'image/png', data } },
     ])
   })
 
   test('is sent to a chat upstream with the type of its bytes', async () => {
-    stage.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
+    fixture.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/*', data } }
     expect((await message({ messages: [{ role: 'user', content: [image] }] })).status).toBe(200)
-    expect(sentTo(stage, MODEL.chat).messages[0]?.['content']).toEqual([
+    expect(sentTo(fixture, MODEL.chat).messages[0]?.['content']).toEqual([
       { type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } },
     ])
   })

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Behaviour } from '../equipment/behaviour.ts'
-import type { Answer } from '../equipment/client.ts'
+import type { FullResponse } from '../equipment/client.ts'
 import { AMPLE, channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { askRerank, rerankChannel } from '../equipment/rerank-stage.ts'
-import { patiently, type Stage, setStage } from '../equipment/stage.ts'
-import { MODEL } from './stage.ts'
+import { askRerank, rerankChannel } from '../equipment/rerank-fixture.ts'
+import { retryWhileOverloaded, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { MODEL } from './fixture.ts'
 
 /** Folder with recorded answers of providers, where there is one. */
 const FOLDER = process.env['RECORDINGS']
@@ -51,9 +51,9 @@ function replayNothing(): void {
 }
 
 function replay(folder: string): void {
-  let stage: Stage
+  let fixture: Fixture
   beforeAll(async () => {
-    stage = await setStage((upstream) => ({
+    fixture = await startFixture((upstream) => ({
       options: { retries: 0 },
       models: Object.fromEntries(
         [MODEL.chat, MODEL.messages, RERANK].map((name) => [name, { vendor: 'acme', price: ONE_UNIT }]),
@@ -66,47 +66,47 @@ function replay(folder: string): void {
       users: [ROOT, user(2, 'ann', [token('ann')], { quota: AMPLE })],
     }))
   })
-  afterAll(() => stage?.close())
+  afterAll(() => fixture?.close())
 
   const answers = (['chat', 'messages'] as const).flatMap((from) =>
     readdirSync(join(folder, from))
       .filter((name) => !name.startsWith('error-'))
       .map((name) => ({ name, from, bytes: readFileSync(join(folder, from, name)) })),
   )
-  const roads = answers.flatMap((answer) =>
-    (['chat', 'messages'] as const).map((caller) => ({ ...answer, caller })),
+  const entries = answers.flatMap((answer) =>
+    (['chat', 'messages'] as const).map((client) => ({ ...answer, client })),
   )
 
-  const usageOf = (answer: Answer) =>
-    databaseOf(stage.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+  const usageOf = (answer: FullResponse) =>
+    databaseOf(fixture.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
   /** The call's row in the usage log. */
-  const rowOf = (answer: Answer) => {
+  const rowOf = (answer: FullResponse) => {
     const row = usageOf(answer)
     if (!row) throw new Error(`there is no row for ${answer.status} ${answer.text.slice(0, 300)}`)
     return row
   }
-  const ask = (caller: Protocol, from: Protocol, fields: object = {}): Promise<Answer> =>
-    patiently(() =>
-      stage.chat(
+  const ask = (client: Protocol, from: Protocol, fields: object = {}): Promise<FullResponse> =>
+    retryWhileOverloaded(() =>
+      fixture.chat(
         'ann',
         { model: MODEL[from], max_tokens: 50, messages: [{ role: 'user', content: 'hi' }], ...fields },
-        { path: PATHS[caller] },
+        { path: PATHS[client] },
       ),
     )
 
   describe('a recorded answer', () => {
-    test.each(roads)('$from: $name is charged as reported ($caller client)', async (road) => {
-      const { name, from, bytes, caller } = road
+    test.each(entries)('$from: $name is charged as reported ($client client)', async (entry) => {
+      const { name, from, bytes, client } = entry
       const stream = name.endsWith('.sse')
       const reported = USAGE[from](bytes.toString(), stream)
-      stage.upstream.script(MODEL[from], stream ? streaming(bytes) : { kind: 'whole', body: bytes })
+      fixture.upstream.script(MODEL[from], stream ? streaming(bytes) : { kind: 'whole', body: bytes })
       // Asks for usage exactly where the recording has it in the place where clients look for it: then the
       // gateway neither removes nor adds a frame.
       const wanted =
-        stream && caller === 'chat' && (from !== 'chat' || tellsUsage(bytes))
+        stream && client === 'chat' && (from !== 'chat' || tellsUsage(bytes))
           ? { stream_options: { include_usage: true } }
           : {}
-      const answer = await ask(caller, from, { stream, ...wanted })
+      const answer = await ask(client, from, { stream, ...wanted })
       expect(answer.status, answer.text).toBe(200)
       const row = rowOf(answer)
       const exception = EXCEPTIONS[name]
@@ -114,11 +114,11 @@ function replay(folder: string): void {
         expect(row.reason, exception.because).toBe(exception.settled)
         return
       }
-      if (caller === from) expect(answer.bytes.toString('latin1')).toBe(bytes.toString('latin1'))
+      if (client === from) expect(answer.bytes.toString('latin1')).toBe(bytes.toString('latin1'))
       expect(row.reason).toBe(reported === undefined ? 'estimated' : 'complete')
       if (reported === undefined) return
       expect(row.quota).toBe(reported)
-      expect(USAGE[caller](answer.text, stream)).toBe(reported)
+      expect(USAGE[client](answer.text, stream)).toBe(reported)
     })
   })
 
@@ -128,8 +128,8 @@ function replay(folder: string): void {
       const body = readFileSync(join(folder, 'rerank', name))
       const { results, data, usage } = JSON.parse(body.toString()) as Counts
       const documents = Array.from({ length: (results ?? data).length + 100 }, () => 'a document')
-      stage.upstream.script(RERANK, { kind: 'whole', body })
-      const answer = await stage.chat('ann', askRerank(RERANK, { documents }), { path: '/v1/rerank' })
+      fixture.upstream.script(RERANK, { kind: 'whole', body })
+      const answer = await fixture.chat('ann', askRerank(RERANK, { documents }), { path: '/v1/rerank' })
       expect(answer.status, answer.text).toBe(200)
       const row = rowOf(answer)
       expect(row.reason).toBe(usage ? 'complete' : 'estimated')
@@ -142,15 +142,15 @@ function replay(folder: string): void {
     const errors = (['chat', 'messages'] as const).flatMap((from) =>
       readdirSync(join(folder, from))
         .filter((name) => name.startsWith('error-'))
-        .flatMap((name) => (['chat', 'messages'] as const).map((caller) => ({ name, from, caller }))),
+        .flatMap((name) => (['chat', 'messages'] as const).map((client) => ({ name, from, client }))),
     )
     test.each(errors)(
-      '$from: $name reaches a $caller client in its own words',
-      async ({ name, from, caller }) => {
+      '$from: $name reaches a $client client in its own words',
+      async ({ name, from, client }) => {
         const body = readFileSync(join(folder, from, name), 'utf8')
         const status = Number(/^error-(\d+)/.exec(name)?.[1])
-        stage.upstream.script(MODEL[from], { kind: 'status', status, body })
-        const answer = await ask(caller, from)
+        fixture.upstream.script(MODEL[from], { kind: 'status', status, body })
+        const answer = await ask(client, from)
         const { message } = answer.json().error
         // A refused upstream key concerns the operator: nothing of it is passed on.
         const isPassedOn = status !== 401

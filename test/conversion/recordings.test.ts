@@ -12,7 +12,7 @@ import type { Media } from '../../src/relay/media.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
 import { GRAMMARS } from './grammar.ts'
-import { REPLY_SAYS, type Said, STREAM_SAYS } from './oracle.ts'
+import { REPLY_SAYS, type Content, STREAM_SAYS } from './oracle.ts'
 import {
   anyMedia,
   check,
@@ -22,7 +22,7 @@ import {
   convertStream,
   OTHER,
   PROTOCOLS,
-} from './road.ts'
+} from './convert.ts'
 
 /** Folder with recorded answers of providers, where there is one. */
 const FOLDER = process.env['RECORDINGS']
@@ -178,7 +178,7 @@ function replay(folder: string): void {
 }
 
 /** A messages client always gets counts: 0 where the upstream reported none. */
-function withUsage(said: Said): Said {
+function withUsage(said: Content): Content {
   return { ...said, usage: said.usage ?? { prompt: 0, cached: 0, output: 0 } }
 }
 

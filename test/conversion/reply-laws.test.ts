@@ -8,8 +8,8 @@ import { answers, chatFrames, chatReply, messagesFrames, messagesReply } from '.
 import { choppedAtRandom, chopped } from '../generators/chunks.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { GRAMMARS } from './grammar.ts'
-import { CODECS, convertReply, convertStream, MINTED, OTHER, PROTOCOLS } from './road.ts'
-import { gist } from './gist.ts'
+import { CODECS, convertReply, convertStream, MINTED, OTHER, PROTOCOLS } from './convert.ts'
+import { gist } from './comparable-reply.ts'
 
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
 const REPLIES = { chat: chatReply, messages: messagesReply } as const

@@ -6,7 +6,7 @@ import type { Media } from '../../src/relay/media.ts'
 import { upstreamOf } from '../conversation.ts'
 import { conversations, thoughtfulConversations } from '../generators/conversations.ts'
 import { chatRequests, messagesRequests } from '../generators/requests.ts'
-import { anyMedia, check, CHECKERS, CODECS, convertRequest, OTHER, PROTOCOLS } from './road.ts'
+import { anyMedia, check, CHECKERS, CODECS, convertRequest, OTHER, PROTOCOLS } from './convert.ts'
 
 let media: Media
 beforeAll(() => {

@@ -41,7 +41,7 @@ function replay(folder: string): void {
 
   describe('a recorded rerank answer', () => {
     test.each(named('.response.json'))(
-      '%s reaches the caller with all that it ranked, best first',
+      '%s reaches the client with all that it ranked, best first',
       (name) => {
         const bytes = readFileSync(join(folder, name))
         const recorded = JSON.parse(bytes.toString())

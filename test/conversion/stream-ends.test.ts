@@ -8,39 +8,39 @@ import {
   usageFrame,
   usageText,
 } from '../equipment/behaviour.ts'
-import type { Answer } from '../equipment/client.ts'
+import type { FullResponse } from '../equipment/client.ts'
 import { databaseOf, type UsageRow } from '../equipment/database.ts'
 import { eventFrame, messageFrames, STOP_FRAME } from '../equipment/messages-behaviour.ts'
-import type { Stage } from '../equipment/stage.ts'
+import type { Fixture } from '../equipment/fixture.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
-import { callersOf, MODEL, ROADS, type Road, stageOfBoth } from './stage.ts'
+import { clientsOf, MODEL, MODES, type Mode, fixtureOfBoth } from './fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await stageOfBoth()
+  fixture = await fixtureOfBoth()
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 type Protocol = 'chat' | 'messages'
-const CALLERS = [
+const CLIENTS = [
   ['chat', 'native'],
   ['chat', 'converted'],
   ['messages', 'native'],
   ['messages', 'converted'],
-] as const satisfies readonly (readonly [Protocol, Road])[]
+] as const satisfies readonly (readonly [Protocol, Mode])[]
 
 const stream = (frames: readonly string[]): Streamed => ({ kind: 'stream', frames, ending: 'no done' })
 
 /** The client's response for these frames of an upstream, native or converted. */
-async function told(upstream: Protocol, road: Road, frames: readonly string[]): Promise<Answer> {
-  stage.upstream.script(MODEL[upstream], stream(frames))
-  const { chat, message } = callersOf(stage)
-  const isChat = (upstream === 'chat') === (road === 'native')
+async function told(upstream: Protocol, mode: Mode, frames: readonly string[]): Promise<FullResponse> {
+  fixture.upstream.script(MODEL[upstream], stream(frames))
+  const { chat, message } = clientsOf(fixture)
+  const isChat = (upstream === 'chat') === (mode === 'native')
   return (isChat ? chat : message)({ model: MODEL[upstream], stream: true })
 }
 
-function charged({ headers }: Answer): UsageRow | undefined {
-  return databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))
+function charged({ headers }: FullResponse): UsageRow | undefined {
+  return databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))
 }
 
 const MESSAGE = messageFrames([{ text: 'Hello.' }])
@@ -57,7 +57,7 @@ const ENDS: Record<
 
 const isEnded = (text: string): boolean => /^data: (?:\[DONE\]|\{"type":"message_stop"\})$/m.test(text)
 
-describe.each(CALLERS)('a stream of a %s upstream, %s,', (upstream, road) => {
+describe.each(CLIENTS)('a stream of a %s upstream, %s,', (upstream, mode) => {
   const { begun, reason, last } = ENDS[upstream]
 
   test('with a finish reason and then the end is complete, with or without a final frame', async () => {
@@ -65,35 +65,35 @@ describe.each(CALLERS)('a stream of a %s upstream, %s,', (upstream, road) => {
       [...begun, reason, last],
       [...begun, reason],
     ]) {
-      const answer = await told(upstream, road, frames)
+      const answer = await told(upstream, mode, frames)
       expect(answer.text).not.toContain('"error"')
       // Nothing is added to a native stream.
-      if (road === 'native') expect(answer.text).toBe(frames.join(''))
+      if (mode === 'native') expect(answer.text).toBe(frames.join(''))
       else expect(isEnded(answer.text)).toBe(true)
       expect(charged(answer)?.reason).toBeOneOf(['complete', 'estimated'])
     }
   })
 
   test('with a final frame and no finish reason is complete', async () => {
-    const answer = await told(upstream, road, [...begun, last])
+    const answer = await told(upstream, mode, [...begun, last])
     expect(answer.text).not.toContain('"error"')
     expect(isEnded(answer.text)).toBe(true)
   })
 
   test('with neither is cut', async () => {
-    const answer = await told(upstream, road, begun)
+    const answer = await told(upstream, mode, begun)
     expect(answer.text).toContain('"error"')
     expect(isEnded(answer.text)).toBe(false)
     expect(charged(answer)?.reason).toBe('cut')
   })
 })
 
-describe.each(ROADS)('%s, a message with two starts', (road) => {
+describe.each(MODES)('%s, a message with two starts', (mode) => {
   test('is one message, charged once', async () => {
     const [start = '', ...rest] = MESSAGE
-    const answer = await told('messages', road, [start, start, ...rest])
+    const answer = await told('messages', mode, [start, start, ...rest])
     expect(answer.status).toBe(200)
-    if (road === 'native') expect(answer.text).toBe([start, start, ...rest].join(''))
+    if (mode === 'native') expect(answer.text).toBe([start, start, ...rest].join(''))
     else checkChatStream(answer.text, true)
     expect(charged(answer)).toMatchObject({ quota: 10 + 5 * 4, reason: 'complete' })
   })
@@ -106,11 +106,11 @@ describe('an upstream error', () => {
   })
   const both = (frames: readonly string[]): string[] => [frames.join('')]
 
-  test.each(ROADS)('in message_start is passed on with its status and message: %s', async (road) => {
-    const answer = await told('messages', road, both([MESSAGE[0] ?? '', OVERLOADED]))
+  test.each(MODES)('in message_start is passed on with its status and message: %s', async (mode) => {
+    const answer = await told('messages', mode, both([MESSAGE[0] ?? '', OVERLOADED]))
     expect(answer.status).toBe(529)
     expect(answer.json().error.message).toBe('Overloaded')
-    if (road === 'native')
+    if (mode === 'native')
       expect(answer.json()).toEqual({
         type: 'error',
         error: { type: 'overloaded_error', message: 'Overloaded', details: { x: 1 } },
@@ -146,11 +146,11 @@ describe('an upstream error', () => {
     ['without a type and a name', `data: {"error":{"message":"bad ${SECRET}"}}\n\n`, 'api_error'],
     ['in a text', `data: {"error":"bad ${SECRET}"}\n\n`, 'api_error'],
   ]
-  test.each(OWN_WORDS.flatMap((one) => ROADS.map((road) => [...one, road] as const)))(
+  test.each(OWN_WORDS.flatMap((one) => MODES.map((mode) => [...one, mode] as const)))(
     'within a messages stream, %s, is the last thing that is told, without keys',
-    async (_, error, type, road) => {
-      const answer = await told('messages', road, [...UNFINISHED, error, STOP_FRAME])
-      if (road === 'native')
+    async (_, error, type, mode) => {
+      const answer = await told('messages', mode, [...UNFINISHED, error, STOP_FRAME])
+      if (mode === 'native')
         expect(answer.text).toBe(UNFINISHED.join('') + error.replace(SECRET, '[redacted]'))
       else {
         const last = answer.text.trimEnd().split('\n\n').at(-1) ?? ''
@@ -192,10 +192,10 @@ describe('usage before an error, or with it, is charged', () => {
       [...messagesBegun, `data: ${JSON.stringify({ error: { message: 'no', usage: counts } })}\n\n`],
     ],
   ]
-  test.each(CASES.flatMap((one) => ROADS.map((road) => [...one, road] as const)))(
+  test.each(CASES.flatMap((one) => MODES.map((mode) => [...one, mode] as const)))(
     '%s, of a %s upstream',
-    async (_, upstream, frames, road) => {
-      const answer = await told(upstream, road, frames)
+    async (_, upstream, frames, mode) => {
+      const answer = await told(upstream, mode, frames)
       expect(answer.text).toContain('"error"')
       expect(charged(answer)).toMatchObject({
         input_tokens: 300,
@@ -206,10 +206,10 @@ describe('usage before an error, or with it, is charged', () => {
     },
   )
 
-  test.each(ROADS)(
+  test.each(MODES)(
     'a prompt alone, where no more was reported, with the counted output: %s',
-    async (road) => {
-      const row = charged(await told('messages', road, [...messagesBegun, messagesError()]))
+    async (mode) => {
+      const row = charged(await told('messages', mode, [...messagesBegun, messagesError()]))
       expect(row).toMatchObject({ input_tokens: 300, reason: 'cut' })
       expect(row?.output_tokens).toBeLessThan(10)
     },
@@ -221,9 +221,9 @@ describe('where the upstream reports no usage, a converted answer reports the ch
     frames.map((frame) => frame.replace(/,"usage":\{[^}]*\}/, ''))
 
   test('a messages stream, which begins with its prompt tokens', async () => {
-    const { message } = callersOf(stage)
+    const { message } = clientsOf(fixture)
     const words = 'apple banana cherry '.repeat(50)
-    stage.upstream.script(
+    fixture.upstream.script(
       MODEL.chat,
       stream([roleFrame(), contentFrame('Hello there.'), finishFrame(), DONE_FRAME]),
     )
@@ -239,8 +239,8 @@ describe('where the upstream reports no usage, a converted answer reports the ch
   })
 
   test('a chat stream, if the client asked for usage', async () => {
-    const { chat } = callersOf(stage)
-    stage.upstream.script(MODEL.messages, stream(withoutUsage(MESSAGE)))
+    const { chat } = clientsOf(fixture)
+    fixture.upstream.script(MODEL.messages, stream(withoutUsage(MESSAGE)))
     const answer = await chat({ stream: true, stream_options: { include_usage: true } })
     checkChatStream(answer.text, true)
     const row = charged(answer)
@@ -251,8 +251,8 @@ describe('where the upstream reports no usage, a converted answer reports the ch
   })
 
   test('a whole answer of either protocol', async () => {
-    const { chat, message } = callersOf(stage)
-    stage.upstream.script(MODEL.chat, { kind: 'whole', content: 'Hello there.', usage: null })
+    const { chat, message } = clientsOf(fixture)
+    fixture.upstream.script(MODEL.chat, { kind: 'whole', content: 'Hello there.', usage: null })
     const toMessages = await message()
     expect(toMessages.json()).toMatchObject({
       usage: {
@@ -260,7 +260,7 @@ describe('where the upstream reports no usage, a converted answer reports the ch
         output_tokens: charged(toMessages)?.output_tokens,
       },
     })
-    stage.upstream.script(MODEL.messages, {
+    fixture.upstream.script(MODEL.messages, {
       kind: 'whole',
       body: '{"id":"msg_1","type":"message","role":"assistant","model":"x","content":[{"type":"text","text":"Hello there."}],"stop_reason":"end_turn"}',
     })
@@ -281,8 +281,8 @@ describe('where the upstream reports no usage, a converted answer reports the ch
 describe('an upstream whose stream is nothing but an error is reported with its message and status', () => {
   const busy = JSON.stringify({ error: { message: 'odd words', type: 'overloaded_error' } })
 
-  test.each(ROADS)('%s', async (road) => {
-    const answer = await told('chat', road, [`data: ${busy}\n\n`])
+  test.each(MODES)('%s', async (mode) => {
+    const answer = await told('chat', mode, [`data: ${busy}\n\n`])
     expect(answer.status).toBe(529)
     expect(answer.json().error.message).toContain('odd words')
   })

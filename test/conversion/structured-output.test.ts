@@ -5,7 +5,7 @@ import { wholeChat } from '../equipment/chat-behaviour.ts'
 import { AMPLE, channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Block, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
 import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, setStage, type Stage } from '../equipment/stage.ts'
+import { ask, startFixture, type Fixture } from '../equipment/fixture.ts'
 
 const OLD = ['claude-3-5-haiku', 'claude-sonnet-4-20250514', 'claude-opus-4-1', 'claude-old-by-mapping']
 const NEW = ['claude-sonnet-4-5', 'claude-opus-5', 'nameless', 'claude-3-new-by-mapping']
@@ -29,11 +29,11 @@ function configure(upstream: ScriptedUpstream): Configuration {
   }
 }
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage(configure)
+  fixture = await startFixture(configure)
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const SCHEMA = {
   type: 'object',
@@ -46,17 +46,17 @@ const CITY = '{"city": "Bern"}'
 const WEATHER = { type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }
 
 function sent(lane = 'claude'): Record<string, unknown> & { system?: { text: string }[] } {
-  return JSON.parse(stage.upstream.only(lane).text)
+  return JSON.parse(fixture.upstream.only(lane).text)
 }
 
 function answering(...blocks: Block[]): void {
-  stage.upstream.script('claude', wholeMessage(blocks))
+  fixture.upstream.script('claude', wholeMessage(blocks))
 }
 
 describe('a chat client that asks for JSON by a schema', () => {
   test.each(NEW)('of %s, which supports schemas, has the schema converted to messages', async (model) => {
     answering({ text: CITY })
-    const answer = await stage.chat('ann', ask(model, { response_format: FORMAT }))
+    const answer = await fixture.chat('ann', ask(model, { response_format: FORMAT }))
     expect(sent()).toMatchObject({ output_config: { format: { type: 'json_schema', schema: SCHEMA } } })
     expect(sent()).not.toHaveProperty('tools')
     expect(answer.json().choices[0]?.message.content).toBe(CITY)
@@ -66,7 +66,7 @@ describe('a chat client that asks for JSON by a schema', () => {
   test('keeps the requested effort beside it', async () => {
     answering({ text: CITY })
     const model = 'claude-sonnet-4-5'
-    await stage.chat(
+    await fixture.chat(
       'ann',
       ask(model, { response_format: FORMAT, reasoning_effort: 'low', tools: [WEATHER] }),
     )
@@ -79,7 +79,7 @@ describe('a chat client that asks for JSON by a schema', () => {
 
   test.each(OLD)('of %s, which does not, gets the input of one forced tool as text', async (model) => {
     answering({ id: 'toolu_1', name: 'place', input: CITY })
-    const answer = await stage.chat('ann', ask(model, { response_format: FORMAT }))
+    const answer = await fixture.chat('ann', ask(model, { response_format: FORMAT }))
     expect(sent()).toMatchObject({
       tools: [{ name: 'place', input_schema: SCHEMA }],
       tool_choice: { type: 'tool', name: 'place', disable_parallel_tool_use: true },
@@ -96,15 +96,18 @@ describe('a chat client that asks for JSON by a schema', () => {
     async (name) => {
       answering({ id: 'toolu_1', name: 'response', input: CITY })
       const format = { type: 'json_schema', json_schema: { name, schema: SCHEMA } }
-      const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: format }))
+      const answer = await fixture.chat('ann', ask('claude-3-5-haiku', { response_format: format }))
       expect(sent()['tool_choice']).toMatchObject({ type: 'tool', name: 'response' })
       expect(answer.json().choices[0]?.message.content).toBe(CITY)
     },
   )
 
   test('gets the text in a stream too, without delay', async () => {
-    stage.upstream.script('claude', streamedMessage([{ id: 'toolu_1', name: 'place', input: CITY }]))
-    const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT, stream: true }))
+    fixture.upstream.script('claude', streamedMessage([{ id: 'toolu_1', name: 'place', input: CITY }]))
+    const answer = await fixture.chat(
+      'ann',
+      ask('claude-3-5-haiku', { response_format: FORMAT, stream: true }),
+    )
     expect(streamedContent(answer.text)).toBe(CITY)
     expect(answer.text).not.toContain('tool_calls')
     expect(answer.text).toContain('"content":"{\\"city\\":"')
@@ -114,25 +117,25 @@ describe('a chat client that asks for JSON by a schema', () => {
 
   test.each([false, true])('gets {} where the tool input was empty (streamed: %s)', async (stream) => {
     const block = { id: 'toolu_1', name: 'place', input: stream ? 'null' : '{}' }
-    stage.upstream.script('claude', stream ? streamedMessage([block]) : wholeMessage([block]))
-    const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT, stream }))
+    fixture.upstream.script('claude', stream ? streamedMessage([block]) : wholeMessage([block]))
+    const answer = await fixture.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT, stream }))
     const said = stream ? streamedContent(answer.text) : answer.json().choices[0]?.message.content
     expect(said).toBe('{}')
   })
 
   test('gets the finish reason of a cut answer', async () => {
-    stage.upstream.script(
+    fixture.upstream.script(
       'claude',
       wholeMessage([{ id: 'toolu_1', name: 'place', input: '{}' }], { stop: 'max_tokens' }),
     )
-    const answer = await stage.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT }))
+    const answer = await fixture.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT }))
     expect(answer.json().choices[0]?.finish_reason).toBe('length')
   })
 
   test('has thinking removed where a tool is forced, because both cannot be combined', async () => {
     answering({ id: 'toolu_1', name: 'place', input: CITY })
     const asked = ask('claude-opus-4-1', { response_format: FORMAT, reasoning_effort: 'high' })
-    const answer = await stage.chat('ann', asked)
+    const answer = await fixture.chat('ann', asked)
     expect(sent()).not.toHaveProperty('thinking')
     expect(answer.headers['x-gateway-dropped']).toBe('thinking')
   })
@@ -156,7 +159,7 @@ describe('a chat client that asks for JSON by a schema', () => {
   ])('with %s has an older model asked in the system prompt, and is told', async (_, fields) => {
     answering({ text: CITY })
     const asked = { response_format: FORMAT, ...fields }
-    const answer = await stage.chat('ann', ask('claude-3-5-haiku', asked))
+    const answer = await fixture.chat('ann', ask('claude-3-5-haiku', asked))
     const schema = JSON.stringify(asked.response_format.json_schema.schema)
     expect(sent().system?.map(({ text }) => text)).toEqual([expect.stringContaining(schema)])
     expect(sent()).not.toHaveProperty('tool_choice')
@@ -169,7 +172,11 @@ describe('a chat client that asks for JSON by a schema', () => {
       { role: 'user', content: 'hi' },
       { role: 'assistant', content: '{' },
     ]
-    const answer = await stage.chat('ann', { model: 'claude-sonnet-4-5', messages, response_format: FORMAT })
+    const answer = await fixture.chat('ann', {
+      model: 'claude-sonnet-4-5',
+      messages,
+      response_format: FORMAT,
+    })
     expect(sent()).not.toHaveProperty('output_config')
     expect(sent().system?.[0]?.text).toContain(JSON.stringify(SCHEMA))
     expect(answer.headers['x-gateway-dropped']).toBe('response_format')
@@ -178,7 +185,7 @@ describe('a chat client that asks for JSON by a schema', () => {
   test('still gets the calls of its own tools, from an older model', async () => {
     answering({ id: 'toolu_1', name: 'weather', input: CITY })
     const asked = ask('claude-3-5-haiku', { response_format: FORMAT, tools: [WEATHER] })
-    const answer = await stage.chat('ann', asked)
+    const answer = await fixture.chat('ann', asked)
     expect(answer.json().choices[0]?.finish_reason).toBe('tool_calls')
   })
 
@@ -194,7 +201,7 @@ describe('a chat client that asks for JSON by a schema', () => {
         { role: 'system', content: 'Be brief.' },
         { role: 'user', content: 'hi' },
       ]
-      const answer = await stage.chat('ann', {
+      const answer = await fixture.chat('ann', {
         ...ask(model),
         messages,
         response_format: format,
@@ -211,7 +218,7 @@ describe('a chat client that asks for JSON by a schema', () => {
 
   test('with `type: text` asks for nothing', async () => {
     answering({ text: 'Hello.' })
-    await stage.chat('ann', ask('claude-sonnet-4-5', { response_format: { type: 'text' } }))
+    await fixture.chat('ann', ask('claude-sonnet-4-5', { response_format: { type: 'text' } }))
     expect(sent()).not.toHaveProperty('output_config')
     expect(sent()).not.toHaveProperty('system')
   })
@@ -221,13 +228,13 @@ describe('a chat client that asks for JSON by a schema', () => {
     ['response_format.json_schema', { type: 'json_schema' }],
     ['response_format.json_schema.schema', { type: 'json_schema', json_schema: { name: 'x', schema: [] } }],
   ])('that cannot be read gets a 400 that names %s', async (path, format) => {
-    const answer = await stage.chat('ann', ask('claude-sonnet-4-5', { response_format: format }))
+    const answer = await fixture.chat('ann', ask('claude-sonnet-4-5', { response_format: format }))
     expect(answer.status).toBe(400)
     expect(answer.json().error.message).toContain(`'${path}'`)
   })
 
   test('with the official client has the answer parsed', async () => {
-    const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${stage.gateway.url}/v1`, maxRetries: 0 })
+    const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
     answering({ id: 'toolu_1', name: 'place', input: CITY })
     const answer = await client.chat.completions.parse({
       model: 'claude-3-5-haiku',
@@ -247,8 +254,8 @@ describe('a messages client that asks for JSON by a schema', () => {
     ['output_config.format', { output_config: { format } }],
     ['output_format, as clients of the beta do', { output_format: format }],
   ])('in %s has it asked for in the words of chat', async (_, fields) => {
-    stage.upstream.script('gpt', wholeChat({ text: CITY }))
-    const answer = await stage.chat('ann', asked(fields), options)
+    fixture.upstream.script('gpt', wholeChat({ text: CITY }))
+    const answer = await fixture.chat('ann', asked(fields), options)
     expect(answer.status).toBe(200)
     expect(sent('gpt')['response_format']).toEqual({
       type: 'json_schema',
@@ -264,7 +271,7 @@ describe('a messages client that asks for JSON by a schema', () => {
     ['output_format', { output_format: 'json' }],
     ['output_config', { output_config: [] }],
   ])('that cannot be read gets a 400 that names %s', async (path, fields) => {
-    const answer = await stage.chat('ann', asked(fields), options)
+    const answer = await fixture.chat('ann', asked(fields), options)
     expect(answer.status).toBe(400)
     expect(answer.json().error.message).toContain(`'${path}'`)
   })

@@ -2,19 +2,19 @@ import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
 import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { Stage } from '../equipment/stage.ts'
-import { type Caller, callersOf, MODEL, sentTo, stageOfBoth } from './stage.ts'
+import type { Fixture } from '../equipment/fixture.ts'
+import { type Client, clientsOf, MODEL, sentTo, fixtureOfBoth } from './fixture.ts'
 
-let stage: Stage
-let chat: Caller
-let message: Caller
+let fixture: Fixture
+let chat: Client
+let message: Client
 let client: Anthropic
 beforeAll(async () => {
-  stage = await stageOfBoth()
-  ;({ chat, message } = callersOf(stage))
-  client = new Anthropic({ apiKey: 'sk-ann', baseURL: stage.gateway.url, maxRetries: 0 })
+  fixture = await fixtureOfBoth()
+  ;({ chat, message } = clientsOf(fixture))
+  client = new Anthropic({ apiKey: 'sk-ann', baseURL: fixture.gateway.url, maxRetries: 0 })
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const HI = { role: 'user', content: 'hi' }
 const called = (input: string): { id: string; name: string; input: string } => ({
@@ -45,31 +45,31 @@ const messagesHistory = (input: unknown): object => ({
 })
 
 describe('empty arguments are an empty object', () => {
-  test.each(['', 'null', ' null ', '""', null])('in the history of a chat caller: %j', async (args) => {
-    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
+  test.each(['', 'null', ' null ', '""', null])('in the history of a chat client: %j', async (args) => {
+    fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     expect((await chat(chatHistory(args))).status).toBe(200)
-    expect(sentTo(stage, MODEL.messages).messages[1]?.['content']).toEqual([
+    expect(sentTo(fixture, MODEL.messages).messages[1]?.['content']).toEqual([
       { type: 'tool_use', id: 'c1', name: 'f', input: {} },
     ])
   })
 
-  test.each([null, ''])('in the history of a messages caller: %j', async (input) => {
-    stage.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
+  test.each([null, ''])('in the history of a messages client: %j', async (input) => {
+    fixture.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
     expect((await message(messagesHistory(input))).status).toBe(200)
-    expect(sentTo(stage, MODEL.chat).messages[1]?.['tool_calls']).toEqual([
+    expect(sentTo(fixture, MODEL.chat).messages[1]?.['tool_calls']).toEqual([
       { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } },
     ])
   })
 
-  test.each(['', 'null', '""'])('in a whole answer for a messages caller: %j', async (input) => {
-    stage.upstream.script(MODEL.chat, wholeChat({ calls: [called(input)] }))
+  test.each(['', 'null', '""'])('in a whole answer for a messages client: %j', async (input) => {
+    fixture.upstream.script(MODEL.chat, wholeChat({ calls: [called(input)] }))
     const answer = JSON.parse((await message()).text)
     expect(answer.content).toEqual([{ type: 'tool_use', id: 'c1', name: 'f', input: {} }])
     expect(answer.stop_reason).toBe('tool_use')
   })
 
-  test.each(['null', '""'])('in a whole answer for a chat caller: %s', async (input) => {
-    stage.upstream.script(MODEL.messages, wholeMessage([called(input)]))
+  test.each(['null', '""'])('in a whole answer for a chat client: %s', async (input) => {
+    fixture.upstream.script(MODEL.messages, wholeMessage([called(input)]))
     expect((await chat()).json().choices[0]?.message).toMatchObject({
       tool_calls: [{ id: 'c1', function: { name: 'f', arguments: '{}' } }],
     })
@@ -77,9 +77,9 @@ describe('empty arguments are an empty object', () => {
 
   // The first piece is four characters long.
   test.each(['', 'null', '  null', 'null  ', '   ', '""', '  ""'])(
-    'in a stream for a messages caller, in pieces: %j',
+    'in a stream for a messages client, in pieces: %j',
     async (input) => {
-      stage.upstream.script(MODEL.chat, streamedChat({ calls: [called(input)] }))
+      fixture.upstream.script(MODEL.chat, streamedChat({ calls: [called(input)] }))
       const { text } = await message({ stream: true })
       expect(text).not.toContain('input_json_delta')
       const answer = await client.messages
@@ -89,8 +89,8 @@ describe('empty arguments are an empty object', () => {
     },
   )
 
-  test.each(['null', '""'])('in a stream for a chat caller, in pieces: %s', async (input) => {
-    stage.upstream.script(MODEL.messages, streamedMessage([called(input)]))
+  test.each(['null', '""'])('in a stream for a chat client, in pieces: %s', async (input) => {
+    fixture.upstream.script(MODEL.messages, streamedMessage([called(input)]))
     const { text } = await chat({ stream: true })
     expect(argumentsIn(text)).toEqual(['{}'])
   })
@@ -98,11 +98,11 @@ describe('empty arguments are an empty object', () => {
 
 describe('arguments that are text other than an object', () => {
   test.each(['nul', 'not json', '[]', '7', '{"a":'])('are a 400 in a history: %s', async (args) => {
-    stage.upstream.forget(MODEL.messages)
+    fixture.upstream.forget(MODEL.messages)
     const answer = await chat(chatHistory(args))
     expect(answer.status).toBe(400)
     expect(answer.json().error.message).toContain('expected the text of a JSON object')
-    expect(stage.upstream.received(MODEL.messages)).toEqual([])
+    expect(fixture.upstream.received(MODEL.messages)).toEqual([])
   })
 
   test.each([[], 7, 'x', '{}', true])('are a 400 in a history of blocks: %j', async (input) => {
@@ -112,9 +112,9 @@ describe('arguments that are text other than an object', () => {
   })
 
   test.each(['nul', 'not json', '[]', '{"a":'])(
-    'are a text in a whole answer for a messages caller, who has nothing to call then: %s',
+    'are a text in a whole answer for a messages client, who has nothing to call then: %s',
     async (input) => {
-      stage.upstream.script(MODEL.chat, wholeChat({ text: 'So:', calls: [called(input)] }))
+      fixture.upstream.script(MODEL.chat, wholeChat({ text: 'So:', calls: [called(input)] }))
       const answer = JSON.parse((await message()).text)
       expect(answer.content).toEqual([
         { type: 'text', text: 'So:' },
@@ -125,9 +125,9 @@ describe('arguments that are text other than an object', () => {
   )
 
   test.each(['nul', 'nulls', 'not json', 'n', ' "x"', '[]'])(
-    'are told in a stream for a messages caller: %j',
+    'are told in a stream for a messages client: %j',
     async (input) => {
-      stage.upstream.script(MODEL.chat, streamedChat({ calls: [called(input)] }))
+      fixture.upstream.script(MODEL.chat, streamedChat({ calls: [called(input)] }))
       const { text } = await message({ stream: true })
       const pieces = [...text.matchAll(/"partial_json":("(?:[^"\\]|\\.)*")/g)].map(([, piece]) => piece ?? '')
       expect(pieces.map((piece) => JSON.parse(piece)).join('')).toBe(input)

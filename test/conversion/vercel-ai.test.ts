@@ -4,17 +4,17 @@ import { generateText, isStepCount, type LanguageModel, streamText, tool } from 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Behaviour, usageText } from '../equipment/behaviour.ts'
-import { type ChatSaid, streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
+import { type ChatContent, streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
 import { type Block, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { Stage } from '../equipment/stage.ts'
-import { MODEL, ROADS, type Road, stageOfBoth } from './stage.ts'
-import { OTHER, PROTOCOLS } from './road.ts'
+import type { Fixture } from '../equipment/fixture.ts'
+import { MODEL, MODES, type Mode, fixtureOfBoth } from './fixture.ts'
+import { OTHER, PROTOCOLS } from './convert.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await stageOfBoth()
+  fixture = await fixtureOfBoth()
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const SAID = 'Hello there, friend.'
 const CALL = { id: 'call_1', name: 'weather', input: '{"city":"Bern"}' }
@@ -22,22 +22,22 @@ const CALL = { id: 'call_1', name: 'weather', input: '{"city":"Bern"}' }
 type Protocol = (typeof PROTOCOLS)[number]
 
 /** The library's model for a dialect, whose upstream speaks that dialect or the other. */
-function modelOf(protocol: Protocol, road: Road): LanguageModel {
-  const baseURL = `${stage.gateway.url}/v1`
-  const name = MODEL[upstreamOf(protocol, road)]
+function modelOf(protocol: Protocol, mode: Mode): LanguageModel {
+  const baseURL = `${fixture.gateway.url}/v1`
+  const name = MODEL[upstreamOf(protocol, mode)]
   return protocol === 'chat'
     ? createOpenAI({ baseURL, apiKey: 'sk-ann' }).chat(name)
     : createAnthropic({ baseURL, apiKey: 'sk-ann' })(name)
 }
 
-function upstreamOf(protocol: Protocol, road: Road): Protocol {
-  return road === 'native' ? protocol : OTHER[protocol]
+function upstreamOf(protocol: Protocol, mode: Mode): Protocol {
+  return mode === 'native' ? protocol : OTHER[protocol]
 }
 
 /** The same answer in either dialect: 100 prompt tokens, 60 of them cached, and 7 generated ones. */
 function answer(protocol: Protocol, stream: boolean, what: 'text' | 'call'): Behaviour {
   if (protocol === 'chat') {
-    const said: ChatSaid = {
+    const said: ChatContent = {
       ...(what === 'text' ? { text: SAID } : { calls: [CALL] }),
       usage: usageText(100, 7, 60),
     }
@@ -53,11 +53,11 @@ function answer(protocol: Protocol, stream: boolean, what: 'text' | 'call'): Beh
   return stream ? streamedMessage(blocks, { counts }) : wholeMessage(blocks, { counts })
 }
 
-const cases = PROTOCOLS.flatMap((protocol) => ROADS.map((road) => ({ protocol, road })))
+const cases = PROTOCOLS.flatMap((protocol) => MODES.map((mode) => ({ protocol, mode })))
 
-describe.each(cases)('the AI SDK, $protocol, $road', ({ protocol, road }) => {
-  const upstream = upstreamOf(protocol, road)
-  const script = (...behaviours: Behaviour[]): void => stage.upstream.script(MODEL[upstream], ...behaviours)
+describe.each(cases)('the AI SDK, $protocol, $mode', ({ protocol, mode }) => {
+  const upstream = upstreamOf(protocol, mode)
+  const script = (...behaviours: Behaviour[]): void => fixture.upstream.script(MODEL[upstream], ...behaviours)
   const tools = {
     weather: tool({
       description: 'The weather in a town',
@@ -70,7 +70,7 @@ describe.each(cases)('the AI SDK, $protocol, $road', ({ protocol, road }) => {
   test('generates text', async () => {
     script(answer(upstream, false, 'text'))
     const result = await generateText({
-      model: modelOf(protocol, road),
+      model: modelOf(protocol, mode),
       prompt: 'hi',
       maxOutputTokens: 200,
       maxRetries: 0,
@@ -83,7 +83,7 @@ describe.each(cases)('the AI SDK, $protocol, $road', ({ protocol, road }) => {
     script(answer(upstream, true, 'text'))
     const errors: unknown[] = []
     const result = streamText({
-      model: modelOf(protocol, road),
+      model: modelOf(protocol, mode),
       prompt: 'hi',
       maxOutputTokens: 200,
       maxRetries: 0,
@@ -101,7 +101,7 @@ describe.each(cases)('the AI SDK, $protocol, $road', ({ protocol, road }) => {
   test('calls a tool and continues with its result', async () => {
     script(answer(upstream, false, 'call'), answer(upstream, false, 'text'))
     const result = await generateText({
-      model: modelOf(protocol, road),
+      model: modelOf(protocol, mode),
       prompt: 'Weather in Bern?',
       tools,
       stopWhen: isStepCount(3),
@@ -114,13 +114,13 @@ describe.each(cases)('the AI SDK, $protocol, $road', ({ protocol, road }) => {
       toolCalls: [{ toolCallId: CALL.id, toolName: 'weather', input: { city: 'Bern' } }],
       toolResults: [{ output: 'sunny in Bern' }],
     })
-    expect(stage.upstream.received(MODEL[upstream])[1]?.text).toContain('sunny in Bern')
+    expect(fixture.upstream.received(MODEL[upstream])[1]?.text).toContain('sunny in Bern')
   })
 
   test('streams a tool call and the answer after it', async () => {
     script(answer(upstream, true, 'call'), answer(upstream, true, 'text'))
     const result = streamText({
-      model: modelOf(protocol, road),
+      model: modelOf(protocol, mode),
       prompt: 'Weather in Bern?',
       tools,
       stopWhen: isStepCount(3),

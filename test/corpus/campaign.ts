@@ -3,7 +3,7 @@ import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { upstreamOf } from '../conversation.ts'
 import { GRAMMARS } from '../conversion/grammar.ts'
-import { CHECKERS, CODECS, convertReply, convertStream, OTHER } from '../conversion/road.ts'
+import { CHECKERS, CODECS, convertReply, convertStream, OTHER } from '../conversion/convert.ts'
 import {
   contentFrame,
   DONE_FRAME,

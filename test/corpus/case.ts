@@ -28,7 +28,7 @@ export const BOTH: readonly ConversionProtocol[] = ['chat', 'messages']
 /** A member of a JSON object: its name, and its value as JSON text. */
 export type MemberText = readonly [name: string, value: string]
 
-const LEAST: Record<ConversionProtocol, readonly MemberText[]> = {
+const MINIMAL: Record<ConversionProtocol, readonly MemberText[]> = {
   chat: [['messages', '[{"role":"user","content":"hi"}]']],
   messages: [
     ['max_tokens', '100'],
@@ -43,8 +43,8 @@ export function requestText(
   ...members: readonly MemberText[]
 ): string {
   const names = new Set(members.map(([name]) => name))
-  const least = [['model', JSON.stringify(model)] as const, ...LEAST[protocol]]
-  const all = [...least.filter(([name]) => !names.has(name)), ...members]
+  const minimal = [['model', JSON.stringify(model)] as const, ...MINIMAL[protocol]]
+  const all = [...minimal.filter(([name]) => !names.has(name)), ...members]
   return `{${all.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`
 }
 

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 import { Agent } from 'node:http'
 import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
-import { MODEL } from '../conversion/stage.ts'
+import { MODEL } from '../conversion/fixture.ts'
 import type { Behaviour } from '../equipment/behaviour.ts'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
 import type { Received } from '../equipment/scripted-upstream.ts'
-import { patiently, type Stage } from '../equipment/stage.ts'
+import { retryWhileOverloaded, type Fixture } from '../equipment/fixture.ts'
 import { paceMs } from '../equipment/pace.ts'
 import type { Case } from './case.ts'
 
 /** A path through the gateway. */
-interface Road {
+interface Route {
   readonly path: string
   readonly protocol: ConversionProtocol
   readonly native: boolean
@@ -26,7 +26,7 @@ const PATHS = [
   ['/v1/messages/count_tokens', 'messages', true],
 ] as const
 
-const ROADS: readonly Road[] = PATHS.flatMap(([path, protocol, isSide]) =>
+const ROUTES: readonly Route[] = PATHS.flatMap(([path, protocol, isSide]) =>
   [true, false].map((native) => ({ path, protocol, native, isSide })),
 )
 
@@ -42,43 +42,43 @@ const INSIDE =
 const LONGEST_MESSAGE = 600
 
 /** Lets both lanes answer any request. */
-export function letAnswer(stage: Stage): void {
+export function letAnswer(fixture: Fixture): void {
   const answers = (request: Received): Behaviour => {
     if (request.path.endsWith('/count_tokens')) return { kind: 'whole', body: '{"input_tokens":3}' }
     const blocks = [{ text: 'Hello there.' }]
     const isStream = (JSON.parse(request.text) as { stream?: unknown }).stream === true
     return isStream ? streamedMessage(blocks) : wholeMessage(blocks)
   }
-  stage.upstream.decide(MODEL.messages, answers)
-  stage.upstream.script(MODEL.chat)
+  fixture.upstream.decide(MODEL.messages, answers)
+  fixture.upstream.script(MODEL.chat)
 }
 
 /** One input on one path. */
 interface Run {
   readonly each: Case
-  readonly road: Road
+  readonly route: Route
 }
 
 /** Sends each case over the paths of its dialects. Returns the faults of the responses. */
-export async function replay(stage: Stage, cases: readonly Case[]): Promise<string[]> {
+export async function replay(fixture: Fixture, cases: readonly Case[]): Promise<string[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: WORKERS })
-  const runs = cases.flatMap((each, i) => roadsOf(each, i).map((road): Run => ({ each, road })))
+  const runs = cases.flatMap((each, i) => routesOf(each, i).map((route): Run => ({ each, route })))
   const slow: Run[] = []
   const complaints: string[] = []
   const lanes = { chat: new Lane(), messages: new Lane() }
-  letAnswer(stage)
+  letAnswer(fixture)
   const take = async (run: Run, late: (ms: number) => void): Promise<void> => {
-    const { each, road } = run
-    const body = Buffer.from(each.body(modelOf(road), road.protocol) as string)
-    const { answer, ms } = await ask(stage, each, road, body, agent)
-    const name = `${road.path} ${road.native ? '' : '(converted) '}${each.name}`
+    const { each, route } = run
+    const body = Buffer.from(each.body(modelOf(route), route.protocol) as string)
+    const { answer, ms } = await ask(fixture, each, route, body, agent)
+    const name = `${route.path} ${route.native ? '' : '(converted) '}${each.name}`
     // The pace is measured only when needed: measuring takes time itself.
     if (ms > SLOW_MS && ms > SLOW_PACES * Math.max(paceMs(), paceMs())) late(ms)
     if (typeof answer === 'string') complaints.push(`${name}: ${answer}`)
     else {
-      complaints.push(...faults(each, road, answer).map((fault) => `${name}: ${fault}`))
-      const lane = lanes[modelOf(road) === MODEL.chat ? 'chat' : 'messages']
-      if (answer.status === 200 && !isLocal(road)) lane.answered(body, road.native && each.verbatim, name)
+      complaints.push(...faults(each, route, answer).map((fault) => `${name}: ${fault}`))
+      const lane = lanes[modelOf(route) === MODEL.chat ? 'chat' : 'messages']
+      if (answer.status === 200 && !isLocal(route)) lane.answered(body, route.native && each.verbatim, name)
     }
   }
   const work = async (): Promise<void> => {
@@ -94,7 +94,7 @@ export async function replay(stage: Stage, cases: readonly Case[]): Promise<stri
   }
   agent.destroy()
   for (const name of ['chat', 'messages'] as const)
-    complaints.push(...lanes[name].compare(stage.upstream.received(MODEL[name])))
+    complaints.push(...lanes[name].compare(fixture.upstream.received(MODEL[name])))
   return complaints
 }
 
@@ -121,52 +121,52 @@ class Lane {
 }
 
 // Legacy completions are read as chat is, and counting reads little: both get a sample of each family.
-function roadsOf({ protocols }: Case, place: number): Road[] {
-  return ROADS.filter(
+function routesOf({ protocols }: Case, place: number): Route[] {
+  return ROUTES.filter(
     ({ protocol, isSide }) => protocols.includes(protocol) && (!isSide || place % SIDE_SHARE === 0),
   )
 }
 
-function modelOf({ protocol, native }: Road): string {
+function modelOf({ protocol, native }: Route): string {
   return native === (protocol === 'chat') ? MODEL.chat : MODEL.messages
 }
 
 /** Answered by the gateway itself, without any upstream. */
-function isLocal({ path, native }: Road): boolean {
+function isLocal({ path, native }: Route): boolean {
   return path.endsWith('/count_tokens') && !native
 }
 
 async function ask(
-  stage: Stage,
+  fixture: Fixture,
   each: Case,
-  { path }: Road,
+  { path }: Route,
   body: Buffer,
   agent: Agent,
-): Promise<{ answer: Answer | string; ms: number }> {
+): Promise<{ answer: FullResponse | string; ms: number }> {
   const options = { key: 'ann', path, agent, ...(each.headers && { headers: each.headers }) }
   const wire = each.wire?.(body) ?? body
   let ms = 0
-  const once = async (): Promise<Answer> => {
+  const once = async (): Promise<FullResponse> => {
     const began = performance.now()
-    const answer = await call(stage.gateway.url, wire, options)
+    const answer = await call(fixture.gateway.url, wire, options)
     ms = performance.now() - began
     return answer
   }
-  return { answer: await patiently(once).catch((error: unknown) => String(error)), ms }
+  return { answer: await retryWhileOverloaded(once).catch((error: unknown) => String(error)), ms }
 }
 
-function faults(each: Case, road: Road, answer: Answer): string[] {
+function faults(each: Case, route: Route, answer: FullResponse): string[] {
   const { status, text } = answer
   const faults: string[] = []
   if (INSIDE.test(text)) faults.push(`shows its inside: ${text.slice(0, 300)}`)
   const mayRefuse = each.statuses ?? REFUSALS
-  const [accepts, refuses] = permitted(each, road)
+  const [accepts, refuses] = permitted(each, route)
   if (status === 200) {
     if (!accepts) faults.push('was accepted')
     return faults
   }
   if (!refuses || !mayRefuse.includes(status)) faults.push(`${status} ${text.slice(0, 300)}`)
-  const wrong = wrongEnvelope(road, answer)
+  const wrong = wrongEnvelope(route, answer)
   if (wrong) faults.push(`${wrong}: ${text.slice(0, 300)}`)
   return faults
 }
@@ -175,7 +175,7 @@ function faults(each: Case, road: Road, answer: Answer): string[] {
  * Whether the case may be accepted, and whether it may be refused. Counting reads less of a request than
  * answering does.
  */
-function permitted({ outcome }: Case, { path }: Road): [boolean, boolean] {
+function permitted({ outcome }: Case, { path }: Route): [boolean, boolean] {
   const counts = path.endsWith('/count_tokens')
   switch (outcome) {
     case 'unreadable':
@@ -189,7 +189,7 @@ function permitted({ outcome }: Case, { path }: Road): [boolean, boolean] {
   }
 }
 
-function wrongEnvelope({ protocol }: Road, answer: Answer): string | undefined {
+function wrongEnvelope({ protocol }: Route, answer: FullResponse): string | undefined {
   let body: Record<string, unknown>
   try {
     body = JSON.parse(answer.text)

@@ -1,9 +1,9 @@
-import { type Answer, type Body, call } from './client.ts'
+import { type FullResponse, type Body, call } from './client.ts'
 
 /** The response of a management path. */
-export interface ManagementAnswer<Data = unknown> {
+export interface ManagementResponse<Data = unknown> {
   readonly status: number
-  readonly headers: Answer['headers']
+  readonly headers: FullResponse['headers']
   readonly success: boolean
   readonly message: string
   readonly data: Data
@@ -26,7 +26,7 @@ export async function manage<Data = unknown>(
   request: `${'GET' | 'POST' | 'PUT' | 'DELETE'} /${string}`,
   body?: Body,
   headers: Readonly<Record<string, string | undefined>> = {},
-): Promise<ManagementAnswer<Data>> {
+): Promise<ManagementResponse<Data>> {
   const [method, path] = request.split(' ')
   const sent = { authorization: account.accessToken, 'gateway-user': String(account.id), ...headers }
   const given = Object.entries(sent).filter((entry): entry is [string, string] => entry[1] !== undefined)

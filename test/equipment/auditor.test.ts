@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { auditBooks, type Books, type Granted, type Sighting } from './auditor.ts'
+import { auditBooks, type Books, type GrantedQuotas, type Observation } from './auditor.ts'
 import { auditDeliveries, type Exception, type Sent } from './deliveries.ts'
 
-const GRANTED: Granted = { tokens: new Map([['t', 1000]]), users: new Map([['u', 2000]]) }
+const GRANTED: GrantedQuotas = { tokens: new Map([['t', 1000]]), users: new Map([['u', 2000]]) }
 const TOKEN = {
   id: 7,
   user_id: 3,
@@ -14,7 +14,7 @@ const TOKEN = {
 }
 const USER = { id: 3, username: 'u', quota: 1910, used_quota: 90, request_count: 1 }
 const ROW = { id: 'a', user_id: 3, token_id: 7, quota: 90, reason: 'complete' }
-const SEEN: Sighting = {
+const SEEN: Observation = {
   call: 'one',
   id: 'a',
   status: 200,
@@ -33,7 +33,7 @@ describe('the auditor', () => {
     expect(auditBooks(books(), [SEEN], GRANTED)).toEqual([])
   })
 
-  test.each<[string, Books, readonly Sighting[], string]>([
+  test.each<[string, Books, readonly Observation[], string]>([
     ['a charge that was lost', books({ usage: [] }), [SEEN], 'a was seen complete and never charged'],
     ['a charge that is wrong', books(), [{ ...SEEN, quota: 91 }], 'charged 90 (complete), not 91'],
     ['a charge that was made twice', books({ usage: [ROW, ROW] }), [SEEN], 'a has two usage rows'],
@@ -72,8 +72,8 @@ describe('the auditor', () => {
 describe("the upstream's work", () => {
   const sent: readonly Sent[] = [{ call: 'one', cost: 90 }]
   const charged = (quota: number, reason: string): Books => books({ usage: [{ ...ROW, quota, reason }] })
-  const left: Sighting = { ...SEEN, complete: false, seenCost: 30 }
-  const unserved: Sighting = { ...SEEN, sawContent: false, complete: false, seenCost: 10 }
+  const left: Observation = { ...SEEN, complete: false, seenCost: 30 }
+  const unserved: Observation = { ...SEEN, sawContent: false, complete: false, seenCost: 10 }
 
   test('is charged, to the unit', () => {
     expect(auditDeliveries(books(), [SEEN], sent)).toEqual({
@@ -84,13 +84,13 @@ describe("the upstream's work", () => {
     })
   })
 
-  test.each<[Exception, Books, Sighting, number]>([
+  test.each<[Exception, Books, Observation, number]>([
     ['the client left', charged(30, 'client_gone'), left, 60],
     ['the node was killed', charged(1, 'crash'), left, 89],
     ['nothing reached the client', charged(0, 'failed'), unserved, 90],
     ['nothing reached the client', books({ usage: [] }), { ...unserved, id: undefined, status: 0 }, 90],
-  ])('may be charged less where %s', (exception, right, sighting, less) => {
-    expect(auditDeliveries(right, [sighting], sent)).toMatchObject({
+  ])('may be charged less where %s', (exception, right, observation, less) => {
+    expect(auditDeliveries(right, [observation], sent)).toMatchObject({
       broken: [],
       excepted: { [exception]: less },
     })
@@ -105,7 +105,7 @@ describe("the upstream's work", () => {
     })
   })
 
-  test.each<[string, Books, readonly Sighting[], readonly Sent[], string]>([
+  test.each<[string, Books, readonly Observation[], readonly Sent[], string]>([
     [
       'a charge that is too small',
       charged(89, 'complete'),
@@ -162,7 +162,7 @@ describe("the upstream's work", () => {
       [...sent, { call: 'two', cost: 90 }],
       'the upstream sent what costs 180, charged were 90, and 0 have a reason',
     ],
-  ])('and %s is noticed', (_, wrong, sightings, all, said) => {
-    expect(auditDeliveries(wrong, sightings, all).broken).toContain(said)
+  ])('and %s is noticed', (_, wrong, observations, all, said) => {
+    expect(auditDeliveries(wrong, observations, all).broken).toContain(said)
   })
 })

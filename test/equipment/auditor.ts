@@ -1,7 +1,7 @@
 import { databaseOf, type TokenBalance, type UsageRow, type UserBalance } from './database.ts'
 
 /** A client's record of one request. */
-export interface Sighting {
+export interface Observation {
   /** The request's own id, which the upstream gets too. */
   readonly call: string
   /** The `x-request-id` of the response; undefined if no response head came. */
@@ -18,7 +18,7 @@ export interface Sighting {
 }
 
 /** The quota given to each account, by name. */
-export interface Granted {
+export interface GrantedQuotas {
   readonly tokens: ReadonlyMap<string, number>
   readonly users: ReadonlyMap<string, number>
   /** Allowed depth of each balance below zero; 0 by default. */
@@ -45,15 +45,23 @@ export function booksIn(dataDir: string): Books {
 }
 
 /** Audits a gateway with its embedded database, after a crash and a restart. */
-export function audit(dataDir: string, sightings: readonly Sighting[], granted: Granted): string[] {
-  return auditBooks(booksIn(dataDir), sightings, granted)
+export function audit(
+  dataDir: string,
+  observations: readonly Observation[],
+  granted: GrantedQuotas,
+): string[] {
+  return auditBooks(booksIn(dataDir), observations, granted)
 }
 
 /**
  * Compares clients' records with the database. Returns a sentence for each broken promise. The auditor knows
  * the promises and the tables, and shares no code with the gateway.
  */
-export function auditBooks(books: Books, sightings: readonly Sighting[], granted: Granted): string[] {
+export function auditBooks(
+  books: Books,
+  observations: readonly Observation[],
+  granted: GrantedQuotas,
+): string[] {
   const { overshoot = 0 } = granted
   const broken: string[] = []
   const rows = new Map<string, { quota: number; reason: string }>()
@@ -67,7 +75,7 @@ export function auditBooks(books: Books, sightings: readonly Sighting[], granted
   }
 
   const seen = new Set<string>()
-  for (const { id, status, sawContent, complete, quota } of sightings) {
+  for (const { id, status, sawContent, complete, quota } of observations) {
     if (id === undefined) {
       if (sawContent) broken.push('content without a request id')
       continue

@@ -1,8 +1,8 @@
-import { auditBooks, type Books, type Granted } from './auditor.ts'
+import { auditBooks, type Books, type GrantedQuotas } from './auditor.ts'
 import { databaseOf, type TokenBalance, type UsageRow, type UserBalance } from './database.ts'
 import { auditDeliveries, type Deliveries } from './deliveries.ts'
-import type { Ground } from './ground.ts'
-import { type Seen, sentBy } from './traffic.ts'
+import type { Cluster } from './cluster.ts'
+import { type ObservedCall, sentBy } from './traffic.ts'
 
 /** A node's lease on an account. */
 export interface LeaseRow {
@@ -21,7 +21,7 @@ export interface BankBooks extends Books {
 }
 
 /** Reads them from the databases, without the gateways. */
-export async function booksOfBank({ postgres, fleet }: Ground): Promise<BankBooks> {
+export async function booksOfBank({ postgres, fleet }: Cluster): Promise<BankBooks> {
   const sum = async (sql: string): Promise<number> => {
     const [row] = await postgres.sql<{ sum: number | null }>(sql)
     return row?.sum ?? 0
@@ -44,9 +44,13 @@ export interface BankAudit extends Omit<Deliveries, 'broken'> {
 }
 
 /** Audits the bank after all nodes have stopped: besides everything else, nothing may be leased any more. */
-export async function auditBank(ground: Ground, seen: readonly Seen[], granted: Granted): Promise<BankAudit> {
-  const books = await booksOfBank(ground)
-  const { broken: unpaid, ...deliveries } = auditDeliveries(books, seen, sentBy(ground.upstream))
+export async function auditBank(
+  cluster: Cluster,
+  seen: readonly ObservedCall[],
+  granted: GrantedQuotas,
+): Promise<BankAudit> {
+  const books = await booksOfBank(cluster)
+  const { broken: unpaid, ...deliveries } = auditDeliveries(books, seen, sentBy(cluster.upstream))
   const logged = books.usage.reduce((sum, { quota }) => sum + quota, 0)
   const broken = [
     ...auditBooks(books, seen, granted),

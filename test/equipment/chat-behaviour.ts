@@ -1,7 +1,7 @@
 import { DONE_FRAME, type Streamed, usageFrame, usageText, type Whole } from './behaviour.ts'
 
 /** The content of a chat response; a call's arguments are given as JSON text. */
-export interface ChatSaid {
+export interface ChatContent {
   readonly text?: string
   readonly thoughts?: string
   readonly calls?: readonly { readonly id: string; readonly name: string; readonly input: string }[]
@@ -10,7 +10,7 @@ export interface ChatSaid {
 }
 
 /** A whole chat response with reasoning and tool calls. */
-export function wholeChat({ text, thoughts, calls = [], usage = usageText(10, 5) }: ChatSaid): Whole {
+export function wholeChat({ text, thoughts, calls = [], usage = usageText(10, 5) }: ChatContent): Whole {
   const message = {
     role: 'assistant',
     content: text ?? null,
@@ -25,7 +25,12 @@ export function wholeChat({ text, thoughts, calls = [], usage = usageText(10, 5)
 }
 
 /** The same content as a stream; several calls are interleaved. */
-export function streamedChat({ text, thoughts, calls = [], usage = usageText(10, 5) }: ChatSaid): Streamed {
+export function streamedChat({
+  text,
+  thoughts,
+  calls = [],
+  usage = usageText(10, 5),
+}: ChatContent): Streamed {
   const started = calls.map(({ id, name }, index) => ({
     tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }],
   }))
@@ -59,7 +64,7 @@ export function chunkFrame(delta: object, finish: string | null = null): string 
   return `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"upstream-model","choices":[${JSON.stringify(choice)}]}\n\n`
 }
 
-function callOf({ id, name, input }: NonNullable<ChatSaid['calls']>[number]): object {
+function callOf({ id, name, input }: NonNullable<ChatContent['calls']>[number]): object {
   return { id, type: 'function', function: { name, arguments: input } }
 }
 

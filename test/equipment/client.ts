@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 
 /** The parts of a response's JSON that tests read: a completion or an error. */
-export interface AnswerBody {
+export interface ResponseBody {
   readonly id: string
   readonly model: string
   readonly choices: {
@@ -13,13 +13,13 @@ export interface AnswerBody {
 }
 
 /** A whole response as received. */
-export interface Answer {
+export interface FullResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly bytes: Buffer
   readonly text: string
   /** The body as JSON. */
-  json(): AnswerBody
+  json(): ResponseBody
 }
 
 /** Options of a request besides its body. */
@@ -38,7 +38,7 @@ export interface CallOptions {
 export type Body = string | Buffer | object | undefined
 
 /** A response that is still being read. */
-export interface LiveAnswer {
+export interface LiveResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   /** Everything received so far. */
@@ -46,13 +46,13 @@ export interface LiveAnswer {
   /** Settles once the text so far contains this; fails if the response ends without it. */
   until(text: string): Promise<void>
   /** Settles with the whole response; `broken` if the connection ended before the body did. */
-  end(): Promise<Answer & { readonly broken: boolean }>
+  end(): Promise<FullResponse & { readonly broken: boolean }>
   /** Hangs up. */
   abort(): void
 }
 
 /** Sends a request and reads the whole response. Fails if the connection breaks before its end. */
-export async function call(url: string, body: Body, options: CallOptions = {}): Promise<Answer> {
+export async function call(url: string, body: Body, options: CallOptions = {}): Promise<FullResponse> {
   const answer = await (await open(url, body, options)).end()
   if (answer.broken) throw new Error('the answer broke off')
   return answer
@@ -62,7 +62,7 @@ export async function call(url: string, body: Body, options: CallOptions = {}): 
  * Repeats a call while the gateway sheds load: on a busy machine it refuses a share of all calls before
  * looking at them.
  */
-export async function patiently<Told extends { readonly text: string }>(
+export async function retryWhileShed<Told extends { readonly text: string }>(
   asking: () => Promise<Told>,
 ): Promise<Told> {
   for (;;) {
@@ -72,7 +72,7 @@ export async function patiently<Told extends { readonly text: string }>(
 }
 
 /** Sends a request and settles with the head of the response. */
-export function open(url: string, body: Body, options: CallOptions = {}): Promise<LiveAnswer> {
+export function open(url: string, body: Body, options: CallOptions = {}): Promise<LiveResponse> {
   return new Promise((resolve, reject) => {
     const sent = send(url, body, options)
     sent.on('error', reject)
@@ -105,7 +105,7 @@ export function send(url: string, body: Body, options: CallOptions = {}): Client
   return sent
 }
 
-function follow(sent: ClientRequest, reply: IncomingMessage): LiveAnswer {
+function follow(sent: ClientRequest, reply: IncomingMessage): LiveResponse {
   const chunks: Buffer[] = []
   const watchers = new Set<() => void>()
   const text = (): string => Buffer.concat(chunks).toString()
@@ -118,7 +118,7 @@ function follow(sent: ClientRequest, reply: IncomingMessage): LiveAnswer {
     notify()
   })
   reply.on('error', () => {})
-  const end = new Promise<Answer & { broken: boolean }>((resolve) => {
+  const end = new Promise<FullResponse & { broken: boolean }>((resolve) => {
     reply.on('close', () => {
       over = true
       notify()

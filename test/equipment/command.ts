@@ -31,7 +31,7 @@ export async function sluice(
   env: Readonly<Record<string, string>>,
   input = '',
 ): Promise<Outcome> {
-  const [out, err] = [new Collected(), new Collected()]
+  const [out, err] = [new OutputBuffer(), new OutputBuffer()]
   const shell = { env, input: Readable.from(input === '' ? [] : [Buffer.from(input)]), out, err, exitCode: 0 }
   await runCommand(args, shell)
   return outcome(shell.exitCode, out.text, err.text)
@@ -51,7 +51,7 @@ export function sluiceProcess(
   // A command that does not read its input may end before.
   child.stdin.on('error', () => {})
   child.stdin.end(input)
-  const [out, err] = [new Collected(), new Collected()]
+  const [out, err] = [new OutputBuffer(), new OutputBuffer()]
   child.stdout.pipe(out)
   child.stderr.pipe(err)
   return new Promise((resolve) => {
@@ -59,7 +59,7 @@ export function sluiceProcess(
   })
 }
 
-class Collected extends Writable {
+class OutputBuffer extends Writable {
   text = ''
   readonly #decoder = new StringDecoder('utf8')
 
@@ -97,11 +97,11 @@ function environmentOf({ dataDir }: RunningGateway): Record<string, string> {
 }
 
 /** Whether a gateway runs on the data folder while commands do. */
-export const MANNERS = ['while the gateway runs', 'while it does not'] as const
+export const GATEWAY_STATES = ['while the gateway runs', 'while it does not'] as const
 
 /** Does the work with the gateway running, or stopped; the gateway runs again afterwards. */
-export async function inManner<Result>(
-  manner: (typeof MANNERS)[number],
+export async function inGatewayState<Result>(
+  manner: (typeof GATEWAY_STATES)[number],
   gateway: RunningGateway,
   work: () => Promise<Result>,
 ): Promise<Result> {

@@ -1,11 +1,11 @@
-import { type Answer, type Body, call } from './client.ts'
+import { type FullResponse, type Body, call } from './client.ts'
 
 /** A browser's session in a test. */
 export interface LoggedIn {
   readonly status: number
   readonly message: string
   readonly data: Readonly<Record<string, unknown>>
-  readonly headers: Answer['headers']
+  readonly headers: FullResponse['headers']
   /** The whole `set-cookie` header. */
   readonly setCookie: string
   /** The `cookie` header that a browser sends back. */

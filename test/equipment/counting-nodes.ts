@@ -17,7 +17,7 @@ const SPLIT = [90, 5, 5] as const
 /** The result of many calls against a limit. */
 export interface LimitStorm {
   /** When calls were admitted, ascending. */
-  readonly through: number[]
+  readonly admitted: number[]
   readonly longestWaitMs: number
 }
 
@@ -25,13 +25,13 @@ export interface LimitStorm {
 export async function limitStorm(
   nodes: readonly CountingNode[],
   counted: CountedLimit,
-  callers: number,
+  clients: number,
   lastMs: number,
 ): Promise<LimitStorm> {
   const through: number[] = []
   let longestWaitMs = 0
   const endMs = performance.now() + lastMs
-  const caller = async ({ counts }: CountingNode): Promise<void> => {
+  const client = async ({ counts }: CountingNode): Promise<void> => {
     while (performance.now() < endMs) {
       const askedMs = performance.now()
       const { allowed, waitMs } = await counts.take(counted)
@@ -42,51 +42,51 @@ export async function limitStorm(
     }
   }
   const all = nodes.flatMap((node, i) =>
-    Array.from({ length: Math.round((callers * (SPLIT[i] ?? 0)) / 100) }, () => caller(node)),
+    Array.from({ length: Math.round((clients * (SPLIT[i] ?? 0)) / 100) }, () => client(node)),
   )
   await Promise.all(all)
-  return { through: through.toSorted((a, b) => a - b), longestWaitMs }
+  return { admitted: through.toSorted((a, b) => a - b), longestWaitMs }
 }
 
 /** The largest number of calls within any interval of that length. */
-export function mostWithin(through: readonly number[], windowMs: number): number {
-  let most = 0
+export function maxWithin(through: readonly number[], windowMs: number): number {
+  let max = 0
   let from = 0
   for (const [i, at] of through.entries()) {
     while (at - (through[from] ?? at) >= windowMs) from += 1
-    most = Math.max(most, i - from + 1)
+    max = Math.max(max, i - from + 1)
   }
-  return most
+  return max
 }
 
 /**
- * Three nodes that share their limits through this server; `onAlone` is called for each call counted without
+ * Three nodes that share their limits through this server; `onIsolated` is called for each call counted without
  * the others.
  */
-export async function threeNodes(url: string, onAlone: () => void): Promise<CountingNode[]> {
+export async function threeNodes(url: string, onIsolated: () => void): Promise<CountingNode[]> {
   const namespace = `test:${randomUUID()}`
   const nodes = [0, 1, 2].map((i) => {
     const peers = new RedisPeers({ url, namespace, node: `node ${i}`, onReachability: () => {} })
-    return { peers, counts: new SharedCounter(peers, onAlone) }
+    return { peers, counts: new SharedCounter(peers, onIsolated) }
   })
-  await haveMet(nodes)
+  await untilConnected(nodes)
   return nodes
 }
 
 /** Resolves when each node knows of all others. */
-export function haveMet(nodes: readonly CountingNode[]): Promise<void> {
+export function untilConnected(nodes: readonly CountingNode[]): Promise<void> {
   const isMet = (): boolean =>
     nodes.every(({ peers }) => peers.isReachable && !peers.isRefilling && peers.nodes === nodes.length)
   return expect.poll(isMet).toBe(true)
 }
 
 /** Stops the nodes; the server may already be gone. */
-export async function partNodes(nodes: readonly CountingNode[]): Promise<void> {
+export async function stopNodes(nodes: readonly CountingNode[]): Promise<void> {
   for (const { counts } of nodes) await counts.close()
   for (const { peers } of nodes) await peers.close()
 }
 
 /** A limit that no other test uses. */
-export function ownLimit(max: number, windowMs: number): CountedLimit {
+export function uniqueLimit(max: number, windowMs: number): CountedLimit {
   return { name: 'key requests', subject: randomUUID(), max, windowMs }
 }

@@ -1,4 +1,4 @@
-import type { Books, Sighting } from './auditor.ts'
+import type { Books, Observation } from './auditor.ts'
 
 /** An upstream's record of one call. */
 export interface Sent {
@@ -36,13 +36,13 @@ export interface Deliveries {
  */
 export function auditDeliveries(
   books: Books,
-  sightings: readonly Sighting[],
+  observations: readonly Observation[],
   sent: readonly Sent[],
 ): Deliveries {
   const rows = new Map(books.usage.map((row) => [row.id, row]))
-  const byCall = new Map(sightings.map((sighting) => [sighting.call, sighting]))
-  const rowOf = (sighting: Sighting | undefined) =>
-    sighting?.id === undefined ? undefined : rows.get(sighting.id)
+  const byCall = new Map(observations.map((observation) => [observation.call, observation]))
+  const rowOf = (observation: Observation | undefined) =>
+    observation?.id === undefined ? undefined : rows.get(observation.id)
   const broken: string[] = []
   const excepted: Partial<Record<Exception, number>> = {}
   const except = (exception: Exception, quota: number): void => {
@@ -56,17 +56,18 @@ export function auditDeliveries(
     costs.set(call, Math.max(cost, other ?? 0))
   }
   for (const [call, cost] of costs) {
-    const sighting = byCall.get(call)
-    const row = rowOf(sighting)
+    const observation = byCall.get(call)
+    const row = rowOf(observation)
     const quota = row?.quota ?? 0
     if (quota >= cost) continue
-    const exception = exceptionOf(sighting, row?.reason)
+    const exception = exceptionOf(observation, row?.reason)
     if (exception) except(exception, cost - quota)
-    else broken.push(`${sighting?.id ?? call}: the upstream sent what costs ${cost}, charged were ${quota}`)
+    else
+      broken.push(`${observation?.id ?? call}: the upstream sent what costs ${cost}, charged were ${quota}`)
   }
-  for (const sighting of sightings) {
-    const { complete, sawContent, seenCost } = sighting
-    const row = rowOf(sighting)
+  for (const observation of observations) {
+    const { complete, sawContent, seenCost } = observation
+    const row = rowOf(observation)
     if (complete || !row || row.reason === 'crash' || row.quota >= seenCost) continue
     if (sawContent || row.reason === 'client_gone')
       broken.push(
@@ -82,11 +83,14 @@ export function auditDeliveries(
   return { broken, sent: total, charged, excepted }
 }
 
-function exceptionOf(sighting: Sighting | undefined, reason: string | undefined): Exception | undefined {
+function exceptionOf(
+  observation: Observation | undefined,
+  reason: string | undefined,
+): Exception | undefined {
   if (reason === 'crash') return 'the node was killed'
   if (reason === 'client_gone') return 'the client left'
   const isUncharged = reason === undefined || reason === 'failed'
-  return isUncharged && !sighting?.sawContent ? 'nothing reached the client' : undefined
+  return isUncharged && !observation?.sawContent ? 'nothing reached the client' : undefined
 }
 
 function sumOf(numbers: readonly number[]): number {

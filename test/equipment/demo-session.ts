@@ -18,7 +18,7 @@ export interface DemoRun {
 /** Executes a call; returns the tool's result. */
 export type Act = (call: DemoCall) => string
 
-const MOST_TURNS = 6
+const MAX_TURNS = 6
 
 /** Gives an agent a task and executes its calls until the model has answered. */
 export function runTask(
@@ -59,7 +59,7 @@ async function overChat(
       function: { name, description, parameters: schema },
     }),
   )
-  for (let turn = 0; turn < MOST_TURNS; turn++) {
+  for (let turn = 0; turn < MAX_TURNS; turn++) {
     const stream = client.chat.completions.stream({
       model,
       messages,
@@ -97,7 +97,7 @@ async function overMessages(
     description,
     input_schema: schema,
   }))
-  for (let turn = 0; turn < MOST_TURNS; turn++) {
+  for (let turn = 0; turn < MAX_TURNS; turn++) {
     const body = {
       model,
       max_tokens: 32_000,

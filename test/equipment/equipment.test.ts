@@ -12,7 +12,7 @@ afterAll(() => upstream.stop())
 const STREAM = { model: 'm', stream: true, stream_options: { include_usage: true } }
 const at = (lane: string): [string, { path: string; key: string }] => [
   `http://127.0.0.1:${upstream.port}`,
-  { path: `/${lane}/v1/chat/completions`, key: 'caller' },
+  { path: `/${lane}/v1/chat/completions`, key: 'client' },
 ]
 const ask = (lane: string, body: object = { model: 'm' }) => call(at(lane)[0], body, at(lane)[1])
 const stream = (lane: string) => open(at(lane)[0], STREAM, at(lane)[1])
@@ -25,7 +25,7 @@ describe('the scripted upstream', () => {
     const got = upstream.only('whole')
     await got.ended
     expect(got).toMatchObject({ path: '/v1/chat/completions', text: '{"model":"m"}', completed: true })
-    expect(got.headers.authorization).toBe('Bearer sk-caller')
+    expect(got.headers.authorization).toBe('Bearer sk-client')
   })
 
   test('streams the given number of events, and usage where requested', async () => {

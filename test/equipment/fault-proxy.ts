@@ -14,15 +14,15 @@ export interface Fault {
 export interface FaultProxy {
   readonly port: number
   /** Sets the fault of new connections; idle connections from before are closed. */
-  line(fault: Fault): void
+  setFault(fault: Fault): void
   /** Stops all traffic on open connections without telling either end; new ones get this fault. */
   silence(line: Fault): void
   /**
    * Simulates a pulled network cable: connections, old and new, stay open and nothing passes in either
    * direction until `release`. Then delayed bytes arrive.
    */
-  hold(): void
-  release(): void
+  disconnect(): void
+  reconnect(): void
   /** Number of connections since the fault was last set. */
   readonly connections: number
   stop(): Promise<void>
@@ -60,7 +60,7 @@ export async function startFaultProxy(to: number | NetConnectOpts): Promise<Faul
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     port: (server.address() as AddressInfo).port,
-    line(next) {
+    setFault(next) {
       fault = next
       connections = 0
       for (const socket of open) socket.destroy()
@@ -69,10 +69,10 @@ export async function startFaultProxy(to: number | NetConnectOpts): Promise<Faul
       fault = next
       for (const socket of open) silent.add(socket)
     },
-    hold() {
+    disconnect() {
       cable ??= Promise.withResolvers()
     },
-    release() {
+    reconnect() {
       cable?.resolve()
       cable = undefined
     },

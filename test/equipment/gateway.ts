@@ -44,7 +44,7 @@ export interface RunningGateway {
   pause(): void
   resume(): void
   /** Kills the process and deletes the data directory: `restart` begins with an empty one. */
-  lose(): Promise<void>
+  killAndDelete(): Promise<void>
   /** Starts again on the same data directory and port, with another configuration if one is given. */
   restart(config?: Configuration | string): Promise<void>
   /** Stops, and removes the data directory. */
@@ -152,7 +152,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
     kill: () => signal('SIGKILL'),
     pause: () => void child?.kill('SIGSTOP'),
     resume: () => void child?.kill('SIGCONT'),
-    lose,
+    killAndDelete: lose,
     async restart(next) {
       await signal('SIGTERM')
       config = next ?? config

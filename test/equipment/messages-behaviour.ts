@@ -18,13 +18,16 @@ const COUNTS: MessagesCounts = { input_tokens: 10, output_tokens: 5 }
 const HEAD =
   '{"id":"msg_upstream",  "type":"message","role":"assistant","model":"upstream-model","x_unknown":9007199254740993'
 
-interface Answer {
+interface MessageOptions {
   readonly counts?: MessagesCounts
   readonly stop?: string
 }
 
 /** A whole response of the messages dialect. Unusual spacing and a large value reveal any rewriting. */
-export function wholeMessage(blocks: readonly Block[], { counts = COUNTS, stop }: Answer = {}): Whole {
+export function wholeMessage(
+  blocks: readonly Block[],
+  { counts = COUNTS, stop }: MessageOptions = {},
+): Whole {
   const content = blocks.map((block) => {
     if ('text' in block) return JSON.stringify({ type: 'text', text: block.text })
     if ('thinking' in block) return JSON.stringify({ type: 'thinking', ...block })
@@ -36,12 +39,15 @@ export function wholeMessage(blocks: readonly Block[], { counts = COUNTS, stop }
 }
 
 /** The same content as a stream. */
-export function streamedMessage(blocks: readonly Block[], answer: Answer = {}): Streamed {
+export function streamedMessage(blocks: readonly Block[], answer: MessageOptions = {}): Streamed {
   return { kind: 'stream', ending: 'no done', frames: messageFrames(blocks, answer) }
 }
 
 /** The frames of such a stream. */
-export function messageFrames(blocks: readonly Block[], { counts = COUNTS, stop }: Answer = {}): string[] {
+export function messageFrames(
+  blocks: readonly Block[],
+  { counts = COUNTS, stop }: MessageOptions = {},
+): string[] {
   const { output_tokens: output, ...prompt } = counts
   const usage = JSON.stringify({ ...prompt, output_tokens: 1 })
   const start = `${HEAD},"content":[],"stop_reason":null,"stop_sequence":null,"usage":${usage}}`

@@ -14,7 +14,7 @@ import {
 } from './behaviour.ts'
 
 /** The request that a behaviour answers, and the record of it. */
-export interface Performance {
+export interface Playback {
   readonly reply: ServerResponse
   readonly socket: Socket
   /** The request's number on its connection, from 1. */
@@ -29,7 +29,7 @@ export interface Performance {
 const BEFORE_BREAKING_MS = 80
 
 /** Answers one request as the behaviour specifies. */
-export async function play(behaviour: Behaviour, performance: Performance): Promise<void> {
+export async function play(behaviour: Behaviour, performance: Playback): Promise<void> {
   const { reply, socket } = performance
   if (behaviour.after) await behaviour.after
   if (socket.destroyed) return
@@ -62,7 +62,7 @@ export async function play(behaviour: Behaviour, performance: Performance): Prom
   }
 }
 
-async function playStream(stream: Streamed, performance: Performance): Promise<void> {
+async function playStream(stream: Streamed, performance: Playback): Promise<void> {
   const { reply, socket } = performance
   const write = async (text: string): Promise<void> => {
     if (!stream.drip) return push(reply, text)
@@ -94,7 +94,7 @@ async function playStream(stream: Streamed, performance: Performance): Promise<v
 
 async function end(
   stream: Streamed,
-  { reply, socket, askedForUsage }: Performance,
+  { reply, socket, askedForUsage }: Playback,
   write: (text: string) => Promise<void>,
 ): Promise<void> {
   const usage = stream.usage === undefined ? usageText(10, stream.events ?? 5) : stream.usage

@@ -42,10 +42,10 @@ describe.skipIf(withoutCrashes('the PostgreSQL server of a test’s own'))(
         connectionString: postgres.url.replace(String(postgres.port), String(proxy.port)),
       })
       await client.connect()
-      proxy.hold()
+      proxy.disconnect()
       const asked = client.query('select 1 as one').then(({ rows }) => rows)
       expect(await Promise.race([asked, sleep(200, NOT_YET)])).toBe(NOT_YET)
-      proxy.release()
+      proxy.reconnect()
       expect(await asked).toEqual([{ one: 1 }])
       await client.end()
     })

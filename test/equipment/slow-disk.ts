@@ -13,7 +13,7 @@ export const SLOW_DISK: Patch = {
  * Makes the disk hang in the middle of a commit after `stick`: anything delivered meanwhile is delivered
  * before it is durable.
  */
-export const STICKING_DISK: Patch = {
+export const HANGING_DISK: Patch = {
   file: 'src/store/sqlite/write-batch.ts',
   text: 'this.#commit.run()',
   by: `while (process.getBuiltinModule('node:fs').existsSync(process.env['DATA_DIR'] + '/stuck'))
@@ -22,7 +22,7 @@ export const STICKING_DISK: Patch = {
 }
 
 /** Makes the disk of a gateway hang, until `free` is called. */
-export function stick(dataDir: string): { free(): void } {
+export function hangDisk(dataDir: string): { free(): void } {
   const mark = join(dataDir, 'stuck')
   writeFileSync(mark, '')
   return { free: () => rmSync(mark) }

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { auditBooks, booksIn, type Granted, type Sighting } from './auditor.ts'
-import type { LiveAnswer } from './client.ts'
+import { auditBooks, booksIn, type GrantedQuotas, type Observation } from './auditor.ts'
+import type { LiveResponse } from './client.ts'
 import { channel, type Configuration, ROOT, token, user } from './configuration.ts'
 import { databaseOf } from './database.ts'
 import { auditDeliveries, type Deliveries, type Sent } from './deliveries.ts'
 import { startGateway } from './gateway.ts'
 import { randomFrom } from './random.ts'
-import { stick } from './slow-disk.ts'
+import { hangDisk } from './slow-disk.ts'
 import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
-import { CONTENT, type Seen, sentBy, serveTraffic, startTraffic, TRAFFIC_MODEL } from './traffic.ts'
+import { CONTENT, type ObservedCall, sentBy, serveTraffic, startTraffic, TRAFFIC_MODEL } from './traffic.ts'
 
 /** Options of a storm. */
 export interface StormPlan {
@@ -21,7 +21,7 @@ export interface StormPlan {
    * The program's disk is `STICKING_DISK`: each kill comes while it hangs, once something that is not durable
    * was delivered, or all upstreams have answered and nothing more is delivered.
    */
-  readonly hasStickingDisk?: boolean
+  readonly hasHangingDisk?: boolean
 }
 
 /** The result of a storm, and the upstreams' work. */
@@ -33,7 +33,7 @@ export interface StormReport extends Omit<Deliveries, 'broken'> {
   readonly partial: number
   readonly refused: number
   /** Number of responses whose hold was checked for durability when their first content came. */
-  readonly witnessed: number
+  readonly checkedStreams: number
 }
 
 const QUOTA = 1_000_000_000
@@ -50,13 +50,13 @@ const LONGEST_MS = 350
  * Milliseconds between two words of an answer when the disk is to hang: at any moment many streams are under
  * way whose holds are durable and whose charges are not written.
  */
-const STICKING_PACE_MS = 25
+const HANGING_PACE_MS = 25
 /** Milliseconds without a delivery, after all upstreams have answered, that end a round on a hanging disk. */
 const QUIET_MS = 1_000
 /** Number of clients that have left and been charged in each tenth round. */
 const LEFT = 5
 /** The share of streams for which gate one is checked. */
-const WITNESSED = 0.2
+const CHECKED_SHARE = 0.2
 const KEYS = ['calm', 'windy', 'scarce']
 
 /**
@@ -72,11 +72,11 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
     env: { LOG_LEVEL: 'warn' },
     ...(plan.root === undefined ? {} : { root: plan.root }),
   })
-  const seen: Seen[] = []
+  const seen: ObservedCall[] = []
   const sent: Sent[] = []
-  const gateOne = new GateOneWitness(gateway.dataDir)
-  const witness = async (live: LiveAnswer): Promise<void> => {
-    if (plan.hasStickingDisk || random() < WITNESSED) await gateOne.look(live)
+  const gateOne = new GateOneCheck(gateway.dataDir)
+  const witness = async (live: LiveResponse): Promise<void> => {
+    if (plan.hasHangingDisk || random() < CHECKED_SHARE) await gateOne.check(live)
   }
   let broken: readonly string[] = []
   let deliveries: Omit<Deliveries, 'broken'> = { sent: 0, charged: 0, excepted: {} }
@@ -87,13 +87,13 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
         clientsEach: plan.clients,
         keys: KEYS,
         random,
-        sightings: seen,
-        witness,
-        ...(plan.hasStickingDisk && { minPaceMs: STICKING_PACE_MS }),
+        observations: seen,
+        onStream: witness,
+        ...(plan.hasHangingDisk && { minPaceMs: HANGING_PACE_MS }),
       })
-      if (plan.hasStickingDisk) {
+      if (plan.hasHangingDisk) {
         await untilUnderWay(seen, ANSWERS)
-        const disk = stick(gateway.dataDir)
+        const disk = hangDisk(gateway.dataDir)
         await untilDelivered(gateway.dataDir, seen, gateOne, upstream)
         await gateway.kill()
         disk.free()
@@ -118,7 +118,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
   }
   return {
     broken,
-    witnessed: gateOne.witnessed,
+    checkedStreams: gateOne.checked,
     ...deliveries,
     requests: seen.length,
     complete: seen.filter(({ status, complete }) => status === 200 && complete).length,
@@ -127,7 +127,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
   }
 }
 
-const GRANTED: Granted = {
+const GRANTED: GrantedQuotas = {
   tokens: new Map([
     ['token-calm', QUOTA],
     ['token-windy', QUOTA],
@@ -154,11 +154,11 @@ function configuration(upstream: ScriptedUpstream): Configuration {
 }
 
 /** Waits until so many more responses are complete, however slow the machine is. */
-async function untilUnderWay(sightings: readonly Sighting[], answers: number): Promise<void> {
-  const before = sightings.length
+async function untilUnderWay(observations: readonly Observation[], answers: number): Promise<void> {
+  const before = observations.length
   const giveUpAt = performance.now() + 120_000
   const isUnderWay = (): boolean =>
-    sightings.slice(before).filter(({ status, complete }) => status === 200 && complete).length >= answers
+    observations.slice(before).filter(({ status, complete }) => status === 200 && complete).length >= answers
   while (!isUnderWay() && performance.now() < giveUpAt) await sleep(5)
 }
 
@@ -177,8 +177,8 @@ async function untilLeft(dataDir: string): Promise<void> {
  */
 async function untilDelivered(
   dataDir: string,
-  sightings: readonly Seen[],
-  gateOne: GateOneWitness,
+  observations: readonly ObservedCall[],
+  gateOne: GateOneCheck,
   upstream: ScriptedUpstream,
 ): Promise<void> {
   const stuckMs = performance.now()
@@ -186,7 +186,7 @@ async function untilDelivered(
   let activeMs = stuckMs
   const isDelivered = (): boolean =>
     gateOne.untraced.length > 0 ||
-    sightings.some(
+    observations.some(
       ({ id = '', endedMs, status, complete }) =>
         endedMs > stuckMs && status === 200 && complete && !databaseOf(dataDir).usageOf(id),
     )
@@ -201,10 +201,10 @@ async function untilDelivered(
  * Checks gate one from outside: whether a call's hold or its charge is in the file when its first content has
  * come.
  */
-class GateOneWitness {
+class GateOneCheck {
   readonly #dataDir: string
   /** Number of checked responses. */
-  witnessed = 0
+  checked = 0
   /** A sentence for each response without a record in the file. */
   readonly untraced: string[] = []
 
@@ -212,7 +212,7 @@ class GateOneWitness {
     this.#dataDir = dataDir
   }
 
-  async look(live: LiveAnswer): Promise<void> {
+  async check(live: LiveResponse): Promise<void> {
     const came = await live.until(CONTENT).then(
       () => true,
       () => false,
@@ -220,7 +220,7 @@ class GateOneWitness {
     const id = String(live.headers['x-request-id'])
     if (!came) return
     const database = databaseOf(this.#dataDir)
-    this.witnessed += 1
+    this.checked += 1
     // This order matters: a hold that is gone has left a charge.
     const isHeld = database.openHolds().some((hold) => hold.id === id)
     if (!isHeld && !database.usageOf(id))

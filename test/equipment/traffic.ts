@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Sighting } from './auditor.ts'
+import type { Observation } from './auditor.ts'
 import { type Behaviour, usageText } from './behaviour.ts'
-import { type LiveAnswer, open } from './client.ts'
+import { type LiveResponse, open } from './client.ts'
 import { priced } from './configuration.ts'
 import type { Sent } from './deliveries.ts'
 import type { ScriptedUpstream } from './scripted-upstream.ts'
 
 /** A client's record of one call of the traffic. */
-export interface Seen extends Sighting {
+export interface ObservedCall extends Observation {
   /** The gateway's URL, and the key. */
   readonly url: string
   readonly key: string
@@ -33,9 +33,9 @@ export interface TrafficPlan {
   /** Minimum milliseconds between two words of a stream; 0 by default. */
   readonly minPaceMs?: number
   /** Records of the calls, which grow. */
-  readonly sightings: Seen[]
+  readonly observations: ObservedCall[]
   /** Called with each stream that has begun, before its client reads on. */
-  readonly witness?: (live: LiveAnswer) => Promise<void>
+  readonly onStream?: (live: LiveResponse) => Promise<void>
 }
 
 /** Clients that call in every manner, each one call after the other. */
@@ -49,13 +49,13 @@ export interface Traffic {
  */
 const MAXIMUM = 60
 /** Upper bound of any hold: the output, and far more than the prompt. */
-const MOST_HELD = 4 * MAXIMUM + 1000
+const MAX_HOLD = 4 * MAXIMUM + 1000
 
 /** Milliseconds before a client that was not served tries again. */
-const AGAIN_MS = 20
+const RETRY_DELAY_MS = 20
 
 /** Maximum number of words after which an aborting client leaves. */
-const MOST_PATIENCE = 30
+const MAX_WORDS_BEFORE_LEAVING = 30
 /** The model that clients ask for. */
 export const TRAFFIC_MODEL = 'm'
 /** One token of output. */
@@ -74,14 +74,14 @@ export function serveTraffic(upstream: ScriptedUpstream): Record<string, unknown
 
 /** Starts the clients. */
 export function startTraffic(plan: TrafficPlan): Traffic {
-  const { urls, clientsEach, sightings } = plan
+  const { urls, clientsEach, observations: observations } = plan
   const over = new AbortController()
   const client = async (url: string): Promise<void> => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     while (!over.signal.aborted) {
       const seen = await oneCall(url, plan, agent)
-      sightings.push(seen)
-      if (seen.status === 0 || seen.status === 503) await sleep(AGAIN_MS)
+      observations.push(seen)
+      if (seen.status === 0 || seen.status === 503) await sleep(RETRY_DELAY_MS)
     }
     agent.destroy()
   }
@@ -104,9 +104,9 @@ export function sentBy(upstream: ScriptedUpstream): Sent[] {
 
 async function oneCall(
   url: string,
-  { keys, random, witness, minPaceMs = 0 }: TrafficPlan,
+  { keys, random, onStream: witness, minPaceMs = 0 }: TrafficPlan,
   agent: Agent,
-): Promise<Seen> {
+): Promise<ObservedCall> {
   const stream = random() < 0.5
   const abort = random() < 0.1
   const call = randomUUID()
@@ -128,7 +128,7 @@ async function oneCall(
   }
   const sentMs = performance.now()
   const sent = { call, url, key, sentMs }
-  let live: LiveAnswer
+  let live: LiveResponse
   try {
     live = await open(url, request, { key, agent })
   } catch {
@@ -146,7 +146,7 @@ async function oneCall(
   if (stream && live.status === 200) {
     await witness?.(live)
     if (abort) {
-      await untilWords(live, 1 + Math.floor(random() * MOST_PATIENCE))
+      await untilWords(live, 1 + Math.floor(random() * MAX_WORDS_BEFORE_LEAVING))
       live.abort()
     }
   }
@@ -163,7 +163,7 @@ async function oneCall(
     seenCost: costOf(order.prompt, words),
     complete,
     // A partly seen call may cost any count by the gateway, but never more than its hold.
-    quota: complete ? costOf(order.prompt, order.completion) : MOST_HELD,
+    quota: complete ? costOf(order.prompt, order.completion) : MAX_HOLD,
     endedMs: performance.now(),
     code: answer.status >= 400 && !answer.broken ? answer.json().error.code : undefined,
     retryAfter: answer.headers['retry-after'],
@@ -171,7 +171,7 @@ async function oneCall(
 }
 
 // Waits until the response has so many words, or has ended.
-async function untilWords(live: LiveAnswer, count: number): Promise<void> {
+async function untilWords(live: LiveResponse, count: number): Promise<void> {
   const end = { isHere: false }
   const note = (): void => void (end.isHere = true)
   live.until('data: [DONE]').then(note, note)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
 import { completionText, errorBody, usageText } from '../equipment/behaviour.ts'
-import { type Answer, call, open, patiently } from '../equipment/client.ts'
+import { type FullResponse, call, open, retryWhileShed } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { messagesErrorText, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
@@ -62,9 +62,9 @@ function renamed(seed: object, index: number): object {
   return { ...seed, name: `token ${index}` }
 }
 
-function remembered(who: keyof typeof heard, { status, headers, text }: Answer): Answer {
+function remembered(who: keyof typeof heard, { status, headers, text }: FullResponse): FullResponse {
   heard[who] += `${status} ${JSON.stringify(headers)} ${text}\n`
-  return { status, headers, text } as Answer
+  return { status, headers, text } as FullResponse
 }
 
 /**
@@ -172,9 +172,9 @@ async function traffic(): Promise<void> {
   // Other clients, meanwhile and after.
   upstream.script('chat', { kind: 'whole', content: 'for bob' })
   const bobs = { model: 'chat', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
-  remembered('bob', await patiently(() => call(program.url, bobs, { key: KEYS.bob })))
+  remembered('bob', await retryWhileShed(() => call(program.url, bobs, { key: KEYS.bob })))
   upstream.script('chat', { kind: 'status', status: 500, body: errorBody(UPSTREAM_KEYS.join(' ')) })
-  remembered('bob', await patiently(() => call(program.url, bobs, { key: KEYS.bob })))
+  remembered('bob', await retryWhileShed(() => call(program.url, bobs, { key: KEYS.bob })))
   remembered('bob', await call(program.url, { ...bobs, model: 'down' }, { key: KEYS.bob }))
   remembered('stranger', await asked(request('chat', false), `${KEYS.ann}x`))
   for (const way of ['/', '/metrics', '/healthz', '/readyz', '/api/user/self', '/nothing'])

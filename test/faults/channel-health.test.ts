@@ -6,14 +6,14 @@ import { errorBody } from '../equipment/behaviour.ts'
 import { call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const FAILURES = 5
 const BROKEN = { kind: 'status', status: 500, body: errorBody('out of order') } as const
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     models: priced(['pair', 'unpaid', 'left', 'cut', 'keys', 'wish', 'alone', 'storm']),
     channels: [
       ...['pair', 'unpaid', 'left', 'cut', 'wish', 'storm'].flatMap((model) => [
@@ -26,12 +26,12 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
-const count = (lane: string): number => stage.upstream.received(lane).length
+const count = (lane: string): number => fixture.upstream.received(lane).length
 
 async function resting(): Promise<number> {
-  const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+  const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
   return Number(/^sluice_resting_channels (\d+)$/m.exec(text)?.[1])
 }
 
@@ -47,12 +47,12 @@ function lockDatabase(dataDir: string): () => void {
 
 describe('a channel that fails several times in a row', () => {
   test('is skipped, probed by a single call after a while, and restored', async () => {
-    const { upstream } = stage
+    const { upstream } = fixture
     upstream.script('pair', BROKEN)
-    for (let i = 0; i < 20; i++) expect((await stage.chat('ann', ask('pair'))).status).toBe(200)
+    for (let i = 0; i < 20; i++) expect((await fixture.chat('ann', ask('pair'))).status).toBe(200)
     expect(count('pair')).toBe(FAILURES)
     expect(count('pair-spare')).toBe(20)
-    const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+    const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
     expect(text).toMatch(/^sluice_resting_channels 1$/m)
 
     // While one probe is under way, other calls use the other channel.
@@ -60,7 +60,7 @@ describe('a channel that fails several times in a row', () => {
     await expect
       .poll(
         async () => {
-          await Promise.all(Array.from({ length: 4 }, () => stage.chat('ann', ask('pair'))))
+          await Promise.all(Array.from({ length: 4 }, () => fixture.chat('ann', ask('pair'))))
           return count('pair')
         },
         { timeout: 30_000, interval: 200 },
@@ -68,102 +68,104 @@ describe('a channel that fails several times in a row', () => {
       .toBe(1)
     upstream.forget('pair')
     upstream.forget('pair-spare')
-    for (let i = 0; i < 5; i++) await stage.chat('ann', ask('pair'))
+    for (let i = 0; i < 5; i++) await fixture.chat('ann', ask('pair'))
     expect([count('pair'), count('pair-spare')]).toEqual([5, 0])
   })
 
   test('is restored though the charge of the probing call could not be written', async () => {
-    const { upstream, gateway } = stage
+    const { upstream, gateway } = fixture
     upstream.script('unpaid', BROKEN)
-    for (let i = 0; i < FAILURES; i++) await stage.chat('ann', ask('unpaid'))
+    for (let i = 0; i < FAILURES; i++) await fixture.chat('ann', ask('unpaid'))
     await expect.poll(resting, { interval: 100 }).toBe(0)
     upstream.script('unpaid', { kind: 'whole' })
     const unlock = lockDatabase(gateway.dataDir)
     try {
       // Neither hold nor charge can be written, so that the call cannot be answered.
-      expect((await stage.chat('ann', ask('unpaid'))).status).toBe(503)
+      expect((await fixture.chat('ann', ask('unpaid'))).status).toBe(503)
     } finally {
       unlock()
     }
     expect(count('unpaid')).toBe(1)
-    await expect.poll(async () => (await stage.chat('ann', ask('unpaid'))).status).toBe(200)
+    await expect.poll(async () => (await fixture.chat('ann', ask('unpaid'))).status).toBe(200)
     expect(count('unpaid')).toBe(2)
     expect(await resting()).toBe(0)
   })
 
   test('is probed by another call where the client of the first probe left', async () => {
-    const { upstream } = stage
+    const { upstream } = fixture
     upstream.script('left', BROKEN)
-    for (let i = 0; i < FAILURES; i++) await stage.chat('ann', ask('left'))
+    for (let i = 0; i < FAILURES; i++) await fixture.chat('ann', ask('left'))
     await expect.poll(resting, { interval: 100 }).toBe(0)
     upstream.script('left', { kind: 'silence' })
     const agent = new Agent()
-    const asked = stage.chat('ann', ask('left'), { agent }).catch(() => undefined)
+    const asked = fixture.chat('ann', ask('left'), { agent }).catch(() => undefined)
     await upstream.receivedAtLeast('left', 1)
     expect(await resting()).toBe(1)
     agent.destroy()
     await asked
     await expect.poll(resting, { interval: 50 }).toBe(0)
     upstream.script('left', { kind: 'whole' })
-    expect((await stage.chat('ann', ask('left'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('left'))).status).toBe(200)
     expect(count('left')).toBe(1)
   })
 
   test('may also have broken off its answers', async () => {
-    stage.upstream.script('cut', { kind: 'stream', events: 3, ending: 'reset' })
-    for (let i = 0; i < 10; i++) await stage.chat('ann', askStream('cut'))
+    fixture.upstream.script('cut', { kind: 'stream', events: 3, ending: 'reset' })
+    for (let i = 0; i < 10; i++) await fixture.chat('ann', askStream('cut'))
     expect(count('cut')).toBe(FAILURES)
   })
 
   test('is called all the same where there is no other', async () => {
-    stage.upstream.script('alone', BROKEN)
-    for (let i = 0; i < 10; i++) expect((await stage.chat('ann', ask('alone'))).status).toBe(500)
+    fixture.upstream.script('alone', BROKEN)
+    for (let i = 0; i < 10; i++) expect((await fixture.chat('ann', ask('alone'))).status).toBe(500)
     expect(count('alone')).toBe(10)
-    stage.upstream.script('alone', { kind: 'whole' })
-    expect((await stage.chat('ann', ask('alone'))).status).toBe(200)
+    fixture.upstream.script('alone', { kind: 'whole' })
+    expect((await fixture.chat('ann', ask('alone'))).status).toBe(200)
   })
 })
 
 describe('an upstream with retry-after', () => {
   test('with 429: the key is set aside for that time, and the other one used', async () => {
-    stage.upstream.decide('keys', ({ headers }) =>
+    fixture.upstream.decide('keys', ({ headers }) =>
       headers.authorization === 'Bearer one'
         ? { kind: 'status', status: 429, body: errorBody('slow down'), headers: { 'retry-after': '2' } }
         : { kind: 'whole' },
     )
-    for (let i = 0; i < 6; i++) expect((await stage.chat('ann', ask('keys'))).status).toBe(200)
+    for (let i = 0; i < 6; i++) expect((await fixture.chat('ann', ask('keys'))).status).toBe(200)
     const first = (): number =>
-      stage.upstream.received('keys').filter(({ headers }) => headers.authorization === 'Bearer one').length
+      fixture.upstream.received('keys').filter(({ headers }) => headers.authorization === 'Bearer one').length
     expect(first()).toBe(1)
-    await expect.poll(async () => (await stage.chat('ann', ask('keys')), first()), { interval: 200 }).toBe(2)
+    await expect
+      .poll(async () => (await fixture.chat('ann', ask('keys')), first()), { interval: 200 })
+      .toBe(2)
   })
 
   test('with 503: the channel is skipped at once', async () => {
-    stage.upstream.script('wish', {
+    fixture.upstream.script('wish', {
       kind: 'status',
       status: 503,
       body: errorBody('maintenance'),
       headers: { 'retry-after': '30' },
     })
-    for (let i = 0; i < 4; i++) expect((await stage.chat('ann', ask('wish'))).status).toBe(200)
+    for (let i = 0; i < 4; i++) expect((await fixture.chat('ann', ask('wish'))).status).toBe(200)
     expect(count('wish')).toBe(1)
   })
 })
 
 describe('failures of all upstreams', () => {
   test('are not amplified: fifty retries are made, and then one for ten calls', async () => {
-    stage.upstream.script('storm', BROKEN)
-    stage.upstream.script('storm-spare', BROKEN)
+    fixture.upstream.script('storm', BROKEN)
+    fixture.upstream.script('storm-spare', BROKEN)
     const calls = 400
     for (let sent = 0; sent < calls; sent += 50) {
-      const answers = await Promise.all(Array.from({ length: 50 }, () => stage.chat('ann', ask('storm'))))
+      const answers = await Promise.all(Array.from({ length: 50 }, () => fixture.chat('ann', ask('storm'))))
       for (const { status } of answers) expect(status).toBe(500)
     }
     const retries = count('storm') + count('storm-spare') - calls
     expect(retries).toBeGreaterThan(0)
     // Five retries a second are added; the whole storm lasts a few seconds.
     expect(retries).toBeLessThanOrEqual(50 + calls / 10 + 5 * 10)
-    const charged = databaseOf(stage.gateway.dataDir)
+    const charged = databaseOf(fixture.gateway.dataDir)
       .usage()
       .filter(({ model }) => model === 'storm')
     expect(charged.every(({ quota }) => quota === 0)).toBe(true)

@@ -4,7 +4,7 @@ import { audit } from '../equipment/auditor.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type UsageRow } from '../equipment/database.ts'
 import type { MovedClock } from '../equipment/moved-clock.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** Seconds in a minute. */
 export const MINUTE = 60
@@ -35,7 +35,7 @@ export interface JumpReport {
 export async function jump(clock: MovedClock, offsets: readonly number[]): Promise<JumpReport[]> {
   const now = Math.floor(Date.now() / 1000)
   const quota = { remain_quota: QUOTA }
-  const stage = await setStage(
+  const fixture = await startFixture(
     (upstream) => ({
       options: { retries: 0 },
       rate_limits: { key: { requests: LIMIT, window: '60s' } },
@@ -64,12 +64,12 @@ export async function jump(clock: MovedClock, offsets: readonly number[]): Promi
     { env: clock.env },
   )
   try {
-    stage.upstream.script('slow', { kind: 'stream', events: EVENTS, paceMs: PACE_MS })
-    stage.upstream.script('silent', { kind: 'silence' })
-    stage.upstream.script('endless', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
+    fixture.upstream.script('slow', { kind: 'stream', events: EVENTS, paceMs: PACE_MS })
+    fixture.upstream.script('silent', { kind: 'silence' })
+    fixture.upstream.script('endless', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
     const reports: JumpReport[] = []
     for (const [index, seconds] of offsets.entries())
-      reports.push(await oneJump(stage, clock, index, seconds))
+      reports.push(await oneJump(fixture, clock, index, seconds))
     const granted = {
       tokens: new Map(
         offsets.flatMap((_, index) => [
@@ -79,15 +79,20 @@ export async function jump(clock: MovedClock, offsets: readonly number[]): Promi
       ),
       users: new Map([['ann', QUOTA]]),
     }
-    expect(audit(stage.gateway.dataDir, [], granted)).toEqual([])
+    expect(audit(fixture.gateway.dataDir, [], granted)).toEqual([])
     return reports
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 }
 
-async function oneJump(stage: Stage, clock: MovedClock, index: number, seconds: number): Promise<JumpReport> {
-  const { gateway, upstream } = stage
+async function oneJump(
+  fixture: Fixture,
+  clock: MovedClock,
+  index: number,
+  seconds: number,
+): Promise<JumpReport> {
+  const { gateway, upstream } = fixture
   const database = databaseOf(gateway.dataDir)
   const took = (work: Promise<unknown>): Promise<number> => {
     const begun = performance.now()
@@ -96,20 +101,20 @@ async function oneJump(stage: Stage, clock: MovedClock, index: number, seconds: 
     return measured
   }
   const key = `run${index}`
-  const running = await stage.live(key, askStream('slow'))
+  const running = await fixture.live(key, askStream('slow'))
   await running.until('"content":" word2"')
-  const silent = took(stage.chat(key, ask('silent')))
-  const endless = took(stage.live(key, askStream('endless')).then((answer) => answer.end()))
+  const silent = took(fixture.chat(key, ask('silent')))
+  const endless = took(fixture.live(key, askStream('endless')).then((answer) => answer.end()))
   await sleep(200)
-  await useUp(stage, `limited${index}`)
+  await useUp(fixture, `limited${index}`)
   // By the real time the key has expired if the clock moved backwards, and has not if it moved forwards.
-  expect((await stage.chat(`half${index}`, ask('m'))).status).toBe(seconds > 0 ? 200 : 401)
+  expect((await fixture.chat(`half${index}`, ask('m'))).status).toBe(seconds > 0 ? 200 : 401)
 
   clock.move(seconds)
-  const half = await stage.chat(`half${index}`, ask('m'))
+  const half = await fixture.chat(`half${index}`, ask('m'))
   expect(half.status, half.text).toBe(seconds > 0 ? 401 : 200)
   // No window opens early, and none stays closed.
-  const limited = await stage.chat(`limited${index}`, ask('m'))
+  const limited = await fixture.chat(`limited${index}`, ask('m'))
   expect(limited.status).toBe(429)
   expect(Number(limited.headers['retry-after'])).toBeLessThanOrEqual(60)
 
@@ -125,7 +130,7 @@ async function oneJump(stage: Stage, clock: MovedClock, index: number, seconds: 
     expect(ms).toBeLessThan(TIMEOUT_MS + LATE_MS)
   }
   // A new call is recorded with the moved time of day.
-  const later = await stage.chat(key, ask('m'))
+  const later = await fixture.chat(key, ask('m'))
   const written = database.usageOf(String(later.headers['x-request-id'])) as UsageRow & { ended_ms: number }
   expect(Math.abs(written.ended_ms - (Date.now() + seconds * 1000))).toBeLessThan(120_000)
   expect(upstream.received('silent').length + upstream.received('endless').length).toBe(2 * (index + 1))
@@ -133,7 +138,7 @@ async function oneJump(stage: Stage, clock: MovedClock, index: number, seconds: 
   return { seconds, firstByteMs: Math.round(firstByteMs), totalMs: Math.round(totalMs) }
 }
 
-async function useUp(stage: Stage, key: string): Promise<void> {
-  const answers = await Promise.all(Array.from({ length: LIMIT + 2 }, () => stage.chat(key, ask('m'))))
+async function useUp(fixture: Fixture, key: string): Promise<void> {
+  const answers = await Promise.all(Array.from({ length: LIMIT + 2 }, () => fixture.chat(key, ask('m'))))
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(LIMIT)
 }

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { stageOfBoth } from '../conversion/stage.ts'
+import { fixtureOfBoth } from '../conversion/fixture.ts'
 import { corpus } from '../corpus/corpus.ts'
 import { replay } from '../corpus/replay.ts'
 import { audit } from '../equipment/auditor.ts'
-import type { Stage } from '../equipment/stage.ts'
+import type { Fixture } from '../equipment/fixture.ts'
 
 const GRANTED = 400_000_000_000_000
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await stageOfBoth({}, { quota: GRANTED })
+  fixture = await fixtureOfBoth({}, { quota: GRANTED })
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const FAMILIES = corpus()
 
@@ -23,15 +23,15 @@ test('the corpus has at least 2,000 inputs', () => {
 
 describe('every input is refused in the envelope of its path, or forwarded; within a second, without showing internals:', () => {
   test.each([...FAMILIES])('%s', { timeout: 300_000 }, async (_, cases) => {
-    const { pid } = stage.gateway
-    const complaints = await replay(stage, cases)
+    const { pid } = fixture.gateway
+    const complaints = await replay(fixture, cases)
     expect(complaints.slice(0, 30)).toEqual([])
-    expect(stage.gateway.pid).toBe(pid)
-    expect(stage.gateway.logs()).not.toMatch(/unforeseen error|nhandled/)
+    expect(fixture.gateway.pid).toBe(pid)
+    expect(fixture.gateway.logs()).not.toMatch(/unforeseen error|nhandled/)
   })
 })
 
 test('after all inputs every account adds up', async () => {
   const granted = { tokens: new Map([['token-ann', GRANTED]]), users: new Map([['ann', GRANTED]]) }
-  await expect.poll(() => audit(stage.gateway.dataDir, [], granted)).toEqual([])
+  await expect.poll(() => audit(fixture.gateway.dataDir, [], granted)).toEqual([])
 })

@@ -1,8 +1,8 @@
 import process from 'node:process'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { randomFrom } from '../equipment/random.ts'
-import type { Stage } from '../equipment/stage.ts'
-import { crowds, crowdStage, SIZES } from './crowd.ts'
+import type { Fixture } from '../equipment/fixture.ts'
+import { crowds, crowdFixture, SIZES } from './crowd.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 /** As many repetitions as fit into a test run; the nightly run has hundreds of each. */
@@ -10,17 +10,17 @@ const REPETITIONS = [20, 5, 1]
 /** An idle machine needs 50 ms; admitted calls wait until all others are refused. */
 const REFUSED_WITHIN_MS = 20_000
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await crowdStage()
+  fixture = await crowdFixture()
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 test.each(SIZES.map((size, index) => ({ ...size, repetitions: REPETITIONS[index] ?? 1 })))(
   'of $calls calls at once on a quota for $affordable exactly so many are admitted, and each of the others is refused at once',
   { timeout: 300_000 },
   async ({ repetitions, ...size }) => {
-    const report = await crowds(stage, size, repetitions, randomFrom(SEED))
+    const report = await crowds(fixture, size, repetitions, randomFrom(SEED))
     console.info(`SEED=${SEED}`, report)
     expect(report.refusalMs).toBeLessThan(REFUSED_WITHIN_MS)
   },

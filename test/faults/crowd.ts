@@ -4,7 +4,7 @@ import { manage } from '../equipment/account.ts'
 import { usageText } from '../equipment/behaviour.ts'
 import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, patiently, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, retryWhileOverloaded, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** Number of simultaneous calls, and how many of them the quota pays for. */
 export interface CrowdSize {
@@ -31,8 +31,8 @@ const MAXIMUM = 1000
 const SINGLE_REFUSALS = 5
 
 /** A gateway for crowds: the key `crowd`, and one without quota. */
-export function crowdStage(): Promise<Stage> {
-  return setStage((upstream) => ({
+export function crowdFixture(): Promise<Fixture> {
+  return startFixture((upstream) => ({
     options: { max_calls: 9000 },
     rate_limits: {},
     models: priced(['m']),
@@ -52,23 +52,23 @@ export function crowdStage(): Promise<Stage> {
  * exactly the quota minus the costs.
  */
 export async function crowds(
-  stage: Stage,
+  fixture: Fixture,
   size: CrowdSize,
   repetitions: number,
   random: () => number,
 ): Promise<CrowdReport> {
-  const database = databaseOf(stage.gateway.dataDir)
+  const database = databaseOf(fixture.gateway.dataDir)
   const refusalsMs: number[] = []
   for (let repetition = 0; repetition < repetitions; repetition++) {
     const request = ask('m', { stream: repetition % 2 === 0, max_tokens: MAXIMUM })
-    const hold = await holdOf(stage, request)
+    const hold = await holdOf(fixture, request)
     const quota = Math.floor(hold * (size.affordable + random() * 0.99))
     const { id, used_quota: usedBefore } = database.token('token-crowd')
-    const put = await manage(stage.gateway.url, ANN, 'PUT /api/token/', { id, remain_quota: quota })
+    const put = await manage(fixture.gateway.url, ANN, 'PUT /api/token/', { id, remain_quota: quota })
     expect(put.status, put.message).toBe(200)
     // New connections for each crowd: a kept one may be closed at the moment of its reuse.
     const agent = new Agent({ keepAlive: true, maxSockets: size.calls })
-    const cost = await oneCrowd(stage, size, request, random, agent, refusalsMs)
+    const cost = await oneCrowd(fixture, size, request, random, agent, refusalsMs)
     agent.destroy()
     const { remain_quota: remain, used_quota: used } = database.token('token-crowd')
     expect([remain, used - usedBefore]).toEqual([quota - cost, cost])
@@ -82,8 +82,8 @@ export async function crowds(
 }
 
 /** The hold of a call, read from the refusal of one that is not affordable. */
-async function holdOf(stage: Stage, request: object): Promise<number> {
-  const { text } = await patiently(() => stage.chat('poor', request))
+async function holdOf(fixture: Fixture, request: object): Promise<number> {
+  const { text } = await retryWhileOverloaded(() => fixture.chat('poor', request))
   const needed = /(\d+) are needed/.exec(text)?.[1]
   if (needed === undefined) throw new Error(`this was not refused: ${text}`)
   return Number(needed)
@@ -91,7 +91,7 @@ async function holdOf(stage: Stage, request: object): Promise<number> {
 
 /** Runs one crowd. Returns the cost of its answers. */
 async function oneCrowd(
-  stage: Stage,
+  fixture: Fixture,
   { calls, affordable }: CrowdSize,
   request: { readonly stream?: unknown },
   random: () => number,
@@ -100,7 +100,7 @@ async function oneCrowd(
 ): Promise<number> {
   const { promise: after, resolve: release } = Promise.withResolvers<void>()
   let cost = 0
-  stage.upstream.decide('m', () => {
+  fixture.upstream.decide('m', () => {
     const [prompt, completion] = [1 + Math.floor(random() * 5), 1 + Math.floor(random() * MAXIMUM)]
     cost += prompt + 4 * completion
     const usage = usageText(prompt, completion)
@@ -110,19 +110,19 @@ async function oneCrowd(
   })
   let refused = 0
   const crowd = Array.from({ length: calls }, async () => {
-    const answer = await patiently(() => stage.chat('crowd', request, { agent }))
+    const answer = await retryWhileOverloaded(() => fixture.chat('crowd', request, { agent }))
     if (answer.status !== 200) refused++
     return answer
   })
   // After a failure the outcome of the other calls is irrelevant.
   void Promise.allSettled(crowd)
   await expect
-    .poll(() => refused + stage.upstream.received('m').length, { timeout: 120_000, interval: 20 })
+    .poll(() => refused + fixture.upstream.received('m').length, { timeout: 120_000, interval: 20 })
     .toBe(calls)
-  expect(stage.upstream.received('m')).toHaveLength(affordable)
+  expect(fixture.upstream.received('m')).toHaveLength(affordable)
   for (let index = 0; index < SINGLE_REFUSALS; index++) {
     const began = performance.now()
-    const { status } = await stage.chat('crowd', request)
+    const { status } = await fixture.chat('crowd', request)
     if (status === 403) refusalsMs.push(performance.now() - began)
   }
   release()

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
-import { fairBeside } from './beside-attacker.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { expectFairDuring } from './latency-under-attack.ts'
 
 const MIB = 1024 * 1024
 /** A kilobyte that decompresses to a mebibyte; its announced length is one byte more. */
@@ -14,9 +14,9 @@ const MANY = 266
 /** CPU time in a fifth of a second that counts as idle, in hundredths of a second. */
 const TICKS = 5
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { trusted_proxies: ['127.0.0.1/32'] },
     rate_limits: {},
     models: priced(['m']),
@@ -27,9 +27,9 @@ beforeAll(async () => {
       user(3, 'bob', [token('bob')], { access_token: 'access-token-of-bob' }),
     ],
   }))
-  stage.upstream.script('m', { kind: 'whole' })
+  fixture.upstream.script('m', { kind: 'whole' })
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const held: RawConnection[] = []
 afterEach(() => {
@@ -39,7 +39,7 @@ afterEach(() => {
 /** Sends a head and a part of the announced body, and then nothing more. */
 function hold(head: string, length: number, part: Buffer): RawConnection {
   const connection = rawConnection(
-    stage.gateway.port,
+    fixture.gateway.port,
     `POST ${head}host: x\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`,
   )
   connection.socket.write(part)
@@ -53,7 +53,7 @@ async function settled(connections: readonly RawConnection[]): Promise<void> {
   await expect.poll(() => connections.every(isDone), { timeout: 20_000 }).toBe(true)
   let before = -TICKS
   const worked = (): number => {
-    const ticks = ticksOf(stage.gateway.pid)
+    const ticks = ticksOf(fixture.gateway.pid)
     const passed = ticks - before
     before = ticks
     return passed
@@ -80,11 +80,11 @@ const largeOnes = (key: string, count: number): RawConnection[] =>
     ),
   )
 
-const bob = (bytes = 100): Promise<Answer> => stage.chat('bob', ask('m', { user: 'x'.repeat(bytes) }))
+const bob = (bytes = 100): Promise<FullResponse> => fixture.chat('bob', ask('m', { user: 'x'.repeat(bytes) }))
 
 describe('bodies that are never finished', () => {
   test('of clients without a key, from a few addresses, refuse nobody', { timeout: 60_000 }, async () => {
-    await fairBeside(
+    await expectFairDuring(
       () =>
         settled(
           Array.from({ length: MANY }, (_, i) =>
@@ -98,9 +98,9 @@ describe('bodies that are never finished', () => {
   test('of one account refuse neither calls nor accounts at other addresses', {
     timeout: 60_000,
   }, async () => {
-    const self = (): Promise<Answer> =>
+    const self = (): Promise<FullResponse> =>
       call(
-        stage.gateway.url,
+        fixture.gateway.url,
         { display_name: 'b'.repeat(60), padding: 'x'.repeat(500_000) },
         {
           method: 'PUT',
@@ -120,7 +120,7 @@ describe('bodies that are never finished', () => {
           ),
         ),
       )
-    await fairBeside(attack, self)
+    await expectFairDuring(attack, self)
     expect((await bob()).status).toBe(200)
   })
 
@@ -128,7 +128,7 @@ describe('bodies that are never finished', () => {
     ['small ones', 100],
     ['ones of four mebibytes', 4 * MIB],
   ])('of one key, eight of 32 MiB, refuse no other key: %s', { timeout: 60_000 }, async (_, bytes) => {
-    await fairBeside(
+    await expectFairDuring(
       () => settled(largeOnes('ann', 8)),
       () => bob(bytes),
     )
@@ -152,8 +152,8 @@ describe('bodies that are never finished', () => {
 })
 
 describe('the body of a login', () => {
-  const login = (body: Buffer, headers: Record<string, string> = {}): Promise<Answer> =>
-    call(stage.gateway.url, body, { path: '/api/user/login', headers })
+  const login = (body: Buffer, headers: Record<string, string> = {}): Promise<FullResponse> =>
+    call(fixture.gateway.url, body, { path: '/api/user/login', headers })
   const given = (bytes: number): Buffer =>
     Buffer.from(JSON.stringify({ username: 'ann', password: 'x' }).padEnd(bytes))
 

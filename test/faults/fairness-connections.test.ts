@@ -5,7 +5,7 @@ import { call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { patchedCopy } from '../equipment/patched-copy.ts'
 import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** Maximum number of connections of this copy of the gateway; half of them may come from one address. */
 const TOTAL = 200
@@ -24,9 +24,9 @@ const copy = patchedCopy([
     by: `const MAX_CONNECTIONS = ${TOTAL}`,
   },
 ])
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage(
+  fixture = await startFixture(
     (upstream) => ({
       options: { trusted_proxies: [`${PROXY}/32`] },
       models: priced(['m']),
@@ -37,7 +37,7 @@ beforeAll(async () => {
   )
 })
 afterAll(async () => {
-  await stage?.close()
+  await fixture?.close()
   copy.discard()
 })
 
@@ -50,7 +50,7 @@ afterEach(async () => {
 
 /** A connection that is closed when its test is over. */
 function connected(from: string, bytes = ''): RawConnection {
-  const connection = rawConnection(stage.gateway.port, bytes, from)
+  const connection = rawConnection(fixture.gateway.port, bytes, from)
   opened.push(connection)
   return connection
 }
@@ -86,7 +86,7 @@ const openOf = (connections: readonly RawConnection[]): number => connections.fi
 /** A value of the gateway's metrics, requested on a connection of its own. */
 async function figure(name: string): Promise<number> {
   const request = 'GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
-  const text = await rawConnection(stage.gateway.port, request).closed()
+  const text = await rawConnection(fixture.gateway.port, request).closed()
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1])
 }
 
@@ -103,11 +103,11 @@ const UNFINISHED = post(ask('m')).slice(0, -10)
  * milliseconds.
  */
 async function medianOfCalls(from: string, count = 31): Promise<number> {
-  stage.upstream.script('m', { kind: 'whole' })
+  fixture.upstream.script('m', { kind: 'whole' })
   const times: number[] = []
   for (let i = 0; i < count; i++) {
     const began = performance.now()
-    const answer = await rawConnection(stage.gateway.port, CALL, from).closed()
+    const answer = await rawConnection(fixture.gateway.port, CALL, from).closed()
     times.push(performance.now() - began)
     expect(answer).toMatch(/^HTTP\/1\.1 200 /)
   }
@@ -116,7 +116,7 @@ async function medianOfCalls(from: string, count = 31): Promise<number> {
 
 const health = (from: string): Promise<string> =>
   rawConnection(
-    stage.gateway.port,
+    fixture.gateway.port,
     'GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n',
     from,
   ).closed()
@@ -153,7 +153,7 @@ describe('while one address opens more connections than there may be,', () => {
 
   test('its requests that are under way are not cut', async () => {
     const attacker = freshAddress()
-    stage.upstream.script('m', { kind: 'stream', events: 40, paceMs: 50 })
+    fixture.upstream.script('m', { kind: 'stream', events: 40, paceMs: 50 })
     const stream = connected(attacker, post(askStream('m'), 'connection: close\r\n'))
     await stream.until('word1')
     await flood(TOTAL, attacker)
@@ -197,8 +197,8 @@ describe('behind a trusted proxy', () => {
   test('requests under way are, by their client', async () => {
     const held = await hold(SHARE, PROXY, forwarded('192.0.2.1', UNFINISHED))
     const asked = (client: string): Promise<string> =>
-      rawConnection(stage.gateway.port, forwarded(client, CALL), PROXY).closed()
-    stage.upstream.script('m', { kind: 'whole' })
+      rawConnection(fixture.gateway.port, forwarded(client, CALL), PROXY).closed()
+    fixture.upstream.script('m', { kind: 'whole' })
     const refused = await asked('192.0.2.1')
     expect(refused).toMatch(/^HTTP\/1\.1 429 [^]*\r\nretry-after: 1\r\n[^]*"code":"rate_limited"/)
     expect(await asked('192.0.2.2')).toMatch(/^HTTP\/1\.1 200 /)
@@ -219,7 +219,7 @@ test.skipIf(outside === undefined)(
     await hold(TOTAL - RESERVE - SHARE, freshAddress())
     const { address = '' } = outside ?? {}
     const answered = (): Promise<number | string> =>
-      call(stage.gateway.url, undefined, { method: 'GET', path: '/healthz', host: address }).then(
+      call(fixture.gateway.url, undefined, { method: 'GET', path: '/healthz', host: address }).then(
         ({ status }) => status,
         () => 'closed',
       )

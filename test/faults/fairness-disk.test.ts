@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { patchedCopy } from '../equipment/patched-copy.ts'
 import { SLOW_DISK } from '../equipment/slow-disk.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
-import { fairBeside } from './beside-attacker.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { expectFairDuring } from './latency-under-attack.ts'
 
 /** Calls and reads that one client keeps under way. */
 const MANY = 160
@@ -25,9 +25,9 @@ const copy = patchedCopy([
   const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })`,
   },
 ])
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage(
+  fixture = await startFixture(
     (upstream) => ({
       rate_limits: {},
       models: priced(['m']),
@@ -40,10 +40,10 @@ beforeAll(async () => {
     }),
     { root: copy.root },
   )
-  stage.upstream.script('m', { kind: 'whole' })
+  fixture.upstream.script('m', { kind: 'whole' })
 })
 afterAll(async () => {
-  await stage?.close()
+  await fixture?.close()
   copy.discard()
 })
 
@@ -54,7 +54,7 @@ afterEach(async () => {
   await Promise.all(loops)
 })
 /** Keeps so many requests under way, each followed by the next; settles when they have begun. */
-async function keepUp(count: number, request: () => Promise<Answer>): Promise<void> {
+async function keepUp(count: number, request: () => Promise<FullResponse>): Promise<void> {
   const { signal } = (attack = new AbortController())
   let begun = 0
   const loop = async (): Promise<void> => {
@@ -67,21 +67,21 @@ async function keepUp(count: number, request: () => Promise<Answer>): Promise<vo
   await expect.poll(() => begun, PATIENTLY).toBeGreaterThan(count)
 }
 
-function get(path: string, name: string, id: number): Promise<Answer> {
+function get(path: string, name: string, id: number): Promise<FullResponse> {
   const headers = { authorization: `access-token-of-${name}`, 'gateway-user': String(id) }
-  return call(stage.gateway.url, undefined, { method: 'GET', path, headers })
+  return call(fixture.gateway.url, undefined, { method: 'GET', path, headers })
 }
 
 describe('one client', { timeout: 60_000 }, () => {
   test('with more queued writes than a commit takes delays no call of another', async () => {
-    const bob = (): Promise<Answer> => stage.chat('bob', ask('m'))
-    await fairBeside(() => keepUp(MANY, () => stage.chat('ann', ask('m'))), bob)
-    const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+    const bob = (): Promise<FullResponse> => fixture.chat('bob', ask('m'))
+    await expectFairDuring(() => keepUp(MANY, () => fixture.chat('ann', ask('m'))), bob)
+    const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
     expect(Number(/^sluice_ledger_lag (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(16)
   })
 
   test('that reads a long usage log repeatedly delays nobody who reads something else', async () => {
-    await fairBeside(
+    await expectFairDuring(
       () => keepUp(MANY / 10, () => get('/api/log/self', 'ann', 2)),
       () => get('/api/user/self', 'bob', 3),
     )

@@ -3,17 +3,17 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, send } from '../equipment/client.ts'
+import { type FullResponse, send } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
-import { fairBeside } from './beside-attacker.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { expectFairDuring } from './latency-under-attack.ts'
 
 /** Concurrent downloads allowed to one key; others may have as many. */
 const SHARE = 8
 const PATIENTLY = { timeout: 15_000 }
 
-let stage: Stage
+let fixture: Fixture
 let pictures: Server
 /** Images that are requested and never sent. */
 const slow = new Map<ServerResponse, string>()
@@ -26,17 +26,17 @@ beforeAll(async () => {
     reply.writeHead(200, { 'content-type': 'image/png', 'content-length': '1000' }).write('p')
   })
   await once(pictures.listen(0, '127.0.0.1'), 'listening')
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { media: { allow_private_networks: true, timeout: '60s' } },
     rate_limits: {},
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'), { protocol: 'messages' })],
     users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
   }))
-  stage.upstream.script('m', wholeMessage([{ text: 'A picture.' }]))
+  fixture.upstream.script('m', wholeMessage([{ text: 'A picture.' }]))
 })
 afterAll(async () => {
-  await stage?.close()
+  await fixture?.close()
   pictures?.closeAllConnections()
   pictures?.close()
 })
@@ -58,7 +58,7 @@ const underWay = (name = ''): number =>
 
 const attackers: ReturnType<typeof send>[] = []
 function attack(name: string, paths: readonly string[]): ReturnType<typeof send> {
-  const sent = send(stage.gateway.url, naming(...paths), { key: name })
+  const sent = send(fixture.gateway.url, naming(...paths), { key: name })
   attackers.push(sent)
   return sent
 }
@@ -68,11 +68,11 @@ afterEach(async () => {
 })
 
 let asked = 0
-const bob = (): Promise<Answer> => stage.chat('bob', naming(`/fast/${asked++}`, `/fast/${asked++}`))
+const bob = (): Promise<FullResponse> => fixture.chat('bob', naming(`/fast/${asked++}`, `/fast/${asked++}`))
 
 describe('downloads that never end', { timeout: 60_000 }, () => {
   test('of one key, however many, delay no other key', async () => {
-    await fairBeside(async () => {
+    await expectFairDuring(async () => {
       for (let i = 0; i < 4; i++) attack('ann', slowOnes(`ann-${i}`, 10))
       await expect.poll(() => underWay(), PATIENTLY).toBe(SHARE)
     }, bob)
@@ -92,7 +92,7 @@ describe('downloads that never end', { timeout: 60_000 }, () => {
     expect([underWay('first'), underWay('third')]).toEqual([0, 0])
     // Nothing was sent upstream for a client that is gone.
     await expect
-      .poll(() => stage.gateway.logs().match(/"status":499/g)?.length ?? 0, PATIENTLY)
+      .poll(() => fixture.gateway.logs().match(/"status":499/g)?.length ?? 0, PATIENTLY)
       .toBeGreaterThan(1)
   })
 
@@ -100,7 +100,7 @@ describe('downloads that never end', { timeout: 60_000 }, () => {
     const { port } = pictures.address() as AddressInfo
     const paths = [...slowOnes('ann', 3), `/nowhere`]
     const body = JSON.stringify(naming(...paths)).replace(`:${port}/nowhere`, ':1/nowhere')
-    expect((await stage.chat('ann', body)).status).toBe(400)
+    expect((await fixture.chat('ann', body)).status).toBe(400)
     await expect.poll(() => underWay(), PATIENTLY).toBe(0)
   })
 })

@@ -3,12 +3,12 @@ import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { patchedCopy } from '../equipment/patched-copy.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
-import { fairBeside } from './beside-attacker.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { expectFairDuring } from './latency-under-attack.ts'
 
 /** Requests whose log lines are several times the capacity of the pipe and of this copy's queue. */
 const MANY = 2_000
@@ -23,10 +23,10 @@ const copy = patchedCopy([
 ])
 afterAll(() => copy.discard())
 
-let stage: Stage
-afterEach(() => stage?.close())
+let fixture: Fixture
+afterEach(() => fixture?.close())
 async function setUp(stdout: number): Promise<void> {
-  stage = await setStage(
+  fixture = await startFixture(
     (upstream) => ({
       rate_limits: {},
       models: priced(['m']),
@@ -35,22 +35,24 @@ async function setUp(stdout: number): Promise<void> {
     }),
     { root: copy.root, stdout },
   )
-  stage.upstream.script('m', { kind: 'whole' })
+  fixture.upstream.script('m', { kind: 'whole' })
 }
 
 /** Makes cheap refused requests of one client, each with a log line. */
 async function fill(): Promise<void> {
   const request = 'GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-nobody\r\n'
   const all = `${`${request}\r\n`.repeat(MANY - 1)}${request}connection: close\r\n\r\n`
-  expect((await rawConnection(stage.gateway.port, all).closed()).match(/HTTP\/1\.1 401 /g)).toHaveLength(MANY)
+  expect((await rawConnection(fixture.gateway.port, all).closed()).match(/HTTP\/1\.1 401 /g)).toHaveLength(
+    MANY,
+  )
 }
-const bob = (): Promise<Answer> => stage.chat('bob', ask('m'))
+const bob = (): Promise<FullResponse> => fixture.chat('bob', ask('m'))
 async function dropped(): Promise<number> {
-  const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+  const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
   return Number(/^sluice_log_lines_dropped_total (\d+)$/m.exec(text)?.[1])
 }
 async function requestsAnswered(): Promise<number> {
-  const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+  const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
   const counts = [...text.matchAll(/^sluice_requests_total\{path="\/v1[^}]*\} (\d+)$/gm)]
   return counts.reduce((sum, [, count]) => sum + Number(count), 0)
 }
@@ -89,7 +91,7 @@ describe('a log that nobody reads', { timeout: 60_000 }, () => {
 
   test('delays no call; lost lines are counted, and a line reports their number afterwards', async () => {
     await setUp(writer)
-    await fairBeside(fill, bob)
+    await expectFairDuring(fill, bob)
     const lost = await dropped()
     expect(lost).toBeGreaterThan(0)
     const answered = await requestsAnswered()
@@ -111,7 +113,7 @@ describe('a log that nobody reads', { timeout: 60_000 }, () => {
   test('does not prevent a stop', async () => {
     await setUp(writer)
     await fill()
-    expect(await stage.gateway.stop()).toBe(0)
+    expect(await fixture.gateway.stop()).toBe(0)
     read()
   })
 })
@@ -121,9 +123,9 @@ describe('a log on a full disk', { timeout: 60_000 }, () => {
     const full = openSync('/dev/full', 'w')
     try {
       await setUp(full)
-      await fairBeside(fill, bob)
+      await expectFairDuring(fill, bob)
       expect(await dropped()).toBeGreaterThan(0)
-      expect(await stage.gateway.stop()).toBe(0)
+      expect(await fixture.gateway.stop()).toBe(0)
     } finally {
       closeSync(full)
     }

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Answer, call, type LiveAnswer, send } from '../equipment/client.ts'
+import { type FullResponse, call, type LiveResponse, send } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
-import { fairBeside } from './beside-attacker.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { expectFairDuring } from './latency-under-attack.ts'
 
-const MOST = 8
+const MAX = 8
 const PATIENTLY = { timeout: 15_000 }
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
-    options: { max_calls: MOST },
+  fixture = await startFixture((upstream) => ({
+    options: { max_calls: MAX },
     rate_limits: {},
     models: priced(['m', 'endless']),
     channels: ['m', 'endless'].map((name) => channel(name, upstream.baseUrl(name))),
@@ -22,26 +22,28 @@ beforeAll(async () => {
       user(4, 'cid', [token('cid')]),
     ],
   }))
-  stage.upstream.script('m', { kind: 'whole' })
-  stage.upstream.script('endless', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
+  fixture.upstream.script('m', { kind: 'whole' })
+  fixture.upstream.script('endless', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
 })
-beforeEach(() => stage.upstream.forget('endless'))
-afterAll(() => stage?.close())
+beforeEach(() => fixture.upstream.forget('endless'))
+afterAll(() => fixture?.close())
 
-const streams = new Set<LiveAnswer>()
+const streams = new Set<LiveResponse>()
 /** Begins streams that do not end. Returns the admitted ones. */
-async function hold(key: string, count: number): Promise<LiveAnswer[]> {
-  const begun = await Promise.all(Array.from({ length: count }, () => stage.live(key, askStream('endless'))))
+async function hold(key: string, count: number): Promise<LiveResponse[]> {
+  const begun = await Promise.all(
+    Array.from({ length: count }, () => fixture.live(key, askStream('endless'))),
+  )
   for (const stream of begun) streams.add(stream)
   return begun.filter(({ status }) => status === 200)
 }
-const hangUp = (stream: LiveAnswer): void => {
+const hangUp = (stream: LiveResponse): void => {
   streams.delete(stream)
   stream.abort()
 }
 /** Number of calls that have a slot or wait for one. */
 async function open(): Promise<number> {
-  const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+  const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
   // The request for the metrics is one of them.
   return Number(/^sluice_open_calls (\d+)$/m.exec(text)?.[1]) - 1
 }
@@ -50,31 +52,31 @@ afterEach(async () => {
   while ((await open()) > 0) await sleep(10)
 })
 
-const bob = (): Promise<Answer> => stage.chat('bob', ask('m'))
+const bob = (): Promise<FullResponse> => fixture.chat('bob', ask('m'))
 
 describe('calls that never end', { timeout: 60_000 }, () => {
   test('of one key take half of the slots once another key has called, and refuse it nothing', async () => {
-    let held: LiveAnswer[] = []
-    await fairBeside(async () => {
-      held = await hold('ann', 4 * MOST)
+    let held: LiveResponse[] = []
+    await expectFairDuring(async () => {
+      held = await hold('ann', 4 * MAX)
     }, bob)
-    expect(held).toHaveLength(MOST / 2)
+    expect(held).toHaveLength(MAX / 2)
   })
 
   test('of one key that calls alone take all slots; the next key waits for one', async () => {
     // A gateway that has just started knows no other key.
-    await stage.gateway.restart()
-    const [first, ...others] = await hold('ann', MOST)
-    expect(others).toHaveLength(MOST - 1)
+    await fixture.gateway.restart()
+    const [first, ...others] = await hold('ann', MAX)
+    expect(others).toHaveLength(MAX - 1)
     const waiting = bob()
     if (first) hangUp(first)
     expect((await waiting).status).toBe(200)
   })
 
   test('of several keys leave the accounts their shares', async () => {
-    for (const key of ['ann', 'bob', 'cid']) await hold(key, 2 * MOST)
-    const self = (): Promise<Answer> =>
-      call(stage.gateway.url, undefined, {
+    for (const key of ['ann', 'bob', 'cid']) await hold(key, 2 * MAX)
+    const self = (): Promise<FullResponse> =>
+      call(fixture.gateway.url, undefined, {
         method: 'GET',
         path: '/api/user/self',
         headers: { authorization: 'access-token-of-bob', 'gateway-user': '3' },
@@ -84,8 +86,8 @@ describe('calls that never end', { timeout: 60_000 }, () => {
   })
 
   test('are waited for two seconds; then a client is told to retry', async () => {
-    await stage.gateway.restart()
-    await hold('ann', MOST)
+    await fixture.gateway.restart()
+    await hold('ann', MAX)
     const began = performance.now()
     const refused = await bob()
     expect(performance.now() - began).toBeGreaterThan(1_900)
@@ -95,16 +97,16 @@ describe('calls that never end', { timeout: 60_000 }, () => {
   })
 
   test('leave the next free slot to clients that still wait for it, not to those that hung up', async () => {
-    await stage.gateway.restart()
-    const [first] = await hold('ann', MOST)
-    const { url } = stage.gateway
+    await fixture.gateway.restart()
+    const [first] = await hold('ann', MAX)
+    const { url } = fixture.gateway
     const impatient = Array.from({ length: 3 }, () => send(url, askStream('endless'), { key: 'bob' }))
     // By then they wait, or were refused on a slow machine.
     await open()
     for (const one of impatient) one.destroy()
-    await expect.poll(open, PATIENTLY).toBe(MOST)
+    await expect.poll(open, PATIENTLY).toBe(MAX)
     if (first) hangUp(first)
-    await expect.poll(async () => (await stage.chat('cid', ask('m'))).status, PATIENTLY).toBe(200)
-    expect(stage.upstream.received('endless').length).toBe(MOST)
+    await expect.poll(async () => (await fixture.chat('cid', ask('m'))).status, PATIENTLY).toBe(200)
+    expect(fixture.upstream.received('endless').length).toBe(MAX)
   })
 })

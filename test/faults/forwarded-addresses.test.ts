@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, patiently } from '../equipment/client.ts'
+import { call, retryWhileShed } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask } from '../equipment/stage.ts'
+import { ask } from '../equipment/fixture.ts'
 
 /** Trusted proxies; the peer is 127.0.0.1 or ::1. */
 const PEERS = { nobody: [], 'other proxies': ['10.0.0.0/8', '::2'], 'the peer': ['127.0.0.1', '::1/128'] }
@@ -57,7 +57,7 @@ async function letIn(
 ): Promise<Key[]> {
   const keys: Key[] = ['here', 'ten', 'six', 'mapped']
   const answers = await Promise.all(
-    keys.map((key) => patiently(() => call(gateways[peer].url, ask('m'), { key, headers, host }))),
+    keys.map((key) => retryWhileShed(() => call(gateways[peer].url, ask('m'), { key, headers, host }))),
   )
   for (const { status } of answers) expect(status).toBeOneOf([200, 403])
   return keys.filter((_, index) => answers[index]?.status === 200)

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { FRONT_PROXIES, startFrontProxy } from '../equipment/front-proxy.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
-import { BODY, lengthOf, MISFRAMED, post } from './misframed.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { BODY, lengthOf, MISFRAMED, post } from './ambiguous-requests.ts'
 
 /**
  * Follows a request on the same connection: as a request of its own, or hidden in the bytes taken for the
@@ -16,24 +16,24 @@ const PLAIN = post(`content-type: application/json\r\nconnection: close\r\n${len
 
 const REFUSED = new Set([400, 417])
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => plainConfiguration(upstream.baseUrl('m')))
+  fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 /** The ids of the requests that the gateway found on its connections, from its log. */
 async function foundByGateway(): Promise<string[]> {
   // The log is written four times a second.
   await sleep(500)
-  return [...stage.gateway.logs().matchAll(/"id":"([^"]+)","method":"[A-Z]+","path":"(?!\/healthz)/g)].map(
+  return [...fixture.gateway.logs().matchAll(/"id":"([^"]+)","method":"[A-Z]+","path":"(?!\/healthz)/g)].map(
     ([, id]) => id ?? '',
   )
 }
 
 describe.each(Object.keys(FRONT_PROXIES) as (keyof typeof FRONT_PROXIES)[])('behind %s', (name) => {
   test('the gateway finds exactly the requests that were passed on, however they are framed', async () => {
-    const proxy = await startFrontProxy(name, stage.gateway.port)
+    const proxy = await startFrontProxy(name, fixture.gateway.port)
     if (!proxy) {
       const why = `left out: ${name} is not installed`
       if (process.env['CI'] === 'true') throw new Error(why)

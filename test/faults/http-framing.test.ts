@@ -2,15 +2,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
-import { ask, patiently, type Stage, setStage } from '../equipment/stage.ts'
-import { BODY, CHAT, lengthOf, MISFRAMED, post } from './misframed.ts'
+import { ask, retryWhileOverloaded, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { BODY, CHAT, lengthOf, MISFRAMED, post } from './ambiguous-requests.ts'
 
 const LIMIT = 33_554_432
 const MESSAGES = '/v1/messages'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
     models: { ...priced(['m']), n: { vendor: 'acme', price: PLAIN_PRICE } },
     channels: [
@@ -20,12 +20,12 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann'), token('also')])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 /** Sends bytes, and settles with the response once the gateway has closed. */
 async function sent(bytes: string | Buffer): Promise<string> {
-  stage.upstream.script('m', { kind: 'whole' })
-  return rawConnection(stage.gateway.port, bytes).closed()
+  fixture.upstream.script('m', { kind: 'whole' })
+  return rawConnection(fixture.gateway.port, bytes).closed()
 }
 
 describe('ambiguous framing is refused, and the connection closed:', () => {
@@ -36,7 +36,7 @@ describe('ambiguous framing is refused, and the connection closed:', () => {
     // One response: bytes after an unreadable head are no further request.
     expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1)
     expect(answer).not.toMatch(/node_modules|node:internal|\n\s+at |HPE_/)
-    expect(stage.upstream.received('m')).toHaveLength(0)
+    expect(fixture.upstream.received('m')).toHaveLength(0)
   })
 
   test('101 headers are refused as too many, and none is dropped silently', async () => {
@@ -68,15 +68,15 @@ describe('ambiguous framing is refused, and the connection closed:', () => {
   })
 
   test('an absolute URL of another server is refused', async () => {
-    const head = `POST http://127.0.0.1:${stage.upstream.port}/m${CHAT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\nconnection: close\r\n${lengthOf(BODY)}\r\n`
+    const head = `POST http://127.0.0.1:${fixture.upstream.port}/m${CHAT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\nconnection: close\r\n${lengthOf(BODY)}\r\n`
     expect(await sent(head + BODY)).toMatch(/^HTTP\/1\.1 404 /)
-    expect(stage.upstream.received('m')).toHaveLength(0)
+    expect(fixture.upstream.received('m')).toHaveLength(0)
   })
 })
 
 test('three pipelined requests are answered in order, each with its own key', async () => {
   const slow = new Promise((resolve) => setTimeout(resolve, 100))
-  stage.upstream.script(
+  fixture.upstream.script(
     'm',
     { kind: 'whole', content: 'first', after: slow },
     { kind: 'whole', content: 'third' },
@@ -84,12 +84,12 @@ test('three pipelined requests are answered in order, each with its own key', as
   const requests = ['ann', 'nobody', 'also'].map((key, i) =>
     post(`${lengthOf(BODY)}${i === 2 ? 'connection: close\r\n' : ''}`, BODY, CHAT, key),
   )
-  const answer = await rawConnection(stage.gateway.port, Buffer.concat(requests)).closed()
+  const answer = await rawConnection(fixture.gateway.port, Buffer.concat(requests)).closed()
   const [first = '', second = '', third = ''] = answer.split(/(?=HTTP\/1\.1 )/)
   expect([first, second, third].map((each) => each.slice(9, 12))).toEqual(['200', '401', '200'])
   expect(first).toContain('first')
   expect(third).toContain('third')
-  const database = databaseOf(stage.gateway.dataDir)
+  const database = databaseOf(fixture.gateway.dataDir)
   const owners = [first, third].map(
     (each) => database.usageOf(/x-request-id: (\S+)/.exec(each)?.[1] ?? '')?.token_id,
   )
@@ -106,8 +106,8 @@ describe('a client that sends Expect: 100-continue', () => {
     )
 
   test('gets it, and then its response', async () => {
-    stage.upstream.script('m', { kind: 'whole' })
-    const connection = rawConnection(stage.gateway.port, expecting(BODY.length))
+    fixture.upstream.script('m', { kind: 'whole' })
+    const connection = rawConnection(fixture.gateway.port, expecting(BODY.length))
     expect(await connection.until('\r\n\r\n')).toBe('HTTP/1.1 100 Continue\r\n\r\n')
     connection.socket.write(BODY)
     expect(await connection.until('chatcmpl')).toContain('HTTP/1.1 200 OK')
@@ -123,7 +123,7 @@ describe('a client that sends Expect: 100-continue', () => {
     ['whose body would be 10 GB', expecting(10_000_000_000), 413],
     ['whose body is no JSON', expecting(20, 'ann', 'content-encoding: rar\r\n'), 415],
   ])('but one %s is told so at once, and nothing else', async (_, bytes, status) => {
-    const answer = await rawConnection(stage.gateway.port, bytes).closed()
+    const answer = await rawConnection(fixture.gateway.port, bytes).closed()
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     expect(answer).not.toContain('100 Continue')
   })
@@ -140,20 +140,20 @@ describe('the size of a messages body', () => {
     '{"id":"msg_1","type":"message","role":"assistant","model":"n","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}'
 
   test('of 33,554,432 bytes is accepted', async () => {
-    stage.upstream.script('n', { kind: 'whole', body: MESSAGE })
-    const answer = await stage.chat('ann', padded(LIMIT), { path: MESSAGES })
+    fixture.upstream.script('n', { kind: 'whole', body: MESSAGE })
+    const answer = await fixture.chat('ann', padded(LIMIT), { path: MESSAGES })
     expect(answer.status, answer.text).toBe(200)
-    expect(stage.upstream.only('n').body).toHaveLength(LIMIT)
+    expect(fixture.upstream.only('n').body).toHaveLength(LIMIT)
   })
   test('exceeded by one byte is 413 read_request_body_failed', async () => {
-    const answer = await stage.chat('ann', padded(LIMIT + 1), { path: MESSAGES })
+    const answer = await fixture.chat('ann', padded(LIMIT + 1), { path: MESSAGES })
     expect(answer.status).toBe(413)
     expect(answer.json().error).toMatchObject({ type: 'gateway_error', code: 'read_request_body_failed' })
   })
   test('ends at its last chunk, though its length was to be 10 GB', async () => {
-    stage.upstream.script('m', { kind: 'whole' })
+    fixture.upstream.script('m', { kind: 'whole' })
     const answer = await rawConnection(
-      stage.gateway.port,
+      fixture.gateway.port,
       post('content-length: 10000000000\r\nconnection: close\r\n', BODY, MESSAGES),
     ).until('read_request_body_failed')
     expect(answer).toMatch(/^HTTP\/1\.1 413 /)
@@ -170,13 +170,13 @@ describe('a body in chunks of one byte', () => {
       post(headers, Buffer.from(singly(JSON.stringify(ask('m', { user: 'naïve 😀' }))), 'latin1')),
     )
     expect(answer).toMatch(/^HTTP\/1\.1 200 /)
-    expect(stage.upstream.only('m').text).toBe(JSON.stringify(ask('m', { user: 'naïve 😀' })))
+    expect(fixture.upstream.only('m').text).toBe(JSON.stringify(ask('m', { user: 'naïve 😀' })))
   })
   test('is read to its end, and delays no other call', async () => {
-    stage.upstream.script('m', { kind: 'whole' })
-    const connection = rawConnection(stage.gateway.port, post(headers, `1\r\n{\r\n`))
+    fixture.upstream.script('m', { kind: 'whole' })
+    const connection = rawConnection(fixture.gateway.port, post(headers, `1\r\n{\r\n`))
     connection.socket.write('1\r\n \r\n'.repeat(100_000))
-    expect((await patiently(() => stage.chat('ann', BODY))).status).toBe(200)
+    expect((await retryWhileOverloaded(() => fixture.chat('ann', BODY))).status).toBe(200)
     connection.socket.write('1\r\n}\r\n0\r\n\r\n')
     expect(await connection.closed()).toMatch(/^HTTP\/1\.1 400 /)
   })

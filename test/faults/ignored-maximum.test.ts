@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
 import { contentFrame, DONE_FRAME, finishFrame, type Streamed, usageText } from '../equipment/behaviour.ts'
-import type { Answer } from '../equipment/client.ts'
+import type { FullResponse } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { eventFrame, messageFrames } from '../equipment/messages-behaviour.ts'
-import { patiently, type Stage, setStage } from '../equipment/stage.ts'
+import { retryWhileOverloaded, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const AT_ONCE = 20
@@ -41,10 +41,10 @@ function framesOfMessages(): string[] {
 const PATHS = { chat: '/v1/chat/completions', messages: '/v1/messages' } as const
 const LAST = { chat: 'data: [DONE]', messages: 'event: message_stop' } as const
 
-let stage: Stage
+let fixture: Fixture
 let database: GatewayDatabase
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { hold_tokens: SLICE_TOKENS, retries: 0 },
     rate_limits: {},
     models: priced(['chat', 'messages'], { input: 0, output: 2 * UNITS }),
@@ -54,32 +54,32 @@ beforeAll(async () => {
     ],
     users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 0 })], { access_token: ANN.accessToken })],
   }))
-  database = databaseOf(stage.gateway.dataDir)
+  database = databaseOf(fixture.gateway.dataDir)
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 /**
  * Makes so many calls at once, with exactly enough quota for their holds. Returns the outcomes and the amount
  * spent.
  */
 async function spend(
-  caller: Protocol,
+  client: Protocol,
   model: Protocol,
   behaviour: Streamed,
   calls: number,
-): Promise<{ answers: Answer[]; spent: number; remain: number }> {
+): Promise<{ answers: FullResponse[]; spent: number; remain: number }> {
   const { id, used_quota: before } = database.token('token-ann')
   const quota = calls * HOLD
-  const put = await manage(stage.gateway.url, ANN, 'PUT /api/token/', { id, remain_quota: quota })
+  const put = await manage(fixture.gateway.url, ANN, 'PUT /api/token/', { id, remain_quota: quota })
   expect(put.status, put.message).toBe(200)
   const messages = [{ role: 'user', content: 'hi' }]
   const request = { model, stream: true, max_tokens: MAXIMUM, messages }
-  const send = () => patiently(() => stage.chat('ann', request, { path: PATHS[caller] }))
+  const send = () => retryWhileOverloaded(() => fixture.chat('ann', request, { path: PATHS[client] }))
   // All calls are under way before the first is answered.
   const { promise: after, resolve: release } = Promise.withResolvers<void>()
-  stage.upstream.script(model, { ...behaviour, after })
+  fixture.upstream.script(model, { ...behaviour, after })
   const sent = Array.from({ length: calls }, send)
-  await stage.upstream.receivedAtLeast(model, calls)
+  await fixture.upstream.receivedAtLeast(model, calls)
   release()
   const answers = await Promise.all(sent)
   const { used_quota: used, remain_quota: remain } = database.token('token-ann')
@@ -95,14 +95,14 @@ describe('upstreams that send ten times the maximum, twenty at a time', () => {
     ['chat', 'messages'],
     ['messages', 'chat'],
   ] as const)(
-    'are let go, %s from %s: each caller is told, and the overspend is one slice for each at most',
-    async (caller, upstream) => {
+    'are let go, %s from %s: each client is told, and the overspend is one slice for each at most',
+    async (client, upstream) => {
       const behaviour = { chat: CHAT, messages: MESSAGES }[upstream]
-      const { answers, spent, remain } = await spend(caller, upstream, behaviour, AT_ONCE)
-      console.info(`${caller} from ${upstream}: ${AT_ONCE * HOLD} set, ${spent} spent, ${SLICE} a slice`)
+      const { answers, spent, remain } = await spend(client, upstream, behaviour, AT_ONCE)
+      console.info(`${client} from ${upstream}: ${AT_ONCE * HOLD} set, ${spent} spent, ${SLICE} a slice`)
       for (const { status, headers, text } of answers) {
         expect(status).toBe(200)
-        expect(text.slice(-300)).not.toContain(LAST[caller])
+        expect(text.slice(-300)).not.toContain(LAST[client])
         const last = text.trim().split('\n\n').at(-1) ?? ''
         const { error } = JSON.parse(last.slice(last.indexOf('{')))
         expect(error.message).toMatch(/the quota held for this answer is used up/)

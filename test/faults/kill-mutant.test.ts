@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
-import { STICKING_DISK } from '../equipment/slow-disk.ts'
+import { HANGING_DISK } from '../equipment/slow-disk.ts'
 import { storm, type StormPlan } from '../equipment/storm.ts'
 
 const NO_GATE_ONE: Patch = {
@@ -42,7 +42,7 @@ const LIMIT = { timeout: 300_000 }
 
 /** Broken promises after kills, each of which comes while the disk hangs in the middle of a commit. */
 async function brokenByKill(patches: readonly Patch[], rounds: number): Promise<string> {
-  return brokenOn([STICKING_DISK, ...patches], { seed: 7, rounds, clients: 32, hasStickingDisk: true })
+  return brokenOn([HANGING_DISK, ...patches], { seed: 7, rounds, clients: 32, hasHangingDisk: true })
 }
 
 async function brokenOn(patches: readonly Patch[], plan: StormPlan): Promise<string> {

@@ -3,27 +3,27 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { paceMs } from '../equipment/pace.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const PACE_MS = 20
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => plainConfiguration(upstream.baseUrl('m')))
+  fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 /** Number of gaps that make a meaningful sample. */
 const ENOUGH = 10
 
 /** The gaps between the pieces of a live stream while `disturb` runs, in milliseconds, the largest last. */
 async function gapsWhile(disturb: () => Promise<unknown>): Promise<number[]> {
-  stage.upstream.decide('m', ({ text }) =>
+  fixture.upstream.decide('m', ({ text }) =>
     text.includes('"stream":true')
       ? { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: PACE_MS }
       : { kind: 'whole' },
   )
-  const live = await stage.live('ann', askStream('m', { max_tokens: 100_000 }))
+  const live = await fixture.live('ann', askStream('m', { max_tokens: 100_000 }))
   await live.until(' word1')
   const gaps: number[] = []
   const end = { isHere: false }
@@ -56,7 +56,7 @@ const at = (gaps: readonly number[], share: number): number => gaps[Math.floor(g
 async function post(body: Buffer, headers: Record<string, string> = {}): Promise<void> {
   const answers: Promise<number>[] = []
   for (let i = 0; i < 3; i++) {
-    answers.push(stage.chat('ann', body, { headers }).then(({ status }) => status))
+    answers.push(fixture.chat('ann', body, { headers }).then(({ status }) => status))
     await sleep(200)
   }
   // An overloaded gateway may answer 503.
@@ -112,7 +112,7 @@ describe('a compressed bomb', () => {
     const headers = { 'content-encoding': coding }
     // More bodies than the memory limit allows, if each kept its decoded bytes.
     for (let i = 0; i < 12; i++) {
-      await expect.poll(async () => (await stage.chat('ann', body, { headers })).status).toBe(status)
+      await expect.poll(async () => (await fixture.chat('ann', body, { headers })).status).toBe(status)
     }
   })
 
@@ -122,7 +122,7 @@ describe('a compressed bomb', () => {
     const damaged = (members: number): Buffer =>
       Buffer.concat([...Array<Buffer>(members).fill(member), member.subarray(0, 10), NO_BLOCK])
     const statusOf = async (body: Buffer): Promise<number> =>
-      (await stage.chat('ann', body, { headers: { 'content-encoding': 'gzip' } })).status
+      (await fixture.chat('ann', body, { headers: { 'content-encoding': 'gzip' } })).status
     await expect.poll(() => statusOf(damaged(3))).toBe(400)
     await expect.poll(() => statusOf(damaged(5))).toBe(413)
   })

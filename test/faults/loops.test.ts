@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, patiently } from '../equipment/client.ts'
+import { call, retryWhileShed } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask } from '../equipment/stage.ts'
+import { ask } from '../equipment/fixture.ts'
 
 const MARK = 'x-gateway-via'
 
@@ -36,7 +36,7 @@ function configuration(self: string): Configuration {
 }
 
 const chat = (model: string, headers: Record<string, string> = {}) =>
-  patiently(() => call(gateway.url, ask(model), { key: 'ann', headers }))
+  retryWhileShed(() => call(gateway.url, ask(model), { key: 'ann', headers }))
 
 function returnsLogged(): number {
   return gateway.logs().split('"failure":"loop_detected"').length - 1

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
 import { channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Network, startNetwork } from '../equipment/network.ts'
-import { ask, setStage, type Stage } from '../equipment/stage.ts'
+import { ask, startFixture, type Fixture } from '../equipment/fixture.ts'
 
 const ACCOUNTS = {
   root: { id: 1, accessToken: ROOT.access_token },
@@ -25,7 +25,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
 
 let internet: Server
 let network: Network
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
   internet = createServer((_, reply) => void reply.end('{}')).listen(0, '127.0.0.1')
   await once(internet, 'listening')
@@ -34,7 +34,7 @@ beforeAll(async () => {
     .flat()
     .filter((address) => address !== '127.0.0.1')
   network = await startNetwork((name) => NAMES[name] ?? [], port(), outside)
-  stage = await setStage(
+  fixture = await startFixture(
     () => ({
       rate_limits: {},
       options: { unpriced_models: 'free', retries: 0 },
@@ -45,13 +45,13 @@ beforeAll(async () => {
   )
 })
 afterAll(async () => {
-  await stage?.close()
+  await fixture?.close()
   await network?.stop()
   internet?.close()
 })
 
 const make = (who: keyof typeof ACCOUNTS, name: string, baseUrl: string) =>
-  manage<{ ids: number[] }>(stage.gateway.url, ACCOUNTS[who], 'POST /api/channel/', {
+  manage<{ ids: number[] }>(fixture.gateway.url, ACCOUNTS[who], 'POST /api/channel/', {
     name,
     type: 8,
     key: 'sk-any',
@@ -87,28 +87,28 @@ describe("a cloud's metadata service", () => {
   test("is refused as a channel's new address, too", async () => {
     const { data } = await make('root', 'changed', 'http://127.0.0.1:9')
     const change = { id: data.ids[0], base_url: 'http://169.254.169.254', key: 'sk-any' }
-    expect((await manage(stage.gateway.url, ACCOUNTS.root, 'PUT /api/channel/', change)).status).toBe(400)
+    expect((await manage(fixture.gateway.url, ACCOUNTS.root, 'PUT /api/channel/', change)).status).toBe(400)
   })
 
   test.each(['metadata.test', 'mixed.test', 'azure.test', 'six.test', 'mapped.test'])(
     'is not connected to where a name leads there: %s',
     async (name) => {
       const { data } = await make('admin', name, `http://${name}:9`)
-      const tested = await manage(stage.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
+      const tested = await manage(fixture.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
       expect(tested.body).toMatchObject({ success: false, message: 'no answer: EMETADATA' })
-      expect((await stage.chat('sk-ada', ask(name))).status).toBe(500)
+      expect((await fixture.chat('sk-ada', ask(name))).status).toBe(500)
       expect(reached().filter((address) => (NAMES[name] ?? []).includes(address))).toEqual([])
     },
   )
 
   test('does not rule out other addresses of a private network', async () => {
     const { data } = await make('admin', 'inside', `http://inside.test:${port()}`)
-    const tested = await manage(stage.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
+    const tested = await manage(fixture.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
     expect(tested.body).toMatchObject({ success: true })
   })
 
   test('is allowed where gateway.yaml names it: the operator decides', async () => {
-    await stage.chat('sk-ada', ask('declared'))
+    await fixture.chat('sk-ada', ask('declared'))
     expect(reached()).toContain('169.254.169.254')
   })
 })

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call } from '../equipment/client.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-const MOST = 10
+const MAX = 10
 /** Milliseconds of each turn of the event loop once the gateway is slow. */
 const TURN_MS = 60
 /** Makes every turn of the event loop slow on SIGUSR2; the next SIGUSR2 ends that. */
@@ -29,58 +29,58 @@ function headOnly(port: number, more = ''): RawConnection {
 const EXPECTING = 'expect: 100-continue\r\n'
 
 describe('at the maximum number of open calls', () => {
-  let stage: Stage
+  let fixture: Fixture
   beforeAll(async () => {
-    stage = await setStage((upstream) => ({
+    fixture = await startFixture((upstream) => ({
       ...plainConfiguration(upstream.baseUrl('m')),
-      options: { max_calls: MOST },
+      options: { max_calls: MAX },
     }))
   })
-  afterAll(() => stage?.close())
+  afterAll(() => fixture?.close())
 
   test('they go on; one more is refused with 503 and retry-after, before its body is read', async () => {
-    stage.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
-    const streams = await Promise.all(Array.from({ length: MOST }, () => stage.live('ann', askStream('m'))))
+    fixture.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
+    const streams = await Promise.all(Array.from({ length: MAX }, () => fixture.live('ann', askStream('m'))))
     for (const { status } of streams) expect(status).toBe(200)
 
     // The body is announced and never sent: a gateway that waited for it would wait for long.
-    const refused = await stage.live('ann', '{', { headers: { 'content-length': '1000000' } })
+    const refused = await fixture.live('ann', '{', { headers: { 'content-length': '1000000' } })
     expect(refused.status).toBe(503)
     const answer = await refused.end()
     expect(answer.headers['retry-after']).toBe('1')
     expect(answer.json().error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
-    const expecting = headOnly(stage.gateway.port, EXPECTING)
+    const expecting = headOnly(fixture.gateway.port, EXPECTING)
     expect(await expecting.until('overloaded')).toMatch(/^HTTP\/1\.1 503 /)
     expecting.socket.destroy()
     // Refused requests take no slots, however long they stay.
-    const staying = Array.from({ length: 3 * MOST }, () => headOnly(stage.gateway.port))
+    const staying = Array.from({ length: 3 * MAX }, () => headOnly(fixture.gateway.port))
     for (const connection of staying) await connection.until('overloaded')
     streams.pop()?.abort()
-    await expect.poll(async () => (await stage.chat('ann', '{')).status).toBe(400)
+    await expect.poll(async () => (await fixture.chat('ann', '{')).status).toBe(400)
     for (const { socket } of staying) socket.destroy()
-    expect(stage.upstream.received('m')).toHaveLength(MOST)
+    expect(fixture.upstream.received('m')).toHaveLength(MAX)
 
     for (const stream of streams) stream.abort()
-    stage.upstream.script('m', { kind: 'whole' })
-    await expect.poll(async () => (await stage.chat('ann', ask('m'))).status).toBe(200)
+    fixture.upstream.script('m', { kind: 'whole' })
+    await expect.poll(async () => (await fixture.chat('ann', ask('m'))).status).toBe(200)
   })
 })
 
 describe('a gateway whose event loop is late', () => {
-  let stage: Stage
+  let fixture: Fixture
   beforeAll(async () => {
-    stage = await setStage((upstream) => plainConfiguration(upstream.baseUrl('m')), {
+    fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')), {
       env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(SLOWED)}` },
     })
     // Loads lazily loaded code.
-    await stage.chat('ann', ask('m'))
-    process.kill(stage.gateway.pid, 'SIGUSR2')
+    await fixture.chat('ann', ask('m'))
+    process.kill(fixture.gateway.pid, 'SIGUSR2')
   })
-  afterAll(() => stage?.close())
+  afterAll(() => fixture?.close())
 
   test('still accepts connections by the dozen, not one each turn', async () => {
     const COUNT = 200
-    const look = () => call(stage.gateway.url, undefined, { method: 'GET', path: '/healthz' })
+    const look = () => call(fixture.gateway.url, undefined, { method: 'GET', path: '/healthz' })
     const alone = performance.now()
     for (let i = 0; i < 4; i++) await look()
     const oneMs = (performance.now() - alone) / 4
@@ -90,7 +90,7 @@ describe('a gateway whose event loop is late', () => {
   })
 
   test('refuses a crowd before bodies are read, and admits everybody once it is in time again', async () => {
-    const { port } = stage.gateway
+    const { port } = fixture.gateway
     const crowd: RawConnection[] = []
     const heard = { refused: 0, asked: 0 }
     while (heard.refused < 20) {
@@ -116,10 +116,10 @@ describe('a gateway whose event loop is late', () => {
     expect(heard.asked).toBeGreaterThan(0)
     for (const { socket } of crowd) socket.destroy()
 
-    process.kill(stage.gateway.pid, 'SIGUSR2')
+    process.kill(fixture.gateway.pid, 'SIGUSR2')
     // More calls than are admitted from a crowd, but fewer than a crowd.
     const again = (): Promise<number[]> =>
-      Promise.all(Array.from({ length: 60 }, async () => (await stage.chat('ann', ask('m'))).status))
+      Promise.all(Array.from({ length: 60 }, async () => (await fixture.chat('ann', ask('m'))).status))
     await expect.poll(async () => new Set(await again())).toEqual(new Set([200]))
   })
 })

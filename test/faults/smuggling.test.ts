@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Answer, type CallOptions, patiently } from '../equipment/client.ts'
+import { type FullResponse, type CallOptions, retryWhileShed } from '../equipment/client.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import type { Received } from '../equipment/scripted-upstream.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     models: priced(['m', 'claude', 'other']),
     channels: [
       channel('m', upstream.baseUrl('m'), { headers: { 'x-of-the-operator': 'yes' } }),
@@ -17,7 +17,7 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob', { model_limits: 'other' })])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const BODY = JSON.stringify(ask('m'))
 
@@ -79,16 +79,16 @@ const QUIET_MS = 700
 
 /** Sends bytes, and settles with everything received. */
 async function told(bytes: string): Promise<string> {
-  const { text } = await patiently(async () => {
-    const connection = rawConnection(stage.gateway.port, Buffer.from(bytes, 'latin1'))
+  const { text } = await retryWhileShed(async () => {
+    const connection = rawConnection(fixture.gateway.port, Buffer.from(bytes, 'latin1'))
     connection.socket.setTimeout(QUIET_MS, () => connection.socket.destroy())
     return { text: await connection.closed() }
   })
   return text
 }
 
-function chat(body: object, options?: CallOptions): Promise<Answer> {
-  return patiently(() => stage.chat('ann', body, options))
+function chat(body: object, options?: CallOptions): Promise<FullResponse> {
+  return retryWhileShed(() => fixture.chat('ann', body, options))
 }
 
 function answersIn(text: string): number[] {
@@ -96,11 +96,11 @@ function answersIn(text: string): number[] {
 }
 
 function receivedAnywhere(): Received[] {
-  return ['m', 'claude', 'other'].flatMap((lane) => stage.upstream.received(lane))
+  return ['m', 'claude', 'other'].flatMap((lane) => fixture.upstream.received(lane))
 }
 
 function scripted(): void {
-  for (const lane of ['m', 'claude', 'other']) stage.upstream.script(lane, { kind: 'whole' })
+  for (const lane of ['m', 'claude', 'other']) fixture.upstream.script(lane, { kind: 'whole' })
 }
 
 describe('of a client’s headers an upstream gets', () => {
@@ -110,11 +110,11 @@ describe('of a client’s headers an upstream gets', () => {
     scripted()
     const answer = await chat(ask('m'), { headers: SMUGGLED })
     expect(answer.status, answer.text).toBe(200)
-    const request = stage.upstream.only('m')
+    const request = fixture.upstream.only('m')
     expect(names(request)).toEqual(FOR_CHAT)
     expect(request.headers).toMatchObject({
       authorization: 'Bearer upstream-key-of-m',
-      host: `127.0.0.1:${stage.upstream.port}`,
+      host: `127.0.0.1:${fixture.upstream.port}`,
       accept: 'application/json',
       'accept-encoding': 'identity',
       'x-of-the-operator': 'yes',
@@ -127,7 +127,7 @@ describe('of a client’s headers an upstream gets', () => {
     const body = { ...ask('claude'), max_tokens: 10 }
     const headers = { ...SMUGGLED, 'anthropic-beta': 'context-1m', 'anthropic-version': '2024-01-01' }
     await chat(body, { path: '/v1/messages', headers })
-    const request = stage.upstream.only('claude')
+    const request = fixture.upstream.only('claude')
     expect(names(request)).toEqual(FOR_MESSAGES)
     expect(request.headers).toMatchObject({
       'x-api-key': 'upstream-key-of-claude',
@@ -138,7 +138,7 @@ describe('of a client’s headers an upstream gets', () => {
     scripted()
     const strange = { 'anthropic-beta': 'caf\u00e9', 'vendor-version': 'x'.repeat(2_000) }
     await chat(body, { path: '/v1/messages', headers: strange })
-    const { headers: sent } = stage.upstream.only('claude')
+    const { headers: sent } = fixture.upstream.only('claude')
     expect(sent['anthropic-beta']).toBeUndefined()
     expect(sent['vendor-version']).toBe('2023-06-01')
   })
@@ -146,7 +146,7 @@ describe('of a client’s headers an upstream gets', () => {
   test('nothing of the path and its query', async () => {
     scripted()
     await chat(ask('m'), { path: '/v1/chat/completions?path=../../admin&key=canary#x' })
-    expect(stage.upstream.only('m').path).toBe('/v1/chat/completions')
+    expect(fixture.upstream.only('m').path).toBe('/v1/chat/completions')
     for (const model of ['../../admin', 'm?x=1', 'm#', 'm%2f..', 'm\r\nx: y', '@evil.test', 'm\u0000']) {
       scripted()
       expect((await chat(ask(model))).status).toBeOneOf([400, 503])
@@ -271,7 +271,7 @@ describe('a request with ambiguous length', () => {
     scripted()
     const text = await told(framed(['transfer-encoding: chunked'], CHUNKED, 'HTTP/1.0') + HIDDEN)
     expect(answersIn(text)).toHaveLength(1)
-    expect(stage.upstream.received('other')).toHaveLength(0)
+    expect(fixture.upstream.received('other')).toHaveLength(0)
   })
 
   test.each([
@@ -303,8 +303,8 @@ describe('pipelined requests', () => {
   }
 
   test('belong each to their own client, and are answered in order', async () => {
-    stage.upstream.script('m', { kind: 'whole', content: 'for ann' })
-    stage.upstream.script('other', { kind: 'whole', content: 'for bob' })
+    fixture.upstream.script('m', { kind: 'whole', content: 'for ann' })
+    fixture.upstream.script('other', { kind: 'whole', content: 'for bob' })
     const text = await told(
       request('ann', 'm') + request('bob', 'other') + request('nobody', 'm') + request('ann', 'm'),
     )

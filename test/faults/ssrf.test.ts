@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createListener, type Server as Listener } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { MODEL, stageOfBoth } from '../conversion/stage.ts'
+import { MODEL, fixtureOfBoth } from '../conversion/fixture.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { type Answer, patiently } from '../equipment/client.ts'
+import { type FullResponse, retryWhileShed } from '../equipment/client.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
 import { type Network, PUBLIC_ADDRESS, startNetwork } from '../equipment/network.ts'
-import type { Stage } from '../equipment/stage.ts'
+import type { Fixture } from '../equipment/fixture.ts'
 import { hostileUrls, ZONE } from './hostile-urls.ts'
 
 const MEDIA = { max_bytes: '1MiB', timeout: '1s' }
@@ -18,7 +18,7 @@ let inside: Listener[]
 let insidePort: number
 let touched = 0
 let network: Network
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
   internet = await listening(createServer(serve))
   // The same port of both loopback addresses, so that any spelling of this machine is noticed.
@@ -26,10 +26,10 @@ beforeAll(async () => {
   insidePort = portOf(first)
   inside = [first, await listening(createListener(touch), '::1', insidePort)]
   network = await startNetwork(ZONE, portOf(internet))
-  stage = await stageOfBoth({ media: MEDIA }, { env: network.env })
+  fixture = await fixtureOfBoth({ media: MEDIA }, { env: network.env })
 })
 afterAll(async () => {
-  await stage?.close()
+  await fixture?.close()
   await network?.stop()
   internet?.close()
   for (const listener of inside ?? []) listener.close()
@@ -76,7 +76,7 @@ function portOf(server: Server | Listener): number {
 }
 
 /** Every way to name a URL in a request that is converted. */
-const PARTS: Record<string, (url: string) => Promise<Answer>> = {
+const PARTS: Record<string, (url: string) => Promise<FullResponse>> = {
   image_url: (url) => chat({ type: 'image_url', image_url: { url } }),
   'image_url as a text': (url) => chat({ type: 'image_url', image_url: url }),
   video_url: (url) => chat({ type: 'video_url', video_url: { url } }),
@@ -97,24 +97,24 @@ const PARTS: Record<string, (url: string) => Promise<Answer>> = {
     ),
 }
 
-function chat(part: object): Promise<Answer> {
+function chat(part: object): Promise<FullResponse> {
   return admitted({ model: MODEL.messages, messages: [{ role: 'user', content: [part] }] })
 }
 
-function message(block: object, ...before: object[]): Promise<Answer> {
+function message(block: object, ...before: object[]): Promise<FullResponse> {
   const messages = [{ role: 'user', content: 'hi' }, ...before, { role: 'user', content: [block] }]
   return admitted({ model: MODEL.chat, max_tokens: 100, messages }, '/v1/messages')
 }
 
-function admitted(body: object, path = '/v1/chat/completions'): Promise<Answer> {
-  return patiently(() => stage.chat('ann', body, { path }))
+function admitted(body: object, path = '/v1/chat/completions'): Promise<FullResponse> {
+  return retryWhileShed(() => fixture.chat('ann', body, { path }))
 }
 
 /** Connections of the gateway except those to its upstream. */
 function strangers(): string[] {
   return network
     .connections()
-    .filter(({ port }) => port !== stage.upstream.port)
+    .filter(({ port }) => port !== fixture.upstream.port)
     .map(({ address, port }) => `${address} ${port}`)
 }
 
@@ -132,8 +132,8 @@ describe("a URL in a client's request", () => {
   })
 
   test.each(Object.entries(PARTS))('never has anything inside called: %s', async (_, ask) => {
-    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
-    stage.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
+    fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
+    fixture.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
     const letIn: string[] = []
     await allOf(hostileUrls(insidePort), async (url) => {
       const { status } = await ask(url)
@@ -143,12 +143,12 @@ describe("a URL in a client's request", () => {
     expect(letIn).toEqual([])
     expect(strangers().filter((each) => each !== PUBLIC)).toEqual([])
     expect(touched).toBe(0)
-    expect(stage.upstream.received(MODEL.messages)).toEqual([])
-    expect(stage.upstream.received(MODEL.chat)).toEqual([])
+    expect(fixture.upstream.received(MODEL.messages)).toEqual([])
+    expect(fixture.upstream.received(MODEL.chat)).toEqual([])
   })
 
   test('is forwarded where the upstream accepts image URLs, and nothing is called here', async () => {
-    stage.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
+    fixture.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
     const before = strangers().length
     await allOf(hostileUrls(insidePort), async (url) => {
       await message({ type: 'image', source: { type: 'url', url } })
@@ -160,14 +160,14 @@ describe("a URL in a client's request", () => {
   test.each(Object.entries(PARTS).filter(([name]) => name !== 'input_audio'))(
     'is fetched where it is public: %s',
     async (_, ask) => {
-      stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
-      stage.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
+      fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
+      fixture.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
       const paths = ['public.test/a.png', `${PUBLIC_ADDRESS}/a.png`, 'public.test:80/302?%2Fa.png']
       for (const path of paths) {
         const answer = await ask(`http://${path}`)
         expect(answer.status, answer.text).toBe(200)
       }
-      const sent = [...stage.upstream.received(MODEL.messages), ...stage.upstream.received(MODEL.chat)]
+      const sent = [...fixture.upstream.received(MODEL.messages), ...fixture.upstream.received(MODEL.chat)]
       expect(sent).toHaveLength(paths.length)
       for (const { text } of sent) expect(text).toContain(Buffer.from('picture').toString('base64'))
       expect(strangers()).toContain(PUBLIC)
@@ -177,7 +177,7 @@ describe("a URL in a client's request", () => {
   test.each(['rebind.test', 'rebind6.test'])(
     'cannot be moved inside by a name server that changes its mind: %s',
     async (name) => {
-      stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
+      fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
       const statuses: number[] = []
       for (let i = 0; i < 20; i++) {
         // A new path each time; the redirect's name is looked up again.
@@ -221,7 +221,7 @@ describe('a fetched URL', () => {
 
 describe('a request that names many slow URLs', () => {
   test.each(['silent', 'almost'])('is over in the time of one, and holds up nobody: %s', async (path) => {
-    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
+    fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
     const parts = Array.from({ length: 200 }, (_, i) => ({
       type: 'image_url',
       image_url: { url: `http://public.test/${path}?${i}` },
@@ -238,7 +238,7 @@ describe('a request that names many slow URLs', () => {
 
 describe('where the operator allows private networks', () => {
   test('private addresses are fetched, at any port', async () => {
-    const permissive = await stageOfBoth({ media: { ...MEDIA, allow_private_networks: true } })
+    const permissive = await fixtureOfBoth({ media: { ...MEDIA, allow_private_networks: true } })
     try {
       permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
       const url = `http://localhost:${portOf(internet)}/a.png`

@@ -1,28 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROUTES } from '../equipment/routes.ts'
-import { MODEL } from '../conversion/stage.ts'
+import { MODEL } from '../conversion/fixture.ts'
 import { manage } from '../equipment/account.ts'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import type { Behaviour } from '../equipment/behaviour.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { randomFrom } from '../equipment/random.ts'
 import type { Received } from '../equipment/scripted-upstream.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
-const CALLERS = 40
+const CLIENTS = 40
 const CALLS_EACH = 15
 const SEED = 20_261_120
 
 const random = randomFrom(SEED)
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => configuration((lane) => upstream.baseUrl(lane)))
-  for (const lane of [MODEL.chat, MODEL.messages]) stage.upstream.decide(lane, echo)
+  fixture = await startFixture((upstream) => configuration((lane) => upstream.baseUrl(lane)))
+  for (const lane of [MODEL.chat, MODEL.messages]) fixture.upstream.decide(lane, echo)
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 function configuration(baseUrl: (lane: string) => string): Configuration {
   return {
@@ -34,7 +34,7 @@ function configuration(baseUrl: (lane: string) => string): Configuration {
     ],
     users: [
       ROOT,
-      ...Array.from({ length: CALLERS }, (_, i) =>
+      ...Array.from({ length: CLIENTS }, (_, i) =>
         user(10 + i, `user${i}`, [token(`key${i}`)], { access_token: `access-token-of-user-${i}` }),
       ),
     ],
@@ -58,7 +58,7 @@ describe('concurrent clients, some of which hang up', () => {
   test('each get their own answers alone, and pay for their own calls', { timeout: 300_000 }, async () => {
     const answered = new Map<number, string[]>()
     let heard = 0
-    const caller = async (index: number): Promise<void> => {
+    const client = async (index: number): Promise<void> => {
       const marker = `marker${index}x`
       for (let i = 0; i < CALLS_EACH; i++) {
         const stream = random() < 0.6
@@ -71,7 +71,7 @@ describe('concurrent clients, some of which hang up', () => {
           max_tokens: 50,
           messages: [{ role: 'user', content: `I am ${marker}` }],
         }
-        const answer = await stage.live(`key${index}`, body, { path: way }).catch(() => undefined)
+        const answer = await fixture.live(`key${index}`, body, { path: way }).catch(() => undefined)
         if (!answer) continue
         if (random() < 0.1) {
           await sleep(random() * 10)
@@ -90,9 +90,9 @@ describe('concurrent clients, some of which hang up', () => {
         }
       }
     }
-    await Promise.all(Array.from({ length: CALLERS }, (_, index) => caller(index)))
-    expect(heard).toBeGreaterThan((CALLERS * CALLS_EACH) / 2)
-    const database = databaseOf(stage.gateway.dataDir)
+    await Promise.all(Array.from({ length: CLIENTS }, (_, index) => client(index)))
+    expect(heard).toBeGreaterThan((CLIENTS * CALLS_EACH) / 2)
+    const database = databaseOf(fixture.gateway.dataDir)
     await expect.poll(() => database.openHolds()).toHaveLength(0)
     const owners = new Map(database.usage().map((row) => [row.id, row.user_id]))
     for (const [index, ids] of answered)
@@ -115,11 +115,11 @@ describe('what belongs to another account', () => {
 
   test('is a 404, on every path with an id', async () => {
     const ann = { id: 10, accessToken: 'access-token-of-user-0' }
-    const foreign = databaseOf(stage.gateway.dataDir).token('token-key1').id
+    const foreign = databaseOf(fixture.gateway.dataDir).token('token-key1').id
     const told = async (route: (typeof OWN)[number], id: number): Promise<string> => {
       const request = `${route.method} ${route.path.replace(':id', String(id))}` as `GET /${string}`
       const { status, body } = await manage(
-        stage.gateway.url,
+        fixture.gateway.url,
         ann,
         request,
         route.method === 'GET' ? undefined : {},
@@ -132,12 +132,12 @@ describe('what belongs to another account', () => {
       expect(theirs, `${route.method} ${route.path}`).toBe(missing)
       expect(theirs).toMatch(/^4\d\d /)
     }
-    expect(databaseOf(stage.gateway.dataDir).token('token-key1').status).toBe(1)
+    expect(databaseOf(fixture.gateway.dataDir).token('token-key1').status).toBe(1)
   })
 })
 
-function profile({ id, accessToken }: { id: number; accessToken: string }): Promise<Answer> {
-  return call(stage.gateway.url, undefined, {
+function profile({ id, accessToken }: { id: number; accessToken: string }): Promise<FullResponse> {
+  return call(fixture.gateway.url, undefined, {
     method: 'GET',
     path: '/api/user/self',
     headers: { authorization: accessToken, 'gateway-user': String(id) },

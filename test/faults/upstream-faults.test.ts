@@ -3,7 +3,7 @@ import { audit } from '../equipment/auditor.ts'
 import { type Behaviour, contentFrame, DONE_FRAME, errorBody, roleFrame } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const QUOTA = 1_000_000_000
 const CROWD = 25
@@ -78,28 +78,28 @@ const FAULTS: Record<string, Behaviour> = {
   },
 }
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
   const timeouts = { connect: '1s', first_byte: '500ms', idle: '500ms' }
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'), { timeouts })],
     users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: QUOTA })], { quota: QUOTA })],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 describe(`${CROWD} calls at once are answered, and charged correctly, though the upstream`, () => {
   test.each(Object.keys(FAULTS))('%s', async (name) => {
-    const { pid } = stage.gateway
+    const { pid } = fixture.gateway
     const fault = FAULTS[name] as Behaviour
-    const database = databaseOf(stage.gateway.dataDir)
+    const database = databaseOf(fixture.gateway.dataDir)
     for (const stream of [false, true]) {
-      stage.upstream.script('m', fault)
+      fixture.upstream.script('m', fault)
       const answers = await Promise.all(
         Array.from({ length: name.includes('without end') ? 3 : CROWD }, async () =>
-          (await stage.live('ann', ask('m', { stream }))).end(),
+          (await fixture.live('ann', ask('m', { stream }))).end(),
         ),
       )
       for (const { status, text, broken } of answers) {
@@ -113,10 +113,10 @@ describe(`${CROWD} calls at once are answered, and charged correctly, though the
     await expect.poll(() => database.openHolds().length).toBe(0)
     const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
     // A hold settled at nothing may still be on its way to the disk, because no client waits for it.
-    await expect.poll(() => audit(stage.gateway.dataDir, [], granted)).toEqual([])
-    expect(stage.gateway.pid).toBe(pid)
+    await expect.poll(() => audit(fixture.gateway.dataDir, [], granted)).toEqual([])
+    expect(fixture.gateway.pid).toBe(pid)
     // The gateway has recovered: the next call is an ordinary one.
-    stage.upstream.script('m', { kind: 'whole' })
-    await expect.poll(async () => (await stage.chat('ann', ask('m'))).status).toBe(200)
+    fixture.upstream.script('m', { kind: 'whole' })
+    await expect.poll(async () => (await fixture.chat('ann', ask('m'))).status).toBe(200)
   })
 })

@@ -5,7 +5,7 @@ import { completionText, usageText } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { call } from '../equipment/client.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { ask, askStream } from '../equipment/stage.ts'
+import { ask, askStream } from '../equipment/fixture.ts'
 
 /** Endless output of an upstream, after its prefix. */
 const FLOODS = {
@@ -25,7 +25,7 @@ const AFTER_A_HEAD: Partial<Record<Flood, string>> = {
   'blanks in a trailer': '0\r\nx:',
 }
 /** The bounds, one read, and the socket buffers of two systems. */
-const MOST_TAKEN = 24 << 20
+const MAX_TAKEN = 24 << 20
 
 let flood: Flood | undefined
 let server: Server
@@ -74,7 +74,7 @@ function answer(socket: Socket, isStream: boolean): void {
   const bytes = Buffer.from(again.repeat(Math.floor(65_536 / again.length)))
   taken = 0
   const pour = (): void => {
-    while (!socket.destroyed && taken < MOST_TAKEN) {
+    while (!socket.destroyed && taken < MAX_TAKEN) {
       taken += bytes.length
       if (!socket.write(bytes)) return void socket.once('drain', pour)
     }
@@ -97,7 +97,7 @@ describe('an upstream that without end sends', () => {
         expect(text).toContain('"type":"api_error"')
       }
       await closed
-      expect(taken).toBeLessThan(MOST_TAKEN)
+      expect(taken).toBeLessThan(MAX_TAKEN)
     },
   )
 

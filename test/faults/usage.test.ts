@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { MODEL, stageOfBoth } from '../conversion/stage.ts'
+import { MODEL, fixtureOfBoth } from '../conversion/fixture.ts'
 import { audit } from '../equipment/auditor.ts'
 import {
   type Behaviour,
@@ -11,16 +11,16 @@ import {
 } from '../equipment/behaviour.ts'
 import { databaseOf, type UsageRow } from '../equipment/database.ts'
 import { eventFrame, STOP_FRAME } from '../equipment/messages-behaviour.ts'
-import { patiently, type Stage } from '../equipment/stage.ts'
+import { retryWhileOverloaded, type Fixture } from '../equipment/fixture.ts'
 
 const QUOTA = 400_000_000_000_000
 const TEXT = 'Hello there, you.'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await stageOfBoth({}, { quota: QUOTA })
+  fixture = await fixtureOfBoth({}, { quota: QUOTA })
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 /** Prompt and output as a whole response reports them, as JSON text; `whole usage` replaces the object. */
 interface Reported {
@@ -98,56 +98,56 @@ const TEXT_FRAMES = [
 
 const frames = (all: readonly string[]): Behaviour => ({ kind: 'stream', frames: all, ending: 'no done' })
 
-interface Road {
-  readonly caller: 'chat' | 'messages'
+interface DialectPair {
+  readonly client: 'chat' | 'messages'
   readonly upstream: 'chat' | 'messages'
   readonly stream: boolean
 }
 
-const ROADS: readonly Road[] = (['chat', 'messages'] as const).flatMap((caller) =>
+const PAIRS: readonly DialectPair[] = (['chat', 'messages'] as const).flatMap((client) =>
   (['chat', 'messages'] as const).flatMap((upstream) =>
-    [false, true].map((stream) => ({ caller, upstream, stream })),
+    [false, true].map((stream) => ({ client, upstream, stream })),
   ),
 )
 
-const nameOf = ({ caller, upstream, stream }: Road): string =>
-  `${caller} caller, ${upstream} upstream, ${stream ? 'stream' : 'whole'}`
+const nameOf = ({ client, upstream, stream }: DialectPair): string =>
+  `${client} client, ${upstream} upstream, ${stream ? 'stream' : 'whole'}`
 
 /** Makes one call. Returns its response and its charge. */
-async function charged({ caller, upstream, stream }: Road, behaviour: Behaviour): Promise<UsageRow> {
-  stage.upstream.script(MODEL[upstream], behaviour)
-  const answer = await patiently(() =>
-    stage.chat(
+async function charged({ client, upstream, stream }: DialectPair, behaviour: Behaviour): Promise<UsageRow> {
+  fixture.upstream.script(MODEL[upstream], behaviour)
+  const answer = await retryWhileOverloaded(() =>
+    fixture.chat(
       'ann',
       { model: MODEL[upstream], max_tokens: 50, stream, messages: [{ role: 'user', content: 'hi' }] },
-      { path: caller === 'chat' ? '/v1/chat/completions' : '/v1/messages' },
+      { path: client === 'chat' ? '/v1/chat/completions' : '/v1/messages' },
     ),
   )
   expect(answer.status, answer.text).toBe(200)
   expect(answer.text).toContain('Hello')
-  const row = databaseOf(stage.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+  const row = databaseOf(fixture.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
   if (!row) throw new Error('there is no row')
   return row
 }
 
 /** Asserts the number of tokens that a prompt of a word and `TEXT` may count, in units. */
-function isCounted(row: UsageRow, road: string): void {
-  expect(row.reason, road).toBe('estimated')
-  expect(row.output_tokens, road).toBeGreaterThanOrEqual(3)
-  expect(row.output_tokens, road).toBeLessThanOrEqual(8)
-  expect(row.quota, road).toBeGreaterThan(4 * row.output_tokens)
-  expect(row.quota, road).toBeLessThan(4 * row.output_tokens + 20)
+function isCounted(row: UsageRow, pair: string): void {
+  expect(row.reason, pair).toBe('estimated')
+  expect(row.output_tokens, pair).toBeGreaterThanOrEqual(3)
+  expect(row.output_tokens, pair).toBeLessThanOrEqual(8)
+  expect(row.quota, pair).toBeGreaterThan(4 * row.output_tokens)
+  expect(row.quota, pair).toBeLessThan(4 * row.output_tokens + 20)
 }
 
 describe('usage', () => {
   test.each(Object.entries(CASES))('%s', async (_, [reported, expected]) => {
-    for (const road of ROADS) {
+    for (const pair of PAIRS) {
       const row = await charged(
-        road,
-        answering(road.upstream, road.stream, usageText(road.upstream, reported)),
+        pair,
+        answering(pair.upstream, pair.stream, usageText(pair.upstream, reported)),
       )
-      if (expected === 'counted') isCounted(row, nameOf(road))
-      else expect(row, nameOf(road)).toMatchObject({ quota: expected, reason: 'complete' })
+      if (expected === 'counted') isCounted(row, nameOf(pair))
+      else expect(row, nameOf(pair)).toMatchObject({ quota: expected, reason: 'complete' })
     }
   })
 })
@@ -186,8 +186,8 @@ const ODD_DETAILS: Record<string, readonly ['chat' | 'messages', string, number]
 
 describe('usage with one unusual detail is charged as reported:', () => {
   test.each(Object.entries(ODD_DETAILS))('%s', async (_, [upstream, usage, quota]) => {
-    for (const road of ROADS.filter((each) => each.upstream === upstream))
-      expect(await charged(road, answering(upstream, road.stream, usage)), nameOf(road)).toMatchObject({
+    for (const pair of PAIRS.filter((each) => each.upstream === upstream))
+      expect(await charged(pair, answering(upstream, pair.stream, usage)), nameOf(pair)).toMatchObject({
         quota,
         reason: 'complete',
       })
@@ -208,20 +208,20 @@ describe('usage that a stream reports more than once', () => {
     `event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":${usage}}\n\n`
   const messages = (first: string, ...more: string[]): Behaviour =>
     frames([start(first), ...TEXT_FRAMES, ...more.map(delta), STOP_FRAME])
-  const streams = (upstream: 'chat' | 'messages'): Road[] =>
-    ROADS.filter((road) => road.stream && road.upstream === upstream)
+  const streams = (upstream: 'chat' | 'messages'): DialectPair[] =>
+    PAIRS.filter((pair) => pair.stream && pair.upstream === upstream)
 
   test('counts as last reported, also where it shrinks', async () => {
-    for (const road of streams('chat')) {
+    for (const pair of streams('chat')) {
       const shrinking = chat(
         '{"prompt_tokens":10,"completion_tokens":9}',
         '{"prompt_tokens":8,"completion_tokens":5}',
       )
-      expect(await charged(road, shrinking), nameOf(road)).toMatchObject({ quota: 28, reason: 'complete' })
+      expect(await charged(pair, shrinking), nameOf(pair)).toMatchObject({ quota: 28, reason: 'complete' })
     }
-    for (const road of streams('messages')) {
+    for (const pair of streams('messages')) {
       const shrinking = messages('{"input_tokens":10,"output_tokens":9}', '{"output_tokens":5}')
-      expect(await charged(road, shrinking), nameOf(road)).toMatchObject({ quota: 30, reason: 'complete' })
+      expect(await charged(pair, shrinking), nameOf(pair)).toMatchObject({ quota: 30, reason: 'complete' })
     }
   })
 
@@ -232,17 +232,17 @@ describe('usage that a stream reports more than once', () => {
       '{"output_tokens":"5"}',
       '{"output_tokens":0.5}',
     ]) {
-      for (const road of streams('messages'))
+      for (const pair of streams('messages'))
         isCounted(
-          await charged(road, messages('{"input_tokens":10,"output_tokens":1}', last)),
-          `${nameOf(road)} ${last}`,
+          await charged(pair, messages('{"input_tokens":10,"output_tokens":1}', last)),
+          `${nameOf(pair)} ${last}`,
         )
     }
   })
 
   test('is missing where only the beginning reports it, before anything is generated', async () => {
-    for (const road of streams('messages'))
-      isCounted(await charged(road, messages('{"input_tokens":10,"output_tokens":1}', 'null')), nameOf(road))
+    for (const pair of streams('messages'))
+      isCounted(await charged(pair, messages('{"input_tokens":10,"output_tokens":1}', 'null')), nameOf(pair))
   })
 })
 
@@ -259,20 +259,20 @@ const PROMPTS: Record<'chat' | 'messages', readonly string[]> = {
 }
 
 describe('a prompt that is reported without its output', () => {
-  const isKept = (row: UsageRow, reason: string, road: string): void => {
-    expect(row, road).toMatchObject({ reason, cache_read_tokens: 400 })
-    expect(row.output_tokens, road).toBeGreaterThanOrEqual(3)
-    expect(row.output_tokens, road).toBeLessThanOrEqual(8)
-    expect(row.quota, road).toBe(600 + 400 / 4 + 4 * row.output_tokens)
+  const isKept = (row: UsageRow, reason: string, pair: string): void => {
+    expect(row, pair).toMatchObject({ reason, cache_read_tokens: 400 })
+    expect(row.output_tokens, pair).toBeGreaterThanOrEqual(3)
+    expect(row.output_tokens, pair).toBeLessThanOrEqual(8)
+    expect(row.quota, pair).toBe(600 + 400 / 4 + 4 * row.output_tokens)
   }
 
   test('is charged as reported, and the output as counted', async () => {
-    for (const road of ROADS)
-      for (const usage of PROMPTS[road.upstream])
+    for (const pair of PAIRS)
+      for (const usage of PROMPTS[pair.upstream])
         isKept(
-          await charged(road, answering(road.upstream, road.stream, usage)),
+          await charged(pair, answering(pair.upstream, pair.stream, usage)),
           'estimated',
-          `${nameOf(road)} ${usage}`,
+          `${nameOf(pair)} ${usage}`,
         )
   })
 
@@ -283,17 +283,17 @@ describe('a prompt that is reported without its output', () => {
       'event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\n'
     const began = { chat: [usageFrame(inChat), contentFrame(TEXT)], messages: [start, ...TEXT_FRAMES] }
     const ended = { chat: [finishFrame(), DONE_FRAME], messages: [delta, STOP_FRAME] }
-    for (const road of ROADS.filter(({ stream }) => stream)) {
-      const { upstream } = road
+    for (const pair of PAIRS.filter(({ stream }) => stream)) {
+      const { upstream } = pair
       const whole = frames([...began[upstream], ...ended[upstream]])
-      isKept(await charged(road, whole), 'estimated', nameOf(road))
+      isKept(await charged(pair, whole), 'estimated', nameOf(pair))
       const cut: Behaviour = { kind: 'stream', frames: began[upstream], ending: 'close' }
-      isKept(await charged(road, cut), 'cut', `${nameOf(road)}, cut`)
+      isKept(await charged(pair, cut), 'cut', `${nameOf(pair)}, cut`)
     }
   })
 })
 
 test('in the end every account adds up, and no charge is below zero', async () => {
   const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
-  await expect.poll(() => audit(stage.gateway.dataDir, [], granted)).toEqual([])
+  await expect.poll(() => audit(fixture.gateway.dataDir, [], granted)).toEqual([])
 })

@@ -7,32 +7,32 @@ import { usageText } from '../equipment/behaviour.ts'
 import { AMPLE, channel, priced, ROOT, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { randomFrom } from '../equipment/random.ts'
-import { ask, patiently, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, retryWhileOverloaded, type Fixture, startFixture } from '../equipment/fixture.ts'
 import { keyOf, madeToken, type ShownToken } from '../equipment/tokens.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const CHARGES = 1000
-const CALLERS = 30
+const CLIENTS = 30
 /** Changes per second. */
 const PACE = 20
 const QUOTA = 10_000_000
 const DOOMED = 8
 const TOP_UP = 1234
 
-let stage: Stage
+let fixture: Fixture
 let database: GatewayDatabase
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [ROOT, user(2, 'ann', [], { access_token: ANN.accessToken })],
   }))
-  database = databaseOf(stage.gateway.dataDir)
+  database = databaseOf(fixture.gateway.dataDir)
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 interface KeyOfTest {
   readonly id: number
@@ -42,8 +42,8 @@ interface KeyOfTest {
 }
 
 async function keyNamed(name: string): Promise<KeyOfTest> {
-  const { id } = await madeToken(stage.gateway.url, ANN, name, { remain_quota: QUOTA })
-  return { id, name, key: await keyOf(stage.gateway.url, ANN, id), deleted: false }
+  const { id } = await madeToken(fixture.gateway.url, ANN, name, { remain_quota: QUOTA })
+  return { id, name, key: await keyOf(fixture.gateway.url, ANN, id), deleted: false }
 }
 
 test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped up end at what was set last, less what was charged after`, {
@@ -57,7 +57,7 @@ test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped
   for (let index = 0; index < DOOMED; index++) doomed.push(await keyNamed(`doomed${index}`))
   const keys = [busy, switched, ...doomed]
   let cost = 0
-  stage.upstream.decide('m', () => {
+  fixture.upstream.decide('m', () => {
     const completion = 1 + Math.floor(random() * 50)
     cost += 10 + 4 * completion
     return { kind: 'stream', events: 3, paceMs: 10, usage: usageText(10, completion) }
@@ -65,12 +65,12 @@ test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped
 
   let charged = 0
   const refusals = new Set<string>()
-  const agent = new Agent({ keepAlive: true, maxSockets: CALLERS })
-  const caller = async (): Promise<void> => {
+  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
+  const client = async (): Promise<void> => {
     while (charged < CHARGES) {
       const { key, deleted } = keys[Math.floor(random() * keys.length)] ?? busy
-      const answer = await patiently(() =>
-        stage.chat(key, ask('m', { stream: true, max_tokens: 50 }), { agent }),
+      const answer = await retryWhileOverloaded(() =>
+        fixture.chat(key, ask('m', { stream: true, max_tokens: 50 }), { agent }),
       )
       if (answer.status === 200) charged += 1
       else refusals.add(answer.json().error.code as string)
@@ -80,7 +80,7 @@ test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped
   }
 
   const send = async <Data>(request: `${'PUT' | 'POST' | 'DELETE'} /${string}`, body?: object, who = ANN) => {
-    const answer = await manage<Data>(stage.gateway.url, who, request, body)
+    const answer = await manage<Data>(fixture.gateway.url, who, request, body)
     expect(answer.status, answer.message).toBe(200)
     return answer.data
   }
@@ -121,7 +121,7 @@ test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped
 
   const managing = manager()
   try {
-    await Promise.all(Array.from({ length: CALLERS }, caller))
+    await Promise.all(Array.from({ length: CLIENTS }, client))
   } finally {
     end.isHere = true
     agent.destroy()
@@ -132,16 +132,16 @@ test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped
   const row = database.token('busy')
   expect(row.remain_quota).toBe(lastSet.remain_quota - (row.used_quota - lastSet.used_quota))
   // The gateway's own balance equals the row's.
-  const tooMuch = await stage.chat(busy.key, ask('m', { max_tokens: 10_000_000 }))
+  const tooMuch = await fixture.chat(busy.key, ask('m', { max_tokens: 10_000_000 }))
   expect(tooMuch.json().error.message).toContain(`: ${row.remain_quota} remain`)
   for (const { name } of [switched, ...doomed]) {
     const { remain_quota: remain, used_quota: used } = database.token(name)
     expect([name, remain + used]).toEqual([name, QUOTA])
   }
   for (const { id, deleted, key } of doomed) {
-    const found = await manage(stage.gateway.url, ANN, `GET /api/token/${id}`)
+    const found = await manage(fixture.gateway.url, ANN, `GET /api/token/${id}`)
     expect(found.status).toBe(deleted ? 404 : 200)
-    expect((await stage.chat(key, ask('m', { stream: true }))).status).toBe(deleted ? 401 : 200)
+    expect((await fixture.chat(key, ask('m', { stream: true }))).status).toBe(deleted ? 401 : 200)
   }
   expect(doomed.filter(({ deleted }) => deleted).length).toBeGreaterThan(2)
   const { quota, used_quota: used } = database.user('ann')

@@ -6,10 +6,10 @@ export function chopped(bytes: Buffer, size: number): Buffer[] {
 }
 
 /** Bytes in chunks of one to `max` bytes, at random. */
-export function choppedAtRandom(bytes: Buffer, most: number, random: () => number): Buffer[] {
+export function choppedAtRandom(bytes: Buffer, max: number, random: () => number): Buffer[] {
   const chunks: Buffer[] = []
   for (let at = 0; at < bytes.length; ) {
-    const size = 1 + Math.floor(random() * most)
+    const size = 1 + Math.floor(random() * max)
     chunks.push(bytes.subarray(at, at + size))
     at += size
   }

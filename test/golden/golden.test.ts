@@ -15,7 +15,7 @@ import {
   convertStream,
   OTHER,
   PROTOCOLS,
-} from '../conversion/road.ts'
+} from '../conversion/convert.ts'
 import { chopped } from '../generators/chunks.ts'
 import { prettyJson } from './pretty-json.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { send } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /**
  * Milliseconds until the upstream is released; 100 on an idle machine. A stream never ends unless the gateway
@@ -9,9 +9,9 @@ import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
  */
 const LIMIT_MS = 20_000
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     models: priced(['m', 'drained']),
     channels: [
       channel('m', upstream.baseUrl('m')),
@@ -20,14 +20,14 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 describe('when the client leaves, the upstream is aborted', () => {
   test('in the middle of a stream, after at most a few more events', async () => {
-    stage.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
-    const live = await stage.live('ann', askStream('m'))
+    fixture.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
+    const live = await fixture.live('ann', askStream('m'))
     await live.until(' word3')
-    const request = stage.upstream.only('m')
+    const request = fixture.upstream.only('m')
     const before = request.eventsSent
     const left = performance.now()
     live.abort()
@@ -38,40 +38,40 @@ describe('when the client leaves, the upstream is aborted', () => {
   })
 
   test('before the first byte', async () => {
-    stage.upstream.script('m', { kind: 'silence' })
-    const sent = send(stage.gateway.url, ask('m'), { key: 'ann' })
-    await stage.upstream.receivedAtLeast('m', 1)
+    fixture.upstream.script('m', { kind: 'silence' })
+    const sent = send(fixture.gateway.url, ask('m'), { key: 'ann' })
+    await fixture.upstream.receivedAtLeast('m', 1)
     const left = performance.now()
     sent.destroy()
-    await stage.upstream.only('m').ended
+    await fixture.upstream.only('m').ended
     expect(performance.now() - left).toBeLessThan(LIMIT_MS)
   })
 
   test('no other channel is tried', async () => {
-    stage.upstream.script('m', { kind: 'silence' })
-    const sent = send(stage.gateway.url, askStream('m'), { key: 'ann' })
-    await stage.upstream.receivedAtLeast('m', 1)
+    fixture.upstream.script('m', { kind: 'silence' })
+    const sent = send(fixture.gateway.url, askStream('m'), { key: 'ann' })
+    await fixture.upstream.receivedAtLeast('m', 1)
     sent.destroy()
-    await stage.upstream.only('m').ended
+    await fixture.upstream.only('m').ended
     await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(stage.upstream.received('m')).toHaveLength(1)
+    expect(fixture.upstream.received('m')).toHaveLength(1)
   })
 
   test('many at once leave no call behind', async () => {
-    stage.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 10 })
-    const lives = await Promise.all(Array.from({ length: 20 }, () => stage.live('ann', askStream('m'))))
+    fixture.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 10 })
+    const lives = await Promise.all(Array.from({ length: 20 }, () => fixture.live('ann', askStream('m'))))
     await Promise.all(lives.map((live) => live.until(' word1')))
     for (const live of lives) live.abort()
-    await Promise.all(stage.upstream.received('m').map(({ ended }) => ended))
-    expect(stage.upstream.received('m')).toHaveLength(20)
+    await Promise.all(fixture.upstream.received('m').map(({ ended }) => ended))
+    expect(fixture.upstream.received('m')).toHaveLength(20)
   })
 })
 
 test('a draining channel reads the answer to its end', async () => {
-  stage.upstream.script('drained', { kind: 'stream', events: 12, paceMs: 20 })
-  const live = await stage.live('ann', askStream('drained'))
+  fixture.upstream.script('drained', { kind: 'stream', events: 12, paceMs: 20 })
+  const live = await fixture.live('ann', askStream('drained'))
   await live.until(' word1')
   live.abort()
-  await stage.upstream.only('drained').ended
-  expect(stage.upstream.only('drained')).toMatchObject({ completed: true, eventsSent: 12 })
+  await fixture.upstream.only('drained').ended
+  expect(fixture.upstream.only('drained')).toMatchObject({ completed: true, eventsSent: 12 })
 })

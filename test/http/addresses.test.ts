@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
-import type { Answer } from '../equipment/client.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import type { FullResponse } from '../equipment/client.ts'
 
 const LISTS: Record<string, string | null> = {
   none: null,
@@ -20,9 +20,9 @@ const LISTS: Record<string, string | null> = {
   broken: '127.0.0.1',
 }
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage(
+  fixture = await startFixture(
     (upstream) => ({
       models: priced(['m']),
       channels: [channel('m', upstream.baseUrl('m'))],
@@ -37,20 +37,20 @@ beforeAll(async () => {
     }),
     { host: '::' },
   )
-  await stage.gateway.stop()
-  databaseOf(stage.gateway.dataDir).write(
+  await fixture.gateway.stop()
+  databaseOf(fixture.gateway.dataDir).write(
     'update tokens set allow_ips = ? where name = ?',
     '127.0.0.1\nnonsense',
     'token-broken',
   )
-  await stage.gateway.restart()
+  await fixture.gateway.restart()
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const from = (key: string, host: string, headers: Record<string, string> = {}) =>
-  stage.chat(key, ask('m'), { host, headers })
+  fixture.chat(key, ask('m'), { host, headers })
 
-function refused(answer: Answer): void {
+function refused(answer: FullResponse): void {
   expect(answer.status, answer.text).toBe(403)
   expect(answer.json().error).toMatchObject({ type: 'permission_error' })
 }
@@ -72,9 +72,9 @@ describe('an allow-list of addresses', () => {
     refused(await from('network', '::1'))
   })
   test('reaches no upstream where it refuses', async () => {
-    stage.upstream.script('m', { kind: 'whole' })
+    fixture.upstream.script('m', { kind: 'whole' })
     await from('elsewhere', '127.0.0.1')
-    expect(stage.upstream.received('m')).toHaveLength(0)
+    expect(fixture.upstream.received('m')).toHaveLength(0)
   })
 })
 

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [
@@ -22,15 +22,15 @@ beforeAll(async () => {
       user(3, 'banned', [token('ofbanned')], { status: 2 }),
     ],
   }))
-  await stage.gateway.stop()
-  databaseOf(stage.gateway.dataDir).write(
+  await fixture.gateway.stop()
+  databaseOf(fixture.gateway.dataDir).write(
     "update tokens set deleted_time = 1700000000 where name = 'token-deleted'",
   )
-  await stage.gateway.restart()
+  await fixture.gateway.restart()
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
-const bearer = (value: string) => call(stage.gateway.url, ask('m'), { headers: { authorization: value } })
+const bearer = (value: string) => call(fixture.gateway.url, ask('m'), { headers: { authorization: value } })
 
 describe('a key is accepted', () => {
   test.each([
@@ -58,7 +58,7 @@ describe('a call is refused with 401, and a message that says why,', () => {
   }
 
   test('without a key', async () => {
-    const answer = await call(stage.gateway.url, ask('m'))
+    const answer = await call(fixture.gateway.url, ask('m'))
     expect(answer.status).toBe(401)
     expect(answer.json().error.type).toBeOneOf(['authentication_error', 'gateway_error'])
   })
@@ -67,7 +67,7 @@ describe('a call is refused with 401, and a message that says why,', () => {
     ['/v1/messages', '"x-api-key: sk-…" or "Authorization: Bearer sk-…" ('],
     ['/v1/messages/count_tokens', '"x-api-key: sk-…" or "Authorization: Bearer sk-…" ('],
   ])('without a key, and with the headers for one on %s', async (path, headers) => {
-    const answer = await call(stage.gateway.url, ask('m'), { path })
+    const answer = await call(fixture.gateway.url, ask('m'), { path })
     expect(answer.status).toBe(401)
     expect(answer.json().error.message).toContain(`it is expected in the header ${headers}`)
   })
@@ -92,7 +92,7 @@ describe('a call is refused with 401, and a message that says why,', () => {
 })
 
 test('x-api-key is not a credential of chat completions', async () => {
-  const answer = await call(stage.gateway.url, ask('m'), { headers: { 'x-api-key': 'sk-alive' } })
+  const answer = await call(fixture.gateway.url, ask('m'), { headers: { 'x-api-key': 'sk-alive' } })
   expect(answer.status).toBe(401)
 })
 
@@ -103,9 +103,9 @@ test('a key of a disabled user is refused with 403', async () => {
 })
 
 test('a refused client causes no upstream request', async () => {
-  stage.upstream.script('m', { kind: 'whole' })
+  fixture.upstream.script('m', { kind: 'whole' })
   await bearer('Bearer sk-disabled')
   await bearer('Bearer sk-nobody')
   await bearer('Bearer sk-ofbanned')
-  expect(stage.upstream.received('m')).toHaveLength(0)
+  expect(fixture.upstream.received('m')).toHaveLength(0)
 })

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 let configure: (options: Record<string, unknown>) => Configuration
 beforeAll(async () => {
-  stage = await setStage((upstream) => {
+  fixture = await startFixture((upstream) => {
     configure = (options) => ({
       options,
       rate_limits: { global: { requests: 0 } },
@@ -36,19 +36,19 @@ beforeAll(async () => {
     })
     return configure({})
   })
-  await stage.gateway.stop()
-  const database = databaseOf(stage.gateway.dataDir)
+  await fixture.gateway.stop()
+  const database = databaseOf(fixture.gateway.dataDir)
   database.write("update tokens set used_quota = 250000 where name = 'token-ann'")
   database.write("update tokens set used_quota = 3 where name = 'token-unlimited'")
   database.write("update users set used_quota = 500000 where username = 'ann'")
   database.write("update tokens set deleted_time = 1700000000 where name = 'token-deleted'")
-  await stage.gateway.restart()
+  await fixture.gateway.restart()
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 type What = 'subscription' | 'usage'
-const get = (what: What, key?: string, query = '', prefix = '/v1'): Promise<Answer> =>
-  call(stage.gateway.url, undefined, {
+const get = (what: What, key?: string, query = '', prefix = '/v1'): Promise<FullResponse> =>
+  call(fixture.gateway.url, undefined, {
     method: 'GET',
     path: `${prefix}/dashboard/billing/${what}${query}`,
     ...(key !== undefined && { key }),
@@ -74,7 +74,7 @@ describe('granted and used quota of a token', () => {
     ['USD by threes', { quota_per_unit: 3 }, '416666.666666666667', '8333333.333333333333'],
     ['USD by millions', { quota_per_unit: 9_000_000 }, '0.138888888889', '2.777777777778'],
   ])('in %s, to the last digit', async (_, options, granted, consumed) => {
-    await stage.gateway.restart(configure(options))
+    await fixture.gateway.restart(configure(options))
     expect(await bare('subscription', 'ann')).toBe(subscription(granted, 4_000_000_000))
     expect(await bare('usage', 'ann')).toBe(usage(consumed))
   })
@@ -82,14 +82,14 @@ describe('granted and used quota of a token', () => {
   test.each(['USD', 'CNY', 'TOKENS'])(
     'is 100000000 of whatever is shown (%s), if unlimited',
     async (display) => {
-      await stage.gateway.restart(configure({ display }))
+      await fixture.gateway.restart(configure({ display }))
       expect(await bare('subscription', 'unlimited')).toBe(subscription('100000000', 0))
     },
   )
 })
 
 describe('granted and used quota of a user, where token_stats is off,', () => {
-  beforeAll(() => stage.gateway.restart(configure({ token_stats: false })))
+  beforeAll(() => fixture.gateway.restart(configure({ token_stats: false })))
 
   test.each(['ann', 'unlimited', 'expired'])(
     'is shown to the key "%s", without a time of expiry',
@@ -101,7 +101,7 @@ describe('granted and used quota of a user, where token_stats is off,', () => {
 })
 
 describe('billing', () => {
-  beforeAll(() => stage.gateway.restart(configure({})))
+  beforeAll(() => fixture.gateway.restart(configure({})))
 
   test('is served without the version too', async () => {
     expect(await bare('subscription', 'ann', '', '')).toBe(subscription('2.5', 4_000_000_000))
@@ -115,8 +115,8 @@ describe('billing', () => {
   })
 
   test('shows a charge as soon as the response is complete', async () => {
-    stage.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
-    await stage.chat('calling', ask('m'))
+    fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    await fixture.chat('calling', ask('m'))
     // 30 of 500,000 units are 0.00006 dollars.
     expect(await bare('usage', 'calling')).toBe(usage('0.006'))
     expect(await bare('subscription', 'calling')).toBe(subscription('2', 0))
@@ -152,7 +152,7 @@ describe('billing', () => {
 
   test.each(['POST', 'DELETE'])('takes no %s', async (method) => {
     for (const path of ['/v1/dashboard/billing/usage', '/dashboard/billing/subscription']) {
-      const answer = await call(stage.gateway.url, undefined, { method, path, key: 'ann' })
+      const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'ann' })
       expect(answer.status).toBe(405)
       expect(answer.headers.allow).toBe('GET, HEAD')
     }
@@ -160,7 +160,7 @@ describe('billing', () => {
 })
 
 test('the global limit covers billing and usage together, by address, with a gateway_error', async () => {
-  await stage.gateway.restart({
+  await fixture.gateway.restart({
     ...configure({}),
     rate_limits: { global: { requests: 2, window: '60s' } },
   })
@@ -172,7 +172,7 @@ test('the global limit covers billing and usage together, by address, with a gat
     '/v1/dashboard/billing/subscription',
     '/api/usage/token/',
   ]) {
-    const answer = await call(stage.gateway.url, undefined, { method: 'GET', path, key: 'ann' })
+    const answer = await call(fixture.gateway.url, undefined, { method: 'GET', path, key: 'ann' })
     expect(answer.status, path).toBe(429)
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
     expect(answer.json().error).toMatchObject({ type: 'gateway_error', code: 'rate_limited' })

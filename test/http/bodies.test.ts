@@ -1,28 +1,28 @@
 import { randomBytes } from 'node:crypto'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Answer, CallOptions } from '../equipment/client.ts'
+import type { FullResponse, CallOptions } from '../equipment/client.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { paceMs } from '../equipment/pace.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const LIMIT = 33_554_432
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => plainConfiguration(upstream.baseUrl('m')))
+  fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const GOOD = JSON.stringify(ask('m'))
-const post = (body: string | Buffer, options: CallOptions = {}): Promise<Answer> => {
-  stage.upstream.script('m', { kind: 'whole' })
-  return stage.chat('ann', body, options)
+const post = (body: string | Buffer, options: CallOptions = {}): Promise<FullResponse> => {
+  fixture.upstream.script('m', { kind: 'whole' })
+  return fixture.chat('ann', body, options)
 }
 
 /** Asserts the status, the envelope, that no internals are shown, and that the upstream was not called. */
-function refused(answer: Answer, status: number): Answer {
+function refused(answer: FullResponse, status: number): FullResponse {
   expect(answer.status, answer.text.slice(0, 500)).toBe(status)
   const { error } = answer.json()
   expect(error).toMatchObject({
@@ -33,7 +33,7 @@ function refused(answer: Answer, status: number): Answer {
   expect(error.message).toMatch(/\(request id: [^()\s]+\)$/)
   expect(answer.text).not.toMatch(/node_modules|node:internal|\.ts\b|\bat \w+ \(|\/src\/|127\.0\.0\.1/)
   expect(answer.text.length).toBeLessThan(1000)
-  expect(stage.upstream.received('m')).toHaveLength(0)
+  expect(fixture.upstream.received('m')).toHaveLength(0)
   return answer
 }
 
@@ -96,20 +96,20 @@ describe('the limit of a body', () => {
     const tail = '"}]}'
     return `${head}${'a b '.repeat(bytes).slice(0, bytes - head.length - tail.length)}${tail}`
   }
-  const tooLarge = (answer: Answer): void => {
+  const tooLarge = (answer: FullResponse): void => {
     expect(refused(answer, 413).json().error.type).toBe('request_too_large')
   }
   test('of 33,554,432 bytes is accepted', async () => {
     const body = padded(LIMIT)
     const answer = await post(body)
     expect(answer.status, answer.text).toBe(200)
-    expect(stage.upstream.only('m').body.equals(Buffer.from(body))).toBe(true)
+    expect(fixture.upstream.only('m').body.equals(Buffer.from(body))).toBe(true)
   })
   test('exceeded by one byte is 413 request_too_large', async () => tooLarge(await post(padded(LIMIT + 1))))
   test('applies to a body without a length', async () => {
     const path = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n'
     const connection = rawConnection(
-      stage.gateway.port,
+      fixture.gateway.port,
       `${path}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
     )
     const chunk = Buffer.concat([Buffer.from('100000\r\n'), Buffer.alloc(0x100000, 97), Buffer.from('\r\n')])
@@ -120,7 +120,7 @@ describe('the limit of a body', () => {
   test('is applied to the announced length, before the body is read', async () => {
     const path = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n'
     const connection = rawConnection(
-      stage.gateway.port,
+      fixture.gateway.port,
       `${path}content-type: application/json\r\ncontent-length: ${LIMIT + 1}\r\n\r\n`,
     )
     expect(await connection.until('request_too_large')).toMatch(/^HTTP\/1\.1 413 /)
@@ -147,7 +147,7 @@ describe('the limit of a body', () => {
       `content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${small.length}\r\n\r\n`
     // All bytes except the last: the bodies are decoded, and stay. All bodies together may take 256 MB, which
     // is eight of them.
-    const bodies = Array.from({ length: 10 }, () => rawConnection(stage.gateway.port, head))
+    const bodies = Array.from({ length: 10 }, () => rawConnection(fixture.gateway.port, head))
     for (const { socket } of bodies) socket.write(small.subarray(0, -8))
     let refused = 0
     for (const body of bodies) {
@@ -173,8 +173,8 @@ describe('the content encoding of a body', () => {
   ])('%s is accepted, and the upstream gets the plain bytes', async (encoding, body) => {
     const answer = await post(body, { headers: { 'content-encoding': encoding } })
     expect(answer.status, answer.text).toBe(200)
-    expect(stage.upstream.only('m').text).toBe(GOOD)
-    expect(stage.upstream.only('m').headers['content-encoding'] ?? 'identity').toBe('identity')
+    expect(fixture.upstream.only('m').text).toBe(GOOD)
+    expect(fixture.upstream.only('m').headers['content-encoding'] ?? 'identity').toBe('identity')
   })
   test.each(['compress', 'x-unknown', 'gzip, gzip', 'gzip, compress'])('%s is 415', async (encoding) => {
     refused(await post(gzipSync(GOOD), { headers: { 'content-encoding': encoding } }), 415)
@@ -203,19 +203,19 @@ describe('a wrong content-length', () => {
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
 
   test('that is too small leaves half a body, which is a 400', async () => {
-    stage.upstream.script('m', { kind: 'whole' })
-    const connection = rawConnection(stage.gateway.port, `${head(20)}${GOOD}`)
+    fixture.upstream.script('m', { kind: 'whole' })
+    const connection = rawConnection(fixture.gateway.port, `${head(20)}${GOOD}`)
     expect(await connection.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
     connection.socket.destroy()
-    expect(stage.upstream.received('m')).toHaveLength(0)
+    expect(fixture.upstream.received('m')).toHaveLength(0)
   })
   test('that is too large, with the end of the connection, causes no upstream request and no damage', async () => {
-    stage.upstream.script('m', { kind: 'whole' })
-    const connection = rawConnection(stage.gateway.port, `${head(5000)}${GOOD}`)
+    fixture.upstream.script('m', { kind: 'whole' })
+    const connection = rawConnection(fixture.gateway.port, `${head(5000)}${GOOD}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
     connection.socket.end()
     await connection.closed()
-    expect(stage.upstream.received('m')).toHaveLength(0)
+    expect(fixture.upstream.received('m')).toHaveLength(0)
     expect((await post(GOOD)).status).toBe(200)
   })
   test.each([
@@ -223,10 +223,10 @@ describe('a wrong content-length', () => {
     ['a length and chunks', 'content-length: 5\r\ntransfer-encoding: chunked\r\n'],
     ['an unknown transfer encoding', 'transfer-encoding: xchunked\r\n'],
   ])('%s are refused', async (_, headers) => {
-    stage.upstream.script('m', { kind: 'whole' })
+    fixture.upstream.script('m', { kind: 'whole' })
     const text = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n${headers}\r\n5\r\nhello\r\n0\r\n\r\n`
-    expect(await rawConnection(stage.gateway.port, text).closed()).toMatch(/^HTTP\/1\.1 [45]\d\d /)
-    expect(stage.upstream.received('m')).toHaveLength(0)
+    expect(await rawConnection(fixture.gateway.port, text).closed()).toMatch(/^HTTP\/1\.1 [45]\d\d /)
+    expect(fixture.upstream.received('m')).toHaveLength(0)
   })
 })
 
@@ -237,11 +237,11 @@ test('afterwards the gateway answers as before', async () => {
 test('compressed bodies of any size follow each other on a connection', async () => {
   // Random letters hardly compress.
   const body = JSON.stringify(ask('m', { user: randomBytes(100_000).toString('base64') }))
-  stage.upstream.script('m', { kind: 'whole' })
+  fixture.upstream.script('m', { kind: 'whole' })
   for (const length of [50_000, 100_000, body.length]) {
     const bytes = gzipSync(body.slice(0, length))
     const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${bytes.length}\r\n`
-    const connection = rawConnection(stage.gateway.port, Buffer.concat([Buffer.from(`${head}\r\n`), bytes]))
+    const connection = rawConnection(fixture.gateway.port, Buffer.concat([Buffer.from(`${head}\r\n`), bytes]))
     await connection.until('}')
     connection.socket.write(Buffer.concat([Buffer.from(`${head}connection: close\r\n\r\n`), bytes]))
     expect((await connection.closed()).match(/HTTP\/1\.1 \d/g)).toHaveLength(2)
@@ -249,10 +249,10 @@ test('compressed bodies of any size follow each other on a connection', async ()
 })
 
 test('bytes after the end of a compressed body do not stop its connection', async () => {
-  stage.upstream.script('m', { kind: 'whole' })
+  fixture.upstream.script('m', { kind: 'whole' })
   const bytes = Buffer.concat([gzipSync(JSON.stringify(ask('m'))), randomBytes(400_000)])
   const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${bytes.length}\r\n`
-  const connection = rawConnection(stage.gateway.port, Buffer.concat([Buffer.from(`${head}\r\n`), bytes]))
+  const connection = rawConnection(fixture.gateway.port, Buffer.concat([Buffer.from(`${head}\r\n`), bytes]))
   await connection.until('}')
   connection.socket.write(Buffer.concat([Buffer.from(`${head}connection: close\r\n\r\n`), bytes]))
   expect((await connection.closed()).match(/HTTP\/1\.1 \d/g)).toHaveLength(2)

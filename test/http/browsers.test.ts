@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const PAGE = 'https://app.example.com'
 const OTHER = 'https://evil.example'
@@ -21,14 +21,14 @@ const READABLE = [
   'x-should-retry',
 ]
 
-let stage: Stage
+let fixture: Fixture
 let base: Configuration
 const withOrigins = (origins: readonly string[]): Configuration => ({
   ...base,
   options: { cors: { origins } },
 })
 beforeAll(async () => {
-  stage = await setStage((upstream) => {
+  fixture = await startFixture((upstream) => {
     base = {
       models: priced(['m', 'claude']),
       channels: [
@@ -40,25 +40,29 @@ beforeAll(async () => {
     return withOrigins(['https://first.example', PAGE])
   })
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 /** Rewrites the configuration file while the gateway runs. */
 function change(config: Configuration): void {
-  const file = join(stage.gateway.dataDir, 'gateway.yaml')
+  const file = join(fixture.gateway.dataDir, 'gateway.yaml')
   writeFileSync(`${file}.new`, stringify(config))
   renameSync(`${file}.new`, file)
 }
 
-const preflight = (path: string, origin: string, headers: Record<string, string> = {}): Promise<Answer> =>
-  call(stage.gateway.url, undefined, {
+const preflight = (
+  path: string,
+  origin: string,
+  headers: Record<string, string> = {},
+): Promise<FullResponse> =>
+  call(fixture.gateway.url, undefined, {
     method: 'OPTIONS',
     path,
     headers: { origin, 'access-control-request-method': 'POST', ...headers },
   })
-const corsOf = ({ headers }: Answer): string[] =>
+const corsOf = ({ headers }: FullResponse): string[] =>
   Object.keys(headers).filter((name) => name.startsWith('access-control-'))
 
-function expectReadable(answer: Answer, origin = PAGE): void {
+function expectReadable(answer: FullResponse, origin = PAGE): void {
   expect(answer.headers['access-control-allow-origin']).toBe(origin)
   expect(answer.headers.vary).toBe('origin')
   const exposed = String(answer.headers['access-control-expose-headers']).split(', ')
@@ -95,7 +99,7 @@ describe('a preflight request of an allowed page', () => {
   )
   test('may be repeated on one connection', async () => {
     const one = `OPTIONS /v1/models HTTP/1.1\r\nhost: a\r\norigin: ${PAGE}\r\naccess-control-request-method: GET\r\n`
-    const connection = rawConnection(stage.gateway.port, `${one}\r\n${one}connection: close\r\n\r\n`)
+    const connection = rawConnection(fixture.gateway.port, `${one}\r\n${one}connection: close\r\n\r\n`)
     const answers = (await connection.closed()).split('HTTP/1.1 204 ')
     expect(answers).toHaveLength(3)
     expect(answers[2]).toContain('access-control-max-age')
@@ -105,14 +109,14 @@ describe('a preflight request of an allowed page', () => {
 describe('an allowed page can read', () => {
   const headers = { origin: PAGE }
   test('a response', async () => {
-    stage.upstream.script('m', wholeChat({ text: 'Hello.' }))
-    const answer = await stage.chat('ann', ask('m'), { headers })
+    fixture.upstream.script('m', wholeChat({ text: 'Hello.' }))
+    const answer = await fixture.chat('ann', ask('m'), { headers })
     expect(answer.status).toBe(200)
     expectReadable(answer)
   })
   test('a stream', async () => {
-    stage.upstream.script('m', streamedChat({ text: 'Hello.' }))
-    const answer = await stage.chat('ann', askStream('m'), { headers })
+    fixture.upstream.script('m', streamedChat({ text: 'Hello.' }))
+    const answer = await fixture.chat('ann', askStream('m'), { headers })
     expect(answer.text).toContain('[DONE]')
     expectReadable(answer)
   })
@@ -126,14 +130,14 @@ describe('an allowed page can read', () => {
     [405, 'OPTIONS', '/v1/messages', 'ann'],
   ])('a %i of %s %s', async (status, method, path, key) => {
     const body = method === 'POST' ? ask('unheard-of') : undefined
-    const answer = await call(stage.gateway.url, body, { method, path, key, headers })
+    const answer = await call(fixture.gateway.url, body, { method, path, key, headers })
     expect(answer.status, answer.text).toBe(status)
     expectReadable(answer)
   })
   test('the error of an unreadable request', async () => {
     const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\norigin: ${PAGE}\r\nauthorization: Bearer sk-ann\r\n`
     const connection = rawConnection(
-      stage.gateway.port,
+      fixture.gateway.port,
       `${head}content-type: application/json\r\nexpect: 100-continue\r\ntransfer-encoding: chunked\r\n\r\n`,
     )
     await connection.until('100 Continue')
@@ -153,7 +157,7 @@ describe('there are no CORS headers', () => {
     const asked = await preflight('/v1/models', origin)
     expect(asked.status).toBe(405)
     expect(corsOf(asked)).toEqual([])
-    const answer = await call(stage.gateway.url, undefined, {
+    const answer = await call(fixture.gateway.url, undefined, {
       method: 'GET',
       path: '/v1/models',
       key: 'ann',
@@ -174,10 +178,14 @@ describe('there are no CORS headers', () => {
   ])('at %s', async (path) => {
     expect(corsOf(await preflight(path, PAGE))).toEqual([])
     const headers = { origin: PAGE }
-    expect(corsOf(await call(stage.gateway.url, undefined, { method: 'GET', path, headers }))).toEqual([])
+    expect(corsOf(await call(fixture.gateway.url, undefined, { method: 'GET', path, headers }))).toEqual([])
   })
   test('for a client without an origin', async () => {
-    const answer = await call(stage.gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
+    const answer = await call(fixture.gateway.url, undefined, {
+      method: 'GET',
+      path: '/v1/models',
+      key: 'ann',
+    })
     expect(corsOf(answer)).toEqual([])
     expect(answer.headers).not.toHaveProperty('vary')
   })

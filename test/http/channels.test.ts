@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => {
+  fixture = await startFixture((upstream) => {
     const lane = (name: string, fields: Record<string, unknown>) =>
       channel(name, upstream.baseUrl(name), fields)
     return {
@@ -25,50 +25,50 @@ beforeAll(async () => {
     }
   })
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 describe('among the channels of a model', () => {
   test('the highest priority comes first, whatever the weights', async () => {
-    for (const lane of ['first', 'second', 'third']) stage.upstream.script(lane, { kind: 'whole' })
-    for (let call = 0; call < 10; call++) expect((await stage.chat('ann', ask('ranked'))).status).toBe(200)
-    expect(stage.upstream.received('first')).toHaveLength(10)
-    expect(stage.upstream.received('second')).toHaveLength(0)
-    expect(stage.upstream.received('third')).toHaveLength(0)
+    for (const lane of ['first', 'second', 'third']) fixture.upstream.script(lane, { kind: 'whole' })
+    for (let call = 0; call < 10; call++) expect((await fixture.chat('ann', ask('ranked'))).status).toBe(200)
+    expect(fixture.upstream.received('first')).toHaveLength(10)
+    expect(fixture.upstream.received('second')).toHaveLength(0)
+    expect(fixture.upstream.received('third')).toHaveLength(0)
   })
 
   test('weight is the share among equal priorities', async () => {
-    for (const lane of ['light', 'heavy']) stage.upstream.script(lane, { kind: 'whole' })
+    for (const lane of ['light', 'heavy']) fixture.upstream.script(lane, { kind: 'whole' })
     const calls = 300
     for (let batch = 0; batch < calls / 20; batch++)
-      await Promise.all(Array.from({ length: 20 }, () => stage.chat('ann', ask('shared'))))
-    const share = stage.upstream.received('light').length / calls
+      await Promise.all(Array.from({ length: 20 }, () => fixture.chat('ann', ask('shared'))))
+    const share = fixture.upstream.received('light').length / calls
     // One fifth; a fair draw leaves this range less than once in ten million runs.
     expect(share).toBeGreaterThan(0.08)
     expect(share).toBeLessThan(0.33)
-    expect(stage.upstream.received('heavy').length).toBe(calls - stage.upstream.received('light').length)
+    expect(fixture.upstream.received('heavy').length).toBe(calls - fixture.upstream.received('light').length)
   })
 
   test('a mapping gives the upstream its own name for the model', async () => {
-    stage.upstream.script('mapping', { kind: 'whole' })
-    expect((await stage.chat('ann', ask('mapped'))).status).toBe(200)
-    expect(JSON.parse(stage.upstream.only('mapping').text).model).toBe('vendor/real-name-2025')
+    fixture.upstream.script('mapping', { kind: 'whole' })
+    expect((await fixture.chat('ann', ask('mapped'))).status).toBe(200)
+    expect(JSON.parse(fixture.upstream.only('mapping').text).model).toBe('vendor/real-name-2025')
   })
 
   test("the upstream's name of a model is not available to clients", async () => {
-    expect((await stage.chat('ann', ask('vendor/real-name-2025'))).status).toBeOneOf([400, 503])
+    expect((await fixture.chat('ann', ask('vendor/real-name-2025'))).status).toBeOneOf([400, 503])
   })
 
   test('a model without a channel is not found, even if its name is a JavaScript property', async () => {
     for (const name of ['constructor', '__proto__', 'toString'])
-      expect((await stage.chat('ann', ask(name))).status, name).toBeOneOf([400, 503])
+      expect((await fixture.chat('ann', ask(name))).status, name).toBeOneOf([400, 503])
   })
 })
 
 describe('a request to an upstream', () => {
   test('goes to the base URL of its channel, with the key and the headers of the channel', async () => {
-    stage.upstream.script('headers', { kind: 'whole' })
-    await stage.chat('ann', ask('headed'))
-    const { method, path, headers } = stage.upstream.only('headers')
+    fixture.upstream.script('headers', { kind: 'whole' })
+    await fixture.chat('ann', ask('headed'))
+    const { method, path, headers } = fixture.upstream.only('headers')
     expect(`${method} ${path}`).toBe('POST /v1/chat/completions')
     expect(headers).toMatchObject({
       authorization: 'Bearer upstream-key-of-headers',
@@ -80,8 +80,8 @@ describe('a request to an upstream', () => {
   })
 
   test('carries no headers of the client except the listed ones', async () => {
-    stage.upstream.script('headers', { kind: 'whole' })
-    await stage.chat('ann', ask('headed'), {
+    fixture.upstream.script('headers', { kind: 'whole' })
+    await fixture.chat('ann', ask('headed'), {
       headers: {
         cookie: 'session=canary-cookie',
         'x-api-key': 'canary-key',
@@ -91,14 +91,14 @@ describe('a request to an upstream', () => {
         'x-tenant': 'red',
       },
     })
-    const { headers, text } = stage.upstream.only('headers')
+    const { headers, text } = fixture.upstream.only('headers')
     expect(JSON.stringify(headers)).not.toMatch(/canary|203\.0\.113\.9|sk-ann|red/)
     expect(text).not.toContain('canary')
   })
 })
 
 test('only listed headers of an upstream come back', async () => {
-  stage.upstream.script('headers', {
+  fixture.upstream.script('headers', {
     kind: 'whole',
     headers: {
       'set-cookie': ['a=canary'],
@@ -108,7 +108,7 @@ test('only listed headers of an upstream come back', async () => {
       'openai-organization': 'canary',
     },
   })
-  const answer = await stage.chat('ann', ask('headed'))
+  const answer = await fixture.chat('ann', ask('headed'))
   expect(answer.status).toBe(200)
   expect(JSON.stringify(answer.headers)).not.toContain('canary')
   expect(answer.headers['content-type']).toMatch(/^application\/json/)

@@ -12,7 +12,7 @@ import {
 import { send } from '../equipment/client.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase, type UsageRow } from '../equipment/database.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const MODELS = {
   // One unit for each prompt token, four for each output token, a quarter for a cached one.
@@ -26,10 +26,10 @@ const MODELS = {
   tiered: { ...PLAIN_PRICE, tiers: [{ above: 200, input: 4, output: 12 }] },
 }
 
-let stage: Stage
+let fixture: Fixture
 let database: GatewayDatabase
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 1, hold_tokens: 100 },
     groups: { default: { ratio: 1 }, half: { ratio: 0.5 } },
     models: Object.fromEntries(Object.entries(MODELS).map(([name, price]) => [name, { price }])),
@@ -51,9 +51,9 @@ beforeAll(async () => {
       ]),
     ],
   }))
-  database = databaseOf(stage.gateway.dataDir)
+  database = databaseOf(fixture.gateway.dataDir)
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 /** Three hundred tokens in any tokenizer; and two hundred of an answer. */
 const PROMPT = Array.from({ length: 300 }, () => 'apple').join(' ')
@@ -76,9 +76,9 @@ async function charged(
   fields: Record<string, unknown> = {},
   key = 'ann',
 ): Promise<Charged> {
-  stage.upstream.script(lane, behaviour)
+  fixture.upstream.script(lane, behaviour)
   const before = { token: database.token(`token-${key}`), user: database.user('ann') }
-  const live = await stage.live(key, ask(lane, { stream: behaviour.kind === 'stream', ...fields }))
+  const live = await fixture.live(key, ask(lane, { stream: behaviour.kind === 'stream', ...fields }))
   const answer = await live.end()
   const row = database.usageOf(String(answer.headers['x-request-id']))
   if (!row) throw new Error(`no usage row for ${answer.status} ${answer.text.slice(0, 300)}`)
@@ -94,9 +94,9 @@ async function charged(
 
 /** Makes a call that delivers nothing, and checks that it cost nothing and counts for nothing. */
 async function uncharged(lane: keyof typeof MODELS, behaviour: Behaviour, body: object): Promise<void> {
-  stage.upstream.script(lane, behaviour)
+  fixture.upstream.script(lane, behaviour)
   const before = { token: database.token('token-ann'), user: database.user('ann') }
-  await (await stage.live('ann', body)).end()
+  await (await fixture.live('ann', body)).end()
   await untilNoHolds()
   const after = { token: database.token('token-ann'), user: database.user('ann') }
   expect(after.token).toMatchObject({
@@ -133,7 +133,7 @@ describe('a complete answer costs its reported usage', () => {
   })
   test.each([
     ['streamed, usage in a frame of its own, asked for by the gateway', {}, {}],
-    ['streamed, asked for by the caller', {}, { stream_options: { include_usage: true } }],
+    ['streamed, asked for by the client', {}, { stream_options: { include_usage: true } }],
     ['streamed, usage in the chunk that finishes', { usageIn: 'finish chunk' as const }, {}],
     ['streamed byte by byte', { drip: true, events: 2 }, {}],
   ])('%s', async (_, streamed, fields) => {
@@ -181,7 +181,7 @@ describe('a complete answer costs its reported usage', () => {
     const { row, status } = await charged('m', whole(usageText(10, 5000)), { max_tokens: 10 }, 'small')
     expect({ status, quota: row.quota }).toEqual({ status: 200, quota: 20_010 })
     expect(database.token('token-small').remain_quota).toBe(1000 - 20_010)
-    const next = await stage.chat('small', ask('m'))
+    const next = await fixture.chat('small', ask('m'))
     expect(next.status).toBe(401)
     expect(next.json().error.message).toMatch(/exhausted|quota/i)
   })
@@ -278,10 +278,10 @@ describe('a client that leaves pays', () => {
   }
 
   test('the prompt, even before the first byte', async () => {
-    stage.upstream.script('m', { kind: 'silence' })
+    fixture.upstream.script('m', { kind: 'silence' })
     const row = await rowAfter(async () => {
-      const leaving = send(stage.gateway.url, ask('m', LONG), { key: 'ann' })
-      await stage.upstream.receivedAtLeast('m', 1)
+      const leaving = send(fixture.gateway.url, ask('m', LONG), { key: 'ann' })
+      await fixture.upstream.receivedAtLeast('m', 1)
       leaving.destroy()
     })
     expect(row.reason).toBe('client_gone')
@@ -290,13 +290,13 @@ describe('a client that leaves pays', () => {
   })
 
   test('the prompt and what was generated, in the middle of a stream', async () => {
-    stage.upstream.script('m', { kind: 'stream', events: Infinity, word: ' banana', paceMs: 5 })
+    fixture.upstream.script('m', { kind: 'stream', events: Infinity, word: ' banana', paceMs: 5 })
     const row = await rowAfter(async () => {
-      const live = await stage.live('ann', askStream('m', LONG))
-      await stage.upstream.only('m').sentAtLeast(20)
+      const live = await fixture.live('ann', askStream('m', LONG))
+      await fixture.upstream.only('m').sentAtLeast(20)
       live.abort()
     })
-    const { eventsSent } = stage.upstream.only('m')
+    const { eventsSent } = fixture.upstream.only('m')
     expect(row.reason).toBe('client_gone')
     expect(row.input_tokens).toBeGreaterThanOrEqual(280)
     expect(row.output_tokens).toBeGreaterThanOrEqual(10)
@@ -309,10 +309,12 @@ describe('a client that leaves pays', () => {
     async (kind) => {
       let release: (value?: unknown) => void = () => {}
       const after = new Promise((resolve) => (release = resolve))
-      stage.upstream.script('drained', { kind, usage: usageText(100, 50), after })
+      fixture.upstream.script('drained', { kind, usage: usageText(100, 50), after })
       const row = await rowAfter(async () => {
-        const leaving = send(stage.gateway.url, ask('drained', { stream: kind === 'stream' }), { key: 'ann' })
-        await stage.upstream.receivedAtLeast('drained', 1)
+        const leaving = send(fixture.gateway.url, ask('drained', { stream: kind === 'stream' }), {
+          key: 'ann',
+        })
+        await fixture.upstream.receivedAtLeast('drained', 1)
         leaving.destroy()
         // The gateway must have noticed before the answer comes.
         await new Promise((resolve) => setTimeout(resolve, 200))
@@ -324,10 +326,10 @@ describe('a client that leaves pays', () => {
 })
 
 test('of several attempts only the delivered one is charged', async () => {
-  stage.upstream.script('retried', { kind: 'status', status: 503, body: errorBody('no') })
-  stage.upstream.script('second', whole(usageText(100, 50)))
+  fixture.upstream.script('retried', { kind: 'status', status: 503, body: errorBody('no') })
+  fixture.upstream.script('second', whole(usageText(100, 50)))
   const rows = database.usage().length
-  const answer = await stage.chat('ann', ask('retried'))
+  const answer = await fixture.chat('ann', ask('retried'))
   expect(answer.status).toBe(200)
   expect(database.usageOf(String(answer.headers['x-request-id']))?.quota).toBe(300)
   expect(database.usage()).toHaveLength(rows + 1)

@@ -4,17 +4,17 @@ import { DEMO_MODELS } from '../../src/simulator/demo-models.ts'
 import { call } from '../equipment/client.ts'
 import { DEMO_AGENTS, type DemoAgent, FOLDER } from '../equipment/demo-agents.ts'
 import { type DemoCall, type DemoRun, runTask } from '../equipment/demo-session.ts'
-import { type DemoStage, setDemoStage } from '../equipment/demo-stage.ts'
+import { type DemoFixture, startDemoFixture } from '../equipment/demo-fixture.ts'
 import type { RunningGateway } from '../equipment/gateway.ts'
 
-let stage: DemoStage
+let fixture: DemoFixture
 let gateway: RunningGateway
 
 beforeAll(async () => {
-  stage = await setDemoStage()
-  gateway = stage.gateway
+  fixture = await startDemoFixture()
+  gateway = fixture.gateway
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const MODELS = [...DEMO_MODELS.chat, ...DEMO_MODELS.messages]
 const PAIRS = DEMO_AGENTS.flatMap((agent) => MODELS.map((model) => ({ agent, model, name: agent.name })))

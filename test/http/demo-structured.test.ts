@@ -2,17 +2,17 @@ import { Ajv } from 'ajv'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { DEMO_MODELS } from '../../src/simulator/demo-models.ts'
 import { call } from '../equipment/client.ts'
-import { type DemoStage, setDemoStage } from '../equipment/demo-stage.ts'
+import { type DemoFixture, startDemoFixture } from '../equipment/demo-fixture.ts'
 import type { RunningGateway } from '../equipment/gateway.ts'
 
-let stage: DemoStage
+let fixture: DemoFixture
 let gateway: RunningGateway
 
 beforeAll(async () => {
-  stage = await setDemoStage()
-  gateway = stage.gateway
+  fixture = await startDemoFixture()
+  gateway = fixture.gateway
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const MODELS = [...DEMO_MODELS.chat, ...DEMO_MODELS.messages]
 const SCHEMA = {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
 import { call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const PASSED_ON = [400, 404, 409, 413, 422, 429, 500, 503, 529]
 /** Responses that are not valid answers. */
@@ -35,9 +35,9 @@ const MODELS = [
   'leaky',
 ]
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
     models: priced([...MODELS, 'unreachable']),
     channels: [
@@ -50,7 +50,7 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 5 })])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const REQUEST_ID = /\(request id: ([^()\s]+)\)$/
 
@@ -58,13 +58,13 @@ describe('an upstream error', () => {
   test.each(PASSED_ON)(
     "with status %i keeps its status and message, in the gateway's envelope",
     async (status) => {
-      stage.upstream.script(`e${status}`, {
+      fixture.upstream.script(`e${status}`, {
         kind: 'status',
         status,
         body: errorBody(`what went wrong: ${status}`, 'some_type', 'some_code'),
         headers: { 'retry-after': '17' },
       })
-      const answer = await stage.chat('ann', ask(`e${status}`))
+      const answer = await fixture.chat('ann', ask(`e${status}`))
       expect(answer.status).toBe(status)
       const { error } = answer.json()
       expect(error.message).toContain(`what went wrong: ${status}`)
@@ -93,8 +93,8 @@ describe('an upstream error', () => {
       '{"type":"error","message":"no"}',
       '{"type":"https://errors.example/x","title":"no"}',
     ]) {
-      stage.upstream.script(`e${status}`, { kind: 'status', status, body })
-      expect((await stage.chat('ann', ask(`e${status}`))).json().error.type).toBe(type)
+      fixture.upstream.script(`e${status}`, { kind: 'status', status, body })
+      expect((await fixture.chat('ann', ask(`e${status}`))).json().error.type).toBe(type)
     }
   })
 
@@ -106,21 +106,21 @@ describe('an upstream error', () => {
     ['7, 8', undefined],
     ['<script>alert(1)</script>', undefined],
     ['Fri, 99 Nov 2026 10:00:30 GMT', undefined],
-  ])('that asks to retry after %j: the caller is told %j', async (given, told) => {
-    stage.upstream.script('e409', {
+  ])('that asks to retry after %j: the client is told %j', async (given, told) => {
+    fixture.upstream.script('e409', {
       kind: 'status',
       status: 409,
       body: errorBody('no'),
       headers: { 'retry-after': given },
     })
-    const answer = await stage.chat('ann', ask('e409'))
+    const answer = await fixture.chat('ann', ask('e409'))
     expect(answer.status).toBe(409)
     expect(answer.headers['retry-after']).toBe(told)
   })
 
   test('is an ordinary answer, not a stream, where a stream was asked for', async () => {
-    stage.upstream.script('e429', { kind: 'status', status: 429, body: errorBody('busy') })
-    const answer = await stage.chat('ann', askStream('e429'))
+    fixture.upstream.script('e429', { kind: 'status', status: 429, body: errorBody('busy') })
+    const answer = await fixture.chat('ann', askStream('e429'))
     expect(answer.status).toBe(429)
     expect(answer.headers['content-type']).toMatch(/^application\/json/)
     expect(answer.json().error.message).toContain('busy')
@@ -129,8 +129,8 @@ describe('an upstream error', () => {
   test.each(['<html>canary</html>', '', '"text"', '{"detail":"canary detail"}', '{"error":"canary text"}'])(
     'with the body %j still comes in our envelope',
     async (body) => {
-      stage.upstream.script('e400', { kind: 'status', status: 400, body })
-      const answer = await stage.chat('ann', ask('e400'))
+      fixture.upstream.script('e400', { kind: 'status', status: 400, body })
+      const answer = await fixture.chat('ann', ask('e400'))
       expect(answer.status).toBe(400)
       expect(answer.json().error).toEqual({
         message: expect.any(String),
@@ -142,21 +142,21 @@ describe('an upstream error', () => {
   )
 
   test('never shows the key or the address of the channel', async () => {
-    stage.upstream.script('leaky', {
+    fixture.upstream.script('leaky', {
       kind: 'status',
       status: 400,
-      body: errorBody(`bad call to ${stage.upstream.baseUrl('leaky')} with upstream-key-of-leaky`),
+      body: errorBody(`bad call to ${fixture.upstream.baseUrl('leaky')} with upstream-key-of-leaky`),
     })
-    const { text } = await stage.chat('ann', ask('leaky'))
+    const { text } = await fixture.chat('ann', ask('leaky'))
     expect(text).toContain('bad call')
     expect(text).not.toContain('upstream-key-of-leaky')
-    expect(text).not.toContain(`127.0.0.1:${stage.upstream.port}`)
+    expect(text).not.toContain(`127.0.0.1:${fixture.upstream.port}`)
   })
 })
 
 describe('a 500 api_error without details is the response to', () => {
   const failure = async (model: string, body: object): Promise<void> => {
-    const answer = await stage.chat('ann', body)
+    const answer = await fixture.chat('ann', body)
     expect(answer.status, answer.text).toBe(500)
     const { error } = answer.json()
     expect(error.type).toBe('api_error')
@@ -166,35 +166,35 @@ describe('a 500 api_error without details is the response to', () => {
   }
   test.each(RUBBISH)('%s', async (name, behaviour) => {
     const model = `rubbish-${name.replaceAll(' ', '-')}`
-    stage.upstream.script(model, behaviour)
+    fixture.upstream.script(model, behaviour)
     await failure(model, ask(model))
   })
   test('no connection', () => failure('unreachable', ask('unreachable')))
   test('JSON in place of a stream', async () => {
-    stage.upstream.script('rubbish-null', { kind: 'whole', body: '[]' })
+    fixture.upstream.script('rubbish-null', { kind: 'whole', body: '[]' })
     await failure('rubbish-null', askStream('rubbish-null'))
   })
 })
 
 describe("an error of the gateway's own", () => {
   test('carries the id of its request, the same in the header', async () => {
-    const answer = await stage.chat('ann', ask('no-such-model'))
+    const answer = await fixture.chat('ann', ask('no-such-model'))
     const id = REQUEST_ID.exec(answer.json().error.message)?.[1]
     expect(id).toBeTypeOf('string')
     expect(answer.headers['x-request-id']).toBe(id)
   })
 
   test('names an unpriced model: 400 model_price_error', async () => {
-    const answer = await stage.chat('ann', ask('nobody-knows-its-price'))
+    const answer = await fixture.chat('ann', ask('nobody-knows-its-price'))
     expect(answer.status).toBe(400)
     expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', code: 'model_price_error' })
     expect(answer.json().error.message).toContain('nobody-knows-its-price')
-    expect(stage.upstream.received('priceless')).toHaveLength(0)
+    expect(fixture.upstream.received('priceless')).toHaveLength(0)
   })
 
   test('states the remaining and the needed quota when the quota is too small', async () => {
-    stage.upstream.script('quiet', { kind: 'whole' })
-    const answer = await stage.chat('poor', ask('quiet', { max_tokens: 1000 }))
+    fixture.upstream.script('quiet', { kind: 'whole' })
+    const answer = await fixture.chat('poor', ask('quiet', { max_tokens: 1000 }))
     expect(answer.status).toBe(403)
     const { error } = answer.json()
     expect(error).toMatchObject({ type: 'permission_error', code: 'insufficient_quota' })
@@ -202,7 +202,7 @@ describe("an error of the gateway's own", () => {
     expect(numbers).toContain(5)
     // A thousand tokens of output at four units each, and a prompt.
     expect(numbers.some((number) => number > 4000 && number < 5000)).toBe(true)
-    expect(stage.upstream.received('quiet')).toHaveLength(0)
+    expect(fixture.upstream.received('quiet')).toHaveLength(0)
   })
 })
 
@@ -217,12 +217,12 @@ describe('an unknown path or method', () => {
     ['POST', '/%2e%2e/v1/chat/completions'],
     ['GET', '/v1/chat%2Fcompletions'],
   ])('%s %s is 404 in an error envelope', async (method, path) => {
-    const answer = await call(stage.gateway.url, undefined, { method, path, key: 'ann' })
+    const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'ann' })
     expect(answer.status).toBe(404)
     expect(answer.json().error).toMatchObject({ message: expect.any(String), type: expect.any(String) })
   })
   test.each(['GET', 'PUT', 'DELETE', 'PATCH'])('%s /v1/chat/completions is 404 or 405', async (method) => {
-    const answer = await call(stage.gateway.url, undefined, { method, key: 'ann' })
+    const answer = await call(fixture.gateway.url, undefined, { method, key: 'ann' })
     expect(answer.status).toBeOneOf([404, 405])
     expect(answer.json().error.message).toMatch(REQUEST_ID)
   })
@@ -230,9 +230,9 @@ describe('an unknown path or method', () => {
 
 test('the log names neither keys nor prompts', async () => {
   const secret = 'canary-prompt-3f9b1c'
-  stage.upstream.script('leaky', { kind: 'whole' })
-  await stage.chat('ann', { model: 'leaky', messages: [{ role: 'user', content: secret }] })
-  await stage.chat('ann', { model: 'leaky', messages: secret })
-  await stage.chat('canaryunknownkey', ask('leaky'))
-  expect(stage.gateway.logs()).not.toMatch(/canary-prompt|canaryunknownkey|sk-ann|upstream-key-of/)
+  fixture.upstream.script('leaky', { kind: 'whole' })
+  await fixture.chat('ann', { model: 'leaky', messages: [{ role: 'user', content: secret }] })
+  await fixture.chat('ann', { model: 'leaky', messages: secret })
+  await fixture.chat('canaryunknownkey', ask('leaky'))
+  expect(fixture.gateway.logs()).not.toMatch(/canary-prompt|canaryunknownkey|sk-ann|upstream-key-of/)
 })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Behaviour, contentFrame, errorBody, roleFrame } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const status = (code: number): Behaviour => ({
   kind: 'status',
@@ -45,9 +45,9 @@ const MODELS = [
   'stale',
 ]
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 2 },
     models: priced([...MODELS, 'refusedport']),
     channels: [
@@ -64,50 +64,50 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 describe('before the first byte, the next channel is tried', () => {
   test.each(RETRIED)('after %s', async (model, behaviour) => {
-    stage.upstream.script(model, behaviour)
-    stage.upstream.script('spare', { kind: 'whole', content: 'from the spare' })
-    const answer = await stage.chat('ann', ask(model))
+    fixture.upstream.script(model, behaviour)
+    fixture.upstream.script('spare', { kind: 'whole', content: 'from the spare' })
+    const answer = await fixture.chat('ann', ask(model))
     expect(answer.status, answer.text).toBe(200)
     expect(answer.json().choices[0]?.message.content).toBe('from the spare')
-    expect(stage.upstream.received(model).length).toBeGreaterThan(0)
-    expect(stage.upstream.received('spare')).toHaveLength(1)
+    expect(fixture.upstream.received(model).length).toBeGreaterThan(0)
+    expect(fixture.upstream.received('spare')).toHaveLength(1)
   })
 
   test('after a refused connection', async () => {
-    stage.upstream.script('spare', { kind: 'whole' })
-    expect((await stage.chat('ann', ask('refusedport'))).status).toBe(200)
+    fixture.upstream.script('spare', { kind: 'whole' })
+    expect((await fixture.chat('ann', ask('refusedport'))).status).toBe(200)
   })
 
   test('for streams as well', async () => {
-    stage.upstream.script('r503', status(503))
-    stage.upstream.script('spare', { kind: 'stream', events: 2 })
-    const answer = await stage.chat('ann', askStream('r503'))
+    fixture.upstream.script('r503', status(503))
+    fixture.upstream.script('spare', { kind: 'stream', events: 2 })
+    const answer = await fixture.chat('ann', askStream('r503'))
     expect(answer.status).toBe(200)
     expect(answer.text).toContain('data: [DONE]')
   })
 
   test.each(NEVER_BEGUN)('after a stream that broke before its first event: %s', async (model, behaviour) => {
-    stage.upstream.script(model, behaviour)
-    stage.upstream.script('spare', { kind: 'stream', events: 2 })
-    const answer = await stage.chat('ann', askStream(model))
+    fixture.upstream.script(model, behaviour)
+    fixture.upstream.script('spare', { kind: 'stream', events: 2 })
+    const answer = await fixture.chat('ann', askStream(model))
     expect(answer.status).toBe(200)
     expect(answer.text).toContain('data: [DONE]')
     expect(answer.text).not.toContain('error')
-    expect(stage.upstream.received(model)).toHaveLength(1)
-    expect(stage.upstream.received('spare')).toHaveLength(1)
+    expect(fixture.upstream.received(model)).toHaveLength(1)
+    expect(fixture.upstream.received('spare')).toHaveLength(1)
   })
 
   test.each([
     ['ends before its first event', []],
     ['brings an error and nothing else', [`data: ${errorBody('canary')}\n\n`]],
   ])('after a stream that %s', async (_, frames) => {
-    stage.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
-    stage.upstream.script('spare', { kind: 'stream', events: 2 })
-    const answer = await stage.chat('ann', askStream('r503'))
+    fixture.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
+    fixture.upstream.script('spare', { kind: 'stream', events: 2 })
+    const answer = await fixture.chat('ann', askStream('r503'))
     expect(answer.status).toBe(200)
     expect(answer.text).toContain('word1')
     expect(answer.text).toContain('data: [DONE]')
@@ -121,9 +121,9 @@ describe('before the first byte, the next channel is tried', () => {
     ['with line ends of another kind, and an error', [': hm\r\n\r\nretry: 10\r\n\r\n', error]],
     ['and breaks', [comments]],
   ])('after a stream that brings comments %s', async (_, frames) => {
-    stage.upstream.script('r503', { kind: 'stream', frames, paceMs: 50, ending: 'no done' })
-    stage.upstream.script('spare', { kind: 'stream', events: 2 })
-    const answer = await stage.chat('ann', askStream('r503'))
+    fixture.upstream.script('r503', { kind: 'stream', frames, paceMs: 50, ending: 'no done' })
+    fixture.upstream.script('spare', { kind: 'stream', events: 2 })
+    const answer = await fixture.chat('ann', askStream('r503'))
     expect(answer.status).toBe(200)
     expect(answer.text).toContain('data: [DONE]')
     expect(answer.text).not.toMatch(/canary|OPENROUTER|: hm/)
@@ -132,33 +132,33 @@ describe('before the first byte, the next channel is tried', () => {
   test('the time to the first byte is that of the delivered answer, not of failures', async () => {
     const { promise: after, resolve: answerNow } = Promise.withResolvers<void>()
     const frames = [`data: ${errorBody('no')}\n\n`]
-    stage.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
-    stage.upstream.script('spare', { kind: 'stream', events: 2, after })
-    const call = stage.chat('ann', askStream('r503'))
-    await stage.upstream.receivedAtLeast('spare', 1)
+    fixture.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
+    fixture.upstream.script('spare', { kind: 'stream', events: 2, after })
+    const call = fixture.chat('ann', askStream('r503'))
+    await fixture.upstream.receivedAtLeast('spare', 1)
     const askedMs = performance.now()
     await sleep(300)
     const waitedMs = performance.now() - askedMs
     answerNow()
     const { headers } = await call
-    const row = databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))
+    const row = databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))
     expect(row?.first_byte_ms).toBeGreaterThanOrEqual(Math.floor(waitedMs))
   })
 
   test('with the same bytes', async () => {
-    stage.upstream.script('r500', status(500))
-    stage.upstream.script('spare', { kind: 'whole' })
+    fixture.upstream.script('r500', status(500))
+    fixture.upstream.script('spare', { kind: 'whole' })
     const body = '{ "messages":[{"role":"user","content":"hi"}],"model":"r500", "seed": 9007199254740993 }'
-    await stage.chat('ann', body)
-    expect(stage.upstream.only('spare').text).toBe(body)
+    await fixture.chat('ann', body)
+    expect(fixture.upstream.only('spare').text).toBe(body)
   })
 
   test('as often as options.retries says, and not more', async () => {
     for (const lane of ['many', 'many-4', 'many-3', 'many-2', 'spare'])
-      stage.upstream.script(lane, status(503))
-    const answer = await stage.chat('ann', ask('many'))
+      fixture.upstream.script(lane, status(503))
+    const answer = await fixture.chat('ann', ask('many'))
     expect(answer.status).toBe(503)
-    const tried = (lane: string): number => stage.upstream.received(lane).length
+    const tried = (lane: string): number => fixture.upstream.received(lane).length
     expect([tried('many'), tried('many-4'), tried('many-3'), tried('many-2'), tried('spare')]).toEqual([
       1, 1, 1, 0, 0,
     ])
@@ -167,39 +167,39 @@ describe('before the first byte, the next channel is tried', () => {
 
 describe('no other channel is tried', () => {
   test.each(FINAL)('after %i, which is the client’s fault', async (code) => {
-    stage.upstream.script(`f${code}`, status(code))
-    stage.upstream.script('spare', { kind: 'whole' })
-    const answer = await stage.chat('ann', ask(`f${code}`))
+    fixture.upstream.script(`f${code}`, status(code))
+    fixture.upstream.script('spare', { kind: 'whole' })
+    const answer = await fixture.chat('ann', ask(`f${code}`))
     expect(answer.status).toBe(code)
-    expect(stage.upstream.received(`f${code}`)).toHaveLength(1)
-    expect(stage.upstream.received('spare')).toHaveLength(0)
+    expect(fixture.upstream.received(`f${code}`)).toHaveLength(1)
+    expect(fixture.upstream.received('spare')).toHaveLength(0)
   })
 
   test('once more comments came than are held back for the first event', async () => {
     const frames = [`: ${'x'.repeat(5000)}\n\n`, `data: ${errorBody('canary')}\n\n`]
-    stage.upstream.script('begun', { kind: 'stream', frames, paceMs: 50, ending: 'no done' })
-    stage.upstream.script('spare', { kind: 'stream' })
-    const answer = await (await stage.live('ann', askStream('begun'))).end()
+    fixture.upstream.script('begun', { kind: 'stream', frames, paceMs: 50, ending: 'no done' })
+    fixture.upstream.script('spare', { kind: 'stream' })
+    const answer = await (await fixture.live('ann', askStream('begun'))).end()
     expect(answer.text).toBe(frames.join(''))
-    expect(stage.upstream.received('spare')).toHaveLength(0)
+    expect(fixture.upstream.received('spare')).toHaveLength(0)
   })
 
   test('once content has been sent', async () => {
-    stage.upstream.script('begun', {
+    fixture.upstream.script('begun', {
       kind: 'stream',
       frames: [roleFrame(), contentFrame('begun')],
       ending: 'reset',
     })
-    stage.upstream.script('spare', { kind: 'stream' })
-    const answer = await (await stage.live('ann', askStream('begun'))).end()
+    fixture.upstream.script('spare', { kind: 'stream' })
+    const answer = await (await fixture.live('ann', askStream('begun'))).end()
     expect(answer.text).toContain('begun')
     expect(answer.text).not.toContain('[DONE]')
-    expect(stage.upstream.received('spare')).toHaveLength(0)
+    expect(fixture.upstream.received('spare')).toHaveLength(0)
   })
 })
 
 test("the upstream's closing of a kept connection in the meantime is not an error", async () => {
-  stage.upstream.script('stale', { kind: 'drop', when: 'only if reused' })
-  stage.upstream.script('spare', { kind: 'whole' })
-  for (let call = 0; call < 4; call++) expect((await stage.chat('ann', ask('stale'))).status).toBe(200)
+  fixture.upstream.script('stale', { kind: 'drop', when: 'only if reused' })
+  fixture.upstream.script('spare', { kind: 'whole' })
+  for (let call = 0; call < 4; call++) expect((await fixture.chat('ann', ask('stale'))).status).toBe(200)
 })

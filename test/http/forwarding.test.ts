@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { completionText, usageText } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const GATED = '"service_tier":"flex","safety_identifier":"s-1","inference_geo":"eu","speed":"fast"'
 const MODELS = ['bytes', 'gated', 'open', 'through', 'nostore', 'nostorethrough', 'asked']
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     models: priced(MODELS),
     channels: [
       channel('bytes', upstream.baseUrl('bytes')),
@@ -27,13 +27,13 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 async function forwarded(lane: string, body: string | Buffer): Promise<string> {
-  stage.upstream.script(lane, { kind: 'whole' })
-  const answer = await stage.chat('ann', body)
+  fixture.upstream.script(lane, { kind: 'whole' })
+  const answer = await fixture.chat('ann', body)
   expect(answer.status, answer.text).toBe(200)
-  return stage.upstream.only(lane).text
+  return fixture.upstream.only(lane).text
 }
 
 describe('where nothing must change, the upstream gets the original bytes', () => {
@@ -58,7 +58,7 @@ describe('where nothing must change, the upstream gets the original bytes', () =
 
   test('the content-length is set and correct', async () => {
     await forwarded('bytes', `{"model":"bytes",${user},"x":"é😀"}`)
-    const { headers, body } = stage.upstream.only('bytes')
+    const { headers, body } = fixture.upstream.only('bytes')
     expect(Number(headers['content-length'])).toBe(body.length)
   })
 })
@@ -123,8 +123,8 @@ test('a mapped model changes its value alone', async () => {
 
 test('the response comes back byte for byte', async () => {
   const text = completionText('näïve 😀 \u2028', usageText(7, 3), 'a-dated-alias')
-  stage.upstream.script('bytes', { kind: 'whole', body: text })
-  const answer = await stage.chat('ann', ask('bytes'))
+  fixture.upstream.script('bytes', { kind: 'whole', body: text })
+  const answer = await fixture.chat('ann', ask('bytes'))
   expect(answer.text).toBe(text)
   expect(Number(answer.headers['content-length'] ?? answer.bytes.length)).toBe(Buffer.byteLength(text))
 })
@@ -138,17 +138,17 @@ describe('a content type', () => {
     ['json', 'application/json'],
     ['<b>json</b>', 'application/json'],
     ['', 'application/json'],
-  ])('of the upstream’s, %j, is %j for the caller', async (given, told) => {
-    stage.upstream.script('bytes', { kind: 'whole', headers: { 'content-type': given } })
-    expect((await stage.chat('ann', ask('bytes'))).headers['content-type']).toBe(told)
+  ])('of the upstream’s, %j, is %j for the client', async (given, told) => {
+    fixture.upstream.script('bytes', { kind: 'whole', headers: { 'content-type': given } })
+    expect((await fixture.chat('ann', ask('bytes'))).headers['content-type']).toBe(told)
   })
 
   test.each([
     ['text/event-stream; charset=utf-8', 'text/event-stream; charset=utf-8'],
     ['text/event-stream; charset', 'text/event-stream'],
     ['text/event-stream, text/html', 'text/event-stream'],
-  ])('of a stream of the upstream’s, %j, is %j for the caller', async (given, told) => {
-    stage.upstream.script('bytes', { kind: 'stream', headers: { 'content-type': given } })
-    expect((await stage.chat('ann', askStream('bytes'))).headers['content-type']).toBe(told)
+  ])('of a stream of the upstream’s, %j, is %j for the client', async (given, told) => {
+    fixture.upstream.script('bytes', { kind: 'stream', headers: { 'content-type': given } })
+    expect((await fixture.chat('ann', askStream('bytes'))).headers['content-type']).toBe(told)
   })
 })

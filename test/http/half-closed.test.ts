@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 /** The response to a request whose client closes its sending side after it. */
 function saidTo(path: string, body: object, key = 'ann'): Promise<string> {
   const text = JSON.stringify(body)
-  const connection = rawConnection(stage.gateway.port, '')
+  const connection = rawConnection(fixture.gateway.port, '')
   connection.socket.allowHalfOpen = true
   connection.socket.end(
     `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`,
@@ -27,7 +27,7 @@ function saidTo(path: string, body: object, key = 'ann'): Promise<string> {
 const CHAT = '/v1/chat/completions'
 
 test('a half-closed call is answered where the upstream answers at once', async () => {
-  stage.upstream.script('m', { kind: 'whole', content: 'at once' })
+  fixture.upstream.script('m', { kind: 'whole', content: 'at once' })
   // On a busy machine an upstream sometimes takes longer than the limit.
   await expect.poll(() => saidTo(CHAT, ask('m')), { timeout: 15_000 }).toMatch(/^HTTP\/1\.1 200 [^]*at once/)
 })
@@ -41,9 +41,9 @@ test('responses without an upstream are sent, refusals and log-ins alike', async
 })
 
 test('where the upstream does not answer, the client counts as gone, and the upstream is aborted', async () => {
-  stage.upstream.script('m', { kind: 'silence' })
+  fixture.upstream.script('m', { kind: 'silence' })
   expect(await saidTo(CHAT, ask('m'))).toBe('')
-  for (const request of stage.upstream.received('m')) {
+  for (const request of fixture.upstream.received('m')) {
     await request.ended
     expect(request.completed).toBe(false)
   }

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROUTES } from '../equipment/routes.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: {
       global: { requests: 0 },
       relay: { requests: 0 },
@@ -18,7 +18,7 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 /** GET requests that change or spend something. */
 const WITH_EFFECT = ['/api/user/token', '/api/user/logout', '/api/channel/test/:id']
@@ -36,7 +36,7 @@ async function asked(method: string, route: string, shown: string): Promise<Head
   const path = route.replaceAll(/:\w+\*?/g, '1')
   const request = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n${shown}\r\n`
   const next = 'GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
-  const answer = await rawConnection(stage.gateway.port, request + next).closed()
+  const answer = await rawConnection(fixture.gateway.port, request + next).closed()
   const end = answer.indexOf('\r\n\r\n')
   const [line = '', ...headers] = answer.slice(0, end).split('\r\n')
   return {

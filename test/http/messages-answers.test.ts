@@ -1,18 +1,18 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { type Answer, type CallOptions, call } from '../equipment/client.ts'
+import { type FullResponse, type CallOptions, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { messagesErrorText, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const SAID = [{ text: 'Hello.' }]
 const USER = [{ role: 'user' as const, content: 'hi' }]
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 0, body_limit: '4KiB' },
     models: {
       ...priced(['claude', 'gpt']),
@@ -29,16 +29,16 @@ beforeAll(async () => {
     ],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
-const say = (fields: object = {}, options: CallOptions = {}): Promise<Answer> =>
+const say = (fields: object = {}, options: CallOptions = {}): Promise<FullResponse> =>
   call(
-    stage.gateway.url,
+    fixture.gateway.url,
     { model: 'claude', max_tokens: 5, messages: USER, ...fields },
     { path: '/v1/messages', key: 'ann', ...options },
   )
 
-function expectId({ headers }: Answer): string {
+function expectId({ headers }: FullResponse): string {
   expect(headers['x-request-id']).toMatch(/^[\w-]{36}$/)
   expect(headers['request-id']).toBe(headers['x-request-id'])
   return String(headers['request-id'])
@@ -46,23 +46,23 @@ function expectId({ headers }: Answer): string {
 
 describe('the header request-id, beside x-request-id, is on', () => {
   test('whole answers, native and converted', async () => {
-    stage.upstream.script('claude', wholeMessage(SAID))
+    fixture.upstream.script('claude', wholeMessage(SAID))
     const native = await say()
     expect(native.status).toBe(200)
     expectId(native)
-    stage.upstream.script('gpt', wholeChat({ text: 'Hello.' }))
+    fixture.upstream.script('gpt', wholeChat({ text: 'Hello.' }))
     const converted = await say({ model: 'gpt' })
     expect(converted.status).toBe(200)
     expectId(converted)
   })
   test('streams', async () => {
-    stage.upstream.script('claude', streamedMessage(SAID))
+    fixture.upstream.script('claude', streamedMessage(SAID))
     const answer = await say({ stream: true })
     expect(answer.text).toContain('event: message_stop')
     expectId(answer)
   })
   test('token counts, from upstream and local', async () => {
-    stage.upstream.script('claude', { kind: 'whole', body: '{"input_tokens":3}' })
+    fixture.upstream.script('claude', { kind: 'whole', body: '{"input_tokens":3}' })
     const path = '/v1/messages/count_tokens'
     const asked = await say({ max_tokens: undefined }, { path })
     expect(asked.json()).toEqual({ input_tokens: 3 })
@@ -75,24 +75,24 @@ describe('the header request-id, beside x-request-id, is on', () => {
     '%s in the messages shape',
     async (path) => {
       const headers = { 'anthropic-version': '2023-06-01' }
-      expectId(await call(stage.gateway.url, undefined, { method: 'GET', path, key: 'ann', headers }))
+      expectId(await call(fixture.gateway.url, undefined, { method: 'GET', path, key: 'ann', headers }))
     },
   )
   test('not on responses of other paths', async () => {
-    stage.upstream.script('gpt', wholeChat({ text: 'Hello.' }))
-    const chat = await stage.chat('ann', { model: 'gpt', messages: USER })
+    fixture.upstream.script('gpt', wholeChat({ text: 'Hello.' }))
+    const chat = await fixture.chat('ann', { model: 'gpt', messages: USER })
     expect(chat.status).toBe(200)
     expect(chat.headers).not.toHaveProperty('request-id')
-    const list = await call(stage.gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
+    const list = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
     expect(list.headers).not.toHaveProperty('request-id')
   })
 })
 
 describe("an error of the gateway's own has the outer type and the request's id:", () => {
   const large = { messages: [{ role: 'user', content: 'x'.repeat(5000) }] }
-  test.each<[string, number, () => Promise<Answer>, string?]>([
+  test.each<[string, number, () => Promise<FullResponse>, string?]>([
     ['a field that is wrong', 400, () => say({ temperature: 'hot' })],
-    ['no JSON', 400, () => call(stage.gateway.url, '{', { path: '/v1/messages', key: 'ann' })],
+    ['no JSON', 400, () => call(fixture.gateway.url, '{', { path: '/v1/messages', key: 'ann' })],
     ['no price', 400, () => say({ model: 'priceless' }), 'model_price_error'],
     ['an unknown key', 401, () => say({}, { key: 'nobody' })],
     ['a disabled key', 401, () => say({}, { key: 'off' })],
@@ -123,7 +123,7 @@ describe("an error of the gateway's own has the outer type and the request's id:
   })
 
   test('too many requests', async () => {
-    stage.upstream.script('claude', wholeMessage(SAID))
+    fixture.upstream.script('claude', wholeMessage(SAID))
     expect((await say({ model: 'rare' })).status).toBe(200)
     const answer = await say({ model: 'rare' })
     expect(answer.status).toBe(429)
@@ -134,7 +134,7 @@ describe("an error of the gateway's own has the outer type and the request's id:
   test('an unreadable request', async () => {
     const head = 'POST /v1/messages HTTP/1.1\r\nhost: a\r\nauthorization: Bearer sk-ann\r\n'
     const text = await rawConnection(
-      stage.gateway.port,
+      fixture.gateway.port,
       `${head}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n`,
     ).closed()
     expect(text).toMatch(/^HTTP\/1\.1 400 /)
@@ -149,7 +149,7 @@ describe("an error of the gateway's own has the outer type and the request's id:
 
   test("an upstream's own envelope is unchanged, with our header", async () => {
     const body = messagesErrorText('overloaded_error', 'busy')
-    stage.upstream.script('claude', { kind: 'status', status: 529, body })
+    fixture.upstream.script('claude', { kind: 'status', status: 529, body })
     const answer = await say()
     expect(answer.status).toBe(529)
     expect(answer.text).toBe(body)
@@ -160,13 +160,13 @@ describe("an error of the gateway's own has the outer type and the request's id:
 test.each(['apiKey', 'authToken'] as const)(
   'the official Anthropic client knows the id of a failed request, and of one that succeeds, by its %s',
   async (credential) => {
-    const client = new Anthropic({ [credential]: 'sk-ann', baseURL: stage.gateway.url, maxRetries: 0 })
+    const client = new Anthropic({ [credential]: 'sk-ann', baseURL: fixture.gateway.url, maxRetries: 0 })
     const create = (model: string) => client.messages.create({ model, max_tokens: 5, messages: USER })
     const error = await create('unheard-of').catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(Anthropic.InternalServerError)
     const { requestID, message } = error as InstanceType<typeof Anthropic.InternalServerError>
     expect(message).toContain(`(request id: ${requestID})`)
-    stage.upstream.script('claude', wholeMessage(SAID))
+    fixture.upstream.script('claude', wholeMessage(SAID))
     expect(await create('claude')).toHaveProperty('_request_id', expect.stringMatching(/^[\w-]{36}$/))
   },
 )

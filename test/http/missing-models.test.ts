@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** More models than the number of consecutive failures that opens a channel's circuit breaker. */
 const RETIRED = ['old1', 'old2', 'old3', 'old4', 'old5', 'old6', 'old7']
 const BY_BOTH = [...RETIRED, 'gone', 'kept', 'all', 'mixed', 'back']
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 2 },
     models: priced([...BY_BOTH, 'only', 'claude']),
     channels: [
@@ -28,35 +28,35 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const notFound = (message: string): Behaviour => ({
   kind: 'status',
   status: 404,
   body: errorBody(message, 'not_found_error', 'model_not_found'),
 })
-const count = (lane: string): number => stage.upstream.received(lane).length
+const count = (lane: string): number => fixture.upstream.received(lane).length
 /** Metrics of missing models. */
 async function figures(): Promise<string[]> {
-  const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+  const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
   return text.split('\n').filter((line) => line.startsWith('sluice_missing_models'))
 }
-const chat = (model: string): Promise<Answer> => stage.chat('ann', ask(model))
+const chat = (model: string): Promise<FullResponse> => fixture.chat('ann', ask(model))
 
 describe('a channel that answers 404 for a model', () => {
   test('is skipped for this model while another one serves it, and not for other models', async () => {
-    stage.upstream.script('first', notFound('retired'))
-    stage.upstream.script('spare', { kind: 'whole' })
+    fixture.upstream.script('first', notFound('retired'))
+    fixture.upstream.script('spare', { kind: 'whole' })
     for (let i = 0; i < 4; i++) expect((await chat('gone')).status).toBe(200)
     expect([count('first'), count('spare')]).toEqual([1, 4])
     expect(await figures()).toContain('sluice_missing_models{channel="first",model="gone"} 1')
-    stage.upstream.script('first', { kind: 'whole' })
+    fixture.upstream.script('first', { kind: 'whole' })
     await chat('kept')
     expect(count('first')).toBe(1)
   })
 
   test('is called all the same where it is the only one, and its response is the client’s', async () => {
-    stage.upstream.script('first', notFound('retired'))
+    fixture.upstream.script('first', notFound('retired'))
     for (let i = 0; i < 2; i++) {
       const answer = await chat('only')
       expect(answer.status).toBe(404)
@@ -67,15 +67,15 @@ describe('a channel that answers 404 for a model', () => {
       })
     }
     expect(count('first')).toBe(2)
-    stage.upstream.script('first', { kind: 'whole' })
+    fixture.upstream.script('first', { kind: 'whole' })
     expect(await figures()).toContain('sluice_missing_models{channel="first",model="only"} 1')
     expect((await chat('only')).status).toBe(200)
     expect(await figures()).not.toContain('sluice_missing_models{channel="first",model="only"} 1')
   })
 
   test('decides together with others where every channel answered so: the last 404 is returned', async () => {
-    stage.upstream.script('first', notFound('not here'))
-    stage.upstream.script('spare', notFound('nor here'))
+    fixture.upstream.script('first', notFound('not here'))
+    fixture.upstream.script('spare', notFound('nor here'))
     for (let i = 0; i < 2; i++) {
       const answer = await chat('all')
       expect(answer.status).toBe(404)
@@ -85,59 +85,59 @@ describe('a channel that answers 404 for a model', () => {
   })
 
   test('does not hide the failure of another one, which may have the model', async () => {
-    stage.upstream.script('first', { kind: 'status', status: 503, body: errorBody('maintenance') })
-    stage.upstream.script('spare', notFound('not here'))
+    fixture.upstream.script('first', { kind: 'status', status: 503, body: errorBody('maintenance') })
+    fixture.upstream.script('spare', notFound('not here'))
     const answer = await chat('mixed')
     expect(answer.status).toBe(503)
     expect(answer.json().error.message).toBe('maintenance')
   })
 
   test('is restored as soon as it answered for the model', async () => {
-    stage.upstream.script('first', notFound('not here'))
-    stage.upstream.script('spare', notFound('not yet'))
+    fixture.upstream.script('first', notFound('not here'))
+    fixture.upstream.script('spare', notFound('not yet'))
     expect((await chat('back')).status).toBe(404)
-    stage.upstream.script('spare', { kind: 'whole' })
+    fixture.upstream.script('spare', { kind: 'whole' })
     expect((await chat('back')).status).toBe(200)
-    stage.upstream.forget('first')
-    stage.upstream.forget('spare')
+    fixture.upstream.forget('first')
+    fixture.upstream.forget('spare')
     expect((await chat('back')).status).toBe(200)
     expect([count('first'), count('spare')]).toEqual([0, 1])
   })
 
   test('is not unhealthy: however many models it lacks, its circuit stays closed', async () => {
-    stage.upstream.script('first', notFound('retired'))
-    stage.upstream.script('spare', { kind: 'whole' })
+    fixture.upstream.script('first', notFound('retired'))
+    fixture.upstream.script('spare', { kind: 'whole' })
     for (const model of RETIRED) expect((await chat(model)).status).toBe(200)
     expect(count('first')).toBe(RETIRED.length)
-    const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+    const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
     expect(text).toMatch(/^sluice_resting_channels 0$/m)
   })
 })
 
 test('a 404 for counting tokens says nothing about the model: tokens are counted locally, and calls go on as before', async () => {
   const body = { model: 'claude', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
-  const post = (path: string): Promise<Answer> => stage.chat('ann', body, { path })
-  stage.upstream.script('claude-5', {
+  const post = (path: string): Promise<FullResponse> => fixture.chat('ann', body, { path })
+  fixture.upstream.script('claude-5', {
     kind: 'status',
     status: 404,
     body: messagesErrorText('not_found_error', 'no such path'),
   })
-  stage.upstream.script('claude-4', { kind: 'whole', body: '{"input_tokens": 4711}' })
+  fixture.upstream.script('claude-4', { kind: 'whole', body: '{"input_tokens": 4711}' })
   const counted = await post('/v1/messages/count_tokens')
   expect(counted.status).toBe(200)
   expect((JSON.parse(counted.text) as { input_tokens: number }).input_tokens).toBeLessThan(60)
   expect([count('claude-5'), count('claude-4')]).toEqual([1, 0])
 
-  stage.upstream.script('claude-5', wholeMessage([{ text: 'from the first' }]))
+  fixture.upstream.script('claude-5', wholeMessage([{ text: 'from the first' }]))
   expect((await post('/v1/messages')).text).toContain('from the first')
   expect(count('claude-4')).toBe(0)
-  expect(stage.gateway.logs()).not.toMatch(/"channel":"claude-5"[^\n]*"msg":"upstream failed"/)
+  expect(fixture.gateway.logs()).not.toMatch(/"channel":"claude-5"[^\n]*"msg":"upstream failed"/)
 })
 
 test('tokens are also counted locally where one upstream failed and another does not count', async () => {
-  stage.upstream.script('claude-5', { kind: 'status', status: 500, body: '{}' })
-  stage.upstream.script('claude-4', { kind: 'status', status: 404, body: '{}' })
+  fixture.upstream.script('claude-5', { kind: 'status', status: 500, body: '{}' })
+  fixture.upstream.script('claude-4', { kind: 'status', status: 404, body: '{}' })
   const body = { model: 'claude', messages: [{ role: 'user', content: 'hi' }] }
-  const counted = await stage.chat('ann', body, { path: '/v1/messages/count_tokens' })
+  const counted = await fixture.chat('ann', body, { path: '/v1/messages/count_tokens' })
   expect(counted.status).toBe(200)
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 
@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.discard())
 
-const at = (path: string, method = 'POST'): Promise<Answer> =>
+const at = (path: string, method = 'POST'): Promise<FullResponse> =>
   call(gateway.url, undefined, { method, path, key: 'ann' })
 
 describe('a mistyped path is a 404 that suggests the right one:', () => {

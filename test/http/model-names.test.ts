@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { plainConfiguration } from '../equipment/configuration.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => plainConfiguration(upstream.baseUrl('m')))
+  fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const NAMES = [
   '../m',
@@ -28,12 +28,12 @@ const NAMES = [
 ]
 
 test.each(NAMES)('the model name %j is unknown, its echo short, and no upstream is called', async (name) => {
-  stage.upstream.script('m', { kind: 'whole' })
-  const answer = await stage.chat('ann', ask(name))
+  fixture.upstream.script('m', { kind: 'whole' })
+  const answer = await fixture.chat('ann', ask(name))
   expect(answer.status, answer.text.slice(0, 300)).toBeOneOf([400, 503])
   const { error } = answer.json()
   expect(error.code).toBeOneOf(['model_not_found', 'model_price_error', 'invalid_request'])
   expect(error.message.length).toBeLessThan(600)
   expect(answer.headers).not.toHaveProperty('x-evil')
-  expect(stage.upstream.received('m')).toHaveLength(0)
+  expect(fixture.upstream.received('m')).toHaveLength(0)
 })

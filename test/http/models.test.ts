@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
@@ -75,7 +75,7 @@ afterAll(() => gateway?.discard())
 type Headers = Record<string, string>
 const bearer = (key: string): Headers => ({ authorization: `Bearer sk-${key}` })
 const native = (key: string): Headers => ({ 'x-api-key': `sk-${key}`, 'vendor-version': '2023-06-01' })
-const get = (path: string, headers: Headers = {}): Promise<Answer> =>
+const get = (path: string, headers: Headers = {}): Promise<FullResponse> =>
   call(gateway.url, undefined, { method: 'GET', path, headers })
 
 interface ModelBody {
@@ -375,7 +375,7 @@ describe('refused clients', () => {
 })
 
 describe('other methods', () => {
-  const ask = (method: string, path: string, headers: Headers = bearer('ann')): Promise<Answer> =>
+  const ask = (method: string, path: string, headers: Headers = bearer('ann')): Promise<FullResponse> =>
     call(gateway.url, undefined, { method, path, headers })
 
   test('DELETE of a model is not implemented, whether there is one or not', async () => {

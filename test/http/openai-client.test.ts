@@ -10,12 +10,12 @@ import OpenAI, {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DONE_FRAME, errorBody, finishFrame, roleFrame, usageText } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 let client: OpenAI
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
@@ -26,15 +26,15 @@ beforeAll(async () => {
   }))
   client = clientWith('sk-ann')
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const clientWith = (apiKey: string): OpenAI =>
-  new OpenAI({ apiKey, baseURL: `${stage.gateway.url}/v1`, maxRetries: 0 })
+  new OpenAI({ apiKey, baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
 const messages = [{ role: 'user' as const, content: 'hi' }]
 
 describe('the official OpenAI client', () => {
   test('gets a whole answer', async () => {
-    stage.upstream.script('m', { kind: 'whole', content: 'Hello there.', usage: usageText(10, 5) })
+    fixture.upstream.script('m', { kind: 'whole', content: 'Hello there.', usage: usageText(10, 5) })
     const { data, request_id: id } = await client.chat.completions
       .create({ model: 'm', messages })
       .withResponse()
@@ -44,7 +44,7 @@ describe('the official OpenAI client', () => {
   })
 
   test.each([true, false])('gets a stream (include_usage: %j)', async (include) => {
-    stage.upstream.script('m', { kind: 'stream', events: 3, usage: usageText(10, 3) })
+    fixture.upstream.script('m', { kind: 'stream', events: 3, usage: usageText(10, 3) })
     const stream = await client.chat.completions.create({
       model: 'm',
       messages,
@@ -81,7 +81,7 @@ describe('the official OpenAI client', () => {
       ],
       usage: { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 },
     })
-    stage.upstream.script('m', { kind: 'whole', body })
+    fixture.upstream.script('m', { kind: 'whole', body })
     const tools = [
       { type: 'function' as const, function: { name: 'weather', parameters: { type: 'object' } } },
     ]
@@ -92,11 +92,11 @@ describe('the official OpenAI client', () => {
       tool_choice: 'required',
     })
     expect(whole.choices[0]?.message.tool_calls?.[0]).toEqual(call)
-    expect(JSON.parse(stage.upstream.only('m').text)).toMatchObject({ tools, tool_choice: 'required' })
+    expect(JSON.parse(fixture.upstream.only('m').text)).toMatchObject({ tools, tool_choice: 'required' })
 
     const delta = (text: string): string =>
       `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[${text}]},"finish_reason":null}]}\n\n`
-    stage.upstream.script('m', {
+    fixture.upstream.script('m', {
       kind: 'stream',
       frames: [
         roleFrame(),
@@ -112,30 +112,30 @@ describe('the official OpenAI client', () => {
   })
 
   test('sends an image as a data URL, which arrives untouched', async () => {
-    stage.upstream.script('m', { kind: 'whole' })
+    fixture.upstream.script('m', { kind: 'whole' })
     const url = `data:image/png;base64,${Buffer.alloc(100_000, 7).toString('base64')}`
     const content = [
       { type: 'text' as const, text: 'what is it?' },
       { type: 'image_url' as const, image_url: { url, detail: 'low' as const } },
     ]
     await client.chat.completions.create({ model: 'm', messages: [{ role: 'user', content }] })
-    expect(JSON.parse(stage.upstream.only('m').text).messages[0].content).toEqual(content)
+    expect(JSON.parse(fixture.upstream.only('m').text).messages[0].content).toEqual(content)
   })
 
   test('hangs up, and the upstream is aborted', async () => {
-    stage.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 10 })
+    fixture.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 10 })
     const stream = await client.chat.completions.create({ model: 'm', messages, stream: true })
     let seen = 0
     for await (const _ of stream) if (++seen === 3) break
-    await stage.upstream.only('m').ended
+    await fixture.upstream.only('m').ended
 
-    stage.upstream.script('m', { kind: 'silence' })
+    fixture.upstream.script('m', { kind: 'silence' })
     const controller = new AbortController()
     const answer = client.chat.completions.create({ model: 'm', messages }, { signal: controller.signal })
-    await stage.upstream.receivedAtLeast('m', 1)
+    await fixture.upstream.receivedAtLeast('m', 1)
     controller.abort()
     await expect(answer).rejects.toBeInstanceOf(APIUserAbortError)
-    await stage.upstream.only('m').ended
+    await fixture.upstream.only('m').ended
   })
 })
 
@@ -158,7 +158,7 @@ describe('its error classes fit:', () => {
     })
   })
   test('RateLimitError, of the upstream', async () => {
-    stage.upstream.script('m', {
+    fixture.upstream.script('m', {
       kind: 'status',
       status: 429,
       body: errorBody('slow down', 'rate_limit_error', 'rate'),
@@ -167,7 +167,7 @@ describe('its error classes fit:', () => {
     await expect(create()).rejects.toBeInstanceOf(RateLimitError)
   })
   test('InternalServerError', async () => {
-    stage.upstream.script('m', { kind: 'drop' })
+    fixture.upstream.script('m', { kind: 'drop' })
     await expect(create()).rejects.toBeInstanceOf(InternalServerError)
     await expect(create(client, { model: 'no-such-model' })).rejects.toMatchObject({
       status: 503,
@@ -175,7 +175,7 @@ describe('its error classes fit:', () => {
     })
   })
   test('an error in the middle of a stream is thrown', async () => {
-    stage.upstream.script('m', { kind: 'stream', events: 2, ending: 'reset' })
+    fixture.upstream.script('m', { kind: 'stream', events: 2, ending: 'reset' })
     const stream = await client.chat.completions.create({ model: 'm', messages, stream: true })
     let text = ''
     const read = async (): Promise<void> => {

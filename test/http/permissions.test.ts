@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Answer } from '../equipment/client.ts'
+import type { FullResponse } from '../equipment/client.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => {
+  fixture = await startFixture((upstream) => {
     const lane = (name: string, models: string[], groups: string[]) =>
       channel(name, upstream.baseUrl(name), { models, groups })
     return {
@@ -40,24 +40,24 @@ beforeAll(async () => {
       ],
     }
   })
-  await stage.gateway.stop()
-  const database = databaseOf(stage.gateway.dataDir)
+  await fixture.gateway.stop()
+  const database = databaseOf(fixture.gateway.dataDir)
   database.write("update tokens set group_name = 'inner' where name = 'token-intruder'")
   database.write(`update tokens set vendor_routes = '{"acme":"inner"}' where name = 'token-sneaky'`)
   database.write("update tokens set group_name = 'abolished' where name = 'token-stranded'")
-  await stage.gateway.restart()
+  await fixture.gateway.restart()
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 async function laneOf(key: string, model: string): Promise<string> {
   const lanes = ['plain', 'fine', 'closed']
-  for (const lane of lanes) stage.upstream.script(lane, { kind: 'whole' })
-  const answer = await stage.chat(key, ask(model))
+  for (const lane of lanes) fixture.upstream.script(lane, { kind: 'whole' })
+  const answer = await fixture.chat(key, ask(model))
   expect(answer.status, answer.text).toBe(200)
-  return lanes.filter((lane) => stage.upstream.received(lane).length > 0).join()
+  return lanes.filter((lane) => fixture.upstream.received(lane).length > 0).join()
 }
 
-function forbidden(answer: Answer): string {
+function forbidden(answer: FullResponse): string {
   expect(answer.status, answer.text).toBe(403)
   expect(answer.json().error.type).toBe('permission_error')
   return answer.json().error.message
@@ -65,18 +65,18 @@ function forbidden(answer: Answer): string {
 
 describe('model limits', () => {
   test('refuse with 403 a model that is not in the list', async () => {
-    expect(forbidden(await stage.chat('limited', ask('alpha')))).toContain('alpha')
+    expect(forbidden(await fixture.chat('limited', ask('alpha')))).toContain('alpha')
   })
   test('let a listed model through', async () => {
-    expect((await stage.chat('limited', ask('beta'))).status).toBe(200)
-    expect((await stage.chat('spaced', ask('alpha'))).status).toBe(200)
+    expect((await fixture.chat('limited', ask('beta'))).status).toBe(200)
+    expect((await fixture.chat('spaced', ask('alpha'))).status).toBe(200)
   })
   test('do not count while they are not enabled', async () => {
-    expect((await stage.chat('off', ask('alpha'))).status).toBe(200)
+    expect((await fixture.chat('off', ask('alpha'))).status).toBe(200)
   })
   test('with an empty list allow nothing', async () =>
-    void forbidden(await stage.chat('nothing', ask('alpha'))))
-  test('are case-sensitive', async () => void forbidden(await stage.chat('limited', ask('BETA'))))
+    void forbidden(await fixture.chat('nothing', ask('alpha'))))
+  test('are case-sensitive', async () => void forbidden(await fixture.chat('limited', ask('BETA'))))
 })
 
 describe('the group', () => {
@@ -89,24 +89,24 @@ describe('the group', () => {
   test('that is closed may be named by its own users', async () =>
     expect(await laneOf('inside2', 'alpha')).toBe('closed'))
   test('that is closed is refused with 403 to others', async () => {
-    expect(forbidden(await stage.chat('intruder', ask('alpha')))).toContain('inner')
+    expect(forbidden(await fixture.chat('intruder', ask('alpha')))).toContain('inner')
   })
   test('that no longer exists is refused with 403', async () => {
-    expect(forbidden(await stage.chat('stranded', ask('alpha')))).toContain('abolished')
+    expect(forbidden(await fixture.chat('stranded', ask('alpha')))).toContain('abolished')
   })
   test("of a model's vendor comes from vendor_routes, else from the token's group", async () => {
     expect(await laneOf('routed', 'alpha')).toBe('plain')
     expect(await laneOf('routed', 'beta')).toBe('fine')
   })
   test('that is closed cannot be reached by vendor_routes', async () => {
-    forbidden(await stage.chat('sneaky', ask('alpha')))
-    expect((await stage.chat('sneaky', ask('beta'))).status).toBe(200)
+    forbidden(await fixture.chat('sneaky', ask('alpha')))
+    expect((await fixture.chat('sneaky', ask('beta'))).status).toBe(200)
   })
 })
 
 describe('a model without an enabled channel under the group', () => {
   const missing = async (key: string, model: string, group: string): Promise<void> => {
-    const answer = await stage.chat(key, ask(model))
+    const answer = await fixture.chat(key, ask(model))
     expect(answer.status, answer.text).toBe(503)
     const { error } = answer.json()
     expect(error).toMatchObject({ type: 'gateway_error', code: 'model_not_found' })

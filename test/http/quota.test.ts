@@ -3,7 +3,7 @@ import { usageText } from '../equipment/behaviour.ts'
 import { events } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** Maximum output of each call of the crowd; at four units each it far outweighs the prompt. */
 const MAXIMUM = 100_000
@@ -12,10 +12,10 @@ const FOR_TEN = 10 * (4 * MAXIMUM + 10_000)
 const SLICE_TOKENS = 100
 const GROWING = 3000
 
-let stage: Stage
+let fixture: Fixture
 let database: GatewayDatabase
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { hold_tokens: SLICE_TOKENS },
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
@@ -32,27 +32,27 @@ beforeAll(async () => {
       user(4, 'team', [token('one'), token('two'), token('three')], { quota: FOR_TEN }),
     ],
   }))
-  database = databaseOf(stage.gateway.dataDir)
+  database = databaseOf(fixture.gateway.dataDir)
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 describe('of 50 calls at once on a quota for 10, exactly 10 are admitted', () => {
   async function crowd(keys: string[], stream: boolean): Promise<void> {
     let release: (value?: unknown) => void = () => {}
     const after = new Promise((resolve) => (release = resolve))
     const usage = usageText(10, 5)
-    stage.upstream.script('m', stream ? { kind: 'stream', usage, after } : { kind: 'whole', usage, after })
+    fixture.upstream.script('m', stream ? { kind: 'stream', usage, after } : { kind: 'whole', usage, after })
     let refused = 0
     const calls = Array.from({ length: 50 }, async (_, index) => {
-      const answer = await stage.chat(
+      const answer = await fixture.chat(
         keys[index % keys.length] ?? '',
         ask('m', { stream, max_tokens: MAXIMUM }),
       )
       if (answer.status !== 200) refused++
       return answer
     })
-    await expect.poll(() => refused + stage.upstream.received('m').length).toBe(50)
-    expect(stage.upstream.received('m')).toHaveLength(10)
+    await expect.poll(() => refused + fixture.upstream.received('m').length).toBe(50)
+    expect(fixture.upstream.received('m')).toHaveLength(10)
     release()
     const answers = await Promise.all(calls)
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(10)
@@ -83,7 +83,7 @@ describe('of 50 calls at once on a quota for 10, exactly 10 are admitted', () =>
 describe('a hold', () => {
   /** The units that a refusal says are needed. */
   async function needed(fields: Record<string, unknown>): Promise<number> {
-    const answer = await stage.chat('poor', ask('m', fields))
+    const answer = await fixture.chat('poor', ask('m', fields))
     expect(answer.status, answer.text).toBe(403)
     const said = answer.json().error.message.replace(/\(request id: .*$/, '')
     return Math.max(...(said.match(/\d+/g) ?? []).map(Number))
@@ -113,28 +113,28 @@ test.each([
   ['has no limit', 'bybeggar'],
   ['could', 'promised'],
 ])("a call that its user's quota cannot pay is refused, though the token %s", async (_, key) => {
-  stage.upstream.script('m', { kind: 'whole' })
-  const answer = await stage.chat(key, ask('m', { max_tokens: 1000 }))
+  fixture.upstream.script('m', { kind: 'whole' })
+  const answer = await fixture.chat(key, ask('m', { max_tokens: 1000 }))
   expect(answer.status).toBe(403)
   expect(answer.json().error).toMatchObject({ type: 'permission_error', code: 'insufficient_quota' })
   expect(answer.json().error.message).toContain('100')
-  expect(stage.upstream.received('m')).toHaveLength(0)
+  expect(fixture.upstream.received('m')).toHaveLength(0)
 })
 
 describe('an upstream that ignores the maximum', () => {
   test('is aborted when the quota is used up: an error event says so, and the overspend is one slice at most', async () => {
-    stage.upstream.script('m', {
+    fixture.upstream.script('m', {
       kind: 'stream',
       events: Number.POSITIVE_INFINITY,
       word: ' banana',
       usage: null,
     })
-    const answer = await (await stage.live('growing', askStream('m', { max_tokens: 50 }))).end()
+    const answer = await (await fixture.live('growing', askStream('m', { max_tokens: 50 }))).end()
     expect(answer.text).not.toContain('[DONE]')
     const { error } = JSON.parse(events(answer.text).at(-1) ?? '{}')
     expect(error).toMatchObject({ code: expect.any(String), type: expect.any(String) })
     expect(error.message).toMatch(/quota/i)
-    await stage.upstream.only('m').ended
+    await fixture.upstream.only('m').ended
     const { used_quota: used, remain_quota: remain } = database.token('token-growing')
     expect(used + remain).toBe(GROWING)
     expect(used).toBeLessThanOrEqual(GROWING + SLICE_TOKENS * 4)
@@ -144,8 +144,8 @@ describe('an upstream that ignores the maximum', () => {
   })
 
   test('is read to the end while there is quota to grow by', async () => {
-    stage.upstream.script('m', { kind: 'stream', events: 600, word: ' banana', usage: usageText(10, 600) })
-    const answer = await stage.chat('rich', askStream('m'))
+    fixture.upstream.script('m', { kind: 'stream', events: 600, word: ' banana', usage: usageText(10, 600) })
+    const answer = await fixture.chat('rich', askStream('m'))
     expect(answer.text).toContain('[DONE]')
     expect(database.token('token-rich').used_quota).toBe(10 + 2400)
   })

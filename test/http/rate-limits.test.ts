@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
-import type { Answer } from '../equipment/client.ts'
+import type { FullResponse } from '../equipment/client.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const LONG = '60s'
 /** Long enough for a few calls, short enough to wait for. */
@@ -17,8 +17,8 @@ const model = (rate_limit?: object) => ({
 })
 
 /** A gateway whose keys have these limits in a window; every key and every lane is used by one test. */
-function setLimitedStage(key: object): Promise<Stage> {
-  return setStage((upstream) => {
+function startLimitedFixture(key: object): Promise<Fixture> {
+  return startFixture((upstream) => {
     const lane = (name: string, fields: object = {}) => channel(name, upstream.baseUrl(name), { ...fields })
     return {
       options: { trusted_proxies: ['127.0.0.1/32'] },
@@ -53,15 +53,15 @@ function setLimitedStage(key: object): Promise<Stage> {
 let addresses = 0
 /** A call from an address of its own, so that only the limits under test apply. */
 function from(
-  stage: Stage,
+  fixture: Fixture,
   key: string,
   body: object,
   address = `198.51.100.${++addresses}`,
-): Promise<Answer> {
-  return stage.chat(key, body, { headers: { 'x-forwarded-for': address } })
+): Promise<FullResponse> {
+  return fixture.chat(key, body, { headers: { 'x-forwarded-for': address } })
 }
 
-function expectLimited(answer: Answer, whose: string): void {
+function expectLimited(answer: FullResponse, whose: string): void {
   expect(answer.status).toBe(429)
   expect(answer.json().error).toMatchObject({ type: 'rate_limit_error', code: 'rate_limited' })
   expect(answer.json().error.message).toContain(`the rate limit of ${whose} is reached`)
@@ -71,31 +71,31 @@ function expectLimited(answer: Answer, whose: string): void {
 }
 
 describe('the limit of requests of an API key', () => {
-  let stage: Stage
+  let fixture: Fixture
   let database: GatewayDatabase
   beforeAll(async () => {
-    stage = await setLimitedStage({ requests: 3, window: LONG })
-    database = databaseOf(stage.gateway.dataDir)
+    fixture = await startLimitedFixture({ requests: 3, window: LONG })
+    database = databaseOf(fixture.gateway.dataDir)
   })
-  afterAll(() => stage?.close())
+  afterAll(() => fixture?.close())
 
   test('refuses the next one with 429 and retry-after, before anything reaches an upstream or is charged', async () => {
-    for (let i = 0; i < 3; i++) expect((await from(stage, 'a', ask('free'))).status).toBe(200)
-    stage.upstream.forget('free')
-    expectLimited(await from(stage, 'a', ask('free')), 'this API key')
-    expectLimited(await from(stage, 'a', askStream('free')), 'this API key')
-    expect(stage.upstream.received('free')).toHaveLength(0)
+    for (let i = 0; i < 3; i++) expect((await from(fixture, 'a', ask('free'))).status).toBe(200)
+    fixture.upstream.forget('free')
+    expectLimited(await from(fixture, 'a', ask('free')), 'this API key')
+    expectLimited(await from(fixture, 'a', askStream('free')), 'this API key')
+    expect(fixture.upstream.received('free')).toHaveLength(0)
     expect(database.usage()).toHaveLength(3)
   })
 
   test("is each key's own", async () => {
-    expect((await from(stage, 'b', ask('free'))).status).toBe(200)
+    expect((await from(fixture, 'b', ask('free'))).status).toBe(200)
   })
 
   test('is reported to messages clients in their envelope', async () => {
     const body = { model: 'free', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
     const send = () =>
-      stage.chat('c', body, {
+      fixture.chat('c', body, {
         path: '/v1/messages',
         headers: { 'x-forwarded-for': `203.0.113.${++addresses}` },
       })
@@ -108,7 +108,7 @@ describe('the limit of requests of an API key', () => {
   })
 
   test('admits exactly as many of simultaneous calls', async () => {
-    const answers = await Promise.all(Array.from({ length: 12 }, () => from(stage, 'd', ask('free'))))
+    const answers = await Promise.all(Array.from({ length: 12 }, () => from(fixture, 'd', ask('free'))))
     const statuses = answers.map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(3)
     expect(statuses.filter((status) => status === 429)).toHaveLength(9)
@@ -116,81 +116,83 @@ describe('the limit of requests of an API key', () => {
 })
 
 describe('the limit of requests of a model', () => {
-  let stage: Stage
+  let fixture: Fixture
   beforeAll(async () => {
-    stage = await setLimitedStage({ requests: 3, window: LONG })
+    fixture = await startLimitedFixture({ requests: 3, window: LONG })
   })
-  afterAll(() => stage?.close())
+  afterAll(() => fixture?.close())
 
   test('covers all clients, and its refusals do not count against the key', async () => {
-    expect((await from(stage, 'a', ask('seldom'))).status).toBe(200)
-    expect((await from(stage, 'b', ask('seldom'))).status).toBe(200)
-    for (let i = 0; i < 3; i++) expectLimited(await from(stage, 'c', ask('seldom')), 'the model seldom')
-    for (let i = 0; i < 3; i++) expect((await from(stage, 'c', ask('free'))).status).toBe(200)
+    expect((await from(fixture, 'a', ask('seldom'))).status).toBe(200)
+    expect((await from(fixture, 'b', ask('seldom'))).status).toBe(200)
+    for (let i = 0; i < 3; i++) expectLimited(await from(fixture, 'c', ask('seldom')), 'the model seldom')
+    for (let i = 0; i < 3; i++) expect((await from(fixture, 'c', ask('free'))).status).toBe(200)
   })
 })
 
 describe('the limit of requests of a channel', () => {
-  let stage: Stage
+  let fixture: Fixture
   beforeAll(async () => {
-    stage = await setLimitedStage({ requests: 0 })
+    fixture = await startLimitedFixture({ requests: 0 })
   })
-  afterAll(() => stage?.close())
+  afterAll(() => fixture?.close())
 
   test('skips the channel; 429 comes only when none is left', async () => {
-    stage.upstream.script('second', { kind: 'whole', usage: usageText(10, 5) })
-    for (let i = 0; i < 2; i++) expect((await from(stage, 'a', ask('two'))).status).toBe(200)
-    expect(stage.upstream.received('first')).toHaveLength(1)
-    expect(stage.upstream.received('second')).toHaveLength(1)
-    expectLimited(await from(stage, 'a', ask('two')), 'every channel for this model')
-    expect(stage.upstream.received('second')).toHaveLength(1)
+    fixture.upstream.script('second', { kind: 'whole', usage: usageText(10, 5) })
+    for (let i = 0; i < 2; i++) expect((await from(fixture, 'a', ask('two'))).status).toBe(200)
+    expect(fixture.upstream.received('first')).toHaveLength(1)
+    expect(fixture.upstream.received('second')).toHaveLength(1)
+    expectLimited(await from(fixture, 'a', ask('two')), 'every channel for this model')
+    expect(fixture.upstream.received('second')).toHaveLength(1)
   })
 
   test('is free again when its window has passed', async () => {
     const started = performance.now()
-    expect((await from(stage, 'a', ask('tight'))).status).toBe(200)
-    const refused = await from(stage, 'a', ask('tight'))
+    expect((await from(fixture, 'a', ask('tight'))).status).toBe(200)
+    const refused = await from(fixture, 'a', ask('tight'))
     expect(refused.status).toBe(429)
     expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(2)
-    await expect.poll(async () => (await from(stage, 'a', ask('tight'))).status, { interval: 100 }).toBe(200)
+    await expect
+      .poll(async () => (await from(fixture, 'a', ask('tight'))).status, { interval: 100 })
+      .toBe(200)
     expect(performance.now() - started).toBeGreaterThanOrEqual(SHORT_MS - 100)
   })
 })
 
 describe('limits of tokens, prompt and output', () => {
-  let stage: Stage
+  let fixture: Fixture
   beforeAll(async () => {
-    stage = await setLimitedStage({ tokens: 30, window: LONG })
-    stage.upstream.script('free', { kind: 'whole', usage: usageText(10, 5) })
-    stage.upstream.script('spent', { kind: 'whole', usage: usageText(60, 39) })
+    fixture = await startLimitedFixture({ tokens: 30, window: LONG })
+    fixture.upstream.script('free', { kind: 'whole', usage: usageText(10, 5) })
+    fixture.upstream.script('spent', { kind: 'whole', usage: usageText(60, 39) })
   })
-  afterAll(() => stage?.close())
+  afterAll(() => fixture?.close())
 
   test('of a key refuse when they are used up', async () => {
-    for (let i = 0; i < 2; i++) expect((await from(stage, 'a', ask('free'))).status).toBe(200)
-    expectLimited(await from(stage, 'a', ask('free')), 'this API key')
+    for (let i = 0; i < 2; i++) expect((await from(fixture, 'a', ask('free'))).status).toBe(200)
+    expectLimited(await from(fixture, 'a', ask('free')), 'this API key')
   })
 
   test('of a model cover all clients', async () => {
-    expect((await from(stage, 'b', ask('spent'))).status).toBe(200)
+    expect((await from(fixture, 'b', ask('spent'))).status).toBe(200)
     // 99 of 100 are used: one more call may be made, whatever its cost.
-    expect((await from(stage, 'c', ask('spent'))).status).toBe(200)
-    expectLimited(await from(stage, 'd', ask('spent')), 'the model spent')
+    expect((await from(fixture, 'c', ask('spent'))).status).toBe(200)
+    expectLimited(await from(fixture, 'd', ask('spent')), 'the model spent')
   })
 })
 
 describe('the limit of relay calls of an address', () => {
-  let stage: Stage
+  let fixture: Fixture
   beforeAll(async () => {
-    stage = await setLimitedStage({ requests: 0 })
+    fixture = await startLimitedFixture({ requests: 0 })
   })
-  afterAll(() => stage?.close())
+  afterAll(() => fixture?.close())
 
   test('counts every call, refused ones too, and no other address', async () => {
-    for (let i = 0; i < 4; i++) expect((await from(stage, 'a', ask('free'), '192.0.2.1')).status).toBe(200)
+    for (let i = 0; i < 4; i++) expect((await from(fixture, 'a', ask('free'), '192.0.2.1')).status).toBe(200)
     for (let i = 0; i < 4; i++)
-      expect((await from(stage, 'nobody', ask('free'), '192.0.2.1')).status).toBe(401)
-    expectLimited(await from(stage, 'a', ask('free'), '192.0.2.1'), 'this address')
-    expect((await from(stage, 'a', ask('free'), '192.0.2.2')).status).toBe(200)
+      expect((await from(fixture, 'nobody', ask('free'), '192.0.2.1')).status).toBe(401)
+    expectLimited(await from(fixture, 'a', ask('free'), '192.0.2.1'), 'this address')
+    expect((await from(fixture, 'a', ask('free'), '192.0.2.2')).status).toBe(200)
   })
 })

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Answer, Body } from '../equipment/client.ts'
+import type { FullResponse, Body } from '../equipment/client.ts'
 import { priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { longestWaitDuring } from '../equipment/patient-caller.ts'
-import { jinaAnswer, type RankedSaid } from '../equipment/rerank-behaviour.ts'
-import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-stage.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
+import { longestWaitDuring } from '../equipment/latency-probe.ts'
+import { jinaAnswer, type RankedResult } from '../equipment/rerank-behaviour.ts'
+import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-fixture.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /**
  * Longest latency of other requests, in milliseconds, while a large one is processed; on a busy machine, the
@@ -13,9 +13,9 @@ import { type Stage, setStage } from '../equipment/stage.ts'
  */
 const LONGEST_WAIT_MS = 1_000
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     models: priced(['m', 'second']),
     channels: [
       rerankChannel('m', upstream.baseUrl('m')),
@@ -24,42 +24,42 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const KILOBYTES_100 = 'apple pie '.repeat(10_000)
 const documents = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${index} ${KILOBYTES_100}`.slice(0, 100_000))
-const results = (count: number): RankedSaid[] =>
+const results = (count: number): RankedResult[] =>
   Array.from({ length: count }, (_, index) => ({ index, relevance_score: index / count }))
 
 /** Makes a rerank call, and checks that others were answered meanwhile. */
-async function whileOthersAreAnswered(body: Body): Promise<Answer> {
+async function whileOthersAreAnswered(body: Body): Promise<FullResponse> {
   const began = performance.now()
   JSON.parse(typeof body === 'string' ? body : JSON.stringify(body))
   const parseMs = performance.now() - began
-  const answers: Answer[] = []
-  const wait = await longestWaitDuring(stage.gateway.url, async () => {
-    answers.push(await rerank(stage, 'ann', body))
+  const answers: FullResponse[] = []
+  const wait = await longestWaitDuring(fixture.gateway.url, async () => {
+    answers.push(await rerank(fixture, 'ann', body))
   })
   expect(wait).toBeLessThan(Math.max(LONGEST_WAIT_MS, 20 * parseMs))
-  return answers[0] as Answer
+  return answers[0] as FullResponse
 }
 
 describe('three hundred documents of 100 KB', () => {
   test('are ranked and returned, while others are answered, in bounded memory', async () => {
     const sent = documents(300)
-    stage.upstream.script('m', jinaAnswer(results(300), 7_500_000))
+    fixture.upstream.script('m', jinaAnswer(results(300), 7_500_000))
     const body = JSON.stringify(askRerank('m', { documents: sent, return_documents: true, top_n: 299 }))
-    const peak = peakMemory(stage.gateway.pid)
+    const peak = peakMemory(fixture.gateway.pid)
     const answer = ranked(await whileOthersAreAnswered(body))
     expect(answer.results).toHaveLength(299)
     expect(answer.results[0]).toEqual({ index: 299, relevance_score: 299 / 300, document: sent[299] })
-    expect(stage.upstream.only('m').text).toBe(body)
-    expect(peakMemory(stage.gateway.pid) - peak).toBeLessThan(600 << 20)
+    expect(fixture.upstream.only('m').text).toBe(body)
+    expect(peakMemory(fixture.gateway.pid) - peak).toBeLessThan(600 << 20)
   }, 300_000)
 
   test('are counted locally where the upstream reports no tokens, while others are answered', async () => {
-    stage.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results: results(300) }) })
+    fixture.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results: results(300) }) })
     const answer = await whileOthersAreAnswered(askRerank('m', { documents: documents(300) }))
     // Two words of ten bytes, a token each, and the number that each document begins with.
     const { prompt_tokens: tokens } = ranked(answer).usage
@@ -69,28 +69,28 @@ describe('three hundred documents of 100 KB', () => {
 
   test('are taken out of their objects where the upstream requires texts, while others are answered', async () => {
     const sent = documents(300).map((text) => ({ text }))
-    stage.upstream.script('second', jinaAnswer(results(300), 7_500_000))
+    fixture.upstream.script('second', jinaAnswer(results(300), 7_500_000))
     const answer = await whileOthersAreAnswered(
       askRerank('second', { documents: sent, return_documents: true }),
     )
     expect(ranked(answer).results[0]?.document).toEqual(sent[299])
-    expect(JSON.parse(stage.upstream.only('second').text).documents).toEqual(documents(300))
+    expect(JSON.parse(fixture.upstream.only('second').text).documents).toEqual(documents(300))
   }, 300_000)
 })
 
 test('a thousand documents of 100 KB are a 413 request_too_large', async () => {
-  stage.upstream.forget('m')
-  const answer = await rerank(stage, 'ann', askRerank('m', { documents: documents(1000) }))
+  fixture.upstream.forget('m')
+  const answer = await rerank(fixture, 'ann', askRerank('m', { documents: documents(1000) }))
   expect(answer.status).toBe(413)
   expect(answer.json().error).toMatchObject({ type: 'request_too_large', code: 'request_too_large' })
   expect(answer.json().error.message).toMatch(/\(request id: [^()\s]+\)$/)
-  expect(stage.upstream.received('m')).toHaveLength(0)
+  expect(fixture.upstream.received('m')).toHaveLength(0)
 })
 
 test('ten thousand short documents are ranked', async () => {
   const many = Array.from({ length: 10_000 }, (_, index) => `document ${index}`)
-  stage.upstream.script('m', jinaAnswer(results(10_000), 50_000))
-  const answer = await rerank(stage, 'ann', askRerank('m', { documents: many, top_n: 3 }))
+  fixture.upstream.script('m', jinaAnswer(results(10_000), 50_000))
+  const answer = await rerank(fixture, 'ann', askRerank('m', { documents: many, top_n: 3 }))
   expect(ranked(answer).results.map(({ index }) => index)).toEqual([9999, 9998, 9997])
 })
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Behaviour } from '../equipment/behaviour.ts'
-import { type Answer, send } from '../equipment/client.ts'
+import { type FullResponse, send } from '../equipment/client.ts'
 import { PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase, type UsageRow } from '../equipment/database.ts'
 import { cohereAnswer, jinaAnswer, scored } from '../equipment/rerank-behaviour.ts'
-import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-stage.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
+import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-fixture.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** One unit for each token; a thousand for each call, five hundred in the group `half`. */
 const PER_TOKEN = PLAIN_PRICE
@@ -14,10 +14,10 @@ const PER_CALL = { request: 0.002 }
 /** Models with a first and a second channel. */
 const PAIRS = ['pair', 'rubbish', 'keys']
 
-let stage: Stage
+let fixture: Fixture
 let database: GatewayDatabase
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 1 },
     groups: { default: {}, half: { ratio: 0.5 } },
     models: Object.fromEntries([
@@ -47,12 +47,12 @@ beforeAll(async () => {
       ]),
     ],
   }))
-  database = databaseOf(stage.gateway.dataDir)
+  database = databaseOf(fixture.gateway.dataDir)
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 interface Charged {
-  readonly answer: Answer
+  readonly answer: FullResponse
   readonly row: UsageRow
 }
 
@@ -66,9 +66,9 @@ async function charged(
   fields: Record<string, unknown> = {},
   key = 'ann',
 ): Promise<Charged> {
-  stage.upstream.script(model, behaviour)
+  fixture.upstream.script(model, behaviour)
   const before = { token: database.token(`token-${key}`), user: database.user('ann') }
-  const answer = await rerank(stage, key, askRerank(model, fields))
+  const answer = await rerank(fixture, key, askRerank(model, fields))
   const row = database.usageOf(String(answer.headers['x-request-id']))
   if (!row) throw new Error(`no usage row for ${answer.status} ${answer.text.slice(0, 300)}`)
   const after = { token: database.token(`token-${key}`), user: database.user('ann') }
@@ -85,9 +85,9 @@ async function untilNoHolds(): Promise<void> {
 }
 
 /** Makes a call that delivers nothing, and checks that it cost nothing and counts for nothing. */
-async function uncharged(model: string): Promise<Answer> {
+async function uncharged(model: string): Promise<FullResponse> {
   const before = { token: database.token('token-ann'), user: database.user('ann') }
-  const answer = await rerank(stage, 'ann', askRerank(model))
+  const answer = await rerank(fixture, 'ann', askRerank(model))
   await untilNoHolds()
   const { used_quota, remain_quota } = before.token
   expect(database.token('token-ann')).toMatchObject({ used_quota, remain_quota })
@@ -168,22 +168,22 @@ describe('a price per call is charged for each call', () => {
     expect((await charged('percall', cohereAnswer(RESULTS), {}, 'half')).row.quota).toBe(500)
   })
   test('the price must be affordable', async () => {
-    stage.upstream.forget('percall')
-    const answer = await rerank(stage, 'poor', askRerank('percall'))
+    fixture.upstream.forget('percall')
+    const answer = await rerank(fixture, 'poor', askRerank('percall'))
     expect(answer.status).toBe(403)
     expect(answer.json().error).toMatchObject({ type: 'permission_error', code: 'insufficient_quota' })
     expect(answer.json().error.message).toMatch(/999.*1000|1000.*999/)
-    expect(stage.upstream.received('percall')).toHaveLength(0)
+    expect(fixture.upstream.received('percall')).toHaveLength(0)
   })
 })
 
 describe('a call whose documents may cost more than the remaining quota', () => {
   const long = { documents: ['x'.repeat(1000)] }
   test('is a 403, and no upstream is called', async () => {
-    stage.upstream.forget('m')
-    const answer = await rerank(stage, 'poor', askRerank('m', long))
+    fixture.upstream.forget('m')
+    const answer = await rerank(fixture, 'poor', askRerank('m', long))
     expect([answer.status, answer.json().error.code]).toEqual([403, 'insufficient_quota'])
-    expect(stage.upstream.received('m')).toHaveLength(0)
+    expect(fixture.upstream.received('m')).toHaveLength(0)
   })
   test('is made by a client that can pay for them; no output is held', async () => {
     const { row } = await charged('m', jinaAnswer(scored(1), 100), { documents: ['x'.repeat(100)] }, 'poor')
@@ -193,10 +193,10 @@ describe('a call whose documents may cost more than the remaining quota', () => 
 
 describe('when the client leaves before the answer', () => {
   const leave = async (model: string, behaviour: Behaviour): Promise<UsageRow> => {
-    stage.upstream.script(model, behaviour)
+    fixture.upstream.script(model, behaviour)
     const known = new Set(database.usage().map(({ id }) => id))
-    const sent = send(stage.gateway.url, askRerank(model), { key: 'ann', path: '/v1/rerank' })
-    await stage.upstream.receivedAtLeast(model, 1)
+    const sent = send(fixture.gateway.url, askRerank(model), { key: 'ann', path: '/v1/rerank' })
+    await fixture.upstream.receivedAtLeast(model, 1)
     sent.destroy()
     await expect.poll(() => database.usage().filter(({ id }) => !known.has(id))).toHaveLength(1)
     await untilNoHolds()
@@ -205,8 +205,8 @@ describe('when the client leaves before the answer', () => {
 
   test('the upstream is aborted, and the counted prompt is charged', async () => {
     const row = await leave('m', { kind: 'silence' })
-    await stage.upstream.only('m').ended
-    expect(stage.upstream.only('m').completed).toBe(false)
+    await fixture.upstream.only('m').ended
+    expect(fixture.upstream.only('m').completed).toBe(false)
     expect(row.reason).toBe('client_gone')
     // which? zero one two
     expect(row.quota).toBeGreaterThanOrEqual(4)
@@ -219,7 +219,7 @@ describe('when the client leaves before the answer', () => {
     const after = new Promise((resolve) => setTimeout(resolve, 300))
     const row = await leave('drained', { ...jinaAnswer(RESULTS, 77), after })
     expect(row).toMatchObject({ quota: 77, reason: 'client_gone' })
-    expect(stage.upstream.only('drained').completed).toBe(true)
+    expect(fixture.upstream.only('drained').completed).toBe(true)
   })
 })
 
@@ -250,48 +250,48 @@ describe('before an answer came, the next channel is tried, and only the deliver
     ['an error with status 200', { kind: 'whole', body: '{"error":{"message":"no"}}' }],
     ...RUBBISH.map(([what, results]): [string, Behaviour] => [what, rubbish(results)]),
   ])('after %s', async (_, behaviour) => {
-    stage.upstream.script('spare', jinaAnswer(RESULTS, 42))
+    fixture.upstream.script('spare', jinaAnswer(RESULTS, 42))
     const { row, answer } = await charged('pair', behaviour)
     expect(row).toMatchObject({ quota: 42, reason: 'complete', channel: 'spare' })
     expect(ranked(answer).results).toHaveLength(3)
-    expect(stage.upstream.received('spare')).toHaveLength(1)
+    expect(fixture.upstream.received('spare')).toHaveLength(1)
   })
 
   test.each(RUBBISH)('%s from every channel is a 500 api_error that costs nothing', async (_, results) => {
-    stage.upstream.script('rubbish', rubbish(results))
-    stage.upstream.script('spare', rubbish(results))
+    fixture.upstream.script('rubbish', rubbish(results))
+    fixture.upstream.script('spare', rubbish(results))
     const answer = await uncharged('rubbish')
     expect(answer.status).toBe(500)
     expect(answer.json().error).toMatchObject({ type: 'api_error', code: 'upstream_error' })
-    expect(stage.upstream.received('spare')).toHaveLength(1)
+    expect(fixture.upstream.received('spare')).toHaveLength(1)
   })
 
   test('but not after an error of the client', async () => {
-    stage.upstream.script('pair', { kind: 'status', status: 422, body: '{"message":"unknown field"}' })
-    stage.upstream.script('spare', jinaAnswer(RESULTS, 42))
+    fixture.upstream.script('pair', { kind: 'status', status: 422, body: '{"message":"unknown field"}' })
+    fixture.upstream.script('spare', jinaAnswer(RESULTS, 42))
     expect((await uncharged('pair')).status).toBe(422)
-    expect(stage.upstream.received('spare')).toHaveLength(0)
+    expect(fixture.upstream.received('spare')).toHaveLength(0)
   })
 
   test('a refused key is set aside for another', async () => {
-    stage.upstream.decide('keys', ({ headers }) =>
+    fixture.upstream.decide('keys', ({ headers }) =>
       headers.authorization === 'Bearer good-key' ? jinaAnswer(RESULTS, 9) : { kind: 'status', status: 401 },
     )
     for (let turn = 0; turn < 4; turn++)
-      expect(ranked(await rerank(stage, 'ann', askRerank('keys'))).usage.total_tokens).toBe(9)
-    const used = stage.upstream.received('keys').map(({ headers }) => headers.authorization)
+      expect(ranked(await rerank(fixture, 'ann', askRerank('keys'))).usage.total_tokens).toBe(9)
+    const used = fixture.upstream.received('keys').map(({ headers }) => headers.authorization)
     expect(used.filter((key) => key === 'Bearer bad-key')).toHaveLength(1)
   })
 })
 
 test('a gateway that is killed during a call settles it when it starts again', async () => {
-  stage.upstream.script('percall', { kind: 'silence' })
+  fixture.upstream.script('percall', { kind: 'silence' })
   const known = new Set(database.usage().map(({ id }) => id))
-  send(stage.gateway.url, askRerank('percall'), { key: 'ann', path: '/v1/rerank' })
-  await stage.upstream.receivedAtLeast('percall', 1)
+  send(fixture.gateway.url, askRerank('percall'), { key: 'ann', path: '/v1/rerank' })
+  await fixture.upstream.receivedAtLeast('percall', 1)
   await expect.poll(() => database.openHolds()).toHaveLength(1)
-  await stage.gateway.kill()
-  await stage.gateway.restart()
+  await fixture.gateway.kill()
+  await fixture.gateway.restart()
   expect(database.openHolds()).toHaveLength(0)
   expect(database.usage().filter(({ id }) => !known.has(id))).toMatchObject([
     { quota: 1000, reason: 'crash' },

@@ -2,24 +2,24 @@ import { CohereClient, CohereClientV2, CohereError } from 'cohere-ai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { cohereAnswer, jinaAnswer, scored } from '../equipment/rerank-behaviour.ts'
-import { rerankChannel } from '../equipment/rerank-stage.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
+import { rerankChannel } from '../equipment/rerank-fixture.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const MODEL = 'rerank-english-v3.0'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
     models: priced([MODEL]),
     channels: [rerankChannel(MODEL, upstream.baseUrl('m'))],
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const clientWith = (key: string): CohereClient =>
-  new CohereClient({ token: key, environment: stage.gateway.url, maxRetries: 0 })
+  new CohereClient({ token: key, environment: fixture.gateway.url, maxRetries: 0 })
 const documents = ['Carson City', { text: 'Washington, D.C.' }]
 const query = 'What is the capital?'
 
@@ -28,7 +28,7 @@ describe('the official Cohere client', () => {
     ['Cohere', cohereAnswer(scored(0.1, 0.9))],
     ['Jina', jinaAnswer(scored(0.1, 0.9), 20)],
   ])('gets the results that %s ranked', async (_, behaviour) => {
-    stage.upstream.script('m', behaviour)
+    fixture.upstream.script('m', behaviour)
     const { results } = await clientWith('sk-ann').rerank({ model: MODEL, query, documents })
     expect(results).toEqual([
       { index: 1, relevanceScore: 0.9 },
@@ -37,7 +37,7 @@ describe('the official Cohere client', () => {
   })
 
   test('has its fields converted', async () => {
-    stage.upstream.script('m', cohereAnswer(scored(0.1, 0.9)))
+    fixture.upstream.script('m', cohereAnswer(scored(0.1, 0.9)))
     const { results, meta } = await clientWith('sk-ann').rerank({
       model: MODEL,
       query,
@@ -48,7 +48,7 @@ describe('the official Cohere client', () => {
     })
     expect(results).toEqual([{ index: 1, relevanceScore: 0.9, document: { text: 'Washington, D.C.' } }])
     expect(meta?.billedUnits?.searchUnits).toBe(1)
-    expect(JSON.parse(stage.upstream.only('m').text)).toMatchObject({ top_n: 1, max_chunks_per_doc: 5 })
+    expect(JSON.parse(fixture.upstream.only('m').text)).toMatchObject({ top_n: 1, max_chunks_per_doc: 5 })
   })
 
   test.each([
@@ -66,14 +66,14 @@ describe('the official Cohere client', () => {
 
 describe('the official Cohere client of the second version', () => {
   const clientOf = (key: string): CohereClientV2 =>
-    new CohereClientV2({ token: key, environment: stage.gateway.url, maxRetries: 0 })
+    new CohereClientV2({ token: key, environment: fixture.gateway.url, maxRetries: 0 })
   const texts = ['Carson City', 'Washington, D.C.']
 
   test('gets results, at a path of its own', async () => {
-    stage.upstream.script('m', cohereAnswer(scored(0.1, 0.9)))
+    fixture.upstream.script('m', cohereAnswer(scored(0.1, 0.9)))
     const { results } = await clientOf('sk-ann').rerank({ model: MODEL, query, documents: texts, topN: 1 })
     expect(results).toEqual([{ index: 1, relevanceScore: 0.9 }])
-    expect(JSON.parse(stage.upstream.only('m').text)).toMatchObject({ query, documents: texts, top_n: 1 })
+    expect(JSON.parse(fixture.upstream.only('m').text)).toMatchObject({ query, documents: texts, top_n: 1 })
   })
 
   test.each([

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Answer, Body } from '../equipment/client.ts'
+import type { FullResponse, Body } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { cohereAnswer, jinaAnswer, scored } from '../equipment/rerank-behaviour.ts'
-import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-stage.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-fixture.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
     groups: { default: {}, vip: {} },
     models: priced(['m', 'second', 'mapped', 'both', 'talks', 'far']),
@@ -27,17 +27,17 @@ beforeAll(async () => {
     ],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
-const post = (body: Body, key = 'ann'): Promise<Answer> => rerank(stage, key, body)
+const post = (body: Body, key = 'ann'): Promise<FullResponse> => rerank(fixture, key, body)
 
 /** Asserts the envelope of the gateway's own errors, and that no upstream was called. */
-function refused(answer: Answer, status: number, type: string, lane = 'm'): string {
+function refused(answer: FullResponse, status: number, type: string, lane = 'm'): string {
   expect(answer.status, answer.text.slice(0, 500)).toBe(status)
   const { error } = answer.json()
   expect(error).toMatchObject({ type, code: expect.any(String), message: expect.any(String) })
   expect(error.message).toMatch(/\(request id: [^()\s]+\)$/)
-  expect(stage.upstream.received(lane)).toHaveLength(0)
+  expect(fixture.upstream.received(lane)).toHaveLength(0)
   return error.message
 }
 
@@ -47,7 +47,7 @@ describe('a rerank call', () => {
     ['Cohere’s second version', cohereAnswer(scored(0.1, 0.9, 0.5), '2')],
     ['Jina', jinaAnswer(scored(0.1, 0.9, 0.5), 12)],
   ])('brings the results of %s best first, with usage and without documents', async (_, behaviour) => {
-    stage.upstream.script('m', behaviour)
+    fixture.upstream.script('m', behaviour)
     const answer = await post(askRerank('m'))
     const { results, usage } = ranked(answer)
     expect(results).toEqual([
@@ -65,7 +65,7 @@ describe('a rerank call', () => {
   })
 
   test('goes to /rerank below the channel’s address, with its key and every field', async () => {
-    stage.upstream.script('m', cohereAnswer(scored(1, 1, 1)))
+    fixture.upstream.script('m', cohereAnswer(scored(1, 1, 1)))
     const body = askRerank('m', {
       top_n: 2,
       return_documents: false,
@@ -74,30 +74,30 @@ describe('a rerank call', () => {
       unknown: { a: [1] },
     })
     await post(body)
-    const { path, headers, text } = stage.upstream.only('m')
+    const { path, headers, text } = fixture.upstream.only('m')
     expect(path).toBe('/v1/rerank')
     expect(headers.authorization).toBe('Bearer upstream-key-of-m')
     expect(JSON.parse(text)).toEqual({ ...body, max_chunks_per_doc: 3 })
   })
 
   test('goes on byte for byte where nothing has to change', async () => {
-    stage.upstream.script('m', cohereAnswer(scored(1)))
+    fixture.upstream.script('m', cohereAnswer(scored(1)))
     const text = '{ "documents":["a\\u0062"],\n"model":"m","query":"q","seed":9007199254740993}'
     await post(text)
-    expect(stage.upstream.only('m').text).toBe(text)
+    expect(fixture.upstream.only('m').text).toBe(text)
   })
 
   test('requests the mapped model', async () => {
-    stage.upstream.script('mapped', cohereAnswer(scored(1)))
+    fixture.upstream.script('mapped', cohereAnswer(scored(1)))
     await post(askRerank('mapped', { documents: ['a'] }))
-    expect(JSON.parse(stage.upstream.only('mapped').text).model).toBe('their-model')
+    expect(JSON.parse(fixture.upstream.only('mapped').text).model).toBe('their-model')
   })
 
   test('sends the second version of the protocol only its own fields, and returns documents nevertheless', async () => {
-    stage.upstream.script('second', cohereAnswer(scored(0.1, 0.2, 0.9), '2'))
+    fixture.upstream.script('second', cohereAnswer(scored(0.1, 0.2, 0.9), '2'))
     const fields = { top_n: 2, return_documents: true, max_chunk_per_doc: 3, overlap_tokens: 80 }
     const answer = await post(askRerank('second', fields))
-    const { path, text } = stage.upstream.only('second')
+    const { path, text } = fixture.upstream.only('second')
     expect(path).toBe('/v2/rerank')
     expect(JSON.parse(text)).toEqual({
       model: 'second',
@@ -113,7 +113,7 @@ describe('a rerank call', () => {
   })
 
   test('is capped by top_n where the upstream does not do it', async () => {
-    stage.upstream.script('m', jinaAnswer(scored(0.1, 0.9, 0.5), 12))
+    fixture.upstream.script('m', jinaAnswer(scored(0.1, 0.9, 0.5), 12))
     expect(ranked(await post(askRerank('m', { top_n: 1 }))).results).toEqual([
       { index: 1, relevance_score: 0.9 },
     ])
@@ -122,7 +122,7 @@ describe('a rerank call', () => {
   test('includes documents on request: the upstream’s, else those of the request', async () => {
     const [zero, one, two] = scored(0.9, 0.5, 0.1) as [object, object, object]
     const results = [{ ...zero, document: { text: 'zero' } }, { ...one, document: null }, two]
-    stage.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results }) })
+    fixture.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results }) })
     expect(ranked(await post(askRerank('m', { return_documents: true }))).results).toEqual([
       { index: 0, relevance_score: 0.9, document: { text: 'zero' } },
       { index: 1, relevance_score: 0.5, document: 'one' },
@@ -134,7 +134,7 @@ describe('a rerank call', () => {
     'includes none with %j, even if the upstream does',
     async (fields) => {
       const results = scored(0.9, 0.5, 0.1).map((result) => ({ ...result, document: { text: 'theirs' } }))
-      stage.upstream.script('m', cohereAnswer(results))
+      fixture.upstream.script('m', cohereAnswer(results))
       const answer = await post(askRerank('m', fields))
       expect(ranked(answer).results).toEqual(scored(0.9, 0.5, 0.1))
       expect(answer.text).not.toContain('theirs')
@@ -142,7 +142,7 @@ describe('a rerank call', () => {
   )
 
   test('may carry additional fields of the upstream', async () => {
-    stage.upstream.script('m', cohereAnswer(scored(0.9, 0.5, 0.1)))
+    fixture.upstream.script('m', cohereAnswer(scored(0.9, 0.5, 0.1)))
     expect(ranked(await post(askRerank('m')))).toMatchObject({
       id: 'rank-1',
       meta: { billed_units: { search_units: 1 } },
@@ -162,7 +162,7 @@ test('the client gets a sorted and capped permutation of any ranking', async () 
   await fc.assert(
     fc.asyncProperty(cases, async ({ count, indexes, scores, topN }) => {
       const theirs = indexes.map((index) => ({ index, relevance_score: scores[index] as number }))
-      stage.upstream.script('m', jinaAnswer(theirs, 5))
+      fixture.upstream.script('m', jinaAnswer(theirs, 5))
       const documents = Array.from({ length: count }, (_, index) => `document ${index}`)
       const { results } = ranked(await post(askRerank('m', { documents, top_n: topN })))
       const best = theirs.toSorted((a, b) => b.relevance_score - a.relevance_score)
@@ -179,7 +179,7 @@ describe('a request that is refused', () => {
     ['missing', { query: 'q', documents: ['a'] }],
     ['missing among other mistakes', { top_n: 0 }],
   ])('because its model is %s is a 400 gateway_error', async (_, body) => {
-    stage.upstream.forget('m')
+    fixture.upstream.forget('m')
     expect(refused(await post(body), 400, 'gateway_error')).toContain('the model name is not specified')
   })
 
@@ -210,7 +210,7 @@ describe('a request that is refused', () => {
     ['overlap_tokens', { overlap_tokens: 1.5 }],
     ['model', { model: 5 }],
   ])('for its %s is a 400 invalid_request_error that names the field: %j', async (field, fields) => {
-    stage.upstream.forget('m')
+    fixture.upstream.forget('m')
     const message = refused(await post(askRerank('m', { ...fields })), 400, 'invalid_request_error')
     expect(message).toContain(`'${field}'`)
   })
@@ -218,7 +218,7 @@ describe('a request that is refused', () => {
   test.each(['top_n', 'return_documents', 'max_chunk_per_doc', 'overlap_tokens'])(
     'is not one whose %s is null',
     async (field) => {
-      stage.upstream.script('m', cohereAnswer(scored(1, 1, 1)))
+      fixture.upstream.script('m', cohereAnswer(scored(1, 1, 1)))
       expect(ranked(await post(askRerank('m', { [field]: null }))).results).toHaveLength(3)
     },
   )
@@ -227,14 +227,16 @@ describe('a request that is refused', () => {
     ['is no JSON', '{"model":"m"'],
     ['says a key twice', '{"model":"m","query":"q","documents":["a"],"model":"m"}'],
   ])('because it %s is a 400 invalid_request_error', async (_, body) => {
-    stage.upstream.forget('m')
+    fixture.upstream.forget('m')
     refused(await post(body), 400, 'invalid_request_error')
   })
 
   test('because it has no key, or a wrong one, is a 401', async () => {
-    stage.upstream.forget('m')
+    fixture.upstream.forget('m')
     const headers = { 'x-api-key': 'sk-ann' }
-    const without = await rerank(stage, 'ann', askRerank('m'), { headers: { ...headers, authorization: '' } })
+    const without = await rerank(fixture, 'ann', askRerank('m'), {
+      headers: { ...headers, authorization: '' },
+    })
     refused(without, 401, 'authentication_error')
     refused(await post(askRerank('m'), 'nobody'), 401, 'authentication_error')
   })
@@ -244,7 +246,7 @@ describe('a request that is refused', () => {
   })
 
   test('by method is a 405', async () => {
-    const answer = await rerank(stage, 'ann', undefined, { method: 'GET' })
+    const answer = await rerank(fixture, 'ann', undefined, { method: 'GET' })
     expect(answer.status).toBe(405)
     expect(answer.headers.allow).toBe('POST')
   })
@@ -252,12 +254,12 @@ describe('a request that is refused', () => {
 
 describe('only channels that speak rerank are called', () => {
   test('where the model has others, too', async () => {
-    stage.upstream.script('both', cohereAnswer(scored(1, 0, 0)))
-    stage.upstream.script('both-chat', { kind: 'whole', content: 'Hello.' })
+    fixture.upstream.script('both', cohereAnswer(scored(1, 0, 0)))
+    fixture.upstream.script('both-chat', { kind: 'whole', content: 'Hello.' })
     expect(ranked(await post(askRerank('both'))).results).toHaveLength(3)
-    expect((await stage.chat('ann', ask('both'))).json().choices[0]?.message.content).toBe('Hello.')
-    expect(stage.upstream.only('both').path).toBe('/v1/rerank')
-    expect(stage.upstream.only('both-chat').path).toBe('/v1/chat/completions')
+    expect((await fixture.chat('ann', ask('both'))).json().choices[0]?.message.content).toBe('Hello.')
+    expect(fixture.upstream.only('both').path).toBe('/v1/rerank')
+    expect(fixture.upstream.only('both-chat').path).toBe('/v1/chat/completions')
   })
 
   test.each(['talks', 'unheard-of', 'far'])(
@@ -279,23 +281,23 @@ describe('only channels that speak rerank are called', () => {
   })
 
   test('a rerank channel never gets chat calls', async () => {
-    stage.upstream.forget('m')
+    fixture.upstream.forget('m')
     for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/messages/count_tokens']) {
-      const answer = await stage.chat('ann', ask('m', { max_tokens: 5 }), { path })
+      const answer = await fixture.chat('ann', ask('m', { max_tokens: 5 }), { path })
       expect([answer.status, answer.json().error.code]).toEqual([503, 'model_not_found'])
       expect(answer.json().error.message).toMatch(
         /^no available channel for model m under group default: its channels serve \/v1\/rerank alone \(request id/,
       )
       expect(answer.headers['x-should-retry']).toBe('false')
     }
-    expect(stage.upstream.received('m')).toHaveLength(0)
+    expect(fixture.upstream.received('m')).toHaveLength(0)
   })
 })
 
 describe('an upstream’s refusal', () => {
   test.each([400, 429, 500])("with %i keeps the upstream's error type", async (status) => {
     const body = '{"error":{"type":"its_own","message":"no"}}'
-    stage.upstream.script('m', { kind: 'status', status, body })
+    fixture.upstream.script('m', { kind: 'status', status, body })
     const answer = await post(askRerank('m'))
     expect(answer.status).toBe(status)
     expect(answer.json().error.type).toBe('its_own')
@@ -310,7 +312,7 @@ describe('an upstream’s refusal', () => {
     [500, 'api_error'],
     [503, 'api_error'],
   ])('with %i keeps status and message, its type is %s', async (status, type) => {
-    stage.upstream.script('m', {
+    fixture.upstream.script('m', {
       kind: 'status',
       status,
       body: '{"id":"x","message":"too many documents for upstream-key-of-m"}',
@@ -327,7 +329,7 @@ describe('an upstream’s refusal', () => {
   })
 
   test.each([401, 403, 407])('with %i is never passed on: 500 api_error', async (status) => {
-    stage.upstream.script('m', { kind: 'status', status, body: '{"message":"invalid api token"}' })
+    fixture.upstream.script('m', { kind: 'status', status, body: '{"message":"invalid api token"}' })
     const answer = await post(askRerank('m'))
     expect(answer.status).toBe(500)
     expect(answer.json().error).toMatchObject({ type: 'api_error', code: 'upstream_error' })

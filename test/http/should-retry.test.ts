@@ -2,13 +2,13 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorBody } from '../equipment/behaviour.ts'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
     models: {
       ...priced(['m']),
@@ -18,7 +18,7 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1 })])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 /** Counts the requests that a client really sends. */
 function counting(): { readonly fetch: typeof fetch; sent: number } {
@@ -35,7 +35,11 @@ function counting(): { readonly fetch: typeof fetch; sent: number } {
 describe('a model without a channel is requested once', () => {
   test('by the official OpenAI client', async () => {
     const counter = counting()
-    const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${stage.gateway.url}/v1`, fetch: counter.fetch })
+    const client = new OpenAI({
+      apiKey: 'sk-ann',
+      baseURL: `${fixture.gateway.url}/v1`,
+      fetch: counter.fetch,
+    })
     const asking = client.chat.completions.create({
       model: 'unheard-of',
       messages: [{ role: 'user', content: 'hi' }],
@@ -45,7 +49,7 @@ describe('a model without a channel is requested once', () => {
   })
   test('by the official Anthropic client', async () => {
     const counter = counting()
-    const client = new Anthropic({ apiKey: 'sk-ann', baseURL: stage.gateway.url, fetch: counter.fetch })
+    const client = new Anthropic({ apiKey: 'sk-ann', baseURL: fixture.gateway.url, fetch: counter.fetch })
     const asking = client.messages.create({
       model: 'unheard-of',
       max_tokens: 5,
@@ -57,23 +61,23 @@ describe('a model without a channel is requested once', () => {
 })
 
 describe('x-should-retry is false', () => {
-  const get = (path: string, key: string, method = 'GET'): Promise<Answer> =>
-    call(stage.gateway.url, undefined, { method, path, key })
-  test.each<[string, number, () => Promise<Answer>]>([
-    ['for a wrong field', 400, () => stage.chat('ann', ask('m', { n: 0 }))],
-    ['for no JSON', 400, () => stage.chat('ann', '{')],
-    ['for an unknown key', 401, () => stage.chat('nobody', ask('m'))],
-    ['for too little quota', 403, () => stage.chat('poor', ask('m'))],
+  const get = (path: string, key: string, method = 'GET'): Promise<FullResponse> =>
+    call(fixture.gateway.url, undefined, { method, path, key })
+  test.each<[string, number, () => Promise<FullResponse>]>([
+    ['for a wrong field', 400, () => fixture.chat('ann', ask('m', { n: 0 }))],
+    ['for no JSON', 400, () => fixture.chat('ann', '{')],
+    ['for an unknown key', 401, () => fixture.chat('nobody', ask('m'))],
+    ['for too little quota', 403, () => fixture.chat('poor', ask('m'))],
     ['for nothing at a path', 404, () => get('/v1/nothing', 'ann')],
     ['for no such model', 404, () => get('/v1/models/unheard-of', 'ann')],
     ['for another method', 405, () => get('/v1/chat/completions', 'ann')],
     [
       'for another kind of body',
       415,
-      () => stage.chat('ann', 'x', { headers: { 'content-type': 'text/x' } }),
+      () => fixture.chat('ann', 'x', { headers: { 'content-type': 'text/x' } }),
     ],
     ['for what is not implemented', 501, () => get('/v1/models/m', 'ann', 'DELETE')],
-    ['for a model that nobody serves', 503, () => stage.chat('ann', ask('unheard-of'))],
+    ['for a model that nobody serves', 503, () => fixture.chat('ann', ask('unheard-of'))],
     ['for no account', 401, () => get('/api/user/self', 'ann')],
   ])('%s: %i', async (_, status, asking) => {
     const answer = await asking()
@@ -83,30 +87,30 @@ describe('x-should-retry is false', () => {
 })
 
 describe('clients decide for themselves', () => {
-  test.each<[string, number, () => Promise<Answer>]>([
+  test.each<[string, number, () => Promise<FullResponse>]>([
     [
       'after a limit',
       429,
       async () => {
-        stage.upstream.script('m', { kind: 'whole' })
-        await stage.chat('ann', ask('rare'))
-        return stage.chat('ann', ask('rare'))
+        fixture.upstream.script('m', { kind: 'whole' })
+        await fixture.chat('ann', ask('rare'))
+        return fixture.chat('ann', ask('rare'))
       },
     ],
     [
       'where no upstream could answer',
       500,
       () => {
-        stage.upstream.script('m', { kind: 'drop' })
-        return stage.chat('ann', ask('m'))
+        fixture.upstream.script('m', { kind: 'drop' })
+        return fixture.chat('ann', ask('m'))
       },
     ],
     [
       "after an upstream's own error",
       503,
       () => {
-        stage.upstream.script('m', { kind: 'status', status: 503, body: errorBody('busy') })
-        return stage.chat('ann', ask('m'))
+        fixture.upstream.script('m', { kind: 'status', status: 503, body: errorBody('busy') })
+        return fixture.chat('ann', ask('m'))
       },
     ],
   ])('%s: %i', async (_, status, asking) => {

@@ -9,16 +9,16 @@ import {
   usageFrame,
   usageText,
 } from '../equipment/behaviour.ts'
-import { type Answer, events, streamedContent } from '../equipment/client.ts'
+import { type FullResponse, events, streamedContent } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type UsageRow } from '../equipment/database.ts'
-import { askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const MODELS = ['m', 'through', 'stall', 'ttfb']
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
     models: priced(MODELS),
     channels: [
@@ -30,11 +30,11 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 /** The usage row of a call. */
-function charged({ headers }: { readonly headers: Answer['headers'] }): UsageRow {
-  const row = databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))
+function charged({ headers }: { readonly headers: FullResponse['headers'] }): UsageRow {
+  const row = databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))
   if (!row) throw new Error('there is no row')
   return row
 }
@@ -42,9 +42,9 @@ function charged({ headers }: { readonly headers: Answer['headers'] }): UsageRow
 const WITH_USAGE = { stream_options: { include_usage: true } }
 
 async function streamed(model: string, behaviour: Behaviour, fields: Record<string, unknown> = {}) {
-  stage.upstream.script(model, behaviour)
-  const answer = await (await stage.live('ann', askStream(model, fields))).end()
-  return { ...answer, sent: JSON.parse(stage.upstream.only(model).text) }
+  fixture.upstream.script(model, behaviour)
+  const answer = await (await fixture.live('ann', askStream(model, fields))).end()
+  return { ...answer, sent: JSON.parse(fixture.upstream.only(model).text) }
 }
 
 describe('the usage of a stream', () => {
@@ -113,7 +113,7 @@ describe('the usage of a stream', () => {
     ['under a name of its own', besides],
     ['in a choice', inChoice],
   ])(
-    'where the upstream sends it %s alone, is in a chunk where callers look for it, too',
+    'where the upstream sends it %s alone, is in a chunk where clients look for it, too',
     async (_, finish) => {
       const frames = [roleFrame(), contentFrame('a'), finish]
       const answer = await streamed(
@@ -147,9 +147,9 @@ describe('the usage of a stream', () => {
   })
 
   test('is not requested where there is no stream', async () => {
-    stage.upstream.script('m', { kind: 'whole' })
-    await stage.chat('ann', { model: 'm', messages: [{ role: 'user', content: 'hi' }] })
-    expect(stage.upstream.only('m').text).not.toContain('stream_options')
+    fixture.upstream.script('m', { kind: 'whole' })
+    await fixture.chat('ann', { model: 'm', messages: [{ role: 'user', content: 'hi' }] })
+    expect(fixture.upstream.only('m').text).not.toContain('stream_options')
   })
 })
 
@@ -189,8 +189,8 @@ describe('the bytes of a stream', () => {
   })
 
   test('begin with comments that came alone, if the first event is late', async () => {
-    stage.upstream.script('m', { kind: 'stream', frames: [': hm\n\n'], ending: 'stall' })
-    const live = await stage.live('ann', askStream('m'))
+    fixture.upstream.script('m', { kind: 'stream', frames: [': hm\n\n'], ending: 'stall' })
+    const live = await fixture.live('ann', askStream('m'))
     await live.until(': hm')
     live.abort()
   })
@@ -201,8 +201,8 @@ describe('the bytes of a stream', () => {
   })
 
   test('arrive as they are sent, not at the end', async () => {
-    stage.upstream.script('m', { kind: 'stream', events: 3, ending: 'stall' })
-    const live = await stage.live('ann', askStream('m'))
+    fixture.upstream.script('m', { kind: 'stream', events: 3, ending: 'stall' })
+    const live = await fixture.live('ann', askStream('m'))
     await live.until(' word2')
     live.abort()
   })
@@ -248,7 +248,7 @@ describe('a stream that does not end as it should', () => {
     const said = (key: string, url: string): string =>
       `data: {"error":{"message":"call to ${url} with ${key} \\"failed\\"","x":9007199254740993,"deep":[{"k":"${key}"}]}, "z" :"é\\u00e9"}\n\n`
     const frames = [roleFrame(), contentFrame('begun')]
-    const upstream = said('upstream-key-of-m', stage.upstream.baseUrl('m'))
+    const upstream = said('upstream-key-of-m', fixture.upstream.baseUrl('m'))
     const answer = await streamed('m', { kind: 'stream', frames: [...frames, upstream], ending: 'no done' })
     expect(answer.text).toBe(frames.join('') + said('[redacted]', '[upstream]'))
   })
@@ -261,7 +261,7 @@ describe('a stream that does not end as it should', () => {
     expect(performance.now() - started).toBeLessThan(30_000)
     expect(answer.text).toContain('"error"')
     expect(answer.text).not.toContain('[DONE]')
-    await stage.upstream.only('stall').ended
+    await fixture.upstream.only('stall').ended
   })
 })
 
@@ -295,6 +295,6 @@ describe('a stream that has not begun', () => {
     const answer = await streamed('ttfb', { kind: 'silence' })
     expect(answer.status).toBe(500)
     expect(answer.json().error.type).toBe('api_error')
-    await stage.upstream.only('ttfb').ended
+    await fixture.upstream.only('ttfb').ended
   })
 })

@@ -4,12 +4,12 @@ import { type AddressInfo, createServer as createPlainServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 
-const fixture = (name: string): string => fileURLToPath(new URL(`../equipment/tls/${name}`, import.meta.url))
-const CERTIFICATE = fixture('localhost.cert.pem')
+const tlsFile = (name: string): string => fileURLToPath(new URL(`../equipment/tls/${name}`, import.meta.url))
+const CERTIFICATE = tlsFile('localhost.cert.pem')
 
 let secure: Server
 let mute: ReturnType<typeof createPlainServer>
@@ -21,7 +21,7 @@ let resumed = 0
 beforeAll(async () => {
   const said = wholeChat({ text: 'under lock and key' })
   secure = createServer(
-    { key: readFileSync(fixture('localhost.key.pem')), cert: readFileSync(CERTIFICATE) },
+    { key: readFileSync(tlsFile('localhost.key.pem')), cert: readFileSync(CERTIFICATE) },
     (request, reply) => {
       request.resume().on('end', () => {
         reply.writeHead(200, { 'content-type': 'application/json' }).end('body' in said ? said.body : '')
@@ -61,7 +61,7 @@ afterAll(async () => {
   mute.close()
 })
 
-function ask(model: string, of = gateway): Promise<Answer> {
+function ask(model: string, of = gateway): Promise<FullResponse> {
   const body = { model, messages: [{ role: 'user', content: 'Hello' }] }
   return call(`${of.url}/v1/chat/completions`, body, { key: 'sk-ann' })
 }

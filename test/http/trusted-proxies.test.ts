@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { trusted_proxies: ['127.0.0.1/32', '172.16.0.0/12'] },
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [ROOT, user(2, 'ann', [token('office', { allow_ips: '10.0.0.0/8\n2001:db8::/32' })])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const forwarded = async (value: string): Promise<number> =>
-  (await stage.chat('office', ask('m'), { headers: { 'x-forwarded-for': value } })).status
+  (await fixture.chat('office', ask('m'), { headers: { 'x-forwarded-for': value } })).status
 
 describe('behind a trusted proxy', () => {
   test('the forwarded address counts', async () => {
@@ -30,6 +30,6 @@ describe('behind a trusted proxy', () => {
   })
   test('an invalid address is denied', async () => expect(await forwarded('10.0.0.1.evil')).toBe(403))
   test('without the header its own address counts', async () => {
-    expect((await stage.chat('office', ask('m'))).status).toBe(403)
+    expect((await fixture.chat('office', ask('m'))).status).toBe(403)
   })
 })

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorBody } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const KEYS = ['upstream-secret-one', 'upstream-secret-two', 'upstream-secret-three']
 const MODELS = ['turns', 'refused401', 'refused403', 'refused407', 'allbad', 'limited', 'spare', 'alone']
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     models: priced(MODELS),
     channels: [
       ...MODELS.map((model) => channel(model, upstream.baseUrl(model), { keys: KEYS, priority: 5 })),
@@ -17,15 +17,15 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const keysSeen = (lane: string): string[] =>
-  stage.upstream.received(lane).map(({ headers }) => (headers.authorization ?? '').replace('Bearer ', ''))
+  fixture.upstream.received(lane).map(({ headers }) => (headers.authorization ?? '').replace('Bearer ', ''))
 
 describe('the keys of a channel', () => {
   test('are used in turn', async () => {
-    stage.upstream.script('turns', { kind: 'whole' })
-    for (let call = 0; call < 9; call++) await stage.chat('ann', ask('turns'))
+    fixture.upstream.script('turns', { kind: 'whole' })
+    for (let call = 0; call < 9; call++) await fixture.chat('ann', ask('turns'))
     const seen = keysSeen('turns')
     for (const key of KEYS) expect(seen.filter((each) => each === key)).toHaveLength(3)
     expect(new Set(seen.slice(0, 3)).size).toBe(3)
@@ -33,26 +33,26 @@ describe('the keys of a channel', () => {
 
   test.each([401, 403, 407])('are set aside when the upstream refuses one with %i', async (status) => {
     const lane = `refused${status}`
-    stage.upstream.decide(lane, ({ headers }) =>
+    fixture.upstream.decide(lane, ({ headers }) =>
       headers.authorization === `Bearer ${KEYS[1]}`
         ? { kind: 'status', status, body: errorBody('canary: bad key') }
         : { kind: 'whole' },
     )
     for (let call = 0; call < 9; call++) {
-      const answer = await stage.chat('ann', ask(lane))
+      const answer = await fixture.chat('ann', ask(lane))
       expect(answer.status, answer.text).toBe(200)
     }
     expect(keysSeen(lane).filter((key) => key === KEYS[1])).toHaveLength(1)
     expect(keysSeen(lane)).toHaveLength(10)
   })
 
-  test('never show a refusal to the caller: all refused is a 500 api_error', async () => {
-    stage.upstream.script('allbad', {
+  test('never show a refusal to the client: all refused is a 500 api_error', async () => {
+    fixture.upstream.script('allbad', {
       kind: 'status',
       status: 401,
       body: errorBody('canary: incorrect API key provided'),
     })
-    const answer = await stage.chat('ann', ask('allbad'))
+    const answer = await fixture.chat('ann', ask('allbad'))
     expect(answer.status).toBe(500)
     expect(answer.json().error.type).toBe('api_error')
     expect(answer.json().error.message).toMatch(/\(request id: [^()\s]+\)$/)
@@ -61,18 +61,18 @@ describe('the keys of a channel', () => {
   })
 
   test('that are all refused leave the call to another channel', async () => {
-    stage.upstream.script('spare', { kind: 'status', status: 403, body: errorBody('no') })
-    stage.upstream.script('spare-channel', { kind: 'whole' })
-    expect((await stage.chat('ann', ask('spare'))).status).toBe(200)
-    expect(stage.upstream.received('spare-channel')).toHaveLength(1)
+    fixture.upstream.script('spare', { kind: 'status', status: 403, body: errorBody('no') })
+    fixture.upstream.script('spare-channel', { kind: 'whole' })
+    expect((await fixture.chat('ann', ask('spare'))).status).toBe(200)
+    expect(fixture.upstream.received('spare-channel')).toHaveLength(1)
   })
 
   test('help where one is over its limit: the next one is tried', async () => {
-    stage.upstream.decide('limited', ({ headers }) =>
+    fixture.upstream.decide('limited', ({ headers }) =>
       headers.authorization === `Bearer ${KEYS[0]}`
         ? { kind: 'status', status: 429, headers: { 'retry-after': '7' }, body: errorBody('slow down') }
         : { kind: 'whole' },
     )
-    for (let call = 0; call < 6; call++) expect((await stage.chat('ann', ask('limited'))).status).toBe(200)
+    for (let call = 0; call < 6; call++) expect((await fixture.chat('ann', ask('limited'))).status).toBe(200)
   })
 })

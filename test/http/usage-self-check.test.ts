@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
-import { type Answer, call, send } from '../equipment/client.ts'
+import { type FullResponse, call, send } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const PATH = '/api/usage/token/'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: { global: { requests: 0 } },
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
@@ -30,18 +30,22 @@ beforeAll(async () => {
       user(3, 'banned', [token('ofbanned')], { status: 2 }),
     ],
   }))
-  await stage.gateway.stop()
-  const database = databaseOf(stage.gateway.dataDir)
+  await fixture.gateway.stop()
+  const database = databaseOf(fixture.gateway.dataDir)
   database.write("update tokens set used_quota = 300 where name = 'token-used'")
   database.write("update tokens set used_quota = 120, remain_quota = -20 where name = 'token-overshot'")
   database.write("update tokens set used_quota = 77 where name = 'token-unlimited'")
   database.write("update tokens set deleted_time = 1700000000 where name = 'token-deleted'")
-  await stage.gateway.restart()
+  await fixture.gateway.restart()
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
-const get = (key: string | undefined, headers: Record<string, string> = {}, path = PATH): Promise<Answer> =>
-  call(stage.gateway.url, undefined, { method: 'GET', path, headers, ...(key !== undefined && { key }) })
+const get = (
+  key: string | undefined,
+  headers: Record<string, string> = {},
+  path = PATH,
+): Promise<FullResponse> =>
+  call(fixture.gateway.url, undefined, { method: 'GET', path, headers, ...(key !== undefined && { key }) })
 
 async function usage(key: string): Promise<Record<string, unknown>> {
   const answer = await get(key)
@@ -104,9 +108,9 @@ describe('GET /api/usage/token/', () => {
   })
 
   test('shows charges as soon as the response is complete, and no holds', async () => {
-    stage.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     for (let calls = 1; calls <= 3; calls++) {
-      await stage.chat('ann', ask('m'))
+      await fixture.chat('ann', ask('m'))
       // One quota unit for each prompt token, four for each output token.
       expect(await usage('ann')).toMatchObject({
         total_granted: 100_000,
@@ -114,9 +118,9 @@ describe('GET /api/usage/token/', () => {
         total_available: 100_000 - 30 * calls,
       })
     }
-    stage.upstream.script('m', { kind: 'silence' })
-    const asking = send(stage.gateway.url, ask('m', { max_tokens: 1000 }), { key: 'ann' })
-    await stage.upstream.receivedAtLeast('m', 1)
+    fixture.upstream.script('m', { kind: 'silence' })
+    const asking = send(fixture.gateway.url, ask('m', { max_tokens: 1000 }), { key: 'ann' })
+    await fixture.upstream.receivedAtLeast('m', 1)
     expect(await usage('ann')).toMatchObject({ total_used: 90, total_available: 99_910 })
     asking.destroy()
   })
@@ -129,7 +133,7 @@ describe('readable by:', () => {
     // Also once the expiry is stored.
     expect(await usage('expired')).toMatchObject({ total_available: 5 })
     expect(await usage('overshot')).toMatchObject({ total_available: -20 })
-    expect((await stage.chat('expired', ask('m'))).status).toBe(401)
+    expect((await fixture.chat('expired', ask('m'))).status).toBe(401)
   })
 
   test.each([
@@ -165,7 +169,7 @@ describe('the path', () => {
     expect(answer.headers.location).toBe(PATH)
     const query = await get('used', {}, '/api/usage/token?a=//evil.example/%0d%0a')
     expect(query.headers.location).toBe(`${PATH}?a=//evil.example/%0d%0a`)
-    const followed = await fetch(`${stage.gateway.url}/api/usage/token`, {
+    const followed = await fetch(`${fixture.gateway.url}/api/usage/token`, {
       headers: { authorization: 'Bearer sk-used' },
     })
     expect(await followed.json()).toMatchObject({ code: true, data: { total_used: 300 } })
@@ -173,7 +177,7 @@ describe('the path', () => {
 
   test.each(['POST', 'PUT', 'DELETE'])('takes no %s', async (method) => {
     for (const path of [PATH, '/api/usage/token']) {
-      const answer = await call(stage.gateway.url, undefined, { method, path, key: 'used' })
+      const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'used' })
       expect(answer.status).toBe(405)
       expect(answer.headers.allow).toBe('GET, HEAD')
     }

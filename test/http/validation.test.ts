@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { plainConfiguration } from '../equipment/configuration.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => plainConfiguration(upstream.baseUrl('m')))
+  fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object' } } }
 const message = { role: 'user', content: 'hi' }
@@ -68,24 +68,24 @@ describe('a wrong value is a 400 that names its field:', () => {
     values.map((value): [string, unknown] => [field, value]),
   )
   test.each(cases)('%s = %j', async (field, value) => {
-    stage.upstream.script('m', { kind: 'whole' })
-    const answer = await stage.chat('ann', { ...ask('m'), [field]: value })
+    fixture.upstream.script('m', { kind: 'whole' })
+    const answer = await fixture.chat('ann', { ...ask('m'), [field]: value })
     expect(answer.status, answer.text).toBe(400)
     const { error } = answer.json()
     expect(error.type).toBe('invalid_request_error')
     expect(error.code).toBeTypeOf('string')
     expect(error.message).toContain(field)
     expect(error.message).toMatch(/\(request id: [^()\s]+\)$/)
-    expect(stage.upstream.received('m')).toHaveLength(0)
+    expect(fixture.upstream.received('m')).toHaveLength(0)
   })
 
   test.each([21, -1, 1.5, '3'])('top_logprobs = %j', async (value) => {
-    const answer = await stage.chat('ann', ask('m', { logprobs: true, top_logprobs: value }))
+    const answer = await fixture.chat('ann', ask('m', { logprobs: true, top_logprobs: value }))
     expect(answer.status, answer.text).toBe(400)
     expect(answer.json().error.message).toContain('top_logprobs')
   })
   test.each([undefined, false, null])('top_logprobs without logprobs true (%j)', async (logprobs) => {
-    const answer = await stage.chat('ann', ask('m', { logprobs, top_logprobs: 3 }))
+    const answer = await fixture.chat('ann', ask('m', { logprobs, top_logprobs: 3 }))
     expect(answer.status, answer.text).toBe(400)
     expect(answer.json().error.message).toContain('logprobs')
   })
@@ -155,7 +155,7 @@ const RIGHT: Record<string, unknown[]> = {
 
 test.each(Object.entries(RIGHT))('%s is accepted with every value of its rule', async (field, values) => {
   for (const value of values) {
-    const answer = await stage.chat('ann', { ...ask('m'), [field]: value })
+    const answer = await fixture.chat('ann', { ...ask('m'), [field]: value })
     expect(answer.status, `${JSON.stringify(value)}: ${answer.text}`).toBe(200)
   }
 })
@@ -163,7 +163,7 @@ test.each(Object.entries(RIGHT))('%s is accepted with every value of its rule', 
 test('null in an optional field is absence', async () => {
   const optional = Object.keys(WRONG).filter((field) => field !== 'model' && field !== 'messages')
   for (const field of [...optional, 'top_logprobs']) {
-    const answer = await stage.chat('ann', { ...ask('m'), [field]: null })
+    const answer = await fixture.chat('ann', { ...ask('m'), [field]: null })
     expect(answer.status, `${field}: ${answer.text}`).toBe(200)
   }
 })

@@ -15,14 +15,14 @@ export interface ArrivalsOrder {
    * An open loop of so many calls each second, whatever the state of earlier ones; or a closed loop of so
    * many clients, each of which waits for its response.
    */
-  readonly pace: { readonly perSecond: number } | { readonly callers: number }
+  readonly pace: { readonly perSecond: number } | { readonly clients: number }
 }
 
 /** Latencies in milliseconds. */
 export interface Latencies {
   readonly p50: number
   readonly p99: number
-  readonly most: number
+  readonly max: number
 }
 
 /** The generator's measurements, by status; 0 stands for calls without a response. */
@@ -39,11 +39,11 @@ export interface ArrivalsResult {
 }
 
 /** Maximum number of calls that wait for a response; a further one counts as unanswered. */
-const MOST_WAITING = 8_000
+const MAX_WAITING = 8_000
 /** The read buffer of all connections: allocating one for each read would delay the generator. */
 const READ = Buffer.allocUnsafe(262_144)
 /** Milliseconds for which responses are awaited after the last call. */
-const PATIENCE_MS = 10_000
+const DRAIN_LIMIT_MS = 10_000
 
 function arrive({
   port,
@@ -77,7 +77,7 @@ function arrive({
     second[status] = (second[status] ?? 0) + 1
   }
   const send = (dueMs: number): void => {
-    if (dueOf.size >= MOST_WAITING) return note(0, dueMs)
+    if (dueOf.size >= MAX_WAITING) return note(0, dueMs)
     const socket = idle.pop() ?? open()
     dueOf.set(socket, dueMs)
     sentLate.push(performance.now() - dueMs)
@@ -90,7 +90,7 @@ function arrive({
     note(status, dueMs)
     if (status > 0) idle.push(socket)
     const nowMs = performance.now()
-    if ('callers' in pace && nowMs < endMs) send(nowMs)
+    if ('clients' in pace && nowMs < endMs) send(nowMs)
   }
   const open = (): Socket => {
     const answers = new Answers()
@@ -116,9 +116,9 @@ function arrive({
     return socket
   }
   const sendDue = (nowMs: number): boolean => {
-    if ('callers' in pace) {
+    if ('clients' in pace) {
       const isOver = nowMs >= endMs
-      if (!isOver) while (dueOf.size < pace.callers) send(nowMs)
+      if (!isOver) while (dueOf.size < pace.clients) send(nowMs)
       return isOver
     }
     const all = Math.round(pace.perSecond * seconds)
@@ -131,7 +131,7 @@ function arrive({
   return new Promise((resolve) => {
     const timer = setInterval(() => {
       const nowMs = performance.now()
-      if (!sendDue(nowMs) || (dueOf.size > 0 && nowMs < endMs + PATIENCE_MS)) return
+      if (!sendDue(nowMs) || (dueOf.size > 0 && nowMs < endMs + DRAIN_LIMIT_MS)) return
       clearInterval(timer)
       for (const socket of [...dueOf.keys(), ...idle]) socket.destroy()
       resolve({
@@ -153,7 +153,7 @@ function shares(times: number[]): Latencies {
   const sorted = Float64Array.from(times).sort()
   const at = (part: number): number =>
     Math.round((sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0) * 10) / 10
-  return { p50: at(0.5), p99: at(0.99), most: at(1) }
+  return { p50: at(0.5), p99: at(0.99), max: at(1) }
 }
 
 process.on('message', (order: ArrivalsOrder) => void arrive(order).then((result) => process.send?.(result)))

@@ -6,7 +6,7 @@ export function start(program: URL, ...args: string[]): ChildProcess {
 }
 
 /** The next message of the program; rejects if the program ends instead. */
-export function said<Message>(child: ChildProcess): Promise<Message> {
+export function nextMessage<Message>(child: ChildProcess): Promise<Message> {
   return new Promise((resolve, reject) => {
     const ended = (code: number | null): void => reject(new Error(`a process of the load ended with ${code}`))
     child.once('exit', ended)

@@ -1,11 +1,11 @@
 import { residentBytes } from '../equipment/resident-memory.ts'
 import type { ArrivalsResult, Latencies } from './arrivals.ts'
-import { type LoadPlan, setLoadStage } from './load-stage.ts'
+import { type LoadPlan, startLoadFixture } from './load-fixture.ts'
 
 /** The overload and its duration. */
 export interface OverloadPlan extends LoadPlan {
   /** Clients in a closed loop, which measure the capacity. */
-  readonly callers: number
+  readonly clients: number
   readonly measuredSeconds: number
   readonly times: number
   readonly seconds: number
@@ -19,7 +19,7 @@ export interface OverloadPlan extends LoadPlan {
 /** The result of an overload. */
 export interface OverloadReport {
   /** Calls served per second: at the capacity found in the same run, and during the storm. */
-  readonly most: number
+  readonly capacity: number
   readonly served: number
   /** Responses during the storm by status, 0 for none. */
   readonly counts: ArrivalsResult['counts']
@@ -40,22 +40,22 @@ export interface OverloadReport {
 
 /** Offers a gateway several times its capacity, which is measured before. */
 export async function runOverload(plan: OverloadPlan): Promise<OverloadReport> {
-  const stage = await setLoadStage(plan)
+  const fixture = await startLoadFixture(plan)
   let residentMb = 0
   const look = setInterval(() => {
-    residentMb = Math.max(residentMb, residentBytes(stage.gateway.pid) / 1e6)
+    residentMb = Math.max(residentMb, residentBytes(fixture.gateway.pid) / 1e6)
   }, 500)
   try {
-    const { callers, measuredSeconds, times, seconds, settlingSeconds } = plan
-    const warm = await stage.arrive({ callers }, measuredSeconds / 2)
-    const calm = await stage.arrive({ callers }, measuredSeconds)
-    const most = servedIn(calm, measuredSeconds)
-    const storm = await stage.arrive({ perSecond: most * times }, seconds, { settlingSeconds })
+    const { clients: clients, measuredSeconds, times, seconds, settlingSeconds } = plan
+    const warm = await fixture.arrive({ clients: clients }, measuredSeconds / 2)
+    const calm = await fixture.arrive({ clients: clients }, measuredSeconds)
+    const capacity = servedIn(calm, measuredSeconds)
+    const storm = await fixture.arrive({ perSecond: capacity * times }, seconds, { settlingSeconds })
     await new Promise((resolve) => setTimeout(resolve, plan.restSeconds * 1000))
-    const after = await stage.arrive({ perSecond: most * plan.afterwards }, measuredSeconds)
+    const after = await fixture.arrive({ perSecond: capacity * plan.afterwards }, measuredSeconds)
     const all = [warm, calm, storm, after]
     return {
-      most,
+      capacity: capacity,
       served: servedIn(storm, seconds),
       counts: storm.counts,
       answers: storm.latencies['200'],
@@ -66,11 +66,11 @@ export async function runOverload(plan: OverloadPlan): Promise<OverloadReport> {
       afterwards: after.counts,
       residentMb: Math.round(residentMb),
       answered: all.reduce((sum, { counts }) => sum + (counts['200'] ?? 0), 0),
-      charged: stage.charged(),
+      charged: fixture.charged(),
     }
   } finally {
     clearInterval(look)
-    await stage.close()
+    await fixture.close()
   }
 }
 

@@ -7,7 +7,7 @@ const run = (): ReturnType<typeof runOverload> =>
     upstream: 'completion',
     options: { max_calls: 20 },
     afterMs: 200,
-    callers: 20,
+    clients: 20,
     measuredSeconds: 2,
     times: 5,
     seconds: 3,
@@ -21,10 +21,10 @@ test('five times the maximum number of open calls: as many are served as before,
 }, async () => {
   let report = await run()
   // The capacity was measured at another moment: where other processes slowed the storm, it is repeated.
-  for (let more = 0; more < 3 && report.served < 0.5 * report.most; more += 1) report = await run()
+  for (let more = 0; more < 3 && report.served < 0.5 * report.capacity; more += 1) report = await run()
   console.info(JSON.stringify(report))
   expect(Object.keys(report.counts)).toEqual(['200', '503'])
-  expect(report.served).toBeGreaterThanOrEqual(0.5 * report.most)
+  expect(report.served).toBeGreaterThanOrEqual(0.5 * report.capacity)
   // Refusals do not wait for served calls.
   expect(report.refusals?.p50).toBeLessThan(report.answers?.p50 ?? 0)
   expect(Object.keys(report.afterwards)).toEqual(['200'])

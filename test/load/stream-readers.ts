@@ -19,7 +19,7 @@ export interface ReadersResult {
   readonly wrong: readonly string[]
   readonly events: number
   /** Deviation of the time between two events from the pace, in milliseconds: quantiles over all events. */
-  readonly jitterMs: { readonly p50: number; readonly p99: number; readonly most: number }
+  readonly jitterMs: { readonly p50: number; readonly p99: number; readonly max: number }
 }
 
 /** Jitter is counted in tenths of a millisecond, up to ten seconds. */
@@ -72,7 +72,7 @@ async function read(order: ReadersOrder): Promise<ReadersResult> {
   }
   await Promise.all(all)
   const total = counts.reduce((sum, count) => sum + count, 0)
-  return { complete, wrong, events, jitterMs: { p50: share(0.5), p99: share(0.99), most: share(1) } }
+  return { complete, wrong, events, jitterMs: { p50: share(0.5), p99: share(0.99), max: share(1) } }
 
   function share(part: number): number {
     let passed = 0

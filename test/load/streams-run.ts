@@ -3,7 +3,7 @@ import { databaseOf } from '../equipment/database.ts'
 import { startGateway } from '../equipment/gateway.ts'
 import { residentBytes } from '../equipment/resident-memory.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
-import { said, start } from './child.ts'
+import { nextMessage, start } from './child.ts'
 import type { ReadersOrder, ReadersResult } from './stream-readers.ts'
 
 /** Number, rate and duration of the streams. */
@@ -20,7 +20,7 @@ export interface StreamsReport extends ReadersResult {
   /** Calls that were charged as their upstream reported. */
   readonly charged: number
   /** Delay of the event loop, in milliseconds. */
-  readonly loopLateMs: { readonly p99: number; readonly most: number }
+  readonly loopLateMs: { readonly p99: number; readonly max: number }
 }
 
 /** Runs many paced streams at once through one gateway; upstream and readers are processes of their own. */
@@ -29,7 +29,7 @@ export async function runStreams({ streams, eventsPerSecond, seconds }: StreamsP
   const events = Math.round(seconds * eventsPerSecond)
   const upstream = start(new URL('./paced-upstream.ts', import.meta.url), String(paceMs), String(events))
   const readers = start(new URL('./stream-readers.ts', import.meta.url))
-  const port = await said<number>(upstream)
+  const port = await nextMessage<number>(upstream)
   const gateway = await startGateway({
     config: plainConfiguration(`http://127.0.0.1:${port}/v1`),
     env: { LOG_LEVEL: 'warn' },
@@ -46,7 +46,7 @@ export async function runStreams({ streams, eventsPerSecond, seconds }: StreamsP
       rampMs: Math.min(Math.max(5_000, 2 * streams), seconds * 250),
       paceMs,
     }
-    const result = said<ReadersResult>(readers)
+    const result = nextMessage<ReadersResult>(readers)
     readers.send(order)
     const seen = await result
     const page = await metricsOf(gateway.url)
@@ -59,7 +59,7 @@ export async function runStreams({ streams, eventsPerSecond, seconds }: StreamsP
       ...seen,
       residentMb: Math.round(residentMb),
       charged,
-      loopLateMs: { p99: late('p99'), most: late('max') },
+      loopLateMs: { p99: late('p99'), max: late('max') },
     }
   } finally {
     clearInterval(look)

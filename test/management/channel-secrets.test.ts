@@ -2,42 +2,42 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { manage } from '../equipment/account.ts'
 import { ROOT, token, user } from '../equipment/configuration.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, setStage, type Stage } from '../equipment/stage.ts'
+import { ask, startFixture, type Fixture } from '../equipment/fixture.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ADMIN = { id: 4, accessToken: 'the-access-token-of-an-admin' }
 const KEY = 'sk-secret-of-root'
 
-let stage: Stage
+let fixture: Fixture
 let elsewhere: ScriptedUpstream
 beforeAll(async () => {
   elsewhere = await startUpstream()
-  stage = await setStage(() => ({
+  fixture = await startFixture(() => ({
     rate_limits: {},
     options: { unpriced_models: 'free' },
     users: [ROOT, user(4, 'ada', [token('ada')], { access_token: ADMIN.accessToken, role: 10 })],
   }))
 })
 afterAll(async () => {
-  await stage?.close()
+  await fixture?.close()
   await elsewhere?.stop()
 })
 
 let id = 0
 beforeEach(async () => {
-  const { data } = await manage<{ ids: number[] }>(stage.gateway.url, ROOT_ACCOUNT, 'POST /api/channel/', {
+  const { data } = await manage<{ ids: number[] }>(fixture.gateway.url, ROOT_ACCOUNT, 'POST /api/channel/', {
     name: 'lane',
     type: 1,
     key: KEY,
-    base_url: bare(stage.upstream),
+    base_url: bare(fixture.upstream),
     models: 'm',
   })
   id = data.ids[0] ?? 0
-  for (const upstream of [stage.upstream, elsewhere]) upstream.script('lane', { kind: 'whole' })
+  for (const upstream of [fixture.upstream, elsewhere]) upstream.script('lane', { kind: 'whole' })
 })
 afterEach(async () => {
   await as(ROOT_ACCOUNT, `DELETE /api/channel/${id}`)
-  for (const upstream of [stage.upstream, elsewhere]) upstream.forget('lane')
+  for (const upstream of [fixture.upstream, elsewhere]) upstream.forget('lane')
 })
 
 function bare(upstream: ScriptedUpstream): string {
@@ -45,7 +45,7 @@ function bare(upstream: ScriptedUpstream): string {
 }
 
 const as = <Data>(account: typeof ADMIN, request: Parameters<typeof manage>[2], body?: object) =>
-  manage<Data>(stage.gateway.url, account, request, body)
+  manage<Data>(fixture.gateway.url, account, request, body)
 
 const change = (account: typeof ADMIN, fields: object) => as(account, 'PUT /api/channel/', { id, ...fields })
 
@@ -54,8 +54,8 @@ const sentElsewhere = () => elsewhere.received('lane').map(({ headers }) => head
 describe('the stored key of a channel, which administrators below root may not read', () => {
   test.each([
     ['another port', () => bare(elsewhere)],
-    ['another scheme', () => bare(stage.upstream).replace('http:', 'https:')],
-    ['the same host by another name', () => bare(stage.upstream).replace('127.0.0.1', 'localhost')],
+    ['another scheme', () => bare(fixture.upstream).replace('http:', 'https:')],
+    ['the same host by another name', () => bare(fixture.upstream).replace('127.0.0.1', 'localhost')],
     ['the address of the vendor', () => ''],
   ])('does not follow the channel to %s', async (_, address) => {
     const { status, message } = await change(ADMIN, { base_url: address() })
@@ -64,9 +64,9 @@ describe('the stored key of a channel, which administrators below root may not r
       'key: expected its keys anew, as the channel gets another address; only root may change it without them',
     ])
     await as(ADMIN, `GET /api/channel/test/${id}`)
-    await stage.chat('sk-ada', ask('m'))
+    await fixture.chat('sk-ada', ask('m'))
     expect(sentElsewhere()).toEqual([])
-    expect(stage.upstream.received('lane').map(({ headers }) => headers.authorization)).toEqual([
+    expect(fixture.upstream.received('lane').map(({ headers }) => headers.authorization)).toEqual([
       `Bearer ${KEY}`,
       `Bearer ${KEY}`,
     ])
@@ -86,7 +86,7 @@ describe('the stored key of a channel, which administrators below root may not r
   })
 
   test('stays with the same host: another path, another spelling, other fields', async () => {
-    const same = bare(stage.upstream).replace('http://', 'HTTP://')
+    const same = bare(fixture.upstream).replace('http://', 'HTTP://')
     expect((await change(ADMIN, { base_url: `${same}/v2`, models: 'm,n' })).status).toBe(200)
     expect((await change(ADMIN, { name: 'lane', status: 2 })).status).toBe(200)
   })

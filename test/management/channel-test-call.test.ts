@@ -3,7 +3,7 @@ import { manage } from '../equipment/account.ts'
 import { errorBody } from '../equipment/behaviour.ts'
 import { channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { setStage, type Stage } from '../equipment/stage.ts'
+import { startFixture, type Fixture } from '../equipment/fixture.ts'
 
 const ADMIN = { id: 4, accessToken: 'the-access-token-of-an-admin' }
 const LANES = ['chat', 'messages', 'rerank', 'declared'] as const
@@ -14,17 +14,17 @@ interface Result {
   readonly time: number
 }
 
-let stage: Stage
+let fixture: Fixture
 const ids = new Map<string, number>()
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: {},
     channels: [
       channel('declared', upstream.baseUrl('declared'), { models: ['d'], model_mapping: { d: 'dd' } }),
     ],
     users: [ROOT, user(4, 'ada', [token('ada')], { access_token: ADMIN.accessToken, role: 10 })],
   }))
-  const base = (name: string): string => stage.upstream.baseUrl(name).replace(/\/v1$/, '')
+  const base = (name: string): string => fixture.upstream.baseUrl(name).replace(/\/v1$/, '')
   const types = { chat: 1, messages: 14, rerank: 34 }
   for (const [name, type] of Object.entries(types)) {
     const { data } = await as<{ ids: number[] }>('POST /api/channel/', {
@@ -40,16 +40,16 @@ beforeAll(async () => {
   const { data } = await as<{ items: { id: number; name: string }[] }>('GET /api/channel/')
   ids.set('declared', data.items.find(({ name }) => name === 'declared')?.id ?? 0)
 })
-afterAll(() => stage.close())
+afterAll(() => fixture.close())
 beforeEach(() => {
-  for (const lane of LANES) stage.upstream.script(lane, { kind: 'whole' })
+  for (const lane of LANES) fixture.upstream.script(lane, { kind: 'whole' })
 })
 
 const as = <Data>(request: Parameters<typeof manage>[2], body?: object) =>
-  manage<Data>(stage.gateway.url, ADMIN, request, body)
+  manage<Data>(fixture.gateway.url, ADMIN, request, body)
 
 const tested = async (name: string, query = '', account = ADMIN): Promise<Result> =>
-  (await manage(stage.gateway.url, account, `GET /api/channel/test/${ids.get(name)}${query}`))
+  (await manage(fixture.gateway.url, account, `GET /api/channel/test/${ids.get(name)}${query}`))
     .body as unknown as Result
 
 const testedByRoot = (name: string): Promise<Result> =>
@@ -58,23 +58,23 @@ const testedByRoot = (name: string): Promise<Result> =>
 describe('GET /api/channel/test/:id', () => {
   test('asks a chat upstream for one token, with the key of the channel', async () => {
     expect(await tested('chat')).toEqual({ success: true, message: '', time: expect.any(Number) })
-    const { path, headers, text } = stage.upstream.only('chat')
+    const { path, headers, text } = fixture.upstream.only('chat')
     expect(path).toBe('/v1/chat/completions')
     expect(headers.authorization).toBe('Bearer sk-secret-of-chat')
     expect(JSON.parse(text)).toMatchObject({ model: 'm1', max_tokens: 1 })
   })
 
   test.each(['o4-mini', 'gpt-5', 'gpt-6-sol'])('asks %s for it by the name that it knows', async (model) => {
-    stage.upstream.forget('chat')
+    fixture.upstream.forget('chat')
     expect(await tested('chat', `?model=${model}`)).toMatchObject({ success: true })
-    const body = JSON.parse(stage.upstream.only('chat').text)
+    const body = JSON.parse(fixture.upstream.only('chat').text)
     expect(body).toMatchObject({ model, max_completion_tokens: 1 })
     expect(body).not.toHaveProperty('max_tokens')
   })
 
   test('asks a messages upstream in its own dialect, though the channel is disabled', async () => {
     expect((await tested('messages')).success).toBe(true)
-    const { path, headers, text } = stage.upstream.only('messages')
+    const { path, headers, text } = fixture.upstream.only('messages')
     expect(path).toBe('/v1/messages')
     expect(headers).toMatchObject({ 'x-api-key': 'sk-secret-of-messages', 'anthropic-version': '2023-06-01' })
     expect(JSON.parse(text)).toMatchObject({ model: 'm1', max_tokens: 1 })
@@ -82,20 +82,20 @@ describe('GET /api/channel/test/:id', () => {
 
   test('asks a rerank upstream for one document', async () => {
     expect((await tested('rerank')).success).toBe(true)
-    const { path, text } = stage.upstream.only('rerank')
+    const { path, text } = fixture.upstream.only('rerank')
     expect(path).toBe('/v1/rerank')
     expect(JSON.parse(text)).toMatchObject({ model: 'm1', documents: ['hi'] })
   })
 
   test("asks for the named model, by the upstream's name of it", async () => {
     await tested('chat', '?model=m2')
-    expect(JSON.parse(stage.upstream.only('chat').text).model).toBe('m2')
+    expect(JSON.parse(fixture.upstream.only('chat').text).model).toBe('m2')
     await tested('declared')
-    expect(JSON.parse(stage.upstream.only('declared').text).model).toBe('dd')
+    expect(JSON.parse(fixture.upstream.only('declared').text).model).toBe('dd')
   })
 
   test('records its time and its duration', async () => {
-    stage.upstream.script('chat', {
+    fixture.upstream.script('chat', {
       kind: 'whole',
       after: new Promise((resolve) => setTimeout(resolve, 120)),
     })
@@ -107,8 +107,8 @@ describe('GET /api/channel/test/:id', () => {
   })
 
   test("shows root the upstream's refusal, without its key and its address", async () => {
-    const { port } = stage.upstream
-    stage.upstream.script('chat', {
+    const { port } = fixture.upstream
+    fixture.upstream.script('chat', {
       kind: 'status',
       status: 401,
       body: errorBody(`the key sk-secret-of-chat is wrong at http://127.0.0.1:${port}/`),
@@ -124,14 +124,14 @@ describe('GET /api/channel/test/:id', () => {
     ['a page', { kind: 'whole', body: '<html>' }, 'the answer is not JSON'],
     ['an answer without an end', { kind: 'whole', body: ' '.repeat(200_000) }, 'the answer is not JSON'],
   ] as const)('takes %s for a failure, and tells root why', async (_, behaviour, message) => {
-    stage.upstream.script('chat', behaviour)
+    fixture.upstream.script('chat', behaviour)
     const result = await testedByRoot('chat')
     expect(result.success).toBe(false)
     expect(result.message).toContain(message)
   })
 
   test('charges nobody, and leaves no call open', async () => {
-    const rows = databaseOf(stage.gateway.dataDir)
+    const rows = databaseOf(fixture.gateway.dataDir)
     const before = rows.user('ada')
     await tested('chat')
     expect(rows.user('ada')).toEqual(before)

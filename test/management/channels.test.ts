@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
 import { AMPLE, channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, setStage, type Stage } from '../equipment/stage.ts'
+import { ask, startFixture, type Fixture } from '../equipment/fixture.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
@@ -16,9 +16,9 @@ interface Page {
   readonly page_size: number
 }
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: {},
     groups: { vip: { ratio: 0.5 } },
     models: { priced: { price: { input: 2, output: 8 } } },
@@ -30,16 +30,16 @@ beforeAll(async () => {
     ],
   }))
 })
-afterAll(() => stage.close())
+afterAll(() => fixture.close())
 
 const as = <Data = Fields>(request: Parameters<typeof manage>[2], body?: object | string, who = ADMIN) =>
-  manage<Data>(stage.gateway.url, who, request, body)
+  manage<Data>(fixture.gateway.url, who, request, body)
 
 const fields = (name: string, of: Fields = {}): Fields => ({
   name,
   type: 1,
   key: `sk-secret-of-${name}`,
-  base_url: stage.upstream.baseUrl(name).replace(/\/v1$/, ''),
+  base_url: fixture.upstream.baseUrl(name).replace(/\/v1$/, ''),
   models: 'priced',
   group: 'default',
   ...of,
@@ -74,7 +74,7 @@ describe('a channel created over HTTP', () => {
       type: 1,
       key: '',
       status: 1,
-      base_url: stage.upstream.baseUrl('shown').replace(/\/v1$/, ''),
+      base_url: fixture.upstream.baseUrl('shown').replace(/\/v1$/, ''),
       models: 'priced',
       group: 'default,vip',
       priority: -3,
@@ -107,56 +107,56 @@ describe('a channel created over HTTP', () => {
       model_mapping: '{"priced": "upstream-name"}',
       header_override: '{"X-Team": "blue"}',
     })
-    const answer = await stage.chat('ann', ask('priced'))
+    const answer = await fixture.chat('ann', ask('priced'))
     expect(answer.status).toBe(200)
-    const sent = stage.upstream.only('called')
+    const sent = fixture.upstream.only('called')
     expect(sent.path).toBe('/v1/chat/completions')
     expect(sent.headers).toMatchObject({ authorization: 'Bearer sk-secret-of-called', 'x-team': 'blue' })
     expect(JSON.parse(sent.text).model).toBe('upstream-name')
     // One quota unit for each prompt token, four for each output token.
     const { prompt_tokens, completion_tokens } = answer.json().usage
-    const row = databaseOf(stage.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+    const row = databaseOf(fixture.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
     expect(row?.quota).toBe(prompt_tokens + 4 * completion_tokens)
     await remove(id)
-    expect((await stage.chat('ann', ask('priced'))).status).toBe(503)
+    expect((await fixture.chat('ann', ask('priced'))).status).toBe(503)
   })
 
   test('may be removed during a call, which ends normally', async () => {
     const id = await made('running')
     let release = (): void => {}
     const after = new Promise<void>((resolve) => (release = resolve))
-    stage.upstream.script('running', { kind: 'whole', after })
-    const answer = stage.chat('ann', ask('priced'))
-    await stage.upstream.receivedAtLeast('running', 1)
+    fixture.upstream.script('running', { kind: 'whole', after })
+    const answer = fixture.chat('ann', ask('priced'))
+    await fixture.upstream.receivedAtLeast('running', 1)
     await remove(id)
     release()
     const whole = await answer
     expect(whole.status).toBe(200)
     const { prompt_tokens, completion_tokens } = whole.json().usage
-    const row = databaseOf(stage.gateway.dataDir).usageOf(String(whole.headers['x-request-id']))
+    const row = databaseOf(fixture.gateway.dataDir).usageOf(String(whole.headers['x-request-id']))
     expect(row?.quota).toBe(prompt_tokens + 4 * completion_tokens)
   })
 
   test('is called no more once it is disabled, and again once it is enabled', async () => {
     const id = await made('switched')
     await as('PUT /api/channel/', { id, status: 2 })
-    expect((await stage.chat('ann', ask('priced'))).status).toBe(503)
+    expect((await fixture.chat('ann', ask('priced'))).status).toBe(503)
     await as('PUT /api/channel/', { id, status: 1 })
-    expect((await stage.chat('ann', ask('priced'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('priced'))).status).toBe(200)
     await remove(id)
   })
 
   test('survives a restart, and its keys are encrypted on the disk', async () => {
     const id = await made('kept')
-    await stage.gateway.restart()
-    expect((await stage.chat('ann', ask('priced'))).status).toBe(200)
-    expect(stage.upstream.only('kept').headers.authorization).toBe('Bearer sk-secret-of-kept')
-    await stage.gateway.stop()
+    await fixture.gateway.restart()
+    expect((await fixture.chat('ann', ask('priced'))).status).toBe(200)
+    expect(fixture.upstream.only('kept').headers.authorization).toBe('Bearer sk-secret-of-kept')
+    await fixture.gateway.stop()
     const { readFileSync, readdirSync } = await import('node:fs')
-    for (const name of readdirSync(stage.gateway.dataDir).filter((file) => file.includes('.db'))) {
-      expect(readFileSync(`${stage.gateway.dataDir}/${name}`).includes('sk-secret-of-kept')).toBe(false)
+    for (const name of readdirSync(fixture.gateway.dataDir).filter((file) => file.includes('.db'))) {
+      expect(readFileSync(`${fixture.gateway.dataDir}/${name}`).includes('sk-secret-of-kept')).toBe(false)
     }
-    await stage.gateway.restart()
+    await fixture.gateway.restart()
     await remove(id)
   })
 
@@ -166,9 +166,9 @@ describe('a channel created over HTTP', () => {
       is_multi_key: true,
       multi_key_size: 2,
     })
-    await stage.chat('ann', ask('priced'))
-    await stage.chat('ann', ask('priced'))
-    const used = stage.upstream.received('several').map(({ headers }) => headers.authorization)
+    await fixture.chat('ann', ask('priced'))
+    await fixture.chat('ann', ask('priced'))
+    const used = fixture.upstream.received('several').map(({ headers }) => headers.authorization)
     expect(used).toEqual(['Bearer key-a', 'Bearer key-b'])
     await remove(id)
   })
@@ -277,8 +277,8 @@ describe('PUT /api/channel/', () => {
       weight: 3,
       tag: 'blue',
     })
-    await stage.chat('ann', ask('priced'))
-    expect(stage.upstream.only('changed').headers.authorization).toBe('Bearer first-key')
+    await fixture.chat('ann', ask('priced'))
+    expect(fixture.upstream.only('changed').headers.authorization).toBe('Bearer first-key')
     await as('PUT /api/channel/', { id, key: 'second-key', name: 'renamed' })
     expect((await as<{ key: string }>(`POST /api/channel/${id}/key`, undefined, ROOT_ACCOUNT)).data.key).toBe(
       'second-key',

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { ROOT, token, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 
@@ -26,7 +26,7 @@ async function limited(requests: number, window: string): Promise<RunningGateway
 const self = ({ url }: RunningGateway, address: string) =>
   manage(url, ANN, 'GET /api/user/self', undefined, { 'x-forwarded-for': address })
 
-const get = ({ url }: RunningGateway, path: string, address: string, method = 'GET'): Promise<Answer> =>
+const get = ({ url }: RunningGateway, path: string, address: string, method = 'GET'): Promise<FullResponse> =>
   call(url, undefined, { method, path, headers: { 'x-forwarded-for': address } })
 
 describe('the global limit', () => {

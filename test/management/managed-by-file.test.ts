@@ -5,7 +5,7 @@ import { stringify } from 'yaml'
 import { manage } from '../equipment/account.ts'
 import { channel, type Configuration, ROOT, token, user } from '../equipment/configuration.ts'
 import { startGateway } from '../equipment/gateway.ts'
-import { ask, setStage, type Stage } from '../equipment/stage.ts'
+import { ask, startFixture, type Fixture } from '../equipment/fixture.ts'
 import { eventually } from '../operations/program.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
@@ -20,10 +20,10 @@ interface Shown {
   readonly type: number
 }
 
-let stage: Stage
+let fixture: Fixture
 let base: Configuration
 beforeAll(async () => {
-  stage = await setStage((upstream) => {
+  fixture = await startFixture((upstream) => {
     base = {
       rate_limits: {},
       models: { m: { price: { input: 2, output: 8 } } },
@@ -38,10 +38,10 @@ beforeAll(async () => {
     return base
   })
 })
-afterAll(() => stage.close())
+afterAll(() => fixture.close())
 
 const as = <Data>(request: Parameters<typeof manage>[2], body?: object) =>
-  manage<Data>(stage.gateway.url, ROOT_ACCOUNT, request, body)
+  manage<Data>(fixture.gateway.url, ROOT_ACCOUNT, request, body)
 
 const channels = async (): Promise<Shown[]> => (await as<{ items: Shown[] }>('GET /api/channel/')).data.items
 
@@ -50,19 +50,19 @@ const stored = (name: string, of: object = {}) =>
     name,
     type: 1,
     key: 'k',
-    base_url: stage.upstream.baseUrl(name).replace(/\/v1$/, ''),
+    base_url: fixture.upstream.baseUrl(name).replace(/\/v1$/, ''),
     models: 'n',
     ...of,
   })
 
 let readings = 0
 const reload = async (config: Configuration): Promise<void> => {
-  const before = stage.gateway.logs().split('"configuration applied"').length
+  const before = fixture.gateway.logs().split('"configuration applied"').length
   writeFileSync(
-    join(stage.gateway.dataDir, 'gateway.yaml'),
+    join(fixture.gateway.dataDir, 'gateway.yaml'),
     stringify({ ...config, options: { hold_tokens: 5000 + readings++ } }),
   )
-  await eventually(() => stage.gateway.logs().split('"configuration applied"').length > before, 'a reading')
+  await eventually(() => fixture.gateway.logs().split('"configuration applied"').length > before, 'a reading')
 }
 
 describe('a channel of the file', () => {
@@ -74,7 +74,7 @@ describe('a channel of the file', () => {
       managed: true,
       managed_by: 'gateway.yaml',
       type: 8,
-      base_url: stage.upstream.baseUrl('filed').replace(/\/v1$/, ''),
+      base_url: fixture.upstream.baseUrl('filed').replace(/\/v1$/, ''),
     })
     expect(JSON.parse(shown?.header_override ?? '')).toEqual({ 'x-team': '' })
     expect(shown?.id).toBeGreaterThanOrEqual(1_000_000_000)
@@ -83,7 +83,7 @@ describe('a channel of the file', () => {
 
   test('has the same id after a restart', async () => {
     const [before] = await channels()
-    await stage.gateway.restart()
+    await fixture.gateway.restart()
     expect((await channels())[0]?.id).toBe(before?.id)
   })
 
@@ -107,34 +107,36 @@ describe('a reload of the file', () => {
   test('keeps settings made over HTTP', async () => {
     await stored('beside')
     await as('PUT /api/option/', { key: 'ModelRatio', value: '{"n": 1}' })
-    expect((await stage.chat('ann', ask('n'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('n'))).status).toBe(200)
     await reload({ ...base, groups: { more: { ratio: 2 } } })
-    expect((await stage.chat('ann', ask('n'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('n'))).status).toBe(200)
     expect((await channels()).map(({ name }) => name)).toEqual(['beside', 'filed'])
   })
 
   test('with the name of a stored channel wins, and the stored one comes back after it', async () => {
-    const twin = channel('beside', stage.upstream.baseUrl('twin'), { models: ['n'] })
+    const twin = channel('beside', fixture.upstream.baseUrl('twin'), { models: ['n'] })
     await reload({ ...base, channels: [...(base.channels ?? []), twin] })
-    stage.upstream.forget('beside')
-    expect((await stage.chat('ann', ask('n'))).status).toBe(200)
-    expect([stage.upstream.received('twin').length, stage.upstream.received('beside').length]).toEqual([1, 0])
-    expect(stage.gateway.logs()).toContain('channels beside, set over HTTP, is left out')
+    fixture.upstream.forget('beside')
+    expect((await fixture.chat('ann', ask('n'))).status).toBe(200)
+    expect([fixture.upstream.received('twin').length, fixture.upstream.received('beside').length]).toEqual([
+      1, 0,
+    ])
+    expect(fixture.gateway.logs()).toContain('channels beside, set over HTTP, is left out')
     const own = (await channels()).find(({ name, managed }) => name === 'beside' && !managed)
     expect((await as(`GET /api/channel/test/${own?.id}`)).status).toBe(400)
     await reload(base)
-    expect((await stage.chat('ann', ask('n'))).status).toBe(200)
-    expect(stage.upstream.received('beside').length).toBe(1)
+    expect((await fixture.chat('ann', ask('n'))).status).toBe(200)
+    expect(fixture.upstream.received('beside').length).toBe(1)
   })
 
   test('without a group drops the stored channels of it, and nothing else', async () => {
     await reload({ ...base, groups: { gone: { ratio: 1 } } })
     expect((await stored('orphan', { group: 'gone', models: 'o' })).status).toBe(200)
     await reload(base)
-    expect(stage.gateway.logs()).toContain(
+    expect(fixture.gateway.logs()).toContain(
       'channels orphan, set over HTTP, is left out: groups[0]: expected a group',
     )
-    expect((await stage.chat('ann', ask('n'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('n'))).status).toBe(200)
     // An entry that was left out already does not prevent other changes, and can be corrected or removed.
     expect((await stored('later', { models: 'l' })).status).toBe(200)
     const orphan = (await channels()).find(({ name }) => name === 'orphan')
@@ -150,9 +152,9 @@ describe('a reload of the file', () => {
       )?.value
     expect(await retries()).toBe('7')
     const text = stringify({ ...base, options: { retries: 3 } })
-    writeFileSync(join(stage.gateway.dataDir, 'gateway.yaml'), text)
+    writeFileSync(join(fixture.gateway.dataDir, 'gateway.yaml'), text)
     await eventually(async () => (await retries()) === '3', 'the option of the file')
-    writeFileSync(join(stage.gateway.dataDir, 'gateway.yaml'), stringify(base))
+    writeFileSync(join(fixture.gateway.dataDir, 'gateway.yaml'), stringify(base))
     await eventually(async () => (await retries()) === '7', 'the stored option')
   })
 })

@@ -3,12 +3,12 @@ import type { Endpoint } from '../../src/api/endpoint.ts'
 import { openApiDocument } from '../../src/api/openapi/openapi.ts'
 import { errorBody } from '../equipment/behaviour.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { type Body, call, patiently } from '../equipment/client.ts'
+import { type Body, call, retryWhileShed } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
 import { ROUTES } from '../equipment/routes.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
 type Told = Record<string, { readonly content?: Record<string, unknown> }>
 type Headers = Readonly<Record<string, string>>
@@ -34,7 +34,7 @@ const KEY_OF_BANNED = { authorization: 'Bearer sk-bob', 'x-goog-api-key': 'sk-bo
 const UNPROVOKED = new Set([408, 429, 500, 503])
 const PASSED_ON = [400, 404, 409, 413, 422, 429, 529]
 
-let stage: Stage
+let fixture: Fixture
 /** The statuses seen, by endpoint. */
 const seen = new Map<string, Set<number>>()
 /** Responses that the description lacks. */
@@ -42,7 +42,7 @@ const surprises = new Set<string>()
 
 beforeAll(async () => {
   const off = { requests: 0, window: '1s' }
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 0, body_limit: '64KiB', metrics_token: 'token-of-metrics' },
     rate_limits: { global: off, search: off, critical: off, relay: off },
     models: priced(['m', 'claude', 'sorter']),
@@ -63,7 +63,7 @@ beforeAll(async () => {
   await provokeByName()
   await provokeUpstreams()
 }, 300_000)
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const essence = (type = ''): string => type.split(';')[0] ?? ''
 
@@ -73,7 +73,7 @@ async function see(route: Endpoint, path: string, headers: Headers, body?: Body)
     status,
     text,
     headers: said,
-  } = await patiently(() => call(stage.gateway.url, body, { method: route.method, path, headers }))
+  } = await retryWhileShed(() => call(fixture.gateway.url, body, { method: route.method, path, headers }))
   const types = Object.keys(toldOf(route)[status]?.content ?? {}).map(essence)
   // Redirects have no body.
   if (!(status in toldOf(route)) || (text !== '' && !types.includes(essence(said['content-type']))))
@@ -123,7 +123,7 @@ async function provokeByName(): Promise<void> {
     name: 'made',
     type: 1,
     key: 'sk-x',
-    base_url: stage.upstream.baseUrl('x'),
+    base_url: fixture.upstream.baseUrl('x'),
     models: 'm',
     group: 'default',
   }
@@ -179,11 +179,11 @@ async function provokeUpstreams(): Promise<void> {
       m: wholeChat({ text: 'Hello.' }),
     }[lane]
     const body = { model: lane, max_tokens: 5, messages, query: 'q', documents: ['a'] }
-    stage.upstream.script(lane, behaviour)
+    fixture.upstream.script(lane, behaviour)
     await see(route, route.path, KEY_OF_ANN, body)
     for (const status of PASSED_ON) {
       const text = lane === 'claude' ? messagesErrorText('some_error', 'no') : errorBody('no')
-      stage.upstream.script(lane, { kind: 'status', status, body: text })
+      fixture.upstream.script(lane, { kind: 'status', status, body: text })
       await see(route, route.path, KEY_OF_ANN, body)
     }
   }
@@ -209,10 +209,10 @@ describe('the described statuses of an operation', () => {
 })
 
 describe('too many requests', () => {
-  let limited: Stage
+  let limited: Fixture
   beforeAll(async () => {
     const once = { requests: 1, window: '1h' }
-    limited = await setStage((upstream) => ({
+    limited = await startFixture((upstream) => ({
       rate_limits: { global: once, relay: once },
       options: { trusted_proxies: ['127.0.0.1'] },
       models: priced(['m']),

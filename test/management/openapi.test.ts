@@ -5,9 +5,9 @@ import { z } from 'zod'
 import { openApiDocument } from '../../src/api/openapi/openapi.ts'
 import { defineEndpoint } from '../../src/api/endpoint.ts'
 import { manage } from '../equipment/account.ts'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { ROUTES } from '../equipment/routes.ts'
 
 interface Operation {
@@ -28,11 +28,11 @@ interface Document {
 
 const ADA = { id: 3, accessToken: 'the-access-token-of-ada' }
 
-let stage: Stage
-let served: Answer
+let fixture: Fixture
+let served: FullResponse
 let document: Document
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: { global: { requests: 0, window: '1s' } },
     models: priced(['m', 'messages']),
     channels: [
@@ -45,10 +45,10 @@ beforeAll(async () => {
       user(3, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
     ],
   }))
-  served = await call(stage.gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
+  served = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
   document = JSON.parse(served.text)
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const operations = (of = document): { path: string; method: string; operation: Operation }[] =>
   Object.entries(of.paths).flatMap(([path, methods]) =>
@@ -69,7 +69,7 @@ describe('GET /openapi.json', () => {
   })
 
   test('is always the same', async () => {
-    const again = await call(stage.gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
+    const again = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
     expect(again.text).toBe(served.text)
   })
 
@@ -175,7 +175,7 @@ describe('its descriptions of responses and errors are true', () => {
   test.each(['/api/user/self', '/api/log/', '/api/log/stat', '/api/data/'] as const)(
     'GET %s',
     async (path) => {
-      const { body, status } = await manage(stage.gateway.url, ADA, `GET ${path}`)
+      const { body, status } = await manage(fixture.gateway.url, ADA, `GET ${path}`)
       expect(status).toBe(200)
       const schema = operationAt('get', path).responses['200']?.content['application/json']?.schema ?? {}
       expect(schema).toMatchObject({ required: ['success', 'message', 'data'] })
@@ -184,9 +184,9 @@ describe('its descriptions of responses and errors are true', () => {
   )
 
   test('errors of each area', async () => {
-    matches(errorOf('management'), (await manage(stage.gateway.url, ADA, 'GET /api/nothing')).body)
+    matches(errorOf('management'), (await manage(fixture.gateway.url, ADA, 'GET /api/nothing')).body)
     const of = async (path: string): Promise<unknown> =>
-      JSON.parse((await call(stage.gateway.url, {}, { path, key: 'ann' })).text)
+      JSON.parse((await call(fixture.gateway.url, {}, { path, key: 'ann' })).text)
     matches(errorOf('relay'), await of('/v1/chat/completions'))
     matches(errorOf('messages'), await of('/v1/messages'))
     expect(errorOf('relay')).toMatchObject({
@@ -298,7 +298,7 @@ describe('its descriptions of requests are what the program checks', () => {
     const body = JSON.parse(JSON.stringify({ ...base, ...fields }))
     const schema = operationAt('post', path).requestBody?.content['application/json']?.schema ?? {}
     expect(ajv.validate(schema, body), ajv.errorsText()).toBe(isRight)
-    const { status, text } = await call(stage.gateway.url, body, { path, key: 'ann' })
+    const { status, text } = await call(fixture.gateway.url, body, { path, key: 'ann' })
     if (isRight) expect(status, text).not.toBe(400)
     else expect(status, text).toBe(400)
   })
@@ -316,7 +316,7 @@ describe('its descriptions of requests are what the program checks', () => {
     const read = new Ajv2020({ strictTypes: false, coerceTypes: true })
     const schema = { type: 'object', properties: { value: parameter?.schema } }
     expect(read.validate(schema, { value })).toBe(isRight)
-    const { status } = await manage(stage.gateway.url, ADA, `GET ${path}?${name}=${value}`)
+    const { status } = await manage(fixture.gateway.url, ADA, `GET ${path}?${name}=${value}`)
     expect(status).toBe(isRight ? 200 : 400)
   })
 })

@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
-import { inManner, MANNERS, sluice } from '../equipment/command.ts'
+import { inGatewayState, GATEWAY_STATES, sluice } from '../equipment/command.ts'
 import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { setStage, type Stage } from '../equipment/stage.ts'
+import { startFixture, type Fixture } from '../equipment/fixture.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ADMIN = { id: 4, accessToken: 'the-access-token-of-an-admin' }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: {},
     options: { retries: 1, metrics_token: 'never-shown' },
     groups: { filed: { ratio: 0.5, open: false } },
@@ -24,10 +24,10 @@ beforeAll(async () => {
     ],
   }))
 })
-afterAll(() => stage.close())
+afterAll(() => fixture.close())
 
 const as = <Data>(request: Parameters<typeof manage>[2], body?: object, who = ROOT_ACCOUNT) =>
-  manage<Data>(stage.gateway.url, who, request, body)
+  manage<Data>(fixture.gateway.url, who, request, body)
 
 const put = (key: string, value: unknown) => as('PUT /api/option/', { key, value })
 
@@ -86,7 +86,7 @@ describe('PUT /api/option/', () => {
     expect(await put(key, value)).toMatchObject({ status: 200, success: true, message: '' })
     expect((await options()).get(key)).toBe(text)
     if (key === 'USDExchangeRate') {
-      await stage.gateway.restart()
+      await fixture.gateway.restart()
       expect((await options()).get(key)).toBe(text)
     }
     await put(key, before)
@@ -168,10 +168,10 @@ describe('groups', () => {
   })
 })
 
-test.each(MANNERS)('a command knows a group that was set over HTTP, %s', async (manner) => {
+test.each(GATEWAY_STATES)('a command knows a group that was set over HTTP, %s', async (manner) => {
   await put('GroupRatio', '{"silver": 0.9}')
-  const { dataDir } = stage.gateway
-  const outcome = await inManner(manner, stage.gateway, () =>
+  const { dataDir } = fixture.gateway
+  const outcome = await inGatewayState(manner, fixture.gateway, () =>
     sluice(['user', 'create', `silver-${manner.length}`, '--group', 'silver'], {
       DATA_DIR: dataDir,
       GATEWAY_SECRET: 'a-secret-for-tests-0123456789abcdef',

@@ -3,14 +3,14 @@ import { manage } from '../equipment/account.ts'
 import { usageText } from '../equipment/behaviour.ts'
 import { channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, setStage, type Stage } from '../equipment/stage.ts'
+import { ask, startFixture, type Fixture } from '../equipment/fixture.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: {},
     groups: { vip: { ratio: 1.5, open: false } },
     models: { filed: { price: { input: 3, output: 15 } } },
@@ -27,22 +27,22 @@ beforeAll(async () => {
       user(3, 'vic', [token('vic')], { group: 'vip' }),
     ],
   }))
-  stage.upstream.script('up', { kind: 'whole', usage: usageText(2604, 383, 2432) })
+  fixture.upstream.script('up', { kind: 'whole', usage: usageText(2604, 383, 2432) })
 })
-afterAll(() => stage.close())
+afterAll(() => fixture.close())
 
 const put = async (key: string, value: object | string): Promise<number> =>
   (
-    await manage(stage.gateway.url, ROOT_ACCOUNT, 'PUT /api/option/', {
+    await manage(fixture.gateway.url, ROOT_ACCOUNT, 'PUT /api/option/', {
       key,
       value: typeof value === 'string' ? value : JSON.stringify(value),
     })
   ).status
 
 const charged = async (model: string, key = 'ann') => {
-  const answer = await stage.chat(key, ask(model))
+  const answer = await fixture.chat(key, ask(model))
   expect(answer.status).toBe(200)
-  return databaseOf(stage.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+  return databaseOf(fixture.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
 }
 
 interface Pricing {
@@ -52,14 +52,14 @@ interface Pricing {
   readonly usable_group: Record<string, string>
 }
 const pricing = async (): Promise<Pricing> =>
-  (await manage(stage.gateway.url, ANN, 'GET /api/pricing')).body as unknown as Pricing
+  (await manage(fixture.gateway.url, ANN, 'GET /api/pricing')).body as unknown as Pricing
 
 const priceOf = async (model: string) => (await pricing()).data.find((one) => one['model_name'] === model)
 
 describe('prices set over HTTP', () => {
   test('are charged exactly: 2604 prompt tokens of which 2432 cached, and 383 of output', async () => {
     // The model is refused while it has no price.
-    expect((await stage.chat('ann', ask('novel'))).status).toBe(400)
+    expect((await fixture.chat('ann', ask('novel'))).status).toBe(400)
     expect(await put('ModelRatio', { novel: 1 })).toBe(200)
     expect(await put('CompletionRatio', { novel: 1 })).toBe(200)
     // 172 + 2432 / 10 + 383 = 798.2
@@ -78,7 +78,7 @@ describe('prices set over HTTP', () => {
     await put('CompletionRatio', { late: 3 })
     await put('ModelRatio', { novel: 1, late: 0.5 })
     const { data } = await manage<{ key: string; value: string }[]>(
-      stage.gateway.url,
+      fixture.gateway.url,
       ROOT_ACCOUNT,
       'GET /api/option/',
     )
@@ -92,7 +92,7 @@ describe('prices set over HTTP', () => {
     expect((await charged('fixed'))?.quota).toBe(10_000)
     expect((await charged('fixed', 'vic'))?.quota).toBe(15_000)
     await put('ModelPrice', {})
-    expect((await stage.chat('ann', ask('fixed'))).status).toBe(400)
+    expect((await fixture.chat('ann', ask('fixed'))).status).toBe(400)
   })
 
   test('are not computed in binary fractions', async () => {

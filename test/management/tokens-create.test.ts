@@ -2,21 +2,21 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Account, manage } from '../equipment/account.ts'
 import type { Body } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 import { keyOf, madeToken, type ShownPage, tokenBody } from '../equipment/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const VIP = { id: 3, accessToken: 'the-access-token-of-a-vip' }
 const NEAR = { id: 4, accessToken: 'the-access-token-of-one-near-the-limit' }
-const MOST_TOKENS = 60
+const MAX_TOKENS = 60
 /** 1,000,000,000 times the 5,000 quota units that are one unit of currency here. */
-const MOST_QUOTA = 5_000_000_000_000
+const MAX_QUOTA = 5_000_000_000_000
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: {},
-    options: { max_user_tokens: MOST_TOKENS, quota_per_unit: 5000 },
+    options: { max_user_tokens: MAX_TOKENS, quota_per_unit: 5000 },
     groups: { default: { ratio: 1 }, open: { ratio: 1 }, vip: { ratio: 1, open: false } },
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
@@ -27,19 +27,20 @@ beforeAll(async () => {
       user(
         4,
         'near',
-        Array.from({ length: MOST_TOKENS - 1 }, (_, index) => token(`near${index}`)),
+        Array.from({ length: MAX_TOKENS - 1 }, (_, index) => token(`near${index}`)),
         { access_token: NEAR.accessToken },
       ),
     ],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
-const create = (account: Account, body: Body) => manage(stage.gateway.url, account, 'POST /api/token/', body)
+const create = (account: Account, body: Body) =>
+  manage(fixture.gateway.url, account, 'POST /api/token/', body)
 const made = (name: string, fields: Record<string, unknown> = {}) =>
-  madeToken(stage.gateway.url, ANN, name, fields)
+  madeToken(fixture.gateway.url, ANN, name, fields)
 const count = async (account: Account) =>
-  (await manage<ShownPage>(stage.gateway.url, account, 'GET /api/token/')).data.total
+  (await manage<ShownPage>(fixture.gateway.url, account, 'GET /api/token/')).data.total
 
 describe('POST /api/token/', () => {
   test('answers success and nothing else', async () => {
@@ -50,10 +51,10 @@ describe('POST /api/token/', () => {
 
   test('makes a key that works at once', async () => {
     const { id } = await made('works', { unlimited_quota: true })
-    stage.upstream.script('m', { kind: 'whole' })
-    const key = await keyOf(stage.gateway.url, ANN, id)
+    fixture.upstream.script('m', { kind: 'whole' })
+    const key = await keyOf(fixture.gateway.url, ANN, id)
     expect(key).toMatch(/^[0-9A-Za-z]{48}$/)
-    expect((await stage.chat(key, ask('m'))).status).toBe(200)
+    expect((await fixture.chat(key, ask('m'))).status).toBe(200)
   })
 
   test('ignores read-only fields', async () => {
@@ -71,7 +72,7 @@ describe('POST /api/token/', () => {
     expect(token).toMatchObject({ user_id: 2, status: 1, accessed_time: 0, used_quota: 0, DeletedAt: null })
     expect(token.id).not.toBe(7777)
     expect(token.created_time).toBeGreaterThan(1_700_000_000)
-    expect(await keyOf(stage.gateway.url, ANN, token.id)).not.toBe('mine')
+    expect(await keyOf(fixture.gateway.url, ANN, token.id)).not.toBe('mine')
     expect(await count(VIP)).toBe(0)
   })
 
@@ -105,8 +106,8 @@ describe('POST /api/token/', () => {
 
   test.each([
     ['a quota of 0', { remain_quota: 0 }],
-    ['the largest quota', { remain_quota: MOST_QUOTA }],
-    ['any quota of a token without limit', { unlimited_quota: true, remain_quota: MOST_QUOTA + 1 }],
+    ['the largest quota', { remain_quota: MAX_QUOTA }],
+    ['any quota of a token without limit', { unlimited_quota: true, remain_quota: MAX_QUOTA + 1 }],
     ['one below zero', { unlimited_quota: true, remain_quota: -1 }],
     ['the largest number', { unlimited_quota: true, remain_quota: Number.MAX_SAFE_INTEGER }],
     ['a time in the past', { expired_time: 1 }],
@@ -141,7 +142,7 @@ describe('POST /api/token/', () => {
     ['a quota below zero', { remain_quota: -1 }, 'remain_quota'],
     ['half a quota', { remain_quota: 1.5 }, 'remain_quota'],
     ['a quota as text', { remain_quota: '5' }, 'remain_quota'],
-    ['a quota above the bound', { remain_quota: MOST_QUOTA + 1 }, 'remain_quota'],
+    ['a quota above the bound', { remain_quota: MAX_QUOTA + 1 }, 'remain_quota'],
     ['2^53 without limit', { unlimited_quota: true, remain_quota: 2 ** 53 }, 'remain_quota'],
     ['unlimited_quota as text', { unlimited_quota: 'true' }, 'unlimited_quota'],
     ['model_limits_enabled as number', { model_limits_enabled: 1 }, 'model_limits_enabled'],
@@ -180,8 +181,8 @@ describe('POST /api/token/', () => {
   test('of two at once at the limit, exactly one succeeds; then none', async () => {
     const both = await Promise.all(['one', 'other'].map((name) => create(NEAR, tokenBody(name))))
     expect(both.map(({ status }) => status)).toEqual(expect.arrayContaining([200, 400]))
-    expect(both.find(({ status }) => status === 400)?.message).toContain(String(MOST_TOKENS))
-    expect(await count(NEAR)).toBe(MOST_TOKENS)
+    expect(both.find(({ status }) => status === 400)?.message).toContain(String(MAX_TOKENS))
+    expect(await count(NEAR)).toBe(MAX_TOKENS)
     expect(await create(NEAR, tokenBody('third'))).toMatchObject({ status: 400, success: false })
   })
 })

@@ -4,16 +4,16 @@ import { manage } from '../equipment/account.ts'
 import type { Body } from '../equipment/client.ts'
 import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 import { keyOf, madeToken, type ShownPage } from '../equipment/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOB = { id: 3, accessToken: 'the-access-token-of-bob' }
 
-let stage: Stage
+let fixture: Fixture
 let database: GatewayDatabase
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: {},
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
@@ -23,27 +23,27 @@ beforeAll(async () => {
       user(3, 'bob', [token('ofbob')], { access_token: BOB.accessToken }),
     ],
   }))
-  database = databaseOf(stage.gateway.dataDir)
+  database = databaseOf(fixture.gateway.dataDir)
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
-const made = (name: string) => madeToken(stage.gateway.url, ANN, name, { remain_quota: 100_000 })
-const remove = (id: number | string) => manage(stage.gateway.url, ANN, `DELETE /api/token/${id}`)
-const removeAll = (body: Body) => manage<number>(stage.gateway.url, ANN, 'POST /api/token/batch', body)
+const made = (name: string) => madeToken(fixture.gateway.url, ANN, name, { remain_quota: 100_000 })
+const remove = (id: number | string) => manage(fixture.gateway.url, ANN, `DELETE /api/token/${id}`)
+const removeAll = (body: Body) => manage<number>(fixture.gateway.url, ANN, 'POST /api/token/batch', body)
 const named = async () =>
-  (await manage<ShownPage>(stage.gateway.url, ANN, 'GET /api/token/?page_size=100')).data.items.map(
+  (await manage<ShownPage>(fixture.gateway.url, ANN, 'GET /api/token/?page_size=100')).data.items.map(
     ({ name }) => name,
   )
 
 describe('DELETE /api/token/:id', () => {
   test('answers success and nothing else; the very next call is refused, and the token is no longer listed', async () => {
     const { id } = await made('unwanted')
-    const key = await keyOf(stage.gateway.url, ANN, id)
-    stage.upstream.script('m', { kind: 'whole' })
-    expect((await stage.chat(key, ask('m'))).status).toBe(200)
+    const key = await keyOf(fixture.gateway.url, ANN, id)
+    fixture.upstream.script('m', { kind: 'whole' })
+    expect((await fixture.chat(key, ask('m'))).status).toBe(200)
     const { status, body } = await remove(id)
     expect([status, body]).toEqual([200, { success: true, message: '' }])
-    const refused = await stage.chat(key, ask('m'))
+    const refused = await fixture.chat(key, ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([401, 'token_deleted'])
     expect(await named()).not.toContain('unwanted')
     for (const request of [
@@ -51,8 +51,8 @@ describe('DELETE /api/token/:id', () => {
       `POST /api/token/${id}/key`,
       `DELETE /api/token/${id}`,
     ] as const)
-      expect((await manage(stage.gateway.url, ANN, request)).status).toBe(404)
-    expect((await manage(stage.gateway.url, ANN, 'PUT /api/token/', { id, name: 'x' })).status).toBe(404)
+      expect((await manage(fixture.gateway.url, ANN, request)).status).toBe(404)
+    expect((await manage(fixture.gateway.url, ANN, 'PUT /api/token/', { id, name: 'x' })).status).toBe(404)
     // The token's row stays, for its charges.
     expect(database.token('unwanted')).toMatchObject({ id })
   })
@@ -62,8 +62,8 @@ describe('DELETE /api/token/:id', () => {
     const missing = await remove(987_654_321)
     expect(foreign).toMatchObject({ status: 404, success: false })
     expect([missing.status, missing.body]).toEqual([404, foreign.body])
-    stage.upstream.script('m', { kind: 'whole' })
-    expect((await stage.chat('ofbob', ask('m'))).status).toBe(200)
+    fixture.upstream.script('m', { kind: 'whole' })
+    expect((await fixture.chat('ofbob', ask('m'))).status).toBe(200)
   })
 
   test.each(['0', '-1', '1e3', '9007199254740992', 'x'])('%s, which is no id, is a 400', async (id) => {
@@ -73,12 +73,12 @@ describe('DELETE /api/token/:id', () => {
   test('lets a call under way finish, and settles it', async () => {
     const { id } = await made('busy')
     const before = database.user('ann')
-    const key = await keyOf(stage.gateway.url, ANN, id)
-    stage.upstream.script('m', { kind: 'stream', events: 20, paceMs: 20, usage: usageText(10, 20) })
-    const answer = await stage.live(key, askStream('m', { max_tokens: 100 }))
+    const key = await keyOf(fixture.gateway.url, ANN, id)
+    fixture.upstream.script('m', { kind: 'stream', events: 20, paceMs: 20, usage: usageText(10, 20) })
+    const answer = await fixture.live(key, askStream('m', { max_tokens: 100 }))
     await answer.until('"content"')
     expect((await remove(id)).status).toBe(200)
-    expect((await stage.chat(key, ask('m'))).status).toBe(401)
+    expect((await fixture.chat(key, ask('m'))).status).toBe(401)
     expect((await answer.end()).text).toContain('[DONE]')
     expect(database.token('busy')).toMatchObject({ used_quota: 90, remain_quota: 100_000 - 90 })
     expect(database.user('ann').quota).toBe(before.quota - 90)
@@ -88,26 +88,26 @@ describe('DELETE /api/token/:id', () => {
 
   test('of a token declared in gateway.yaml is permanent', async () => {
     expect((await remove(database.token('token-declared').id)).status).toBe(200)
-    await stage.gateway.restart()
+    await fixture.gateway.restart()
     expect(await named()).not.toContain('token-declared')
-    expect((await stage.chat('declared', ask('m'))).status).toBe(401)
+    expect((await fixture.chat('declared', ask('m'))).status).toBe(401)
   })
 })
 
 describe('POST /api/token/batch', () => {
   test("answers with the number deleted; others' ids are ignored", async () => {
     const [one, two, kept] = [await made('one'), await made('two'), await made('kept')]
-    const keys = await Promise.all([one, two].map(({ id }) => keyOf(stage.gateway.url, ANN, id)))
-    stage.upstream.script('m', { kind: 'whole' })
-    for (const key of keys) expect((await stage.chat(key, ask('m'))).status).toBe(200)
+    const keys = await Promise.all([one, two].map(({ id }) => keyOf(fixture.gateway.url, ANN, id)))
+    fixture.upstream.script('m', { kind: 'whole' })
+    for (const key of keys) expect((await fixture.chat(key, ask('m'))).status).toBe(200)
     const ids = [one.id, two.id, two.id, database.token('token-ofbob').id, 987_654_321]
     const { status, body } = await removeAll({ ids })
     expect([status, body]).toEqual([200, { success: true, message: '', data: 2 }])
     for (const key of keys) {
-      const refused = await stage.chat(key, ask('m'))
+      const refused = await fixture.chat(key, ask('m'))
       expect([refused.status, refused.json().error.code]).toEqual([401, 'token_deleted'])
     }
-    expect((await stage.chat('ofbob', ask('m'))).status).toBe(200)
+    expect((await fixture.chat('ofbob', ask('m'))).status).toBe(200)
     expect(await named()).toContain('kept')
     expect((await removeAll({ ids })).data).toBe(0)
     expect((await removeAll({ ids: [kept.id] })).data).toBe(1)

@@ -57,8 +57,8 @@ describe('management of tokens is open to', () => {
       ['nobody', { authorization: undefined }],
       ['an access token behind Bearer', { authorization: `Bearer ${BOB.accessToken}` }],
       ['an API key', { authorization: 'sk-ofBob0123456789' }],
-      ['a caller without Gateway-User', { 'gateway-user': undefined }],
-      ["a caller with another's id", { 'gateway-user': '2' }],
+      ['a client without Gateway-User', { 'gateway-user': undefined }],
+      ["a client with another's id", { 'gateway-user': '2' }],
     ])('%s is a 401', async (_, headers) => {
       const answer = await manage(gateway.url, BOB, endpoint, {}, headers)
       expect(answer).toMatchObject({ status: 401, success: false })

@@ -3,36 +3,36 @@ import { manage } from '../equipment/account.ts'
 import { usageText } from '../equipment/behaviour.ts'
 import { AMPLE, channel, priced, ROOT, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 import { keyOf, madeToken, type ShownToken } from '../equipment/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 /** Ten prompt tokens at one quota unit, twenty of output at four. */
 const COST = 10 + 20 * 4
 
-let stage: Stage
+let fixture: Fixture
 let database: GatewayDatabase
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: {},
     models: priced(['m', 'slow']),
     channels: [channel('m', upstream.baseUrl('m')), channel('slow', upstream.baseUrl('slow'))],
     users: [ROOT, user(2, 'ann', [], { access_token: ANN.accessToken })],
   }))
-  database = databaseOf(stage.gateway.dataDir)
-  stage.upstream.script('m', { kind: 'whole', usage: usageText(10, 20) })
+  database = databaseOf(fixture.gateway.dataDir)
+  fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 20) })
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const put = (id: number, fields: Record<string, unknown>) =>
-  manage<ShownToken>(stage.gateway.url, ANN, 'PUT /api/token/', { id, ...fields })
+  manage<ShownToken>(fixture.gateway.url, ANN, 'PUT /api/token/', { id, ...fields })
 
 /** A token whose only call is an open stream that holds quota; `finish` ends the stream. */
 async function streaming(name: string, quota: number) {
-  const { id } = await madeToken(stage.gateway.url, ANN, name, { remain_quota: quota })
-  const key = await keyOf(stage.gateway.url, ANN, id)
-  stage.upstream.script('slow', { kind: 'stream', events: 20, paceMs: 40, usage: usageText(10, 20) })
-  const answer = await stage.live(key, askStream('slow', { max_tokens: 1000 }))
+  const { id } = await madeToken(fixture.gateway.url, ANN, name, { remain_quota: quota })
+  const key = await keyOf(fixture.gateway.url, ANN, id)
+  fixture.upstream.script('slow', { kind: 'stream', events: 20, paceMs: 40, usage: usageText(10, 20) })
+  const answer = await fixture.live(key, askStream('slow', { max_tokens: 1000 }))
   await answer.until('"content"')
   const hold = database.openHolds().find(({ token_id: tokenId }) => tokenId === id)?.amount ?? 0
   expect(hold).toBeGreaterThanOrEqual(4000)
@@ -43,13 +43,13 @@ describe('a quota set while a stream is open', () => {
   test('is the remainder beside its hold, and its settlement is charged against it', async () => {
     const { id, key, hold, finish } = await streaming('more', 6000)
     // A second such call of 6,000 has too little left.
-    expect((await stage.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(403)
+    expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(403)
     expect((await put(id, { remain_quota: 7000 })).data.remain_quota).toBe(7000)
-    const refused = await stage.chat(key, ask('m', { max_tokens: 1000 }))
+    const refused = await fixture.chat(key, ask('m', { max_tokens: 1000 }))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
     expect(refused.json().error.message).toContain(`${7000 - hold} remain`)
     expect((await put(id, { remain_quota: 2 * hold })).status).toBe(200)
-    expect((await stage.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(200)
+    expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(200)
     expect((await finish()).text).toContain('[DONE]')
     expect(database.token('more')).toMatchObject({
       remain_quota: 2 * hold - 2 * COST,
@@ -57,37 +57,37 @@ describe('a quota set while a stream is open', () => {
     })
     // The hold is released, to the unit.
     const { remain_quota: left } = database.token('more')
-    const over = await stage.chat(key, ask('m', { max_tokens: 100_000 }))
+    const over = await fixture.chat(key, ask('m', { max_tokens: 100_000 }))
     expect(over.json().error.message).toContain(`quota is not enough for this request: ${left} remain`)
   })
 
   test('of zero lets the stream end, and no other begin', async () => {
     const { id, key, hold, finish } = await streaming('nothing', 100_000)
     expect((await put(id, { remain_quota: 1 })).data.status).toBe(1)
-    const refused = await stage.chat(key, ask('m'))
+    const refused = await fixture.chat(key, ask('m'))
     expect(refused.json().error.message).toContain(`${1 - hold} remain`)
     expect((await put(id, { remain_quota: 0 })).data.status).toBe(4)
-    expect((await stage.chat(key, ask('m'))).status).toBe(401)
+    expect((await fixture.chat(key, ask('m'))).status).toBe(401)
     expect((await finish()).text).toContain('[DONE]')
     expect(database.token('nothing')).toMatchObject({ remain_quota: -COST, used_quota: COST })
-    expect((await stage.chat(key, ask('m'))).json().error.code).toBe('token_exhausted')
+    expect((await fixture.chat(key, ask('m'))).json().error.code).toBe('token_exhausted')
   })
 
   test('removing the limit lets another begin', async () => {
     const { id, key, finish } = await streaming('limit', 6000)
-    expect((await stage.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(403)
+    expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(403)
     await put(id, { unlimited_quota: true })
-    expect((await stage.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(200)
+    expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(200)
     await finish()
     expect(database.token('limit')).toMatchObject({ remain_quota: 6000 - 2 * COST, used_quota: 2 * COST })
   })
 })
 
 test('under concurrent calls and settings, the sums are exact', async () => {
-  const { id } = await madeToken(stage.gateway.url, ANN, 'storm', { remain_quota: 1_000_000 })
-  const key = await keyOf(stage.gateway.url, ANN, id)
+  const { id } = await madeToken(fixture.gateway.url, ANN, 'storm', { remain_quota: 1_000_000 })
+  const key = await keyOf(fixture.gateway.url, ANN, id)
   const calls = Array.from({ length: 60 }, async () => {
-    expect((await stage.chat(key, ask('m', { max_tokens: 20 }))).status).toBe(200)
+    expect((await fixture.chat(key, ask('m', { max_tokens: 20 }))).status).toBe(200)
   })
   const settings = Array.from({ length: 20 }, async (_, nth) => {
     expect((await put(id, { remain_quota: 1_000_000 + nth, name: `storm` })).status).toBe(200)
@@ -98,7 +98,7 @@ test('under concurrent calls and settings, the sums are exact', async () => {
   expect(database.openHolds()).toEqual([])
   // The gateway's own balance equals the row's, also after everything was set once more.
   const left = async (): Promise<string> =>
-    (await stage.chat(key, ask('m', { max_tokens: 1_000_000 }))).json().error.message
+    (await fixture.chat(key, ask('m', { max_tokens: 1_000_000 }))).json().error.message
   expect(await left()).toContain(`: ${row.remain_quota} remain`)
   await put(id, { remain_quota: 777 })
   expect(await left()).toContain(': 777 remain')

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Account, manage, type ManagementAnswer } from '../equipment/account.ts'
+import { type Account, manage, type ManagementResponse } from '../equipment/account.ts'
 import type { Body } from '../equipment/client.ts'
 import { ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
@@ -33,7 +33,7 @@ const reveal = (account: Account, id: number | string) =>
 const revealAll = (body: Body) =>
   manage<{ keys: Record<string, string> }>(gateway.url, ANN, 'POST /api/token/batch/keys', body)
 
-function expectNeverKept({ headers }: ManagementAnswer): void {
+function expectNeverKept({ headers }: ManagementResponse): void {
   expect(headers['cache-control']).toBe('no-store, no-cache, must-revalidate, private, max-age=0')
   expect(headers['pragma']).toBe('no-cache')
   expect(headers['expires']).toBe('0')

@@ -6,7 +6,7 @@ import { madeToken, type ShownPage } from '../equipment/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const FULL = { id: 3, accessToken: 'the-access-token-of-one-who-is-full' }
-const MOST = 12
+const MAX = 12
 
 const NAMES: Record<string, string> = {
   AlphaKey0123456789: 'Alpha',
@@ -24,7 +24,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     config: {
       rate_limits: {},
-      options: { max_user_tokens: MOST },
+      options: { max_user_tokens: MAX },
       users: [
         ROOT,
         user(
@@ -36,7 +36,7 @@ beforeAll(async () => {
         user(
           3,
           'full',
-          Array.from({ length: MOST }, (_, index) => token(`full${index}`, { name: `full ${index}` })),
+          Array.from({ length: MAX }, (_, index) => token(`full${index}`, { name: `full ${index}` })),
           { access_token: FULL.accessToken },
         ),
       ],
@@ -149,7 +149,7 @@ describe('a user with the maximum number of tokens', () => {
   test('with one fewer can search by pattern', async () => {
     const { data } = await search(FULL, { keyword: 'full 3' })
     await manage(gateway.url, FULL, `DELETE /api/token/${data.items[0]?.id}`)
-    expect((await search(FULL, { keyword: 'full%' })).data.total).toBe(MOST - 1)
+    expect((await search(FULL, { keyword: 'full%' })).data.total).toBe(MAX - 1)
     await madeToken(gateway.url, FULL, 'one more')
     expect((await search(FULL, { keyword: 'full%' })).status).toBe(400)
   })

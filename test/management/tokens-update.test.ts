@@ -2,19 +2,19 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Account, manage } from '../equipment/account.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 import { keyOf, madeToken, type ShownToken } from '../equipment/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOB = { id: 3, accessToken: 'the-access-token-of-bob' }
-const MOST_QUOTA = 500_000_000_000_000
+const MAX_QUOTA = 500_000_000_000_000
 
-let stage: Stage
+let fixture: Fixture
 let database: GatewayDatabase
 /** The configuration with that status of the token `loose`, if any. */
 let configured: (status?: number) => Configuration
 beforeAll(async () => {
-  stage = await setStage((upstream) => {
+  fixture = await startFixture((upstream) => {
     upstream.script('m', { kind: 'whole' })
     configured = (status) => ({
       rate_limits: {},
@@ -38,26 +38,26 @@ beforeAll(async () => {
     })
     return configured()
   })
-  database = databaseOf(stage.gateway.dataDir)
+  database = databaseOf(fixture.gateway.dataDir)
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 type Fields = Record<string, unknown>
 
 const made = (name: string, fields: Fields = {}) =>
-  madeToken(stage.gateway.url, ANN, name, { remain_quota: 1_000_000, ...fields })
+  madeToken(fixture.gateway.url, ANN, name, { remain_quota: 1_000_000, ...fields })
 const put = (body: unknown, query = '', account: Account = ANN) =>
-  manage<ShownToken>(stage.gateway.url, account, `PUT /api/token/${query}`, body as object)
+  manage<ShownToken>(fixture.gateway.url, account, `PUT /api/token/${query}`, body as object)
 const setStatus = (id: number, status: unknown, more: Fields = {}) =>
   put({ id, status, ...more }, '?status_only=1')
 const get = async (id: number) =>
-  (await manage<ShownToken>(stage.gateway.url, ANN, `GET /api/token/${id}`)).data
+  (await manage<ShownToken>(fixture.gateway.url, ANN, `GET /api/token/${id}`)).data
 const keyed = async (name: string, fields: Fields = {}) => {
   const { id } = await made(name, fields)
-  return { id, key: await keyOf(stage.gateway.url, ANN, id) }
+  return { id, key: await keyOf(fixture.gateway.url, ANN, id) }
 }
 async function called(key: string, model = 'm'): Promise<[number, unknown]> {
-  const answer = await stage.chat(key, ask(model))
+  const answer = await fixture.chat(key, ask(model))
   return [answer.status, answer.status === 200 ? undefined : answer.json().error.code]
 }
 
@@ -66,7 +66,7 @@ const CHANGES: Fields[] = [
   { expired_time: 4_000_000_000 },
   { expired_time: -1 },
   { remain_quota: 5 },
-  { remain_quota: MOST_QUOTA },
+  { remain_quota: MAX_QUOTA },
   { unlimited_quota: true },
   { model_limits_enabled: true },
   { model_limits: 'n' },
@@ -164,7 +164,7 @@ describe('PUT /api/token/', () => {
     ['a quota below zero', { remain_quota: -1 }, 'remain_quota'],
     ['half a quota', { remain_quota: 1.5 }, 'remain_quota'],
     ['a quota as text', { remain_quota: '5' }, 'remain_quota'],
-    ['a quota above the bound', { remain_quota: MOST_QUOTA + 1 }, 'remain_quota'],
+    ['a quota above the bound', { remain_quota: MAX_QUOTA + 1 }, 'remain_quota'],
     ['2^53 without limit', { unlimited_quota: true, remain_quota: 2 ** 53 }, 'remain_quota'],
     ['garbage addresses', { allow_ips: 'nonsense' }, 'allow_ips'],
     ['an unknown group', { group: 'nowhere' }, 'group'],
@@ -200,7 +200,7 @@ describe('PUT /api/token/', () => {
 
   test('any quota is accepted for an unlimited token, and has to be valid before it is limited again', async () => {
     const { id } = await made('boundless', { unlimited_quota: true })
-    expect((await put({ id, remain_quota: MOST_QUOTA + 1 })).data.remain_quota).toBe(MOST_QUOTA + 1)
+    expect((await put({ id, remain_quota: MAX_QUOTA + 1 })).data.remain_quota).toBe(MAX_QUOTA + 1)
     expect((await put({ id, unlimited_quota: false })).status).toBe(400)
     expect((await put({ id, remain_quota: -5 })).data).toMatchObject({ remain_quota: -5, status: 1 })
     expect((await put({ id, unlimited_quota: false, remain_quota: -5 })).status).toBe(400)
@@ -318,7 +318,7 @@ describe('the very next call follows', () => {
 test('a declared token under another name is still the declared one', async () => {
   const { id } = database.token('token-loose')
   expect((await put({ id, name: 'my own name' })).status).toBe(200)
-  await stage.gateway.restart()
+  await fixture.gateway.restart()
   expect(database.tokens().filter(({ user_id: userId }) => userId === ANN.id)).not.toContainEqual(
     expect.objectContaining({ name: 'token-loose' }),
   )
@@ -327,10 +327,10 @@ test('a declared token under another name is still the declared one', async () =
 
 test('a declared status may be changed, and comes back at the next reload', async () => {
   const { id } = database.token('my own name')
-  await stage.gateway.restart(configured(2))
+  await fixture.gateway.restart(configured(2))
   expect(await called('loose')).toEqual([401, 'token_disabled'])
   expect((await setStatus(id, 1)).status).toBe(200)
   expect(await called('loose')).toEqual([200, undefined])
-  await stage.gateway.restart()
+  await fixture.gateway.restart()
   expect(await called('loose')).toEqual([401, 'token_disabled'])
 })

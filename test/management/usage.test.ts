@@ -5,7 +5,7 @@ import { usageText } from '../equipment/behaviour.ts'
 import { call, open } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BEN = { id: 3, accessToken: 'the-access-token-of-ben' }
@@ -25,12 +25,12 @@ const MIDNIGHT = (Math.floor(Date.now() / 1000 / DAY) - 10) * DAY
 /** Rows of cyd, one a second from that midnight on: more than two chunks of an export. */
 const MANY = 4500
 
-let stage: Stage
+let fixture: Fixture
 /** The ids of the calls that were made over the socket, oldest first. */
 const made: string[] = []
 
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: { global: { requests: 0, window: '1s' } },
     models: priced(['m', 'n']),
     channels: [channel('m', upstream.baseUrl('m')), channel('n', upstream.baseUrl('n'))],
@@ -50,23 +50,26 @@ beforeAll(async () => {
     ['ben', 'm', 20, 10],
   ] as const
   for (const [key, model, prompt, output] of calls) {
-    stage.upstream.script(model, { kind: 'whole', usage: usageText(prompt, output, key === 'ann' ? 40 : 0) })
-    const answer = await stage.chat(key, ask(model))
+    fixture.upstream.script(model, {
+      kind: 'whole',
+      usage: usageText(prompt, output, key === 'ann' ? 40 : 0),
+    })
+    const answer = await fixture.chat(key, ask(model))
     if (answer.status !== 200) throw new Error(answer.text)
     made.push(String(answer.headers['x-request-id']))
   }
-  await stage.gateway.stop()
+  await fixture.gateway.stop()
   withOldRows()
-  await stage.gateway.restart()
+  await fixture.gateway.restart()
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 /**
  * Writes rows that only time could produce: rows of ten days ago with their sums, and sums of a hundred days
  * ago, whose rows are gone.
  */
 function withOldRows(): void {
-  const database = databaseOf(stage.gateway.dataDir)
+  const database = databaseOf(fixture.gateway.dataDir)
   const cyd = database.token('token-cyd')
   const rows = Array.from({ length: MANY }, (_, index) => {
     const ms = (MIDNIGHT + index) * 1000
@@ -86,18 +89,18 @@ function idAt(ms: number): string {
 }
 
 const list = async (account: typeof ANN, path: `/${string}`): Promise<RowPage> => {
-  const { status, data } = await manage<RowPage>(stage.gateway.url, account, `GET ${path}`)
+  const { status, data } = await manage<RowPage>(fixture.gateway.url, account, `GET ${path}`)
   expect(status).toBe(200)
   return data
 }
 const idsOf = ({ items }: RowPage): string[] => items.map((row) => row.request_id)
 const stat = async (account: typeof ANN, path: `/${string}`): Promise<Record<string, number>> => {
-  const { status, data } = await manage<Record<string, number>>(stage.gateway.url, account, `GET ${path}`)
+  const { status, data } = await manage<Record<string, number>>(fixture.gateway.url, account, `GET ${path}`)
   expect(status).toBe(200)
   return data
 }
 const file = async (account: typeof ANN, path: string) =>
-  call(stage.gateway.url, undefined, {
+  call(fixture.gateway.url, undefined, {
     method: 'GET',
     path,
     headers: { authorization: account.accessToken, 'gateway-user': String(account.id) },
@@ -107,12 +110,12 @@ describe('visible rows', () => {
   test.each(['/api/log/', '/api/log/stat', '/api/log/export', '/api/data/'] as const)(
     '%s is for admins',
     async (path) => {
-      expect(await manage(stage.gateway.url, ANN, `GET ${path}`)).toMatchObject({
+      expect(await manage(fixture.gateway.url, ANN, `GET ${path}`)).toMatchObject({
         status: 403,
         success: false,
       })
       const nobody = { id: 2, accessToken: 'nobodys' }
-      expect((await manage(stage.gateway.url, nobody, `GET ${path}`)).status).toBe(401)
+      expect((await manage(fixture.gateway.url, nobody, `GET ${path}`)).status).toBe(401)
       expect((await file(ADA, path)).status).toBe(200)
     },
   )
@@ -229,7 +232,7 @@ describe('GET /api/log/', () => {
   })
 
   test.each(['start_timestamp=yesterday', 'end_timestamp=-5', 'type=x'])('%s is a 400', async (query) => {
-    const answer = await manage(stage.gateway.url, ADA, `GET /api/log/?${query}`)
+    const answer = await manage(fixture.gateway.url, ADA, `GET /api/log/?${query}`)
     expect(answer).toMatchObject({ status: 400, success: false })
     expect(answer.message).toContain(query.split('=')[0])
   })
@@ -308,17 +311,21 @@ describe('GET /api/log/export', () => {
 
   test('survives a client that leaves', async () => {
     const headers = { authorization: ADA.accessToken, 'gateway-user': String(ADA.id) }
-    const live = await open(stage.gateway.url, undefined, { method: 'GET', path: '/api/log/export', headers })
+    const live = await open(fixture.gateway.url, undefined, {
+      method: 'GET',
+      path: '/api/log/export',
+      headers,
+    })
     live.abort()
     // 499 is the logged status of a response whose client left.
-    await expect.poll(() => stage.gateway.logs()).toMatch(/"path":"\/api\/log\/export","status":499/)
-    expect(stage.gateway.logs()).not.toContain('unforeseen error')
+    await expect.poll(() => fixture.gateway.logs()).toMatch(/"path":"\/api\/log\/export","status":499/)
+    expect(fixture.gateway.logs()).not.toContain('unforeseen error')
   })
 })
 
 describe('GET /api/data/', () => {
   test('is the use of each model on each day, for all users', async () => {
-    const { data } = await manage(stage.gateway.url, ADA, 'GET /api/data/')
+    const { data } = await manage(fixture.gateway.url, ADA, 'GET /api/data/')
     const today = Math.floor(Date.now() / 1000 / DAY) * DAY
     expect(data).toEqual([
       { created_at: MIDNIGHT, model_name: 'm', count: MANY, quota: 5 * MANY, token_used: 2 * MANY },
@@ -330,14 +337,14 @@ describe('GET /api/data/', () => {
   test('is limited to one user, who is then named, and to the requested days', async () => {
     const old = MIDNIGHT - 90 * DAY
     const days = `start_timestamp=${old + 5}&end_timestamp=${old + DAY}`
-    expect((await manage(stage.gateway.url, ADA, `GET /api/data/?username=cyd&${days}`)).data).toEqual([
+    expect((await manage(fixture.gateway.url, ADA, `GET /api/data/?username=cyd&${days}`)).data).toEqual([
       { created_at: old, model_name: 'm', username: 'cyd', count: 7, quota: 35, token_used: 14 },
     ])
-    expect((await manage(stage.gateway.url, ADA, 'GET /api/data/?username=nobody')).data).toEqual([])
+    expect((await manage(fixture.gateway.url, ADA, 'GET /api/data/?username=nobody')).data).toEqual([])
   })
 
   test("is the client's own under /self", async () => {
-    const { data } = await manage(stage.gateway.url, BEN, 'GET /api/data/self')
+    const { data } = await manage(fixture.gateway.url, BEN, 'GET /api/data/self')
     expect(data).toEqual([
       {
         created_at: expect.any(Number),
@@ -353,8 +360,8 @@ describe('GET /api/data/', () => {
   test('covers at most 366 days', async () => {
     const days = (n: number): string =>
       `start_timestamp=${MIDNIGHT - (n - 1) * DAY}&end_timestamp=${MIDNIGHT}`
-    expect((await manage(stage.gateway.url, ADA, `GET /api/data/?${days(366)}`)).status).toBe(200)
-    const refused = await manage(stage.gateway.url, ADA, `GET /api/data/?${days(367)}`)
+    expect((await manage(fixture.gateway.url, ADA, `GET /api/data/?${days(366)}`)).status).toBe(200)
+    const refused = await manage(fixture.gateway.url, ADA, `GET /api/data/?${days(367)}`)
     expect(refused).toMatchObject({ status: 400, success: false })
     expect(refused.message).toContain('366')
   })

@@ -3,27 +3,27 @@ import { manage } from '../equipment/account.ts'
 import { usageText } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 /** 10 prompt tokens at one quota unit, 5 of output at four. */
 const COST = 10 + 5 * 4
 const QUOTA = 100_000
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: { global: { requests: 0 } },
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [ROOT, user(2, 'ann', [token('ann'), token('second')], { quota: QUOTA })],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
-const row = () => databaseOf(stage.gateway.dataDir).user('ann')
+const row = () => databaseOf(fixture.gateway.dataDir).user('ann')
 const quota = (mode: string, value: number) =>
-  manage<{ quota: number }>(stage.gateway.url, ROOT_ACCOUNT, 'POST /api/user/manage', {
+  manage<{ quota: number }>(fixture.gateway.url, ROOT_ACCOUNT, 'POST /api/user/manage', {
     id: 2,
     action: 'add_quota',
     mode,
@@ -31,7 +31,7 @@ const quota = (mode: string, value: number) =>
   })
 
 beforeEach(async () => {
-  stage.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+  fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
   await quota('override', QUOTA)
 })
 
@@ -42,17 +42,17 @@ describe('a quota changed during a call', () => {
     ['override', 50_000, 50_000],
     ['override', 0, 0],
   ])('by %s %i is charged with the rest of the call, to the unit', async (mode, value, after) => {
-    stage.upstream.script('m', { kind: 'stream', events: 20, paceMs: 40, usage: usageText(10, 5) })
-    const stream = await stage.live('ann', askStream('m', { max_tokens: 100 }))
+    fixture.upstream.script('m', { kind: 'stream', events: 20, paceMs: 40, usage: usageText(10, 5) })
+    const stream = await fixture.live('ann', askStream('m', { max_tokens: 100 }))
     await stream.until('data:')
     const { status, data } = await quota(mode, value)
     expect([status, data.quota]).toEqual([200, after])
-    expect(databaseOf(stage.gateway.dataDir).openHolds()).toHaveLength(1)
+    expect(databaseOf(fixture.gateway.dataDir).openHolds()).toHaveLength(1)
     expect((await stream.end()).text).toContain('[DONE]')
     expect(row().quota).toBe(after - COST)
     // The balance in memory equals the row: exactly that much can be spent, and no more.
-    stage.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
-    const call = await stage.chat('second', ask('m', { max_tokens: 5_000_000 }))
+    fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    const call = await fixture.chat('second', ask('m', { max_tokens: 5_000_000 }))
     expect(call.status).toBe(403)
     expect(call.json().error.message).toContain(`${after - COST} remain`)
   })
@@ -60,14 +60,14 @@ describe('a quota changed during a call', () => {
   test('in every way, under many calls, still adds up', async () => {
     const usedBefore = row().used_quota
     const calls = Array.from({ length: 40 }, (_, index) =>
-      stage.chat(index % 2 === 0 ? 'ann' : 'second', ask('m', { max_tokens: 100 })),
+      fixture.chat(index % 2 === 0 ? 'ann' : 'second', ask('m', { max_tokens: 100 })),
     )
     const changes = [quota('add', 11), quota('subtract', 7), quota('add', 5), quota('subtract', 2)]
     expect((await Promise.all(changes)).map(({ status }) => status)).toEqual([200, 200, 200, 200])
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(calls.map(() => 200))
     expect(row().used_quota - usedBefore).toBe(40 * COST)
     expect(row().quota).toBe(QUOTA + 11 - 7 + 5 - 2 - 40 * COST)
-    const refused = await stage.chat('ann', ask('m', { max_tokens: 5_000_000 }))
+    const refused = await fixture.chat('ann', ask('m', { max_tokens: 5_000_000 }))
     expect(refused.json().error.message).toContain(`${row().quota} remain`)
   })
 })
@@ -75,17 +75,17 @@ describe('a quota changed during a call', () => {
 describe('a quota', () => {
   test('that is removed cannot be spent by the next call, and one that is added can', async () => {
     expect((await quota('subtract', QUOTA)).data.quota).toBe(0)
-    const refused = await stage.chat('ann', ask('m'))
+    const refused = await fixture.chat('ann', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
     await quota('add', QUOTA)
-    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   })
 
   test('set by PUT /api/user/ is the new balance', async () => {
-    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
-    await manage(stage.gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id: 2, quota: 3 })
+    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
+    await manage(fixture.gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id: 2, quota: 3 })
     expect(row().quota).toBe(3)
-    expect((await stage.chat('ann', ask('m'))).json().error.message).toContain('3 remain')
+    expect((await fixture.chat('ann', ask('m'))).json().error.message).toContain('3 remain')
   })
 
   test('cannot be set below zero, nor above the bound', async () => {

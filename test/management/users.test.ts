@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { logIn } from '../equipment/console.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
@@ -25,15 +25,15 @@ interface Shelf {
   readonly items: readonly Shown[]
 }
 
-let stage: Stage
+let fixture: Fixture
 const as =
   (account: typeof ANN) =>
   <Data = Shown>(request: Request, body?: object | string) =>
-    manage<Data>(stage.gateway.url, account, request, body)
+    manage<Data>(fixture.gateway.url, account, request, body)
 const [root, admin, ann] = [as(ROOT_ACCOUNT), as(ADMIN), as(ANN)]
 
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     rate_limits: { global: { requests: 0 }, critical: { requests: 0 }, search: { requests: 0 } },
     groups: { default: {}, vip: { open: false } },
     models: priced(['m', 'v']),
@@ -47,7 +47,7 @@ beforeAll(async () => {
     ],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 let made = 0
 /** Creates a user with a password and a key. */
@@ -105,7 +105,7 @@ describe('POST /api/user/', () => {
     expect(Object.keys(data)).not.toEqual(
       expect.arrayContaining([expect.stringMatching(/password|access|hash/)]),
     )
-    expect((await logIn(stage.gateway.url, { username: 'Zoë', password: PASSWORD })).status).toBe(200)
+    expect((await logIn(fixture.gateway.url, { username: 'Zoë', password: PASSWORD })).status).toBe(200)
     expect((await admin(`GET /api/user/${data.id}`)).data).toEqual(data)
   })
 
@@ -159,7 +159,7 @@ describe('POST /api/user/', () => {
   test.each([8, 128])('a password may have %i characters, as a person counts them', async (count) => {
     const password = '👩‍👩‍👧‍👦'.repeat(count)
     const { username } = await newcomer({ password })
-    expect((await logIn(stage.gateway.url, { username, password })).status).toBe(200)
+    expect((await logIn(fixture.gateway.url, { username, password })).status).toBe(200)
   })
 
   test('a quota may be as large as the bound', async () => {
@@ -345,7 +345,7 @@ describe('PUT /api/user/', () => {
       ...before,
       ...fields,
     })
-    expect((await logIn(stage.gateway.url, { username: fields.username, password: PASSWORD })).status).toBe(
+    expect((await logIn(fixture.gateway.url, { username: fields.username, password: PASSWORD })).status).toBe(
       200,
     )
     expect((await root('PUT /api/user/', { id, role: 10 })).data).toMatchObject({ role: 10 })
@@ -369,27 +369,27 @@ describe('PUT /api/user/', () => {
   })
 
   test("takes effect at the user's next call", async () => {
-    expect((await stage.chat('ann', ask('v'))).status).toBe(503)
+    expect((await fixture.chat('ann', ask('v'))).status).toBe(503)
     await admin('PUT /api/user/', { id: 2, group: 'vip' })
-    expect((await stage.chat('ann', ask('v'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('v'))).status).toBe(200)
     await admin('PUT /api/user/', { id: 2, group: 'default' })
-    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   })
 })
 
 describe('POST /api/user/manage', () => {
   test('disables and enables, by id or by name, from the next call on', async () => {
-    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
     expect(await admin('POST /api/user/manage', { username: 'ann', action: 'disable' })).toMatchObject({
       data: { id: 2, status: 2 },
     })
-    const refused = await stage.chat('ann', ask('m'))
+    const refused = await fixture.chat('ann', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'user_disabled'])
     expect((await ann('GET /api/user/self')).status).toBe(403)
     expect((await admin('POST /api/user/manage', { id: 2, action: 'enable' })).data).toMatchObject({
       status: 1,
     })
-    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
     expect((await ann('GET /api/user/self')).status).toBe(200)
   })
 
@@ -397,7 +397,7 @@ describe('POST /api/user/manage', () => {
     const status = async () => (await admin('GET /api/user/5')).data.status
     expect((await admin('POST /api/user/manage', { id: 5, action: 'disable' })).status).toBe(200)
     expect(await status()).toBe(2)
-    await stage.gateway.restart()
+    await fixture.gateway.restart()
     expect(await status()).toBe(1)
   })
 
@@ -440,7 +440,7 @@ describe('a deleted user', () => {
     expect((await admin<Shelf>(`GET /api/user/search?keyword=${username}`)).data.items).not.toContainEqual(
       expect.objectContaining({ id }),
     )
-    expect((await logIn(stage.gateway.url, { username, password: PASSWORD })).status).toBe(401)
+    expect((await logIn(fixture.gateway.url, { username, password: PASSWORD })).status).toBe(401)
     const again = await admin('POST /api/user/', { username, password: PASSWORD })
     expect([again.status, again.message]).toEqual([200, ''])
     const found = (await admin<Shelf>(`GET /api/user/search?keyword=${username}`)).data.items
@@ -449,13 +449,13 @@ describe('a deleted user', () => {
   })
 
   test('has no tokens, from the next call on, not even after a restart that declares it', async () => {
-    expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
     expect((await admin('DELETE /api/user/2')).status).toBe(200)
-    const refused = await stage.chat('ann', ask('m'))
+    const refused = await fixture.chat('ann', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([401, 'token_deleted'])
     expect(await ann('GET /api/user/self')).toMatchObject({ status: 401, message: 'invalid access token' })
-    await stage.gateway.restart()
-    expect((await stage.chat('ann', ask('m'))).status).toBe(401)
+    await fixture.gateway.restart()
+    expect((await fixture.chat('ann', ask('m'))).status).toBe(401)
     expect((await admin('GET /api/user/2')).status).toBe(404)
   })
 })

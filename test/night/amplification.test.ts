@@ -1,30 +1,30 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { stageOfBoth } from '../conversion/stage.ts'
+import { fixtureOfBoth } from '../conversion/fixture.ts'
 import { type Case, requestText } from '../corpus/case.ts'
 import { corpus } from '../corpus/corpus.ts'
 import { replay } from '../corpus/replay.ts'
-import type { Stage } from '../equipment/stage.ts'
+import type { Fixture } from '../equipment/fixture.ts'
 
 /**
  * Maximum cost for each byte sent, relative to an ordinary request: above it a small client could bring down
  * a large gateway.
  */
-const MOST = 100
+const MAX = 100
 /** A tick of the system's clock of CPU time, in milliseconds. */
 const TICK_MS = 10
 /** Growth of the heap before it is collected, whatever the requests, in MiB. */
 const FLOOR_MIB = 256
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await stageOfBoth({}, { quota: 400_000_000_000_000 })
+  fixture = await fixtureOfBoth({}, { quota: 400_000_000_000_000 })
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 /** Cost of some work to the gateway: milliseconds of CPU, and MiB of peak memory above the memory before. */
 async function costOf(work: () => Promise<unknown>): Promise<{ cpuMs: number; peakMib: number }> {
-  const of = `/proc/${stage.gateway.pid}`
+  const of = `/proc/${fixture.gateway.pid}`
   const kibOf = (name: string): number =>
     Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(readFileSync(`${of}/status`, 'utf8'))?.[1])
   const cpuMs = (): number => {
@@ -64,22 +64,22 @@ const bytesOf = (cases: readonly Case[]): number =>
   }, 0)
 
 test.each([...corpus()])(
-  `%s cost less than ${MOST} times what plain requests of their size do`,
+  `%s cost less than ${MAX} times what plain requests of their size do`,
   {
     timeout: 600_000,
   },
   async (name, cases) => {
     const plain = cases.map(plainLike)
     // Compiles and caches everything before both measurements.
-    await replay(stage, plain.slice(0, 100))
-    const usual = await costOf(() => replay(stage, plain))
-    const odd = await costOf(() => replay(stage, cases))
+    await replay(fixture, plain.slice(0, 100))
+    const usual = await costOf(() => replay(fixture, plain))
+    const odd = await costOf(() => replay(fixture, cases))
     const bytes = bytesOf(cases)
     const times = odd.cpuMs / Math.max(usual.cpuMs, TICK_MS)
     console.log(
       `${name}: ${cases.length} inputs, ${bytes} bytes; CPU ${odd.cpuMs} ms, ${times.toFixed(1)} times as much as plain ones; peak +${odd.peakMib.toFixed(0)} MiB, plain +${usual.peakMib.toFixed(0)} MiB`,
     )
-    expect(times).toBeLessThan(MOST)
-    expect(odd.peakMib).toBeLessThan(Math.max(FLOOR_MIB, (MOST * bytes) / cases.length / 2 ** 20))
+    expect(times).toBeLessThan(MAX)
+    expect(odd.peakMib).toBeLessThan(Math.max(FLOOR_MIB, (MAX * bytes) / cases.length / 2 ** 20))
   },
 )

@@ -1,19 +1,19 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { setLoadStage } from '../load/load-stage.ts'
+import { startLoadFixture } from '../load/load-fixture.ts'
 
 test('1,000 calls a second for five minutes: no error, each is charged once, and none takes much longer than without a gateway', {
   timeout: 500_000,
 }, async () => {
-  const stage = await setLoadStage({ upstream: 'completion' })
-  onTestFinished(() => stage.close())
-  const direct = await stage.arrive({ perSecond: 1_000 }, 30, { whom: 'upstream' })
-  const through = await stage.arrive({ perSecond: 1_000 }, 300)
-  const charged = stage.charged()
-  const most = await stage.arrive({ callers: 64 }, 10)
+  const fixture = await startLoadFixture({ upstream: 'completion' })
+  onTestFinished(() => fixture.close())
+  const direct = await fixture.arrive({ perSecond: 1_000 }, 30, { whom: 'upstream' })
+  const through = await fixture.arrive({ perSecond: 1_000 }, 300)
+  const charged = fixture.charged()
+  const most = await fixture.arrive({ clients: 64 }, 10)
   console.info(
     JSON.stringify({ direct: direct.latencies, through: through.latencies, sentLate: through.sentLate }),
   )
-  console.info(`64 callers that wait for their answers: ${(most.counts['200'] ?? 0) / 10} calls a second`)
+  console.info(`64 clients that wait for their answers: ${(most.counts['200'] ?? 0) / 10} calls a second`)
   expect(through.counts).toEqual({ '200': 300_000 })
   expect(charged).toBe(300_000)
   const added = (part: 'p50' | 'p99'): number =>

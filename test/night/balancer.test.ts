@@ -6,7 +6,7 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../equip
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { statusOn } from '../equipment/port.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, askStream } from '../equipment/stage.ts'
+import { ask, askStream } from '../equipment/fixture.ts'
 
 const isLeftOut = withoutBalancer('the balancer in front of three gateways')
 
@@ -78,7 +78,7 @@ describe.skipIf(isLeftOut)('the balancer of deploy/, in front of three gateways'
     let answeredCalls = 0
     const refused: string[] = []
     let isOver = false
-    const caller = async (): Promise<void> => {
+    const client = async (): Promise<void> => {
       for (;;) {
         if (isOver) return
         const { status, text, headers } = await call(balancer.url, ask('m'), { key })
@@ -86,7 +86,7 @@ describe.skipIf(isLeftOut)('the balancer of deploy/, in front of three gateways'
         else refused.push(`${status} ${headers['retry-after'] ?? ''} ${text}`)
       }
     }
-    const callers = [1, 2, 3, 4].map(caller)
+    const clients = [1, 2, 3, 4].map(client)
     const streams = await Promise.all(
       Array.from({ length: 9 }, () => open(balancer.url, askStream('s'), { key })),
     )
@@ -96,7 +96,7 @@ describe.skipIf(isLeftOut)('the balancer of deploy/, in front of three gateways'
       await sleep(2_500)
     }
     isOver = true
-    await Promise.all(callers)
+    await Promise.all(clients)
     for (const stream of streams) {
       const { broken, text } = await stream.end()
       expect(broken).toBe(false)

@@ -1,8 +1,8 @@
 import process from 'node:process'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { randomFrom } from '../equipment/random.ts'
-import type { Stage } from '../equipment/stage.ts'
-import { crowds, crowdStage, SIZES } from '../faults/crowd.ts'
+import type { Fixture } from '../equipment/fixture.ts'
+import { crowds, crowdFixture, SIZES } from '../faults/crowd.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
@@ -10,17 +10,17 @@ const seed = nightSeed()
 const REPETITIONS = Number(process.env['NIGHT_REPETITIONS'] ?? 200)
 const REFUSED_WITHIN_MS = 50
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await crowdStage()
+  fixture = await crowdFixture()
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 test.each(SIZES)(
   `of $calls calls at once on a quota for $affordable exactly so many are admitted, ${REPETITIONS} times over`,
   { timeout: 3_600_000 },
   async (size) => {
-    const report = await crowds(stage, size, REPETITIONS, randomFrom(seed))
+    const report = await crowds(fixture, size, REPETITIONS, randomFrom(seed))
     console.log(report)
     expect(report.refusalMs).toBeLessThan(REFUSED_WITHIN_MS)
   },

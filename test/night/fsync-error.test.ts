@@ -2,16 +2,16 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { audit, type Sighting } from '../equipment/auditor.ts'
+import { audit, type Observation } from '../equipment/auditor.ts'
 import { usageText } from '../equipment/behaviour.ts'
 import { open } from '../equipment/client.ts'
 import { plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
 import { startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask } from '../equipment/stage.ts'
+import { ask } from '../equipment/fixture.ts'
 import { newFolder, type Program, runProgram } from '../operations/program.ts'
 
 const QUOTA = 1_000_000_000
-const CALLERS = 20
+const CLIENTS = 20
 const ROUNDS = 5
 /**
  * Milliseconds from the first disk error to the end of the process. An idle machine needs less than a tenth
@@ -69,7 +69,7 @@ test.runIf(CAN_FAIL || process.env['CI'] === 'true')(
       users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: QUOTA })], { quota: QUOTA })],
     }
     const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
-    const sightings: Sighting[] = []
+    const observations: Observation[] = []
     let program: Program | undefined
     try {
       for (let round = 0; round < ROUNDS; round++) {
@@ -77,14 +77,14 @@ test.runIf(CAN_FAIL || process.env['CI'] === 'true')(
         await program.ready()
         const { url, pid, exit } = program
         const end = { isHere: false }
-        const callers = Array.from({ length: CALLERS }, async (_, index) => {
-          while (!end.isHere) sightings.push(await oneCall(url, index % 2 === 0))
+        const clients = Array.from({ length: CLIENTS }, async (_, index) => {
+          while (!end.isHere) observations.push(await oneCall(url, index % 2 === 0))
         })
         await sleep(200 + round * 100)
         const { watcher, firstErrorMs } = await breakDisk(pid)
         const { code, at } = await exit
         end.isHere = true
-        await Promise.all(callers)
+        await Promise.all(clients)
         watcher.kill('SIGKILL')
         console.log(
           `round ${round + 1}: it ended ${(at - firstErrorMs()).toFixed(0)} ms after the first error`,
@@ -96,12 +96,12 @@ test.runIf(CAN_FAIL || process.env['CI'] === 'true')(
         expect(at - firstErrorMs()).toBeLessThan(ENDS_WITHIN_MS)
         program = await runProgram({ folder })
         await program.ready()
-        expect(audit(folder.path, sightings, granted)).toEqual([])
+        expect(audit(folder.path, observations, granted)).toEqual([])
         program.kill('SIGTERM')
         await program.exit
       }
-      const complete = sightings.filter(({ complete }) => complete).length
-      console.log(`${sightings.length} calls, ${complete} complete, nothing lost or charged twice`)
+      const complete = observations.filter(({ complete }) => complete).length
+      console.log(`${observations.length} calls, ${complete} complete, nothing lost or charged twice`)
       expect(complete).toBeGreaterThan(100)
     } finally {
       program?.kill('SIGKILL')
@@ -113,7 +113,7 @@ test.runIf(CAN_FAIL || process.env['CI'] === 'true')(
 )
 
 let calls = 0
-async function oneCall(url: string, stream: boolean): Promise<Sighting> {
+async function oneCall(url: string, stream: boolean): Promise<Observation> {
   const quota = 10 + 4 * 5
   const call = `call${calls++}`
   try {

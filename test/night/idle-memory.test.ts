@@ -2,12 +2,12 @@ import { expect, onTestFinished, test } from 'vitest'
 import { call } from '../equipment/client.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { residentBytes } from '../equipment/resident-memory.ts'
-import { ask, setStage } from '../equipment/stage.ts'
+import { ask, startFixture } from '../equipment/fixture.ts'
 
 test('an idle gateway gives back the memory that its work took', { timeout: 180_000 }, async () => {
-  const stage = await setStage((upstream) => plainConfiguration(upstream.baseUrl('m')))
-  onTestFinished(() => stage.close())
-  const { pid, url } = stage.gateway
+  const fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
+  onTestFinished(() => fixture.close())
+  const { pid, url } = fixture.gateway
   const megabytes = (): number => Math.round(residentBytes(pid) / 1e6)
   let most = 0
   const until = performance.now() + 10_000
@@ -15,7 +15,7 @@ test('an idle gateway gives back the memory that its work took', { timeout: 180_
     const body = ask('m', { user: 'x'.repeat(100_000) })
     const answers = await Promise.all(Array.from({ length: 16 }, () => call(url, body, { key: 'ann' })))
     for (const { status } of answers) expect(status).toBeOneOf([200, 503])
-    stage.upstream.forget('m')
+    fixture.upstream.forget('m')
     most = Math.max(most, megabytes())
   }
   await expect.poll(megabytes, { timeout: 90_000, interval: 1_000 }).toBeLessThan(most * 0.8)

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { call } from '../equipment/client.ts'
 import { plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
 import { randomFrom } from '../equipment/random.ts'
-import { ask, setStage } from '../equipment/stage.ts'
+import { ask, startFixture } from '../equipment/fixture.ts'
 import { nightSeed } from './night-seed.ts'
 
 const CALLS = 6_000
@@ -11,7 +11,7 @@ const CALLS = 6_000
  * Largest accepted ratio of the latencies. The look-up by HMAC prevents guessing a key letter by letter; this
  * test only detects a coarse regression.
  */
-const MOST_APART = 1.25
+const MAX_APART = 1.25
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const KEY = 'Rk3vPq8sYw2nLd5tXz7bHc4mJf6gQa9e'
@@ -22,11 +22,11 @@ test('the latency of a refusal does not reveal how close a key is to a valid one
   const random = randomFrom(nightSeed())
   const letters = (count: number): string =>
     Array.from({ length: count }, () => LETTERS[Math.floor(random() * LETTERS.length)]).join('')
-  const stage = await setStage((upstream) => ({
+  const fixture = await startFixture((upstream) => ({
     ...plainConfiguration(upstream.baseUrl('m')),
     users: [ROOT, user(2, 'ann', [token(KEY, { status: 2 })])],
   }))
-  onTestFinished(() => stage.close())
+  onTestFinished(() => fixture.close())
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   onTestFinished(() => agent.destroy())
   // Each key is requested once, because a cached result skips the look-up.
@@ -39,7 +39,7 @@ test('the latency of a refusal does not reveal how close a key is to a valid one
   for (let i = 0; i < CALLS; i++) {
     for (const [name, key] of Object.entries(kinds)) {
       const began = performance.now()
-      const { status } = await call(stage.gateway.url, ask('m'), { key: key(), agent })
+      const { status } = await call(fixture.gateway.url, ask('m'), { key: key(), agent })
       if (status === 401) times.get(name)?.push(performance.now() - began)
     }
   }
@@ -49,5 +49,5 @@ test('the latency of a refusal does not reveal how close a key is to a valid one
     expect(all.length).toBeGreaterThan(CALLS / 2)
     return median
   })
-  expect(Math.max(...medians) / Math.min(...medians)).toBeLessThan(MOST_APART)
+  expect(Math.max(...medians) / Math.min(...medians)).toBeLessThan(MAX_APART)
 })

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { channel, plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { residentBytes } from '../equipment/resident-memory.ts'
-import { ask, patiently, setStage } from '../equipment/stage.ts'
+import { ask, retryWhileOverloaded, startFixture } from '../equipment/fixture.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
@@ -26,19 +26,19 @@ test(`of ${FACTOR} times a limit, with bursts at window edges, no window admits 
   timeout: 120_000,
 }, async () => {
   const random = randomFrom(seed)
-  const stage = await setStage((upstream) => ({
+  const fixture = await startFixture((upstream) => ({
     ...plainConfiguration(upstream.baseUrl('m')),
     rate_limits: { key: { requests: LIMIT, window: `${WINDOW_MS / 1000}s` } },
   }))
-  onTestFinished(() => stage.close())
-  stage.upstream.script('m', { kind: 'whole' })
+  onTestFinished(() => fixture.close())
+  fixture.upstream.script('m', { kind: 'whole' })
   const agent = new Agent({ keepAlive: true, maxSockets: 100 })
   onTestFinished(() => agent.destroy())
   const calls: Promise<void>[] = []
   const admitted: number[] = []
   const waits: { readonly at: number; readonly seconds: number }[] = []
   const one = async (): Promise<void> => {
-    const answer = await patiently(() => stage.chat('ann', ask('m'), { agent }))
+    const answer = await retryWhileOverloaded(() => fixture.chat('ann', ask('m'), { agent }))
     const at = arrivedMs(answer.headers['x-request-id'] ?? /request id: ([\w-]+)/.exec(answer.text)?.[1])
     if (answer.status === 200) admitted.push(at)
     else waits.push({ at, seconds: Number(answer.headers['retry-after']) })
@@ -78,28 +78,30 @@ test(`of ${FACTOR} times a limit, with bursts at window edges, no window admits 
 /** Unknown addresses; NIGHT_ADDRESSES makes it more. */
 const ADDRESSES = Number(process.env['NIGHT_ADDRESSES'] ?? 100_000)
 /** Memory limit for all of them together: the same for a million as for the number that is tracked. */
-const MOST_MIB = 250
+const MAX_MIB = 250
 
 test(`${ADDRESSES} unknown clients do not free a limited one, and take bounded memory`, {
   timeout: 1_800_000,
 }, async () => {
-  const stage = await setStage((upstream) => ({
+  const fixture = await startFixture((upstream) => ({
     options: { trusted_proxies: ['127.0.0.1/32'], max_calls: 9000 },
     rate_limits: { relay: { requests: 3, window: '24h' }, key: { requests: 3, window: '24h' } },
     models: plainConfiguration(upstream.baseUrl('m')).models,
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [ROOT, user(2, 'ann', [token('ann'), token('bob')])],
   }))
-  onTestFinished(() => stage.close())
+  onTestFinished(() => fixture.close())
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   onTestFinished(() => agent.destroy())
-  stage.upstream.script('m', { kind: 'whole' })
+  fixture.upstream.script('m', { kind: 'whole' })
   const from = (key: string, address: string) =>
-    patiently(() => stage.chat(key, ask('m'), { agent, headers: { 'x-forwarded-for': address } }))
+    retryWhileOverloaded(() =>
+      fixture.chat(key, ask('m'), { agent, headers: { 'x-forwarded-for': address } }),
+    )
   const victim = '203.0.113.7'
   for (let index = 0; index < 3; index++) expect((await from('ann', victim)).status).toBe(200)
   expect((await from('ann', victim)).status).toBe(429)
-  const before = residentBytes(stage.gateway.pid)
+  const before = residentBytes(fixture.gateway.pid)
   let next = 0
   const stranger = async (): Promise<void> => {
     for (let index = next++; index < ADDRESSES; index = next++) {
@@ -108,11 +110,11 @@ test(`${ADDRESSES} unknown clients do not free a limited one, and take bounded m
     }
   }
   await Promise.all(Array.from({ length: 64 }, stranger))
-  const grown = residentBytes(stage.gateway.pid) - before
+  const grown = residentBytes(fixture.gateway.pid) - before
   console.log(
     `${ADDRESSES} addresses: ${(grown / 2 ** 20).toFixed(0)} MiB, ${(grown / ADDRESSES).toFixed(0)} bytes each`,
   )
   expect((await from('bob', victim)).status).toBe(429)
   expect((await from('ann', '203.0.113.8')).status).toBe(429)
-  expect(grown / 2 ** 20).toBeLessThan(MOST_MIB)
+  expect(grown / 2 ** 20).toBeLessThan(MAX_MIB)
 })

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { startBalancer, withoutBalancer } from '../equipment/balancer.ts'
 import { call } from '../equipment/client.ts'
-import { layGround } from '../equipment/ground.ts'
+import { startCluster } from '../equipment/cluster.ts'
 import { statusOn } from '../equipment/port.ts'
 import { withoutRedis } from '../equipment/redis-server.ts'
-import { ask } from '../equipment/stage.ts'
+import { ask } from '../equipment/fixture.ts'
 import { warmAndCold } from '../nodes/bank-away.ts'
 
 const NAME = 'three nodes behind HAProxy whose PostgreSQL is out of reach'
@@ -15,10 +15,10 @@ test.skipIf(withoutRedis(NAME) || withoutBalancer(NAME))(
   'while PostgreSQL is out of reach no node is ready, and a key in use is served through the balancer all the same',
   { timeout: 90_000 },
   async () => {
-    const ground = await layGround({ nodes: 3, configure: warmAndCold })
-    onTestFinished(() => ground.clear())
-    ground.upstream.script('m', { kind: 'whole' })
-    const { urls } = ground.fleet
+    const cluster = await startCluster({ nodes: 3, configure: warmAndCold })
+    onTestFinished(() => cluster.clear())
+    cluster.upstream.script('m', { kind: 'whole' })
+    const { urls } = cluster.fleet
     const ports = urls.map((url) => Number(new URL(url).port))
     const balancer = await startBalancer(ports)
     onTestFinished(() => balancer.stop())
@@ -28,7 +28,7 @@ test.skipIf(withoutRedis(NAME) || withoutBalancer(NAME))(
     // Waits until the nodes have borrowed ahead.
     await sleep(1000)
 
-    ground.postgresCable.hold()
+    cluster.postgresProxy.disconnect()
     const statuses: number[] = []
     const endMs = performance.now() + AWAY_MS
     while (performance.now() < endMs) {
@@ -36,7 +36,7 @@ test.skipIf(withoutRedis(NAME) || withoutBalancer(NAME))(
       await sleep(50)
     }
     const ready = await Promise.all(ports.map((port) => statusOn(port, '/readyz')))
-    ground.postgresCable.release()
+    cluster.postgresProxy.reconnect()
     console.info(`${statuses.length} calls while it was away`)
     expect(ready).toEqual([503, 503, 503])
     expect(statuses.length).toBeGreaterThan(50)

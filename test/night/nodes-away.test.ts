@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { layGround } from '../equipment/ground.ts'
+import { startCluster } from '../equipment/cluster.ts'
 import { withoutCrashes } from '../equipment/own-postgres.ts'
 import { withoutRedis } from '../equipment/redis-server.ts'
 import { callWhileAway, warmAndCold } from '../nodes/bank-away.ts'
@@ -10,13 +10,13 @@ test.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))(
   'PostgreSQL is down for thirty seconds: known keys are served, others get 503 within two seconds, all is reported within five',
   { timeout: 180_000 },
   async () => {
-    const ground = await layGround({ nodes: 3, configure: warmAndCold })
+    const cluster = await startCluster({ nodes: 3, configure: warmAndCold })
     try {
-      ground.upstream.script('m', { kind: 'whole' })
-      const { warm, cold, backlogMs } = await callWhileAway(ground, {
+      cluster.upstream.script('m', { kind: 'whole' })
+      const { warm, cold, backlogMs } = await callWhileAway(cluster, {
         forMs: 30_000,
-        leave: () => ground.postgres.crash(),
-        comeBack: () => ground.postgres.start(),
+        leave: () => cluster.postgres.crash(),
+        comeBack: () => cluster.postgres.start(),
       })
       console.info({ warm: warm.length, cold: cold.length, backlogMs })
       expect(warm.filter(({ status }) => status !== 200)).toEqual([])
@@ -27,7 +27,7 @@ test.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))(
       }
       expect(backlogMs).toBeLessThan(5000)
     } finally {
-      await ground.clear()
+      await cluster.clear()
     }
   },
 )

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { withoutRedis } from '../equipment/redis-server.ts'
 import { expectKept } from '../nodes/kept-limit.ts'
-import { pressLimit } from '../nodes/limits-run.ts'
+import { exceedLimit } from '../nodes/limits-run.ts'
 
 describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three nodes', () => {
   test.each([
@@ -12,7 +12,7 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
     'with %i, %i and %i clients is kept to within 97 and 101 percent',
     { timeout: 180_000 },
     async (...clients) => {
-      const report = await pressLimit({ requests: 1000, windowMs: 10_000, clients, windows: 5 })
+      const report = await exceedLimit({ requests: 1000, windowMs: 10_000, clients, windows: 5 })
       console.info(report)
       expect(report.refused).toBeGreaterThan(1000)
       expectKept(report)
@@ -22,7 +22,7 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
   test('is kept by shares where Redis is gone: exceeded by little, and never zero', {
     timeout: 60_000,
   }, async () => {
-    const report = await pressLimit({
+    const report = await exceedLimit({
       requests: 200,
       windowMs: 2000,
       clients: [16, 16, 16],
@@ -40,7 +40,7 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
   })
 
   test('is kept by shares where the nodes have PostgreSQL alone', { timeout: 60_000 }, async () => {
-    const report = await pressLimit({
+    const report = await exceedLimit({
       requests: 201,
       windowMs: 2000,
       clients: [16, 16, 16],

@@ -3,7 +3,7 @@ import { withoutCrashes } from '../equipment/own-postgres.ts'
 import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
 import { withoutRedis } from '../equipment/redis-server.ts'
 import { POOR_ACCOUNTS } from '../nodes/accounts.ts'
-import { killNodes } from '../nodes/mischief.ts'
+import { killNodes } from '../nodes/fault-injection.ts'
 import { nodesStorm, type NodesStormPlan } from '../nodes/nodes-storm.ts'
 import { nightSeed } from './night-seed.ts'
 
@@ -58,7 +58,7 @@ async function brokenBy(patches: readonly Patch[], plan: Partial<NodesStormPlan>
       seed,
       seconds: 8,
       clientsEach: 12,
-      mischief: [],
+      faults: [],
       root: copy.root,
       ...plan,
     })
@@ -87,9 +87,7 @@ describe.skipIf(withoutRedis('broken copies of the bank') || withoutCrashes('bro
       expect(await brokenBy([...LOST_ANSWERS, NOT_IDEMPOTENT])).toMatch(/used \d+, (?:its|the) rows say \d+/)
     })
     test('a start without recovery', async () => {
-      expect(await brokenBy([NO_RECOVERY], { mischief: [killNodes] })).toMatch(
-        /is still open|without a trace/,
-      )
+      expect(await brokenBy([NO_RECOVERY], { faults: [killNodes] })).toMatch(/is still open|without a trace/)
     })
   },
 )

@@ -5,23 +5,26 @@ import {
   crashPostgres,
   endConnections,
   killNodes,
-  type Mischief,
-  pullPostgres,
-  troubleRedis,
-} from '../nodes/mischief.ts'
+  type FaultInjection,
+  disconnectPostgres,
+  injectRedisFaults,
+} from '../nodes/fault-injection.ts'
 import { nodesStorm } from '../nodes/nodes-storm.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
 const NAME = 'storms over three nodes'
 
-const STORMS: readonly (readonly [string, readonly Mischief[]])[] = [
+const STORMS: readonly (readonly [string, readonly FaultInjection[]])[] = [
   ['kills', [killNodes]],
   ['kills, while PostgreSQL crashes and is away for 2 s', [killNodes, crashPostgres(8_000, 2_000)]],
   ['PostgreSQL is away for 30 s', [crashPostgres(5_000, 30_000)]],
-  ['kills, while the cable to PostgreSQL is pulled for 10 s', [killNodes, pullPostgres(10_000, 10_000)]],
+  [
+    'kills, while the cable to PostgreSQL is pulled for 10 s',
+    [killNodes, disconnectPostgres(10_000, 10_000)],
+  ],
   ['PostgreSQL ends a connection every 100 ms', [endConnections]],
-  ['kills, while Redis has every trouble', [killNodes, troubleRedis]],
+  ['kills, while Redis has every trouble', [killNodes, injectRedisFaults]],
 ]
 
 describe.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))('storms over three nodes', () => {
@@ -29,7 +32,7 @@ describe.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))('storms over three n
     `%s: nothing lost, doubled or overdrawn, nothing left leased (seed ${seed})`,
     { timeout: 300_000 },
     async (_, mischief) => {
-      const report = await nodesStorm({ seed, seconds: 45, clientsEach: 32, mischief })
+      const report = await nodesStorm({ seed, seconds: 45, clientsEach: 32, faults: mischief })
       console.info(report)
       expect(report.broken).toEqual([])
       expect(report.complete).toBeGreaterThan(1000)

@@ -3,11 +3,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { RedisPeers } from '../../src/limits/redis-peers.ts'
 import {
   type CountingNode,
-  haveMet,
+  untilConnected,
   limitStorm,
-  mostWithin,
-  ownLimit,
-  partNodes,
+  maxWithin,
+  uniqueLimit,
+  stopNodes,
   threeNodes,
 } from '../equipment/counting-nodes.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
@@ -27,15 +27,20 @@ describe.skipIf(withoutRedis('limits over several nodes, for long'))('limits ove
     alone = 0
     nodes = await threeNodes(server.url, () => (alone += 1))
   })
-  afterEach(() => partNodes(nodes))
+  afterEach(() => stopNodes(nodes))
 
   test.each([
     [100, 10_000],
     [600, 20_000],
     [20_000, 10_000],
   ])('%i in %i ms are admitted, and no more, with 200 clients spread 90/5/5', async (most, windowMs) => {
-    const { through, longestWaitMs } = await limitStorm(nodes, ownLimit(most, windowMs), 200, 3 * windowMs)
-    const reached = { all: through.length / (3 * most), most: mostWithin(through, windowMs) / most }
+    const { admitted: through, longestWaitMs } = await limitStorm(
+      nodes,
+      uniqueLimit(most, windowMs),
+      200,
+      3 * windowMs,
+    )
+    const reached = { all: through.length / (3 * most), most: maxWithin(through, windowMs) / most }
     console.log(`${most} in ${windowMs} ms:`, reached, { alone, longestWaitMs: Math.round(longestWaitMs) })
     expect(reached.most).toBeLessThanOrEqual(alone === 0 ? 1.01 : 5 / 3)
     expect(reached.all).toBeGreaterThanOrEqual(0.97)
@@ -43,17 +48,17 @@ describe.skipIf(withoutRedis('limits over several nodes, for long'))('limits ove
 
   test('admit at most 1.2 times the limit, and more than nothing, while the server goes and comes', async () => {
     const [most, windowMs] = [300, 4_000]
-    const running = limitStorm(nodes, ownLimit(most, windowMs), 200, 3 * windowMs)
+    const running = limitStorm(nodes, uniqueLimit(most, windowMs), 200, 3 * windowMs)
     await sleep(windowMs)
     await server.kill()
     const goneMs = performance.now()
     await sleep(windowMs)
     const backMs = performance.now()
     await server.restart()
-    await haveMet(nodes)
+    await untilConnected(nodes)
     expect(performance.now() - backMs).toBeLessThan(2_000)
-    const { through } = await running
-    expect(mostWithin(through, windowMs)).toBeLessThanOrEqual(1.2 * most)
+    const { admitted: through } = await running
+    expect(maxWithin(through, windowMs)).toBeLessThanOrEqual(1.2 * most)
     expect(through.filter((at) => at > goneMs && at < backMs).length).toBeGreaterThan(most / 2)
     expect(through.length).toBeGreaterThan(0.8 * 3 * most)
   })

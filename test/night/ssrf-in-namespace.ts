@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http'
-import { MODEL, stageOfBoth } from '../conversion/stage.ts'
+import { MODEL, fixtureOfBoth } from '../conversion/fixture.ts'
 import { startDns } from '../equipment/dns-server.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
 import { PUBLIC_ADDRESS } from '../equipment/network.ts'
@@ -32,13 +32,13 @@ function serverOn(port: number): Promise<Server> {
 
 const dns = await startDns(ZONE, 53)
 const servers = await Promise.all(PORTS.map(serverOn))
-const stage = await stageOfBoth({ media: { timeout: '2s' } })
-stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
+const fixture = await fixtureOfBoth({ media: { timeout: '2s' } })
+fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
 
 async function statusOf(url: string): Promise<number> {
   const part = { type: 'image_url', image_url: { url } }
   const body = { model: MODEL.messages, messages: [{ role: 'user', content: [part] }] }
-  const { status } = await stage.chat('ann', body)
+  const { status } = await fixture.chat('ann', body)
   return status === 503 ? statusOf(url) : status
 }
 
@@ -61,7 +61,7 @@ for (let i = 0; i < 200; i++)
 const refused = rebinding.filter((status) => status === 400).length
 const asked = dns.asked().length
 
-await stage.close()
+await fixture.close()
 await dns.stop()
 for (const server of servers) server.close()
 console.log(

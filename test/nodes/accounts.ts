@@ -1,14 +1,14 @@
-import type { Granted } from '../equipment/auditor.ts'
+import type { GrantedQuotas } from '../equipment/auditor.ts'
 import { channel, type Configuration, ROOT, token, user } from '../equipment/configuration.ts'
 import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
 import { serveTraffic, TRAFFIC_MODEL } from '../equipment/traffic.ts'
 
 /** A set of accounts for calls. */
-export interface Ensemble {
+export interface AccountSet {
   /** Keys without `sk-`. */
   readonly keys: readonly string[]
   /** The granted quotas, for the auditor. */
-  readonly granted: Granted
+  readonly granted: GrantedQuotas
   /** The accounts, and a model whose answers have the requested length. */
   readonly configure: (upstream: ScriptedUpstream) => Configuration
 }
@@ -22,21 +22,21 @@ interface Owner {
 const AMPLE = 1_000_000_000
 
 /** Five tokens of three users: two tokens run out during the storm, and so does the user of a third. */
-export const FIVE_ACCOUNTS: Ensemble = ensemble({
+export const FIVE_ACCOUNTS: AccountSet = accountSet({
   ann: { quota: AMPLE, tokens: { calm: AMPLE, scarce: 200_000, poor: 5_000 } },
   bob: { quota: AMPLE, tokens: { windy: AMPLE } },
   cat: { quota: 300_000, tokens: { brisk: AMPLE } },
 })
 
 /** Tokens with quota for a dozen calls each. */
-export const POOR_ACCOUNTS: Ensemble = ensemble({
+export const POOR_ACCOUNTS: AccountSet = accountSet({
   ann: {
     quota: AMPLE,
     tokens: Object.fromEntries(Array.from({ length: 24 }, (_, index) => [`poor${index}`, 4_000])),
   },
 })
 
-function ensemble(owners: Readonly<Record<string, Owner>>): Ensemble {
+function accountSet(owners: Readonly<Record<string, Owner>>): AccountSet {
   const tokens = Object.values(owners).flatMap((owner) => Object.entries(owner.tokens))
   return {
     keys: tokens.map(([key]) => key),

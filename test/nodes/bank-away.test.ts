@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Ground, layGround } from '../equipment/ground.ts'
+import { type Cluster, startCluster } from '../equipment/cluster.ts'
 import { withoutRedis } from '../equipment/redis-server.ts'
 import { type AwayReport, callWhileAway, warmAndCold } from './bank-away.ts'
 
 const NAME = 'three nodes whose PostgreSQL and Redis are out of reach'
 
 describe.skipIf(withoutRedis(NAME))('three nodes whose PostgreSQL and Redis are out of reach', () => {
-  let ground: Ground
+  let cluster: Cluster
   let report: AwayReport
   beforeAll(async () => {
-    ground = await layGround({ nodes: 3, configure: warmAndCold })
-    ground.upstream.script('m', { kind: 'whole' })
-    report = await callWhileAway(ground, {
+    cluster = await startCluster({ nodes: 3, configure: warmAndCold })
+    cluster.upstream.script('m', { kind: 'whole' })
+    report = await callWhileAway(cluster, {
       forMs: 4000,
       leave() {
-        ground.postgresCable.hold()
-        ground.redisCable.hold()
+        cluster.postgresProxy.disconnect()
+        cluster.redisProxy.disconnect()
       },
       comeBack() {
-        ground.postgresCable.release()
-        ground.redisCable.release()
+        cluster.postgresProxy.reconnect()
+        cluster.redisProxy.reconnect()
       },
     })
     const slowest = (taken: AwayReport['warm']) => Math.round(Math.max(...taken.map(({ tookMs }) => tookMs)))
@@ -32,7 +32,7 @@ describe.skipIf(withoutRedis(NAME))('three nodes whose PostgreSQL and Redis are 
       backlogMs,
     })
   }, 300_000)
-  afterAll(() => ground?.clear())
+  afterAll(() => cluster?.clear())
 
   test('serve known keys: such a call waits for neither', () => {
     expect(report.warm.length).toBeGreaterThan(9)

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Answer } from '../equipment/client.ts'
+import type { FullResponse } from '../equipment/client.ts'
 import { call } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import type { Ground } from '../equipment/ground.ts'
+import type { Cluster } from '../equipment/cluster.ts'
 import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, patiently } from '../equipment/stage.ts'
+import { ask, retryWhileOverloaded } from '../equipment/fixture.ts'
 
 /** Keys that no node has served yet. */
 const COLD_KEYS = 60
@@ -46,13 +46,15 @@ export interface AwayReport {
 
 /** Calls nodes with both kinds of keys during the outage of the bank. */
 export async function callWhileAway(
-  ground: Ground,
+  cluster: Cluster,
   away: { readonly forMs: number; readonly leave: () => unknown; readonly comeBack: () => unknown },
 ): Promise<AwayReport> {
-  const { urls } = ground.fleet
+  const { urls } = cluster.fleet
   for (let round = 0; round < 3; round++)
     for (const url of urls) {
-      const { status, text } = await patiently(() => call(url, ask('m', { max_tokens: 50 }), { key: 'warm' }))
+      const { status, text } = await retryWhileOverloaded(() =>
+        call(url, ask('m', { max_tokens: 50 }), { key: 'warm' }),
+      )
       if (status !== 200) throw new Error(`a key was not served before anything happened: ${text}`)
     }
   // Waits until charges are reported and leases borrowed ahead.
@@ -84,7 +86,7 @@ export async function callWhileAway(
   const backMs = performance.now()
   const wanted = new Set(warm.filter(({ status }) => status === 200).map(({ id }) => id))
   for (;;) {
-    const rows = await ground.postgres.sql<{ id: string }>('select id from usage_log')
+    const rows = await cluster.postgres.sql<{ id: string }>('select id from usage_log')
     for (const { id } of rows) wanted.delete(id)
     if (wanted.size === 0) break
     if (performance.now() - backMs > 120_000)
@@ -100,7 +102,7 @@ async function until(endMs: number, work: () => Promise<void>): Promise<void> {
 
 async function timed(url: string, key: string): Promise<Timed> {
   const startMs = performance.now()
-  const answer: Answer = await call(url, ask('m', { max_tokens: 50 }), { key })
+  const answer: FullResponse = await call(url, ask('m', { max_tokens: 50 }), { key })
   return {
     status: answer.status,
     id: String(answer.headers['x-request-id']),

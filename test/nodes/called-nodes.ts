@@ -1,32 +1,32 @@
-import { layGround, type Ground } from '../equipment/ground.ts'
+import { startCluster, type Cluster } from '../equipment/cluster.ts'
 import { randomFrom } from '../equipment/random.ts'
-import { type Seen, startTraffic, type Traffic } from '../equipment/traffic.ts'
+import { type ObservedCall, startTraffic, type Traffic } from '../equipment/traffic.ts'
 import { FIVE_ACCOUNTS } from './accounts.ts'
 
 /** Clients of each node. */
 export const CLIENTS = 8
 /** Maximum cost of a call: sixty tokens of output, five of prompt. */
-export const MOST_COST = 245
+export const MAX_COST = 245
 
 /** Three nodes under continuous calls. */
 export interface CalledNodes {
-  readonly ground: Ground
+  readonly cluster: Cluster
   readonly traffic: Traffic
   /** Clients' records, which grow. */
-  readonly seen: readonly Seen[]
+  readonly seen: readonly ObservedCall[]
 }
 
 /** Starts three nodes on five accounts, and clients that call them. */
 export async function callThreeNodes(seed: number): Promise<CalledNodes> {
   const random = randomFrom(seed)
-  const ground = await layGround({ nodes: 3, configure: FIVE_ACCOUNTS.configure })
-  const seen: Seen[] = []
+  const cluster = await startCluster({ nodes: 3, configure: FIVE_ACCOUNTS.configure })
+  const seen: ObservedCall[] = []
   const traffic = startTraffic({
-    urls: ground.fleet.urls,
+    urls: cluster.fleet.urls,
     clientsEach: CLIENTS,
     keys: FIVE_ACCOUNTS.keys,
     random,
-    sightings: seen,
+    observations: seen,
   })
-  return { ground, traffic, seen }
+  return { cluster, traffic, seen }
 }

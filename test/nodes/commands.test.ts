@@ -2,9 +2,9 @@ import { describe, expect, test, vi } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
 import { SECRET, sluice, sluiceProcess } from '../equipment/command.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask } from '../equipment/stage.ts'
+import { ask } from '../equipment/fixture.ts'
 import { temporaryFolder } from '../store-rows.ts'
-import { SHARED, setNodes } from './stage.ts'
+import { SHARED, setNodes } from './fixture.ts'
 
 describe.each(SHARED)('commands on a gateway whose database is $name', (engine) => {
   test('work beside a gateway on its folder, from another folder, and where none runs', async () => {

@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
 import { freePort } from '../equipment/port.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const LONG = '60s'
 
-function staged(redisUrl: string): Promise<Stage> {
-  return setStage(
+function staged(redisUrl: string): Promise<Fixture> {
+  return startFixture(
     (upstream) => ({
       rate_limits: { key: { requests: 5, window: LONG } },
       models: { free: { vendor: 'acme', price: PLAIN_PRICE } },
@@ -27,55 +27,55 @@ function staged(redisUrl: string): Promise<Stage> {
   )
 }
 
-async function statuses(stage: Stage, key: string, calls: number): Promise<number[]> {
-  const answers = await Promise.all(Array.from({ length: calls }, () => stage.chat(key, ask('free'))))
+async function statuses(fixture: Fixture, key: string, calls: number): Promise<number[]> {
+  const answers = await Promise.all(Array.from({ length: calls }, () => fixture.chat(key, ask('free'))))
   return answers.map(({ status }) => status).toSorted((a, b) => a - b)
 }
 
-async function figure({ gateway }: Stage, name: string): Promise<number> {
+async function figure({ gateway }: Fixture, name: string): Promise<number> {
   const text = await (await fetch(`${gateway.url}/metrics`)).text()
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1])
 }
 
 describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL', () => {
   let server: RedisServer
-  let stage: Stage
+  let fixture: Fixture
   beforeAll(async () => {
     server = await startRedisServer()
     await server.command(['CONFIG', 'SET', 'requirepass', 'a-password-of-redis'])
-    stage = await staged(server.url.replace('//', '//:a-password-of-redis@'))
+    fixture = await staged(server.url.replace('//', '//:a-password-of-redis@'))
   })
   afterAll(async () => {
-    await stage?.close()
+    await fixture?.close()
     await server?.stop()
   })
 
   test('limits, also across a restart, and reports that it is connected', async () => {
-    const isConnected = () => figure(stage, 'sluice_redis_connected')
+    const isConnected = () => figure(fixture, 'sluice_redis_connected')
     await expect.poll(isConnected).toBe(1)
-    expect(await statuses(stage, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
-    await stage.gateway.restart()
+    expect(await statuses(fixture, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
+    await fixture.gateway.restart()
     await expect.poll(isConnected).toBe(1)
-    const again = await statuses(stage, 'sk-a', 2)
+    const again = await statuses(fixture, 'sk-a', 2)
     // A machine that is too busy for Redis counts by itself, and reports it.
-    if ((await figure(stage, 'sluice_limits_alone_total')) > 0) return
+    if ((await figure(fixture, 'sluice_limits_alone_total')) > 0) return
     expect(again).toEqual([429, 429])
-    expect(await statuses(stage, 'sk-b', 2)).toEqual([200, 200])
+    expect(await statuses(fixture, 'sk-b', 2)).toEqual([200, 200])
   })
 
   test('serves, and limits, while the server is gone, and counts such calls', async () => {
     await server.kill()
-    expect(await statuses(stage, 'sk-c', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
-    await expect.poll(() => figure(stage, 'sluice_redis_connected')).toBe(0)
-    expect(await figure(stage, 'sluice_limits_alone_total')).toBeGreaterThanOrEqual(6)
+    expect(await statuses(fixture, 'sk-c', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
+    await expect.poll(() => figure(fixture, 'sluice_redis_connected')).toBe(0)
+    expect(await figure(fixture, 'sluice_limits_alone_total')).toBeGreaterThanOrEqual(6)
     await server.restart()
-    await expect.poll(() => figure(stage, 'sluice_redis_connected')).toBe(1)
+    await expect.poll(() => figure(fixture, 'sluice_redis_connected')).toBe(1)
     await sleep(300)
-    expect(await statuses(stage, 'sk-c', 1)).toEqual([429])
+    expect(await statuses(fixture, 'sk-c', 1)).toEqual([429])
   })
 
   test('never writes the password of the server anywhere', () => {
-    const logs = stage.gateway.logs()
+    const logs = fixture.gateway.logs()
     expect(logs).toContain(`the Redis server at 127.0.0.1:${server.port}`)
     expect(logs).not.toContain('a-password-of-redis')
   })
@@ -83,16 +83,16 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
 
 describe('a gateway whose Redis server', () => {
   test('is not there starts, says so, and limits', async () => {
-    const stage = await staged(`redis://:a-password@127.0.0.1:${await freePort()}`)
+    const fixture = await staged(`redis://:a-password@127.0.0.1:${await freePort()}`)
     try {
       await expect
-        .poll(() => stage.gateway.logs())
+        .poll(() => fixture.gateway.logs())
         .toMatch(/the Redis server at 127\.0\.0\.1:\d+ cannot be used \(.*ECONNREFUSED.*\)/)
-      expect(stage.gateway.logs()).not.toContain('a-password')
-      expect(await statuses(stage, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
-      expect(await figure(stage, 'sluice_redis_connected')).toBe(0)
+      expect(fixture.gateway.logs()).not.toContain('a-password')
+      expect(await statuses(fixture, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
+      expect(await figure(fixture, 'sluice_redis_connected')).toBe(0)
     } finally {
-      await stage.close()
+      await fixture.close()
     }
   })
 
@@ -107,11 +107,11 @@ describe('a gateway whose Redis server', () => {
     })
     const port = await freePort()
     await new Promise<void>((resolve) => nonsense.listen(port, '127.0.0.1', resolve))
-    const stage = await staged(`redis://127.0.0.1:${port}`)
+    const fixture = await staged(`redis://127.0.0.1:${port}`)
     try {
-      expect(await statuses(stage, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
+      expect(await statuses(fixture, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
     } finally {
-      await stage.close()
+      await fixture.close()
       nonsense.close()
     }
   })

@@ -2,7 +2,7 @@ import process from 'node:process'
 import { expect, test } from 'vitest'
 import { withoutCrashes } from '../equipment/own-postgres.ts'
 import { withoutRedis } from '../equipment/redis-server.ts'
-import { crashPostgres, killNodes } from './mischief.ts'
+import { crashPostgres, killNodes } from './fault-injection.ts'
 import { nodesStorm } from './nodes-storm.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
@@ -17,7 +17,7 @@ test.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))(
       seed: SEED,
       seconds: 6,
       clientsEach: 8,
-      mischief: [killNodes, crashPostgres(3000, 500)],
+      faults: [killNodes, crashPostgres(3000, 500)],
     })
     console.info(report)
     expect(report.broken).toEqual([])

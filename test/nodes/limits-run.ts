@@ -2,8 +2,8 @@ import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { call } from '../equipment/client.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
-import { type Ground, layGround } from '../equipment/ground.ts'
-import { ask } from '../equipment/stage.ts'
+import { type Cluster, startCluster } from '../equipment/cluster.ts'
+import { ask } from '../equipment/fixture.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 
 /** A limit over all nodes, and its clients. */
@@ -16,7 +16,7 @@ export interface LimitsPlan {
   /** False: the nodes have PostgreSQL alone. */
   readonly hasRedis?: boolean
   /** Faults of Redis meanwhile. */
-  readonly meanwhile?: (ground: Ground) => Promise<void>
+  readonly meanwhile?: (cluster: Cluster) => Promise<void>
 }
 
 /** The admitted calls. */
@@ -33,22 +33,22 @@ export interface LimitsReport {
 }
 
 /** Milliseconds before a refused client tries again. */
-const AGAIN_MS = 200
+const RETRY_DELAY_MS = 200
 
 /** Sends far more calls than a key's limit allows to three nodes, unevenly. */
-export async function pressLimit(plan: LimitsPlan): Promise<LimitsReport> {
+export async function exceedLimit(plan: LimitsPlan): Promise<LimitsReport> {
   const { requests, windowMs, clients, windows, hasRedis = true, meanwhile } = plan
-  const ground = await layGround({
+  const cluster = await startCluster({
     nodes: clients.length,
     configure: (upstream) => ({
       ...plainConfiguration(upstream.baseUrl('m')),
       rate_limits: { key: { requests, window: `${windowMs}ms` } },
     }),
-    hasCables: false,
+    hasProxies: false,
     ...(!hasRedis && { env: { REDIS_URL: '' } }),
   })
   try {
-    ground.upstream.script('m', { kind: 'whole' })
+    cluster.upstream.script('m', { kind: 'whole' })
     const statuses: number[] = []
     const startMs = performance.now()
     const endMs = startMs + windows * windowMs
@@ -57,19 +57,19 @@ export async function pressLimit(plan: LimitsPlan): Promise<LimitsReport> {
       while (performance.now() < endMs) {
         const { status } = await call(url, ask('m'), { key: 'ann', agent })
         statuses.push(status)
-        if (status !== 200) await sleep(AGAIN_MS)
+        if (status !== 200) await sleep(RETRY_DELAY_MS)
       }
       agent.destroy()
     }
-    const { urls } = ground.fleet
+    const { urls } = cluster.fleet
     await Promise.all([
-      meanwhile?.(ground),
+      meanwhile?.(cluster),
       ...clients.flatMap((count, node) => Array.from({ length: count }, () => client(urls[node] ?? ''))),
     ])
     const pages = await Promise.all(urls.map((url) => metricsOf(url)))
     const alone = pages.reduce((sum, page) => sum + page.sum('sluice_limits_alone_total'), 0)
-    await ground.fleet.stop()
-    const times = await admissions(ground)
+    await cluster.fleet.stop()
+    const times = await admissions(cluster)
     const [firstMs = 0] = times
     const byWindow = Array.from(
       { length: windows },
@@ -84,12 +84,12 @@ export async function pressLimit(plan: LimitsPlan): Promise<LimitsReport> {
       byWindow,
     }
   } finally {
-    await ground.clear()
+    await cluster.clear()
   }
 }
 
 /** Times at which calls were admitted, by the clock of their node, in order. */
-async function admissions({ postgres }: Ground): Promise<number[]> {
+async function admissions({ postgres }: Cluster): Promise<number[]> {
   const rows = await postgres.sql<{ at: number }>(
     'select ended_ms - duration_ms as at from usage_log order by at',
   )

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { auditBank, booksOfBank } from '../equipment/bank.ts'
-import type { Seen } from '../equipment/traffic.ts'
+import type { ObservedCall } from '../equipment/traffic.ts'
 import { FIVE_ACCOUNTS } from './accounts.ts'
-import { callThreeNodes, CLIENTS, MOST_COST } from './called-nodes.ts'
+import { callThreeNodes, CLIENTS, MAX_COST } from './called-nodes.ts'
 
 /** The result of losing a node with its folder. */
 export interface LostReport {
@@ -23,13 +23,13 @@ const SETTLED_MS = 30_000
 
 /** Calls three nodes; kills one and deletes its folder; the bank settles its open calls. */
 export async function loseNode(seed: number): Promise<LostReport> {
-  const { ground, traffic, seen } = await callThreeNodes(seed)
-  const { fleet, postgres } = ground
+  const { cluster, traffic, seen } = await callThreeNodes(seed)
+  const { fleet, postgres } = cluster
   try {
     await sleep(3_000)
     const before = await nodesKnown()
     const lostMs = performance.now()
-    await fleet.node(0).lose()
+    await fleet.node(0).killAndDelete()
     await fleet.node(0).restart()
     await sleep(1_000)
     // The silent node is the lost one. Its last report is moved sixteen minutes back.
@@ -46,14 +46,16 @@ export async function loseNode(seed: number): Promise<LostReport> {
     }
     await traffic.stop()
     await fleet.stop()
-    const rows = new Map((await booksOfBank(ground)).usage.map((row) => [row.id, row]))
-    const isLost = ({ url, id, sentMs }: Seen): boolean =>
+    const rows = new Map((await booksOfBank(cluster)).usage.map((row) => [row.id, row]))
+    const isLost = ({ url, id, sentMs }: ObservedCall): boolean =>
       url === fleet.node(0).url && sentMs <= lostMs && !(id !== undefined && rows.has(id))
-    const lost = seen.filter((sighting) => isLost(sighting) && sighting.complete && sighting.status === 200)
+    const lost = seen.filter(
+      (observation) => isLost(observation) && observation.complete && observation.status === 200,
+    )
     const { broken } = await auditBank(
-      ground,
-      seen.filter((sighting) => !isLost(sighting)),
-      { ...FIVE_ACCOUNTS.granted, overshoot: CLIENTS * MOST_COST },
+      cluster,
+      seen.filter((observation) => !isLost(observation)),
+      { ...FIVE_ACCOUNTS.granted, overshoot: CLIENTS * MAX_COST },
     )
     return {
       // The upstream's record contains the lost calls, too.
@@ -66,7 +68,7 @@ export async function loseNode(seed: number): Promise<LostReport> {
       ),
     }
   } finally {
-    await ground.clear()
+    await cluster.clear()
   }
 
   async function nodesKnown(): Promise<readonly string[]> {

@@ -6,11 +6,11 @@ import { channel, priced, ROOT } from '../equipment/configuration.ts'
 import { startGateway } from '../equipment/gateway.ts'
 import { startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
 import { startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask } from '../equipment/stage.ts'
+import { ask } from '../equipment/fixture.ts'
 import { familyDatabase } from '../family-database.ts'
 import { filledFolder, SECRET } from '../filled-store.ts'
 import { temporaryFolder } from '../store-rows.ts'
-import { SHARED, setNodes } from './stage.ts'
+import { SHARED, setNodes } from './fixture.ts'
 
 /** A new-api with one user, one key, and one channel that leads to this port. */
 async function newApi(port: number, key: string): Promise<string> {

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { auditBank, type BankAudit } from '../equipment/bank.ts'
-import { type Ground, layGround } from '../equipment/ground.ts'
+import { type Cluster, startCluster } from '../equipment/cluster.ts'
 import { randomFrom } from '../equipment/random.ts'
-import { type Seen, startTraffic } from '../equipment/traffic.ts'
-import { type Ensemble, FIVE_ACCOUNTS } from './accounts.ts'
-import { lentTooMuch, watchLending } from './lent-too-much.ts'
-import { type Mischief, revive } from './mischief.ts'
+import { type ObservedCall, startTraffic } from '../equipment/traffic.ts'
+import { type AccountSet, FIVE_ACCOUNTS } from './accounts.ts'
+import { excessLeases, watchLeases } from './excess-leases.ts'
+import { type FaultInjection, restartUntilUp } from './fault-injection.ts'
 
 /** Options of a storm over several nodes. */
 export interface NodesStormPlan {
   readonly seed: number
   readonly seconds: number
   readonly clientsEach: number
-  readonly mischief: readonly Mischief[]
+  readonly faults: readonly FaultInjection[]
   /** Accounts; by default five, most of them with ample quota. */
-  readonly accounts?: Ensemble
+  readonly accounts?: AccountSet
   /** The program's folder, if it is not the repository's. */
   readonly root?: string
 }
@@ -36,39 +36,39 @@ const NODES = 3
  * stopped, and PostgreSQL's balances are compared with the clients' and the upstream's records.
  */
 export async function nodesStorm(plan: NodesStormPlan): Promise<NodesStormReport> {
-  const { seed, seconds, clientsEach, mischief, accounts = FIVE_ACCOUNTS, root } = plan
+  const { seed, seconds, clientsEach, faults: mischief, accounts = FIVE_ACCOUNTS, root } = plan
   const random = randomFrom(seed)
-  const ground = await layGround({
+  const cluster = await startCluster({
     nodes: NODES,
     configure: accounts.configure,
     ...(root === undefined ? {} : { root }),
   })
   try {
-    await watchLending(ground.postgres)
-    const seen: Seen[] = []
-    const { urls, nodes } = ground.fleet
+    await watchLeases(cluster.postgres)
+    const seen: ObservedCall[] = []
+    const { urls, nodes } = cluster.fleet
     const endMs = performance.now() + seconds * 1000
     const isOver = (): boolean => performance.now() >= endMs
-    const traffic = startTraffic({ urls, clientsEach, keys: accounts.keys, random, sightings: seen })
-    await Promise.all([sleep(seconds * 1000), ...mischief.map((one) => one(ground, random, isOver))])
-    await Promise.all(nodes.map(revive))
+    const traffic = startTraffic({ urls, clientsEach, keys: accounts.keys, random, observations: seen })
+    await Promise.all([sleep(seconds * 1000), ...mischief.map((one) => one(cluster, random, isOver))])
+    await Promise.all(nodes.map(restartUntilUp))
     await traffic.stop()
-    const codes = await ground.fleet.stop()
-    const audit = await auditBank(ground, seen, accounts.granted)
+    const codes = await cluster.fleet.stop()
+    const audit = await auditBank(cluster, seen, accounts.granted)
     const broken = [
       ...audit.broken,
-      ...(await lentTooMuch(ground.postgres)),
+      ...(await excessLeases(cluster.postgres)),
       ...codes.flatMap((code, node) =>
-        code === 0 ? [] : [`node ${node} stopped with ${code}: ${tail(ground, node)}`],
+        code === 0 ? [] : [`node ${node} stopped with ${code}: ${tail(cluster, node)}`],
       ),
     ]
     return { ...audit, broken, ...summary(seen) }
   } finally {
-    await ground.clear()
+    await cluster.clear()
   }
 }
 
-function summary(seen: readonly Seen[]): Omit<NodesStormReport, keyof BankAudit> {
+function summary(seen: readonly ObservedCall[]): Omit<NodesStormReport, keyof BankAudit> {
   const refused: Record<string, number> = {}
   for (const { status, code } of seen) {
     const name = `${status} ${String(code)}`
@@ -83,6 +83,6 @@ function summary(seen: readonly Seen[]): Omit<NodesStormReport, keyof BankAudit>
   }
 }
 
-function tail({ fleet }: Ground, node: number): string {
+function tail({ fleet }: Cluster, node: number): string {
   return fleet.node(node).logs().slice(-500)
 }

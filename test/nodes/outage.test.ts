@@ -6,8 +6,8 @@ import type { FaultProxy } from '../equipment/fault-proxy.ts'
 import { startGateway } from '../equipment/gateway.ts'
 import { startUpstream } from '../equipment/scripted-upstream.ts'
 import { call } from '../equipment/client.ts'
-import { ask } from '../equipment/stage.ts'
-import { SHARED } from './stage.ts'
+import { ask } from '../equipment/fixture.ts'
+import { SHARED } from './fixture.ts'
 
 /** Ten prompt and five output tokens. */
 const COST = 30
@@ -35,7 +35,7 @@ describe.each(SHARED)('while $name is away', (engine) => {
   }
 
   test.each<[string, (proxy: FaultProxy) => void]>([
-    ['cut', (proxy) => proxy.line({ kind: 'cut' })],
+    ['cut', (proxy) => proxy.setFault({ kind: 'cut' })],
     ['a black hole', (proxy) => proxy.silence({ kind: 'black hole' })],
   ])(
     'a key in use goes on, another is told to come back within two seconds, and all is charged after (%s)',
@@ -55,7 +55,7 @@ describe.each(SHARED)('while $name is away', (engine) => {
         interval: 50,
       })
       expect((await chat('warm')).status).toBe(200)
-      proxy.line({ kind: 'pass' })
+      proxy.setFault({ kind: 'pass' })
       await vi.waitFor(async () => expect(await readyz(gateway.url)).toBe(200), {
         timeout: 30_000,
         interval: 50,

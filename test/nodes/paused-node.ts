@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { auditBank } from '../equipment/bank.ts'
 import { FIVE_ACCOUNTS } from './accounts.ts'
-import { callThreeNodes, CLIENTS, MOST_COST } from './called-nodes.ts'
+import { callThreeNodes, CLIENTS, MAX_COST } from './called-nodes.ts'
 
 /** The result of suspending a node for longer than its leases last. */
 export interface PausedReport {
@@ -19,8 +19,8 @@ const LOOKED_AFTER_MS = 10_000
 
 /** Calls three nodes; suspends one of them, and resumes it long after its leases have ended. */
 export async function pauseBeyondLease(seed: number): Promise<PausedReport> {
-  const { ground, traffic, seen } = await callThreeNodes(seed)
-  const { fleet, postgres } = ground
+  const { cluster, traffic, seen } = await callThreeNodes(seed)
+  const { fleet, postgres } = cluster
   const borrowedBy = async (node: string): Promise<number> => {
     const [row] = await postgres.sql<{ sum: number | null }>(
       `select sum(amount - held) as sum from leases where node = '${node}'`,
@@ -47,9 +47,9 @@ export async function pauseBeyondLease(seed: number): Promise<PausedReport> {
     await sleep(5_000)
     await traffic.stop()
     await fleet.stop()
-    const { broken } = await auditBank(ground, seen, {
+    const { broken } = await auditBank(cluster, seen, {
       ...FIVE_ACCOUNTS.granted,
-      overshoot: CLIENTS * MOST_COST,
+      overshoot: CLIENTS * MAX_COST,
     })
     const after = seen.filter(
       ({ url, sentMs, status }) => url === paused.url && sentMs > resumedMs && status === 200,
@@ -57,6 +57,6 @@ export async function pauseBeyondLease(seed: number): Promise<PausedReport> {
     return { broken, borrowed, kept, answeredAfter: after.length }
   } finally {
     fleet.node(0).resume()
-    await ground.clear()
+    await cluster.clear()
   }
 }

@@ -1,27 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Ground, layGround } from '../equipment/ground.ts'
+import { type Cluster, startCluster } from '../equipment/cluster.ts'
 import { withoutRedis } from '../equipment/redis-server.ts'
 import { callWhileAway, warmAndCold } from './bank-away.ts'
 
 describe.skipIf(withoutRedis('three nodes whose Redis is in trouble'))('three nodes whose Redis', () => {
-  let ground: Ground
+  let cluster: Cluster
   beforeAll(async () => {
-    ground = await layGround({ nodes: 3, configure: warmAndCold })
-    ground.upstream.script('m', { kind: 'whole' })
+    cluster = await startCluster({ nodes: 3, configure: warmAndCold })
+    cluster.upstream.script('m', { kind: 'whole' })
   }, 300_000)
-  afterAll(() => ground?.clear())
+  afterAll(() => cluster?.clear())
 
-  test.each<[string, (ground: Ground) => unknown, (ground: Ground) => unknown]>([
+  test.each<[string, (cluster: Cluster) => unknown, (cluster: Cluster) => unknown]>([
     ['forgets everything', ({ redis }) => redis.command(['FLUSHALL']), () => {}],
     ['is killed', ({ redis }) => redis.kill(), ({ redis }) => redis.restart()],
-    ['is out of reach', ({ redisCable }) => redisCable.hold(), ({ redisCable }) => redisCable.release()],
+    [
+      'is out of reach',
+      ({ redisProxy: redisCable }) => redisCable.disconnect(),
+      ({ redisProxy: redisCable }) => redisCable.reconnect(),
+    ],
     ['sleeps', ({ redis }) => void redis.command(['DEBUG', 'SLEEP', '1']), () => sleep(100)],
   ])('%s serve everybody, and charge as ever', { timeout: 300_000 }, async (_, leave, comeBack) => {
-    const report = await callWhileAway(ground, {
+    const report = await callWhileAway(cluster, {
       forMs: 1000,
-      leave: () => leave(ground),
-      comeBack: () => comeBack(ground),
+      leave: () => leave(cluster),
+      comeBack: () => comeBack(cluster),
     })
     expect(report.warm.length).toBeGreaterThan(10)
     const unserved = [...report.warm, ...report.cold].filter(({ status }) => status !== 200)

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startBalancer } from '../equipment/balancer.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
-import { layGround } from '../equipment/ground.ts'
+import { startCluster } from '../equipment/cluster.ts'
 import type { ArrivalsOrder, ArrivalsResult } from '../load/arrivals.ts'
-import { said, start } from '../load/child.ts'
+import { nextMessage, start } from '../load/child.ts'
 
 /** The result of calls through a balancer during a rolling restart. */
 export interface RollingReport extends ArrivalsResult {
@@ -26,17 +26,17 @@ export async function rollWhileCalled(plan: {
 }): Promise<RollingReport> {
   const upstream = start(new URL('../../bench/lean-upstream.ts', import.meta.url))
   const generator = start(new URL('../load/arrivals.ts', import.meta.url))
-  const port = await said<number>(upstream)
-  const ground = await layGround({
+  const port = await nextMessage<number>(upstream)
+  const cluster = await startCluster({
     nodes: 3,
     configure: () => plainConfiguration(`http://127.0.0.1:${port}/v1`),
   })
-  const { fleet, postgres } = ground
+  const { fleet, postgres } = cluster
   const balancer = await startBalancer([fleet.node(0).port, fleet.node(1).port, fleet.node(2).port])
   try {
     const { perSecond, seconds } = plan
     const order: ArrivalsOrder = { port: balancer.port, key: 'ann', body: BODY, seconds, pace: { perSecond } }
-    const result = said<ArrivalsResult>(generator)
+    const result = nextMessage<ArrivalsResult>(generator)
     generator.send(order)
     for (const node of fleet.nodes) {
       await sleep(SEEN_MS)
@@ -53,6 +53,6 @@ export async function rollWhileCalled(plan: {
     upstream.kill()
     generator.kill()
     await balancer.stop()
-    await ground.clear()
+    await cluster.clear()
   }
 }

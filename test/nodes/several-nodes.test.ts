@@ -5,11 +5,11 @@ import type { Peers } from '../../src/limits/peers.ts'
 import { SharedCounter } from '../../src/limits/shared-counter.ts'
 import {
   type CountingNode,
-  haveMet,
+  untilConnected,
   limitStorm,
-  mostWithin,
-  ownLimit as limit,
-  partNodes,
+  maxWithin,
+  uniqueLimit as limit,
+  stopNodes,
   threeNodes,
 } from '../equipment/counting-nodes.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
@@ -35,7 +35,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
   })
   afterEach(async () => {
     server.resume()
-    await partNodes(nodes)
+    await stopNodes(nodes)
   })
 
   /** Number of calls that a node admits now. */
@@ -50,10 +50,10 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
 
   test('admit 97 % to 101 % of the limit, with 200 clients that are spread unevenly', async () => {
     const [most, windowMs] = [200, 1_500]
-    const { through } = await limitStorm(nodes, limit(most, windowMs), 200, 2 * windowMs)
+    const { admitted: through } = await limitStorm(nodes, limit(most, windowMs), 200, 2 * windowMs)
     // On a machine too busy for Redis, nodes cannot add up their shares.
     const slack = alone === 0 ? 1.01 : 5 / 3
-    expect(mostWithin(through, windowMs)).toBeLessThanOrEqual(slack * most)
+    expect(maxWithin(through, windowMs)).toBeLessThanOrEqual(slack * most)
     expect(through.length).toBeGreaterThanOrEqual(0.97 * 2 * most)
   })
 
@@ -100,7 +100,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     const other = limit(90, 60_000)
     expect(await burst(one, other, 90)).toBe(30)
     await server.restart()
-    await haveMet(nodes)
+    await untilConnected(nodes)
     // Waits until the calls admitted meanwhile are reported.
     await sleep(300)
     const earlier = alone
@@ -133,7 +133,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
       // The first call detects the silence, and the others do not wait.
       expect(waited).toBeLessThanOrEqual(4)
       server.resume()
-      await haveMet(nodes)
+      await untilConnected(nodes)
       await sleep(1_500)
       expect((await counts.take(counted)).allowed).toBe(true)
     },
@@ -171,7 +171,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     const storm = limitStorm(nodes, counted, 60, 2_500)
     await sleep(500)
     await server.restart()
-    const { through } = await storm
+    const { admitted: through } = await storm
     expect(through.length).toBeLessThanOrEqual(90)
   })
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
 import { manage } from '../equipment/account.ts'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { ask } from '../equipment/stage.ts'
-import { type Nodes, SHARED, setNodes } from './stage.ts'
+import { ask } from '../equipment/fixture.ts'
+import { type Nodes, SHARED, setNodes } from './fixture.ts'
 
 /** Maximum output of a call; at four units each it far outweighs the prompt. */
 const MAXIMUM = 100_000
@@ -66,8 +66,8 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       const after = new Promise((resolve) => (release = resolve))
       upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after })
       let refused = 0
-      const calls: Promise<Answer>[] = []
-      const answered = async (): Promise<Answer> => {
+      const calls: Promise<FullResponse>[] = []
+      const answered = async (): Promise<FullResponse> => {
         const answer = await chat(calls.length % 2, 'crowd', ask('m', { max_tokens: MAXIMUM }))
         if (answer.status !== 200) refused += 1
         return answer

@@ -3,12 +3,12 @@ import { type Account, manage } from '../equipment/account.ts'
 import { auditBank } from '../equipment/bank.ts'
 import { call } from '../equipment/client.ts'
 import { channel, type Configuration, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Ground, layGround } from '../equipment/ground.ts'
+import { type Cluster, startCluster } from '../equipment/cluster.ts'
 import { randomFrom } from '../equipment/random.ts'
 import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
-import { ask } from '../equipment/stage.ts'
+import { ask } from '../equipment/fixture.ts'
 import type { ShownPage } from '../equipment/tokens.ts'
-import { type Seen, serveTraffic, startTraffic, TRAFFIC_MODEL } from '../equipment/traffic.ts'
+import { type ObservedCall, serveTraffic, startTraffic, TRAFFIC_MODEL } from '../equipment/traffic.ts'
 import { historyOf, keepHistory, type TokenChange } from './token-history.ts'
 
 const ANN: Account = { id: 2, accessToken: 'the-access-token-of-ann' }
@@ -68,18 +68,18 @@ function configuration(upstream: ScriptedUpstream): Configuration {
 export async function writeWhileCharging(plan: WritesPlan): Promise<WritesReport> {
   const { nodes, seed } = plan
   const random = randomFrom(seed)
-  const ground = await layGround({ nodes, configure: configuration })
+  const cluster = await startCluster({ nodes, configure: configuration })
   try {
-    await keepHistory(ground.postgres)
-    return await run(ground, plan, random)
+    await keepHistory(cluster.postgres)
+    return await run(cluster, plan, random)
   } finally {
-    await ground.clear()
+    await cluster.clear()
   }
 }
 
-async function run(ground: Ground, plan: WritesPlan, random: () => number): Promise<WritesReport> {
-  const { urls } = ground.fleet
-  const seen: Seen[] = []
+async function run(cluster: Cluster, plan: WritesPlan, random: () => number): Promise<WritesReport> {
+  const { urls } = cluster.fleet
+  const seen: ObservedCall[] = []
   const anyUrl = (): string => urls[Math.floor(random() * urls.length)] ?? ''
   const ids = await idsOfTokens(anyUrl())
   const idOf = (key: string): number => ids.get(`token-${key}`) ?? 0
@@ -91,7 +91,7 @@ async function run(ground: Ground, plan: WritesPlan, random: () => number): Prom
     const { status, message } = await manage(anyUrl(), ANN, request, body)
     count += 1
     if (status === 200) return
-    const said = ground.fleet.nodes.map((node) => node.logs().slice(-2000)).join('\n')
+    const said = cluster.fleet.nodes.map((node) => node.logs().slice(-2000)).join('\n')
     throw new Error(`${request} answered ${status}: ${message}\n${said}`)
   }
   const deleteSome = async (): Promise<void> => {
@@ -116,9 +116,9 @@ async function run(ground: Ground, plan: WritesPlan, random: () => number): Prom
   const keys = ['set', 'set', 'switched', ...DOOMED]
   const clientsEach = Math.ceil(CLIENTS / urls.length)
   const startMs = performance.now()
-  const traffic = startTraffic({ urls, clientsEach, keys, random, sightings: seen })
+  const traffic = startTraffic({ urls, clientsEach, keys, random, observations: seen })
   const complete = (): number =>
-    seen.filter((sighting) => sighting.complete && sighting.status === 200).length
+    seen.filter((observation) => observation.complete && observation.status === 200).length
   const isOver = (): boolean => complete() >= plan.charges && count >= plan.writes
   // Each lane in order; together they write twenty times a second, if the nodes keep up.
   await Promise.all([
@@ -129,13 +129,13 @@ async function run(ground: Ground, plan: WritesPlan, random: () => number): Prom
   const perSecond = count / ((performance.now() - startMs) / 1000)
   await traffic.stop()
   const statuses = await Promise.all(afterDeletion)
-  await ground.fleet.stop()
-  const { broken } = await auditBank(ground, seen, {
+  await cluster.fleet.stop()
+  const { broken } = await auditBank(cluster, seen, {
     tokens: new Map(['switched', ...DOOMED].map((key) => [`token-${key}`, AMPLE])),
     users: new Map([['ann', AMPLE]]),
   })
-  const ofSet = await historyOf(ground.postgres, idOf('set'))
-  const [row] = await ground.postgres.sql<{ remain_quota: number }>(
+  const ofSet = await historyOf(cluster.postgres, idOf('set'))
+  const [row] = await cluster.postgres.sql<{ remain_quota: number }>(
     `select remain_quota from tokens where id = ${idOf('set')}`,
   )
   return {
@@ -145,8 +145,8 @@ async function run(ground: Ground, plan: WritesPlan, random: () => number): Prom
     perSecond,
     set,
     ofSet,
-    ofSwitched: await historyOf(ground.postgres, idOf('switched')),
-    ofDoomed: await Promise.all(DOOMED.map((key) => historyOf(ground.postgres, idOf(key)))),
+    ofSwitched: await historyOf(cluster.postgres, idOf('switched')),
+    ofDoomed: await Promise.all(DOOMED.map((key) => historyOf(cluster.postgres, idOf(key)))),
     afterDeletion: statuses.flat(),
     left: row?.remain_quota ?? Number.NaN,
   }

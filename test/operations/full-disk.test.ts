@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, open } from '../equipment/client.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, askStream } from '../equipment/stage.ts'
+import { ask, askStream } from '../equipment/fixture.ts'
 import { CAN_MOUNT, smallDisk } from '../small-disk.ts'
 import { eventually, readyProgram } from './program.ts'
 

@@ -8,7 +8,7 @@ import { plainConfiguration } from '../equipment/configuration.ts'
 import { statusOn } from '../equipment/port.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, askStream } from '../equipment/stage.ts'
+import { ask, askStream } from '../equipment/fixture.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 
 let upstream: ScriptedUpstream

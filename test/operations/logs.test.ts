@@ -4,7 +4,7 @@ import { call, open } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, askStream } from '../equipment/stage.ts'
+import { ask, askStream } from '../equipment/fixture.ts'
 import { eventually, newFolder, type Program, readyProgram, SECRET } from './program.ts'
 
 /** Secrets in places where users may put them by mistake; none may appear in any output. */

@@ -8,7 +8,7 @@ import { call, open } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, askStream } from '../equipment/stage.ts'
+import { ask, askStream } from '../equipment/fixture.ts'
 import { type Line, metricsOf, readMetrics } from './metrics-text.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 

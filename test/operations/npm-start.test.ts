@@ -6,7 +6,7 @@ import { open } from '../equipment/client.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { askStream } from '../equipment/stage.ts'
+import { askStream } from '../equipment/fixture.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 
 let program: Program | undefined

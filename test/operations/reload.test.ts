@@ -2,11 +2,11 @@ import { renameSync, truncateSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { type Answer, call, open } from '../equipment/client.ts'
+import { type FullResponse, call, open } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, askStream } from '../equipment/stage.ts'
+import { ask, askStream } from '../equipment/fixture.ts'
 import { metricsOf } from './metrics-text.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 
@@ -68,10 +68,10 @@ async function change(
   await eventually(async () => (await readings(expected)) > before, `a reading that is ${expected}`)
 }
 
-const chat = (key = 'ann', model = 'm', headers: Record<string, string> = {}): Promise<Answer> =>
+const chat = (key = 'ann', model = 'm', headers: Record<string, string> = {}): Promise<FullResponse> =>
   call(program.url, ask(model), { key, headers })
 
-async function charged(answer: Answer): Promise<{ quota: number; price_version: string }> {
+async function charged(answer: FullResponse): Promise<{ quota: number; price_version: string }> {
   const row = databaseOf(program.folder.path).usageOf(String(answer.headers['x-request-id']))
   return row as unknown as { quota: number; price_version: string }
 }

@@ -2,12 +2,12 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Behaviour, usageText } from '../equipment/behaviour.ts'
-import { type LiveAnswer, open, send } from '../equipment/client.ts'
+import { type LiveResponse, open, send } from '../equipment/client.ts'
 import { channel, plainConfiguration, priced } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask } from '../equipment/stage.ts'
+import { ask } from '../equipment/fixture.ts'
 import { metricsOf } from './metrics-text.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 
@@ -60,11 +60,11 @@ const MEDIA = 0.05
 /** Faults of an upstream: it hangs up, answers with an error, or breaks off in the middle of a stream. */
 const TROUBLES = ['broken', 'failing', 'cut'] as const
 /** Size limit of fetched images; a larger one is rejected during the download. */
-const MOST_BYTES = 65_536
+const MAX_BYTES = 65_536
 /** Faulty images. */
 const REJECTED: readonly Behaviour[] = [
   { kind: 'status', status: 404 },
-  { kind: 'whole', body: Buffer.alloc(4 * MOST_BYTES) },
+  { kind: 'whole', body: Buffer.alloc(4 * MAX_BYTES) },
   { kind: 'drop' },
 ]
 
@@ -116,7 +116,7 @@ export async function soak(plan: SoakPlan): Promise<SoakReport> {
   const { models, channels, users } = plainConfiguration(upstream.baseUrl('m'))
   const program = await runProgram({
     config: {
-      options: { retries: 0, media: { allow_private_networks: true, max_bytes: MOST_BYTES } },
+      options: { retries: 0, media: { allow_private_networks: true, max_bytes: MAX_BYTES } },
       models: { ...models, ...priced(['pictured']) },
       channels: [...channels, channel('pictured', upstream.baseUrl('m'), { protocol: 'messages' })],
       users,
@@ -222,7 +222,7 @@ async function abort(program: Program, body: object, agent: Agent, when: number)
     sent.destroy()
     return
   }
-  let live: LiveAnswer
+  let live: LiveResponse
   try {
     live = await open(program.url, body, { key: 'ann', agent })
   } catch {

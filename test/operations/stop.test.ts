@@ -11,7 +11,7 @@ import { patchedCopy } from '../equipment/patched-copy.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { statusOn } from '../equipment/port.ts'
-import { ask, askStream } from '../equipment/stage.ts'
+import { ask, askStream } from '../equipment/fixture.ts'
 import { eventually, type Program, readyProgram } from './program.ts'
 
 const STREAMS = 200

@@ -4,7 +4,7 @@ import { call } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { freePort } from '../equipment/port.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, askStream } from '../equipment/stage.ts'
+import { ask, askStream } from '../equipment/fixture.ts'
 import { type Collector, type Span, startCollector } from './collector.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 

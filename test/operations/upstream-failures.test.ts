@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { contentFrame, errorBody, roleFrame } from '../equipment/behaviour.ts'
-import { type Answer, call } from '../equipment/client.ts'
+import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, askStream } from '../equipment/stage.ts'
+import { ask, askStream } from '../equipment/fixture.ts'
 import { readMetrics } from './metrics-text.ts'
 import { type Program, discard, runProgram } from './program.ts'
 
@@ -41,10 +41,10 @@ afterAll(async () => {
 })
 beforeEach(() => upstream.script('spare', { kind: 'whole' }))
 
-const post = (body: object): Promise<Answer> => call(program.url, body, { key: 'ann' })
+const post = (body: object): Promise<FullResponse> => call(program.url, body, { key: 'ann' })
 
 /** The warnings about an upstream's failures, once the request itself is logged. */
-async function warningsOf({ headers }: Answer): Promise<Line[]> {
+async function warningsOf({ headers }: FullResponse): Promise<Line[]> {
   const own = (): Line[] => program.log().filter((line) => line['id'] === headers['x-request-id'])
   await expect.poll(() => own().some(({ msg }) => msg === 'request')).toBe(true)
   return own().filter(({ msg }) => msg !== 'request')

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import type { TapEnd } from '../sse/stream-tap.ts'
 import { ChatTap } from './tap.ts'
 
-/** Bytes that wait for an event's end at most. */
+/** Most bytes that wait for an event's end. */
 const MAX_HELD = 65_536
 const DONE = 'data: [DONE]\n\n'
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
 
 const chunk = (delta: object, parts: object = {}, finish: string | null = null): string =>
   `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason: finish }], ...parts })}\n\n`
-/** An event of so many bytes and some: a picture, as image models send it. */
+/** Event slightly larger than this many bytes: an image, as image models send it. */
 const picture = (bytes: number, parts: object = {}, finish: string | null = null): string =>
   chunk(
     { content: 'Look.', images: [{ image_url: { url: `data:image/png;base64,${'A'.repeat(bytes)}` } }] },
@@ -21,7 +21,7 @@ interface Watched {
   readonly tap: ChatTap
   readonly forwarded: Buffer
   readonly end: TapEnd
-  /** The most that was pushed and had not gone on. */
+  /** Most bytes that were pushed and not forwarded. */
   readonly mostHeld: number
 }
 

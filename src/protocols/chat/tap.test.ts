@@ -80,9 +80,7 @@ function framesOf(stream: string): string[] {
   return frames
 }
 
-/**
- * The same facts, read frame by frame with JSON.parse and nothing clever. Lines end with LF or CR LF here.
- */
+/** Oracle: the same facts, read frame by frame with JSON.parse. Lines end with LF or CR LF here. */
 function reference(stream: string, swallowUsage: boolean): object {
   const frames = framesOf(stream)
   const texts = new Map<number, string>()
@@ -479,12 +477,11 @@ test('what was known of the bytes before is not believed of those that follow', 
     `data: {"choices":[{"index":${choice},"delta":{"content":"aaaa"}}]}\n\n`
   const { length } = frame(0)
   const tap = new ChatTap({ swallowUsage: false })
-  // The fourth frame is cut where all that it has in common with the others is there, twice its length and
-  // more from the start.
+  // The fourth frame is cut where it has all that it shares with the others.
   const cut = length - 10
   tap.push(Buffer.from(frame(0)))
   tap.push(Buffer.from(frame(0) + frame(0) + frame(0).slice(0, cut)))
-  // Together with what was cut off, another choice's frame stands at the very place.
+  // With the removed bytes, another choice's frame would stand at this position.
   tap.push(Buffer.from(`${frame(0).slice(cut)}:${' '.repeat(length - 3)}\n\n${frame(1)}`))
   tap.end()
   expect(tap.text).toBe(`${'aaaa'.repeat(4)}\naaaa`)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { promptTokens } from '../../domain/usage.ts'
 import { readChatUsage } from './usage.ts'
 
-/** Most of it small, so that counts often equal and exceed each other. */
+/** Counts, mostly small, so that they often equal and exceed each other. */
 const count = fc.oneof(fc.nat(6), fc.nat(6), fc.constantFrom(1000, 1_000_000_000))
 const rubbish = fc.constantFrom<unknown>(null, -1, 0.5, '7', true, {}, [3], 1_000_000_001, Number.NaN)
 const detail = fc.oneof({ weight: 4, arbitrary: count }, { weight: 1, arbitrary: rubbish })

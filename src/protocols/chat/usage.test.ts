@@ -74,7 +74,7 @@ describe('usage is disjoint', () => {
         completion_tokens_details: { reasoning_tokens: 20 },
       }),
     ).toEqual(usage({ input: 19, output: 21, reasoning: 20 }))
-    // An excess that is neither of the two, nor both, was generated unseen.
+    // An excess that no detail explains is hidden output.
     expect(
       readChatUsage({
         ...plain,
@@ -92,7 +92,7 @@ describe('usage is disjoint', () => {
     expect(readChatUsage({ prompt_tokens: 0, completion_tokens: 50, total_tokens: 150 })).toEqual(
       usage({ input: 100, output: 50 }),
     )
-    // A detail larger than its total is part of what was left out, even where it is not all of it.
+    // A detail larger than its total was left out of it, even if it does not explain the whole excess.
     expect(
       readChatUsage({
         prompt_tokens: 10,
@@ -226,7 +226,7 @@ describe('a detail that cannot be true does not discard the rest', () => {
         claude_cache_creation_1h_tokens: 25,
       }),
     ).toEqual(usage({ input: 10, cacheRead: 100, cacheWrite5m: 35, cacheWrite1h: 25, output: 20 }))
-    // Both details are as large as what is left out: the one that cannot be a part of its own total is meant.
+    // Both details equal the excess: the one that exceeds its own total explains it.
     expect(
       readChatUsage({
         prompt_tokens: 100,

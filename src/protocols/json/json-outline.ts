@@ -10,6 +10,7 @@ const CLOSE_OBJECT = 0x7d
 
 /** Most bytes kept of one string. */
 const MAX_STRING_BYTES = 262_144
+/** Bytes of an outline from which strings are kept shorter and deep nesting is cut. */
 const FULL_BYTES = 524_288
 /** Bytes kept of each string beyond `FULL_BYTES`: keys and short values still matter. */
 const SHORT_STRING_BYTES = 64

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { scalarScanner, isPlain, PlainText } from './plain-text.ts'
 
-/** Mostly plain, so that there is something to pass over. */
+/** Bytes, mostly plain, so that there are runs to skip. */
 const texts = fc
   .array(fc.oneof({ weight: 40, arbitrary: fc.constant(0x61) }, fc.integer({ min: 0, max: 255 })), {
     maxLength: 300,

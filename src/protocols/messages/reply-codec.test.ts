@@ -80,7 +80,7 @@ function read(stream: string | Buffer, size = 1_000_000): ReplyEvent[] {
   return [...events, ...decoder.end()]
 }
 
-/** Pieces of text that belong together, put together: how they were cut is nobody's business. */
+/** Joins adjacent pieces of text, so that their boundaries do not matter. */
 function joined(events: readonly ReplyEvent[]): ReplyEvent[] {
   const result: ReplyEvent[] = []
   for (const event of events) {
@@ -121,9 +121,7 @@ function eventsOf(stream: string): Written[] {
     })
 }
 
-/**
- * What every client of this wire may rely on: one start, one stop, blocks one after the other without gaps.
- */
+/** Order that every messages client relies on: one start, one stop, sequential blocks without gaps. */
 function checkOrder(stream: string): void {
   const told = eventsOf(stream)
     .filter(({ type }) => type !== 'ping')
@@ -735,7 +733,7 @@ describe('any answer', () => {
     .record({ parts: fc.array(part, { maxLength: 6 }), stop, usage })
     .map((fields) => reply(fields))
 
-  /** Its events, the parts side by side if asked for: their pieces dealt out in turn. */
+  /** Events of a reply, with interleaved parts if asked for. */
   function eventsFor(whole: Reply, size: number, interleaved: boolean): ReplyEvent[] {
     const each = whole.parts.map((value, index): ReplyEvent[] => {
       const started: ReplyEvent = {

@@ -63,7 +63,7 @@ interface Piece {
   readonly content?: string
 }
 
-/** The text of the deltas, frame by frame with JSON.parse and nothing clever. */
+/** Oracle: the text of the deltas, read frame by frame with JSON.parse. */
 function deltasOf(stream: string): string[] {
   return [...stream.matchAll(/^data: ([^\n]*content_block_delta[^\n]*)$/gm)].flatMap(([, data = '']) => {
     const { delta: piece } = JSON.parse(data) as { delta: Piece }

@@ -7,7 +7,7 @@ const MIB = 1024 * 1024
 const CHUNK = Buffer.alloc(MIB, 'x')
 const START = Buffer.from('data: {"type":"message_start","message":{"id":"m","content":[]}}\n\n')
 
-/** A decoder that was sent the beginning of an event of so many MiB. */
+/** Decoder with the beginning of an event of this many MiB. */
 function holding(mib: number, budget: EventBudget): MessagesStreamDecoder {
   const decoder = new MessagesStreamDecoder(budget)
   decoder.push(START)

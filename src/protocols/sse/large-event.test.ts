@@ -23,7 +23,7 @@ test('an event says the same piece by piece as in one piece, and ends where it e
         for (; end < 0; at += size) end = event.push(bytes.subarray(at, at + size))
         // The LF of a last CR LF may come later: it is an empty frame then.
         expect(bytes.toString('utf8', at - size + end)).toBeOneOf(['data: next\n\n', '\ndata: next\n\n'])
-        // Only JSON is outlined, and lines are white space to it.
+        // Line ends are white space to the outline.
         expect((event.data ?? '').trim().replaceAll(/\s+/g, ' ')).toBe(
           (dataOf(frame) ?? '').trim().replaceAll(/\s+/g, ' '),
         )

@@ -5,7 +5,8 @@ import { GatewayError } from '../../errors.ts'
 import { dataOf, eventOf, FrameSplitter } from './sse.ts'
 
 /**
- * A byte at a time, as the event stream format words it: where blank lines end. The last CR waits for its LF.
+ * Oracle: finds blank lines byte by byte, as the event stream format defines them. The last CR waits for its
+ * LF.
  */
 function referenceEnds(bytes: Buffer): number[] {
   const ends: number[] = []
@@ -23,7 +24,7 @@ function referenceEnds(bytes: Buffer): number[] {
   return ends
 }
 
-/** Lines, fields and the data buffer as the format words them. */
+/** Oracle: lines, fields and the data buffer as the format defines them. */
 function referenceData(frame: string): string | undefined {
   let buffer: string | undefined
   let rest = frame
@@ -45,7 +46,7 @@ function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
   return [0, ...places].map((from, i) => bytes.subarray(from, places[i] ?? bytes.length))
 }
 
-/** The frames that this chunk made whole. */
+/** Frames that this chunk completes. */
 function push(splitter: FrameSplitter, chunk: Buffer): Buffer[] {
   const bytes = splitter.take(chunk)
   if (!bytes) return []
@@ -106,7 +107,7 @@ describe('frames', () => {
     for (const end of ['\n\n', '\r\r', '\r\n\r\n', '\n\r\n', '\r\n\n', '\r\n\r']) {
       const bytes = Buffer.from(`data: ${long}${end}data: ${long}`)
       for (let at = 1; at < bytes.length; at++) {
-        // At each byte about the blank line, and at some of the others.
+        // Cuts at each byte around the blank line, and at some others.
         if ((at < 5_000 || at > 5_020) && at % 97 > 0) continue
         expect(framesOf([bytes.subarray(0, at), bytes.subarray(at)])).toEqual({
           frames: [`data: ${long}${end}`],
@@ -162,7 +163,7 @@ test.each(['\n\n', '\r\r', '\r\n\r\n'])(
     const chunk = Buffer.from(`data: x${end}`.repeat(300_000))
     const from = cpuMs()
     expect(push(new FrameSplitter(), chunk).length).toBeGreaterThanOrEqual(299_999)
-    // Several times what it takes, and a fraction of what it would if each frame looked at all that follow.
+    // Several times the linear duration, and a fraction of the quadratic one.
     expect(cpuMs() - from).toBeLessThan(20_000)
   },
 )

@@ -131,15 +131,15 @@ function fit(
   model: Model,
 ): Fitted {
   const dropped: Dropped = new Set(droppedBefore)
-  const { hasThinkingField, takesCacheMarks } = convertedDialect(channel.protocol)
+  const upstream = convertedDialect(channel.protocol)
   const asked = decoded.model
-  const plain = hasThinkingField ? withoutThinkingSuffix(asked) : undefined
+  const plain = upstream.hasThinkingField ? withoutThinkingSuffix(asked) : undefined
   const wanted = plain ?? asked
   const name = channel.modelMapping.get(asked) ?? channel.modelMapping.get(wanted) ?? wanted
   const capabilities = capabilitiesOf(name, asked, model.capabilities)
   const thinking = plain === undefined ? decoded : withSuffixThinking(decoded, capabilities)
   const accepted = withAcceptedSampling(thinking, capabilities, dropped)
-  const conversation = takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
+  const conversation = upstream.takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
   return { conversation, upstream: { name, capabilities }, dropped }
 }
 

@@ -3,7 +3,7 @@ import { errorBody } from '../equipment/behaviour.ts'
 import { call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
-import { ask, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** A gateway that throws on a response: an unknown bug. */
 const STUMBLES: Patch = {
@@ -13,9 +13,9 @@ const STUMBLES: Patch = {
 }
 
 const copy = patchedCopy([STUMBLES])
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage(
+  fixture = await startFixture(
     (upstream) => ({
       models: priced(['m']),
       channels: [
@@ -28,29 +28,29 @@ beforeAll(async () => {
   )
 })
 afterAll(async () => {
-  await stage?.close()
+  await fixture?.close()
   copy.discard()
 })
 
 async function resting(): Promise<number> {
-  const { text } = await call(stage.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+  const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
   return Number(/^sluice_resting_channels (\d+)$/m.exec(text)?.[1])
 }
 
 test('an exception on a response ends its call alone, and the channel that the call probed is restored', async () => {
-  const { upstream } = stage
+  const { upstream } = fixture
   upstream.script('spare', { kind: 'whole' })
   upstream.script('first', { kind: 'status', status: 500, body: errorBody('out of order') })
-  for (let i = 0; i < 5; i++) expect((await stage.chat('ann', ask('m'))).status).toBe(200)
+  for (let i = 0; i < 5; i++) expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   expect(await resting()).toBe(1)
   await expect.poll(resting, { interval: 100 }).toBe(0)
 
   upstream.script('first', { kind: 'whole', content: 'stumbling block' })
-  const answer = await stage.chat('ann', ask('m'))
+  const answer = await fixture.chat('ann', ask('m'))
   expect(answer.status).toBe(500)
   expect(answer.json().error).toMatchObject({ type: 'api_error', code: 'internal_error' })
 
   upstream.script('first', { kind: 'whole', content: 'back' })
-  expect((await stage.chat('ann', ask('m'))).json().choices[0]?.message.content).toBe('back')
+  expect((await fixture.chat('ann', ask('m'))).json().choices[0]?.message.content).toBe('back')
   expect(await resting()).toBe(0)
 })

@@ -2,7 +2,7 @@ import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ArrivalsResult } from '../load/arrivals.ts'
-import { setLoadStage } from '../load/load-stage.ts'
+import { startLoadFixture } from '../load/load-fixture.ts'
 
 const PRELOAD = new URL('../equipment/heap-preload.ts', import.meta.url)
 
@@ -10,18 +10,18 @@ const PRELOAD = new URL('../equipment/heap-preload.ts', import.meta.url)
 const KEPT_BYTES = 1_000_000
 
 test('the garbage of a call is collected young: almost none is kept until a full collection', async () => {
-  const stage = await setLoadStage({ upstream: 'completion', flags: `--import=${PRELOAD.href}` })
-  onTestFinished(() => stage.close())
+  const fixture = await startLoadFixture({ upstream: 'completion', flags: `--import=${PRELOAD.href}` })
+  onTestFinished(() => fixture.close())
   const old = async (): Promise<number> => {
-    const before = stage.gateway.logs().length
-    process.kill(stage.gateway.pid, 'SIGUSR2')
+    const before = fixture.gateway.logs().length
+    process.kill(fixture.gateway.pid, 'SIGUSR2')
     for (;;) {
-      const said = /bytes among the old: (\d+)/.exec(stage.gateway.logs().slice(before))
+      const said = /bytes among the old: (\d+)/.exec(fixture.gateway.logs().slice(before))
       if (said) return Number(said[1])
       await sleep(10)
     }
   }
-  const called = (seconds: number): Promise<ArrivalsResult> => stage.arrive({ callers: 32 }, seconds)
+  const called = (seconds: number): Promise<ArrivalsResult> => fixture.arrive({ clients: 32 }, seconds)
   // Waits until the gateway has released the memory of its start, so that the remaining objects are old.
   await sleep(5_000)
   await called(4)

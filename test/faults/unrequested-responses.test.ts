@@ -3,7 +3,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { call, patiently } from '../equipment/client.ts'
+import { call, retryWhileShed } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import {
   completionText,
@@ -14,7 +14,7 @@ import {
   usageFrame,
   usageText,
 } from '../equipment/behaviour.ts'
-import { ask } from '../equipment/stage.ts'
+import { ask } from '../equipment/fixture.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 import { discard, eventually, type Program, runProgram } from '../operations/program.ts'
 
@@ -109,17 +109,17 @@ function serve(socket: Socket): void {
 async function mixedOf(model: string, key: string, calls = CALLS): Promise<number> {
   let next = 0
   let mixed = 0
-  const caller = async (): Promise<void> => {
+  const client = async (): Promise<void> => {
     while (next < calls) {
       const mark = `mark-${model}${(next += 1)}x`
       const messages = [{ role: 'user', content: mark }]
       const body = ask(model, { messages, ...(next % 3 === 0 && { stream: true }) })
-      const { status, text } = await patiently(() => call(program.url, body, { key }))
+      const { status, text } = await retryWhileShed(() => call(program.url, body, { key }))
       expect(status, text).toBe(200)
       if (!text.includes(`"content":"${mark}"`) || text.includes('stolen')) mixed += 1
     }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, caller))
+  await Promise.all(Array.from({ length: AT_ONCE }, client))
   return mixed
 }
 

@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../src/api/endpoint.ts'
 
 /** A credential of a client. */
-export type Secret =
+export type Credential =
   | 'nothing'
   | 'unknown key'
   | 'live key'
@@ -20,37 +20,37 @@ export type Secret =
 export type Place = 'bare' | 'bearer' | 'x-api-key' | 'x-alt-api-key' | 'query'
 
 /** The user whose id `Gateway-User` carries. */
-export type Named = 'own' | 'other' | 'nobody' | 'rubbish'
+export type NamedUser = 'own' | 'other' | 'nobody' | 'rubbish'
 
 /** `in`: authenticated (whatever the response is then); otherwise the status of the refusal. */
 export type Verdict = 'in' | 401 | 403
 
 export const PLACES: readonly Place[] = ['bare', 'bearer', 'x-api-key', 'x-alt-api-key', 'query']
 
-const KEYS: ReadonlyMap<Secret, Verdict> = new Map<Secret, Verdict>([
+const KEYS: ReadonlyMap<Credential, Verdict> = new Map<Credential, Verdict>([
   ['live key', 'in'],
   ['key of a banned user', 403],
 ])
 /** Keys that may still read their own usage. */
-const READING_KEYS: ReadonlyMap<Secret, Verdict> = new Map<Secret, Verdict>([
+const READING_KEYS: ReadonlyMap<Credential, Verdict> = new Map<Credential, Verdict>([
   ...KEYS,
   ['expired key', 'in'],
   ['drained key', 'in'],
 ])
 /** Access tokens and their owners' roles; a banned owner has none. */
-const ROLES: ReadonlyMap<Secret, number> = new Map([
+const ROLES: ReadonlyMap<Credential, number> = new Map([
   ['access token', 1],
   ['access token of an admin', 10],
   ['access token of root', 100],
   ['access token of a banned user', 0],
 ])
-const LEAST_ROLE = { account: 1, admin: 10, root: 100 }
+const MIN_ROLE = { account: 1, admin: 10, root: 100 }
 
 /**
  * Expected authentication, by `docs/api.md: Authentication`. An endpoint with another kind of access needs a
  * case here.
  */
-export function verdictOf(endpoint: Endpoint, secret: Secret, place: Place, named: Named): Verdict {
+export function verdictOf(endpoint: Endpoint, secret: Credential, place: Place, named: NamedUser): Verdict {
   const access: string = endpoint.access
   switch (access) {
     case 'anyone':
@@ -69,7 +69,7 @@ export function verdictOf(endpoint: Endpoint, secret: Secret, place: Place, name
     case 'root': {
       const role = ROLES.get(secret)
       if (role === undefined || named !== 'own' || !tokenPlaces(endpoint.path).includes(place)) return 401
-      return role >= LEAST_ROLE[access] ? 'in' : 403
+      return role >= MIN_ROLE[access] ? 'in' : 403
     }
     default:
       throw new Error(`nobody has written down who may call ${endpoint.path}, which is for: ${access}`)

@@ -11,7 +11,7 @@ import { settledCall } from './store-rows.ts'
 export const BANKS: readonly Engine[] = ENGINES.filter(({ name }) => name === 'PostgreSQL')
 
 /** A bank with one user (u:1, 1,000,000 quota units) and one token of it (t:1, 500,000; its key is `k1`). */
-export interface BankStage {
+export interface BankFixture {
   readonly store: Rows
   readonly database: TestDatabase
   /** The connection of the call path. */
@@ -25,7 +25,7 @@ export interface BankStage {
     readonly leases: readonly { account: string; node: string; amount: number; held: number }[]
   }>
   /** Moves the time of a node's last report into the past. */
-  readonly silent: (node: string, seconds: number) => Promise<void>
+  readonly setSilence: (node: string, seconds: number) => Promise<void>
 }
 
 /** The balance of one account. */
@@ -37,7 +37,7 @@ export interface AccountState {
 }
 
 /** Sets up a bank that is deleted after the test. */
-export async function bankStage(engine: Engine): Promise<BankStage> {
+export async function bankFixture(engine: Engine): Promise<BankFixture> {
   const { store, database } = await rowsWithAccount(engine)
   const connection = new BankConnection(database.place, { hasRole: true })
   onTestFinished(() => connection.close())
@@ -57,7 +57,7 @@ export async function bankStage(engine: Engine): Promise<BankStage> {
       const leases = await sql('select account, node, amount, held from leases order by account, node')
       return { token: token[0] as never, user: user[0] as never, leases: leases as never }
     },
-    async silent(node, seconds) {
+    async setSilence(node, seconds) {
       await sql(
         `update nodes set expires = now() - interval '${seconds - 60} seconds' where node = '${node}'`,
       )
@@ -65,7 +65,7 @@ export async function bankStage(engine: Engine): Promise<BankStage> {
   }
 }
 
-/** A settled call of the stage's token. */
+/** A settled call of the fixture's token. */
 export function report(id: string, quota: number): string {
   return outboxRow(settledCall({ userId: 1, tokenId: 1 }, id, { quota }))
 }

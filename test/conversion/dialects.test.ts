@@ -1,61 +1,61 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contentFrame, roleFrame } from '../equipment/behaviour.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { type CallOptions, type LiveAnswer, open } from '../equipment/client.ts'
+import { type CallOptions, type LiveResponse, open } from '../equipment/client.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { messageFrames, STOP_FRAME, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { Stage } from '../equipment/stage.ts'
-import { type Caller, callersOf, MODEL, sentTo, stageOfBoth } from './stage.ts'
+import type { Fixture } from '../equipment/fixture.ts'
+import { type Client, clientsOf, MODEL, sentTo, fixtureOfBoth } from './fixture.ts'
 
-let stage: Stage
-let chat: Caller
-let message: Caller
+let fixture: Fixture
+let chat: Client
+let message: Client
 let database: GatewayDatabase
 beforeAll(async () => {
-  stage = await stageOfBoth()
-  ;({ chat, message } = callersOf(stage))
-  database = databaseOf(stage.gateway.dataDir)
+  fixture = await fixtureOfBoth()
+  ;({ chat, message } = clientsOf(fixture))
+  database = databaseOf(fixture.gateway.dataDir)
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 const MESSAGES = { path: '/v1/messages' }
 const messages = [{ role: 'user', content: 'hi' }]
 
 describe('x-gateway-dropped', () => {
   test('names the dropped fields, and is absent otherwise', async () => {
-    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
+    fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const { headers } = await chat({ seed: 7, logit_bias: { 1: 2 }, secret_thing: 'my secret' })
     expect(String(headers['x-gateway-dropped']).split(', ').sort()).toEqual(['logit_bias', 'seed', 'unknown'])
     expect((await chat()).headers['x-gateway-dropped']).toBeUndefined()
-    stage.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
+    fixture.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
     expect((await message({ top_k: 5 })).headers['x-gateway-dropped']).toBe('top_k')
     expect(
-      (await stage.chat('ann', { model: MODEL.chat, messages, seed: 7 })).headers['x-gateway-dropped'],
+      (await fixture.chat('ann', { model: MODEL.chat, messages, seed: 7 })).headers['x-gateway-dropped'],
     ).toBeUndefined()
   })
 
   test('is sent with streams too', async () => {
-    stage.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
+    fixture.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
     expect((await chat({ stream: true, seed: 7 })).headers['x-gateway-dropped']).toBe('seed')
   })
 })
 
 describe('POST /v1/completions', () => {
   test('is chat completions at a legacy address, native and converted', async () => {
-    stage.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
-    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
+    fixture.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
+    fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     for (const model of [MODEL.chat, MODEL.messages]) {
       const answer = await chat({ model }, { path: '/v1/completions' })
       expect(answer.status).toBe(200)
       expect(answer.json().choices[0]?.message.content).toBe('Hello.')
     }
-    expect(stage.upstream.only(MODEL.chat).path).toBe('/v1/chat/completions')
+    expect(fixture.upstream.only(MODEL.chat).path).toBe('/v1/chat/completions')
   })
 })
 
 describe('the -thinking suffix', () => {
   test('asks a messages upstream for 80 percent of the tokens as thinking, under the plain name', async () => {
-    stage.upstream.script(
+    fixture.upstream.script(
       MODEL.messages,
       wholeMessage([{ thinking: 'hm', signature: 'c2ln' }, { text: 'Hello.' }]),
     )
@@ -66,7 +66,7 @@ describe('the -thinking suffix', () => {
       top_p: 0.5,
     })
     expect(answer.json().choices[0]?.message).toMatchObject({ content: 'Hello.', reasoning_content: 'hm\n' })
-    const sent = sentTo(stage, MODEL.messages)
+    const sent = sentTo(fixture, MODEL.messages)
     expect(sent).toMatchObject({
       model: MODEL.messages,
       max_tokens: 10_000,
@@ -79,9 +79,9 @@ describe('the -thinking suffix', () => {
   })
 
   test('leaves the budget to opus-4-7', async () => {
-    stage.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
+    fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     await chat({ model: 'a-opus-4-7-thinking', max_tokens: 500, temperature: 0.2, top_p: 0.5, top_k: 3 })
-    const sent = sentTo(stage, MODEL.messages)
+    const sent = sentTo(fixture, MODEL.messages)
     expect(sent).toMatchObject({
       model: 'a-opus-4-7',
       thinking: { type: 'adaptive' },
@@ -106,15 +106,15 @@ describe('a body beyond the limit', () => {
       },
     ],
   ])('of %s is a 413', async (path, envelope) => {
-    const answer = await stage.chat('ann', Buffer.alloc(33_554_433, 0x20), { path })
+    const answer = await fixture.chat('ann', Buffer.alloc(33_554_433, 0x20), { path })
     expect(answer.status).toBe(413)
     expect(answer.json()).toEqual(envelope)
   })
 })
 
 describe('a converted stream is not delayed', () => {
-  const live = (model: string, options: CallOptions): Promise<LiveAnswer> =>
-    open(stage.gateway.url, { model, max_tokens: 100, messages, stream: true }, { key: 'ann', ...options })
+  const live = (model: string, options: CallOptions): Promise<LiveResponse> =>
+    open(fixture.gateway.url, { model, max_tokens: 100, messages, stream: true }, { key: 'ann', ...options })
 
   test.each([
     ['chat from messages', MODEL.messages, {}, '"content":"Hel"'],
@@ -125,18 +125,18 @@ describe('a converted stream is not delayed', () => {
     async (_, model, options, delta) => {
       const all =
         model === MODEL.messages ? messageFrames([{ text: 'Hello.' }]) : [roleFrame(), contentFrame('Hel')]
-      stage.upstream.script(model, { kind: 'stream', frames: all.slice(0, 4), ending: 'stall' })
+      fixture.upstream.script(model, { kind: 'stream', frames: all.slice(0, 4), ending: 'stall' })
       const answer = await live(model, options)
       await answer.until(delta)
-      const { completed, endedAt } = stage.upstream.only(model)
+      const { completed, endedAt } = fixture.upstream.only(model)
       expect({ completed, endedAt }).toEqual({ completed: false, endedAt: undefined })
       answer.abort()
-      await stage.upstream.only(model).ended
+      await fixture.upstream.only(model).ended
     },
   )
 
   test('the final frame is sent only after the charge is written', async () => {
-    stage.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
+    fixture.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
     const answer = await live(MODEL.messages, MESSAGES)
     await answer.until(STOP_FRAME)
     expect(database.usageOf(String(answer.headers['x-request-id']))).toBeDefined()

@@ -3,7 +3,7 @@ import { streamedChat } from '../equipment/chat-behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { patchedCopy } from '../equipment/patched-copy.ts'
-import { askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** A gateway whose token count differs each time, and which waits for the count. */
 const copy = patchedCopy([
@@ -14,9 +14,9 @@ const copy = patchedCopy([
   },
   { file: 'src/relay/prompt-count.ts', text: 'TIMEOUT_MS = 250', by: 'TIMEOUT_MS = 60_000' },
 ])
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage(
+  fixture = await startFixture(
     (upstream) => ({
       models: priced(['m']),
       channels: [channel('m', upstream.baseUrl('m'))],
@@ -26,18 +26,18 @@ beforeAll(async () => {
   )
 })
 afterAll(async () => {
-  await stage?.close()
+  await fixture?.close()
   copy.discard()
 })
 
 test('the prompt tokens of message_start are the charged ones, where the upstream reports none', async () => {
   const { frames = [] } = streamedChat({ text: 'hello' })
   const silent = frames.filter((frame) => !frame.includes('"usage"'))
-  stage.upstream.script('m', { kind: 'stream', frames: silent, ending: 'no done' })
+  fixture.upstream.script('m', { kind: 'stream', frames: silent, ending: 'no done' })
   const request = askStream('m', { max_tokens: 10 })
-  const answer = await stage.chat('ann', request, { path: '/v1/messages' })
+  const answer = await fixture.chat('ann', request, { path: '/v1/messages' })
   const told = Number(/"input_tokens":(\d+)/.exec(answer.text)?.[1])
   expect(told).toBeGreaterThan(1000)
-  const row = databaseOf(stage.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+  const row = databaseOf(fixture.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
   expect(row?.input_tokens).toBe(told)
 })

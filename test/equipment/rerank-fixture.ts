@@ -1,11 +1,11 @@
-import { type Answer, type Body, type CallOptions, call } from './client.ts'
+import { type FullResponse, type Body, type CallOptions, call } from './client.ts'
 import { channel } from './configuration.ts'
-import type { RankedSaid } from './rerank-behaviour.ts'
-import type { Stage } from './stage.ts'
+import type { RankedResult } from './rerank-behaviour.ts'
+import type { Fixture } from './fixture.ts'
 
 /** The parts of a rerank response that tests read. */
 export interface RerankBody {
-  readonly results: readonly RankedSaid[]
+  readonly results: readonly RankedResult[]
   readonly usage: {
     readonly prompt_tokens: number
     readonly completion_tokens: number
@@ -28,12 +28,17 @@ export function askRerank(model: string, fields: Record<string, unknown> = {}): 
 }
 
 /** Makes a rerank call. */
-export function rerank(stage: Stage, key: string, body: Body, options: CallOptions = {}): Promise<Answer> {
-  return call(stage.gateway.url, body, { key, path: '/v1/rerank', ...options })
+export function rerank(
+  fixture: Fixture,
+  key: string,
+  body: Body,
+  options: CallOptions = {},
+): Promise<FullResponse> {
+  return call(fixture.gateway.url, body, { key, path: '/v1/rerank', ...options })
 }
 
 /** The body of a successful response. */
-export function ranked(answer: Answer): RerankBody {
+export function ranked(answer: FullResponse): RerankBody {
   if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text.slice(0, 500)}`)
   return JSON.parse(answer.text) as RerankBody
 }

@@ -4,11 +4,11 @@ import { contentFrame } from '../equipment/behaviour.ts'
 import { call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { randomFrom } from '../equipment/random.ts'
-import { type Slowness, slowCallers } from '../equipment/slow-callers.ts'
-import { ask, askStream, setStage } from '../equipment/stage.ts'
+import { type Slowness, slowClients } from '../equipment/slow-clients.ts'
+import { ask, askStream, startFixture } from '../equipment/fixture.ts'
 import { nightSeed } from './night-seed.ts'
 
-const CALLERS = 1_000
+const CLIENTS = 1_000
 /**
  * Longest time that each may hold its connection, in milliseconds: the gateway's own limit, the interval of
  * its checks, and a margin for a busy machine.
@@ -22,11 +22,11 @@ const LONGEST_MS: Record<Slowness, number> = {
 }
 
 test.each(Object.keys(LONGEST_MS) as Slowness[])(
-  `${CALLERS} callers hold up nobody, and are closed in time: %s`,
+  `${CLIENTS} clients hold up nobody, and are closed in time: %s`,
   { timeout: 180_000 },
   async (slowness) => {
     const random = randomFrom(nightSeed())
-    const stage = await setStage((upstream) => ({
+    const fixture = await startFixture((upstream) => ({
       models: priced(['m', 'endless']),
       channels: [
         channel('m', upstream.baseUrl('m')),
@@ -34,9 +34,9 @@ test.each(Object.keys(LONGEST_MS) as Slowness[])(
       ],
       users: [ROOT, user(2, 'ann', [token('ann')])],
     }))
-    onTestFinished(() => stage.close())
+    onTestFinished(() => fixture.close())
     const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(1_000)}",`)
-    stage.upstream.script('endless', { kind: 'stream', frames: Array(500).fill(frame), ending: 'stall' })
+    fixture.upstream.script('endless', { kind: 'stream', frames: Array(500).fill(frame), ending: 'stall' })
     const reads = JSON.stringify(askStream('endless'))
     const body = slowness === 'reads nothing' ? reads : `{${' '.repeat(1_000)}`
     const length = slowness === 'reads nothing' ? reads.length : Math.ceil(1_000_000 * (1 + random()))
@@ -45,15 +45,15 @@ test.each(Object.keys(LONGEST_MS) as Slowness[])(
       `content-type: application/json\r\ncontent-length: ${length}\r\nconnection: close\r\n\r\n`
     const waited = async (): Promise<number> => {
       const began = performance.now()
-      const { status } = await call(stage.gateway.url, ask('m'), { key: 'ann' })
+      const { status } = await call(fixture.gateway.url, ask('m'), { key: 'ann' })
       expect(status).toBeOneOf([200, 503])
       await sleep(20)
       return performance.now() - began - 20
     }
     const before: number[] = []
     while (before.length < 200) before.push(await waited())
-    const callers = await slowCallers(stage.gateway.port, CALLERS, slowness, head, body)
-    const open = (): number => callers.filter(({ lasted }) => lasted() === undefined).length
+    const clients = await slowClients(fixture.gateway.port, CLIENTS, slowness, head, body)
+    const open = (): number => clients.filter(({ lasted }) => lasted() === undefined).length
     const waits: number[] = []
     const deadline = performance.now() + LONGEST_MS[slowness]
     while (performance.now() < deadline && open() > 0) waits.push(await waited())
@@ -64,12 +64,12 @@ test.each(Object.keys(LONGEST_MS) as Slowness[])(
     // A client that reads nothing does not notice the end of its connection; its upstream and its call are
     // over.
     if (slowness === 'reads nothing')
-      expect(stage.upstream.received('endless').filter(({ endedAt }) => endedAt === undefined)).toEqual([])
+      expect(fixture.upstream.received('endless').filter(({ endedAt }) => endedAt === undefined)).toEqual([])
     else expect(open()).toBe(0)
     expect(waits.length).toBeGreaterThan(100)
     // Ten milliseconds are no noticeable delay.
     expect(p99).toBeLessThan(2 * (baseline ?? 0) + 10)
-    for (const caller of callers) caller.hangUp()
+    for (const client of clients) client.hangUp()
   },
 )
 

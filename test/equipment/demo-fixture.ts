@@ -4,13 +4,13 @@ import { DEMO_USERS } from './demo-session.ts'
 import { type RunningGateway, startGateway } from './gateway.ts'
 
 /** A gateway in front of the demo's models, which answer without delays. */
-export interface DemoStage {
+export interface DemoFixture {
   readonly gateway: RunningGateway
   close(): Promise<void>
 }
 
 /** Starts gateway and models. */
-export async function setDemoStage(): Promise<DemoStage> {
+export async function startDemoFixture(): Promise<DemoFixture> {
   const simulator = await startSimulator({ firstTokenMs: 0, tokenMs: 0, maxWholeMs: 0 })
   const config = `${demoYaml(simulator)}\n${DEMO_USERS}\n`
   const gateway = await startGateway({ config }).catch(async (error: unknown) => {

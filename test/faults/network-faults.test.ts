@@ -3,7 +3,7 @@ import { usageText } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { type Fault, type FaultProxy, startFaultProxy } from '../equipment/fault-proxy.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** Prompt and output that the upstream reports, at one unit and four units each. */
 const USAGE = usageText(10, 5)
@@ -12,19 +12,19 @@ const COST = 10 + 4 * 5
 const MIDST = 900
 
 let proxy: FaultProxy
-let stage: Stage
+let fixture: Fixture
 let database: GatewayDatabase
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
     models: priced(['m']),
     // Set to the proxy's port below.
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
-  proxy = await startFaultProxy(stage.upstream.port)
-  const behind = stage.upstream.baseUrl('m').replace(String(stage.upstream.port), String(proxy.port))
-  await stage.gateway.restart({
+  proxy = await startFaultProxy(fixture.upstream.port)
+  const behind = fixture.upstream.baseUrl('m').replace(String(fixture.upstream.port), String(proxy.port))
+  await fixture.gateway.restart({
     options: { retries: 0 },
     models: priced(['m', 'patient']),
     channels: [
@@ -36,21 +36,21 @@ beforeAll(async () => {
     ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
   })
-  database = databaseOf(stage.gateway.dataDir)
+  database = databaseOf(fixture.gateway.dataDir)
 })
 afterAll(async () => {
-  await stage?.close()
+  await fixture?.close()
   await proxy?.stop()
 })
 
 /** Makes a call over a faulty line. Returns the response, and its charge. */
 async function over(fault: Fault, stream: boolean, model: 'm' | 'patient' = 'm') {
-  proxy.line(fault)
-  stage.upstream.script(
+  proxy.setFault(fault)
+  fixture.upstream.script(
     'm',
     stream ? { kind: 'stream', events: 30, usage: USAGE, paceMs: 5 } : { kind: 'whole', usage: USAGE },
   )
-  const answer = await stage.live('ann', stream ? askStream(model) : ask(model))
+  const answer = await fixture.live('ann', stream ? askStream(model) : ask(model))
   const end = await answer.end()
   const row = () => database.usageOf(String(end.headers['x-request-id']))
   await expect.poll(row).toBeDefined()

@@ -1,28 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Ground } from '../equipment/ground.ts'
+import type { Cluster } from '../equipment/cluster.ts'
 import type { RunningGateway } from '../equipment/gateway.ts'
 import { statusOn } from '../equipment/port.ts'
 
 /** Faults of nodes and servers while calls run; repairs everything at the end. */
-export type Mischief = (ground: Ground, random: () => number, isOver: () => boolean) => Promise<void>
+export type FaultInjection = (cluster: Cluster, random: () => number, isOver: () => boolean) => Promise<void>
 
 /** Share of kills that hit a starting node. */
-const UNBORN = 0.2
+const STARTING_SHARE = 0.2
 
 /**
  * Kills a node every 0.4 to 1.3 s, as long as another one is up; the killed node is started again at once,
  * and sometimes killed during its start.
  */
-export const killNodes: Mischief = async ({ fleet }, random, isOver) => {
+export const killNodes: FaultInjection = async ({ fleet }, random, isOver) => {
   const starting = new Map<RunningGateway, Promise<unknown>>()
   while (!isOver()) {
     await sleep(400 + random() * 900)
     const up = fleet.nodes.filter((node) => !starting.has(node))
-    const among = random() < UNBORN ? [...starting.keys()] : up.length > 1 ? up : []
+    const among = random() < STARTING_SHARE ? [...starting.keys()] : up.length > 1 ? up : []
     const node = among[Math.floor(random() * among.length)]
     if (!node) continue
     await node.kill()
-    const started = node.restart().catch(() => revive(node))
+    const started = node.restart().catch(() => restartUntilUp(node))
     starting.set(node, started)
     const isUp = (): void => {
       if (starting.get(node) === started) starting.delete(node)
@@ -33,7 +33,7 @@ export const killNodes: Mischief = async ({ fleet }, random, isOver) => {
 }
 
 /** Starts a node that is down, as a service manager does: repeatedly, until it is up. */
-export async function revive(node: RunningGateway): Promise<void> {
+export async function restartUntilUp(node: RunningGateway): Promise<void> {
   while ((await statusOn(node.port, '/readyz')) !== 200) {
     if (node.isRunning) await sleep(50)
     else await node.restart().catch(() => sleep(200))
@@ -41,7 +41,7 @@ export async function revive(node: RunningGateway): Promise<void> {
 }
 
 /** Crashes PostgreSQL every `everyMs`, and starts it again `downMs` later. */
-export function crashPostgres(everyMs: number, downMs: number): Mischief {
+export function crashPostgres(everyMs: number, downMs: number): FaultInjection {
   return async ({ postgres }, _, isOver) => {
     while (!isOver()) {
       await sleep(everyMs)
@@ -54,17 +54,17 @@ export function crashPostgres(everyMs: number, downMs: number): Mischief {
 }
 
 /** Cuts the connection to PostgreSQL once, after `afterMs`, for `forMs`. */
-export function pullPostgres(afterMs: number, forMs: number): Mischief {
-  return async ({ postgresCable }) => {
+export function disconnectPostgres(afterMs: number, forMs: number): FaultInjection {
+  return async ({ postgresProxy: postgresCable }) => {
     await sleep(afterMs)
-    postgresCable.hold()
+    postgresCable.disconnect()
     await sleep(forMs)
-    postgresCable.release()
+    postgresCable.reconnect()
   }
 }
 
 /** Ends one connection to PostgreSQL every 100 ms, on the server's side, as failovers and operators do. */
-export const endConnections: Mischief = async ({ postgres }, _, isOver) => {
+export const endConnections: FaultInjection = async ({ postgres }, _, isOver) => {
   while (!isOver()) {
     await sleep(100)
     await postgres.sql(
@@ -75,7 +75,7 @@ export const endConnections: Mischief = async ({ postgres }, _, isOver) => {
 }
 
 /** Faults of Redis in turn: all data deleted, killed, disconnected, asleep for five seconds. */
-export const troubleRedis: Mischief = async ({ redis, redisCable }, _, isOver) => {
+export const injectRedisFaults: FaultInjection = async ({ redis, redisProxy: redisCable }, _, isOver) => {
   const troubles = [
     () => redis.command(['FLUSHALL']),
     async () => {
@@ -84,9 +84,9 @@ export const troubleRedis: Mischief = async ({ redis, redisCable }, _, isOver) =
       await redis.restart()
     },
     async () => {
-      redisCable.hold()
+      redisCable.disconnect()
       await sleep(2000)
-      redisCable.release()
+      redisCable.reconnect()
     },
     () => redis.command(['DEBUG', 'SLEEP', '5']),
   ]

@@ -4,11 +4,11 @@ import { connect, type Socket } from 'node:net'
 export type Slowness = 'says nothing' | 'headers' | 'body' | 'reads nothing'
 
 /** A connection that is held. */
-export interface SlowCaller {
+export interface SlowClient {
   /** Milliseconds from opening to end; undefined while the connection lasts. */
   readonly lasted: () => number | undefined
   /** Everything received. */
-  readonly heard: () => string
+  readonly received: () => string
   readonly hangUp: () => void
 }
 
@@ -18,19 +18,19 @@ const DRIP_MS = 500
  * Opens connections that are slow in this manner, all at once. `head` is the head of a request, `body` its
  * body.
  */
-export async function slowCallers(
+export async function slowClients(
   port: number,
   count: number,
   slowness: Slowness,
   head: string,
   body: string,
-): Promise<SlowCaller[]> {
-  const callers: Promise<SlowCaller>[] = []
-  for (let i = 0; i < count; i++) callers.push(slowCaller(port, slowness, head, body))
-  return Promise.all(callers)
+): Promise<SlowClient[]> {
+  const clients: Promise<SlowClient>[] = []
+  for (let i = 0; i < count; i++) clients.push(slowClient(port, slowness, head, body))
+  return Promise.all(clients)
 }
 
-function slowCaller(port: number, slowness: Slowness, head: string, body: string): Promise<SlowCaller> {
+function slowClient(port: number, slowness: Slowness, head: string, body: string): Promise<SlowClient> {
   const socket = connect(port, '127.0.0.1')
   const began = performance.now()
   let ended: number | undefined
@@ -48,7 +48,7 @@ function slowCaller(port: number, slowness: Slowness, head: string, body: string
     socket.once('connect', () =>
       resolve({
         lasted: () => (ended === undefined ? undefined : ended - began),
-        heard: () => heard,
+        received: () => heard,
         hangUp: () => socket.destroy(),
       }),
     )

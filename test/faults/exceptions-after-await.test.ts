@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chunkFrame, streamedChat } from '../equipment/chat-behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
-import { askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const STREAMS = 'src/relay/streamed-response.ts'
 const THROW = `throw new Error('unforeseen')`
@@ -28,9 +28,9 @@ const STUMBLES: Patch[] = [
 
 const MODELS = ['prompt', 'count', 'hold']
 const copy = patchedCopy(STUMBLES)
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage(
+  fixture = await startFixture(
     (upstream) => ({
       models: priced([...MODELS, 'good']),
       channels: [...MODELS, 'good'].map((model) => channel(model, upstream.baseUrl(model))),
@@ -40,7 +40,7 @@ beforeAll(async () => {
   )
 })
 afterAll(async () => {
-  await stage?.close()
+  await fixture?.close()
   copy.discard()
 })
 
@@ -53,16 +53,16 @@ test.each(MODELS)(
     const path = '/v1/messages'
     const fields = { max_tokens: 10 }
     for (let calls = 0; calls < 3; calls++) {
-      stage.upstream.script(model, { kind: 'stream', frames: PIECES, ending: 'stall' })
-      const answer = await (await stage.live('ann', askStream(model, fields), { path })).end()
+      fixture.upstream.script(model, { kind: 'stream', frames: PIECES, ending: 'stall' })
+      const answer = await (await fixture.live('ann', askStream(model, fields), { path })).end()
       expect(answer.status === 500 || answer.broken, answer.text).toBe(true)
-      await stage.upstream.only(model).ended
+      await fixture.upstream.only(model).ended
     }
     const { frames = [] } = streamedChat({ text: 'whole' })
     // Most of the budget is used before the first event is complete.
     const pieces = [`: ${'x'.repeat(900)}`, `\n\n${frames.join('')}`]
-    stage.upstream.script('good', { kind: 'stream', frames: pieces, paceMs: 20, ending: 'no done' })
-    const good = await stage.chat('ann', askStream('good', fields), { path })
+    fixture.upstream.script('good', { kind: 'stream', frames: pieces, paceMs: 20, ending: 'no done' })
+    const good = await fixture.chat('ann', askStream('good', fields), { path })
     expect(good.status, good.text).toBe(200)
     expect(good.text).toContain('message_stop')
   },

@@ -8,14 +8,14 @@ import {
   token,
   user,
 } from '../equipment/configuration.ts'
-import type { Answer, CallOptions } from '../equipment/client.ts'
+import type { FullResponse, CallOptions } from '../equipment/client.ts'
 import type { GatewayOptions } from '../equipment/gateway.ts'
 import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
-import { type Stage, setStage } from '../equipment/stage.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** Whether the channel speaks the client's dialect. */
-export const ROADS = ['native', 'converted'] as const
-export type Road = (typeof ROADS)[number]
+export const MODES = ['native', 'converted'] as const
+export type Mode = (typeof MODES)[number]
 
 /** The model behind a channel of each dialect. */
 export const MODEL = { chat: 'speaks-chat', messages: 'speaks-messages' } as const
@@ -24,10 +24,10 @@ export const MODEL = { chat: 'speaks-chat', messages: 'speaks-messages' } as con
  * A gateway with a channel of each dialect; its lanes are named like its models. `quota` is what the key may
  * spend.
  */
-export function stageOfBoth(
+export function fixtureOfBoth(
   options: Record<string, unknown> = {},
   { quota = 1_000_000_000, ...gateway }: Omit<GatewayOptions, 'config'> & { readonly quota?: number } = {},
-): Promise<Stage> {
+): Promise<Fixture> {
   const configure = (upstream: ScriptedUpstream): Configuration => ({
     options: { retries: 0, ...options },
     models: { ...priced([MODEL.chat, MODEL.messages]), 'a-opus-4-7': { vendor: 'acme', price: PLAIN_PRICE } },
@@ -45,27 +45,27 @@ export function stageOfBoth(
       }),
     ],
   })
-  return setStage(configure, gateway)
+  return startFixture(configure, gateway)
 }
 
 /** The body of the one request that this model's upstream received. */
 export function sentTo(
-  stage: Stage,
+  fixture: Fixture,
   model: string,
 ): Record<string, unknown> & { messages: Record<string, unknown>[] } {
-  return JSON.parse(stage.upstream.only(model).text)
+  return JSON.parse(fixture.upstream.only(model).text)
 }
 
 /** Sends a request, whole or streamed, to the channel of the other dialect if no model is named. */
-export type Caller = (fields?: object, options?: CallOptions) => Promise<Answer>
+export type Client = (fields?: object, options?: CallOptions) => Promise<FullResponse>
 
 /** A client of each dialect. */
-export function callersOf(stage: Stage): { readonly chat: Caller; readonly message: Caller } {
+export function clientsOf(fixture: Fixture): { readonly chat: Client; readonly message: Client } {
   const messages = [{ role: 'user', content: 'hi' }]
   return {
-    chat: (fields, options) => stage.chat('ann', { model: MODEL.messages, messages, ...fields }, options),
+    chat: (fields, options) => fixture.chat('ann', { model: MODEL.messages, messages, ...fields }, options),
     message: (fields, options) =>
-      stage.chat(
+      fixture.chat(
         'ann',
         { model: MODEL.chat, max_tokens: 100, messages, ...fields },
         { path: '/v1/messages', ...options },

@@ -1,25 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Answer, type Body, type CallOptions, call, type LiveAnswer, open } from './client.ts'
+import { type FullResponse, type Body, type CallOptions, call, type LiveResponse, open } from './client.ts'
 import type { Configuration } from './configuration.ts'
 import { type GatewayOptions, type RunningGateway, startGateway } from './gateway.ts'
 import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 
 /** A scripted upstream and a gateway in front of it. */
-export interface Stage {
+export interface Fixture {
   readonly upstream: ScriptedUpstream
   readonly gateway: RunningGateway
   /** Makes a chat completion, whole. */
-  chat(key: string, body: Body, options?: CallOptions): Promise<Answer>
+  chat(key: string, body: Body, options?: CallOptions): Promise<FullResponse>
   /** Makes a chat completion whose response is read as it comes. */
-  live(key: string, body: Body, options?: CallOptions): Promise<LiveAnswer>
+  live(key: string, body: Body, options?: CallOptions): Promise<LiveResponse>
   close(): Promise<void>
 }
 
 /** Starts both; the configuration may name the upstream's lanes. */
-export async function setStage(
+export async function startFixture(
   configure: (upstream: ScriptedUpstream) => Configuration,
   options: Omit<GatewayOptions, 'config'> = {},
-): Promise<Stage> {
+): Promise<Fixture> {
   const upstream = await startUpstream()
   const gateway = await startGateway({ ...options, config: configure(upstream) }).catch(
     async (error: unknown) => {
@@ -49,14 +49,16 @@ export function askStream(model: string, fields: Record<string, unknown> = {}): 
   return ask(model, { stream: true, ...fields })
 }
 
-const PATIENCE = 50
+const MAX_ATTEMPTS = 50
 
 /** Repeats a call while the gateway reports overload, as it may on a busy machine. */
-export async function patiently<Given extends Answer>(ask: () => Promise<Given>): Promise<Given> {
+export async function retryWhileOverloaded<Given extends FullResponse>(
+  ask: () => Promise<Given>,
+): Promise<Given> {
   for (let attempt = 1; ; attempt++) {
     const answer = await ask()
     const isBusy = answer.status === 503 && answer.text.includes('"code":"overloaded"')
-    if (!isBusy || attempt === PATIENCE) return answer
+    if (!isBusy || attempt === MAX_ATTEMPTS) return answer
     await sleep(100)
   }
 }

@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { GRAMMARS } from '../conversion/grammar.ts'
-import { MODEL } from '../conversion/stage.ts'
+import { MODEL } from '../conversion/fixture.ts'
 import { audit } from '../equipment/auditor.ts'
 import {
   type Behaviour,
@@ -25,7 +25,7 @@ import {
   wholeMessage,
 } from '../equipment/messages-behaviour.ts'
 import { residentBytes } from '../equipment/resident-memory.ts'
-import { patiently, type Stage, setStage } from '../equipment/stage.ts'
+import { retryWhileOverloaded, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 type Protocol = 'chat' | 'messages'
 const PROTOCOLS = ['chat', 'messages'] as const
@@ -34,12 +34,12 @@ const IDLE_MS = 500
 /** Milliseconds by which a busy machine may be late; without the limit it would be minutes. */
 const PATIENCE_MS = 20_000
 /** Garbage may be large; endless output that were kept would be larger. */
-const MOST_BYTES = 512 << 20
+const MAX_BYTES = 512 << 20
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
   const timeouts = { connect: '1s', first_byte: '1s', idle: `${IDLE_MS}ms` }
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
     models: priced([MODEL.chat, MODEL.messages]),
     channels: PROTOCOLS.map((protocol) =>
@@ -48,36 +48,36 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: QUOTA })])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
-interface Road {
-  readonly caller: Protocol
+interface DialectPair {
+  readonly client: Protocol
   readonly upstream: Protocol
 }
-const ROADS: readonly Road[] = PROTOCOLS.flatMap((caller) =>
-  PROTOCOLS.map((upstream) => ({ caller, upstream })),
+const PAIRS: readonly DialectPair[] = PROTOCOLS.flatMap((client) =>
+  PROTOCOLS.map((upstream) => ({ client, upstream })),
 )
-const isNative = ({ caller, upstream }: Road): boolean => caller === upstream
+const isNative = ({ client, upstream }: DialectPair): boolean => client === upstream
 
-const ask = (road: Road, stream: boolean) =>
-  stage.live(
+const ask = (pair: DialectPair, stream: boolean) =>
+  fixture.live(
     'ann',
-    { model: MODEL[road.upstream], max_tokens: 1000, stream, messages: [{ role: 'user', content: 'hi' }] },
-    { path: road.caller === 'chat' ? '/v1/chat/completions' : '/v1/messages' },
+    { model: MODEL[pair.upstream], max_tokens: 1000, stream, messages: [{ role: 'user', content: 'hi' }] },
+    { path: pair.client === 'chat' ? '/v1/chat/completions' : '/v1/messages' },
   )
 
-const play = async (road: Road, stream: boolean, behaviour: Behaviour) => {
-  stage.upstream.script(MODEL[road.upstream], behaviour)
-  const answer = await patiently(async () => (await ask(road, stream)).end())
+const play = async (pair: DialectPair, stream: boolean, behaviour: Behaviour) => {
+  fixture.upstream.script(MODEL[pair.upstream], behaviour)
+  const answer = await retryWhileOverloaded(async () => (await ask(pair, stream)).end())
   return {
     ...answer,
-    name: `${road.caller} caller, ${road.upstream} upstream, ${stream ? 'stream' : 'whole'}`,
+    name: `${pair.client} client, ${pair.upstream} upstream, ${stream ? 'stream' : 'whole'}`,
   }
 }
 
 /** The gateway's charge for a response; the row of a failed call may still be on its way to the disk. */
 const chargeOf = async ({ headers }: { headers: Record<string, unknown> }): Promise<number | undefined> => {
-  const row = () => databaseOf(stage.gateway.dataDir).usageOf(String(headers['x-request-id']))
+  const row = () => databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))
   await expect.poll(row, { interval: 5 }).toBeDefined()
   return row()?.quota
 }
@@ -181,24 +181,24 @@ describe("an unusable answer is a 500 in the client's envelope, charged nothing:
     }),
   }
   test.each(Object.keys(faults))('%s', async (name) => {
-    const before = residentBytes(stage.gateway.pid)
-    const runs = ROADS.flatMap((road) => [false, true].map((stream) => ({ road, stream })))
-    const run = async ({ road, stream }: (typeof runs)[number]): Promise<void> => {
-      const answer = await play(road, stream, faults[name]?.(road.upstream) as Behaviour)
+    const before = residentBytes(fixture.gateway.pid)
+    const runs = PAIRS.flatMap((pair) => [false, true].map((stream) => ({ pair, stream })))
+    const run = async ({ pair, stream }: (typeof runs)[number]): Promise<void> => {
+      const answer = await play(pair, stream, faults[name]?.(pair.upstream) as Behaviour)
       expect(answer.status, `${answer.name}: ${answer.text.slice(0, 300)}`).toBe(500)
-      expect(answer.json().error.type, answer.name).toBe(TYPES[road.caller])
+      expect(answer.json().error.type, answer.name).toBe(TYPES[pair.client])
       expect(answer.text, answer.name).not.toMatch(INSIDE)
       expect(await chargeOf(answer), answer.name).toBe(0)
     }
     await Promise.all(runs.map(run))
-    expect(residentBytes(stage.gateway.pid) - before).toBeLessThan(MOST_BYTES)
+    expect(residentBytes(fixture.gateway.pid) - before).toBeLessThan(MAX_BYTES)
   })
 })
 
 test('a whole answer in place of a stream is no answer, and the other way about', async () => {
-  for (const road of ROADS) {
-    const notStreamed = await play(road, true, whole(GOOD[road.upstream].whole))
-    const notWhole = await play(road, false, streamed(GOOD[road.upstream].frames))
+  for (const pair of PAIRS) {
+    const notStreamed = await play(pair, true, whole(GOOD[pair.upstream].whole))
+    const notWhole = await play(pair, false, streamed(GOOD[pair.upstream].frames))
     for (const answer of [notStreamed, notWhole]) {
       expect(answer.status, answer.name).toBe(500)
       expect(await chargeOf(answer)).toBe(0)
@@ -250,12 +250,12 @@ describe('a stream that breaks in the middle ends with an error, never like a fi
     },
   }
   test.each(Object.keys(faults))('%s', async (name) => {
-    const before = residentBytes(stage.gateway.pid)
-    const run = async (road: Road): Promise<void> => {
-      const answer = await play(road, true, faults[name]?.(road.upstream) as Behaviour)
+    const before = residentBytes(fixture.gateway.pid)
+    const run = async (pair: DialectPair): Promise<void> => {
+      const answer = await play(pair, true, faults[name]?.(pair.upstream) as Behaviour)
       expect(answer.status, answer.name).toBe(200)
       expect(answer.text, answer.name).toContain('begun')
-      if (!isNative(road)) GRAMMARS[road.caller](answer.text, false)
+      if (!isNative(pair)) GRAMMARS[pair.client](answer.text, false)
       expect(answer.text, answer.name).not.toMatch(/\[DONE\]|message_stop/)
       expect(answer.text.split('\n\n').at(-2), answer.name).toContain('"error"')
       // Two tokens at the most, and the prompt.
@@ -263,21 +263,21 @@ describe('a stream that breaks in the middle ends with an error, never like a fi
       expect(charge, answer.name).toBeGreaterThan(4)
       expect(charge, answer.name).toBeLessThan(40)
     }
-    await Promise.all(ROADS.map(run))
+    await Promise.all(PAIRS.map(run))
     // In a conversion, an event of 10 MB is held until it breaks off.
-    expect(residentBytes(stage.gateway.pid) - before).toBeLessThan(MOST_BYTES)
+    expect(residentBytes(fixture.gateway.pid) - before).toBeLessThan(MAX_BYTES)
   })
 })
 
 test('a silent upstream is aborted after its idle timeout', async () => {
   await Promise.all(
-    ROADS.filter(isNative).map(async (road) => {
-      stage.upstream.script(MODEL[road.upstream], {
+    PAIRS.filter(isNative).map(async (pair) => {
+      fixture.upstream.script(MODEL[pair.upstream], {
         kind: 'stream',
-        frames: BEGUN[road.upstream],
+        frames: BEGUN[pair.upstream],
         ending: 'stall',
       })
-      const live = await ask(road, true)
+      const live = await ask(pair, true)
       await live.until('begun')
       const began = performance.now()
       const answer = await live.end()
@@ -285,10 +285,10 @@ test('a silent upstream is aborted after its idle timeout', async () => {
       expect(performance.now() - began).toBeGreaterThan(IDLE_MS * 0.8)
       expect(performance.now() - began).toBeLessThan(IDLE_MS + PATIENCE_MS)
       expect(answer.text.split('\n\n').filter((frame) => frame !== '')).toHaveLength(
-        BEGUN[road.upstream].length + 1,
+        BEGUN[pair.upstream].length + 1,
       )
-      await stage.upstream.only(MODEL[road.upstream]).ended
-      expect((stage.upstream.only(MODEL[road.upstream]).endedAt ?? 0) - began).toBeLessThan(
+      await fixture.upstream.only(MODEL[pair.upstream]).ended
+      expect((fixture.upstream.only(MODEL[pair.upstream]).endedAt ?? 0) - began).toBeLessThan(
         IDLE_MS + PATIENCE_MS,
       )
     }),
@@ -379,10 +379,10 @@ describe('invalid events are dropped or end the stream, and the account is settl
   test.each(cases)('%s: %s', async (protocol, name) => {
     const { frames } = GOOD[protocol]
     const between = odd[protocol][name] ?? []
-    for (const road of ROADS.filter(({ upstream }) => upstream === protocol)) {
+    for (const pair of PAIRS.filter(({ upstream }) => upstream === protocol)) {
       for (const place of [0, 1, frames.length - 1]) {
         const answer = await play(
-          road,
+          pair,
           true,
           streamed([...frames.slice(0, place), ...between, ...frames.slice(place)]),
         )
@@ -391,7 +391,7 @@ describe('invalid events are dropped or end the stream, and the account is settl
         expect(answer.text, answer.name).not.toMatch(INSIDE)
         const charge = await chargeOf(answer)
         const isWhole = /\[DONE\]|"message_stop"/.test(answer.text)
-        if (!isNative(road) && answer.status === 200) GRAMMARS[road.caller](answer.text, isWhole)
+        if (!isNative(pair) && answer.status === 200) GRAMMARS[pair.client](answer.text, isWhole)
         if (isWhole) expect(answer.text, answer.name).toContain('Zo')
         expect(charge, answer.name).toBeLessThanOrEqual(60)
         // A response that was cut before any content costs nothing.
@@ -417,9 +417,9 @@ describe('the bytes of a stream', () => {
       .join('')
 
   test('may arrive one by one', async () => {
-    for (const road of ROADS) {
-      const { frames } = GOOD[road.upstream]
-      const answer = await play(road, true, streamed(frames, { drip: true }))
+    for (const pair of PAIRS) {
+      const { frames } = GOOD[pair.upstream]
+      const answer = await play(pair, true, streamed(frames, { drip: true }))
       expect(text(answer.text), answer.name).toBe(TEXT)
       expect(await chargeOf(answer), answer.name).toBe(30)
     }
@@ -440,32 +440,32 @@ describe('the bytes of a stream', () => {
         frames.map((frame) => frame.replace(/^(event: .*\n)(data: .*\n)/, '$2$1')).join(''),
     }
     for (const [name, dress] of Object.entries(variants)) {
-      for (const road of ROADS.filter((each) => !isNative(each))) {
-        const answer = await play(road, true, sse(dress(GOOD[road.upstream].frames)))
+      for (const pair of PAIRS.filter((each) => !isNative(each))) {
+        const answer = await play(pair, true, sse(dress(GOOD[pair.upstream].frames)))
         expect(text(answer.text), `${name}, ${answer.name}`).toBe(TEXT)
-        GRAMMARS[road.caller](answer.text, true)
+        GRAMMARS[pair.client](answer.text, true)
         expect(await chargeOf(answer), `${name}, ${answer.name}`).toBe(30)
       }
-      for (const road of ROADS.filter(isNative)) {
-        const bytes = dress(GOOD[road.upstream].frames)
-        const answer = await play(road, true, sse(bytes))
-        if (road.caller === 'messages') expect(answer.text, name).toBe(bytes)
+      for (const pair of PAIRS.filter(isNative)) {
+        const bytes = dress(GOOD[pair.upstream].frames)
+        const answer = await play(pair, true, sse(bytes))
+        if (pair.client === 'messages') expect(answer.text, name).toBe(bytes)
         expect(await chargeOf(answer), `${name}, ${answer.name}`).toBe(30)
       }
     }
   })
 
   test('that are not UTF-8 become U+FFFD in a conversion, and stay unchanged natively', async () => {
-    for (const road of ROADS) {
-      const [head = '', tail = ''] = GOOD[road.upstream].frames.join('').split('Zoë')
+    for (const pair of PAIRS) {
+      const [head = '', tail = ''] = GOOD[pair.upstream].frames.join('').split('Zoë')
       const bytes = Buffer.concat([
         Buffer.from(head),
         Buffer.from([0x5a, 0xff, 0xe2, 0x82]),
         Buffer.from(tail),
       ])
-      const answer = await play(road, true, sse(bytes))
+      const answer = await play(pair, true, sse(bytes))
       expect(answer.status, answer.name).toBe(200)
-      if (isNative(road))
+      if (isNative(pair))
         expect(answer.bytes.includes(Buffer.from([0x5a, 0xff, 0xe2, 0x82])), answer.name).toBe(true)
       else expect(answer.text, answer.name).toContain('Z\ufffd')
       expect(await chargeOf(answer), answer.name).toBe(30)
@@ -473,7 +473,7 @@ describe('the bytes of a stream', () => {
   })
 })
 
-test("of an upstream's headers only the content type reaches the caller", async () => {
+test("of an upstream's headers only the content type reaches the client", async () => {
   const headers = {
     'set-cookie': ['a=b', 'c=d'],
     server: 'upstream',
@@ -505,11 +505,11 @@ test("of an upstream's headers only the content type reaches the caller", async 
     'x-accel-buffering',
     'x-request-id',
   ]
-  for (const road of ROADS) {
-    const { frames, whole: body } = GOOD[road.upstream]
+  for (const pair of PAIRS) {
+    const { frames, whole: body } = GOOD[pair.upstream]
     for (const answer of [
-      await play(road, false, whole(body, headers)),
-      await play(road, true, streamed(frames, { headers })),
+      await play(pair, false, whole(body, headers)),
+      await play(pair, true, streamed(frames, { headers })),
     ]) {
       expect(answer.status, answer.text).toBe(200)
       expect(
@@ -519,7 +519,7 @@ test("of an upstream's headers only the content type reaches the caller", async 
       const { 'x-request-id': _id, date: _date, ...others } = answer.headers
       expect(JSON.stringify(others), answer.name).not.toMatch(/theirs|999/)
     }
-    const refusal = await play(road, false, {
+    const refusal = await play(pair, false, {
       kind: 'status',
       status: 429,
       headers: { ...headers, 'retry-after': '7' },
@@ -534,6 +534,6 @@ test("of an upstream's headers only the content type reaches the caller", async 
 
 test('in the end every account adds up', async () => {
   const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map() }
-  await expect.poll(() => audit(stage.gateway.dataDir, [], granted)).toEqual([])
-  expect(stage.gateway.logs()).not.toMatch(/unforeseen error|nhandled/)
+  await expect.poll(() => audit(fixture.gateway.dataDir, [], granted)).toEqual([])
+  expect(fixture.gateway.logs()).not.toMatch(/unforeseen error|nhandled/)
 })

@@ -1,9 +1,9 @@
 import { onTestFinished } from 'vitest'
-import { type Answer, type Body, call, type CallOptions } from '../equipment/client.ts'
+import { type FullResponse, type Body, call, type CallOptions } from '../equipment/client.ts'
 import type { Configuration } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { BANKS } from '../bank-stage.ts'
+import { BANKS } from '../bank-fixture.ts'
 import type { Engine, OnEnd, TestDatabase } from '../store-engines.ts'
 
 /** PostgreSQL, where there is a server. */
@@ -15,7 +15,7 @@ export interface Nodes {
   readonly gateways: readonly RunningGateway[]
   readonly database: TestDatabase
   /** A chat completion through the gateway of that index. */
-  readonly chat: (node: number, key: string, body: Body, options?: CallOptions) => Promise<Answer>
+  readonly chat: (node: number, key: string, body: Body, options?: CallOptions) => Promise<FullResponse>
   /** A token's balance, by its name. */
   readonly token: (
     name: string,

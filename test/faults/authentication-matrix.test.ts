@@ -1,13 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/api/endpoint.ts'
 import { ROUTES } from '../equipment/routes.ts'
-import { type Answer, call, type CallOptions, patiently } from '../equipment/client.ts'
+import { type FullResponse, call, type CallOptions, retryWhileShed } from '../equipment/client.ts'
 import { type Configuration, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { type Named, type Place, PLACES, type Secret, verdictOf, type Verdict } from './door-rules.ts'
+import {
+  type NamedUser,
+  type Place,
+  PLACES,
+  type Credential,
+  verdictOf,
+  type Verdict,
+} from './authentication-rules.ts'
 
-const KEYS: Partial<Record<Secret, string>> = {
+const KEYS: Partial<Record<Credential, string>> = {
   'unknown key': 'nobody',
   'live key': 'live',
   'expired key': 'expired',
@@ -17,22 +24,22 @@ const KEYS: Partial<Record<Secret, string>> = {
   'key of a banned user': 'ofbanned',
 }
 const METRICS_TOKEN = 'the-metrics-token-of-the-operator'
-const OWNERS: Partial<Record<Secret, { role: number; status: number }>> = {
+const OWNERS: Partial<Record<Credential, { role: number; status: number }>> = {
   'access token': { role: 1, status: 1 },
   'access token of an admin': { role: 10, status: 1 },
   'access token of root': { role: 100, status: 1 },
   'access token of a banned user': { role: 100, status: 2 },
 }
-const SECRETS = ['nothing', ...Object.keys(KEYS), ...Object.keys(OWNERS), 'metrics token'] as Secret[]
-const NAMED: readonly Named[] = ['own', 'other', 'nobody', 'rubbish']
+const SECRETS = ['nothing', ...Object.keys(KEYS), ...Object.keys(OWNERS), 'metrics token'] as Credential[]
+const NAMED: readonly NamedUser[] = ['own', 'other', 'nobody', 'rubbish']
 
 /** An account that uses its access token once: the request may change the account. */
 interface Owner {
   readonly id: number
-  readonly secret: Secret
+  readonly secret: Credential
   readonly accessToken: string
 }
-const owners: Owner[] = ROUTES.flatMap(() => Object.keys(OWNERS) as Secret[])
+const owners: Owner[] = ROUTES.flatMap(() => Object.keys(OWNERS) as Credential[])
   .flatMap((secret) => [secret, secret])
   .map((secret, index) => ({
     id: 100 + index,
@@ -75,14 +82,14 @@ function configuration(): Configuration {
 }
 
 /** An account that is authenticated for its own data is used up; a refused one may be reused. */
-function ownerOf(secret: Secret, { access }: Endpoint, verdict: Verdict): Owner | undefined {
+function ownerOf(secret: Credential, { access }: Endpoint, verdict: Verdict): Owner | undefined {
   const at = fresh.findIndex((owner) => owner.secret === secret)
   const isUsedUp = verdict === 'in' && ['account', 'admin', 'root'].includes(access)
   return isUsedUp && at >= 0 ? fresh.splice(at, 1)[0] : fresh[at]
 }
 
-function asked(body: object | undefined, options: CallOptions): Promise<Answer> {
-  return patiently(() => call(gateway.url, body, options))
+function asked(body: object | undefined, options: CallOptions): Promise<FullResponse> {
+  return retryWhileShed(() => call(gateway.url, body, options))
 }
 
 function pathOf({ path }: Endpoint): string {
@@ -103,7 +110,12 @@ function shown(text: string, place: Place): Record<string, string> {
   }
 }
 
-async function knock(endpoint: Endpoint, secret: Secret, place: Place, named: Named): Promise<Answer> {
+async function knock(
+  endpoint: Endpoint,
+  secret: Credential,
+  place: Place,
+  named: NamedUser,
+): Promise<FullResponse> {
   const verdict = verdictOf(endpoint, secret, place, named)
   const owner = ownerOf(secret, endpoint, verdict)
   const key = KEYS[secret]
@@ -112,7 +124,7 @@ async function knock(endpoint: Endpoint, secret: Secret, place: Place, named: Na
     (key === undefined ? undefined : `sk-${key}`) ??
     (secret === 'metrics token' ? METRICS_TOKEN : '')
   const id = owner?.id ?? 2
-  const ids: Record<Named, string | undefined> = {
+  const ids: Record<NamedUser, string | undefined> = {
     own: String(id),
     other: '1',
     nobody: undefined,
@@ -133,7 +145,7 @@ async function knock(endpoint: Endpoint, secret: Secret, place: Place, named: Na
 /** Codes of authentication errors; other 403s concern the request's content. */
 const AT_THE_DOOR = new Set(['role_too_low', 'user_disabled', 'not_operator', 'ip_not_allowed', undefined])
 
-function heard({ status, text }: Answer): Verdict {
+function heard({ status, text }: FullResponse): Verdict {
   if (status === 401) return 401
   if (status !== 403) return 'in'
   const body = JSON.parse(text)
@@ -146,7 +158,7 @@ describe('every route, by credential and its place', () => {
     { timeout: 300_000 },
     async (_, route) => {
       const wrong: string[] = []
-      const knocked = async (secret: Secret, place: Place, named: Named): Promise<void> => {
+      const knocked = async (secret: Credential, place: Place, named: NamedUser): Promise<void> => {
         const answer = await knock(route, secret, place, named)
         const expected = verdictOf(route, secret, place, named)
         if (heard(answer) !== expected || answer.status === 405 || answer.status === 500)

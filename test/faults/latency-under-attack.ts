@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { Answer } from '../equipment/client.ts'
+import type { FullResponse } from '../equipment/client.ts'
 
 /** Number of requests made alone, and again during the attack. */
 const REQUESTS = 15
@@ -10,7 +10,10 @@ const SLACK_MS = 250
  * Makes the same requests one after the other, alone and then during the attack: all of them succeed, and the
  * median takes at most twice as long during the attack.
  */
-export async function fairBeside(attack: () => Promise<unknown>, ask: () => Promise<Answer>): Promise<void> {
+export async function expectFairDuring(
+  attack: () => Promise<unknown>,
+  ask: () => Promise<FullResponse>,
+): Promise<void> {
   const alone = await answered(ask)
   await attack()
   const beside = await answered(ask)
@@ -19,7 +22,7 @@ export async function fairBeside(attack: () => Promise<unknown>, ask: () => Prom
   expect(beside.medianMs).toBeLessThanOrEqual(2 * alone.medianMs + SLACK_MS)
 }
 
-async function answered(ask: () => Promise<Answer>): Promise<{ statuses: number[]; medianMs: number }> {
+async function answered(ask: () => Promise<FullResponse>): Promise<{ statuses: number[]; medianMs: number }> {
   const statuses: number[] = []
   const took: number[] = []
   for (let i = 0; i < REQUESTS; i++) {

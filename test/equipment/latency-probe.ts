@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 
 /** Sends requests until it is told to end, and then reports the longest latency. */
-const ASKING = `
+const PROBE = `
   const { parentPort, workerData } = require('node:worker_threads')
   const { get } = require('node:http')
   let isOver = false
@@ -24,15 +24,15 @@ const ASKING = `
  * thread of its own, so that work in this thread does not count.
  */
 export async function longestWaitDuring(url: string, work: () => Promise<unknown>): Promise<number> {
-  const caller = new Worker(ASKING, { eval: true, workerData: `${url}/healthz` })
+  const client = new Worker(PROBE, { eval: true, workerData: `${url}/healthz` })
   const { promise, resolve, reject } = Promise.withResolvers<number>()
-  caller.once('message', resolve)
-  caller.once('error', reject)
+  client.once('message', resolve)
+  client.once('error', reject)
   try {
     await work()
-    caller.postMessage('over')
+    client.postMessage('over')
     return await promise
   } finally {
-    await caller.terminate()
+    await client.terminate()
   }
 }

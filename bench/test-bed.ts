@@ -2,21 +2,21 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Call, Candidate, Running } from './candidate.ts'
-import { CANDIDATES, type Name } from './candidates.ts'
-import type { Order, Seen } from './load/orders.ts'
+import { CANDIDATES, type CandidateName } from './candidates.ts'
+import type { Order, Measurements } from './load/orders.ts'
 import { messageTo } from './requests.ts'
-import { said, startHelper } from './started.ts'
+import { nextMessage, startHelper } from './started.ts'
 
 /** The upstream, the generator, and the candidates between them. */
-export interface Stage extends AsyncDisposable {
+export interface TestBed extends AsyncDisposable {
   /** Candidates that could be started; all are alive at the same time. */
-  readonly running: ReadonlyMap<Name, Running>
+  readonly running: ReadonlyMap<CandidateName, Running>
   /** Candidates that could not be started, each with the reason. */
-  readonly leftOut: readonly string[]
+  readonly skipped: readonly string[]
   /** Starts another process of a candidate. */
-  startAnother(name: Name): Promise<Running>
+  startAnother(name: CandidateName): Promise<Running>
   /** Sends the generator an order, and waits until it is done; rejects where a call failed. */
-  tell(order: Order): Promise<Seen>
+  execute(order: Order): Promise<Measurements>
   /** Tells the upstream to end its streams. */
   finish(): void
   /** Ends all open streams after a failure. */
@@ -27,26 +27,26 @@ export interface Stage extends AsyncDisposable {
  * A stream that each candidate carries from start to end, as a gateway in service always carries some: idle
  * behaviour (this gateway gives memory back, and is more expensive afterwards) stays out of the figures.
  */
-const HELD: Call = { method: 'POST', caller: 'chat', upstream: 'chat', behaviour: 'held', bytes: 100 }
+const HELD_STREAM: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour: 'held', bytes: 100 }
 
 /** Starts everything on free ports, with data in a temporary folder. */
-export async function openStage(names: readonly Name[]): Promise<Stage> {
+export async function openTestBed(names: readonly CandidateName[]): Promise<TestBed> {
   await using opened = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   opened.defer(() => rmSync(folder, { recursive: true, force: true }))
   const upstream = opened.use(startHelper('./lean-upstream.ts'))
-  const upstreamPort = await said<number>(upstream)
+  const upstreamPort = await nextMessage<number>(upstream)
   const generator = opened.use(startHelper('./load/generator.ts'))
-  await said(generator)
+  await nextMessage(generator)
 
   let started = 0
-  const start = (name: Name): Promise<Running | string> => {
+  const start = (name: CandidateName): Promise<Running | string> => {
     const own = join(folder, `${name}-${started++}`)
     mkdirSync(own)
     const candidate: Candidate = CANDIDATES[name]
     return candidate.start(upstreamPort, own)
   }
-  const running = new Map<Name, Running>()
+  const running = new Map<CandidateName, Running>()
   const leftOut: string[] = []
   for (const name of names) {
     const one = await start(name)
@@ -54,29 +54,29 @@ export async function openStage(names: readonly Name[]): Promise<Stage> {
     else running.set(name, opened.use(one))
   }
   const finish = (): void => void upstream.child.send('finish')
-  const tell = async (order: Order): Promise<Seen> => {
-    const answer = said<Seen>(generator)
+  const tell = async (order: Order): Promise<Measurements> => {
+    const answer = nextMessage<Measurements>(generator)
     generator.child.send(order)
     const seen = await answer
     if (seen.failed > 0) throw new Error(`${seen.failed} calls failed; the first: ${seen.firstFailure}`)
     return seen
   }
   for (const [name, { port }] of running)
-    await tell({ kind: 'hold', port, message: messageTo(CANDIDATES[name], port, HELD) ?? '' })
+    await tell({ kind: 'hold', port, message: messageTo(CANDIDATES[name], port, HELD_STREAM) ?? '' })
   const everything = opened.move()
   return {
     running,
-    leftOut,
+    skipped: leftOut,
     async startAnother(name) {
       const one = await start(name)
       if (typeof one === 'string') throw new Error(one)
       return one
     },
-    tell,
+    execute: tell,
     finish,
     async recover() {
       finish()
-      const answer = said<Seen>(generator)
+      const answer = nextMessage<Measurements>(generator)
       generator.child.send({ kind: 'ended' } satisfies Order)
       await answer
     },

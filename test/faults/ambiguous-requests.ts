@@ -1,4 +1,4 @@
-import { ask } from '../equipment/stage.ts'
+import { ask } from '../equipment/fixture.ts'
 
 /** Requests whose framing intermediaries could read differently from the gateway. */
 

@@ -4,7 +4,7 @@ import { channel, plainConfiguration } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import type { ArrivalsOrder, ArrivalsResult } from './arrivals.ts'
-import { said, start } from './child.ts'
+import { nextMessage, start } from './child.ts'
 import type { Readiness } from './ready-upstream.ts'
 
 /** The load's target and its placement. */
@@ -21,7 +21,7 @@ export interface LoadPlan {
 }
 
 /** A gateway with all features on, an upstream, and a load generator; each is a process of its own. */
-export interface LoadStage {
+export interface LoadFixture {
   readonly gateway: RunningGateway
   /** Makes calls to the gateway, or directly to its upstream. */
   arrive(
@@ -35,14 +35,14 @@ export interface LoadStage {
 }
 
 /** Sets everything up. Calls have 4 KB, and request the upstream's prepared response. */
-export async function setLoadStage(plan: LoadPlan): Promise<LoadStage> {
+export async function startLoadFixture(plan: LoadPlan): Promise<LoadFixture> {
   const upstream = start(
     new URL('./ready-upstream.ts', import.meta.url),
     plan.upstream,
     String(plan.afterMs ?? 0),
   )
   const generator = start(new URL('./arrivals.ts', import.meta.url))
-  const port = await said<number>(upstream)
+  const port = await nextMessage<number>(upstream)
   const base = `http://127.0.0.1:${port}/v1`
   const protocol = plan.upstream === 'stream' ? 'messages' : 'chat'
   const gateway = await startGateway({
@@ -74,7 +74,7 @@ export async function setLoadStage(plan: LoadPlan): Promise<LoadStage> {
         settlingSeconds,
         pace,
       }
-      const result = said<ArrivalsResult>(generator)
+      const result = nextMessage<ArrivalsResult>(generator)
       generator.send(order)
       return result
     },

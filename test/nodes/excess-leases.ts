@@ -1,7 +1,7 @@
 import type { OwnPostgres } from '../equipment/own-postgres.ts'
 
 /** Makes PostgreSQL record every moment at which more of an account is leased than it has. */
-export async function watchLending(postgres: OwnPostgres): Promise<void> {
+export async function watchLeases(postgres: OwnPostgres): Promise<void> {
   await postgres.sql(`
     create table test_lent (n bigserial primary key, account text, remain bigint, leased bigint);
     create function test_note_lent() returns trigger language plpgsql security definer as $$
@@ -19,7 +19,7 @@ export async function watchLending(postgres: OwnPostgres): Promise<void> {
 }
 
 /** A sentence for each such account. */
-export async function lentTooMuch(postgres: OwnPostgres): Promise<string[]> {
+export async function excessLeases(postgres: OwnPostgres): Promise<string[]> {
   const rows = await postgres.sql<{ account: string; times: number; leased: number; remain: number }>(
     'select account, count(*) as times, max(leased) as leased, min(remain) as remain from test_lent group by account',
   )

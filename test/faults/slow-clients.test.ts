@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contentFrame } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
-import { slowCallers } from '../equipment/slow-callers.ts'
-import { ask, askStream, type Stage, setStage } from '../equipment/stage.ts'
+import { slowClients } from '../equipment/slow-clients.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-const CALLERS = 100
+const CLIENTS = 100
 /** The headers' time limit: a second passes until it is checked, and a busy machine needs a margin. */
 const HEADERS_MS = 10_000
 const SLACK_MS = 30_000
@@ -14,9 +14,9 @@ const SLACK_MS = 30_000
 const SLOW_MS = 7_500
 const QUICK_MS = 2_000
 
-let stage: Stage
+let fixture: Fixture
 beforeAll(async () => {
-  stage = await setStage((upstream) => ({
+  fixture = await startFixture((upstream) => ({
     models: priced(['m', 'endless']),
     channels: [
       channel('m', upstream.baseUrl('m')),
@@ -25,7 +25,7 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
 })
-afterAll(() => stage?.close())
+afterAll(() => fixture?.close())
 
 function head(length: number, key = 'ann'): string {
   return (
@@ -35,7 +35,7 @@ function head(length: number, key = 'ann'): string {
 }
 
 /** Takes 14 seconds to send a body of 28 kilobytes; settles with the response. */
-async function steadyCaller(port: number): Promise<string> {
+async function steadyClient(port: number): Promise<string> {
   const body = JSON.stringify(ask('m', { user: 'x'.repeat(28_000) }))
   const connection = rawConnection(port, head(body.length))
   for (let sent = 0; sent < body.length; sent += 1_000) {
@@ -54,7 +54,7 @@ async function callsUntil(isSo: () => boolean, atLeast = 0): Promise<{ slowestMs
   let [slowestMs, calls] = [0, 0]
   while (calls < atLeast || !isSo()) {
     const began = performance.now()
-    const { status, text } = await stage.chat('ann', ask('m'))
+    const { status, text } = await fixture.chat('ann', ask('m'))
     if (status !== 503) expect(status, text).toBe(200)
     slowestMs = Math.max(slowestMs, performance.now() - began)
     calls += 1
@@ -63,25 +63,25 @@ async function callsUntil(isSo: () => boolean, atLeast = 0): Promise<{ slowestMs
   return { slowestMs, calls }
 }
 
-describe(`${CALLERS} callers that are slow`, () => {
+describe(`${CLIENTS} clients that are slow`, () => {
   test('with their headers or bodies are closed in time, and others are answered meanwhile', {
     timeout: 300_000,
   }, async () => {
-    const part = CALLERS / 4
-    const { port } = stage.gateway
-    const steady = steadyCaller(port)
-    const callers = [
-      ...(await slowCallers(port, part, 'headers', head(10), '')),
-      ...(await slowCallers(port, part, 'says nothing', '', '')),
-      ...(await slowCallers(port, 2 * part, 'body', head(1_000_000), '{'.repeat(100))),
+    const part = CLIENTS / 4
+    const { port } = fixture.gateway
+    const steady = steadyClient(port)
+    const clients = [
+      ...(await slowClients(port, part, 'headers', head(10), '')),
+      ...(await slowClients(port, part, 'says nothing', '', '')),
+      ...(await slowClients(port, 2 * part, 'body', head(1_000_000), '{'.repeat(100))),
     ]
-    const { slowestMs, calls } = await callsUntil(() => callers.every(({ lasted }) => lasted() !== undefined))
-    for (const { lasted } of callers) {
+    const { slowestMs, calls } = await callsUntil(() => clients.every(({ lasted }) => lasted() !== undefined))
+    for (const { lasted } of clients) {
       expect(lasted()).toBeGreaterThan(HEADERS_MS - 1_000)
       expect(lasted()).toBeLessThan(HEADERS_MS + SLACK_MS)
     }
-    expect(callers[0]?.heard()).toMatch(/^HTTP\/1\.1 408 /)
-    const told = callers.slice(2 * part).map(({ heard }) => heard())
+    expect(clients[0]?.received()).toMatch(/^HTTP\/1\.1 408 /)
+    const told = clients.slice(2 * part).map(({ received: heard }) => heard())
     for (const heard of told)
       expect(heard).toMatch(/^HTTP\/1\.1 408 .*connection: close.*"code":"request_timeout"/is)
     // A client that sends two kilobytes a second is slow but active.
@@ -91,37 +91,45 @@ describe(`${CALLERS} callers that are slow`, () => {
   })
 
   test('with an unneeded body are answered before it comes', async () => {
-    const callers = await slowCallers(
-      stage.gateway.port,
-      CALLERS,
+    const clients = await slowClients(
+      fixture.gateway.port,
+      CLIENTS,
       'body',
       head(1_000_000, 'nobody'),
       '{'.repeat(100),
     )
-    await expect.poll(() => callers.every(({ heard }) => /^HTTP\/1\.1 (?:401|503) /.test(heard()))).toBe(true)
-    for (const caller of callers) caller.hangUp()
+    await expect
+      .poll(() => clients.every(({ received: heard }) => /^HTTP\/1\.1 (?:401|503) /.test(heard())))
+      .toBe(true)
+    for (const client of clients) client.hangUp()
   })
 
   test('with a body hold nothing that others need', async () => {
-    const callers = await slowCallers(stage.gateway.port, CALLERS, 'body', head(30_000_000), '{'.repeat(100))
+    const clients = await slowClients(
+      fixture.gateway.port,
+      CLIENTS,
+      'body',
+      head(30_000_000),
+      '{'.repeat(100),
+    )
     const until = performance.now() + 2_000
     const { slowestMs, calls } = await callsUntil(() => performance.now() > until)
     expect(calls).toBeGreaterThan(2)
     expect(slowestMs).toBeLessThan(SLOW_MS)
-    for (const { lasted } of callers) expect(lasted()).toBeUndefined()
-    for (const caller of callers) caller.hangUp()
+    for (const { lasted } of clients) expect(lasted()).toBeUndefined()
+    for (const client of clients) client.hangUp()
   })
 
   test('in reading delay nobody, and end with their call', { timeout: 300_000 }, async () => {
     // Padding, as providers send it: larger than the buffers on the way, and without content to count.
     const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(65_536)}",`)
     const frames = Array.from({ length: 128 }, () => frame)
-    stage.upstream.script('endless', { kind: 'stream', frames, ending: 'stall' })
+    fixture.upstream.script('endless', { kind: 'stream', frames, ending: 'stall' })
     const body = JSON.stringify(askStream('endless'))
-    const callers = await slowCallers(stage.gateway.port, CALLERS, 'reads nothing', head(body.length), body)
+    const clients = await slowClients(fixture.gateway.port, CLIENTS, 'reads nothing', head(body.length), body)
     const ended = (): boolean =>
-      stage.upstream.received('endless').every(({ endedAt }) => endedAt !== undefined)
-    await stage.upstream.receivedAtLeast('endless', CALLERS / 2)
+      fixture.upstream.received('endless').every(({ endedAt }) => endedAt !== undefined)
+    await fixture.upstream.receivedAtLeast('endless', CLIENTS / 2)
     // The buffers on the way fill first, at full speed; only the latency of other calls after that counts.
     let before = 0
     await expect
@@ -137,6 +145,6 @@ describe(`${CALLERS} callers that are slow`, () => {
     const { slowestMs, calls } = await callsUntil(ended)
     expect(before + calls).toBeGreaterThan(2)
     expect(slowestMs).toBeLessThan(SLOW_MS)
-    for (const caller of callers) caller.hangUp()
+    for (const client of clients) client.hangUp()
   })
 })

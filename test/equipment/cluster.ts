@@ -6,36 +6,36 @@ import { type RedisServer, startRedisServer } from './redis-server.ts'
 import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 
 /** The nodes of a cluster, and their configuration. */
-export interface GroundPlan {
+export interface ClusterPlan {
   readonly nodes: number
   /** The configuration of all nodes; it may name the upstream's lanes. */
   readonly configure: (upstream: ScriptedUpstream) => Configuration
   readonly env?: Readonly<Record<string, string>>
   /** False: nodes connect to the servers directly, without fault proxies and their cost. */
-  readonly hasCables?: boolean
+  readonly hasProxies?: boolean
   /** The program's folder, if it is not the repository's. */
   readonly root?: string
 }
 
 /** Nodes, the servers that they share, each behind a fault proxy, and an upstream. */
-export interface Ground {
+export interface Cluster {
   readonly upstream: ScriptedUpstream
   readonly postgres: OwnPostgres
-  readonly postgresCable: FaultProxy
+  readonly postgresProxy: FaultProxy
   readonly redis: RedisServer
-  readonly redisCable: FaultProxy
+  readonly redisProxy: FaultProxy
   readonly fleet: Fleet
   clear(): Promise<void>
 }
 
 /** Starts everything; the caller disposes of it. */
-export async function layGround({
+export async function startCluster({
   nodes,
   configure,
   env,
-  hasCables = true,
+  hasProxies: hasCables = true,
   root,
-}: GroundPlan): Promise<Ground> {
+}: ClusterPlan): Promise<Cluster> {
   await using laid = new AsyncDisposableStack()
   const upstream = laid.adopt(await startUpstream(), (server) => server.stop())
   const postgres = laid.adopt(await startOwnPostgres(), (server) => server.stop())
@@ -59,9 +59,9 @@ export async function layGround({
   return {
     upstream,
     postgres,
-    postgresCable,
+    postgresProxy: postgresCable,
     redis,
-    redisCable,
+    redisProxy: redisCable,
     fleet,
     clear: () => everything.disposeAsync(),
   }
