@@ -24,7 +24,11 @@ export class EmittedText {
   /** Adds a text; returns the number of its UTF-8 bytes. */
   add(text: string): number {
     const { length } = text
-    if (length <= MAX_LOOP_BYTES && this.#length + length <= this.#bytes.length && this.#addAscii(text, length))
+    if (
+      length <= MAX_LOOP_BYTES &&
+      this.#length + length <= this.#bytes.length &&
+      this.#addAscii(text, length)
+    )
       return length
     const bytes = Buffer.from(text)
     this.append(bytes, 0, bytes.length)

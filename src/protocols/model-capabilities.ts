@@ -62,7 +62,8 @@ const TABLE: readonly Row[] = [
   [({ claude }) => isAtLeast(claude, 0), { thinking: 'none', takesSchema: false }],
 
   [
-    ({ text, gpt }) => /chatgpt-/i.test(text) || (gpt !== undefined && (/chat/i.test(text) || !isAtLeast(gpt, 5))),
+    ({ text, gpt }) =>
+      /chatgpt-/i.test(text) || (gpt !== undefined && (/chat/i.test(text) || !isAtLeast(gpt, 5))),
     { thinking: 'none' },
   ],
   [({ text }) => /(?:^|[^a-z\d])o1-(?:mini|preview)/i.test(text), { ...REASONING, thinking: 'none' }],

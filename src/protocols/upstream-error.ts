@@ -88,7 +88,8 @@ function messageIn(error: Readonly<Record<string, unknown>>): string | undefined
   for (const key of MESSAGE_KEYS) {
     const value = first(error[key])
     const found =
-      nonEmptyText(value, MAX_MESSAGE_LENGTH) ?? nonEmptyText(asRecord(value)?.['message'] ?? asRecord(value)?.['msg'], MAX_MESSAGE_LENGTH)
+      nonEmptyText(value, MAX_MESSAGE_LENGTH) ??
+      nonEmptyText(asRecord(value)?.['message'] ?? asRecord(value)?.['msg'], MAX_MESSAGE_LENGTH)
     if (found !== undefined) return found
   }
   return undefined

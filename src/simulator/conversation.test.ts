@@ -7,7 +7,10 @@ function user(text: string, hasMedia = false): Step {
 
 test('what agents add to a message is not what the user says', () => {
   const reminder = '<system-reminder>\nWrite tests.\n</system-reminder>'
-  const { lastUser, userTexts } = conversationState([user(`${reminder}\nHello ${reminder}there`), user(reminder)])
+  const { lastUser, userTexts } = conversationState([
+    user(`${reminder}\nHello ${reminder}there`),
+    user(reminder),
+  ])
   expect(lastUser).toBe('Hello there')
   expect(userTexts).toEqual(['Hello there'])
 })
@@ -17,7 +20,10 @@ test('results and calls are those since the last message of the user', () => {
     { kind: 'model', calls: 1 },
     { kind: 'result', text: 'one' },
   ]
-  expect(conversationState([user('a'), ...round, ...round])).toMatchObject({ results: ['one', 'one'], callsMade: 2 })
+  expect(conversationState([user('a'), ...round, ...round])).toMatchObject({
+    results: ['one', 'one'],
+    callsMade: 2,
+  })
   expect(conversationState([user('a'), ...round, user('b')])).toMatchObject({
     results: [],
     callsMade: 0,

@@ -11,7 +11,9 @@ test.each([
 
 test('members are named with their types', () => {
   expect(
-    requestedJsonSchema("Format your response as a JSON object with 'isNewTopic' (boolean) and 'title' (string)."),
+    requestedJsonSchema(
+      "Format your response as a JSON object with 'isNewTopic' (boolean) and 'title' (string).",
+    ),
   ).toEqual({
     type: 'object',
     properties: { isNewTopic: { type: 'boolean' }, title: { type: 'string' } },
@@ -20,7 +22,9 @@ test('members are named with their types', () => {
 })
 
 test('a single member is named', () => {
-  expect(requestedJsonSchema('Return JSON with a single "title" field.')).toMatchObject({ required: ['title'] })
+  expect(requestedJsonSchema('Return JSON with a single "title" field.')).toMatchObject({
+    required: ['title'],
+  })
 })
 
 test('an example shows the members and their types', () => {

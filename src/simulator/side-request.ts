@@ -8,7 +8,11 @@ const CONVERSATION = /\b(?:conversation|chat|thread|session|history)\b/gi
 
 /** Finds the schema of a JSON reply: the stated one, or, without tools, the one that the text asks for. */
 export function replySchema({ jsonSchema, tools, instructions, lastUser }: Prompt): Fields | undefined {
-  return jsonSchema ?? requestedJsonSchema(lastUser) ?? (tools.length === 0 ? requestedJsonSchema(instructions) : undefined)
+  return (
+    jsonSchema ??
+    requestedJsonSchema(lastUser) ??
+    (tools.length === 0 ? requestedJsonSchema(instructions) : undefined)
+  )
 }
 
 /** Generates the title that a client asks for beside a conversation; undefined if it does not. */

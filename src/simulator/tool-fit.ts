@@ -125,7 +125,9 @@ function askedFor(
   return verbs
     .map(({ asked, changes }) => {
       const at = all.find(({ text }) => asked.has(text))
-      return at && delicate && changes && said.quoted.length === 0 && !isNearBeginning(said, at.at) ? undefined : at
+      return at && delicate && changes && said.quoted.length === 0 && !isNearBeginning(said, at.at)
+        ? undefined
+        : at
     })
     .find((at) => at !== undefined)
 }

@@ -76,7 +76,14 @@ export class CallParts {
     const place = Number.isSafeInteger(index) ? (index as number) : undefined
     const known = place === undefined ? this.#findWithoutIndex(id, name) : this.#byIndex.get(place)
     if (known && !isOther(known, id, name)) return known
-    const call: GrowingCall = { id, name: '', part: undefined, pendingArguments: '', json: new JsonProgress(), ended: false }
+    const call: GrowingCall = {
+      id,
+      name: '',
+      part: undefined,
+      pendingArguments: '',
+      json: new JsonProgress(),
+      ended: false,
+    }
     if (place !== undefined) this.#byIndex.set(place, call)
     if (id !== '') this.#byId.set(id, call)
     return call

@@ -52,10 +52,7 @@ const objectWith = (field: string): JsonSchema => ({
 const isTyped = withSchema(objectWith('type'), (value: unknown) => isText(asRecord(value)?.['type']))
 const choice = checkSecret(
   'a string or an object with a type',
-  withSchema(
-    { anyOf: [isText.schema, isTyped.schema] },
-    (value: unknown) => isText(value) || isTyped(value),
-  ),
+  withSchema({ anyOf: [isText.schema, isTyped.schema] }, (value: unknown) => isText(value) || isTyped(value)),
 )
 const isTokenBias = isNumber(-100, 100)
 const topLogprobs = checkValue('an integer from 0 to 20', isInteger(0, 20))

@@ -89,7 +89,8 @@ export class JsonOutline {
         this.#depth--
         break
       case COMMA:
-        if (this.#cutDepth === 0 && this.#depth > MAX_FULL_DEPTH && this.#length > FULL_BYTES) this.#cutDepth = this.#depth
+        if (this.#cutDepth === 0 && this.#depth > MAX_FULL_DEPTH && this.#length > FULL_BYTES)
+          this.#cutDepth = this.#depth
     }
     this.#keep(byte)
   }

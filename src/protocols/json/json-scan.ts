@@ -230,7 +230,8 @@ function keyText(bytes: Buffer, start: number, end: number): string {
 }
 
 function unexpected(bytes: Buffer, position: number, expected: string): never {
-  const what = position >= bytes.length ? 'the body ends there' : `found ${displayed(bytes[position] as number)}`
+  const what =
+    position >= bytes.length ? 'the body ends there' : `found ${displayed(bytes[position] as number)}`
   throw new GatewayError('invalid_json', `Invalid JSON at byte ${position}: expected ${expected}, ${what}.`)
 }
 

@@ -63,7 +63,8 @@ export class PlainText {
     const { length } = this.#bytes
     scanner ??= createScanner()
     for (let from = at; from < length; from = this.#to) {
-      if (loadedText !== this.#number || from < this.#from || from >= this.#to) this.#load(from, scanner.memory)
+      if (loadedText !== this.#number || from < this.#from || from >= this.#to)
+        this.#load(from, scanner.memory)
       const end = this.#from + scanner.plainEnd(from - this.#from, this.#to - this.#from)
       if (end < this.#to) return end
     }

@@ -13,7 +13,9 @@ const PLACEHOLDER: TextPart = { kind: 'text', text: '...' }
 export function encodableTurns(turns: readonly Turn[], dropped: Dropped): Turn[] {
   const merged: { role: Turn['role']; parts: Part[] }[] = []
   for (const { role, parts } of turns) {
-    const encodable = parts.filter((part) => isEncodable(part, role, dropped)).map((part) => withoutUnencodable(part, dropped))
+    const encodable = parts
+      .filter((part) => isEncodable(part, role, dropped))
+      .map((part) => withoutUnencodable(part, dropped))
     const last = merged.at(-1)
     if (last?.role === role) last.parts.push(...encodable)
     else if (role === 'user' || encodable.length > 0) merged.push({ role, parts: encodable })

@@ -72,7 +72,11 @@ function isList(reply: ScannedObject, member: Member | undefined): boolean {
 }
 
 /** Reads the results; undefined if one is invalid. */
-function rankedResults(reply: ScannedObject, { node }: Member, documents: number): RankedResult[] | undefined {
+function rankedResults(
+  reply: ScannedObject,
+  { node }: Member,
+  documents: number,
+): RankedResult[] | undefined {
   const seen = new Set<number>()
   const results: RankedResult[] = []
   for (const element of reply.elements(node)) {

@@ -95,7 +95,9 @@ export class FrameSplitter {
   /** Whether the held frame ends in this chunk or at its seam. */
   #endsIn(chunk: Buffer): boolean {
     const isSmall = chunk.length <= MAX_COPY_BYTES
-    this.#read(Buffer.concat([this.#held.tail(SEAM_BYTES), isSmall ? chunk : chunk.subarray(0, SEAM_BYTES + 1)]))
+    this.#read(
+      Buffer.concat([this.#held.tail(SEAM_BYTES), isSmall ? chunk : chunk.subarray(0, SEAM_BYTES + 1)]),
+    )
     if (this.#end(0, this.#held.length <= SEAM_BYTES) >= 0) return true
     if (isSmall) return false
     this.#read(chunk)

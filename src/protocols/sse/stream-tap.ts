@@ -157,7 +157,8 @@ export abstract class StreamTap extends FrameLoop {
   #process(chunk: Buffer): Buffer | undefined {
     const bytes = this.take(chunk)
     const whole = bytes && this.#readFrames(bytes)
-    if (this.frames.heldBytes <= MAX_HELD_BYTES || this.frames.isHeldComplete || this.#mayBeError) return whole
+    if (this.frames.heldBytes <= MAX_HELD_BYTES || this.frames.isHeldComplete || this.#mayBeError)
+      return whole
     const begun = this.#beginLarge()
     return whole ? Buffer.concat([whole, begun]) : begun
   }
@@ -188,7 +189,8 @@ export abstract class StreamTap extends FrameLoop {
   get #mayBeError(): boolean {
     const { frames } = this
     return (
-      frames.heldBytes <= MAX_ERROR_BYTES && LOOKS_LIKE_ERROR.test(frames.heldHead(ERROR_HEAD_BYTES).toString('latin1'))
+      frames.heldBytes <= MAX_ERROR_BYTES &&
+      LOOKS_LIKE_ERROR.test(frames.heldHead(ERROR_HEAD_BYTES).toString('latin1'))
     )
   }
 
