@@ -39,8 +39,8 @@ export async function openSharedLedger({
   )
   if (!rows.hasRelayRole) {
     log.warn(
-      `the user of DATABASE_URL may not manage the role ${RELAY_ROLE}: calls are charged with that user's own rights ` +
-        '(docs/ledger.md tells how the role is made by hand)',
+      `the user of DATABASE_URL may not manage the role ${RELAY_ROLE}: calls are charged with that user's ` +
+        'own rights (docs/ledger.md tells how the role is made by hand)',
     )
   }
   const { bankId, hasRelayRole } = rows

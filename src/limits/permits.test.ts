@@ -72,7 +72,7 @@ describe('permits of several nodes', () => {
     )
   })
 
-  test('let through all but about a hundredth of the limit if nothing is lost, also if one node has most of the calls', () => {
+  test('let through 98.5 % of the limit if nothing is lost, also if one node has most calls', () => {
     const windowMs = 10_000
     const max = 400
     const steps = Array.from({ length: 20_000 }, (_, i): Step => {

@@ -100,7 +100,7 @@ describe('slots that clients share', () => {
   })
 })
 
-test('in any sequence slots never exceed the maximum, none is free while its client waits, and all are returned', () => {
+test('in any sequence slots stay within the maximum, serve waiting clients, and are all returned', () => {
   const step = fc.record({ client: fc.nat(3), leaves: fc.boolean(), which: fc.nat(30), passMs: fc.nat(900) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 12 }), (steps, max) => {
