@@ -1,7 +1,7 @@
 /** The amount of measuring. */
 export interface Effort {
   /** Rounds of each scenario: minimum and maximum. */
-  readonly rounds: readonly [least: number, most: number]
+  readonly rounds: readonly [min: number, max: number]
   /**
    * Milliseconds after which no further round of a scenario begins, once it has the minimum number of rounds.
    */

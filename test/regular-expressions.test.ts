@@ -92,7 +92,7 @@ test.each([
   [String.raw`f('it/s', "/a/", /[/\]]\/"/)`, [String.raw`[/\]]\/" `]],
   ['const t = `a ${b.replace(/c/g, `${d / e} /f/`)} /g/` + h / i', ['c g']],
   ['/* /a/ */ return /b/', ['b ']],
-])('an expression is found where there is one: %s', (text, expected) => {
+])('an expression is found in: %s', (text, expected) => {
   expect(literalsIn(text).map(({ source, flags }) => `${source} ${flags}`)).toEqual(expected)
 })
 
@@ -103,7 +103,7 @@ describe('of the expressions in src', () => {
   })
 
   test.each(['(a+)+$', '=+$', '(?:a|a)*!', String.raw`^\s*(.*?)\s*$x`, String.raw`\s+$`])(
-    'one that is slow would be: %s',
+    'a slow one would be found: %s',
     (source) => {
       const literal = { source, flags: '', line: 0 }
       expect(hostile(literal).some((make) => isSlow(literal, make))).toBe(true)

@@ -164,7 +164,7 @@ describe.each(GATEWAY_STATES)('sluice backup, %s', (manner) => {
 })
 
 test.each(CAN_MOUNT ? ['a disk'] : [])(
-  '%s that is full keeps what was there, and nothing of the copy',
+  '%s without free space keeps its content, and nothing of the copy',
   async () => {
     const { path } = smallDisk(16_384)
     const file = join(path, 'copy.db')

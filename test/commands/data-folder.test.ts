@@ -215,7 +215,7 @@ test.each([
   ['token', 'create'],
   ['token', 'list'],
   ['backup'],
-])('sluice %s %s --help teaches by example', async (...command) => {
+])('sluice %s %s --help has examples', async (...command) => {
   const { code, out, err } = await sluice([...command.filter(Boolean), '--help'], {})
   expect([code, err]).toEqual([0, ''])
   expect(out).toMatch(new RegExp(`Examples?:\\n(?:.*\\n)*.*sluice ${command.filter(Boolean).join(' ')}`))

@@ -55,7 +55,7 @@ test.each([
   ['two\nlines of it\n', 'ann', 'one line is expected on standard input, with the password alone'],
   ['7 chars\n', 'ann', 'password: expected a text of 8 to 128 characters'],
   ['a good one', 'nobody', 'there is no user "nobody"'],
-])('%j for %s is refused in a sentence', async (input, name, sentence) => {
+])('%j for %s is refused with an error message', async (input, name, sentence) => {
   expect(await password(input, name)).toMatchObject({ code: 1, out: '', err: `sluice: ${sentence}\n` })
 })
 

@@ -228,7 +228,7 @@ describe('sluice token', () => {
       [...create, '--unlimited', '--vendor-routes', '{"acme": ""}'],
       'vendor_routes: expected a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty',
     ],
-  ])('%j is refused in a sentence', async (args, sentence) => {
+  ])('%j is refused with an error message', async (args, sentence) => {
     expect(await run(...args)).toMatchObject({ code: 1, out: '', err: `sluice: ${sentence}\n` })
   })
 
@@ -238,7 +238,7 @@ describe('sluice token', () => {
     [[...create, '--quota', '-1'], 'whole number'],
     [[...create, '--unlimited', '--expires', 'tomorrow'], 'a span such as 30d or 12h'],
     [['create', '--name', 'x', '--unlimited'], "required option '--user <name>'"],
-  ])('%j is not understood, and says what is', async (args, said) => {
+  ])('%j is refused, and the supported values are named', async (args, said) => {
     const { code, out, err } = await run(...args)
     expect([code, out]).toEqual([1, ''])
     expect(err).toContain(said)

@@ -179,7 +179,7 @@ describe('sluice user', () => {
     ],
     [['top-up', 'ann', '0'], 'amount: expected whole quota units from 1 to 500000000000000, not 0'],
     [['top-up', 'ann', '1.5'], 'expected a whole number of quota units, not "1.5"'],
-  ])('%j is refused in a sentence', async (args, sentence) => {
+  ])('%j is refused with an error message', async (args, sentence) => {
     const { code, out, err } = await run(...args)
     expect([code, out]).toEqual([1, ''])
     expect(err).toMatch(/^sluice: [^\n]+\n$/)

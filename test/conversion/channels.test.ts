@@ -73,7 +73,7 @@ describe('a model behind channels of both protocols', () => {
       'a file by its id',
       { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] },
     ],
-  ])('natively takes what could not be converted: %s', async (_, fields) => {
+  ])('accepts natively what cannot be converted: %s', async (_, fields) => {
     script()
     const answer = await chat('both', fields)
     expect(answer.text).toContain('from chat')

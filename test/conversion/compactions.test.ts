@@ -60,7 +60,7 @@ test.each([
   ['native, streamed', '/v1/messages', true],
   ['converted, whole', '/v1/chat/completions', false],
   ['converted, streamed', '/v1/chat/completions', true],
-])('what a provider took to summarize a conversation is charged: %s', async (mode, path, stream) => {
+])('the tokens for summarizing a conversation are charged: %s', async (mode, path, stream) => {
   const whole = wholeMessage([{ text: 'Hello.' }], { counts: USAGE })
   fixture.upstream.script(
     MODEL.messages,

@@ -121,7 +121,7 @@ describe('a converted stream is not delayed', () => {
     ['messages from chat', MODEL.chat, MESSAGES, '"text":"Hel"'],
     ['messages from messages', MODEL.messages, MESSAGES, '"text":"Hel"'],
   ] as const)(
-    'the first delta of %s leaves while the upstream holds the rest',
+    'the first delta of %s is forwarded while the upstream holds the rest',
     async (_, model, options, delta) => {
       const all =
         model === MODEL.messages ? messageFrames([{ text: 'Hello.' }]) : [roleFrame(), contentFrame('Hel')]

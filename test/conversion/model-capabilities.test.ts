@@ -84,15 +84,18 @@ describe('a chat request for a messages channel', () => {
     ['high', 4096, 8192],
     ['xhigh', 8192, 16_384],
     ['max', 16_384, 24_576],
-  ])('turns the effort %s into a budget of %i where there are budgets', async (effort, tokens, maximum) => {
-    const { body, dropped } = await asMessages({ model: 'claude-sonnet-4-5', reasoning_effort: effort })
-    expect(body).toEqual({
-      max_tokens: maximum,
-      thinking: { type: 'enabled', budget_tokens: tokens },
-      temperature: 1,
-    })
-    expect(dropped).toEqual([])
-  })
+  ])(
+    'converts the effort %s to a budget of %i where the model has budgets',
+    async (effort, tokens, maximum) => {
+      const { body, dropped } = await asMessages({ model: 'claude-sonnet-4-5', reasoning_effort: effort })
+      expect(body).toEqual({
+        max_tokens: maximum,
+        thinking: { type: 'enabled', budget_tokens: tokens },
+        temperature: 1,
+      })
+      expect(dropped).toEqual([])
+    },
+  )
 
   test.each(['none', 'minimal'])('turns thinking off for the effort %s', async (effort) => {
     const { body } = await asMessages({ model: 'claude-sonnet-4-5', reasoning_effort: effort })
@@ -106,7 +109,7 @@ describe('a chat request for a messages channel', () => {
   })
 
   test.each(['claude-opus-4-8', 'mapped'])(
-    'tells %s its effort: budgets are refused there',
+    'sends %s its effort: budgets are refused there',
     async (model) => {
       for (const effort of ['low', 'high', 'xhigh', 'max'])
         expect(await asMessages({ model, reasoning_effort: effort, ...SAMPLING })).toEqual({
@@ -234,7 +237,7 @@ describe('a messages request for a chat channel', () => {
     ['gpt-5.4', 'max', 'xhigh'],
     ['plain', 'xhigh', 'high'],
     ['plain', 'low', 'low'],
-  ])('tells %s the effort %s as %s', async (model, effort, told) => {
+  ])('sends %s the effort %s as %s', async (model, effort, told) => {
     const { body } = await asChat({ model, output_config: { effort } })
     expect(body['reasoning_effort']).toBe(told)
   })
@@ -293,7 +296,7 @@ describe('a messages request for a chat channel', () => {
       ['https://eu.openrouter.ai/api/v1', true],
       ['https://notopenrouter.ai/api/v1', false],
       ['https://openrouter.ai.example/api/v1', false],
-    ])('%s takes cache marks: %s', async (baseUrl, takes) => {
+    ])('%s gets cache marks: %s', async (baseUrl, takes) => {
       const body = Buffer.from(JSON.stringify({ model: 'm', max_tokens: 5, ...marked }))
       const channel: Partial<Channel> = { baseUrl }
       const converted = await convertRequest('messages', body, media, channel)

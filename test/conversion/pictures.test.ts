@@ -65,7 +65,7 @@ describe('an image by its URL', () => {
   const local = (path: string): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`
 
   test.each(['a.png', '10.0.0.1', '169.254.169.254', '[::1]', '[::ffff:127.0.0.1]', '0x7f.1', 'localhost'])(
-    'at a private address is refused, and neither it nor the upstream is called: %s',
+    'at a private address is refused, and neither that address nor the upstream is called: %s',
     async (host) => {
       asked.length = 0
       fixture.upstream.forget(MODEL.messages)
@@ -99,7 +99,7 @@ describe('an image by its URL', () => {
   test.each([
     ['/gone', 'answered 404'],
     ['/large', 'larger than'],
-  ])('that cannot be had is a 400 that says why: %s', async (path, why) => {
+  ])('that cannot be fetched is a 400 with the reason: %s', async (path, why) => {
     permissive.upstream.forget(MODEL.messages)
     const answer = await permissive.chat('ann', withPicture(local(path)))
     expect(answer.status).toBe(400)
@@ -111,7 +111,7 @@ describe('an image by its URL', () => {
   })
 
   test.each(['application/octet-stream', 'binary/octet-stream', 'image/*', '*/*', 'none'])(
-    'is sent as what its bytes are where its server does not tell its type: %s',
+    'is sent with the type of its bytes where its server states none: %s',
     async (type) => {
       permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
       const path = `/as/${encodeURIComponent(type)}`

@@ -40,33 +40,30 @@ function replay(folder: string): void {
   })
 
   describe('a recorded rerank answer', () => {
-    test.each(named('.response.json'))(
-      '%s reaches the client with all that it ranked, best first',
-      (name) => {
-        const bytes = readFileSync(join(folder, name))
-        const recorded = JSON.parse(bytes.toString())
-        const theirs: Result[] = recorded.results ?? recorded.data
-        const request = join(folder, name.replace('.response.', '.request.'))
-        const { documents } = existsSync(request)
-          ? requested(readFileSync(request, 'utf8'))
-          : { documents: numbered(theirs) }
-        const scan = scanObject(
-          Buffer.from(JSON.stringify({ model: 'm', query: 'q', documents, return_documents: true })),
-        )
-        const reply = readRerankReply(bytes, scan, readRerankRequest(scan))
-        expect(reply.facts.valid).toBe(true)
-        const told = recorded.usage?.total_tokens
-        expect(reply.facts.usage).toEqual(told === undefined ? undefined : { ...NO_USAGE, input: told })
-        const { results, usage } = JSON.parse(reply.body({ ...NO_USAGE, input: 5 }).toString())
-        expect(usage).toEqual({ prompt_tokens: 5, completion_tokens: 0, total_tokens: 5 })
-        const best = theirs.toSorted((a, b) => b.relevance_score - a.relevance_score)
-        expect(results.map(({ index, relevance_score }: Result) => [index, relevance_score])).toEqual(
-          best.map(({ index, relevance_score }) => [index, relevance_score]),
-        )
-        for (const { index, document } of results as Result[])
-          expect(textOf(document)).toBe(textOf(documents[index]))
-      },
-    )
+    test.each(named('.response.json'))('%s reaches the client with the whole ranking, best first', (name) => {
+      const bytes = readFileSync(join(folder, name))
+      const recorded = JSON.parse(bytes.toString())
+      const theirs: Result[] = recorded.results ?? recorded.data
+      const request = join(folder, name.replace('.response.', '.request.'))
+      const { documents } = existsSync(request)
+        ? requested(readFileSync(request, 'utf8'))
+        : { documents: numbered(theirs) }
+      const scan = scanObject(
+        Buffer.from(JSON.stringify({ model: 'm', query: 'q', documents, return_documents: true })),
+      )
+      const reply = readRerankReply(bytes, scan, readRerankRequest(scan))
+      expect(reply.facts.valid).toBe(true)
+      const told = recorded.usage?.total_tokens
+      expect(reply.facts.usage).toEqual(told === undefined ? undefined : { ...NO_USAGE, input: told })
+      const { results, usage } = JSON.parse(reply.body({ ...NO_USAGE, input: 5 }).toString())
+      expect(usage).toEqual({ prompt_tokens: 5, completion_tokens: 0, total_tokens: 5 })
+      const best = theirs.toSorted((a, b) => b.relevance_score - a.relevance_score)
+      expect(results.map(({ index, relevance_score }: Result) => [index, relevance_score])).toEqual(
+        best.map(({ index, relevance_score }) => [index, relevance_score]),
+      )
+      for (const { index, document } of results as Result[])
+        expect(textOf(document)).toBe(textOf(documents[index]))
+    })
   })
 }
 

@@ -147,7 +147,7 @@ describe('an upstream error', () => {
     ['in a text', `data: {"error":"bad ${SECRET}"}\n\n`, 'api_error'],
   ]
   test.each(OWN_WORDS.flatMap((one) => MODES.map((mode) => [...one, mode] as const)))(
-    'within a messages stream, %s, is the last thing that is told, without keys',
+    'within a messages stream, %s, is the last event, without keys',
     async (_, error, type, mode) => {
       const answer = await told('messages', mode, [...UNFINISHED, error, STOP_FRAME])
       if (mode === 'native')

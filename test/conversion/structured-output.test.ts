@@ -92,7 +92,7 @@ describe('a chat client that asks for JSON by a schema', () => {
   })
 
   test.each(['what is asked', 'x'.repeat(65), undefined])(
-    'has the tool called `response` where its own name is none for a tool: %s',
+    "has the tool called `response` where the schema's name is not a valid tool name: %s",
     async (name) => {
       answering({ id: 'toolu_1', name: 'response', input: CITY })
       const format = { type: 'json_schema', json_schema: { name, schema: SCHEMA } }
@@ -156,7 +156,7 @@ describe('a chat client that asks for JSON by a schema', () => {
       'a schema of something else than an object',
       { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'array' } } } },
     ],
-  ])('with %s has an older model asked in the system prompt, and is told', async (_, fields) => {
+  ])('with %s has an older model asked in the system prompt, and is notified', async (_, fields) => {
     answering({ text: CITY })
     const asked = { response_format: FORMAT, ...fields }
     const answer = await fixture.chat('ann', ask('claude-3-5-haiku', asked))
@@ -194,7 +194,7 @@ describe('a chat client that asks for JSON by a schema', () => {
     ['claude-sonnet-4-5', { type: 'json_object' }],
     ['claude-sonnet-4-5', { type: 'json_schema', json_schema: { name: 'anything' } }],
   ])(
-    'or for JSON without a schema has %s asked in the system prompt, behind its own: %j',
+    'or for JSON without a schema has %s asked in the system prompt, after the existing one: %j',
     async (model, format) => {
       answering({ text: CITY })
       const messages = [
@@ -227,7 +227,7 @@ describe('a chat client that asks for JSON by a schema', () => {
     ['response_format.type', { type: 'yaml' }],
     ['response_format.json_schema', { type: 'json_schema' }],
     ['response_format.json_schema.schema', { type: 'json_schema', json_schema: { name: 'x', schema: [] } }],
-  ])('that cannot be read gets a 400 that names %s', async (path, format) => {
+  ])('that is invalid gets a 400 that names %s', async (path, format) => {
     const answer = await fixture.chat('ann', ask('claude-sonnet-4-5', { response_format: format }))
     expect(answer.status).toBe(400)
     expect(answer.json().error.message).toContain(`'${path}'`)
@@ -253,7 +253,7 @@ describe('a messages client that asks for JSON by a schema', () => {
   test.each([
     ['output_config.format', { output_config: { format } }],
     ['output_format, as clients of the beta do', { output_format: format }],
-  ])('in %s has it asked for in the words of chat', async (_, fields) => {
+  ])('in %s has it converted to chat', async (_, fields) => {
     fixture.upstream.script('gpt', wholeChat({ text: CITY }))
     const answer = await fixture.chat('ann', asked(fields), options)
     expect(answer.status).toBe(200)
@@ -270,7 +270,7 @@ describe('a messages client that asks for JSON by a schema', () => {
     ['output_config.format.schema', { output_config: { format: { type: 'json_schema' } } }],
     ['output_format', { output_format: 'json' }],
     ['output_config', { output_config: [] }],
-  ])('that cannot be read gets a 400 that names %s', async (path, fields) => {
+  ])('that is invalid gets a 400 that names %s', async (path, fields) => {
     const answer = await fixture.chat('ann', asked(fields), options)
     expect(answer.status).toBe(400)
     expect(answer.json().error.message).toContain(`'${path}'`)

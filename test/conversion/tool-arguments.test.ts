@@ -112,7 +112,7 @@ describe('arguments that are text other than an object', () => {
   })
 
   test.each(['nul', 'not json', '[]', '{"a":'])(
-    'are a text in a whole answer for a messages client, who has nothing to call then: %s',
+    'are a text in a whole answer for a messages client, which gets no call then: %s',
     async (input) => {
       fixture.upstream.script(MODEL.chat, wholeChat({ text: 'So:', calls: [called(input)] }))
       const answer = JSON.parse((await message()).text)
@@ -125,7 +125,7 @@ describe('arguments that are text other than an object', () => {
   )
 
   test.each(['nul', 'nulls', 'not json', 'n', ' "x"', '[]'])(
-    'are told in a stream for a messages client: %j',
+    'are passed on unchanged in a stream for a messages client: %j',
     async (input) => {
       fixture.upstream.script(MODEL.chat, streamedChat({ calls: [called(input)] }))
       const { text } = await message({ stream: true })

@@ -64,7 +64,7 @@ describe('the auditor', () => {
       'overdrawn by 1',
     ],
     ['a hold that is open', books({ openHolds: [{ id: 'b' }] }), [SEEN], 'hold b is still open'],
-  ])('notices %s', (_, wrong, seen, said) => {
+  ])('finds %s', (_, wrong, seen, said) => {
     expect(auditBooks(wrong, seen, GRANTED).join('\n')).toContain(said)
   })
 })
@@ -162,7 +162,7 @@ describe("the upstream's work", () => {
       [...sent, { call: 'two', cost: 90 }],
       'the upstream sent what costs 180, charged were 90, and 0 have a reason',
     ],
-  ])('and %s is noticed', (_, wrong, observations, all, said) => {
+  ])('and %s is found', (_, wrong, observations, all, said) => {
     expect(auditDeliveries(wrong, observations, all).broken).toContain(said)
   })
 })

@@ -7,7 +7,7 @@ import { type OwnPostgres, startOwnPostgres, withoutCrashes } from './own-postgr
 const NOT_YET = 'nothing yet'
 
 describe.skipIf(withoutCrashes('the PostgreSQL server of a test’s own'))(
-  'a PostgreSQL server of a test’s own',
+  'a PostgreSQL server for one test',
   () => {
     let postgres: OwnPostgres
     let proxy: FaultProxy

@@ -5,7 +5,7 @@ import { randomFrom } from '../equipment/random.ts'
 /** A fixed seed: the nightly campaign takes a new one each time. */
 const SEED = 1
 
-test.each(Object.keys(TARGETS))('no input that is bred for a fifth of a second breaks %s', (name) => {
+test.each(Object.keys(TARGETS))('no mutated input of a fifth of a second breaks %s', (name) => {
   const target = TARGETS[name]
   expect(target && campaign(target, randomFrom(SEED), 200)).toBeGreaterThan(0)
 })

@@ -138,7 +138,7 @@ describe('while one address opens more connections than there may be,', () => {
     ['with a head that does not end', 'GET /v1/models HTTP/1.1\r\nhost: x\r\n'],
     ['that were used once', 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n'],
     ['whose body comes after the answer', 'POST /nowhere HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n'],
-  ])('%s, others are served, and it has no more than its share', async (_, bytes) => {
+  ])('%s, others are served, and the address gets no more than its share', async (_, bytes) => {
     const beforeMs = await medianOfCalls(freshAddress())
     const neighbour = connected(freshAddress(), 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
     await neighbour.until('ok\n')

@@ -69,7 +69,7 @@ function bestOf(times: number, work: () => unknown): number {
 }
 
 describe.each(Object.entries(TAKERS))('%s', (name, take) => {
-  test.each(Object.entries(TEXTS))('is read in time where it is hostile: %s', (kind, make) => {
+  test.each(Object.entries(TEXTS))('is parsed in time where it is hostile: %s', (kind, make) => {
     const text = make(LENGTH)
     // Adding to an address list costs more than reading a letter; the list is the user's own, and is read
     // once.

@@ -95,7 +95,7 @@ describe('upstreams that send ten times the maximum, twenty at a time', () => {
     ['chat', 'messages'],
     ['messages', 'chat'],
   ] as const)(
-    'are let go, %s from %s: each client is told, and the overspend is one slice for each at most',
+    'are aborted, %s from %s: each client gets an error, and the overspend is one slice for each at most',
     async (client, upstream) => {
       const behaviour = { chat: CHAT, messages: MESSAGES }[upstream]
       const { answers, spent, remain } = await spend(client, upstream, behaviour, AT_ONCE)
@@ -116,7 +116,7 @@ describe('upstreams that send ten times the maximum, twenty at a time', () => {
 })
 
 test.each(['chat', 'messages'] as const)(
-  'a stream of %s that comes in one piece is cut where one that comes bit by bit is',
+  'a stream of %s in one piece is cut where one in small pieces is',
   async (protocol) => {
     const frames =
       protocol === 'messages'

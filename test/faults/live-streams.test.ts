@@ -108,7 +108,7 @@ describe('a compressed bomb', () => {
     ['within another within another', nested, 'gzip', 400],
     ['whose codings are named', nested, 'gzip, gzip, gzip', 415],
     ['that is cut off', BOMB.subarray(0, 20_000), 'gzip', 400],
-  ])('%s is refused, and holds no room afterwards', async (_, body, coding, status) => {
+  ])('%s is refused, and holds no memory afterwards', async (_, body, coding, status) => {
     const headers = { 'content-encoding': coding }
     // More bodies than the memory limit allows, if each kept its decoded bytes.
     for (let i = 0; i < 12; i++) {

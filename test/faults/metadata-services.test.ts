@@ -74,7 +74,7 @@ describe("a cloud's metadata service", () => {
     'http://192.0.0.192',
     'http://[fd00:ec2::254]',
     'http://[::ffff:169.254.169.254]',
-  ])('is not made the address of a channel over HTTP: %s', async (address) => {
+  ])("is refused as a channel's address over HTTP: %s", async (address) => {
     for (const who of ['admin', 'root'] as const) {
       const { status, message } = await make(who, 'refused', address)
       expect([status, message]).toEqual([
@@ -91,7 +91,7 @@ describe("a cloud's metadata service", () => {
   })
 
   test.each(['metadata.test', 'mixed.test', 'azure.test', 'six.test', 'mapped.test'])(
-    'is not connected to where a name leads there: %s',
+    'is not connected to where a name resolves to it: %s',
     async (name) => {
       const { data } = await make('admin', name, `http://${name}:9`)
       const tested = await manage(fixture.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)

@@ -61,7 +61,7 @@ describe('over a faulty network', () => {
   test.each([
     ['that is good', { kind: 'pass' }],
     ['that is late, but not too late', { kind: 'delay', delayMs: 300 }],
-  ] as const)('%s a call is answered and charged as ever', async (_, fault) => {
+  ] as const)('%s a call is answered and charged as usual', async (_, fault) => {
     for (const stream of [false, true]) {
       const { status, charged, broken } = await over(fault, stream, 'patient')
       expect([status, charged, broken]).toEqual([200, COST, false])
@@ -78,7 +78,7 @@ describe('over a faulty network', () => {
     ['is a black hole', { kind: 'black hole' }],
     ['closes at once', { kind: 'half-close' }],
     ['is later than the channel waits', { kind: 'delay', delayMs: 2_000 }],
-  ] as const)('that %s before the answer nothing is delivered, and nothing charged', async (_, fault) => {
+  ] as const)('that %s before the answer: nothing is delivered, and nothing charged', async (_, fault) => {
     for (const stream of [false, true]) {
       const started = performance.now()
       const { status, charged, text } = await over(fault, stream)
@@ -90,7 +90,7 @@ describe('over a faulty network', () => {
   })
 
   test.each(['cut', 'black hole', 'half-close'] as const)(
-    'that is a %s in mid-stream the stream ends with an error, never like a whole one, and what came is charged',
+    'with a %s in the middle: the stream ends with an error, never like a finished one, and the delivered part is charged',
     async (kind) => {
       const { status, charged, text } = await over({ kind, afterBytes: MIDST }, true)
       expect(status).toBe(200)

@@ -166,7 +166,7 @@ describe('a header with a line break', () => {
     ['no colon', 'x-injected'],
     ['no name', ': b'],
     ['a letter that is none', 'x-inj\u00e9cted: b'],
-  ])('is refused, and nothing is sent on: %s', async (_, line) => {
+  ])('is refused, and nothing is forwarded: %s', async (_, line) => {
     scripted()
     const body = JSON.stringify({ ...ask('claude'), max_tokens: 10 })
     const text = await told(head('/v1/messages', body.length, [line]) + body)
@@ -257,7 +257,7 @@ describe('a request with ambiguous length', () => {
     ['a space in the path', framed([], '').replace('completions', 'comple tions')],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
     ['no HTTP at all', 'EHLO evil.test\r\n'],
-  ])('gets one refusal, and nothing behind it is read: %s', async (_, bytes) => {
+  ])('gets one refusal, and nothing after it is parsed: %s', async (_, bytes) => {
     scripted()
     const text = await told(bytes + HIDDEN)
     const statuses = answersIn(text)
@@ -284,7 +284,7 @@ describe('a request with ambiguous length', () => {
     ],
     ['OPTIONS of everything', 'OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n'],
     ['an unknown method', 'GETT / HTTP/1.1\r\nhost: x\r\n\r\n'],
-  ])('opens nothing: %s', async (_, bytes) => {
+  ])('has no effect: %s', async (_, bytes) => {
     scripted()
     const text = await told(bytes)
     expect(text).not.toContain('canary')

@@ -131,7 +131,7 @@ describe("a URL in a client's request", () => {
     expect(new Set(hostileUrls(1)).size).toBeGreaterThan(120)
   })
 
-  test.each(Object.entries(PARTS))('never has anything inside called: %s', async (_, ask) => {
+  test.each(Object.entries(PARTS))('never reaches a private address: %s', async (_, ask) => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
     fixture.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
     const letIn: string[] = []
@@ -158,7 +158,7 @@ describe("a URL in a client's request", () => {
   })
 
   test.each(Object.entries(PARTS).filter(([name]) => name !== 'input_audio'))(
-    'is fetched where it is public: %s',
+    'is fetched from a public address: %s',
     async (_, ask) => {
       fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
       fixture.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
@@ -175,7 +175,7 @@ describe("a URL in a client's request", () => {
   )
 
   test.each(['rebind.test', 'rebind6.test'])(
-    'cannot be moved inside by a name server that changes its mind: %s',
+    'cannot be redirected by a rebinding name server: %s',
     async (name) => {
       fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
       const statuses: number[] = []
@@ -220,7 +220,7 @@ describe('a fetched URL', () => {
 })
 
 describe('a request that names many slow URLs', () => {
-  test.each(['silent', 'almost'])('is over in the time of one, and holds up nobody: %s', async (path) => {
+  test.each(['silent', 'almost'])('is over in the time of one, and delays nobody: %s', async (path) => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
     const parts = Array.from({ length: 200 }, (_, i) => ({
       type: 'image_url',

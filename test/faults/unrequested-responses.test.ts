@@ -129,37 +129,34 @@ const unasked = async (name: string): Promise<number> =>
 const warnings = (): Record<string, unknown>[] =>
   program.log().filter(({ msg }) => String(msg).includes('nobody asked for'))
 
-describe.each(Object.keys(MANNERS) as (keyof typeof MANNERS)[])(
-  'an answer that nobody asked for, %s,',
-  (name) => {
-    beforeEach(() => {
-      manner = MANNERS[name]
-    })
+describe.each(Object.keys(MANNERS) as (keyof typeof MANNERS)[])('an unrequested response, %s,', (name) => {
+  beforeEach(() => {
+    manner = MANNERS[name]
+  })
 
-    test('never reaches a call of another channel at the same address', async () => {
-      const [, mixed] = await Promise.all([mixedOf('hostile', 'ann'), mixedOf('honest', 'bob')])
-      expect(mixed).toBe(0)
-      expect(await unasked('honest')).toBe(0)
-      for (const { users } of seen) expect(new Set(users).size, users.join(' ')).toBeLessThan(2)
-      // The other channel's connections are reused.
-      const honest = seen.filter(({ users }) => users[0]?.startsWith('honest'))
-      expect(honest.length).toBeLessThan(CALLS / 2)
-    })
+  test('never reaches a call of another channel at the same address', async () => {
+    const [, mixed] = await Promise.all([mixedOf('hostile', 'ann'), mixedOf('honest', 'bob')])
+    expect(mixed).toBe(0)
+    expect(await unasked('honest')).toBe(0)
+    for (const { users } of seen) expect(new Set(users).size, users.join(' ')).toBeLessThan(2)
+    // The other channel's connections are reused.
+    const honest = seen.filter(({ users }) => users[0]?.startsWith('honest'))
+    expect(honest.length).toBeLessThan(CALLS / 2)
+  })
 
-    test('reaches no call of its channel once one was noticed, and the channel stays in service', async () => {
-      await eventually(async () => {
-        await mixedOf('hostile', 'ann', AT_ONCE)
-        return (await unasked('hostile')) > 0
-      }, 'it is noticed')
-      expect(await mixedOf('hostile', 'bob')).toBe(0)
-      expect(await mixedOf('honest', 'bob')).toBe(0)
-      // From then on each call has a connection of its own: all of these carried one.
-      for (const { users } of seen.slice(-CALLS))
-        if (users[0]?.startsWith('hostile')) expect(users).toHaveLength(1)
-      expect(warnings()).toMatchObject([{ level: 40, channel: 'hostile' }])
-    })
-  },
-)
+  test('reaches no call of its channel once one was noticed, and the channel stays in service', async () => {
+    await eventually(async () => {
+      await mixedOf('hostile', 'ann', AT_ONCE)
+      return (await unasked('hostile')) > 0
+    }, 'it is noticed')
+    expect(await mixedOf('hostile', 'bob')).toBe(0)
+    expect(await mixedOf('honest', 'bob')).toBe(0)
+    // From then on each call has a connection of its own: all of these carried one.
+    for (const { users } of seen.slice(-CALLS))
+      if (users[0]?.startsWith('hostile')) expect(users).toHaveLength(1)
+    expect(warnings()).toMatchObject([{ level: 40, channel: 'hostile' }])
+  })
+})
 
 test('connections of a channel that is gone after a reload are closed', async () => {
   manner = (socket, answer) => socket.write(answer)

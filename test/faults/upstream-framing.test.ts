@@ -84,7 +84,7 @@ function answer(socket: Socket, isStream: boolean): void {
 
 describe('an upstream that without end sends', () => {
   test.each(NAMES.flatMap((name) => [[name, false] as const, [name, true] as const]))(
-    '%s (stream: %s) is an upstream that failed, and its connection is closed',
+    '%s (stream: %s) is an upstream failure, and its connection is closed',
     async (name, stream) => {
       flood = name
       const { status, text } = await call(gateway.url, stream ? askStream('m') : ask('m'), { key: 'ann' })

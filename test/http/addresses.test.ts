@@ -58,11 +58,11 @@ function refused(answer: FullResponse): void {
 describe('an allow-list of addresses', () => {
   // The gateway listens on ::, so that it sees an IPv4 peer as ::ffff:127.0.0.1.
   test.each(['none', 'blank', 'exact', 'network', 'several', 'spaced', 'mapped'])(
-    'lets 127.0.0.1 in by the list "%s"',
+    'admits 127.0.0.1 by the list "%s"',
     async (key) => expect((await from(key, '127.0.0.1')).status).toBe(200),
   )
   test.each(['elsewhere', 'sibling', 'sixth', 'loopback6'])(
-    'keeps 127.0.0.1 out by the list "%s"',
+    'refuses 127.0.0.1 by the list "%s"',
     async (key) => refused(await from(key, '127.0.0.1')),
   )
   test('that is invalid refuses every address', async () => refused(await from('broken', '127.0.0.1')))

@@ -73,14 +73,14 @@ describe('granted and used quota of a token', () => {
     ['TOKENS', { display: 'TOKENS' }, '1250000', '25000000'],
     ['USD by threes', { quota_per_unit: 3 }, '416666.666666666667', '8333333.333333333333'],
     ['USD by millions', { quota_per_unit: 9_000_000 }, '0.138888888889', '2.777777777778'],
-  ])('in %s, to the last digit', async (_, options, granted, consumed) => {
+  ])('in %s, exactly', async (_, options, granted, consumed) => {
     await fixture.gateway.restart(configure(options))
     expect(await bare('subscription', 'ann')).toBe(subscription(granted, 4_000_000_000))
     expect(await bare('usage', 'ann')).toBe(usage(consumed))
   })
 
   test.each(['USD', 'CNY', 'TOKENS'])(
-    'is 100000000 of whatever is shown (%s), if unlimited',
+    'is 100000000 of the displayed unit (%s), if unlimited',
     async (display) => {
       await fixture.gateway.restart(configure({ display }))
       expect(await bare('subscription', 'unlimited')).toBe(subscription('100000000', 0))
@@ -92,7 +92,7 @@ describe('granted and used quota of a user, where token_stats is off,', () => {
   beforeAll(() => fixture.gateway.restart(configure({ token_stats: false })))
 
   test.each(['ann', 'unlimited', 'expired'])(
-    'is shown to the key "%s", without a time of expiry',
+    'is shown to the key "%s", without an expiry time',
     async (key) => {
       expect(await bare('subscription', key)).toBe(subscription('5', 0))
       expect(await bare('usage', key)).toBe(usage('100'))
@@ -134,7 +134,7 @@ describe('billing', () => {
     ['deleted', 401, 'authentication_error', 'token_deleted'],
     ['ofbanned', 403, 'permission_error', 'user_disabled'],
     ['elsewhere', 403, 'permission_error', 'ip_not_allowed'],
-  ])('is not read by the key %s', async (key, status, type, code) => {
+  ])('is not readable with the key %s', async (key, status, type, code) => {
     for (const what of ['subscription', 'usage'] as const) {
       const answer = await get(what, key)
       expect(answer.status).toBe(status)
@@ -150,7 +150,7 @@ describe('billing', () => {
     }
   })
 
-  test.each(['POST', 'DELETE'])('takes no %s', async (method) => {
+  test.each(['POST', 'DELETE'])('accepts no %s', async (method) => {
     for (const path of ['/v1/dashboard/billing/usage', '/dashboard/billing/subscription']) {
       const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'ann' })
       expect(answer.status).toBe(405)

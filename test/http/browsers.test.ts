@@ -90,7 +90,7 @@ describe('a preflight request of an allowed page', () => {
     expect(answer.headers).not.toHaveProperty('access-control-allow-credentials')
   })
   test.each(['a{b', 'a\u00e4', 'x'.repeat(5000), '"', ' '])(
-    'allows no headers where those asked for are no names: %j',
+    'allows no headers where the requested ones are not valid names: %j',
     async (wanted) => {
       const answer = await preflight('/v1/models', PAGE, { 'access-control-request-headers': wanted })
       expect(answer.status).toBe(204)

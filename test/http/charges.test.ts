@@ -305,7 +305,7 @@ describe('a client that leaves pays', () => {
   })
 
   test.each(['whole', 'stream'] as const)(
-    'exactly what is reported, where the channel drains (%s)',
+    'exactly the reported usage, where the channel drains (%s)',
     async (kind) => {
       let release: (value?: unknown) => void = () => {}
       const after = new Promise((resolve) => (release = resolve))

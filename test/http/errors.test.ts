@@ -85,7 +85,7 @@ describe('an upstream error', () => {
     [500, 'api_error'],
     [503, 'api_error'],
     [529, 'overloaded_error'],
-  ])('with status %i that names no type has the type %s', async (status, type) => {
+  ])('with status %i and no type has the type %s', async (status, type) => {
     for (const body of [
       '{"error":{"message":"no"}}',
       '{"error":{"message":"no","type":null}}',
@@ -106,7 +106,7 @@ describe('an upstream error', () => {
     ['7, 8', undefined],
     ['<script>alert(1)</script>', undefined],
     ['Fri, 99 Nov 2026 10:00:30 GMT', undefined],
-  ])('that asks to retry after %j: the client is told %j', async (given, told) => {
+  ])('with retry-after %j: the client gets %j', async (given, told) => {
     fixture.upstream.script('e409', {
       kind: 'status',
       status: 409,
@@ -127,7 +127,7 @@ describe('an upstream error', () => {
   })
 
   test.each(['<html>canary</html>', '', '"text"', '{"detail":"canary detail"}', '{"error":"canary text"}'])(
-    'with the body %j still comes in our envelope',
+    "with the body %j still comes in the gateway's envelope",
     async (body) => {
       fixture.upstream.script('e400', { kind: 'status', status: 400, body })
       const answer = await fixture.chat('ann', ask('e400'))

@@ -263,7 +263,7 @@ describe('the paths with a fixed shape', () => {
       data: [CHAT('talker', 'acme', ['compat']), CHAT('writer', 'scribes', ['compat'])],
     })
   })
-  test.each(['/v1beta/models', '/v1beta/openai/models'])('%s takes no x-api-key', async (path) => {
+  test.each(['/v1beta/models', '/v1beta/openai/models'])('%s accepts no x-api-key', async (path) => {
     expect((await get(path, native('ann'))).status).toBe(401)
   })
 })
@@ -290,7 +290,7 @@ describe('GET /v1/models/{model_id}', () => {
     expect((await get('/v1/models/org%252Fpart%252Fslashed', bearer('ann'))).status).toBe(404)
   })
   test.each(['/v1%2Fmodels', '/v1/models%2Fwriter', '/v1%2Fmodels/writer', '/v1beta%2Fmodels'])(
-    'nothing is decoded elsewhere: %s',
+    'no other path is decoded: %s',
     async (path) => {
       const answer = await get(path, bearer('ann'))
       expect(answer.status).toBe(404)
@@ -392,7 +392,7 @@ describe('other methods', () => {
     expect(await ids('ann')).toContain('talker')
   })
 
-  test.each(['POST', 'PUT', 'PATCH'])('%s is a 405 that says what there is', async (method) => {
+  test.each(['POST', 'PUT', 'PATCH'])('%s is a 405 that names the supported methods', async (method) => {
     for (const path of ['/v1/models', '/v1beta/models', '/v1beta/openai/models']) {
       const answer = await ask(method, path)
       expect(answer.status).toBe(405)

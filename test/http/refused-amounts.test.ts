@@ -6,7 +6,7 @@ import { ask, startFixture } from '../equipment/fixture.ts'
 test.each([
   ['USD', '$0.0002', '$'],
   ['CNY', '¥0.0014', '¥'],
-])('a call that is not affordable is told so in units and in %s', async (display, left, sign) => {
+])('an unaffordable call is refused with the amounts in units and in %s', async (display, left, sign) => {
   const fixture = await startFixture((upstream) => ({
     options: { display, usd_exchange_rate: 7.3 },
     models: priced(['m']),

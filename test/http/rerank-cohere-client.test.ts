@@ -55,7 +55,7 @@ describe('the official Cohere client', () => {
     ['no model', 'sk-ann', {}, 400],
     ['a wrong key', 'sk-nobody', { model: MODEL }, 401],
     ['an unknown model', 'sk-ann', { model: 'unheard-of' }, 503],
-  ])('is told of %s', async (_, key, fields, statusCode) => {
+  ])('raises %s', async (_, key, fields, statusCode) => {
     const failure = await clientWith(key)
       .rerank({ query, documents, ...fields })
       .catch((error: unknown) => error)
@@ -79,7 +79,7 @@ describe('the official Cohere client of the second version', () => {
   test.each([
     ['a wrong key', 'sk-nobody', MODEL, 401],
     ['an unknown model', 'sk-ann', 'unheard-of', 503],
-  ])('is told of %s', async (_, key, model, statusCode) => {
+  ])('raises %s', async (_, key, model, statusCode) => {
     const failure = await clientOf(key)
       .rerank({ model, query, documents: texts })
       .catch((error: unknown) => error)

@@ -46,7 +46,7 @@ describe('a rerank call', () => {
     ['Cohere’s first version', cohereAnswer(scored(0.1, 0.9, 0.5))],
     ['Cohere’s second version', cohereAnswer(scored(0.1, 0.9, 0.5), '2')],
     ['Jina', jinaAnswer(scored(0.1, 0.9, 0.5), 12)],
-  ])('brings the results of %s best first, with usage and without documents', async (_, behaviour) => {
+  ])('returns the results of %s best first, with usage and without documents', async (_, behaviour) => {
     fixture.upstream.script('m', behaviour)
     const answer = await post(askRerank('m'))
     const { results, usage } = ranked(answer)
@@ -216,7 +216,7 @@ describe('a request that is refused', () => {
   })
 
   test.each(['top_n', 'return_documents', 'max_chunk_per_doc', 'overlap_tokens'])(
-    'is not one whose %s is null',
+    'is not one with null for %s',
     async (field) => {
       fixture.upstream.script('m', cohereAnswer(scored(1, 1, 1)))
       expect(ranked(await post(askRerank('m', { [field]: null }))).results).toHaveLength(3)

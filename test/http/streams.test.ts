@@ -183,7 +183,7 @@ describe('the bytes of a stream', () => {
   test.each([
     ['before the first event', [': hm\n\n', ':\n\n', contentFrame('a'), finishFrame(), DONE_FRAME]],
     ['before an end without one', [': hm\n\n', DONE_FRAME]],
-  ])('are all there where comments came %s', async (_, commented) => {
+  ])('are complete where comments came %s', async (_, commented) => {
     const answer = await streamed('m', { kind: 'stream', frames: commented, paceMs: 20, ending: 'no done' })
     expect(answer.text).toBe(commented.join(''))
   })
@@ -272,7 +272,7 @@ describe('a stream that has not begun', () => {
     [JSON.stringify({ error: { message: 'canary: too many', code: 429 } }), 429],
     [JSON.stringify({ error: { message: 'canary: busy', type: 'overloaded_error' } }), 529],
   ])(
-    'fails with the words and the status of its error, if that is all that came: %s',
+    'fails with the message and the status of its error, if nothing else came: %s',
     async (error, status) => {
       const answer = await streamed('m', {
         kind: 'stream',

@@ -175,7 +175,7 @@ describe('the path', () => {
     expect(await followed.json()).toMatchObject({ code: true, data: { total_used: 300 } })
   })
 
-  test.each(['POST', 'PUT', 'DELETE'])('takes no %s', async (method) => {
+  test.each(['POST', 'PUT', 'DELETE'])('accepts no %s', async (method) => {
     for (const path of [PATH, '/api/usage/token']) {
       const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'used' })
       expect(answer.status).toBe(405)

@@ -64,7 +64,7 @@ describe('GET /api/channel/test/:id', () => {
     expect(JSON.parse(text)).toMatchObject({ model: 'm1', max_tokens: 1 })
   })
 
-  test.each(['o4-mini', 'gpt-5', 'gpt-6-sol'])('asks %s for it by the name that it knows', async (model) => {
+  test.each(['o4-mini', 'gpt-5', 'gpt-6-sol'])("asks %s for one by the upstream's name", async (model) => {
     fixture.upstream.forget('chat')
     expect(await tested('chat', `?model=${model}`)).toMatchObject({ success: true })
     const body = JSON.parse(fixture.upstream.only('chat').text)
@@ -123,7 +123,7 @@ describe('GET /api/channel/test/:id', () => {
     ['no answer', { kind: 'drop' }, 'no answer: '],
     ['a page', { kind: 'whole', body: '<html>' }, 'the answer is not JSON'],
     ['an answer without an end', { kind: 'whole', body: ' '.repeat(200_000) }, 'the answer is not JSON'],
-  ] as const)('takes %s for a failure, and tells root why', async (_, behaviour, message) => {
+  ] as const)('treats %s as a failure, and shows root the reason', async (_, behaviour, message) => {
     fixture.upstream.script('chat', behaviour)
     const result = await testedByRoot('chat')
     expect(result.success).toBe(false)

@@ -343,7 +343,7 @@ describe('POST /api/channel/:id/key', () => {
 })
 
 describe('an unknown channel', () => {
-  test.each(['-1', '0', '9007199254740992', '1e3', 'x', '%31'])('%s is no id', async (id) => {
+  test.each(['-1', '0', '9007199254740992', '1e3', 'x', '%31'])('%s is not an id', async (id) => {
     expect(await as(`GET /api/channel/${id}`)).toMatchObject({ status: 400, success: false })
     expect(await as(`DELETE /api/channel/${id}`)).toMatchObject({ status: 400 })
   })
@@ -358,7 +358,7 @@ describe('an unknown channel', () => {
   })
 
   test.each([[{ ids: [] }], [{ ids: [0] }], [{ ids: ['1'] }], [{}], [{ ids: 1 }]])(
-    '%j is no batch',
+    '%j is not a valid batch',
     async (body) => {
       expect(await as('POST /api/channel/batch', body)).toMatchObject({ status: 400 })
     },

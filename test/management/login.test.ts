@@ -52,7 +52,7 @@ describe('POST /api/user/login', () => {
     ['https, http', true],
     ['http', false],
     ['', false],
-  ])('makes the cookie secure where a trusted proxy was asked by TLS (%j: %s)', async (proto, secure) => {
+  ])('sets a secure cookie where a trusted proxy was called over TLS (%j: %s)', async (proto, secure) => {
     const { setCookie } = await logIn(
       gateway.url,
       { username: 'ann', password: PASSWORD },
@@ -69,7 +69,7 @@ describe('POST /api/user/login', () => {
     ['a user without a password, and none', { username: 'seed', password: '' }],
     ['a name out of a prototype', { username: '__proto__', password: PASSWORD }],
     ['a banned user with a wrong password', { username: 'ban', password: 'wrong horse' }],
-  ])('%s is a 401, in the same words', async (_, body) => {
+  ])('%s is a 401, with the same message', async (_, body) => {
     expect(await logIn(gateway.url, body)).toMatchObject({ status: 401, message: WRONG, setCookie: '' })
   })
 

@@ -194,7 +194,7 @@ describe('the described statuses of an operation', () => {
     expect([...surprises]).toEqual([])
   })
 
-  test.each(ROUTES.map((route) => [nameOf(route), route] as const))('%s: comes', (name, route) => {
+  test.each(ROUTES.map((route) => [nameOf(route), route] as const))('%s: occur', (name, route) => {
     const described = Object.keys(toldOf(route)).map(Number)
     const missing = described.filter((status) => !seen.get(name)?.has(status) && !UNPROVOKED.has(status))
     expect(missing).toEqual([])

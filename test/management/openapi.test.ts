@@ -203,7 +203,7 @@ describe('its descriptions of requests are what the program checks', () => {
   const said = (content: unknown): object => ({ messages: [{ role: 'user', content }] })
 
   test.each(['/v1/chat/completions', '/v1/messages', '/v1/messages/count_tokens'])(
-    '%s: of every field that is checked',
+    '%s: every field that is checked',
     (path) => {
       const { properties = {} } = (operationAt('post', path).requestBody?.content['application/json']
         ?.schema ?? {}) as {

@@ -81,7 +81,7 @@ describe('PUT /api/option/', () => {
     ['global.pass_through_request_enabled', 'true', 'true'],
     ['QuotaPerUnit', 1000, '1000'],
     ['hold_tokens', '100', '100'],
-  ])('sets %s, which counts at once and after a restart', async (key, value, text) => {
+  ])('sets %s, which takes effect at once and after a restart', async (key, value, text) => {
     const before = (await options()).get(key)
     expect(await put(key, value)).toMatchObject({ status: 200, success: true, message: '' })
     expect((await options()).get(key)).toBe(text)
@@ -125,7 +125,7 @@ describe('PUT /api/option/', () => {
     ['UserUsableGroups', '{"default": "", "filed": ""}'],
     ['ModelRatio', '{"m": 7}'],
     ['ModelPrice', '{"m": 7}'],
-  ])('refuses %s with 409 where the file says otherwise', async (key, value) => {
+  ])('refuses %s with 409 where the file sets another value', async (key, value) => {
     const answer = await put(key, value)
     expect([answer.status, answer.body['code']]).toEqual([409, 'managed_by_file'])
   })

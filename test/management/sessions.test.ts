@@ -85,7 +85,7 @@ describe('a session', () => {
 
 describe('a session ends at once', () => {
   test.each(['GET', 'POST'])(
-    'after %s /api/user/logout, and no other session of the user with it',
+    'after %s /api/user/logout, and no other session of the user',
     async (method) => {
       const { cookie: other } = await logIn(gateway.url, { username: 'ann', password: PASSWORD })
       const answer = await call(gateway.url, undefined, {
@@ -159,7 +159,7 @@ describe('a page of another site', () => {
     [{ origin: 'OURS' }, 200],
     // X-Forwarded-Host is trusted from trusted proxies alone, and this peer is none.
     [{ origin: 'https://evil.example', 'x-forwarded-host': 'evil.example' }, 403],
-  ])('makes no use of a session (%j: %i)', async (headers, status) => {
+  ])('ignores a session (%j: %i)', async (headers, status) => {
     const sent = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, value === 'OURS' ? gateway.url : value]),
     )

@@ -100,7 +100,7 @@ describe('POST /api/token/', () => {
     ['50 pictures', '👩‍👩‍👧‍👦'.repeat(50)],
     ['a name of the language', '__proto__'],
     ['SQL', "'); DROP TABLE tokens; --"],
-  ])('takes a name of %s', async (_, name) => {
+  ])('accepts a name of %s', async (_, name) => {
     expect((await made(name)).name).toBe(name)
   })
 
@@ -117,7 +117,7 @@ describe('POST /api/token/', () => {
     ['empty routes', { vendor_routes: '' }],
     ['a blank list of addresses', { allow_ips: '' }],
     ['addresses of both kinds', { allow_ips: '10.0.0.0/8\n2001:db8::/32\n192.0.2.1' }],
-  ])('takes %s', async (what, fields) => {
+  ])('accepts %s', async (what, fields) => {
     const token = await made(what, fields)
     expect(token).toMatchObject('allow_ips' in fields && fields.allow_ips === '' ? {} : fields)
   })

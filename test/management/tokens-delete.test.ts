@@ -66,7 +66,7 @@ describe('DELETE /api/token/:id', () => {
     expect((await fixture.chat('ofbob', ask('m'))).status).toBe(200)
   })
 
-  test.each(['0', '-1', '1e3', '9007199254740992', 'x'])('%s, which is no id, is a 400', async (id) => {
+  test.each(['0', '-1', '1e3', '9007199254740992', 'x'])('the invalid id %s is a 400', async (id) => {
     expect(await remove(id)).toMatchObject({ status: 400, success: false })
   })
 

@@ -161,7 +161,7 @@ describe('GET /api/token/:id', () => {
   })
 
   test.each(['0', '-1', '1e3', '1.5', '007', '9007199254740992', 'abc', '%31', '1%20', '__proto__'])(
-    '%s, which is no id, is a 400',
+    'the invalid id %s is a 400',
     async (id) => {
       expect(await get(ANN, id)).toMatchObject({ status: 400, success: false })
     },

@@ -59,7 +59,7 @@ describe('POST /api/token/:id/key', () => {
     }
   })
 
-  test.each(['0', '-1', '1e3', '9007199254740992', 'x'])('%s, which is no id, is a 400', async (id) => {
+  test.each(['0', '-1', '1e3', '9007199254740992', 'x'])('the invalid id %s is a 400', async (id) => {
     expect(await reveal(ANN, id)).toMatchObject({ status: 400, success: false })
   })
 

@@ -230,20 +230,23 @@ describe('status_only=1', () => {
     expect((await get(id)).status).toBe(1)
   })
 
-  test.each(['?status_only=0', '?status_only=true', '?status_only='])('%s is not it', async (query) => {
-    const { id } = await made('not it')
-    expect((await put({ id, status: 2, name: 'now this' }, query)).data).toMatchObject({
-      status: 1,
-      name: 'now this',
-    })
-  })
+  test.each(['?status_only=0', '?status_only=true', '?status_only='])(
+    '%s is not read as true',
+    async (query) => {
+      const { id } = await made('not it')
+      expect((await put({ id, status: 2, name: 'now this' }, query)).data).toMatchObject({
+        status: 1,
+        name: 'now this',
+      })
+    },
+  )
 })
 
 describe('a token that expired', () => {
   test.each([
     ['and was used', true],
     ['and was not used', false],
-  ])('%s is not enabled; once its time is put off it works by itself', async (name, isUsed) => {
+  ])('%s is not enabled; with a later expiry it works without enabling', async (name, isUsed) => {
     const { id, key } = await keyed(name, { expired_time: 1_700_000_000 })
     if (isUsed) {
       expect(await called(key)).toEqual([401, 'token_expired'])
@@ -263,7 +266,7 @@ describe('a token whose quota is used up', () => {
   test.each<[string, Fields]>([
     ['is given some', { remain_quota: 1_000_000 }],
     ['has no limit any more', { unlimited_quota: true }],
-  ])('is not enabled; once it %s it works by itself', async (name, cure) => {
+  ])('is not enabled; once it %s it works without enabling', async (name, cure) => {
     const { id, key } = await keyed(name, { remain_quota: 0 })
     expect(await called(key)).toEqual([401, 'token_exhausted'])
     await expect.poll(() => database.token(name).status).toBe(4)

@@ -29,7 +29,7 @@ describe('a confusable name', () => {
     ['Ann', 'there is a user "ann" already, and "Ann" differs from it in case alone'],
     ['öZGE', 'there is a user "Özge" already, and "öZGE" differs from it in case alone'],
     ['ROOT', 'there is a user "root" already, and "ROOT" differs from it in case alone'],
-  ])('is not given to a new user, nor to one who is there: %j', async (name, sentence) => {
+  ])('is refused for a new user and for an existing one: %j', async (name, sentence) => {
     expect(await make(name)).toMatchObject({ status: 400, message: sentence })
     const { data } = await make(`for a moment ${Math.random()}`)
     const renamed = await as('PUT /api/user/', { id: data['id'], username: name })
@@ -42,7 +42,7 @@ describe('a confusable name', () => {
     expect(await as('PUT /api/user/', { id: 2, username: 'ann' })).toMatchObject({ status: 200 })
   })
 
-  test.each(['ann\u202E', 'ROOT'])('is not seeded: %j', async (name) => {
+  test.each(['ann\u202E', 'ROOT'])('is refused in the file: %j', async (name) => {
     const starting = startGateway({ config: { users: [ROOT, user(2, name, [])] } }).then((started) =>
       started.discard(),
     )

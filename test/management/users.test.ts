@@ -431,7 +431,7 @@ describe('a deleted user', () => {
   test.each<[string, (id: number) => [Request, object?]]>([
     ['DELETE /api/user/:id', (id) => [`DELETE /api/user/${id}`]],
     ['POST /api/user/manage', (id) => ['POST /api/user/manage', { id, action: 'delete' }]],
-  ])('by %s is gone for everything, and its name may be given again', async (_, request) => {
+  ])('by %s is removed everywhere, and its name may be reused', async (_, request) => {
     const { id, username } = await newcomer()
     const answer = await admin<undefined>(...request(id))
     expect(answer).toMatchObject({ status: 200, body: { success: true, message: '' } })

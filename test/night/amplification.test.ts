@@ -64,7 +64,7 @@ const bytesOf = (cases: readonly Case[]): number =>
   }, 0)
 
 test.each([...corpus()])(
-  `%s cost less than ${MAX} times what plain requests of their size do`,
+  `%s cost less than ${MAX} times as much as ordinary requests of their size`,
   {
     timeout: 600_000,
   },

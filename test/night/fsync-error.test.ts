@@ -54,7 +54,7 @@ async function breakDisk(
 }
 
 test.runIf(CAN_FAIL || process.env['CI'] === 'true')(
-  'a disk that can no longer make anything durable ends the program at once, and the next start finds every charge',
+  'a disk that fails to sync ends the program at once, and the next start finds every charge',
   { timeout: 300_000 },
   async () => {
     const upstream = await startUpstream()

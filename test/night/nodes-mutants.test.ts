@@ -70,7 +70,7 @@ async function brokenBy(patches: readonly Patch[], plan: Partial<NodesStormPlan>
 }
 
 describe.skipIf(withoutRedis('broken copies of the bank') || withoutCrashes('broken copies of the bank'))(
-  'of the bank, the auditor notices',
+  'in the bank, the auditor finds',
   { timeout: 120_000 },
   () => {
     test('nothing where reports are rare', async () => {

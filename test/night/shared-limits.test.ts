@@ -65,7 +65,7 @@ describe.skipIf(withoutRedis('limits over several nodes, for long'))('limits ove
 })
 
 test.skipIf(withoutRedis('a million windows'))(
-  'a million who are limited take 100 bytes each at most, and are gone afterwards',
+  'a million limited subjects take 100 bytes each at most, and are gone afterwards',
   async () => {
     const server = await startRedisServer()
     const peers = new RedisPeers({

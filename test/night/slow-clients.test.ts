@@ -22,7 +22,7 @@ const LONGEST_MS: Record<Slowness, number> = {
 }
 
 test.each(Object.keys(LONGEST_MS) as Slowness[])(
-  `${CLIENTS} clients hold up nobody, and are closed in time: %s`,
+  `${CLIENTS} clients delay nobody, and are closed in time: %s`,
   { timeout: 180_000 },
   async (slowness) => {
     const random = randomFrom(nightSeed())

@@ -3,7 +3,7 @@ import { type Cluster, startCluster } from '../equipment/cluster.ts'
 import { withoutRedis } from '../equipment/redis-server.ts'
 import { type AwayReport, callWhileAway, warmAndCold } from './bank-away.ts'
 
-const NAME = 'three nodes whose PostgreSQL and Redis are out of reach'
+const NAME = 'three nodes with PostgreSQL and Redis unreachable'
 
 describe.skipIf(withoutRedis(NAME))('three nodes whose PostgreSQL and Redis are out of reach', () => {
   let cluster: Cluster

@@ -99,7 +99,7 @@ function sentences(
   })
 }
 
-describe.skipIf(withoutRedis('changes told over Redis'))('changes over Redis', () => {
+describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over Redis', () => {
   let server: RedisServer
   beforeAll(async () => {
     server = await startRedisServer()
@@ -156,47 +156,47 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes over Redis', (
   })
 })
 
-describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('changes over $name', (engine) => {
-  sentences(async () => {
-    const { place } = await engine.database()
-    return () => new Announcements(place)
-  })
-})
-
 describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
-  'nodes that have $name alone',
+  'changes announced over $name',
   (engine) => {
-    test('have their share of each limit: a new node counts at once, and a leaving one no more', async () => {
-      const { place: postgresUrl } = await engine.database()
-      const log = { info: () => {}, warn: () => {} }
-      const join = async (node: string): Promise<Cluster> => {
-        const options = {
-          redisUrl: undefined,
-          postgresUrl,
-          namespace: 'test',
-          node,
-          log,
-          onIsolated: () => {},
-        }
-        const joined = await joinCluster(options)
-        onTestFinished(() => joined.close())
-        return joined
-      }
-      const one = await join('one')
-      const two = await join('two')
-      let subject = 0
-      // Number of admitted calls of a new key.
-      const burst = async ({ limitCounter: counts }: Cluster): Promise<number> => {
-        const counted = { name: 'key requests', subject: (subject += 1), max: 90, windowMs: 60_000 }
-        const verdicts = await Promise.all(Array.from({ length: 90 }, async () => counts.take(counted)))
-        return verdicts.filter(({ allowed }) => allowed).length
-      }
-      await expect.poll(() => burst(one)).toBe(45)
-      await expect.poll(() => burst(two)).toBe(45)
-      const three = await join('three')
-      await expect.poll(async () => [await burst(one), await burst(three)]).toEqual([30, 30])
-      await two.close()
-      await expect.poll(async () => [await burst(one), await burst(three)]).toEqual([45, 45])
+    sentences(async () => {
+      const { place } = await engine.database()
+      return () => new Announcements(place)
     })
   },
 )
+
+describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('nodes with $name alone', (engine) => {
+  test('have their share of each limit: a new node counts at once, and a leaving one no more', async () => {
+    const { place: postgresUrl } = await engine.database()
+    const log = { info: () => {}, warn: () => {} }
+    const join = async (node: string): Promise<Cluster> => {
+      const options = {
+        redisUrl: undefined,
+        postgresUrl,
+        namespace: 'test',
+        node,
+        log,
+        onIsolated: () => {},
+      }
+      const joined = await joinCluster(options)
+      onTestFinished(() => joined.close())
+      return joined
+    }
+    const one = await join('one')
+    const two = await join('two')
+    let subject = 0
+    // Number of admitted calls of a new key.
+    const burst = async ({ limitCounter: counts }: Cluster): Promise<number> => {
+      const counted = { name: 'key requests', subject: (subject += 1), max: 90, windowMs: 60_000 }
+      const verdicts = await Promise.all(Array.from({ length: 90 }, async () => counts.take(counted)))
+      return verdicts.filter(({ allowed }) => allowed).length
+    }
+    await expect.poll(() => burst(one)).toBe(45)
+    await expect.poll(() => burst(two)).toBe(45)
+    const three = await join('three')
+    await expect.poll(async () => [await burst(one), await burst(three)]).toEqual([30, 30])
+    await two.close()
+    await expect.poll(async () => [await burst(one), await burst(three)]).toEqual([45, 45])
+  })
+})

@@ -109,7 +109,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     ['text', ['HSET', 'KEY', 'FIELD', 'rubbish']],
     ['numbers that cannot be', ['HSET', 'KEY', 'FIELD', '\x92\xff\xff']],
     ['another type', ['SET', 'KEY', 'rubbish']],
-  ])('that finds %s says that the memory is lost, and begins anew', async (_, words) => {
+  ])('that finds %s reports the loss of the memory, and starts anew', async (_, words) => {
     const counted = fresh()
     await exchange(counted, { added: [[0, 100]] })
     const keys = (await server.command(['KEYS', `${namespace}:key:requests:*`])) as string[]

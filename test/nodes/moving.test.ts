@@ -54,7 +54,7 @@ describe.each(SHARED)('moving to nodes whose database is $name', (engine) => {
     ['PostgreSQL', undefined],
     ...(withoutRedis(NAME) ? [] : [['Redis', startRedisServer] as const]),
   ] as const)(
-    'what is imported while nodes run is served by all within a second, told over %s',
+    'rows imported while nodes run are used by all within a second, announced over %s',
     async (_, start) => {
       const key = 'AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefghijkl'
       const redis = await start?.()

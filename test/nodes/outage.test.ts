@@ -38,7 +38,7 @@ describe.each(SHARED)('while $name is away', (engine) => {
     ['cut', (proxy) => proxy.setFault({ kind: 'cut' })],
     ['a black hole', (proxy) => proxy.silence({ kind: 'black hole' })],
   ])(
-    'a key in use goes on, another is told to come back within two seconds, and all is charged after (%s)',
+    'a key in use is served, another is told to retry within two seconds, and all calls are charged afterwards (%s)',
     async (_, spoil) => {
       const { proxy, chat, used, gateway } = await onTheLine()
       expect((await chat('warm')).status).toBe(200)

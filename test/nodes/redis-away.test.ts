@@ -21,7 +21,7 @@ describe.skipIf(withoutRedis('three nodes whose Redis is in trouble'))('three no
       ({ redisProxy: redisCable }) => redisCable.reconnect(),
     ],
     ['sleeps', ({ redis }) => void redis.command(['DEBUG', 'SLEEP', '1']), () => sleep(100)],
-  ])('%s serve everybody, and charge as ever', { timeout: 300_000 }, async (_, leave, comeBack) => {
+  ])('%s serve all keys, and charge as usual', { timeout: 300_000 }, async (_, leave, comeBack) => {
     const report = await callWhileAway(cluster, {
       forMs: 1000,
       leave: () => leave(cluster),

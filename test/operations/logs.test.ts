@@ -213,7 +213,7 @@ describe('the log', () => {
     expect(program.out()).toContain('Sluice listens on')
   })
 
-  test.each(['warn', 'error', 'fatal'])('at %s has no line for a request that went well', async (level) => {
+  test.each(['warn', 'error', 'fatal'])('at %s has no line for a successful request', async (level) => {
     const program = await readyProgram({ config: config(), env: { LOG_LEVEL: level } })
     upstream.script('main', { kind: 'whole' })
     await call(program.url, ask('m'), { key: 'canarykey' })

@@ -221,7 +221,7 @@ describe('a bad file changes nothing', () => {
     ],
     ['is empty', '', /gateway\.yaml: .*empty/],
   ])(
-    'when it %s: that is logged with file and line, and the next good one is applied',
+    'when it %s: the error is logged with file and line, and the next valid one is applied',
     async (_, bad, said) => {
       await change({ ...base, models: times(2) })
       const logged = program.log().length

@@ -111,7 +111,7 @@ describe("an upstream failure is one warning, with the gateway's reaction", () =
   test.each([
     ['dead', 'connection refused (ECONNREFUSED)', 'ECONNREFUSED'],
     ['slow', 'first byte time-out', 'first byte time-out'],
-  ])('%s: there is no answer, and the cause says why in words', async (model, words, cause) => {
+  ])('%s: there is no answer, and the log names the cause', async (model, words, cause) => {
     upstream.script('slow', { kind: 'silence' })
     const answer = await post(ask(model))
     expect(answer.status).toBe(500)
