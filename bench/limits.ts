@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
-import type { Finding } from './finding.ts'
+import type { ScenarioResult } from './scenario-result.ts'
 import type { ScenarioName } from './scenarios.ts'
 
 /** The figures of this gateway that limits apply to. */
 const FIGURES = {
-  'over forwarder': ({ overForwarder }: Finding) => overForwarder?.median,
-  'portkey over this': ({ portkeyOver }: Finding) => portkeyOver?.median,
-  'p50 over the forwarder, ms': ({ p50OverForwarder }: Finding) =>
+  'over forwarder': ({ overForwarder }: ScenarioResult) => overForwarder?.median,
+  'portkey over this': ({ portkeyOver }: ScenarioResult) => portkeyOver?.median,
+  'p50 over the forwarder, ms': ({ p50OverForwarder }: ScenarioResult) =>
     p50OverForwarder === undefined ? undefined : p50OverForwarder / 1000,
-  'KB a stream': ({ cost }: Finding) => cost.median,
-  'MB resident': ({ cost }: Finding) => cost.median,
+  'KB a stream': ({ cost }: ScenarioResult) => cost.median,
+  'MB resident': ({ cost }: ScenarioResult) => cost.median,
 } as const
 type FigureName = keyof typeof FIGURES
 type Limits = Partial<Readonly<Record<ScenarioName, Partial<Readonly<Record<FigureName, number>>>>>>
@@ -35,12 +35,12 @@ export interface Verdict {
 const file = JSON.parse(readFileSync(new URL('./limits.json', import.meta.url), 'utf8')) as LimitsFile
 
 /** Compares the findings with the targets. */
-export function againstGoals(scenario: ScenarioName, findings: readonly Finding[]): Verdict[] {
+export function againstGoals(scenario: ScenarioName, findings: readonly ScenarioResult[]): Verdict[] {
   return compare(file.goals, 1, scenario, findings)
 }
 
 /** Compares the findings with the ratios reached before, including their tolerance. */
-export function againstKept(scenario: ScenarioName, findings: readonly Finding[]): Verdict[] {
+export function againstKept(scenario: ScenarioName, findings: readonly ScenarioResult[]): Verdict[] {
   return compare(file.kept, file.tolerance, scenario, findings)
 }
 
@@ -48,7 +48,7 @@ function compare(
   limits: Limits,
   tolerance: number,
   scenario: ScenarioName,
-  findings: readonly Finding[],
+  findings: readonly ScenarioResult[],
 ): Verdict[] {
   const own = findings.find(({ name }) => name === 'sluice')
   if (!own) return []

@@ -5,7 +5,7 @@ import { CANDIDATES, type CandidateName } from './candidates.ts'
 import { commitCost } from './commit-cost.ts'
 import { cores } from './cores.ts'
 import { FULL, QUICK } from './effort.ts'
-import { type Finding, findingsOf } from './finding.ts'
+import { type ScenarioResult, findingsOf } from './scenario-result.ts'
 import { againstGoals, againstKept, type Verdict } from './limits.ts'
 import { STARTS } from './kinds/start-up.ts'
 import { measure, warmUp } from './measure.ts'
@@ -35,7 +35,7 @@ interface Result {
   readonly title: string
   readonly unit: string
   readonly rounds: number
-  readonly findings: readonly Finding[]
+  readonly findings: readonly ScenarioResult[]
   readonly goals: readonly Verdict[]
   readonly kept: readonly Verdict[]
 }

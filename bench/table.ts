@@ -1,7 +1,7 @@
-import type { Finding } from './finding.ts'
+import type { ScenarioResult } from './scenario-result.ts'
 import type { Spread } from './statistics.ts'
 
-type Column = readonly [title: string, cell: (finding: Finding) => string]
+type Column = readonly [title: string, cell: (finding: ScenarioResult) => string]
 
 const LATENCY: readonly Column[] = [
   ['p50, ms', ({ p50 }) => milliseconds(p50)],
@@ -12,7 +12,7 @@ const LATENCY: readonly Column[] = [
 ]
 
 /** The findings of a scenario as a table of Markdown; `unit` is the unit of the costs. */
-export function tableOf(unit: string, findings: readonly Finding[]): string {
+export function tableOf(unit: string, findings: readonly ScenarioResult[]): string {
   const hasLatency = findings.some(({ p50 }) => p50 !== undefined)
   const columns: Column[] = [
     ['', ({ name }) => name],

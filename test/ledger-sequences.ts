@@ -30,7 +30,7 @@ export interface SequencesReport {
 
 const AT_ONCE = 1000
 const MAX_COMMANDS = 60
-const MAX = 1_000_000
+const MAX_QUOTA = 1_000_000
 const [TOKEN_QUOTA, USER_QUOTA] = [1000, 1500]
 
 /**
@@ -40,7 +40,7 @@ const [TOKEN_QUOTA, USER_QUOTA] = [1000, 1500]
  */
 export async function runSequences(seed: number, count: number): Promise<SequencesReport> {
   const random = randomFrom(seed)
-  const bench = await Bench.open()
+  const bench = await LedgerRun.open()
   const slots = Array.from({ length: Math.min(AT_ONCE, count) }, (_, index) => new Slot(bench, index))
   const compareAll = async (when: string): Promise<void> => {
     await Promise.all(slots.map((slot) => slot.settled()))
@@ -111,7 +111,7 @@ interface Balances {
 }
 
 /** One store for all accounts, and the ledger of the current run. */
-class Bench {
+class LedgerRun {
   readonly #folder: string
   store: Store
   ledger: Ledger
@@ -123,9 +123,9 @@ class Bench {
     this.ledger = new Ledger(store, 'run 0')
   }
 
-  static async open(): Promise<Bench> {
+  static async open(): Promise<LedgerRun> {
     const folder = temporaryFolder()
-    return new Bench(folder, await storeIn(folder))
+    return new LedgerRun(folder, await storeIn(folder))
   }
 
   /** The state in the file, read beside the store. */
@@ -152,7 +152,7 @@ class Bench {
 
 /** A user and two tokens, their model, and the sequence that runs on them. */
 class Slot {
-  readonly #bench: Bench
+  readonly #bench: LedgerRun
   readonly #name: string
   #userId = 0
   readonly #tokenIds: [number, number] = [0, 0]
@@ -170,7 +170,7 @@ class Slot {
   holds = 0
   refusals = 0
 
-  constructor(bench: Bench, index: number) {
+  constructor(bench: LedgerRun, index: number) {
     this.#bench = bench
     this.#name = `slot ${index}`
   }
@@ -238,14 +238,14 @@ class Slot {
       }
       case 'grant': {
         model.user += command.by
-        const quota = { mode: 'add', value: command.by, maxQuota: MAX } as const
+        const quota = { mode: 'add', value: command.by, maxQuota: MAX_QUOTA } as const
         return void this.#changes.push(ledger.changeUser({ userId: this.#userId, quota }))
       }
       case 'set': {
         if (!this.#deleted[command.token]) model.remain[command.token] = command.remain
         const tokenId = this.#tokenIds[command.token]
         const fields = { remainQuota: command.remain }
-        const change = { tokenId, userId: this.#userId, fields, maxQuota: MAX, nowMs: 0 }
+        const change = { tokenId, userId: this.#userId, fields, maxQuota: MAX_QUOTA, nowMs: 0 }
         return void this.#changes.push(ledger.changeToken(change))
       }
       case 'delete': {

@@ -20,7 +20,7 @@ export const CAN_MOUNT = process.getuid?.() === 0 && (process.env['CI'] === 'tru
 if (!CAN_MOUNT) console.log('tests of full and read-only disks are left out: only root can mount one')
 
 /** Mounts a file system of so many bytes. */
-export function smallDisk(bytes: number): SmallDisk {
+export function mountSmallDisk(bytes: number): SmallDisk {
   const path = mount(bytes)
   onTestFinished(() => unmount(path))
   return {

@@ -6,7 +6,7 @@ import { Streams } from './streams.ts'
 
 /** A program of its own: generates the load over raw connections, and reports the results. */
 const streams = new Streams()
-const held = new Streams()
+const heldStreams = new Streams()
 
 function carryOut(order: Order): Promise<Measurements> {
   switch (order.kind) {
@@ -15,7 +15,7 @@ function carryOut(order: Order): Promise<Measurements> {
     case 'open':
       return streams.open(order)
     case 'hold':
-      return held.open({ ...order, kind: 'open', streams: 1 })
+      return heldStreams.open({ ...order, kind: 'open', streams: 1 })
     case 'forget':
       streams.forget()
       return Promise.resolve(streams.tell())

@@ -9,7 +9,7 @@ import type { RunningGateway } from '../../test/equipment/gateway.ts'
 import type { Case } from './cases.ts'
 import { secret } from './model.ts'
 import { runProgram } from './run-program.ts'
-import { faults, workedMs } from './verdict.ts'
+import { findFaults, workedMs } from './verdict.ts'
 
 /** Milliseconds after which an agent is killed. */
 const AGENT_LIMIT_MS = 90_000
@@ -74,7 +74,7 @@ export async function runCase(
     const usage = usageOf(gateway, key).slice(known)
     const log = gateway.logs().slice(logged)
     const worked = workedMs(log, agent.path, endedAt)
-    const found = faults({ ended, words, usage, path: agent.path, log, workedMs: worked, limitMs })
+    const found = findFaults({ ended, words, usage, path: agent.path, log, workedMs: worked, limitMs })
     return { ms: ended.ms, workedMs: worked, calls: usage.length, faults: found, out: ended.out }
   } finally {
     rmSync(home, { recursive: true, force: true })

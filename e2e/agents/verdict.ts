@@ -19,7 +19,7 @@ export interface Traces {
 }
 
 /** Faults of a case; empty where it passed. */
-export function faults({ ended, words, usage, log, path, workedMs, limitMs }: Traces): string[] {
+export function findFaults({ ended, words, usage, log, path, workedMs, limitMs }: Traces): string[] {
   const lines = log.split('\n').map(parsed)
   const requests = lines.filter(({ msg }) => msg === 'request')
   const calls = requests.filter((line) => line.path === path)

@@ -166,7 +166,7 @@ function instantiate(): Exports {
       wasm_on_message_complete: () => callbacks().onMessageComplete(),
     },
   })
-  const ready = made as unknown as Exports
-  input = ready.malloc(MAX_PARSE_BYTES)
-  return ready
+  const module = made as unknown as Exports
+  input = module.malloc(MAX_PARSE_BYTES)
+  return module
 }

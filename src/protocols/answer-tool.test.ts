@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { gist } from '../../test/conversion/comparable-reply.ts'
+import { comparable } from '../../test/conversion/comparable-reply.ts'
 import { answers, messagesFrames, messagesReply } from '../../test/generators/answers.ts'
 import { AnswerToolDecoder, withAnswerAsText } from './answer-tool.ts'
 import { foldReply } from './fold-reply.ts'
@@ -43,7 +43,7 @@ test('a stream says the same as the whole answer', () => {
       const stream = Buffer.from(messagesFrames(said).join(''))
       const folded = foldReply([...decoder.push(stream), ...decoder.end()])
       const whole = messagesCodec.decodeReply(Buffer.from(messagesReply(said)))
-      expect(gist(folded)).toEqual(gist(withAnswerAsText(whole, 'answer')))
+      expect(comparable(folded)).toEqual(comparable(withAnswerAsText(whole, 'answer')))
     }),
   )
 })

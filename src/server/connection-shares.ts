@@ -47,10 +47,10 @@ export class ConnectionShares {
   /** Counts a new connection, idle at first; `close` closes it. Undefined if there is no room. */
   admit({ block: name, isProxy, isLoopback }: Peer, close: () => void): CountedConnection | undefined {
     const key = isProxy ? `proxy ${name}` : name
-    const held = this.#blocks.get(key)
+    const known = this.#blocks.get(key)
     const { total, reserve } = this.#limits
     const hasRoom =
-      (isProxy || this.#hasRoomIn(held)) &&
+      (isProxy || this.#hasRoomIn(known)) &&
       (this.#open < total - reserve ||
         this.#closeOldestOf(this.#largest()) ||
         (isLoopback && !isProxy && this.#open < total))

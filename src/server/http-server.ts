@@ -76,12 +76,12 @@ export class HttpServer implements ClientConnectionOwner {
    */
   accept(socket: Socket): void {
     const peer = this.#parts.clientAddresses?.peerAt(socket.remoteAddress ?? '') ?? COMMON_PEER
-    const seat = this.#isClosed ? undefined : this.#shares.admit(peer, () => connection.destroy())
-    if (!seat) {
+    const counted = this.#isClosed ? undefined : this.#shares.admit(peer, () => connection.destroy())
+    if (!counted) {
       socket.destroy()
       return
     }
-    const connection = new ClientConnection(socket, this, peer, seat)
+    const connection = new ClientConnection(socket, this, peer, counted)
     this.#connections.add(connection)
   }
 

@@ -158,6 +158,6 @@ const CODE: Record<RefusalKind, string | null> = {
 }
 
 function refuse({ kind, message }: Refusal): unknown {
-  const said = kind === 'unknown_model' ? `The model \`${message}\` does not exist` : message
-  return { error: { message: said, type: 'invalid_request_error', param: null, code: CODE[kind] } }
+  const text = kind === 'unknown_model' ? `The model \`${message}\` does not exist` : message
+  return { error: { message: text, type: 'invalid_request_error', param: null, code: CODE[kind] } }
 }

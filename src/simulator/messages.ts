@@ -19,7 +19,7 @@ const MIN_CACHED_TOKENS = 1024
 
 /** Content block: complete, as it starts in a stream, and its deltas with their tokens. */
 interface Block {
-  readonly whole: unknown
+  readonly complete: unknown
   readonly start: unknown
   readonly deltas: readonly { readonly delta: unknown; readonly tokens: number }[]
 }
@@ -52,9 +52,9 @@ function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): R
     ]
     return { kind: 'stream', frames }
   }
-  const whole = content.map((block) => block.whole)
+  const completeBlocks = content.map((block) => block.complete)
   const usage = { ...input, output_tokens: output.tokens }
-  return { kind: 'whole', body: { ...message, content: whole, ...ending, usage }, tokens: output.tokens }
+  return { kind: 'whole', body: { ...message, content: completeBlocks, ...ending, usage }, tokens: output.tokens }
 }
 
 /** Computes usage; `input_tokens` excludes cache reads and writes. */
@@ -86,7 +86,7 @@ function blocks({ thinking, text, calls }: ModelOutput, transcript: string, stam
 
 function thinkingBlock(pieces: readonly string[], signed: string): Block {
   return {
-    whole: { type: 'thinking', thinking: pieces.join(''), signature: signed },
+    complete: { type: 'thinking', thinking: pieces.join(''), signature: signed },
     start: { type: 'thinking', thinking: '', signature: '' },
     deltas: [
       ...pieces.map((thinking) => ({ delta: { type: 'thinking_delta', thinking }, tokens: 1 })),
@@ -97,7 +97,7 @@ function thinkingBlock(pieces: readonly string[], signed: string): Block {
 
 function textBlock(pieces: readonly string[]): Block {
   return {
-    whole: { type: 'text', text: pieces.join('') },
+    complete: { type: 'text', text: pieces.join('') },
     start: { type: 'text', text: '' },
     deltas: pieces.map((text) => ({ delta: { type: 'text_delta', text }, tokens: 1 })),
   }
@@ -105,7 +105,7 @@ function textBlock(pieces: readonly string[]): Block {
 
 function toolBlock(id: string, name: string, pieces: readonly string[]): Block {
   return {
-    whole: { type: 'tool_use', id, name, input: inputObject(pieces.join('')) },
+    complete: { type: 'tool_use', id, name, input: inputObject(pieces.join('')) },
     start: { type: 'tool_use', id, name, input: {} },
     deltas: pieces.map((partial_json) => ({ delta: { type: 'input_json_delta', partial_json }, tokens: 1 })),
   }
@@ -148,6 +148,6 @@ const ERROR_TYPE: Record<RefusalKind, string> = {
 }
 
 function refuse({ kind, message }: Refusal, stamp: Stamp): unknown {
-  const said = kind === 'unknown_model' ? `model: ${message}` : message
-  return { type: 'error', error: { type: ERROR_TYPE[kind], message: said }, request_id: stamp.id('req_') }
+  const text = kind === 'unknown_model' ? `model: ${message}` : message
+  return { type: 'error', error: { type: ERROR_TYPE[kind], message: text }, request_id: stamp.id('req_') }
 }

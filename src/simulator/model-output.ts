@@ -26,8 +26,8 @@ export interface ModelOutput {
 export function generate(prompt: Prompt, choice = 0): ModelOutput {
   const random = seededBy(`${prompt.model}\n${choice}\n${prompt.transcript}`)
   const calls = toolCalls(prompt, random)
-  const whole = outputText(prompt, calls.length > 0, random)
-  const { text, stopText } = cutAtStop(whole, prompt.stop)
+  const fullText = outputText(prompt, calls.length > 0, random)
+  const { text, stopText } = cutAtStop(fullText, prompt.stop)
   const budget = new Budget(prompt.maxTokens)
   const thinking = budget.take(prompt.thinks ? pieces(thoughts(prompt.lastUser, random)) : [])
   const textPieces = budget.take(pieces(text))
@@ -85,9 +85,9 @@ class Budget {
     return this.#exceeded
   }
 
-  take(wanted: readonly string[]): string[] {
-    const granted = wanted.slice(0, this.#max - this.#used)
-    if (granted.length < wanted.length) this.#exceeded = true
+  take(tokens: readonly string[]): string[] {
+    const granted = tokens.slice(0, this.#max - this.#used)
+    if (granted.length < tokens.length) this.#exceeded = true
     this.#used += granted.length
     return granted
   }

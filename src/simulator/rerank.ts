@@ -16,9 +16,9 @@ function reply(body: Fields, _model: string, stamp: Stamp): Reply {
   const documents = list(body.documents)
   if (query === '') throw new Refusal('malformed', 'query is required')
   if (documents.length === 0) throw new Refusal('malformed', 'documents: at least one is required')
-  const wanted = new Set(keywords(query))
+  const queryWords = new Set(keywords(query))
   const ranked = documents
-    .map((document, index) => ({ index, relevance_score: score(wanted, documentText(document)) }))
+    .map((document, index) => ({ index, relevance_score: score(queryWords, documentText(document)) }))
     .sort((a, b) => b.relevance_score - a.relevance_score || a.index - b.index)
     .slice(0, number(body.top_n) ?? documents.length)
   const results =
@@ -39,10 +39,10 @@ function documentText(document: unknown): string {
 }
 
 /** Share of the query's words in the document, slightly less for a long one; from 0 to 1. */
-function score(wanted: ReadonlySet<string>, document: string): number {
-  const said = keywords(document)
-  const met = new Set(said.filter((word) => wanted.has(word))).size
-  const share = wanted.size === 0 ? 0 : met / wanted.size
-  const brevity = 1 / (1 + said.length / 200)
+function score(queryWords: ReadonlySet<string>, document: string): number {
+  const documentWords = keywords(document)
+  const matches = new Set(documentWords.filter((word) => queryWords.has(word))).size
+  const share = queryWords.size === 0 ? 0 : matches / queryWords.size
+  const brevity = 1 / (1 + documentWords.length / 200)
   return Math.round((0.02 + 0.96 * share * brevity) * 1e7) / 1e7
 }

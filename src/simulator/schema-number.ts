@@ -8,7 +8,7 @@ const RANGE = 20
  * Chooses a number within the schema's bounds: one that the message mentions, else the default, else a small
  * one.
  */
-export function numberFor(schema: Fields, whole: boolean, message: string, random: Random): number {
+export function numberFor(schema: Fields, isInteger: boolean, message: string, random: Random): number {
   const min = Math.max(bound(schema.minimum, -Infinity), bound(schema.exclusiveMinimum, -Infinity))
   const max = Math.min(bound(schema.maximum, Infinity), bound(schema.exclusiveMaximum, Infinity))
   const multiple = number(schema.multipleOf)
@@ -17,13 +17,13 @@ export function numberFor(schema: Fields, whole: boolean, message: string, rando
     value <= max &&
     value !== schema.exclusiveMinimum &&
     value !== schema.exclusiveMaximum &&
-    (!whole || Number.isInteger(value)) &&
+    (!isInteger || Number.isInteger(value)) &&
     (multiple === undefined || Math.abs(value / multiple - Math.round(value / multiple)) < 1e-9)
   const mentioned = (message.match(/-?\d+(?:\.\d+)?/g) ?? []).map(Number).find(fits)
   if (mentioned !== undefined) return mentioned
   const fallback = number(schema.default)
   if (fallback !== undefined && fits(fallback)) return fallback
-  const unit = multiple ?? (whole ? 1 : 0.1)
+  const unit = multiple ?? (isInteger ? 1 : 0.1)
   const first = Math.round(Math.min(Math.max(unit, min), max) / unit)
   const around = (step: number): number[] =>
     Array.from({ length: RANGE }, (_, at) => rounded((first + step * at) * unit)).filter(fits)

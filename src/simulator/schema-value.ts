@@ -82,10 +82,10 @@ function typeOf(schema: Fields): string {
 
 function enumerated(schema: Fields, { message, random }: Source): unknown {
   const values = list(schema.enum)
-  const said = new Set(words(message).map((word) => word.toLowerCase()))
+  const mentioned = new Set(words(message).map((word) => word.toLowerCase()))
   const [first, ...rest] = values
   return (
-    values.find((value) => said.has(String(value).toLowerCase())) ??
+    values.find((value) => mentioned.has(String(value).toLowerCase())) ??
     (values.includes(schema.default) ? schema.default : oneOf(random, [first, ...rest]))
   )
 }

@@ -18,8 +18,8 @@ export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random:
   const mentions = mentionsIn(lastUser)
   const quoted = mentions.quoted.map(({ text }) => text)
   const source = { mentions, unused: [...quoted], path, workingDirectory, message: lastUser, random }
-  const spoken = new Set(mentions.words.map(({ text }) => stem(text.toLowerCase())))
-  const isSpoken = (word: string): boolean => word.length > 2 && !VAGUE.has(word) && spoken.has(stem(word))
+  const stems = new Set(mentions.words.map(({ text }) => stem(text.toLowerCase())))
+  const isMentioned = (word: string): boolean => word.length > 2 && !VAGUE.has(word) && stems.has(stem(word))
   return valueFor({ type: 'object', ...tool.schema }, lastUser, random, {
     text: (name, schema) => {
       const need = needOf(name, schema)
@@ -28,8 +28,8 @@ export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random:
     },
     mentions: (name, schema) =>
       (needOf(name, schema) === 'path' && quoted.length > 0 && path !== undefined) ||
-      wordsOfName(name).some(isSpoken) ||
-      list(schema.enum).some((value) => spoken.has(stem(String(value).toLowerCase()))),
+      wordsOfName(name).some(isMentioned) ||
+      list(schema.enum).some((value) => stems.has(stem(String(value).toLowerCase()))),
   })
 }
 

@@ -27,7 +27,7 @@ function chosen({ tools, toolChoice, callsMade, lastUser, parallelTools }: Promp
   }
   if (typeof toolChoice === 'object') return forced(tools.filter(({ name }) => name === toolChoice.name))
   const plan = planOf(lastUser, tools)
-  const left = plan.slice(callsMade, parallelTools ? MAX_CALLS : callsMade + 1)
-  if (left.length > 0 || toolChoice !== 'required') return left
+  const remaining = plan.slice(callsMade, parallelTools ? MAX_CALLS : callsMade + 1)
+  if (remaining.length > 0 || toolChoice !== 'required') return remaining
   return plan.length > 0 ? plan.slice(0, 1) : forced(tools)
 }

@@ -14,16 +14,16 @@ export interface Fit {
 
 interface Verb {
   /** Stems by which a message asks for it. */
-  readonly asked: ReadonlySet<string>
+  readonly requestStems: ReadonlySet<string>
   /** Stems by which tools are named for it. */
-  readonly named: ReadonlySet<string>
+  readonly nameStems: ReadonlySet<string>
   /** Whether such tools change something or run code. */
   readonly changes: boolean
 }
 
 function verb(asked: string, named: string, changes = false): Verb {
   const stems = (text: string): Set<string> => new Set(text.split(' ').map(stem))
-  return { asked: stems(asked), named: stems(named), changes }
+  return { requestStems: stems(asked), nameStems: stems(named), changes }
 }
 
 export const READING = verb(
@@ -60,7 +60,7 @@ const MAX_FEW_TOOLS = 4
 
 /** Rates a tool for a message; undefined if it does not fit or the message lacks its arguments. */
 export function fitOf(tool: Tool, mentions: Mentions, fewTools: boolean): Fit | undefined {
-  const named = namedAt(tool.name, mentions)
+  const named = namePosition(tool.name, mentions)
   if (named !== undefined) return { tool, by: 'its name', share: 1, at: named }
   const words: Stems = { all: stemsOf(mentions), meaningful: meaningfulStems(mentions) }
   return byWords(tool, mentions, words, fewTools) ?? byDescription(tool, mentions, words, fewTools)
@@ -81,7 +81,7 @@ export function areFew(tools: readonly Tool[]): boolean {
  * Finds the tool's name in the message. A name with a mark or a capital is unmistakable; a plain word such as
  * `task` must be called a tool there.
  */
-function namedAt(name: string, { words, quoted }: Mentions): number | undefined {
+function namePosition(name: string, { words, quoted }: Mentions): number | undefined {
   if (name === '') return undefined
   const inQuotes = quoted.find(({ text }) => text === name)
   if (inQuotes) return inQuotes.at
@@ -98,34 +98,34 @@ function namedAt(name: string, { words, quoted }: Mentions): number | undefined 
 
 function byWords(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean): Fit | undefined {
   const parts = wordsOfName(tool.name).map(stem)
-  const verbs = VERBS.filter(({ named }) => parts.some((part) => named.has(part)))
-  const others = parts.filter((part) => !verbs.some(({ named }) => named.has(part)))
+  const verbs = VERBS.filter(({ nameStems: named }) => parts.some((part) => named.has(part)))
+  const others = parts.filter((part) => !verbs.some(({ nameStems: named }) => named.has(part)))
   const things = new Set(others.filter((part) => !EVERYDAY.has(part) && part.length > 2))
-  const met = words.meaningful.filter(({ text }) => things.has(text))
-  const unsaid = others.filter((part) => !NEUTRAL.has(part) && met.every(({ text }) => text !== part))
-  const asked = verbs.length > 0 ? askedFor(verbs, mentions, words, isDelicate(tool)) : met[0]
-  const isClear = fewTools || met.length > 0
-  if (!asked || (verbs.length > 0 && unsaid.length > 0 && !fewTools)) return undefined
+  const matches = words.meaningful.filter(({ text }) => things.has(text))
+  const unmentioned = others.filter((part) => !NEUTRAL.has(part) && matches.every(({ text }) => text !== part))
+  const asked = verbs.length > 0 ? requestPosition(verbs, mentions, words, isDelicate(tool)) : matches[0]
+  const isClear = fewTools || matches.length > 0
+  if (!asked || (verbs.length > 0 && unmentioned.length > 0 && !fewTools)) return undefined
   if (!hasNeeds(tool, mentions, isClear)) return undefined
   // A shell can do most things, so a specific tool is preferred.
   const purpose = verbs.includes(RUNNING) ? 0.5 : 1
-  return { tool, by: 'words of its name', share: purpose / (1 + unsaid.length), at: asked.at }
+  return { tool, by: 'words of its name', share: purpose / (1 + unmentioned.length), at: asked.at }
 }
 
 /**
  * Finds the position at which the message asks for one of the verbs; changing files or running code must be
  * requested explicitly.
  */
-function askedFor(
+function requestPosition(
   verbs: readonly Verb[],
-  said: Mentions,
+  mentions: Mentions,
   { all }: Stems,
   delicate: boolean,
 ): Mention | undefined {
   return verbs
-    .map(({ asked, changes }) => {
+    .map(({ requestStems: asked, changes }) => {
       const at = all.find(({ text }) => asked.has(text))
-      return at && delicate && changes && said.quoted.length === 0 && !isNearBeginning(said, at.at)
+      return at && delicate && changes && mentions.quoted.length === 0 && !isNearBeginning(mentions, at.at)
         ? undefined
         : at
     })
@@ -142,14 +142,14 @@ function isDelicate({ schema }: Tool): boolean {
 function byDescription(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean): Fit | undefined {
   const [sentence = ''] = tool.description.slice(0, 400).split(/[.\n]/)
   const described = keywords(sentence).map(stem)
-  const verbs = VERBS.filter(({ named }) => named.has(described[0] ?? ''))
+  const verbs = VERBS.filter(({ nameStems: named }) => named.has(described[0] ?? ''))
   if (isDelicate(tool) && !verbs.some(({ changes }) => !changes)) return undefined
-  const doing = askedFor(verbs, mentions, words, true)
-  const met = words.meaningful.filter(({ text }) => text.length > 2 && described.includes(text))
-  const enough = fewTools ? met.length > 0 : met.length > 1 && doing !== undefined
-  const at = (doing ?? met[0])?.at
+  const doing = requestPosition(verbs, mentions, words, true)
+  const matches = words.meaningful.filter(({ text }) => text.length > 2 && described.includes(text))
+  const enough = fewTools ? matches.length > 0 : matches.length > 1 && doing !== undefined
+  const at = (doing ?? matches[0])?.at
   if (!enough || at === undefined || !hasNeeds(tool, mentions, fewTools)) return undefined
-  return { tool, by: 'its description', share: met.length / 100 + (doing ? 1 : 0), at }
+  return { tool, by: 'its description', share: matches.length / 100 + (doing ? 1 : 0), at }
 }
 
 /** Whether the position is at the beginning of the message, apart from courtesies. */

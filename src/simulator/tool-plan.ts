@@ -40,8 +40,8 @@ function readCalls(mentions: Mentions, tools: readonly Tool[]): PlannedCall[] {
 
 function isReader(parts: readonly string[]): boolean {
   return (
-    parts.some((part) => READING.named.has(part)) &&
-    parts.every((part) => READING.named.has(part) || part === stem('file'))
+    parts.some((part) => READING.nameStems.has(part)) &&
+    parts.every((part) => READING.nameStems.has(part) || part === stem('file'))
   )
 }
 

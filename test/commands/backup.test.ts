@@ -18,7 +18,7 @@ import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configur
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { CAN_MOUNT, smallDisk } from '../small-disk.ts'
+import { CAN_MOUNT, mountSmallDisk } from '../small-disk.ts'
 
 const QUOTA = 1_000_000_000
 const ENV = { GATEWAY_SECRET: SECRET }
@@ -166,7 +166,7 @@ describe.each(GATEWAY_STATES)('sluice backup, %s', (manner) => {
 test.each(CAN_MOUNT ? ['a disk'] : [])(
   '%s without free space keeps its content, and nothing of the copy',
   async () => {
-    const { path } = smallDisk(16_384)
+    const { path } = mountSmallDisk(16_384)
     const file = join(path, 'copy.db')
     writeFileSync(file, 'the copy of yesterday')
     expect(await backup(file, '--force')).toMatchObject({

@@ -17,7 +17,7 @@ const SECRETS = deriveSecrets(SECRET)
 const FEW: Filling = { users: 3, tokensEach: 2, charges: [100, 250, 7, 0, 31, 900, 12], openHolds: 2 }
 
 /** The output of `--json`. */
-interface Told {
+interface MigrationReport {
   readonly open_calls: { readonly count: number; readonly quota: number }
   readonly before: readonly { readonly table: string; readonly rows: number }[]
   readonly tables: readonly { readonly table: string; readonly here: number; readonly there: number }[]
@@ -100,7 +100,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     await database.sql('DELETE FROM usage_days')
     const again = await migrate(folder, database.place, '--json')
     expect(again.code).toBe(0)
-    const told = again.json() as Told
+    const told = again.json() as MigrationReport
     expect(told.before).toContainEqual({ table: 'usage_log', rows: 8 })
     expect(told.tables).toContainEqual({ table: 'usage_log', here: 9, there: 9 })
     expect(told).toMatchObject({ verified: true, differences: [], open_calls: { count: 0 } })
@@ -114,7 +114,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     const before = readFileSync(join(folder, 'sluice.db'))
     const outcome = await migrate(folder, database.place, '--dry-run', '--json')
     expect(outcome.code).toBe(0)
-    const told = outcome.json() as Told
+    const told = outcome.json() as MigrationReport
     expect(told.open_calls).toEqual({ count: 2, quota: 2000 })
     expect(told.tables).toContainEqual({ table: 'tokens', here: 6, there: 0 })
     expect(told.sums).toMatchObject({ here: { 'charged in the usage log': '1300' }, there: null })
@@ -268,7 +268,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       for (const { name } of COPIED_TABLES) await database.sql(`DROP TRIGGER linger ON ${name}`)
       const outcome = await migrate(folder, database.place, '--json')
       expect(outcome).toMatchObject({ code: 0, err: '' })
-      const told = outcome.json() as Told
+      const told = outcome.json() as MigrationReport
       expect(told.verified).toBe(true)
       // Open calls were settled by the first run, before it was killed.
       expect(told.open_calls).toEqual({ count: 0, quota: 0 })

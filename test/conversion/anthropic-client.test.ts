@@ -18,7 +18,7 @@ afterAll(() => fixture?.close())
 const clientWith = (apiKey: string): Anthropic =>
   new Anthropic({ apiKey, baseURL: fixture.gateway.url, maxRetries: 0 })
 
-const SAID = 'Hello there, friend.'
+const TEXT = 'Hello there, friend.'
 const THOUGHT = 'A greeting is due.'
 const CALLS = [
   { id: 'toolu_1', name: 'weather', input: '{"city":"Bern"}' },
@@ -43,11 +43,11 @@ const weather = {
 const LANE = { native: MODEL.messages, converted: MODEL.chat } as const
 
 /** Scripts the upstream's response. Returns the model to request. */
-function ready(mode: Mode, what: 'text' | 'thoughts' | 'calls', stream: boolean): string {
+function scriptModel(mode: Mode, what: 'text' | 'thoughts' | 'calls', stream: boolean): string {
   const calls = what === 'calls' ? CALLS : []
   if (mode === 'converted') {
     const said = {
-      text: what === 'calls' ? 'Let me look.' : SAID,
+      text: what === 'calls' ? 'Let me look.' : TEXT,
       ...(what === 'thoughts' && { thoughts: THOUGHT }),
       calls,
       usage: usageText(100, 7, 70),
@@ -57,7 +57,7 @@ function ready(mode: Mode, what: 'text' | 'thoughts' | 'calls', stream: boolean)
   }
   const blocks = [
     ...(what === 'thoughts' ? [{ thinking: THOUGHT, signature: 'c2ln' }] : []),
-    { text: what === 'calls' ? 'Let me look.' : SAID },
+    { text: what === 'calls' ? 'Let me look.' : TEXT },
     ...calls,
   ]
   const answer = { counts: COUNTS }
@@ -71,7 +71,7 @@ function ready(mode: Mode, what: 'text' | 'thoughts' | 'calls', stream: boolean)
 describe.each(MODES)('the official Anthropic client, %s', (mode) => {
   test('gets a whole answer with its usage', async () => {
     const { data, response } = await client.messages
-      .create({ model: ready(mode, 'thoughts', false), max_tokens: 100, messages })
+      .create({ model: scriptModel(mode, 'thoughts', false), max_tokens: 100, messages })
       .withResponse()
     expect(data).toMatchObject({
       type: 'message',
@@ -82,14 +82,18 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
     expect(data.id).toMatch(/^msg_/)
     expect(data.content).toMatchObject([
       { type: 'thinking', thinking: THOUGHT },
-      { type: 'text', text: SAID },
+      { type: 'text', text: TEXT },
     ])
     expect(data.usage).toMatchObject(COUNTS)
     expect(response.headers.get('x-request-id')).toBeTypeOf('string')
   })
 
   test('gets a stream through its helper, which folds it', async () => {
-    const stream = client.messages.stream({ model: ready(mode, 'thoughts', true), max_tokens: 100, messages })
+    const stream = client.messages.stream({
+      model: scriptModel(mode, 'thoughts', true),
+      max_tokens: 100,
+      messages,
+    })
     const kinds: string[] = []
     let text = ''
     let thoughts = ''
@@ -97,10 +101,10 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
     stream.on('text', (piece) => void (text += piece))
     stream.on('thinking', (piece) => void (thoughts += piece))
     const final = await stream.finalMessage()
-    expect({ text, thoughts }).toEqual({ text: SAID, thoughts: THOUGHT })
+    expect({ text, thoughts }).toEqual({ text: TEXT, thoughts: THOUGHT })
     expect(final.content).toMatchObject([
       { type: 'thinking', thinking: THOUGHT, signature: mode === 'native' ? 'c2ln' : '' },
-      { type: 'text', text: SAID },
+      { type: 'text', text: TEXT },
     ])
     expect(final.stop_reason).toBe('end_turn')
     expect(final.usage).toMatchObject(COUNTS)
@@ -110,7 +114,7 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
 
   test('gets text and tool uses through its helper, one after the other', async () => {
     const stream = client.messages.stream({
-      model: ready(mode, 'calls', true),
+      model: scriptModel(mode, 'calls', true),
       max_tokens: 100,
       messages,
       tools: [weather],
@@ -128,16 +132,16 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
   })
 
   test.each([false, true])('runs its tools until there is a final answer (stream: %j)', async (stream) => {
-    const model = ready(mode, 'calls', stream)
+    const model = scriptModel(mode, 'calls', stream)
     const behaviours =
       mode === 'native'
         ? [
             stream ? streamedMessage(CALLS) : wholeMessage(CALLS),
-            stream ? streamedMessage([{ text: SAID }]) : wholeMessage([{ text: SAID }]),
+            stream ? streamedMessage([{ text: TEXT }]) : wholeMessage([{ text: TEXT }]),
           ]
         : [
             stream ? streamedChat({ calls: CALLS }) : wholeChat({ calls: CALLS }),
-            stream ? streamedChat({ text: SAID }) : wholeChat({ text: SAID }),
+            stream ? streamedChat({ text: TEXT }) : wholeChat({ text: TEXT }),
           ]
     fixture.upstream.script(LANE[mode], ...behaviours)
     const asked: string[] = []
@@ -159,7 +163,7 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
       ],
     })
     const final = await runner.runUntilDone()
-    expect(final.content).toMatchObject([{ type: 'text', text: SAID }])
+    expect(final.content).toMatchObject([{ type: 'text', text: TEXT }])
     expect(asked).toEqual(['Bern', 'Basel'])
     const second = JSON.parse(fixture.upstream.received(LANE[mode])[1]?.text ?? '')
     const results = mode === 'converted' ? second.messages.slice(-2) : second.messages.at(-1).content
@@ -173,8 +177,8 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
   })
 
   test('raises an error in the middle of a stream', async () => {
-    const model = ready(mode, 'text', true)
-    const whole = mode === 'converted' ? streamedChat({ text: SAID }) : streamedMessage([{ text: SAID }])
+    const model = scriptModel(mode, 'text', true)
+    const whole = mode === 'converted' ? streamedChat({ text: TEXT }) : streamedMessage([{ text: TEXT }])
     const cut = mode === 'converted' ? 2 : 4
     fixture.upstream.script(model, { ...whole, frames: whole.frames?.slice(0, cut) ?? [], ending: 'reset' })
     const stream = await client.messages.create({ model, max_tokens: 100, messages, stream: true })
@@ -188,7 +192,7 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
   })
 
   test('gets the refusals of the upstream in its own envelope, with an id', async () => {
-    const model = ready(mode, 'text', false)
+    const model = scriptModel(mode, 'text', false)
     const body =
       mode === 'native'
         ? messagesErrorText('rate_limit_error', 'slow down')

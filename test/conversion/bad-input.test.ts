@@ -10,7 +10,7 @@ import { CODECS, convertReply, convertStream, OTHER, PROTOCOLS } from './convert
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
 
 /** Frames that no upstream should send. */
-const RUBBISH = [
+const INVALID_FRAMES = [
   'data: {"type":\n\n',
   'data: null\n\n',
   'data: []\n\n',
@@ -33,11 +33,11 @@ const RUBBISH = [
 ]
 
 /** Frames of an answer, some lost, some repeated, some reordered, with invalid frames between. */
-const wild = (from: 'chat' | 'messages'): fc.Arbitrary<string> =>
+const shuffledFrames = (from: 'chat' | 'messages'): fc.Arbitrary<string> =>
   fc
     .tuple(answers(), answers())
     .chain(([one, other]) => {
-      const frames = [...FRAMES[from](one), ...FRAMES[from](other), ...RUBBISH]
+      const frames = [...FRAMES[from](one), ...FRAMES[from](other), ...INVALID_FRAMES]
       return fc.array(fc.constantFrom(...frames), { maxLength: 30 })
     })
     .map((frames) => frames.join(''))
@@ -45,7 +45,7 @@ const wild = (from: 'chat' | 'messages'): fc.Arbitrary<string> =>
 describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
   test('in any order of events: the stream follows the rules or ends with an error', () => {
     fc.assert(
-      fc.property(wild(from), fc.boolean(), (text, startsWell) => {
+      fc.property(shuffledFrames(from), fc.boolean(), (text, startsWell) => {
         const bytes = Buffer.from((startsWell ? (FRAMES[from](STARTED)[0] ?? '') : '') + text)
         const { writes, complete } = convertStream(from, [bytes])
         GRAMMARS[OTHER[from]](writes.join(''), complete)

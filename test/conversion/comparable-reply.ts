@@ -4,7 +4,7 @@ import type { Reply, ReplyPart } from '../../src/protocols/reply.ts'
  * The parts of a reply on which all its forms agree: empty texts are dropped, and an empty input is an empty
  * object. `in sum` also drops the order of parts, which a whole chat response cannot express.
  */
-export function gist(reply: Reply | undefined, how: 'in order' | 'in sum' = 'in order'): unknown {
+export function comparable(reply: Reply | undefined, how: 'in order' | 'in sum' = 'in order'): unknown {
   if (!reply) return undefined
   const { parts, stop, usage } = reply
   const kept = parts.filter((part) => part.kind !== 'text' || part.text !== '').map(plain)

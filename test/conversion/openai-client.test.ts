@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-const SAID = 'Hello there, friend.'
+const TEXT = 'Hello there, friend.'
 const THOUGHT = 'A greeting is due.'
 const CALLS = [
   { id: 'call_1', name: 'weather', input: '{"city":"Bern","n":9007199254740993}' },
@@ -31,11 +31,11 @@ const messages = [{ role: 'user' as const, content: 'hi' }]
 const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: { type: 'object' } } }]
 
 /** Scripts the upstream's response. Returns the model to request. */
-function ready(mode: Mode, what: 'text' | 'thoughts' | 'calls', stream: boolean): string {
+function scriptModel(mode: Mode, what: 'text' | 'thoughts' | 'calls', stream: boolean): string {
   const calls = what === 'calls' ? CALLS : []
   if (mode === 'native') {
     const said = {
-      ...(what !== 'calls' && { text: SAID }),
+      ...(what !== 'calls' && { text: TEXT }),
       ...(what === 'thoughts' && { thoughts: THOUGHT }),
       calls,
       usage: USAGE,
@@ -45,7 +45,7 @@ function ready(mode: Mode, what: 'text' | 'thoughts' | 'calls', stream: boolean)
   }
   const blocks = [
     ...(what === 'thoughts' ? [{ thinking: THOUGHT, signature: 'c2ln' }] : []),
-    ...(what === 'calls' ? calls : [{ text: SAID }]),
+    ...(what === 'calls' ? calls : [{ text: TEXT }]),
   ]
   const answer = { counts: COUNTS }
   fixture.upstream.script(
@@ -58,13 +58,13 @@ function ready(mode: Mode, what: 'text' | 'thoughts' | 'calls', stream: boolean)
 describe.each(MODES)('the official OpenAI client, %s', (mode) => {
   test('gets a whole answer with its usage', async () => {
     const { data, request_id: id } = await client.chat.completions
-      .create({ model: ready(mode, 'text', false), messages })
+      .create({ model: scriptModel(mode, 'text', false), messages })
       .withResponse()
     expect(data.choices).toHaveLength(1)
     expect(data.choices[0]).toMatchObject({
       index: 0,
       finish_reason: 'stop',
-      message: { role: 'assistant', content: SAID },
+      message: { role: 'assistant', content: TEXT },
     })
     expect(data.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 })
     expect(data.usage?.prompt_tokens_details?.cached_tokens).toBe(70)
@@ -73,7 +73,7 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
 
   test.each([true, false])('gets a stream (include_usage: %j)', async (include) => {
     const stream = await client.chat.completions.create({
-      model: ready(mode, 'thoughts', true),
+      model: scriptModel(mode, 'thoughts', true),
       messages,
       stream: true,
       stream_options: { include_usage: include },
@@ -95,7 +95,7 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
       if (chunk.usage) usages.push(chunk.usage)
     }
     expect({ text, thoughts: thoughts.trim(), roles, finishes }).toEqual({
-      text: SAID,
+      text: TEXT,
       thoughts: THOUGHT,
       roles: ['assistant'],
       finishes: ['stop'],
@@ -106,7 +106,7 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
   })
 
   test('gets tool calls, whole', async () => {
-    const model = ready(mode, 'calls', false)
+    const model = scriptModel(mode, 'calls', false)
     const { choices } = await client.chat.completions.create({
       model,
       messages,
@@ -120,7 +120,11 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
   })
 
   test('gets tool calls through its stream helper', async () => {
-    const runner = client.chat.completions.stream({ model: ready(mode, 'calls', true), messages, tools })
+    const runner = client.chat.completions.stream({
+      model: scriptModel(mode, 'calls', true),
+      messages,
+      tools,
+    })
     const done: string[] = []
     runner.on('tool_calls.function.arguments.done', ({ arguments: text }) => void done.push(text))
     const final = await runner.finalChatCompletion()
@@ -133,12 +137,12 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
   })
 
   test('runs its tools until there is a final answer', async () => {
-    const model = ready(mode, 'calls', false)
+    const model = scriptModel(mode, 'calls', false)
     const lane = mode === 'native' ? MODEL.chat : MODEL.messages
     fixture.upstream.script(
       lane,
       mode === 'native' ? wholeChat({ calls: CALLS }) : wholeMessage(CALLS),
-      mode === 'native' ? wholeChat({ text: SAID }) : wholeMessage([{ text: SAID }]),
+      mode === 'native' ? wholeChat({ text: TEXT }) : wholeMessage([{ text: TEXT }]),
     )
     const asked: string[] = []
     const runner = client.chat.completions.runTools({
@@ -160,7 +164,7 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
         },
       ],
     })
-    expect(await runner.finalContent()).toBe(SAID)
+    expect(await runner.finalContent()).toBe(TEXT)
     expect(asked).toEqual(['Bern', 'Basel'])
     const second = JSON.parse(fixture.upstream.received(lane)[1]?.text ?? '')
     const results = mode === 'native' ? second.messages.slice(-2) : second.messages.at(-1).content
@@ -174,8 +178,8 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
   })
 
   test('raises an error in the middle of a stream', async () => {
-    const model = ready(mode, 'text', true)
-    const whole = mode === 'native' ? streamedChat({ text: SAID }) : streamedMessage([{ text: SAID }])
+    const model = scriptModel(mode, 'text', true)
+    const whole = mode === 'native' ? streamedChat({ text: TEXT }) : streamedMessage([{ text: TEXT }])
     fixture.upstream.script(model, { ...whole, frames: whole.frames?.slice(0, 4) ?? [], ending: 'reset' })
     const stream = await client.chat.completions.create({ model, messages, stream: true })
     let text = ''
@@ -183,7 +187,7 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
       for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? ''
     }
     await expect(read()).rejects.toBeInstanceOf(OpenAI.APIError)
-    expect(SAID.startsWith(text)).toBe(true)
+    expect(TEXT.startsWith(text)).toBe(true)
     expect(text).not.toBe('')
   })
 })

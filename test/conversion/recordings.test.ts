@@ -28,7 +28,7 @@ import {
 const FOLDER = process.env['RECORDINGS']
 const TAPS = { chat: () => new ChatTap({ swallowUsage: false }), messages: () => new MessagesTap() } as const
 /** The form of a signature for a chat client. */
-const PROOF = '\n'
+const SIGNATURE = '\n'
 /** Streams up to this size are cut at each of their bytes; longer ones at some. */
 const CUT_EVERYWHERE = 2_000
 
@@ -96,7 +96,7 @@ function replay(folder: string): void {
             convertStream(from, choppedAtRandom(bytes, 1 + seed * 300, randomFrom(seed))).writes.join(''),
           ).toBe(text)
         if (!complete) return
-        const source = STREAM_SAYS[from](bytes.toString(), PROOF)
+        const source = STREAM_SAYS[from](bytes.toString(), SIGNATURE)
         expect(STREAM_SAYS[OTHER[from]](text)).toEqual(from === 'chat' ? withUsage(source) : source)
       },
     )
@@ -121,7 +121,7 @@ function replay(folder: string): void {
   describe('a recorded reply', () => {
     test.each(replies)('$from: $name has the same content after conversion', ({ from, bytes }) => {
       const converted = convertReply(from, bytes).toString()
-      const source = REPLY_SAYS[from](bytes.toString(), PROOF)
+      const source = REPLY_SAYS[from](bytes.toString(), SIGNATURE)
       expect(REPLY_SAYS[OTHER[from]](converted)).toEqual(from === 'chat' ? withUsage(source) : source)
     })
   })

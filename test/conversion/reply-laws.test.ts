@@ -9,7 +9,7 @@ import { choppedAtRandom, chopped } from '../generators/chunks.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { GRAMMARS } from './grammar.ts'
 import { CODECS, convertReply, convertStream, MINTED, OTHER, PROTOCOLS } from './convert.ts'
-import { gist } from './comparable-reply.ts'
+import { comparable } from './comparable-reply.ts'
 
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
 const REPLIES = { chat: chatReply, messages: messagesReply } as const
@@ -33,7 +33,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
         const converted = CODECS[to].decodeReply(CODECS[to].encodeReply(before, MINTED))
         // A whole chat answer cannot express the order of its parts.
         const how = to === 'chat' ? 'in sum' : 'in order'
-        expect(gist(after, how)).toEqual(gist(converted, how))
+        expect(comparable(after, how)).toEqual(comparable(converted, how))
       }),
       { numRuns: 500 },
     )
@@ -45,7 +45,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
         const whole = CODECS[to].decodeReply(convertReply(from, Buffer.from(REPLIES[from](answer))))
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
         const stream = folded(to, Buffer.from(convertStream(from, [bytes]).writes.join('')))
-        expect(gist(stream, 'in sum')).toEqual(gist(whole, 'in sum'))
+        expect(comparable(stream, 'in sum')).toEqual(comparable(whole, 'in sum'))
       }),
       { numRuns: 500 },
     )

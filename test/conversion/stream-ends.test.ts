@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 type Protocol = 'chat' | 'messages'
-const CLIENTS = [
+const COMBINATIONS = [
   ['chat', 'native'],
   ['chat', 'converted'],
   ['messages', 'native'],
@@ -32,7 +32,7 @@ const CLIENTS = [
 const stream = (frames: readonly string[]): Streamed => ({ kind: 'stream', frames, ending: 'no done' })
 
 /** The client's response for these frames of an upstream, native or converted. */
-async function told(upstream: Protocol, mode: Mode, frames: readonly string[]): Promise<FullResponse> {
+async function responseFor(upstream: Protocol, mode: Mode, frames: readonly string[]): Promise<FullResponse> {
   fixture.upstream.script(MODEL[upstream], stream(frames))
   const { chat, message } = clientsOf(fixture)
   const isChat = (upstream === 'chat') === (mode === 'native')
@@ -57,7 +57,7 @@ const ENDS: Record<
 
 const isEnded = (text: string): boolean => /^data: (?:\[DONE\]|\{"type":"message_stop"\})$/m.test(text)
 
-describe.each(CLIENTS)('a stream of a %s upstream, %s,', (upstream, mode) => {
+describe.each(COMBINATIONS)('a stream of a %s upstream, %s,', (upstream, mode) => {
   const { begun, reason, last } = ENDS[upstream]
 
   test('with a finish reason and then the end is complete, with or without a final frame', async () => {
@@ -65,7 +65,7 @@ describe.each(CLIENTS)('a stream of a %s upstream, %s,', (upstream, mode) => {
       [...begun, reason, last],
       [...begun, reason],
     ]) {
-      const answer = await told(upstream, mode, frames)
+      const answer = await responseFor(upstream, mode, frames)
       expect(answer.text).not.toContain('"error"')
       // Nothing is added to a native stream.
       if (mode === 'native') expect(answer.text).toBe(frames.join(''))
@@ -75,13 +75,13 @@ describe.each(CLIENTS)('a stream of a %s upstream, %s,', (upstream, mode) => {
   })
 
   test('with a final frame and no finish reason is complete', async () => {
-    const answer = await told(upstream, mode, [...begun, last])
+    const answer = await responseFor(upstream, mode, [...begun, last])
     expect(answer.text).not.toContain('"error"')
     expect(isEnded(answer.text)).toBe(true)
   })
 
   test('with neither is cut', async () => {
-    const answer = await told(upstream, mode, begun)
+    const answer = await responseFor(upstream, mode, begun)
     expect(answer.text).toContain('"error"')
     expect(isEnded(answer.text)).toBe(false)
     expect(charged(answer)?.reason).toBe('cut')
@@ -91,7 +91,7 @@ describe.each(CLIENTS)('a stream of a %s upstream, %s,', (upstream, mode) => {
 describe.each(MODES)('%s, a message with two starts', (mode) => {
   test('is one message, charged once', async () => {
     const [start = '', ...rest] = MESSAGE
-    const answer = await told('messages', mode, [start, start, ...rest])
+    const answer = await responseFor('messages', mode, [start, start, ...rest])
     expect(answer.status).toBe(200)
     if (mode === 'native') expect(answer.text).toBe([start, start, ...rest].join(''))
     else checkChatStream(answer.text, true)
@@ -107,7 +107,7 @@ describe('an upstream error', () => {
   const both = (frames: readonly string[]): string[] => [frames.join('')]
 
   test.each(MODES)('in message_start is passed on with its status and message: %s', async (mode) => {
-    const answer = await told('messages', mode, both([MESSAGE[0] ?? '', OVERLOADED]))
+    const answer = await responseFor('messages', mode, both([MESSAGE[0] ?? '', OVERLOADED]))
     expect(answer.status).toBe(529)
     expect(answer.json().error.message).toBe('Overloaded')
     if (mode === 'native')
@@ -120,14 +120,14 @@ describe('an upstream error', () => {
 
   test('in the first chunk is passed on to a messages client, too', async () => {
     const error = `data: ${JSON.stringify({ error: { message: 'too many', code: 429 } })}\n\n`
-    const answer = await told('chat', 'converted', both([roleFrame(), error]))
+    const answer = await responseFor('chat', 'converted', both([roleFrame(), error]))
     expect(answer.status).toBe(429)
     expect(answer.json()).toMatchObject({ type: 'error', error: { message: 'too many' } })
   })
 
   test('within a native messages stream is forwarded byte for byte, as the last event', async () => {
     const frames = [...UNFINISHED, OVERLOADED]
-    const { text } = await told('messages', 'native', [...frames, STOP_FRAME])
+    const { text } = await responseFor('messages', 'native', [...frames, STOP_FRAME])
     expect(text).toBe(frames.join(''))
   })
 
@@ -149,7 +149,7 @@ describe('an upstream error', () => {
   test.each(OWN_WORDS.flatMap((one) => MODES.map((mode) => [...one, mode] as const)))(
     'within a messages stream, %s, is the last event, without keys',
     async (_, error, type, mode) => {
-      const answer = await told('messages', mode, [...UNFINISHED, error, STOP_FRAME])
+      const answer = await responseFor('messages', mode, [...UNFINISHED, error, STOP_FRAME])
       if (mode === 'native')
         expect(answer.text).toBe(UNFINISHED.join('') + error.replace(SECRET, '[redacted]'))
       else {
@@ -195,7 +195,7 @@ describe('usage before an error, or with it, is charged', () => {
   test.each(CASES.flatMap((one) => MODES.map((mode) => [...one, mode] as const)))(
     '%s, of a %s upstream',
     async (_, upstream, frames, mode) => {
-      const answer = await told(upstream, mode, frames)
+      const answer = await responseFor(upstream, mode, frames)
       expect(answer.text).toContain('"error"')
       expect(charged(answer)).toMatchObject({
         input_tokens: 300,
@@ -209,7 +209,7 @@ describe('usage before an error, or with it, is charged', () => {
   test.each(MODES)(
     'a prompt alone, where no more was reported, with the counted output: %s',
     async (mode) => {
-      const row = charged(await told('messages', mode, [...messagesBegun, messagesError()]))
+      const row = charged(await responseFor('messages', mode, [...messagesBegun, messagesError()]))
       expect(row).toMatchObject({ input_tokens: 300, reason: 'cut' })
       expect(row?.output_tokens).toBeLessThan(10)
     },
@@ -282,7 +282,7 @@ describe('an upstream whose stream is nothing but an error is reported with its 
   const busy = JSON.stringify({ error: { message: 'odd words', type: 'overloaded_error' } })
 
   test.each(MODES)('%s', async (mode) => {
-    const answer = await told('chat', mode, [`data: ${busy}\n\n`])
+    const answer = await responseFor('chat', mode, [`data: ${busy}\n\n`])
     expect(answer.status).toBe(529)
     expect(answer.json().error.message).toContain('odd words')
   })

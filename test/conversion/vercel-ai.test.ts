@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-const SAID = 'Hello there, friend.'
+const TEXT = 'Hello there, friend.'
 const CALL = { id: 'call_1', name: 'weather', input: '{"city":"Bern"}' }
 
 type Protocol = (typeof PROTOCOLS)[number]
@@ -38,12 +38,12 @@ function upstreamOf(protocol: Protocol, mode: Mode): Protocol {
 function answer(protocol: Protocol, stream: boolean, what: 'text' | 'call'): Behaviour {
   if (protocol === 'chat') {
     const said: ChatContent = {
-      ...(what === 'text' ? { text: SAID } : { calls: [CALL] }),
+      ...(what === 'text' ? { text: TEXT } : { calls: [CALL] }),
       usage: usageText(100, 7, 60),
     }
     return stream ? streamedChat(said) : wholeChat(said)
   }
-  const blocks: Block[] = what === 'text' ? [{ text: SAID }] : [CALL]
+  const blocks: Block[] = what === 'text' ? [{ text: TEXT }] : [CALL]
   const counts = {
     input_tokens: 40,
     cache_read_input_tokens: 60,
@@ -75,7 +75,7 @@ describe.each(cases)('the AI SDK, $protocol, $mode', ({ protocol, mode }) => {
       maxOutputTokens: 200,
       maxRetries: 0,
     })
-    expect(result).toMatchObject({ text: SAID, finishReason: 'stop', usage })
+    expect(result).toMatchObject({ text: TEXT, finishReason: 'stop', usage })
     expect(result.usage.inputTokenDetails.cacheReadTokens).toBe(60)
   })
 
@@ -92,7 +92,7 @@ describe.each(cases)('the AI SDK, $protocol, $mode', ({ protocol, mode }) => {
     const pieces: string[] = []
     for await (const piece of result.textStream) pieces.push(piece)
     expect(errors).toEqual([])
-    expect(pieces.join('')).toBe(SAID)
+    expect(pieces.join('')).toBe(TEXT)
     expect(pieces.length).toBeGreaterThan(1)
     expect(await result.finishReason).toBe('stop')
     expect(await result.usage).toMatchObject(usage)
@@ -108,7 +108,7 @@ describe.each(cases)('the AI SDK, $protocol, $mode', ({ protocol, mode }) => {
       maxOutputTokens: 200,
       maxRetries: 0,
     })
-    expect(result.text).toBe(SAID)
+    expect(result.text).toBe(TEXT)
     expect(result.steps[0]).toMatchObject({
       finishReason: 'tool-calls',
       toolCalls: [{ toolCallId: CALL.id, toolName: 'weather', input: { city: 'Bern' } }],
@@ -132,6 +132,6 @@ describe.each(cases)('the AI SDK, $protocol, $mode', ({ protocol, mode }) => {
     expect(kinds).not.toContain('error')
     expect(kinds).toEqual(expect.arrayContaining(['tool-call', 'tool-result', 'text-delta', 'finish']))
     expect((await result.steps)[0]?.toolCalls).toMatchObject([{ input: { city: 'Bern' } }])
-    expect(await result.text).toBe(SAID)
+    expect(await result.text).toBe(TEXT)
   })
 })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Case } from './case.ts'
 import { fieldKinds, numbers } from './fields.ts'
 import { found } from './found.ts'
-import { jsonZoo } from './json-zoo.ts'
+import { jsonVariants } from './json-variants.ts'
 import { encodings, headers, modelNames } from './outer.ts'
 import { shapes } from './shapes.ts'
 
@@ -28,7 +28,7 @@ function printOf(each: Case): string {
 }
 
 const FAMILIES: Readonly<Record<string, () => Case[]>> = {
-  'JSON, and what is nearly JSON': jsonZoo,
+  'JSON, and what is nearly JSON': jsonVariants,
   'fields with values of every kind': fieldKinds,
   'numbers at the edges': numbers,
   'messages, tools and options of wrong shapes': shapes,

@@ -64,7 +64,7 @@ export async function replay(fixture: Fixture, cases: readonly Case[]): Promise<
   const agent = new Agent({ keepAlive: true, maxSockets: WORKERS })
   const runs = cases.flatMap((each, i) => routesOf(each, i).map((route): Run => ({ each, route })))
   const slow: Run[] = []
-  const complaints: string[] = []
+  const faultsFound: string[] = []
   const lanes = { chat: new Lane(), messages: new Lane() }
   letAnswer(fixture)
   const take = async (run: Run, late: (ms: number) => void): Promise<void> => {
@@ -74,9 +74,9 @@ export async function replay(fixture: Fixture, cases: readonly Case[]): Promise<
     const name = `${route.path} ${route.native ? '' : '(converted) '}${each.name}`
     // The pace is measured only when needed: measuring takes time itself.
     if (ms > SLOW_MS && ms > SLOW_PACES * Math.max(paceMs(), paceMs())) late(ms)
-    if (typeof answer === 'string') complaints.push(`${name}: ${answer}`)
+    if (typeof answer === 'string') faultsFound.push(`${name}: ${answer}`)
     else {
-      complaints.push(...faults(each, route, answer).map((fault) => `${name}: ${fault}`))
+      faultsFound.push(...faults(each, route, answer).map((fault) => `${name}: ${fault}`))
       const lane = lanes[modelOf(route) === MODEL.chat ? 'chat' : 'messages']
       if (answer.status === 200 && !isLocal(route)) lane.answered(body, route.native && each.verbatim, name)
     }
@@ -90,12 +90,14 @@ export async function replay(fixture: Fixture, cases: readonly Case[]): Promise<
   await Promise.all(Array.from({ length: WORKERS }, work))
   // Repeats slow cases alone, because on a busy machine any case may be slow once.
   for (const run of slow) {
-    await take(run, () => take(run, (ms) => complaints.push(`${run.each.name}: it took ${ms.toFixed(0)} ms`)))
+    await take(run, () =>
+      take(run, (ms) => faultsFound.push(`${run.each.name}: it took ${ms.toFixed(0)} ms`)),
+    )
   }
   agent.destroy()
   for (const name of ['chat', 'messages'] as const)
-    complaints.push(...lanes[name].compare(fixture.upstream.received(MODEL[name])))
-  return complaints
+    faultsFound.push(...lanes[name].compare(fixture.upstream.received(MODEL[name])))
+  return faultsFound
 }
 
 /** The requests that an upstream must have received, judging by the responses. */

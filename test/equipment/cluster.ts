@@ -47,8 +47,8 @@ export async function startCluster({
       config: configure(upstream),
       env: {
         LOG_LEVEL: 'warn',
-        DATABASE_URL: hasCables ? through(postgresCable, postgres.url) : postgres.url,
-        REDIS_URL: hasCables ? through(redisCable, redis.url) : redis.url,
+        DATABASE_URL: hasCables ? throughProxy(postgresCable, postgres.url) : postgres.url,
+        REDIS_URL: hasCables ? throughProxy(redisCable, redis.url) : redis.url,
         ...env,
       },
       ...(root === undefined ? {} : { root }),
@@ -67,7 +67,7 @@ export async function startCluster({
   }
 }
 
-function through({ port }: FaultProxy, to: string): string {
+function throughProxy({ port }: FaultProxy, to: string): string {
   const url = new URL(to)
   url.host = `127.0.0.1:${port}`
   return url.href

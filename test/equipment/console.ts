@@ -32,6 +32,9 @@ export async function logIn(
 }
 
 /** Console headers in place of an access token: the session, and its user. */
-export function bySession(cookie: string): { readonly authorization: undefined; readonly cookie: string } {
+export function sessionHeaders(cookie: string): {
+  readonly authorization: undefined
+  readonly cookie: string
+} {
   return { authorization: undefined, cookie }
 }

@@ -26,7 +26,7 @@ export interface Playback {
   sent(): void
 }
 
-const BEFORE_BREAKING_MS = 80
+const FAULT_DELAY_MS = 80
 
 /** Answers one request as the behaviour specifies. */
 export async function play(behaviour: Behaviour, performance: Playback): Promise<void> {
@@ -100,7 +100,7 @@ async function end(
   const usage = stream.usage === undefined ? usageText(10, stream.events ?? 5) : stream.usage
   const ending = stream.ending ?? 'done'
   // Bytes sent before a fault must have arrived: a gateway may hold them back for a commit.
-  if (ending !== 'done' && ending !== 'no done' && ending !== 'stall') await sleep(BEFORE_BREAKING_MS)
+  if (ending !== 'done' && ending !== 'no done' && ending !== 'stall') await sleep(FAULT_DELAY_MS)
   switch (ending) {
     case 'stall':
       return

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 
-const PATIENCE_MS = 30_000
+const REQUEST_TIMEOUT_MS = 30_000
 
 /** A free port of 127.0.0.1. */
 export function freePort(): Promise<number> {
@@ -18,10 +18,13 @@ export function freePort(): Promise<number> {
 /** The status of a GET of this path on 127.0.0.1; 0 without a response. */
 export function statusOn(port: number, path: string): Promise<number> {
   return new Promise((resolve) => {
-    const probe = request({ port, host: '127.0.0.1', path, agent: false, timeout: PATIENCE_MS }, (reply) => {
-      reply.resume()
-      resolve(reply.statusCode ?? 0)
-    })
+    const probe = request(
+      { port, host: '127.0.0.1', path, agent: false, timeout: REQUEST_TIMEOUT_MS },
+      (reply) => {
+        reply.resume()
+        resolve(reply.statusCode ?? 0)
+      },
+    )
     probe.on('timeout', () => probe.destroy())
     probe.on('error', () => resolve(0))
     probe.end()

@@ -35,7 +35,7 @@ export function tokenBody(name: string, fields: Record<string, unknown> = {}): R
 }
 
 /** Creates a token and finds it, as clients do: the newest one. */
-export async function madeToken(
+export async function createToken(
   url: string,
   account: Account,
   name: string,

@@ -110,7 +110,7 @@ function shown(text: string, place: Place): Record<string, string> {
   }
 }
 
-async function knock(
+async function tryRoute(
   endpoint: Endpoint,
   secret: Credential,
   place: Place,
@@ -143,13 +143,19 @@ async function knock(
 }
 
 /** Codes of authentication errors; other 403s concern the request's content. */
-const AT_THE_DOOR = new Set(['role_too_low', 'user_disabled', 'not_operator', 'ip_not_allowed', undefined])
+const AUTHENTICATION_ERRORS = new Set([
+  'role_too_low',
+  'user_disabled',
+  'not_operator',
+  'ip_not_allowed',
+  undefined,
+])
 
 function heard({ status, text }: FullResponse): Verdict {
   if (status === 401) return 401
   if (status !== 403) return 'in'
   const body = JSON.parse(text)
-  return AT_THE_DOOR.has(body.error?.code ?? body.code) ? 403 : 'in'
+  return AUTHENTICATION_ERRORS.has(body.error?.code ?? body.code) ? 403 : 'in'
 }
 
 describe('every route, by credential and its place', () => {
@@ -159,7 +165,7 @@ describe('every route, by credential and its place', () => {
     async (_, route) => {
       const wrong: string[] = []
       const knocked = async (secret: Credential, place: Place, named: NamedUser): Promise<void> => {
-        const answer = await knock(route, secret, place, named)
+        const answer = await tryRoute(route, secret, place, named)
         const expected = verdictOf(route, secret, place, named)
         if (heard(answer) !== expected || answer.status === 405 || answer.status === 500)
           wrong.push(`${secret}, ${place}, ${named}: ${answer.status}, expected ${expected}`)
@@ -172,7 +178,7 @@ describe('every route, by credential and its place', () => {
 })
 
 /** Other spellings of a path, which a proxy in front of the gateway may treat as the same. */
-function mutations(path: string): string[] {
+function otherSpellings(path: string): string[] {
   const [, first = '', ...rest] = path.split('/')
   const tail = rest.length === 0 ? '' : `/${rest.join('/')}`
   const last = path.lastIndexOf('/')
@@ -229,7 +235,7 @@ test('a path in another spelling matches no route, with any credential', async (
   const wrong: string[] = []
   let paths = 0
   for (const route of ROUTES) {
-    for (const path of mutations(pathOf(route)).filter((each) => !isRoute(each))) {
+    for (const path of otherSpellings(pathOf(route)).filter((each) => !isRoute(each))) {
       for (const secret of ['sk-live', METRICS_TOKEN, ROOT.access_token]) {
         const headers = { authorization: `Bearer ${secret}`, 'x-api-key': secret, 'gateway-user': '1' }
         const { status } = await asked(undefined, { method: route.method, path, headers })
@@ -256,7 +262,7 @@ test('an absolute URL is routed by its path, with the same authentication', asyn
 })
 
 /** Headers that proxies and frameworks elsewhere trust. */
-const TRICKS: Record<string, string>[] = [
+const MISLEADING_HEADERS: Record<string, string>[] = [
   { host: 'localhost' },
   { host: '127.0.0.1' },
   { host: 'elsewhere.test' },
@@ -277,7 +283,7 @@ const TRICKS: Record<string, string>[] = [
   { 'x-amz-security-token': 'sk-live', 'api-key': 'sk-live', 'x-api-token': 'sk-live' },
 ]
 
-test.each(TRICKS)('nobody is authenticated by %j', async (headers) => {
+test.each(MISLEADING_HEADERS)('nobody is authenticated by %j', async (headers) => {
   for (const route of ROUTES) {
     const expected = verdictOf(route, 'nothing', 'bearer', 'own')
     const answer = await asked(route.method === 'GET' ? undefined : {}, {

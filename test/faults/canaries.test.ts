@@ -15,13 +15,18 @@ const HEADER = 'canaryheaderofthechannel9'
 const KEYS = { ann: 'canarykeyofann9', bob: 'canarykeyofbob9' }
 const ACCESS = { id: 2, accessToken: 'canaryaccesstokenofann9' }
 const METRICS = 'canarymetricstoken9'
-const SAID = { prompt: 'canaryprompt9', answer: 'canaryanswer9', query: 'canaryquery9', sent: 'canarysent9' }
+const SECRET_TEXTS = {
+  prompt: 'canaryprompt9',
+  answer: 'canaryanswer9',
+  query: 'canaryquery9',
+  sent: 'canarysent9',
+}
 const CANARY = /canary\w*/
 
 let upstream: ScriptedUpstream
 let program: Program
 /** Everything that each client received, headers included. */
-const heard = { ann: '', bob: '', stranger: '' }
+const received = { ann: '', bob: '', stranger: '' }
 beforeAll(async () => {
   upstream = await startUpstream()
   program = await runProgram({ config: configuration(), env: { LOG_LEVEL: 'trace' } })
@@ -62,8 +67,8 @@ function renamed(seed: object, index: number): object {
   return { ...seed, name: `token ${index}` }
 }
 
-function remembered(who: keyof typeof heard, { status, headers, text }: FullResponse): FullResponse {
-  heard[who] += `${status} ${JSON.stringify(headers)} ${text}\n`
+function recorded(who: keyof typeof received, { status, headers, text }: FullResponse): FullResponse {
+  received[who] += `${status} ${JSON.stringify(headers)} ${text}\n`
   return { status, headers, text } as FullResponse
 }
 
@@ -71,19 +76,23 @@ function remembered(who: keyof typeof heard, { status, headers, text }: FullResp
  * Makes calls of every kind, with good and bad responses, to an upstream that discloses everything it knows.
  */
 async function traffic(): Promise<void> {
-  const echo = [SAID.prompt, ...UPSTREAM_KEYS, HEADER, upstream.baseUrl('chat')].join(' and ')
-  const path = (way: string): string => `${way}?key=${SAID.query}`
-  const headers = { cookie: SAID.sent, 'user-agent': SAID.sent, 'x-custom': SAID.sent }
+  const echo = [SECRET_TEXTS.prompt, ...UPSTREAM_KEYS, HEADER, upstream.baseUrl('chat')].join(' and ')
+  const path = (way: string): string => `${way}?key=${SECRET_TEXTS.query}`
+  const headers = {
+    cookie: SECRET_TEXTS.sent,
+    'user-agent': SECRET_TEXTS.sent,
+    'x-custom': SECRET_TEXTS.sent,
+  }
   const request = (model: string, stream: boolean): object => ({
     model,
     stream,
     max_tokens: 50,
-    messages: [{ role: 'user', content: SAID.prompt }],
-    metadata: { user_id: SAID.prompt },
+    messages: [{ role: 'user', content: SECRET_TEXTS.prompt }],
+    metadata: { user_id: SECRET_TEXTS.prompt },
   })
   const askBoth = async (model: string, stream: boolean): Promise<void> => {
     for (const way of ['/v1/chat/completions', '/v1/messages'])
-      remembered(
+      recorded(
         'ann',
         await open(program.url, request(model, stream), { key: KEYS.ann, path: path(way), headers }).then(
           (answer) => answer.end(),
@@ -95,12 +104,18 @@ async function traffic(): Promise<void> {
     upstream.script(
       'chat',
       stream
-        ? { kind: 'stream', word: SAID.answer }
-        : { kind: 'whole', content: SAID.answer, headers: { 'x-request-id': SAID.sent, 'x-told': echo } },
+        ? { kind: 'stream', word: SECRET_TEXTS.answer }
+        : {
+            kind: 'whole',
+            content: SECRET_TEXTS.answer,
+            headers: { 'x-request-id': SECRET_TEXTS.sent, 'x-told': echo },
+          },
     )
     upstream.script(
       'claude',
-      stream ? streamedMessage([{ text: SAID.answer }]) : wholeMessage([{ text: SAID.answer }]),
+      stream
+        ? streamedMessage([{ text: SECRET_TEXTS.answer }])
+        : wholeMessage([{ text: SECRET_TEXTS.answer }]),
     )
     for (const model of ['chat', 'claude', 'down']) await askBoth(model, stream)
     // Errors that disclose everything, in every shape and with every status.
@@ -122,7 +137,7 @@ async function traffic(): Promise<void> {
       upstream.script(lane, { kind: 'raw', bytes: `HTTP/9 ${echo}\r\n\r\n`, ending: 'close' })
       await askBoth(lane, stream)
       for (const body of [
-        `{"${SAID.answer}": `,
+        `{"${SECRET_TEXTS.answer}": `,
         errorBody(echo, echo, echo),
         messagesErrorText(echo, echo),
       ]) {
@@ -138,22 +153,22 @@ async function traffic(): Promise<void> {
         await askBoth(lane, stream)
       }
     }
-    upstream.script('chat', { kind: 'stream', word: SAID.answer, ending: 'error' })
+    upstream.script('chat', { kind: 'stream', word: SECRET_TEXTS.answer, ending: 'error' })
     await askBoth('chat', true)
   }
   upstream.script('chat', {
     kind: 'whole',
-    body: completionText(SAID.answer, usageText(10, 5)).replace('chatcmpl', 'x'),
+    body: completionText(SECRET_TEXTS.answer, usageText(10, 5)).replace('chatcmpl', 'x'),
   })
 
   // Requests that the gateway refuses itself.
   const asked = (body: string | object | undefined, key: string, method = 'POST', way = '/v1/messages') =>
     call(program.url, body, { key, path: path(way), headers, method })
   for (const body of [
-    `{"model": ${SAID.prompt}`,
-    { model: SAID.prompt, messages: SAID.prompt },
-    { ...request('chat', false), max_tokens: SAID.prompt },
-    { ...request('chat', false), messages: [{ role: SAID.prompt, content: 1 }] },
+    `{"model": ${SECRET_TEXTS.prompt}`,
+    { model: SECRET_TEXTS.prompt, messages: SECRET_TEXTS.prompt },
+    { ...request('chat', false), max_tokens: SECRET_TEXTS.prompt },
+    { ...request('chat', false), messages: [{ role: SECRET_TEXTS.prompt, content: 1 }] },
     // A model's name and a path are logged, so that an operator can see what is requested.
     { ...request('nobody', false) },
     {
@@ -161,28 +176,28 @@ async function traffic(): Promise<void> {
       messages: [
         {
           role: 'user',
-          content: [{ type: 'image_url', image_url: { url: `http://10.0.0.1/${SAID.prompt}` } }],
+          content: [{ type: 'image_url', image_url: { url: `http://10.0.0.1/${SECRET_TEXTS.prompt}` } }],
         },
       ],
     },
   ])
     for (const way of ['/v1/chat/completions', '/v1/messages'])
-      remembered('ann', await asked(body, KEYS.ann, 'POST', way))
+      recorded('ann', await asked(body, KEYS.ann, 'POST', way))
 
   // Other clients, meanwhile and after.
   upstream.script('chat', { kind: 'whole', content: 'for bob' })
   const bobs = { model: 'chat', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
-  remembered('bob', await retryWhileShed(() => call(program.url, bobs, { key: KEYS.bob })))
+  recorded('bob', await retryWhileShed(() => call(program.url, bobs, { key: KEYS.bob })))
   upstream.script('chat', { kind: 'status', status: 500, body: errorBody(UPSTREAM_KEYS.join(' ')) })
-  remembered('bob', await retryWhileShed(() => call(program.url, bobs, { key: KEYS.bob })))
-  remembered('bob', await call(program.url, { ...bobs, model: 'down' }, { key: KEYS.bob }))
-  remembered('stranger', await asked(request('chat', false), `${KEYS.ann}x`))
+  recorded('bob', await retryWhileShed(() => call(program.url, bobs, { key: KEYS.bob })))
+  recorded('bob', await call(program.url, { ...bobs, model: 'down' }, { key: KEYS.bob }))
+  recorded('stranger', await asked(request('chat', false), `${KEYS.ann}x`))
   for (const way of ['/', '/metrics', '/healthz', '/readyz', '/api/user/self', '/nothing'])
-    remembered('stranger', await call(program.url, undefined, { method: 'GET', path: path(way) }))
+    recorded('stranger', await call(program.url, undefined, { method: 'GET', path: path(way) }))
   const { status, body } = await manage(program.url, ACCESS, 'GET /api/user/self')
-  heard.ann += `${status} ${JSON.stringify(body)}\n`
+  received.ann += `${status} ${JSON.stringify(body)}\n`
   const bearer = { authorization: `Bearer ${METRICS}` }
-  remembered('bob', await call(program.url, undefined, { method: 'GET', path: '/metrics', headers: bearer }))
+  recorded('bob', await call(program.url, undefined, { method: 'GET', path: '/metrics', headers: bearer }))
 }
 
 /** All files below a folder as one text; sealed secrets must be sealed in all of them. */
@@ -218,8 +233,8 @@ function linesWith(text: string, secret: string | RegExp): string[] {
 describe('a secret', () => {
   test('is really in the requests', () => {
     expect(upstream.received('chat').length + upstream.received('claude').length).toBeGreaterThan(0)
-    expect(heard.ann).toContain(SAID.answer)
-    expect(heard.ann.split('\n').length).toBeGreaterThan(500)
+    expect(received.ann).toContain(SECRET_TEXTS.answer)
+    expect(received.ann.split('\n').length).toBeGreaterThan(500)
     expect(program.log().filter(({ msg }) => msg === 'request').length).toBeGreaterThan(500)
   })
 
@@ -238,15 +253,15 @@ describe('a secret', () => {
   })
 
   test('never reaches another client', () => {
-    expect(linesWith(heard.bob, CANARY)).toEqual([])
-    expect(heard.bob).toContain('for bob')
-    expect(linesWith(heard.stranger, CANARY)).toEqual([])
+    expect(linesWith(received.bob, CANARY)).toEqual([])
+    expect(received.bob).toContain('for bob')
+    expect(linesWith(received.stranger, CANARY)).toEqual([])
   })
 
   test('does not come back to the client where it is the operator’s: keys, headers, addresses', () => {
     for (const secret of [...UPSTREAM_KEYS, HEADER, METRICS, SECRET])
-      for (const spelling of spellings(secret)) expect(linesWith(heard.ann, spelling)).toEqual([])
-    for (const text of [`127.0.0.1:${upstream.port}`, 'canarypath9', SAID.query, SAID.sent])
-      expect(linesWith(heard.ann, text)).toEqual([])
+      for (const spelling of spellings(secret)) expect(linesWith(received.ann, spelling)).toEqual([])
+    for (const text of [`127.0.0.1:${upstream.port}`, 'canarypath9', SECRET_TEXTS.query, SECRET_TEXTS.sent])
+      expect(linesWith(received.ann, text)).toEqual([])
   })
 })

@@ -7,7 +7,7 @@ import { askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 const STREAMS = 'src/relay/streamed-response.ts'
 const THROW = `throw new Error('unforeseen')`
 /** A gateway that throws in the middle of streams of three models, each time after an await. */
-const STUMBLES: Patch[] = [
+const THROWS: Patch[] = [
   {
     file: STREAMS,
     text: 'prompt.ready(), () => this.#continueAfterCount())',
@@ -27,7 +27,7 @@ const STUMBLES: Patch[] = [
 ].map(({ by, text, ...rest }) => ({ ...rest, text, by: by.replace('$&', () => text) }))
 
 const MODELS = ['prompt', 'count', 'hold']
-const copy = patchedCopy(STUMBLES)
+const copy = patchedCopy(THROWS)
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture(

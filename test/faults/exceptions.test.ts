@@ -6,13 +6,13 @@ import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** A gateway that throws on a response: an unknown bug. */
-const STUMBLES: Patch = {
+const THROWS: Patch = {
   file: 'src/relay/whole-response.ts',
   text: 'const bytes = this.#bytes.take()',
   by: "const bytes = this.#bytes.take(); if (bytes.includes('stumbling block')) throw new Error('unforeseen')",
 }
 
-const copy = patchedCopy([STUMBLES])
+const copy = patchedCopy([THROWS])
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture(

@@ -56,7 +56,7 @@ function connected(from: string, bytes = ''): RawConnection {
 }
 
 /** Opens connections, and settles once the gateway has accepted each. */
-async function flood(count: number, from: string, bytes = ''): Promise<RawConnection[]> {
+async function openConnections(count: number, from: string, bytes = ''): Promise<RawConnection[]> {
   const connections: RawConnection[] = []
   for (let i = 0; i < count; i++) {
     const connection = connected(from, bytes)
@@ -73,7 +73,7 @@ async function flood(count: number, from: string, bytes = ''): Promise<RawConnec
 async function hold(count: number, from: string, request = UNFINISHED): Promise<RawConnection[]> {
   let held: RawConnection[] = []
   while (held.length < count) {
-    held.push(...(await flood(count - held.length, from, request)))
+    held.push(...(await openConnections(count - held.length, from, request)))
     for (const { socket } of held) if (socket.bytesRead > 0) socket.resetAndDestroy()
     held = held.filter(isOpen)
   }
@@ -143,7 +143,7 @@ describe('while one address opens more connections than there may be,', () => {
     const neighbour = connected(freshAddress(), 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
     await neighbour.until('ok\n')
     const attacker = freshAddress()
-    const attack = await flood(TOTAL + SHARE, attacker, bytes)
+    const attack = await openConnections(TOTAL + SHARE, attacker, bytes)
     await expect.poll(() => openOf(attack)).toBe(SHARE)
     // A client at the same address is served, at the expense of the oldest connection there.
     expect(await health(attacker)).toMatch(/^HTTP\/1\.1 200 /)
@@ -156,7 +156,7 @@ describe('while one address opens more connections than there may be,', () => {
     fixture.upstream.script('m', { kind: 'stream', events: 40, paceMs: 50 })
     const stream = connected(attacker, post(askStream('m'), 'connection: close\r\n'))
     await stream.until('word1')
-    await flood(TOTAL, attacker)
+    await openConnections(TOTAL, attacker)
     expect(await stream.closed()).toMatch(/data: \[DONE\]\s+0\s+$/)
   })
 
@@ -176,7 +176,7 @@ test('while several addresses use all connections, idle ones of the largest are 
   const neighbour = connected(freshAddress(), 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
   await neighbour.until('ok\n')
   const attack: RawConnection[] = []
-  for (let i = 0; i < 4; i++) attack.push(...(await flood(SHARE, freshAddress())))
+  for (let i = 0; i < 4; i++) attack.push(...(await openConnections(SHARE, freshAddress())))
   await expectOthersServed(beforeMs)
   await expect.poll(() => openOf(attack)).toBeLessThanOrEqual(TOTAL - RESERVE)
   expect(isOpen(neighbour)).toBe(true)
@@ -189,7 +189,7 @@ describe('behind a trusted proxy', () => {
     request.replace('host: x\r\n', `host: x\r\nx-forwarded-for: ${client}\r\n`)
 
   test("connections are not limited by the proxy's address", async () => {
-    const connections = await flood(SHARE + RESERVE, PROXY)
+    const connections = await openConnections(SHARE + RESERVE, PROXY)
     expect(openOf(connections)).toBe(SHARE + RESERVE)
     expect(await health(PROXY)).toMatch(/^HTTP\/1\.1 200 /)
   })

@@ -28,16 +28,16 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.discard())
 
-const enter = (username: string, password: string, from: string) =>
+const signIn = (username: string, password: string, from: string) =>
   logIn(gateway.url, { username, password }, { 'x-forwarded-for': from })
 
 /** Keeps guesses under way until it is stopped; counts those whose password was checked. */
-function storm(from: string): { readonly looked: () => number; stop(): Promise<void> } {
+function guessContinuously(from: string): { readonly looked: () => number; stop(): Promise<void> } {
   let looked = 0
   const stopped = new AbortController()
   const guesser = async (): Promise<void> => {
     while (!stopped.signal.aborted) {
-      const { status } = await enter('ann', 'a guess', from)
+      const { status } = await signIn('ann', 'a guess', from)
       if (status === 401) looked += 1
     }
   }
@@ -57,13 +57,13 @@ async function until(isTrue: () => boolean): Promise<void> {
 
 describe('during a brute-force attack on passwords', () => {
   test('sign-ins from another address wait for no more guesses than run at one time', async () => {
-    const guesses = storm(ATTACKER)
+    const guesses = guessContinuously(ATTACKER)
     const waits: number[] = []
     try {
       await until(() => guesses.looked() >= 5)
       for (let n = 0; n < 15; n += 1) {
         const before = guesses.looked()
-        expect((await enter('ben', PASSWORD, OWNER)).status).toBe(200)
+        expect((await signIn('ben', PASSWORD, OWNER)).status).toBe(200)
         waits.push(guesses.looked() - before)
       }
     } finally {
@@ -76,10 +76,10 @@ describe('during a brute-force attack on passwords', () => {
   }, 60_000)
 
   test('the attacker alone is refused for too many requests', async () => {
-    const guesses = storm(ATTACKER)
+    const guesses = guessContinuously(ATTACKER)
     try {
       await until(() => guesses.looked() >= 5)
-      const others = Array.from({ length: 10 }, (_, n) => enter('ben', PASSWORD, `198.51.100.${n}`))
+      const others = Array.from({ length: 10 }, (_, n) => signIn('ben', PASSWORD, `198.51.100.${n}`))
       expect((await Promise.all(others)).map(({ status }) => status)).toEqual(Array(10).fill(200))
     } finally {
       await guesses.stop()
@@ -87,7 +87,7 @@ describe('during a brute-force attack on passwords', () => {
   }, 60_000)
 
   test('a password change of a signed-in user has its turn as well', async () => {
-    const guesses = storm(ATTACKER)
+    const guesses = guessContinuously(ATTACKER)
     try {
       await until(() => guesses.looked() >= 5)
       const change = { id: 3, password: PASSWORD }

@@ -24,7 +24,7 @@ const CHANNEL = {
  * Functions that parse texts from outside: clients' headers and paths, users' lists, upstreams' headers and
  * errors.
  */
-const TAKERS: Record<string, (text: string) => unknown> = {
+const PARSERS: Record<string, (text: string) => unknown> = {
   Authorization: bearerKey,
   'an API key': lookupKey,
   'a path': pathPattern('/api/token/:id/key'),
@@ -68,7 +68,7 @@ function bestOf(times: number, work: () => unknown): number {
   return best
 }
 
-describe.each(Object.entries(TAKERS))('%s', (name, take) => {
+describe.each(Object.entries(PARSERS))('%s', (name, take) => {
   test.each(Object.entries(TEXTS))('is parsed in time where it is hostile: %s', (kind, make) => {
     const text = make(LENGTH)
     // Adding to an address list costs more than reading a letter; the list is the user's own, and is read

@@ -9,7 +9,7 @@ import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture
 const USAGE = usageText(10, 5)
 const COST = 10 + 4 * 5
 /** Byte offset in the middle of the answer: the head and some events, but not all. */
-const MIDST = 900
+const MIDDLE = 900
 
 let proxy: FaultProxy
 let fixture: Fixture
@@ -44,7 +44,7 @@ afterAll(async () => {
 })
 
 /** Makes a call over a faulty line. Returns the response, and its charge. */
-async function over(fault: Fault, stream: boolean, model: 'm' | 'patient' = 'm') {
+async function callOver(fault: Fault, stream: boolean, model: 'm' | 'patient' = 'm') {
   proxy.setFault(fault)
   fixture.upstream.script(
     'm',
@@ -63,13 +63,13 @@ describe('over a faulty network', () => {
     ['that is late, but not too late', { kind: 'delay', delayMs: 300 }],
   ] as const)('%s a call is answered and charged as usual', async (_, fault) => {
     for (const stream of [false, true]) {
-      const { status, charged, broken } = await over(fault, stream, 'patient')
+      const { status, charged, broken } = await callOver(fault, stream, 'patient')
       expect([status, charged, broken]).toEqual([200, COST, false])
     }
   })
 
   test('that delivers single bytes a whole answer is the same', async () => {
-    const { status, charged } = await over({ kind: 'slow' }, false, 'patient')
+    const { status, charged } = await callOver({ kind: 'slow' }, false, 'patient')
     expect([status, charged]).toEqual([200, COST])
   })
 
@@ -81,7 +81,7 @@ describe('over a faulty network', () => {
   ] as const)('that %s before the answer: nothing is delivered, and nothing charged', async (_, fault) => {
     for (const stream of [false, true]) {
       const started = performance.now()
-      const { status, charged, text } = await over(fault, stream)
+      const { status, charged, text } = await callOver(fault, stream)
       expect([status, charged]).toEqual([500, 0])
       expect(JSON.parse(text).error.type).toBe('api_error')
       // Only the channel's own timeout applies.
@@ -92,7 +92,7 @@ describe('over a faulty network', () => {
   test.each(['cut', 'black hole', 'half-close'] as const)(
     'with a %s in the middle: the stream ends with an error, never like a finished one, and the delivered part is charged',
     async (kind) => {
-      const { status, charged, text } = await over({ kind, afterBytes: MIDST }, true)
+      const { status, charged, text } = await callOver({ kind, afterBytes: MIDDLE }, true)
       expect(status).toBe(200)
       expect(text).toContain('"error"')
       expect(text).not.toContain('[DONE]')
@@ -102,12 +102,12 @@ describe('over a faulty network', () => {
   )
 
   test('that cuts a whole answer nothing is delivered, and nothing charged', async () => {
-    const { status, charged } = await over({ kind: 'cut', afterBytes: 150 }, false)
+    const { status, charged } = await callOver({ kind: 'cut', afterBytes: 150 }, false)
     expect([status, charged]).toEqual([500, 0])
   })
 
   test('that recovers calls succeed again', async () => {
-    const { status, charged } = await over({ kind: 'pass' }, true, 'patient')
+    const { status, charged } = await callOver({ kind: 'pass' }, true, 'patient')
     expect([status, charged]).toEqual([200, COST])
   })
 })

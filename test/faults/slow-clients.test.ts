@@ -35,7 +35,7 @@ function head(length: number, key = 'ann'): string {
 }
 
 /** Takes 14 seconds to send a body of 28 kilobytes; settles with the response. */
-async function steadyClient(port: number): Promise<string> {
+async function slowUpload(port: number): Promise<string> {
   const body = JSON.stringify(ask('m', { user: 'x'.repeat(28_000) }))
   const connection = rawConnection(port, head(body.length))
   for (let sent = 0; sent < body.length; sent += 1_000) {
@@ -69,7 +69,7 @@ describe(`${CLIENTS} clients that are slow`, () => {
   }, async () => {
     const part = CLIENTS / 4
     const { port } = fixture.gateway
-    const steady = steadyClient(port)
+    const steady = slowUpload(port)
     const clients = [
       ...(await slowClients(port, part, 'headers', head(10), '')),
       ...(await slowClients(port, part, 'says nothing', '', '')),

@@ -78,7 +78,7 @@ function head(path: string, length: number, more: readonly string[] = []): strin
 const QUIET_MS = 700
 
 /** Sends bytes, and settles with everything received. */
-async function told(bytes: string): Promise<string> {
+async function exchangeBytes(bytes: string): Promise<string> {
   const { text } = await retryWhileShed(async () => {
     const connection = rawConnection(fixture.gateway.port, Buffer.from(bytes, 'latin1'))
     connection.socket.setTimeout(QUIET_MS, () => connection.socket.destroy())
@@ -169,14 +169,16 @@ describe('a header with a line break', () => {
   ])('is refused, and nothing is forwarded: %s', async (_, line) => {
     scripted()
     const body = JSON.stringify({ ...ask('claude'), max_tokens: 10 })
-    const text = await told(head('/v1/messages', body.length, [line]) + body)
+    const text = await exchangeBytes(head('/v1/messages', body.length, [line]) + body)
     expect(answersIn(text), text).toEqual([400])
     expect(receivedAnywhere()).toHaveLength(0)
   })
 
   test('that is a bare line feed ends the header, and the next line is a header of its own', async () => {
     scripted()
-    const text = await told(head('/v1/chat/completions', BODY.length, ['x-first: a\nx-second: b']) + BODY)
+    const text = await exchangeBytes(
+      head('/v1/chat/completions', BODY.length, ['x-first: a\nx-second: b']) + BODY,
+    )
     for (const status of answersIn(text)) expect(status).toBeOneOf([200, 400])
     expect(answersIn(text)).toHaveLength(1)
     for (const request of receivedAnywhere()) expect(Object.keys(request.headers)).not.toContain('x-second')
@@ -259,7 +261,7 @@ describe('a request with ambiguous length', () => {
     ['no HTTP at all', 'EHLO evil.test\r\n'],
   ])('gets one refusal, and nothing after it is parsed: %s', async (_, bytes) => {
     scripted()
-    const text = await told(bytes + HIDDEN)
+    const text = await exchangeBytes(bytes + HIDDEN)
     const statuses = answersIn(text)
     expect(statuses, text).toHaveLength(1)
     expect(statuses[0]).toBeOneOf([400, 413, 431, 501, 505])
@@ -269,7 +271,7 @@ describe('a request with ambiguous length', () => {
 
   test('of HTTP/1.0 is the last on its connection', async () => {
     scripted()
-    const text = await told(framed(['transfer-encoding: chunked'], CHUNKED, 'HTTP/1.0') + HIDDEN)
+    const text = await exchangeBytes(framed(['transfer-encoding: chunked'], CHUNKED, 'HTTP/1.0') + HIDDEN)
     expect(answersIn(text)).toHaveLength(1)
     expect(fixture.upstream.received('other')).toHaveLength(0)
   })
@@ -286,7 +288,7 @@ describe('a request with ambiguous length', () => {
     ['an unknown method', 'GETT / HTTP/1.1\r\nhost: x\r\n\r\n'],
   ])('has no effect: %s', async (_, bytes) => {
     scripted()
-    const text = await told(bytes)
+    const text = await exchangeBytes(bytes)
     expect(text).not.toContain('canary')
     for (const status of answersIn(text)) expect(status).not.toBe(101)
     expect(answersIn(text).length).toBeLessThanOrEqual(1)
@@ -305,7 +307,7 @@ describe('pipelined requests', () => {
   test('belong each to their own client, and are answered in order', async () => {
     fixture.upstream.script('m', { kind: 'whole', content: 'for ann' })
     fixture.upstream.script('other', { kind: 'whole', content: 'for bob' })
-    const text = await told(
+    const text = await exchangeBytes(
       request('ann', 'm') + request('bob', 'other') + request('nobody', 'm') + request('ann', 'm'),
     )
     expect(answersIn(text)).toEqual([200, 200, 401, 200])
@@ -315,7 +317,7 @@ describe('pipelined requests', () => {
   test('are not parsed from another’s body', async () => {
     scripted()
     const body = JSON.stringify({ ...ask('m'), user: HIDDEN })
-    const text = await told(head('/v1/chat/completions', Buffer.byteLength(body)) + body)
+    const text = await exchangeBytes(head('/v1/chat/completions', Buffer.byteLength(body)) + body)
     expect(answersIn(text)).toEqual([200])
     expect(receivedAnywhere()).toHaveLength(1)
   })

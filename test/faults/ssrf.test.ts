@@ -111,7 +111,7 @@ function admitted(body: object, path = '/v1/chat/completions'): Promise<FullResp
 }
 
 /** Connections of the gateway except those to its upstream. */
-function strangers(): string[] {
+function unexpectedConnections(): string[] {
   return network
     .connections()
     .filter(({ port }) => port !== fixture.upstream.port)
@@ -141,7 +141,7 @@ describe("a URL in a client's request", () => {
       if (status !== 400) letIn.push(`${status} ${url}`)
     })
     expect(letIn).toEqual([])
-    expect(strangers().filter((each) => each !== PUBLIC)).toEqual([])
+    expect(unexpectedConnections().filter((each) => each !== PUBLIC)).toEqual([])
     expect(touched).toBe(0)
     expect(fixture.upstream.received(MODEL.messages)).toEqual([])
     expect(fixture.upstream.received(MODEL.chat)).toEqual([])
@@ -149,11 +149,11 @@ describe("a URL in a client's request", () => {
 
   test('is forwarded where the upstream accepts image URLs, and nothing is called here', async () => {
     fixture.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
-    const before = strangers().length
+    const before = unexpectedConnections().length
     await allOf(hostileUrls(insidePort), async (url) => {
       await message({ type: 'image', source: { type: 'url', url } })
     })
-    expect(strangers()).toHaveLength(before)
+    expect(unexpectedConnections()).toHaveLength(before)
     expect(touched).toBe(0)
   })
 
@@ -170,7 +170,7 @@ describe("a URL in a client's request", () => {
       const sent = [...fixture.upstream.received(MODEL.messages), ...fixture.upstream.received(MODEL.chat)]
       expect(sent).toHaveLength(paths.length)
       for (const { text } of sent) expect(text).toContain(Buffer.from('picture').toString('base64'))
-      expect(strangers()).toContain(PUBLIC)
+      expect(unexpectedConnections()).toContain(PUBLIC)
     },
   )
 
@@ -186,7 +186,7 @@ describe("a URL in a client's request", () => {
       }
       expect(network.dns.asked().filter((asked) => asked === name).length).toBeGreaterThan(1)
       expect(new Set(statuses)).toEqual(new Set([200, 400]))
-      expect(strangers().filter((each) => each !== PUBLIC)).toEqual([])
+      expect(unexpectedConnections().filter((each) => each !== PUBLIC)).toEqual([])
       expect(touched).toBe(0)
     },
   )

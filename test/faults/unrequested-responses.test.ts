@@ -26,9 +26,9 @@ interface Seen {
 }
 
 /** A way in which an upstream sends an unrequested response after the requested one. */
-type Manner = (socket: Socket, answer: string, unasked: string) => void
+type SendUnrequested = (socket: Socket, answer: string, unasked: string) => void
 
-const MANNERS = {
+const WAYS_TO_SEND = {
   'with the answer’s last bytes': (socket, answer, unasked) => socket.write(answer + unasked),
   'right behind the answer': (socket, answer, unasked) => {
     socket.write(answer)
@@ -38,13 +38,13 @@ const MANNERS = {
     socket.write(answer)
     setTimeout(() => socket.destroyed || socket.write(unasked), 1 + Math.floor(Math.random() * 5))
   },
-} satisfies Record<string, Manner>
+} satisfies Record<string, SendUnrequested>
 
 const CALLS = 300
 const AT_ONCE = 8
 const MODELS = ['honest', 'hostile']
 
-let manner: Manner
+let manner: SendUnrequested
 let seen: Seen[]
 let server: Server
 let program: Program
@@ -106,7 +106,7 @@ function serve(socket: Socket): void {
 }
 
 /** Makes calls, several at once, every third a stream. Returns how many got another call's response. */
-async function mixedOf(model: string, key: string, calls = CALLS): Promise<number> {
+async function countMixedUp(model: string, key: string, calls = CALLS): Promise<number> {
   let next = 0
   let mixed = 0
   const client = async (): Promise<void> => {
@@ -129,39 +129,42 @@ const unasked = async (name: string): Promise<number> =>
 const warnings = (): Record<string, unknown>[] =>
   program.log().filter(({ msg }) => String(msg).includes('nobody asked for'))
 
-describe.each(Object.keys(MANNERS) as (keyof typeof MANNERS)[])('an unrequested response, %s,', (name) => {
-  beforeEach(() => {
-    manner = MANNERS[name]
-  })
+describe.each(Object.keys(WAYS_TO_SEND) as (keyof typeof WAYS_TO_SEND)[])(
+  'an unrequested response, %s,',
+  (name) => {
+    beforeEach(() => {
+      manner = WAYS_TO_SEND[name]
+    })
 
-  test('never reaches a call of another channel at the same address', async () => {
-    const [, mixed] = await Promise.all([mixedOf('hostile', 'ann'), mixedOf('honest', 'bob')])
-    expect(mixed).toBe(0)
-    expect(await unasked('honest')).toBe(0)
-    for (const { users } of seen) expect(new Set(users).size, users.join(' ')).toBeLessThan(2)
-    // The other channel's connections are reused.
-    const honest = seen.filter(({ users }) => users[0]?.startsWith('honest'))
-    expect(honest.length).toBeLessThan(CALLS / 2)
-  })
+    test('never reaches a call of another channel at the same address', async () => {
+      const [, mixed] = await Promise.all([countMixedUp('hostile', 'ann'), countMixedUp('honest', 'bob')])
+      expect(mixed).toBe(0)
+      expect(await unasked('honest')).toBe(0)
+      for (const { users } of seen) expect(new Set(users).size, users.join(' ')).toBeLessThan(2)
+      // The other channel's connections are reused.
+      const honest = seen.filter(({ users }) => users[0]?.startsWith('honest'))
+      expect(honest.length).toBeLessThan(CALLS / 2)
+    })
 
-  test('reaches no call of its channel once one was noticed, and the channel stays in service', async () => {
-    await eventually(async () => {
-      await mixedOf('hostile', 'ann', AT_ONCE)
-      return (await unasked('hostile')) > 0
-    }, 'it is noticed')
-    expect(await mixedOf('hostile', 'bob')).toBe(0)
-    expect(await mixedOf('honest', 'bob')).toBe(0)
-    // From then on each call has a connection of its own: all of these carried one.
-    for (const { users } of seen.slice(-CALLS))
-      if (users[0]?.startsWith('hostile')) expect(users).toHaveLength(1)
-    expect(warnings()).toMatchObject([{ level: 40, channel: 'hostile' }])
-  })
-})
+    test('reaches no call of its channel once one was noticed, and the channel stays in service', async () => {
+      await eventually(async () => {
+        await countMixedUp('hostile', 'ann', AT_ONCE)
+        return (await unasked('hostile')) > 0
+      }, 'it is noticed')
+      expect(await countMixedUp('hostile', 'bob')).toBe(0)
+      expect(await countMixedUp('honest', 'bob')).toBe(0)
+      // From then on each call has a connection of its own: all of these carried one.
+      for (const { users } of seen.slice(-CALLS))
+        if (users[0]?.startsWith('hostile')) expect(users).toHaveLength(1)
+      expect(warnings()).toMatchObject([{ level: 40, channel: 'hostile' }])
+    })
+  },
+)
 
 test('connections of a channel that is gone after a reload are closed', async () => {
   manner = (socket, answer) => socket.write(answer)
-  expect(await mixedOf('hostile', 'ann', AT_ONCE)).toBe(0)
-  expect(await mixedOf('honest', 'ann', AT_ONCE)).toBe(0)
+  expect(await countMixedUp('hostile', 'ann', AT_ONCE)).toBe(0)
+  expect(await countMixedUp('honest', 'ann', AT_ONCE)).toBe(0)
   const open = (name: string): number =>
     seen.filter(({ socket, users }) => users[0]?.startsWith(name) && !socket.destroyed).length
   expect(open('hostile')).toBeGreaterThan(0)

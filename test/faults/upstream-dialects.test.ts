@@ -32,7 +32,7 @@ const PROTOCOLS = ['chat', 'messages'] as const
 const QUOTA = 1_000_000_000_000
 const IDLE_MS = 500
 /** Milliseconds by which a busy machine may be late; without the limit it would be minutes. */
-const PATIENCE_MS = 20_000
+const LATE_MS = 20_000
 /** Garbage may be large; endless output that were kept would be larger. */
 const MAX_BYTES = 512 << 20
 
@@ -207,7 +207,7 @@ test('a whole answer in place of a stream is no answer, and the other way about'
 })
 
 /** The beginning of a response, with some content. */
-const BEGUN = {
+const PARTIAL = {
   chat: [roleFrame(), contentFrame('begun')],
   messages: GOOD.messages.frames
     .slice(0, 2)
@@ -216,24 +216,24 @@ const BEGUN = {
 
 describe('a stream that breaks in the middle ends with an error, never like a finished one, and costs the delivered part:', () => {
   const faults: Record<string, (protocol: Protocol) => Behaviour> = {
-    'a reset': (protocol) => ({ kind: 'stream', frames: BEGUN[protocol], ending: 'reset' }),
-    'an end': (protocol) => streamed(BEGUN[protocol]),
+    'a reset': (protocol) => ({ kind: 'stream', frames: PARTIAL[protocol], ending: 'reset' }),
+    'an end': (protocol) => streamed(PARTIAL[protocol]),
     'half of an event': (protocol) =>
-      streamed([...BEGUN[protocol], 'data: {"type":"content_block_delta","choices":[{"index":0,"del']),
+      streamed([...PARTIAL[protocol], 'data: {"type":"content_block_delta","choices":[{"index":0,"del']),
     'an error event': (protocol) =>
       streamed([
-        ...BEGUN[protocol],
+        ...PARTIAL[protocol],
         protocol === 'chat'
           ? `data: ${errorBody('stumbled')}\n\n`
           : `event: error\ndata: ${messagesErrorText('overloaded_error', 'stumbled')}\n\n`,
       ]),
     'an event of 2 MB': (protocol) =>
-      streamed([...BEGUN[protocol], `data: {"x":"${'x'.repeat(2 << 20)}"}\n\n`]),
-    '10 MB without a line end': (protocol) => streamed([...BEGUN[protocol], 'x'.repeat(10 << 20)]),
+      streamed([...PARTIAL[protocol], `data: {"x":"${'x'.repeat(2 << 20)}"}\n\n`]),
+    '10 MB without a line end': (protocol) => streamed([...PARTIAL[protocol], 'x'.repeat(10 << 20)]),
     '10 MB in lines without a blank one': (protocol) =>
-      streamed([...BEGUN[protocol], `: ${'x'.repeat(1022)}\n`.repeat(10 << 10)]),
+      streamed([...PARTIAL[protocol], `: ${'x'.repeat(1022)}\n`.repeat(10 << 10)]),
     'a length that was not kept to': (protocol) => {
-      const text = BEGUN[protocol].join('')
+      const text = PARTIAL[protocol].join('')
       return {
         kind: 'raw',
         bytes: `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ${text.length + 9}\r\n\r\n${text}`,
@@ -241,7 +241,7 @@ describe('a stream that breaks in the middle ends with an error, never like a fi
       }
     },
     'chunks that are none': (protocol) => {
-      const text = BEGUN[protocol].join('')
+      const text = PARTIAL[protocol].join('')
       return {
         kind: 'raw',
         bytes: `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${Buffer.byteLength(text).toString(16)}\r\n${text}\r\nzz\r\n`,
@@ -274,7 +274,7 @@ test('a silent upstream is aborted after its idle timeout', async () => {
     PAIRS.filter(isNative).map(async (pair) => {
       fixture.upstream.script(MODEL[pair.upstream], {
         kind: 'stream',
-        frames: BEGUN[pair.upstream],
+        frames: PARTIAL[pair.upstream],
         ending: 'stall',
       })
       const live = await ask(pair, true)
@@ -283,13 +283,13 @@ test('a silent upstream is aborted after its idle timeout', async () => {
       const answer = await live.end()
       // Limits are precise to within a second; nothing else is sent in the meantime.
       expect(performance.now() - began).toBeGreaterThan(IDLE_MS * 0.8)
-      expect(performance.now() - began).toBeLessThan(IDLE_MS + PATIENCE_MS)
+      expect(performance.now() - began).toBeLessThan(IDLE_MS + LATE_MS)
       expect(answer.text.split('\n\n').filter((frame) => frame !== '')).toHaveLength(
-        BEGUN[pair.upstream].length + 1,
+        PARTIAL[pair.upstream].length + 1,
       )
       await fixture.upstream.only(MODEL[pair.upstream]).ended
       expect((fixture.upstream.only(MODEL[pair.upstream]).endedAt ?? 0) - began).toBeLessThan(
-        IDLE_MS + PATIENCE_MS,
+        IDLE_MS + LATE_MS,
       )
     }),
   )
@@ -403,7 +403,7 @@ describe('invalid events are dropped or end the stream, and the account is settl
 })
 
 /** The text in an event of either dialect. */
-interface Said {
+interface EventFields {
   readonly choices?: readonly { readonly delta: { readonly content?: string } }[]
   readonly delta?: { readonly text?: string }
 }
@@ -412,7 +412,7 @@ describe('the bytes of a stream', () => {
   const text = (answer: string): string =>
     answer
       .split('\n')
-      .flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6)) as Said] : []))
+      .flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6)) as EventFields] : []))
       .map(({ choices, delta }) => choices?.[0]?.delta.content ?? delta?.text ?? '')
       .join('')
 

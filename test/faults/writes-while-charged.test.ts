@@ -8,7 +8,7 @@ import { AMPLE, channel, priced, ROOT, user } from '../equipment/configuration.t
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { ask, retryWhileOverloaded, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { keyOf, madeToken, type ShownToken } from '../equipment/tokens.ts'
+import { keyOf, createToken, type ShownToken } from '../equipment/tokens.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
@@ -18,7 +18,7 @@ const CLIENTS = 30
 /** Changes per second. */
 const PACE = 20
 const QUOTA = 10_000_000
-const DOOMED = 8
+const TO_DELETE = 8
 const TOP_UP = 1234
 
 let fixture: Fixture
@@ -42,7 +42,7 @@ interface KeyOfTest {
 }
 
 async function keyNamed(name: string): Promise<KeyOfTest> {
-  const { id } = await madeToken(fixture.gateway.url, ANN, name, { remain_quota: QUOTA })
+  const { id } = await createToken(fixture.gateway.url, ANN, name, { remain_quota: QUOTA })
   return { id, name, key: await keyOf(fixture.gateway.url, ANN, id), deleted: false }
 }
 
@@ -54,7 +54,7 @@ test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped
   const busy = await keyNamed('busy')
   const switched = await keyNamed('switched')
   const doomed: KeyOfTest[] = []
-  for (let index = 0; index < DOOMED; index++) doomed.push(await keyNamed(`doomed${index}`))
+  for (let index = 0; index < TO_DELETE; index++) doomed.push(await keyNamed(`doomed${index}`))
   const keys = [busy, switched, ...doomed]
   let cost = 0
   fixture.upstream.decide('m', () => {

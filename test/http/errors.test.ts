@@ -6,7 +6,7 @@ import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture
 
 const PASSED_ON = [400, 404, 409, 413, 422, 429, 500, 503, 529]
 /** Responses that are not valid answers. */
-const RUBBISH: [string, Behaviour][] = [
+const INVALID_ANSWERS: [string, Behaviour][] = [
   ['418', { kind: 'status', status: 418, body: errorBody('canary teapot') }],
   ['402', { kind: 'status', status: 402, body: errorBody('canary payment') }],
   ['204', { kind: 'status', status: 204 }],
@@ -30,7 +30,7 @@ const RUBBISH: [string, Behaviour][] = [
 ]
 const MODELS = [
   ...PASSED_ON.map((code) => `e${code}`),
-  ...RUBBISH.map(([name]) => `rubbish-${name.replaceAll(' ', '-')}`),
+  ...INVALID_ANSWERS.map(([name]) => `rubbish-${name.replaceAll(' ', '-')}`),
   'quiet',
   'leaky',
 ]
@@ -164,7 +164,7 @@ describe('a 500 api_error without details is the response to', () => {
     expect(error.message).toMatch(REQUEST_ID)
     expect(answer.text).not.toMatch(new RegExp(`canary|127\\.0\\.0\\.1|upstream-key-of-${model}`))
   }
-  test.each(RUBBISH)('%s', async (name, behaviour) => {
+  test.each(INVALID_ANSWERS)('%s', async (name, behaviour) => {
     const model = `rubbish-${name.replaceAll(' ', '-')}`
     fixture.upstream.script(model, behaviour)
     await failure(model, ask(model))

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 /** The response to a request whose client closes its sending side after it. */
-function saidTo(path: string, body: object, key = 'ann'): Promise<string> {
+function responseTo(path: string, body: object, key = 'ann'): Promise<string> {
   const text = JSON.stringify(body)
   const connection = rawConnection(fixture.gateway.port, '')
   connection.socket.allowHalfOpen = true
@@ -29,20 +29,22 @@ const CHAT = '/v1/chat/completions'
 test('a half-closed call is answered where the upstream answers at once', async () => {
   fixture.upstream.script('m', { kind: 'whole', content: 'at once' })
   // On a busy machine an upstream sometimes takes longer than the limit.
-  await expect.poll(() => saidTo(CHAT, ask('m')), { timeout: 15_000 }).toMatch(/^HTTP\/1\.1 200 [^]*at once/)
+  await expect
+    .poll(() => responseTo(CHAT, ask('m')), { timeout: 15_000 })
+    .toMatch(/^HTTP\/1\.1 200 [^]*at once/)
 })
 
 test('responses without an upstream are sent, refusals and log-ins alike', async () => {
-  expect(await saidTo(CHAT, ask('m'), 'nobody')).toMatch(/^HTTP\/1\.1 401 /)
-  expect(await saidTo('/v1/messages/count_tokens', {})).toMatch(/^HTTP\/1\.1 4\d\d /)
+  expect(await responseTo(CHAT, ask('m'), 'nobody')).toMatch(/^HTTP\/1\.1 401 /)
+  expect(await responseTo('/v1/messages/count_tokens', {})).toMatch(/^HTTP\/1\.1 4\d\d /)
   // Checking a password takes longer than the wait for an upstream, on a busy machine.
-  const login = await saidTo('/api/user/login', { username: 'ann', password: 'no password of hers' })
+  const login = await responseTo('/api/user/login', { username: 'ann', password: 'no password of hers' })
   expect(login).toMatch(/^HTTP\/1\.1 (?:401|200) /)
 })
 
 test('where the upstream does not answer, the client counts as gone, and the upstream is aborted', async () => {
   fixture.upstream.script('m', { kind: 'silence' })
-  expect(await saidTo(CHAT, ask('m'))).toBe('')
+  expect(await responseTo(CHAT, ask('m'))).toBe('')
   for (const request of fixture.upstream.received('m')) {
     await request.ended
     expect(request.completed).toBe(false)

@@ -7,7 +7,7 @@ import { messagesErrorText, streamedMessage, wholeMessage } from '../equipment/m
 import { rawConnection } from '../equipment/raw-socket.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
-const SAID = [{ text: 'Hello.' }]
+const ANSWER_TEXT = [{ text: 'Hello.' }]
 const USER = [{ role: 'user' as const, content: 'hi' }]
 
 let fixture: Fixture
@@ -46,7 +46,7 @@ function expectId({ headers }: FullResponse): string {
 
 describe('the header request-id, beside x-request-id, is on', () => {
   test('whole answers, native and converted', async () => {
-    fixture.upstream.script('claude', wholeMessage(SAID))
+    fixture.upstream.script('claude', wholeMessage(ANSWER_TEXT))
     const native = await say()
     expect(native.status).toBe(200)
     expectId(native)
@@ -56,7 +56,7 @@ describe('the header request-id, beside x-request-id, is on', () => {
     expectId(converted)
   })
   test('streams', async () => {
-    fixture.upstream.script('claude', streamedMessage(SAID))
+    fixture.upstream.script('claude', streamedMessage(ANSWER_TEXT))
     const answer = await say({ stream: true })
     expect(answer.text).toContain('event: message_stop')
     expectId(answer)
@@ -123,7 +123,7 @@ describe("an error of the gateway's own has the outer type and the request's id:
   })
 
   test('too many requests', async () => {
-    fixture.upstream.script('claude', wholeMessage(SAID))
+    fixture.upstream.script('claude', wholeMessage(ANSWER_TEXT))
     expect((await say({ model: 'rare' })).status).toBe(200)
     const answer = await say({ model: 'rare' })
     expect(answer.status).toBe(429)
@@ -166,7 +166,7 @@ test.each(['apiKey', 'authToken'] as const)(
     expect(error).toBeInstanceOf(Anthropic.InternalServerError)
     const { requestID, message } = error as InstanceType<typeof Anthropic.InternalServerError>
     expect(message).toContain(`(request id: ${requestID})`)
-    fixture.upstream.script('claude', wholeMessage(SAID))
+    fixture.upstream.script('claude', wholeMessage(ANSWER_TEXT))
     expect(await create('claude')).toHaveProperty('_request_id', expect.stringMatching(/^[\w-]{36}$/))
   },
 )

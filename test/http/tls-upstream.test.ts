@@ -12,9 +12,9 @@ const tlsFile = (name: string): string => fileURLToPath(new URL(`../equipment/tl
 const CERTIFICATE = tlsFile('localhost.cert.pem')
 
 let secure: Server
-let mute: ReturnType<typeof createPlainServer>
+let silent: ReturnType<typeof createPlainServer>
 let gateway: RunningGateway
-let distrustful: RunningGateway
+let untrusting: RunningGateway
 let connections = 0
 let resumed = 0
 
@@ -33,9 +33,9 @@ beforeAll(async () => {
     connections += 1
     if (socket.isSessionReused()) resumed += 1
   })
-  mute = createPlainServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
+  silent = createPlainServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
   await Promise.all(
-    [secure, mute].map((server) => new Promise((resolve) => server.once('listening', resolve))),
+    [secure, silent].map((server) => new Promise((resolve) => server.once('listening', resolve))),
   )
   const at = (server: { address(): unknown }): number => (server.address() as AddressInfo).port
   const config = {
@@ -45,20 +45,20 @@ beforeAll(async () => {
       channel('named', `https://localhost:${at(secure)}/v1`),
       channel('numbered', `https://127.0.0.1:${at(secure)}/v1`),
       channel('closing', `https://localhost:${at(secure)}/v1`, { headers: { 'x-close': 'yes' } }),
-      channel('mute', `https://localhost:${at(mute)}/v1`, { timeouts: { connect: '500ms' } }),
+      channel('mute', `https://localhost:${at(silent)}/v1`, { timeouts: { connect: '500ms' } }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }
-  ;[gateway, distrustful] = await Promise.all([
+  ;[gateway, untrusting] = await Promise.all([
     startGateway({ config, env: { NODE_EXTRA_CA_CERTS: CERTIFICATE } }),
     startGateway({ config }),
   ])
 })
 afterAll(async () => {
-  await Promise.all([gateway.discard(), distrustful.discard()])
+  await Promise.all([gateway.discard(), untrusting.discard()])
   secure.closeAllConnections()
   secure.close()
-  mute.close()
+  silent.close()
 })
 
 function ask(model: string, of = gateway): Promise<FullResponse> {
@@ -89,8 +89,8 @@ describe('an upstream with TLS', () => {
 
   test('with an untrusted certificate gets no data', async () => {
     const before = connections
-    expect((await ask('named', distrustful)).status).toBe(500)
-    await expect.poll(() => distrustful.logs()).toContain('"failure":"DEPTH_ZERO_SELF_SIGNED_CERT"')
+    expect((await ask('named', untrusting)).status).toBe(500)
+    await expect.poll(() => untrusting.logs()).toContain('"failure":"DEPTH_ZERO_SELF_SIGNED_CERT"')
     expect(connections).toBe(before)
   })
 })

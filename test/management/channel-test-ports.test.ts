@@ -11,7 +11,7 @@ const ADMIN = { id: 4, accessToken: 'the-access-token-of-an-admin' }
 const SECRET = 'what-stands-inside'
 
 /** Services that may listen in a private network, none of which is a model server. */
-const NOBODIES: Readonly<Record<string, Server | undefined>> = {
+const SERVICES: Readonly<Record<string, Server | undefined>> = {
   refused: undefined,
   silent: createListener(() => {}),
   closed: createListener((socket) => socket.once('data', () => socket.destroy())),
@@ -30,7 +30,7 @@ const errs = answering((_, reply) => {
 })
 const sockets = new Set<Socket>()
 beforeAll(async () => {
-  for (const server of [errs, ...Object.values(NOBODIES)]) {
+  for (const server of [errs, ...Object.values(SERVICES)]) {
     server?.on('connection', (socket: Socket) => {
       sockets.add(socket)
       socket.on('error', () => {})
@@ -48,7 +48,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway?.discard()
   for (const socket of sockets) socket.destroy()
-  for (const server of [errs, ...Object.values(NOBODIES)]) server?.close()
+  for (const server of [errs, ...Object.values(SERVICES)]) server?.close()
 })
 
 function answering(listener: RequestListener): Server {
@@ -70,7 +70,7 @@ async function channelTo(name: string, server: Server | undefined): Promise<numb
 describe('a channel test by an administrator below root', () => {
   test('does not distinguish ports without a model server: neither by message nor by time', async () => {
     const answers = await Promise.all(
-      Object.entries(NOBODIES).map(async ([name, server]) => {
+      Object.entries(SERVICES).map(async ([name, server]) => {
         const id = await channelTo(name, server)
         const { body } = await manage(gateway.url, ADMIN, `GET /api/channel/test/${id}`)
         const { data } = await manage<Record<string, unknown>>(gateway.url, ADMIN, `GET /api/channel/${id}`)
@@ -78,7 +78,7 @@ describe('a channel test by an administrator below root', () => {
       }),
     )
     const same = { success: false, message: 'no model server answered', time: 10 }
-    expect(answers).toEqual(Object.keys(NOBODIES).map((name) => [name, same, 10_000]))
+    expect(answers).toEqual(Object.keys(SERVICES).map((name) => [name, same, 10_000]))
   }, 60_000)
 
   test('shows the status of a JSON error, and none of its text', async () => {

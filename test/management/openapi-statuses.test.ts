@@ -10,14 +10,14 @@ import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
 import { ROUTES } from '../equipment/routes.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
-type Told = Record<string, { readonly content?: Record<string, unknown> }>
+type DescribedResponse = Record<string, { readonly content?: Record<string, unknown> }>
 type Headers = Readonly<Record<string, string>>
 
 const { paths } = openApiDocument(ROUTES) as {
-  readonly paths: Record<string, Record<string, { readonly responses: Told }>>
+  readonly paths: Record<string, Record<string, { readonly responses: DescribedResponse }>>
 }
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
-const toldOf = ({ method, path }: Endpoint): Told =>
+const describedOf = ({ method, path }: Endpoint): DescribedResponse =>
   paths[path.replaceAll(/:(\w+)\*?/g, '{$1}')]?.[method.toLowerCase()]?.responses ?? {}
 
 const accountOf = (id: number, accessToken: string): Headers => ({
@@ -38,7 +38,7 @@ let fixture: Fixture
 /** The statuses seen, by endpoint. */
 const seen = new Map<string, Set<number>>()
 /** Responses that the description lacks. */
-const surprises = new Set<string>()
+const undescribed = new Set<string>()
 
 beforeAll(async () => {
   const off = { requests: 0, window: '1s' }
@@ -68,16 +68,21 @@ afterAll(() => fixture?.close())
 const essence = (type = ''): string => type.split(';')[0] ?? ''
 
 /** Makes a request, and records the status. */
-async function see(route: Endpoint, path: string, headers: Headers, body?: Body): Promise<string> {
+async function requestAndRecord(
+  route: Endpoint,
+  path: string,
+  headers: Headers,
+  body?: Body,
+): Promise<string> {
   const {
     status,
     text,
     headers: said,
   } = await retryWhileShed(() => call(fixture.gateway.url, body, { method: route.method, path, headers }))
-  const types = Object.keys(toldOf(route)[status]?.content ?? {}).map(essence)
+  const types = Object.keys(describedOf(route)[status]?.content ?? {}).map(essence)
   // Redirects have no body.
-  if (!(status in toldOf(route)) || (text !== '' && !types.includes(essence(said['content-type']))))
-    surprises.add(`${nameOf(route)}: ${status} ${said['content-type']}`)
+  if (!(status in describedOf(route)) || (text !== '' && !types.includes(essence(said['content-type']))))
+    undescribed.add(`${nameOf(route)}: ${status} ${said['content-type']}`)
   seen.set(nameOf(route), (seen.get(nameOf(route)) ?? new Set()).add(status))
   return text
 }
@@ -87,23 +92,23 @@ async function provoke(route: Endpoint): Promise<void> {
   const isKey = route.access.endsWith('key')
   const [good, banned] = isKey ? [KEY_OF_ANN, KEY_OF_BANNED] : [AS_ROOT, AS_BANNED]
   const path = route.path.replace(/:\w+\*?/, '999999')
-  await see(route, path, {})
-  await see(route, path, banned)
-  if (!isKey) await see(route, path, AS_ANN)
-  await see(route, path, { 'sec-fetch-site': 'cross-site' })
+  await requestAndRecord(route, path, {})
+  await requestAndRecord(route, path, banned)
+  if (!isKey) await requestAndRecord(route, path, AS_ANN)
+  await requestAndRecord(route, path, { 'sec-fetch-site': 'cross-site' })
   // This endpoint would invalidate the access token that the other requests use.
   if (route.path === '/api/user/token') return
   for (const id of ['abc', '%zz', '999999'])
-    if (path !== route.path) await see(route, route.path.replace(/:\w+\*?/, id), good)
+    if (path !== route.path) await requestAndRecord(route, route.path.replace(/:\w+\*?/, id), good)
   for (const name of route.kind === 'json' ? queryNames(route.query) : [])
     for (const value of ['%00', '-1', 'abc', '%25%25', 'x'.repeat(3000)])
-      await see(route, `${path}?${name}=${value}`, good)
+      await requestAndRecord(route, `${path}?${name}=${value}`, good)
   const takes = route.kind === 'json' ? route.body : route.access === 'api-key'
-  if (!takes) return void (await see(route, path, good))
+  if (!takes) return void (await requestAndRecord(route, path, good))
   for (const body of ['{', '[]', {}, { id: 999_999, ids: [1], action: 'disable', key: 'x', value: 'y' }])
-    await see(route, path, good, body)
-  await see(route, path, { ...good, 'content-type': 'text/plain' }, 'x')
-  await see(route, path, good, Buffer.alloc(2 ** 20 + 1, 0x20))
+    await requestAndRecord(route, path, good, body)
+  await requestAndRecord(route, path, { ...good, 'content-type': 'text/plain' }, 'x')
+  await requestAndRecord(route, path, good, Buffer.alloc(2 ** 20 + 1, 0x20))
 }
 
 function queryNames(query: unknown): string[] {
@@ -116,7 +121,12 @@ async function provokeByName(): Promise<void> {
   const at = async (name: string, headers: Headers, body?: Body, id: number | string = '', query = '') => {
     const route = ROUTES.find((one) => nameOf(one) === name)
     if (!route) throw new Error(`there is no ${name}`)
-    const text = await see(route, route.path.replace(/:\w+\*?/, String(id)) + query, headers, body)
+    const text = await requestAndRecord(
+      route,
+      route.path.replace(/:\w+\*?/, String(id)) + query,
+      headers,
+      body,
+    )
     return text.startsWith('{') ? JSON.parse(text) : undefined
   }
   const made = {
@@ -180,29 +190,29 @@ async function provokeUpstreams(): Promise<void> {
     }[lane]
     const body = { model: lane, max_tokens: 5, messages, query: 'q', documents: ['a'] }
     fixture.upstream.script(lane, behaviour)
-    await see(route, route.path, KEY_OF_ANN, body)
+    await requestAndRecord(route, route.path, KEY_OF_ANN, body)
     for (const status of PASSED_ON) {
       const text = lane === 'claude' ? messagesErrorText('some_error', 'no') : errorBody('no')
       fixture.upstream.script(lane, { kind: 'status', status, body: text })
-      await see(route, route.path, KEY_OF_ANN, body)
+      await requestAndRecord(route, route.path, KEY_OF_ANN, body)
     }
   }
 }
 
 describe('the described statuses of an operation', () => {
   test('are all that occur', () => {
-    expect([...surprises]).toEqual([])
+    expect([...undescribed]).toEqual([])
   })
 
   test.each(ROUTES.map((route) => [nameOf(route), route] as const))('%s: occur', (name, route) => {
-    const described = Object.keys(toldOf(route)).map(Number)
+    const described = Object.keys(describedOf(route)).map(Number)
     const missing = described.filter((status) => !seen.get(name)?.has(status) && !UNPROVOKED.has(status))
     expect(missing).toEqual([])
   })
 
   test('include a success wherever something can be done', () => {
     const without = ROUTES.filter(
-      (route) => !Object.keys(toldOf(route)).some((status) => Number(status) < 400),
+      (route) => !Object.keys(describedOf(route)).some((status) => Number(status) < 400),
     )
     expect(without.map(nameOf)).toEqual(['DELETE /v1/models/:id*'])
   })
@@ -229,7 +239,7 @@ describe('too many requests', () => {
       const options = { method: route.method, path, headers: { 'x-forwarded-for': `198.51.100.${index}` } }
       await call(limited.gateway.url, undefined, options)
       const { status } = await call(limited.gateway.url, undefined, options)
-      expect(status === 429).toBe(429 in toldOf(route))
+      expect(status === 429).toBe(429 in describedOf(route))
     },
   )
 })

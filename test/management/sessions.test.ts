@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
 import { call } from '../equipment/client.ts'
 import { ROOT, user } from '../equipment/configuration.ts'
-import { bySession, logIn } from '../equipment/console.ts'
+import { sessionHeaders, logIn } from '../equipment/console.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 
@@ -15,7 +15,7 @@ let cookie: string
 const root = (request: Parameters<typeof manage>[2], body?: object) =>
   manage(gateway.url, ROOT_ACCOUNT, request, body)
 const self = (headers: Record<string, string | undefined> = {}) =>
-  manage(gateway.url, ANN, 'GET /api/user/self', undefined, { ...bySession(cookie), ...headers })
+  manage(gateway.url, ANN, 'GET /api/user/self', undefined, { ...sessionHeaders(cookie), ...headers })
 
 beforeAll(async () => {
   gateway = await startGateway({
@@ -124,7 +124,7 @@ describe('a session ends at once', () => {
       ANN,
       'PUT /api/user/self',
       { password: 'another horse', original_password: PASSWORD, keep_access_tokens: true },
-      bySession(cookie),
+      sessionHeaders(cookie),
     )
     expect(change.status).toBe(200)
     expect((await self()).status).toBe(401)

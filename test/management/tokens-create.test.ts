@@ -3,7 +3,7 @@ import { type Account, manage } from '../equipment/account.ts'
 import type { Body } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { keyOf, madeToken, type ShownPage, tokenBody } from '../equipment/tokens.ts'
+import { keyOf, createToken, type ShownPage, tokenBody } from '../equipment/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const VIP = { id: 3, accessToken: 'the-access-token-of-a-vip' }
@@ -38,7 +38,7 @@ afterAll(() => fixture?.close())
 const create = (account: Account, body: Body) =>
   manage(fixture.gateway.url, account, 'POST /api/token/', body)
 const made = (name: string, fields: Record<string, unknown> = {}) =>
-  madeToken(fixture.gateway.url, ANN, name, fields)
+  createToken(fixture.gateway.url, ANN, name, fields)
 const count = async (account: Account) =>
   (await manage<ShownPage>(fixture.gateway.url, account, 'GET /api/token/')).data.total
 

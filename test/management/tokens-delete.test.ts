@@ -5,7 +5,7 @@ import type { Body } from '../equipment/client.ts'
 import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { keyOf, madeToken, type ShownPage } from '../equipment/tokens.ts'
+import { keyOf, createToken, type ShownPage } from '../equipment/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOB = { id: 3, accessToken: 'the-access-token-of-bob' }
@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-const made = (name: string) => madeToken(fixture.gateway.url, ANN, name, { remain_quota: 100_000 })
+const made = (name: string) => createToken(fixture.gateway.url, ANN, name, { remain_quota: 100_000 })
 const remove = (id: number | string) => manage(fixture.gateway.url, ANN, `DELETE /api/token/${id}`)
 const removeAll = (body: Body) => manage<number>(fixture.gateway.url, ANN, 'POST /api/token/batch', body)
 const named = async () =>

@@ -3,7 +3,7 @@ import { type Account, manage } from '../equipment/account.ts'
 import { ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { madeToken, type ShownPage, type ShownToken } from '../equipment/tokens.ts'
+import { createToken, type ShownPage, type ShownToken } from '../equipment/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOB = { id: 3, accessToken: 'the-access-token-of-bob' }
@@ -86,7 +86,7 @@ describe('GET /api/token/', () => {
       key,
       id,
       ...made
-    } = await madeToken(gateway.url, ANN, 'everything', {
+    } = await createToken(gateway.url, ANN, 'everything', {
       expired_time: 4_000_000_000,
       remain_quota: 77,
       model_limits_enabled: true,
@@ -141,9 +141,9 @@ describe('GET /api/token/', () => {
   })
 
   test('shows a token that expired, or has no quota, as such before its first use', async () => {
-    const old = await madeToken(gateway.url, ANN, 'old', { expired_time: 1 })
+    const old = await createToken(gateway.url, ANN, 'old', { expired_time: 1 })
     expect(old.status).toBe(3)
-    const empty = await madeToken(gateway.url, ANN, 'empty', { remain_quota: 0 })
+    const empty = await createToken(gateway.url, ANN, 'empty', { remain_quota: 0 })
     expect(empty.status).toBe(4)
     expect(databaseOf(gateway.dataDir).token('old').status).toBe(1)
   })

@@ -4,7 +4,7 @@ import { usageText } from '../equipment/behaviour.ts'
 import { AMPLE, channel, priced, ROOT, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { keyOf, madeToken, type ShownToken } from '../equipment/tokens.ts'
+import { keyOf, createToken, type ShownToken } from '../equipment/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 /** Ten prompt tokens at one quota unit, twenty of output at four. */
@@ -29,7 +29,7 @@ const put = (id: number, fields: Record<string, unknown>) =>
 
 /** A token whose only call is an open stream that holds quota; `finish` ends the stream. */
 async function streaming(name: string, quota: number) {
-  const { id } = await madeToken(fixture.gateway.url, ANN, name, { remain_quota: quota })
+  const { id } = await createToken(fixture.gateway.url, ANN, name, { remain_quota: quota })
   const key = await keyOf(fixture.gateway.url, ANN, id)
   fixture.upstream.script('slow', { kind: 'stream', events: 20, paceMs: 40, usage: usageText(10, 20) })
   const answer = await fixture.live(key, askStream('slow', { max_tokens: 1000 }))
@@ -84,7 +84,7 @@ describe('a quota set while a stream is open', () => {
 })
 
 test('under concurrent calls and settings, the sums are exact', async () => {
-  const { id } = await madeToken(fixture.gateway.url, ANN, 'storm', { remain_quota: 1_000_000 })
+  const { id } = await createToken(fixture.gateway.url, ANN, 'storm', { remain_quota: 1_000_000 })
   const key = await keyOf(fixture.gateway.url, ANN, id)
   const calls = Array.from({ length: 60 }, async () => {
     expect((await fixture.chat(key, ask('m', { max_tokens: 20 }))).status).toBe(200)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Account, manage } from '../equipment/account.ts'
 import { ROOT, token, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { madeToken, type ShownPage } from '../equipment/tokens.ts'
+import { createToken, type ShownPage } from '../equipment/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const FULL = { id: 3, accessToken: 'the-access-token-of-one-who-is-full' }
@@ -150,7 +150,7 @@ describe('a user with the maximum number of tokens', () => {
     const { data } = await search(FULL, { keyword: 'full 3' })
     await manage(gateway.url, FULL, `DELETE /api/token/${data.items[0]?.id}`)
     expect((await search(FULL, { keyword: 'full%' })).data.total).toBe(MAX - 1)
-    await madeToken(gateway.url, FULL, 'one more')
+    await createToken(gateway.url, FULL, 'one more')
     expect((await search(FULL, { keyword: 'full%' })).status).toBe(400)
   })
 })

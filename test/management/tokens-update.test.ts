@@ -3,7 +3,7 @@ import { type Account, manage } from '../equipment/account.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { keyOf, madeToken, type ShownToken } from '../equipment/tokens.ts'
+import { keyOf, createToken, type ShownToken } from '../equipment/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOB = { id: 3, accessToken: 'the-access-token-of-bob' }
@@ -45,7 +45,7 @@ afterAll(() => fixture?.close())
 type Fields = Record<string, unknown>
 
 const made = (name: string, fields: Fields = {}) =>
-  madeToken(fixture.gateway.url, ANN, name, { remain_quota: 1_000_000, ...fields })
+  createToken(fixture.gateway.url, ANN, name, { remain_quota: 1_000_000, ...fields })
 const put = (body: unknown, query = '', account: Account = ANN) =>
   manage<ShownToken>(fixture.gateway.url, account, `PUT /api/token/${query}`, body as object)
 const setStatus = (id: number, status: unknown, more: Fields = {}) =>

@@ -18,7 +18,7 @@ interface Shown {
   readonly username: string
   readonly [field: string]: unknown
 }
-interface Shelf {
+interface UserPage {
   readonly page: number
   readonly page_size: number
   readonly total: number
@@ -51,7 +51,7 @@ afterAll(() => fixture?.close())
 
 let made = 0
 /** Creates a user with a password and a key. */
-async function newcomer(fields: object = {}): Promise<{ id: number; username: string }> {
+async function createUserWithKey(fields: object = {}): Promise<{ id: number; username: string }> {
   made += 1
   const answer = await root('POST /api/user/', { username: `new${made}`, password: PASSWORD, ...fields })
   expect(answer.status).toBe(200)
@@ -158,12 +158,12 @@ describe('POST /api/user/', () => {
 
   test.each([8, 128])('a password may have %i characters, as a person counts them', async (count) => {
     const password = '👩‍👩‍👧‍👦'.repeat(count)
-    const { username } = await newcomer({ password })
+    const { username } = await createUserWithKey({ password })
     expect((await logIn(fixture.gateway.url, { username, password })).status).toBe(200)
   })
 
   test('a quota may be as large as the bound', async () => {
-    expect(await newcomer({ quota: BOUND })).toMatchObject({ quota: BOUND })
+    expect(await createUserWithKey({ quota: BOUND })).toMatchObject({ quota: BOUND })
   })
 })
 
@@ -178,13 +178,13 @@ describe("a role must be below the administrator's own", () => {
       status: 403,
       body: { code: 'role_too_low' },
     })
-    const { id } = await newcomer()
+    const { id } = await createUserWithKey()
     expect((await as(account)('PUT /api/user/', { id, role })).status).toBe(403)
     expect((await root(`GET /api/user/${id}`)).data).toMatchObject({ role: 1 })
   })
 
   test('an admin does not promote, root promotes and demotes', async () => {
-    const { id } = await newcomer()
+    const { id } = await createUserWithKey()
     expect((await admin('POST /api/user/manage', { id, action: 'promote' })).status).toBe(403)
     expect(await root('POST /api/user/manage', { id, action: 'promote' })).toMatchObject({
       data: { id, role: 10 },
@@ -221,13 +221,13 @@ describe('only root acts on users of the same role, or above', () => {
     ['PUT /api/user/', { id: 3, password: PASSWORD }],
     ['PUT /api/user/', { id: 3, display_name: 'x', username: 'admin2' }],
   ])('an admin does not %s %j', async (request, body) => {
-    const before = (await root<Shelf>('GET /api/user/?page_size=100')).data.items.slice(-4)
+    const before = (await root<UserPage>('GET /api/user/?page_size=100')).data.items.slice(-4)
     expect(await admin(request, body)).toMatchObject({
       status: 403,
       success: false,
       body: { code: 'role_too_low' },
     })
-    expect((await root<Shelf>('GET /api/user/?page_size=100')).data.items.slice(-4)).toEqual(before)
+    expect((await root<UserPage>('GET /api/user/?page_size=100')).data.items.slice(-4)).toEqual(before)
   })
 
   test('an admin may change harmless fields of its own account, and send the others unchanged', async () => {
@@ -276,30 +276,30 @@ describe('the last root', () => {
 
 describe('GET /api/user/ and /api/user/search', () => {
   test('list users newest first, in pages', async () => {
-    const all = (await admin<Shelf>('GET /api/user/?page_size=100')).data
+    const all = (await admin<UserPage>('GET /api/user/?page_size=100')).data
     expect(all).toMatchObject({ page: 1, page_size: 100, total: all.items.length })
     const ids = all.items.map(({ id }) => id)
     expect(ids).toEqual(ids.toSorted((a, b) => b - a))
     expect(ids.at(-1)).toBe(1)
-    const second = (await admin<Shelf>('GET /api/user/?p=2&page_size=2')).data
+    const second = (await admin<UserPage>('GET /api/user/?p=2&page_size=2')).data
     expect(second).toEqual({ page: 2, page_size: 2, total: all.total, items: all.items.slice(2, 4) })
-    expect((await admin<Shelf>('GET /api/user/')).data.page_size).toBe(10)
-    expect((await admin<Shelf>('GET /api/user/?p=999')).data).toMatchObject({ page: 999, items: [] })
+    expect((await admin<UserPage>('GET /api/user/')).data.page_size).toBe(10)
+    expect((await admin<UserPage>('GET /api/user/?p=999')).data).toMatchObject({ page: 999, items: [] })
   })
 
   test('find users by part of a name or address in any case, by id, and by group', async () => {
-    const { id } = await newcomer({ username: 'Søren', display_name: 'K. 100%', group: 'vip' })
+    const { id } = await createUserWithKey({ username: 'Søren', display_name: 'K. 100%', group: 'vip' })
     await root('PUT /api/user/', { id, email: 'sk@example.dk' })
     const found = async (query: string) =>
-      (await admin<Shelf>(`GET /api/user/search?${query}`)).data.items.map(({ username }) => username)
+      (await admin<UserPage>(`GET /api/user/search?${query}`)).data.items.map(({ username }) => username)
     for (const keyword of ['SØR', 'k. 1', '100%', 'EXAMPLE.dk', String(id)]) {
       expect(await found(`keyword=${encodeURIComponent(keyword)}`)).toContain('Søren')
     }
     expect(await found('keyword=S%C3%B8ren&group=default')).toEqual([])
     expect(await found('keyword=S%C3%B8ren&group=vip')).toEqual(['Søren'])
     expect(await found('keyword=nobody-at-all')).toEqual([])
-    expect((await admin<Shelf>('GET /api/user/search')).data.total).toBe(
-      (await admin<Shelf>('GET /api/user/')).data.total,
+    expect((await admin<UserPage>('GET /api/user/search')).data.total).toBe(
+      (await admin<UserPage>('GET /api/user/')).data.total,
     )
   })
 })
@@ -328,7 +328,7 @@ describe('the id of a user', () => {
 
 describe('PUT /api/user/', () => {
   test('writes the fields that are sent, and no other', async () => {
-    const { id } = await newcomer()
+    const { id } = await createUserWithKey()
     const { data: before } = await admin(`GET /api/user/${id}`)
     expect((await admin('PUT /api/user/', { id, remark: 'x', status: 2, used_quota: 5 })).data).toEqual({
       ...before,
@@ -361,7 +361,7 @@ describe('PUT /api/user/', () => {
     [{ group: 'nope' }, 'group: there is no group "nope"'],
     [{ password: 'short' }, 'password: expected a text of 8 to 128 characters'],
   ])('%j is a 400, and changes nothing', async (fields, sentence) => {
-    const { id } = await newcomer()
+    const { id } = await createUserWithKey()
     const { data: before } = await admin(`GET /api/user/${id}`)
     const answer = await admin('PUT /api/user/', { id, remark: 'changed', ...fields })
     expect([answer.status, answer.message]).toEqual([400, expect.stringContaining(sentence)])
@@ -432,18 +432,18 @@ describe('a deleted user', () => {
     ['DELETE /api/user/:id', (id) => [`DELETE /api/user/${id}`]],
     ['POST /api/user/manage', (id) => ['POST /api/user/manage', { id, action: 'delete' }]],
   ])('by %s is removed everywhere, and its name may be reused', async (_, request) => {
-    const { id, username } = await newcomer()
+    const { id, username } = await createUserWithKey()
     const answer = await admin<undefined>(...request(id))
     expect(answer).toMatchObject({ status: 200, body: { success: true, message: '' } })
     expect((await admin(`GET /api/user/${id}`)).status).toBe(404)
     expect((await admin(...request(id))).status).toBe(404)
-    expect((await admin<Shelf>(`GET /api/user/search?keyword=${username}`)).data.items).not.toContainEqual(
+    expect((await admin<UserPage>(`GET /api/user/search?keyword=${username}`)).data.items).not.toContainEqual(
       expect.objectContaining({ id }),
     )
     expect((await logIn(fixture.gateway.url, { username, password: PASSWORD })).status).toBe(401)
     const again = await admin('POST /api/user/', { username, password: PASSWORD })
     expect([again.status, again.message]).toEqual([200, ''])
-    const found = (await admin<Shelf>(`GET /api/user/search?keyword=${username}`)).data.items
+    const found = (await admin<UserPage>(`GET /api/user/search?keyword=${username}`)).data.items
     expect(found.filter((user) => user.username === username)).toHaveLength(1)
     expect(found).not.toContainEqual(expect.objectContaining({ id }))
   })

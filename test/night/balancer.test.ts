@@ -8,7 +8,7 @@ import { statusOn } from '../equipment/port.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask, askStream } from '../equipment/fixture.ts'
 
-const isLeftOut = withoutBalancer('the balancer in front of three gateways')
+const isSkipped = withoutBalancer('the balancer in front of three gateways')
 
 const key = 'ann'
 let upstream: ScriptedUpstream
@@ -16,7 +16,7 @@ let gateways: RunningGateway[] = []
 let balancer: Balancer
 
 beforeAll(async () => {
-  if (isLeftOut) return
+  if (isSkipped) return
   upstream = await startUpstream()
   const config: Configuration = {
     options: { trusted_proxies: ['127.0.0.1/32'] },
@@ -39,7 +39,7 @@ function answered(gateway: RunningGateway): number {
   return gateway.logs().split('"path":"/v1/chat/completions","status":200').length - 1
 }
 
-describe.skipIf(isLeftOut)('the balancer of deploy/, in front of three gateways', () => {
+describe.skipIf(isSkipped)('the balancer of deploy/, in front of three gateways', () => {
   test('accepts its configuration without warnings', () => {
     expect(balancer.logs()).not.toMatch(/ALERT|WARNING/)
   })

@@ -6,7 +6,7 @@ import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
 
-describe.skipIf(withoutRedis('a lost node'))('a node that is gone', () => {
+describe.skipIf(withoutRedis('a lost node'))('a lost node', () => {
   test(`and returns after its leases have ended spends nothing of them (seed ${seed})`, {
     timeout: 240_000,
   }, async () => {

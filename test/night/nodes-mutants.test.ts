@@ -10,7 +10,7 @@ import { nightSeed } from './night-seed.ts'
 const seed = nightSeed()
 
 /** Reports are rare, so that effects of their order occur in every storm. */
-const SELDOM: Patch = {
+const RARE_REPORTS: Patch = {
   file: 'src/ledger/bank-client.ts',
   text: 'const REPORT_MS = 200',
   by: 'const REPORT_MS = 1500',
@@ -74,10 +74,10 @@ describe.skipIf(withoutRedis('broken copies of the bank') || withoutCrashes('bro
   { timeout: 120_000 },
   () => {
     test('nothing where reports are rare', async () => {
-      expect(await brokenBy([SELDOM], { accounts: POOR_ACCOUNTS })).toBe('')
+      expect(await brokenBy([RARE_REPORTS], { accounts: POOR_ACCOUNTS })).toBe('')
     })
     test('leases returned before the report: spent twice', async () => {
-      const broken = await brokenBy([SELDOM, ...RELEASE_FIRST], { accounts: POOR_ACCOUNTS })
+      const broken = await brokenBy([RARE_REPORTS, ...RELEASE_FIRST], { accounts: POOR_ACCOUNTS })
       expect(broken).toMatch(/is overdrawn by|was lent than there was/)
     })
     test('nothing where answers to reports are lost', async () => {

@@ -5,7 +5,7 @@ import { type AwayReport, callWhileAway, warmAndCold } from './bank-away.ts'
 
 const NAME = 'three nodes with PostgreSQL and Redis unreachable'
 
-describe.skipIf(withoutRedis(NAME))('three nodes whose PostgreSQL and Redis are out of reach', () => {
+describe.skipIf(withoutRedis(NAME))('three nodes with PostgreSQL and Redis unreachable', () => {
   let cluster: Cluster
   let report: AwayReport
   beforeAll(async () => {

@@ -14,7 +14,7 @@ import { historyOf, keepHistory, type TokenChange } from './token-history.ts'
 const ANN: Account = { id: 2, accessToken: 'the-access-token-of-ann' }
 const AMPLE = 1_000_000_000
 /** Tokens that are deleted during the run, one alone and two at a time. */
-const DOOMED = Array.from({ length: 12 }, (_, index) => `doomed${index}`)
+const TO_DELETE = Array.from({ length: 12 }, (_, index) => `doomed${index}`)
 const CLIENTS = 12
 
 /** Number of nodes, and the minimum numbers of calls and writes. */
@@ -55,7 +55,7 @@ function configuration(upstream: ScriptedUpstream): Configuration {
       user(
         ANN.id,
         'ann',
-        ['set', 'switched', ...DOOMED].map((key) => token(key, { remain_quota: AMPLE })),
+        ['set', 'switched', ...TO_DELETE].map((key) => token(key, { remain_quota: AMPLE })),
         { access_token: ANN.accessToken, quota: AMPLE },
       ),
     ],
@@ -83,7 +83,7 @@ async function run(cluster: Cluster, plan: WritesPlan, random: () => number): Pr
   const anyUrl = (): string => urls[Math.floor(random() * urls.length)] ?? ''
   const ids = await idsOfTokens(anyUrl())
   const idOf = (key: string): number => ids.get(`token-${key}`) ?? 0
-  const doomed = [...DOOMED]
+  const doomed = [...TO_DELETE]
   const set: number[] = []
   const afterDeletion: Promise<number[]>[] = []
   let count = 0
@@ -113,7 +113,7 @@ async function run(cluster: Cluster, plan: WritesPlan, random: () => number): Pr
     await write('PUT /api/token/?status_only=1', { id, status: 1 })
   }
 
-  const keys = ['set', 'set', 'switched', ...DOOMED]
+  const keys = ['set', 'set', 'switched', ...TO_DELETE]
   const clientsEach = Math.ceil(CLIENTS / urls.length)
   const startMs = performance.now()
   const traffic = startTraffic({ urls, clientsEach, keys, random, observations: seen })
@@ -131,7 +131,7 @@ async function run(cluster: Cluster, plan: WritesPlan, random: () => number): Pr
   const statuses = await Promise.all(afterDeletion)
   await cluster.fleet.stop()
   const { broken } = await auditBank(cluster, seen, {
-    tokens: new Map(['switched', ...DOOMED].map((key) => [`token-${key}`, AMPLE])),
+    tokens: new Map(['switched', ...TO_DELETE].map((key) => [`token-${key}`, AMPLE])),
     users: new Map([['ann', AMPLE]]),
   })
   const ofSet = await historyOf(cluster.postgres, idOf('set'))
@@ -146,7 +146,7 @@ async function run(cluster: Cluster, plan: WritesPlan, random: () => number): Pr
     set,
     ofSet,
     ofSwitched: await historyOf(cluster.postgres, idOf('switched')),
-    ofDoomed: await Promise.all(DOOMED.map((key) => historyOf(cluster.postgres, idOf(key)))),
+    ofDoomed: await Promise.all(TO_DELETE.map((key) => historyOf(cluster.postgres, idOf(key)))),
     afterDeletion: statuses.flat(),
     left: row?.remain_quota ?? Number.NaN,
   }

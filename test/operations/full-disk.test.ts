@@ -5,7 +5,7 @@ import { call, open } from '../equipment/client.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask, askStream } from '../equipment/fixture.ts'
-import { CAN_MOUNT, smallDisk } from '../small-disk.ts'
+import { CAN_MOUNT, mountSmallDisk } from '../small-disk.ts'
 import { eventually, readyProgram } from './program.ts'
 
 let upstream: ScriptedUpstream
@@ -29,7 +29,7 @@ function fill(path: string): void {
 
 describe.runIf(CAN_MOUNT)('a full disk', () => {
   test('refuses new calls with 503, lets running streams end once there is room, and then serves as before', async () => {
-    const disk = smallDisk(24_000_000)
+    const disk = mountSmallDisk(24_000_000)
     const folder = { path: disk.path, configFile: join(disk.path, 'gateway.yaml'), discard: () => {} }
     const program = await readyProgram({
       folder,

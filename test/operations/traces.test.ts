@@ -18,13 +18,13 @@ const CANARIES = [
 ]
 
 /** Prints on standard error which modules of OpenTelemetry the process loads. */
-const SPY = `import { registerHooks } from 'node:module'
+const LOAD_RECORDER = `import { registerHooks } from 'node:module'
 registerHooks({ load(url, context, next) {
   if (url.includes('opentelemetry')) process.stderr.write('loaded ' + url + '\\n')
   return next(url, context)
 } })`
 
-const spying = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(SPY)}` }
+const recordLoads = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOAD_RECORDER)}` }
 
 let upstream: ScriptedUpstream
 let collector: Collector
@@ -46,7 +46,7 @@ beforeAll(async () => {
   program = await runProgram({
     config,
     env: {
-      ...spying,
+      ...recordLoads,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
     },
@@ -166,7 +166,7 @@ test('a missing collector costs nothing but the traces: the gateway answers, and
 })
 
 test('without an exporter, nothing of OpenTelemetry is loaded', async () => {
-  const plain = await runProgram({ config, env: spying })
+  const plain = await runProgram({ config, env: recordLoads })
   try {
     await plain.ready()
     expect((await call(plain.url, ask('m'), { key: 'canarykey' })).status).toBe(200)

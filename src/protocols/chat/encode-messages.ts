@@ -11,7 +11,7 @@ type ChatMessage = Readonly<Record<string, unknown>>
 
 /** Parts of a turn by their place in chat. */
 interface SortedTurn {
-  readonly thoughts: string[]
+  readonly thinking: string[]
   readonly content: ChatPart[]
   readonly calls: unknown[]
   readonly results: ChatMessage[]
@@ -37,9 +37,9 @@ function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessa
 
 /** Encodes a turn; results of tools become messages of their own, before the rest of the turn. */
 function encodeTurn(turn: Turn, dropped: Dropped): ChatMessage[] {
-  const sorted: SortedTurn = { thoughts: [], content: [], calls: [], results: [], media: [] }
+  const sorted: SortedTurn = { thinking: [], content: [], calls: [], results: [], media: [] }
   for (const part of turn.parts) sort(part, sorted, dropped)
-  const { thoughts, calls, results, media } = sorted
+  const { thinking: thoughts, calls, results, media } = sorted
   const content = [...media, ...sorted.content]
   if (turn.role === 'user') {
     // An empty turn stays: without it, the last turn would be another one, or missing.
@@ -65,7 +65,7 @@ function sort(part: Part, turn: SortedTurn, dropped: Dropped): void {
       return
     case 'thinking':
       if (part.proof) drop(dropped, 'signature')
-      if (part.text !== '') turn.thoughts.push(part.text)
+      if (part.text !== '') turn.thinking.push(part.text)
       return
     case 'tool-call':
       turn.calls.push(encodeCall(part, dropped))

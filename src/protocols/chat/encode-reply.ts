@@ -15,7 +15,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   const { parts, stop, usage } = reply
   const calls = parts.flatMap(callOf)
   const content = joined(parts, (part) => (part.kind === 'text' ? part.text : ''))
-  const thoughts = joined(parts, (part) =>
+  const thinking = joined(parts, (part) =>
     part.kind === 'thinking' ? part.text + (part.proof ? PROOF_MARK : '') : '',
   )
   return Buffer.from(
@@ -30,7 +30,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
           message: {
             role: 'assistant',
             content: content === '' && calls.length > 0 ? null : content,
-            ...(thoughts !== '' && { reasoning_content: thoughts }),
+            ...(thinking !== '' && { reasoning_content: thinking }),
             ...(calls.length > 0 && { tool_calls: calls }),
           },
           logprobs: null,

@@ -216,11 +216,11 @@ function checkFunctions(scan: ScannedObject, { node }: Member): void {
 
 function checkStreamOptions(scan: ScannedObject, { node }: Member): void {
   if (scan.kindOf(node) !== 'object') refuse('stream_options', 'an object', kindName(scan, node))
-  const wanted = scan.memberOf(node, 'include_usage')
-  if (wanted === undefined) return
-  const kind = scan.kindOf(wanted)
+  const includeUsage = scan.memberOf(node, 'include_usage')
+  if (includeUsage === undefined) return
+  const kind = scan.kindOf(includeUsage)
   if (kind === 'true' || kind === 'false' || kind === 'null') return
-  refuse('stream_options.include_usage', 'true or false', kindName(scan, wanted))
+  refuse('stream_options.include_usage', 'true or false', kindName(scan, includeUsage))
 }
 
 function checkTopLogprobs(scan: ScannedObject, member: Member): void {

@@ -41,12 +41,12 @@ export function readChatUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
   if (!usage) return undefined
   const total = toCount(usage['total_tokens'])
-  const saidPrompt = toCount(usage['prompt_tokens'] ?? usage['input_tokens'])
-  const saidOutput = toCount(usage['completion_tokens'] ?? usage['output_tokens'])
-  const prompt = saidPrompt ?? rest(total, saidOutput)
-  const toldOutput = saidOutput ?? rest(total, saidPrompt)
+  const statedPrompt = toCount(usage['prompt_tokens'] ?? usage['input_tokens'])
+  const statedOutput = toCount(usage['completion_tokens'] ?? usage['output_tokens'])
+  const prompt = statedPrompt ?? difference(total, statedOutput)
+  const knownOutput = statedOutput ?? difference(total, statedPrompt)
   if (prompt === undefined) return undefined
-  const completion = toldOutput ?? 0
+  const completion = knownOutput ?? 0
   const promptDetails =
     asRecord(usage['prompt_tokens_details']) ?? asRecord(usage['input_tokens_details']) ?? NONE
   const outputDetails =
@@ -73,7 +73,7 @@ export function readChatUsage(value: unknown): ReportedUsage | undefined {
   const cacheWrite = Math.min(written, cached > written ? Math.max(input - cached, 0) : input)
   const cacheRead = Math.min(cached, input - cacheWrite)
   const cacheWrite1h = Math.min(written1h, cacheWrite)
-  const told: Usage = {
+  const counts: Usage = {
     input: input - cacheRead - cacheWrite,
     cacheRead,
     cacheWrite5m: cacheWrite - cacheWrite1h,
@@ -85,10 +85,10 @@ export function readChatUsage(value: unknown): ReportedUsage | undefined {
       count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
     ),
   }
-  return toldOutput === undefined ? promptOnly(told) : told
+  return knownOutput === undefined ? promptOnly(counts) : counts
 }
 
-function rest(total: number | undefined, known: number | undefined): number | undefined {
+function difference(total: number | undefined, known: number | undefined): number | undefined {
   return total === undefined || known === undefined || known > total ? undefined : total - known
 }
 

@@ -18,11 +18,11 @@ const WEB_SEARCH = { type: 'web_search_20250305', name: 'web_search' } as const
  * something that must not be dropped.
  */
 export function encodeRequest(
-  asked: Conversation,
+  requested: Conversation,
   { name: upstreamModel, capabilities }: UpstreamModel,
   dropped: Dropped,
 ): Buffer {
-  const conversation = withSupportedFormat(asked, capabilities, dropped)
+  const conversation = withSupportedFormat(requested, capabilities, dropped)
   const turns = encodableTurns(conversation.turns, dropped)
   const sampled = encodeSampling(conversation, capabilities, turns, dropped)
   const { max_tokens, thinking, output_config, ...sampling } = sampled

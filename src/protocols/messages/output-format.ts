@@ -72,8 +72,8 @@ export function withSupportedFormat(
   const name = answerTool(conversation, capabilities)
   if (name === undefined) {
     drop(dropped, 'response_format')
-    const asked = `Answer with JSON that matches the following JSON schema, and ${JSON_ONLY}`
-    return withInstruction(conversation, `${asked}\n\n${format.schema}`)
+    const instruction = `Answer with JSON that matches the following JSON schema, and ${JSON_ONLY}`
+    return withInstruction(conversation, `${instruction}\n\n${format.schema}`)
   }
   const { description, schema } = format
   const tool: Tool = { name, description, schema, strict: undefined }

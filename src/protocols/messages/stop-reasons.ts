@@ -35,6 +35,6 @@ export function writeStop(
   { reason, sequence }: Stop,
   calledTools: boolean,
 ): { stop_reason: string; stop_sequence: string | null } {
-  const told = reason === 'end' && calledTools ? 'tool-calls' : reason
-  return { stop_reason: TO_WIRE.get(told) ?? 'end_turn', stop_sequence: sequence ?? null }
+  const effectiveReason = reason === 'end' && calledTools ? 'tool-calls' : reason
+  return { stop_reason: TO_WIRE.get(effectiveReason) ?? 'end_turn', stop_sequence: sequence ?? null }
 }

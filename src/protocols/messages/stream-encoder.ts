@@ -31,7 +31,7 @@ const DELTAS = {
  * is open and goes out as it comes, others wait until it has ended. Empty texts give no block.
  */
 export class MessagesStreamEncoder implements StreamEncoder {
-  readonly #minted: ReplyIdentity
+  readonly #identity: ReplyIdentity
   #isStarted = false
   /** Stop of the message, and the usage with it. */
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
@@ -43,8 +43,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
   readonly #waiting = new Map<number, Waiting>()
   #out = ''
 
-  constructor(minted: ReplyIdentity) {
-    this.#minted = minted
+  constructor(identity: ReplyIdentity) {
+    this.#identity = identity
   }
 
   push(events: readonly ReplyEvent[]): string {
@@ -91,7 +91,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     this.#isStarted = true
     this.#frame('message_start', {
       message: {
-        id: messageId(id, this.#minted),
+        id: messageId(id, this.#identity),
         type: 'message',
         role: 'assistant',
         model,

@@ -25,7 +25,7 @@ export interface Sampling {
   readonly top_k: number | undefined
 }
 
-type Asked = Pick<Conversation, 'maxTokens' | 'temperature' | 'topP' | 'topK' | 'toolChoice'> & {
+type Requested = Pick<Conversation, 'maxTokens' | 'temperature' | 'topP' | 'topK' | 'toolChoice'> & {
   readonly thinking: Thinking | undefined
 }
 
@@ -35,17 +35,17 @@ type Asked = Pick<Conversation, 'maxTokens' | 'temperature' | 'topP' | 'topK' | 
  * with a forced tool, a prefill, or a round of tools without its thinking.
  */
 export function encodeSampling(
-  asked: Asked,
+  requested: Requested,
   capabilities: Capabilities,
   turns: readonly Turn[],
   dropped: Dropped,
 ): Sampling {
-  const maxTokens = asked.maxTokens ?? DEFAULT_MAX_TOKENS
-  const thinking = allowedThinking(asked, knownThinking(asked.thinking, capabilities), turns)
-  if (!thinking && asked.thinking && !isThinkingOff(asked.thinking)) drop(dropped, 'thinking')
+  const maxTokens = requested.maxTokens ?? DEFAULT_MAX_TOKENS
+  const thinking = allowedThinking(requested, knownThinking(requested.thinking, capabilities), turns)
+  if (!thinking && requested.thinking && !isThinkingOff(requested.thinking)) drop(dropped, 'thinking')
   switch (thinking?.kind) {
     case 'budget': {
-      dropSampling(asked, dropped)
+      dropSampling(requested, dropped)
       const budget = Math.max(thinking.tokens, MIN_BUDGET)
       return {
         max_tokens: maxTokens > budget ? maxTokens : budget + maxTokens,
@@ -57,7 +57,7 @@ export function encodeSampling(
       }
     }
     case 'adaptive':
-      dropSampling(asked, dropped)
+      dropSampling(requested, dropped)
       return {
         max_tokens: maxTokens,
         thinking: { type: 'adaptive' },
@@ -72,9 +72,9 @@ export function encodeSampling(
         max_tokens: maxTokens,
         thinking: thinking && { type: 'disabled' },
         output_config: undefined,
-        temperature: temperatureOf(asked, dropped),
-        top_p: asked.topP,
-        top_k: asked.topK,
+        temperature: temperatureOf(requested, dropped),
+        top_p: requested.topP,
+        top_k: requested.topK,
       }
   }
 }
@@ -87,19 +87,19 @@ export function maxTokensOf(conversation: Conversation, capabilities: Capabiliti
 
 /** Converts the thinking to the form that the model knows; undefined if it knows none. */
 function knownThinking(
-  asked: Thinking | undefined,
+  requested: Thinking | undefined,
   { thinking, alwaysThinks }: Capabilities,
 ): Thinking | undefined {
-  if (!asked || thinking === 'none') return undefined
-  if (isThinkingOff(asked)) return alwaysThinks ? { kind: 'adaptive', effort: 'low' } : THINKING_OFF
-  if (thinking === 'adaptive') return { kind: 'adaptive', effort: requestedEffort(asked) }
-  return asked.kind === 'adaptive'
-    ? { kind: 'budget', tokens: budgetOf(asked.effort ?? DEFAULT_EFFORT) }
-    : asked
+  if (!requested || thinking === 'none') return undefined
+  if (isThinkingOff(requested)) return alwaysThinks ? { kind: 'adaptive', effort: 'low' } : THINKING_OFF
+  if (thinking === 'adaptive') return { kind: 'adaptive', effort: requestedEffort(requested) }
+  return requested.kind === 'adaptive'
+    ? { kind: 'budget', tokens: budgetOf(requested.effort ?? DEFAULT_EFFORT) }
+    : requested
 }
 
 function allowedThinking(
-  { toolChoice }: Asked,
+  { toolChoice }: Requested,
   thinking: Thinking | undefined,
   turns: readonly Turn[],
 ): Thinking | undefined {
@@ -119,13 +119,13 @@ function lacksThoughts(turns: readonly Turn[]): boolean {
 }
 
 /** Returns the temperature, clamped to the maximum of messages. */
-function temperatureOf({ temperature }: Asked, dropped: Dropped): number | undefined {
+function temperatureOf({ temperature }: Requested, dropped: Dropped): number | undefined {
   if (temperature === undefined || temperature <= MAX_TEMPERATURE) return temperature
   drop(dropped, 'temperature')
   return MAX_TEMPERATURE
 }
 
-function dropSampling({ temperature, topP, topK }: Asked, dropped: Dropped): void {
+function dropSampling({ temperature, topP, topK }: Requested, dropped: Dropped): void {
   if (temperature !== undefined && temperature !== 1) drop(dropped, 'temperature')
   if (topP !== undefined && topP !== 1) drop(dropped, 'top_p')
   if (topK !== undefined) drop(dropped, 'top_k')

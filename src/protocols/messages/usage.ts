@@ -18,8 +18,8 @@ const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input
 export function readMessagesUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
   if (!usage || toCount(usage['input_tokens']) === undefined) return undefined
-  const told = compactionsIn(usage).map(countsIn).reduce(added, countsIn(usage))
-  return toCount(usage['output_tokens']) === undefined ? promptOnly(told) : told
+  const counts = compactionsIn(usage).map(countsIn).reduce(added, countsIn(usage))
+  return toCount(usage['output_tokens']) === undefined ? promptOnly(counts) : counts
 }
 
 function countsIn(usage: Counts): Usage {

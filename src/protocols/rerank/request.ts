@@ -86,7 +86,7 @@ function checkDocuments(scan: ScannedObject, { node, count }: Member): void {
   for (const [index, document] of scan.elements(node).entries()) {
     if (textNode(scan, document) !== undefined) continue
     const isObject = scan.kindOf(document) === 'object'
-    const came = isObject ? 'an object without it' : kindName(scan, document)
-    refuse(`documents[${index}]`, "a string or an object whose 'text' is a string", came)
+    const actual = isObject ? 'an object without it' : kindName(scan, document)
+    refuse(`documents[${index}]`, "a string or an object whose 'text' is a string", actual)
   }
 }

@@ -156,11 +156,11 @@ export abstract class StreamTap extends FrameLoop {
   /** Reads the frames that this chunk completes; returns the bytes to forward. */
   #process(chunk: Buffer): Buffer | undefined {
     const bytes = this.take(chunk)
-    const whole = bytes && this.#readFrames(bytes)
+    const complete = bytes && this.#readFrames(bytes)
     if (this.frames.heldBytes <= MAX_HELD_BYTES || this.frames.isHeldComplete || this.#mayBeError)
-      return whole
+      return complete
     const begun = this.#beginLarge()
-    return whole ? Buffer.concat([whole, begun]) : begun
+    return complete ? Buffer.concat([complete, begun]) : begun
   }
 
   /** Reads the complete frames in `bytes`; returns the part to forward. */
@@ -219,11 +219,11 @@ export abstract class StreamTap extends FrameLoop {
     }
     if (end === chunk.length) return { forward: chunk, terminal: false }
     const rest = chunk.subarray(end)
-    const goesOn = this.#process(rest)
+    const forwarded = this.#process(rest)
     const forward =
-      goesOn?.length === rest.length
+      forwarded?.length === rest.length
         ? chunk
-        : Buffer.concat([chunk.subarray(0, end), goesOn ?? Buffer.alloc(0)])
+        : Buffer.concat([chunk.subarray(0, end), forwarded ?? Buffer.alloc(0)])
     return { forward, terminal: this.#isTerminal }
   }
 
@@ -234,10 +234,10 @@ export abstract class StreamTap extends FrameLoop {
   }
 
   #hold(bytes: Buffer): void {
-    const room = MAX_ENDING_BYTES - this.#endingBytes
-    if (room <= 0) return
+    const space = MAX_ENDING_BYTES - this.#endingBytes
+    if (space <= 0) return
     this.#endingBytes += bytes.length
-    this.#ending.push(Buffer.from(bytes.subarray(0, room)))
+    this.#ending.push(Buffer.from(bytes.subarray(0, space)))
   }
 }
 

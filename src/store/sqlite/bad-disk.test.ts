@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { CAN_MOUNT, smallDisk } from '../../../test/small-disk.ts'
+import { CAN_MOUNT, mountSmallDisk } from '../../../test/small-disk.ts'
 import { holdOf, openedStore, SECRETS, settledCall, storeWithAccount } from '../../../test/store-rows.ts'
 import { lockDataFolder, secretOfDataFolder } from '../data-folder.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
@@ -30,7 +30,7 @@ function fill(file: string): void {
 
 describe.each(DISKS)('$kind that is full', () => {
   test('refuses calls, each with StoreUnavailable, and takes them again when there is room; nothing is lost or doubled', async () => {
-    const disk = smallDisk(4_000_000)
+    const disk = mountSmallDisk(4_000_000)
     const { store, who, tokenId } = await storeWithAccount(join(disk.path, 'sluice.db'))
     const filler = join(disk.path, 'filler')
     fill(filler)
@@ -61,7 +61,7 @@ describe.each(DISKS)('$kind that is full', () => {
   })
 
   test('stops a start with a word on what to do, and the same start succeeds once there is room', async () => {
-    const disk = smallDisk(400_000)
+    const disk = mountSmallDisk(400_000)
     const path = join(disk.path, 'sluice.db')
     const filler = join(disk.path, 'filler')
     fill(filler)
@@ -75,7 +75,7 @@ describe.each(DISKS)('$kind that is full', () => {
   })
 
   test('that is full when holds are to be recovered loses none of them', async () => {
-    const disk = smallDisk(3_000_000)
+    const disk = mountSmallDisk(3_000_000)
     const path = join(disk.path, 'sluice.db')
     const { store, who } = await storeWithAccount(path)
     await Promise.all(
@@ -95,7 +95,7 @@ describe.each(DISKS)('$kind that is full', () => {
 
 describe.each(DISKS)('$kind that is read-only', () => {
   test('stops a start with a word on what to do', async () => {
-    const disk = smallDisk(1_000_000)
+    const disk = mountSmallDisk(1_000_000)
     const path = join(disk.path, 'sluice.db')
     await (await openSqliteStore({ path, secrets: SECRETS })).close()
     disk.makeReadOnly()

@@ -161,7 +161,7 @@ const FORWARDED = { outcome: 'forwarded', verbatim: true } as const
 const UNREADABLE = { outcome: 'unreadable' } as const
 
 /** Valid JSON, almost valid JSON, and texts that only some parsers accept. */
-export function jsonZoo(): Case[] {
+export function jsonVariants(): Case[] {
   return [...values(), ...texts(), ...wholes(), ...keys(), ...depths()]
 }
 

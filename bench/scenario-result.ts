@@ -2,7 +2,7 @@ import type { Round } from './figure.ts'
 import { type Spread, spread } from './statistics.ts'
 
 /** The result of one candidate in one scenario. */
-export interface Finding {
+export interface ScenarioResult {
   readonly name: string
   /** Cost in the scenario's unit. */
   readonly cost: Spread
@@ -24,7 +24,7 @@ export interface Finding {
 }
 
 /** Summary of the rounds for each candidate, in the order of these names. */
-export function findingsOf(rounds: readonly Round[], order: readonly string[]): Finding[] {
+export function findingsOf(rounds: readonly Round[], order: readonly string[]): ScenarioResult[] {
   const names = Object.keys(Object.assign({}, ...rounds) as Round).toSorted(
     (a, b) => order.indexOf(a) - order.indexOf(b),
   )
