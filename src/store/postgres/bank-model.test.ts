@@ -13,7 +13,7 @@ const NODES = ['a', 'b', 'c'] as const
 const node = fc.constantFrom(...NODES)
 
 type Step =
-  | { readonly do: 'acquire'; readonly node: string; readonly need: number; readonly most: number }
+  | { readonly do: 'acquire'; readonly node: string; readonly need: number; readonly max: number }
   /** Records a call to be reported. */
   | { readonly do: 'spend'; readonly node: string; readonly quota: number }
   /** Reports the recorded calls, and perhaps repeats the report. */
@@ -32,7 +32,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
         do: fc.constant('acquire' as const),
         node,
         need: fc.oneof(fc.constant(0), fc.nat(600)),
-        most: fc.nat(900),
+        max: fc.nat(900),
       }),
     },
     { weight: 4, arbitrary: fc.record({ do: fc.constant('spend' as const), node, quota: fc.nat(300) }) },
@@ -101,11 +101,11 @@ async function runs(
     await setClocks()
     switch (step.do) {
       case 'acquire': {
-        const { need, most } = { need: step.need, most: step.most }
+        const { need, max } = step
         const [loan] = await bank(step.node).acquire([
-          { ...exactly(need, token.id), max: { token: most, user: most } },
+          { ...exactly(need, token.id), max: { token: max, user: max } },
         ])
-        expect(loan?.granted).toBe(model.acquire(step.node, need, most))
+        expect(loan?.granted).toBe(model.acquire(step.node, need, max))
         break
       }
       case 'spend':

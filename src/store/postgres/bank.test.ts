@@ -18,8 +18,8 @@ describe.each(BANKS)('the bank on $name', (engine) => {
       granted: true,
       token: { id: 1, remainQuota: 500_000 },
       user: { id: 1, quota: 1_000_000 },
-      ofToken: { account: 't:1', amount: 10_000, free: 490_000, remain: 500_000 },
-      ofUser: { account: 'u:1', amount: 20_000, free: 980_000, remain: 1_000_000 },
+      tokenState: { account: 't:1', amount: 10_000, free: 490_000, remain: 500_000 },
+      userState: { account: 'u:1', amount: 20_000, free: 980_000, remain: 1_000_000 },
     })
     expect(await accounts()).toMatchObject({ token: { leased: 10_000 }, user: { leased: 20_000 } })
   })
@@ -29,13 +29,13 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     const ask = (need: number, max: number) =>
       node('a').acquire([{ token: 1, need: { token: need, user: 0 }, max: { token: max, user: max } }])
     expect(await ask(0, 400_000)).toMatchObject([
-      { ofToken: { amount: 62_500 }, ofUser: { amount: 125_000 } },
+      { tokenState: { amount: 62_500 }, userState: { amount: 125_000 } },
     ])
-    expect(await ask(400_000, 400_000)).toMatchObject([{ granted: true, ofToken: { amount: 462_500 } }])
+    expect(await ask(400_000, 400_000)).toMatchObject([{ granted: true, tokenState: { amount: 462_500 } }])
     const before = await accounts()
-    expect(await ask(37_501, 40_000)).toMatchObject([{ granted: false, ofToken: { free: 37_500 } }])
+    expect(await ask(37_501, 40_000)).toMatchObject([{ granted: false, tokenState: { free: 37_500 } }])
     expect(await accounts()).toEqual(before)
-    expect(await ask(37_500, 37_500)).toMatchObject([{ granted: true, ofToken: { free: 0 } }])
+    expect(await ask(37_500, 37_500)).toMatchObject([{ granted: true, tokenState: { free: 0 } }])
   })
 
   test('lends nothing of an unlimited token, and counts what it uses all the same', async () => {
@@ -45,7 +45,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
       newToken(1, { name: 'free', key: 'k2', remainQuota: 0, unlimitedQuota: true }),
     )
     const [loan] = await node('a').acquire([exactly(700, 2)])
-    expect(loan).toMatchObject({ granted: true, ofToken: { amount: 0 }, ofUser: { amount: 700 } })
+    expect(loan).toMatchObject({ granted: true, tokenState: { amount: 0 }, userState: { amount: 700 } })
     const call = report('a', 300).replace('"token_id":1', '"token_id":2')
     await node('a').apply([call], [])
     expect(await database.sql('select remain_quota, used_quota, leased from tokens where id = 2')).toEqual([

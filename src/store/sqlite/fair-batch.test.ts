@@ -51,15 +51,15 @@ describe('writes', () => {
       fc.property(
         fc.array(operation, { maxLength: 40 }),
         fc.integer({ min: 1, max: 8 }),
-        (operations, most) => {
-          const rule = { ...WRITES, most }
+        (operations, maxOperations) => {
+          const rule = { ...WRITES, maxOperations }
           let queue: Waiting[] = operations.map((one) => ({ operation: one }))
           const all = [...queue]
           const written: Waiting[] = []
           while (queue.length > 0) {
             const { batch, rest } = fairBatch(queue, rule)
             expect(batch.length).toBeGreaterThan(0)
-            expect(batch.length).toBeLessThanOrEqual(most)
+            expect(batch.length).toBeLessThanOrEqual(maxOperations)
             written.push(...batch)
             queue = rest
           }
