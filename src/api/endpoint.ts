@@ -197,10 +197,10 @@ export function defineEndpoint<
   Query extends z.ZodType,
   Body extends z.ZodType,
 >(
-  definition: Omit<JsonEndpoint, 'kind' | 'access' | 'handle' | 'subjectLimits' | keyof Schemas> &
+  definition: Omit<JsonEndpoint, 'kind' | 'access' | 'handle' | 'limitSubjects' | keyof Schemas> &
     Schemas<Params, Query, Body> & {
       readonly access: Access
-      readonly limitsOn?: (input: LimitInput<z.output<Body>>) => readonly LimitSubject[]
+      readonly limitSubjects?: (input: LimitInput<z.output<Body>>) => readonly LimitSubject[]
       handle(input: HandlerInput<Access, Params, Query, Body>): Promise<unknown>
     },
 ): JsonEndpoint {
