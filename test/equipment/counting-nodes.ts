@@ -60,8 +60,8 @@ export function maxWithin(through: readonly number[], windowMs: number): number 
 }
 
 /**
- * Three nodes that share their limits through this server; `onIsolated` is called for each call counted without
- * the others.
+ * Three nodes that share their limits through this server; `onIsolated` is called for each call that is
+ * counted without the others.
  */
 export async function threeNodes(url: string, onIsolated: () => void): Promise<CountingNode[]> {
   const namespace = `test:${randomUUID()}`

@@ -10,7 +10,7 @@ export const SLOW_DISK: Patch = {
 }
 
 /**
- * Makes the disk hang in the middle of a commit after `stick`: anything delivered meanwhile is delivered
+ * Makes the disk hang in the middle of a commit after `hangDisk`: anything delivered meanwhile is delivered
  * before it is durable.
  */
 export const HANGING_DISK: Patch = {

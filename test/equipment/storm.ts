@@ -18,7 +18,7 @@ export interface StormPlan {
   /** The program's folder, if it is not the repository's. */
   readonly root?: string
   /**
-   * The program's disk is `STICKING_DISK`: each kill comes while it hangs, once something that is not durable
+   * The program's disk is `HANGING_DISK`: each kill comes while it hangs, once something that is not durable
    * was delivered, or all upstreams have answered and nothing more is delivered.
    */
   readonly hasHangingDisk?: boolean

@@ -31,8 +31,8 @@ describe.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))('storms over three n
   test.each(STORMS)(
     `%s: nothing lost, doubled or overdrawn, nothing left leased (seed ${seed})`,
     { timeout: 300_000 },
-    async (_, mischief) => {
-      const report = await nodesStorm({ seed, seconds: 45, clientsEach: 32, faults: mischief })
+    async (_, faults) => {
+      const report = await nodesStorm({ seed, seconds: 45, clientsEach: 32, faults })
       console.info(report)
       expect(report.broken).toEqual([])
       expect(report.complete).toBeGreaterThan(1000)

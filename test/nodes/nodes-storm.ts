@@ -36,7 +36,7 @@ const NODES = 3
  * stopped, and PostgreSQL's balances are compared with the clients' and the upstream's records.
  */
 export async function nodesStorm(plan: NodesStormPlan): Promise<NodesStormReport> {
-  const { seed, seconds, clientsEach, faults: mischief, accounts = FIVE_ACCOUNTS, root } = plan
+  const { seed, seconds, clientsEach, faults, accounts = FIVE_ACCOUNTS, root } = plan
   const random = randomFrom(seed)
   const cluster = await startCluster({
     nodes: NODES,
@@ -50,7 +50,7 @@ export async function nodesStorm(plan: NodesStormPlan): Promise<NodesStormReport
     const endMs = performance.now() + seconds * 1000
     const isOver = (): boolean => performance.now() >= endMs
     const traffic = startTraffic({ urls, clientsEach, keys: accounts.keys, random, observations: seen })
-    await Promise.all([sleep(seconds * 1000), ...mischief.map((one) => one(cluster, random, isOver))])
+    await Promise.all([sleep(seconds * 1000), ...faults.map((one) => one(cluster, random, isOver))])
     await Promise.all(nodes.map(restartUntilUp))
     await traffic.stop()
     const codes = await cluster.fleet.stop()

@@ -96,8 +96,8 @@ test('after known traffic, tokens and quota by model and channel equal the usage
       }
     }
   }
-  // Computed by hand: 3 × (12 + 8 cached, 3 out), 2 × (100, 7), 3 × (10, 5) elsewhere; the stream of n (10,
-  // 5).
+  // Computed by hand: 3 × (12 + 8 cached, 3 out), 2 × (100, 7), 3 × (10, 5) elsewhere; the stream of n
+  // (10, 5).
   expect(page.sum('sluice_quota_total', { model: 'm', channel: 'first' })).toBe(3 * (12 + 2 + 12) + 2 * 128)
   expect(page.sum('sluice_quota_total', { model: 'm', channel: 'second' })).toBe(3 * 30)
   expect(page.sum('sluice_quota_total', { model: 'n' })).toBe(30)
