@@ -59,9 +59,9 @@ export function isPresent(scan: ScannedObject, field: string): boolean {
 
 /** Builds the JSON Schema of requests that `checkMembers` accepts. */
 export function requestSchema(required: readonly string[], checks: ReadonlyMap<string, Check>): JsonSchema {
-  const properties = [...checks].map(([field, { schema: accepts = {} }]) => [
+  const properties = [...checks].map(([field, { schema = {} }]) => [
     field,
-    required.includes(field) ? accepts : { anyOf: [accepts, { type: 'null' }] },
+    required.includes(field) ? schema : { anyOf: [schema, { type: 'null' }] },
   ])
   return { type: 'object', required, properties: Object.fromEntries(properties) }
 }
@@ -81,8 +81,8 @@ export function checkSecret(expected: string, isValid: ValueTest): Check {
   })
 }
 
-function described(expected: string, { schema: accepts }: ValueTest): JsonSchema {
-  return { description: expected, ...accepts }
+function described(expected: string, { schema }: ValueTest): JsonSchema {
+  return { description: expected, ...schema }
 }
 
 export const text = checkValue('a string', isText)

@@ -197,10 +197,10 @@ export class ClientConnection implements RequestSource, ResponseSink {
 
   /** Ends the exchange, once request and response are both complete. */
   #conclude(): void {
-    const { closesConnection: isLast } = this.#response as Response
+    const { closesConnection } = this.#response as Response
     this.#request = undefined
     this.#response = undefined
-    if (isLast || (this.#isHalfClosed && this.#pipelined.length === 0)) return this.#end()
+    if (closesConnection || (this.#isHalfClosed && this.#pipelined.length === 0)) return this.#end()
     this.#reader.next()
     this.#stepTimeout.begin('next request')
     this.#readSoon()

@@ -122,7 +122,7 @@ interface Delta {
   readonly tokens: number
 }
 
-function deltas({ thinking, text, calls, stopCause: end }: ModelOutput, stamp: Stamp): Delta[] {
+function deltas({ thinking, text, calls, stopCause }: ModelOutput, stamp: Stamp): Delta[] {
   const step = (delta: unknown, tokens: number): Delta => ({ delta, finish: null, tokens })
   return [
     step({ role: 'assistant', content: calls.length > 0 && text.length === 0 ? null : '', refusal: null }, 0),
@@ -137,7 +137,7 @@ function deltas({ thinking, text, calls, stopCause: end }: ModelOutput, stamp: S
       ),
       ...input.map((piece) => step({ tool_calls: [{ index, function: { arguments: piece } }] }, 1)),
     ]),
-    { delta: {}, finish: FINISH_REASON[end], tokens: 0 },
+    { delta: {}, finish: FINISH_REASON[stopCause], tokens: 0 },
   ]
 }
 

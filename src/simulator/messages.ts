@@ -54,7 +54,11 @@ function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): R
   }
   const completeBlocks = content.map((block) => block.complete)
   const usage = { ...input, output_tokens: output.tokens }
-  return { kind: 'whole', body: { ...message, content: completeBlocks, ...ending, usage }, tokens: output.tokens }
+  return {
+    kind: 'whole',
+    body: { ...message, content: completeBlocks, ...ending, usage },
+    tokens: output.tokens,
+  }
 }
 
 /** Computes usage; `input_tokens` excludes cache reads and writes. */

@@ -131,7 +131,7 @@ function distinct(items: readonly unknown[], { enum: values }: Fields): unknown[
 }
 
 /** Chooses a text: the hint, capitalized words, or the topic. */
-function text(schema: Fields, name: string, { message, hints: hints }: Source): string {
+function text(schema: Fields, name: string, { message, hints }: Source): string {
   const format = FORMATS.get(string(schema.format))
   const found = hints.text(name, schema)
   if (format !== undefined)

@@ -98,11 +98,13 @@ function namePosition(name: string, { words, quoted }: Mentions): number | undef
 
 function byWords(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean): Fit | undefined {
   const parts = wordsOfName(tool.name).map(stem)
-  const verbs = VERBS.filter(({ nameStems: named }) => parts.some((part) => named.has(part)))
-  const others = parts.filter((part) => !verbs.some(({ nameStems: named }) => named.has(part)))
+  const verbs = VERBS.filter(({ nameStems }) => parts.some((part) => nameStems.has(part)))
+  const others = parts.filter((part) => !verbs.some(({ nameStems }) => nameStems.has(part)))
   const things = new Set(others.filter((part) => !EVERYDAY.has(part) && part.length > 2))
   const matches = words.meaningful.filter(({ text }) => things.has(text))
-  const unmentioned = others.filter((part) => !NEUTRAL.has(part) && matches.every(({ text }) => text !== part))
+  const unmentioned = others.filter(
+    (part) => !NEUTRAL.has(part) && matches.every(({ text }) => text !== part),
+  )
   const asked = verbs.length > 0 ? requestPosition(verbs, mentions, words, isDelicate(tool)) : matches[0]
   const isClear = fewTools || matches.length > 0
   if (!asked || (verbs.length > 0 && unmentioned.length > 0 && !fewTools)) return undefined
@@ -123,8 +125,8 @@ function requestPosition(
   delicate: boolean,
 ): Mention | undefined {
   return verbs
-    .map(({ requestStems: asked, changes }) => {
-      const at = all.find(({ text }) => asked.has(text))
+    .map(({ requestStems, changes }) => {
+      const at = all.find(({ text }) => requestStems.has(text))
       return at && delicate && changes && mentions.quoted.length === 0 && !isNearBeginning(mentions, at.at)
         ? undefined
         : at
@@ -142,7 +144,7 @@ function isDelicate({ schema }: Tool): boolean {
 function byDescription(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean): Fit | undefined {
   const [sentence = ''] = tool.description.slice(0, 400).split(/[.\n]/)
   const described = keywords(sentence).map(stem)
-  const verbs = VERBS.filter(({ nameStems: named }) => named.has(described[0] ?? ''))
+  const verbs = VERBS.filter(({ nameStems }) => nameStems.has(described[0] ?? ''))
   if (isDelicate(tool) && !verbs.some(({ changes }) => !changes)) return undefined
   const doing = requestPosition(verbs, mentions, words, true)
   const matches = words.meaningful.filter(({ text }) => text.length > 2 && described.includes(text))

@@ -37,7 +37,7 @@ export class ChannelHealth {
   /** Number of channels whose circuit is open or half-open. */
   openCircuits(nowMs: number): number {
     return [...this.#circuits.values()].filter(
-      ({ openUntilMs: restsUntilMs, trial: probe }) => restsUntilMs > nowMs || probe !== undefined,
+      ({ openUntilMs, trial }) => openUntilMs > nowMs || trial !== undefined,
     ).length
   }
 

@@ -110,9 +110,9 @@ export class CallParts {
     this.#open.add(call)
     const id = call.id || this.#sink.mintId(index)
     this.#sink.emit({ kind: 'part-start', index, part: { kind: 'tool-call', id, name } })
-    const { pendingArguments: held } = call
+    const { pendingArguments } = call
     call.pendingArguments = ''
-    this.#add(call, held)
+    this.#add(call, pendingArguments)
   }
 
   /** Adds arguments; after complete ones, once something else began, only white space can follow. */

@@ -39,18 +39,18 @@ function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessa
 function encodeTurn(turn: Turn, dropped: Dropped): ChatMessage[] {
   const sorted: SortedTurn = { thinking: [], content: [], calls: [], results: [], media: [] }
   for (const part of turn.parts) sort(part, sorted, dropped)
-  const { thinking: thoughts, calls, results, media } = sorted
+  const { thinking, calls, results, media } = sorted
   const content = [...media, ...sorted.content]
   if (turn.role === 'user') {
     // An empty turn stays: without it, the last turn would be another one, or missing.
     if (content.length === 0 && results.length > 0) return results
     return [...results, { role: 'user', content: contentOf(content) }]
   }
-  if (content.length + calls.length + thoughts.length === 0) return results
+  if (content.length + calls.length + thinking.length === 0) return results
   const message = {
     role: 'assistant',
     content: content.length === 0 && calls.length > 0 ? null : contentOf(content),
-    ...(thoughts.length > 0 && { reasoning_content: thoughts.join('\n') }),
+    ...(thinking.length > 0 && { reasoning_content: thinking.join('\n') }),
     ...(calls.length > 0 && { tool_calls: calls }),
   }
   return [...results, message]

@@ -95,8 +95,8 @@ export class ChatTap extends StreamTap {
     return 'forward'
   }
 
-  #remember({ chunk: { id, created, model }, hasUsageObject: tellsUsage }: ChunkFacts): void {
+  #remember({ chunk: { id, created, model }, hasUsageObject }: ChunkFacts): void {
     this.#common ??= { id, created, model }
-    if (tellsUsage) this.#lacksUsage = false
+    if (hasUsageObject) this.#lacksUsage = false
   }
 }

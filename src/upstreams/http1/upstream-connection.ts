@@ -179,26 +179,26 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
   }
 
   #handleResult(
-    { head, body, isComplete: complete, hasSurplus: surplus, error: broken }: ReadResult,
-    cause: string | undefined = broken,
+    { head, body, isComplete, hasSurplus, error }: ReadResult,
+    cause: string | undefined = error,
   ): void {
     const pending = this.#request as PendingRequest
-    const { listener: answer, request } = pending
-    if (surplus) this.#owner.onUnsolicited()
+    const { listener, request } = pending
+    if (hasSurplus) this.#owner.onUnsolicited()
     if (head || body) {
       this.#deadlineMs = performance.now() + request.idleMs
       this.#deadlineReason = 'idle time-out'
     }
-    if (head) answer.onHead(head)
+    if (head) listener.onHead(head)
     // The listener may cancel the request.
-    if (body && this.#request === pending) answer.onData(body)
+    if (body && this.#request === pending) listener.onData(body)
     if (this.#request !== pending) return
-    if (complete) {
+    if (isComplete) {
       this.#request = undefined
       pending.isOver = true
       this.#wasUsed = true
       if (!this.#keepAlive()) this.#close('connection closed')
-      answer.onEnd()
+      listener.onEnd()
     } else if (cause) this.#close(cause)
   }
 
