@@ -189,7 +189,6 @@ export class App {
       case 'api-key': {
         if (!this.#parts.isOpen()) throw gatewayStopping()
         refuseLoop(visit.request, mark)
-        const key = requireKey(visit.request, endpoint.keyIn)
         const address = clientAddress()(visit.request)
         const taking = limits.take({
           name: LIMIT_NAMES.relay,
@@ -197,6 +196,7 @@ export class App {
           limit: relayLimit(),
         })
         requireAllowed(taking instanceof Promise ? await taking : taking, 'this address')
+        const key = requireKey(visit.request, endpoint.keyIn)
         const entering = apiKeys.authenticate(key, address)
         const caller = entering instanceof Promise ? await entering : entering
         visit.record.userId = caller.user.id
