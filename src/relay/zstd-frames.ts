@@ -20,7 +20,7 @@ export class ZstdFrames extends Transform {
 
   override _read(size: number): void {
     this.#decoder.resume()
-    super._read(size)
+    super._read(size) // oxlint-disable-line no-underscore-dangle -- the name is Node's
   }
 
   override _transform(bytes: Buffer, _: BufferEncoding, done: TransformCallback): void {
