@@ -36,6 +36,13 @@ test('what follows them and is no frame is refused, wherever the body is cut', a
   for (const pieces of everyCut(body)) expect(await decoded(pieces)).toBe('refused')
 })
 
+test('a frame and what follows it may be as long as the frame before', async () => {
+  const short = zstdCompressSync(Buffer.from('1234'))
+  const body = Buffer.concat([zstdCompressSync(Buffer.from('12345')), short, Buffer.from('}')])
+  expect(body.length).toBe(2 * short.length + 2)
+  expect(await decoded([body])).toBe('refused')
+})
+
 test('a frame that is not whole is refused', async () => {
   for (let end = 1; end < FIRST.length; end++) expect(await decoded([FIRST.subarray(0, end)])).toBe('refused')
 })

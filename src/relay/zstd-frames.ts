@@ -44,8 +44,8 @@ export class ZstdFrames extends Transform {
     this.#written = bytes
     this.#given += bytes.length
     decoder.write(bytes, (error) => {
-      // An error is told by the decoder, and bytes that it left by its end.
-      if (!error && decoder.bytesWritten === this.#given) this.#done()
+      // An error is told by the decoder, and bytes that it left by its end, after which another one is at work.
+      if (!error && decoder === this.#decoder && decoder.bytesWritten === this.#given) this.#done()
     })
   }
 

@@ -144,6 +144,7 @@ export const REQUEST_BODIES: Target = {
       Buffer.of(6, 0x82),
       ...['{"a"', ':1}'].map((part) => zstdCompressSync(Buffer.from(part))),
     ]),
+    Buffer.from('BoIotS/9IAQhAAB7ImEiKLUv/SADGQAAOisxfQ==', 'base64'),
     ...CODINGS.map(({ encode }, i) =>
       Buffer.concat([Buffer.of(i, 0x82), encode(Buffer.from('{"a":[1,2,3]}'))]),
     ),
