@@ -5,8 +5,8 @@ import type { Order, Report } from './order.ts'
 import type { LastWords } from './watchdog.ts'
 
 const CHILD = join(import.meta.dirname, 'child.ts')
-/** A heap that readers of a few kilobytes have no use for. */
-const FLAGS = ['--max-old-space-size=1024', '--no-warnings']
+/** A heap beyond what the watchdog lets the process have: it is the one to tell which input took it. */
+const FLAGS = ['--max-old-space-size=2048', '--no-warnings']
 
 /** Fuzzes a target in a process of its own: one that does not end, or takes all memory, takes nothing else along. */
 export async function fuzzed(order: Order): Promise<Report> {

@@ -7,7 +7,7 @@ const LOOK_MS = 100
 /** CPU time that one input may take: a machine that is busy with others makes none of it slow. */
 const MOST_CPU_MS = 2_000
 /** Memory that the process may have. What is under way is then to blame, or what came before it. */
-const MOST_BYTES = 800 * 2 ** 20
+const MOST_BYTES = 1_200 * 2 ** 20
 
 /** Shared with the thread that watches: the number of runs, the length of the input, and the input. */
 interface Watched {

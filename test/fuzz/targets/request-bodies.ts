@@ -66,15 +66,18 @@ function chosen(input: Buffer): Chosen {
   }
 }
 
+/** One for all: a reader looks after its bodies with a timer that outlives them for a second. */
+const room = new BodyRoom(
+  () => 65_536,
+  () => performance.now(),
+)
+const bodies = new Bodies(room)
+
 /** What a body is read to: its text, or the code of its refusal. */
 async function read(
   { coding, limit, isCut, wire }: Chosen,
   cut: (wire: Buffer) => Buffer[],
 ): Promise<string> {
-  const room = new BodyRoom(
-    () => 65_536,
-    () => performance.now(),
-  )
   const headers = {
     'content-type': 'application/json',
     ...(coding.name && { 'content-encoding': coding.name }),
@@ -90,7 +93,7 @@ async function read(
     destroy(): void {},
   }
   const response = new Response(sink, head)
-  const reading = new Bodies(room).read({ request, response }, { client: 1, limit }).then(
+  const reading = bodies.read({ request, response }, { client: 1, limit }).then(
     (body) => {
       promised(room.held === body.bytes.length, 'what is held is what was read')
       promised(body.bytes.length <= limit, 'a body is no larger than it may be')
