@@ -1,5 +1,5 @@
 import type { Transform } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 import type { Client } from '../limits/shared-pool.ts'
 import { Gathered } from '../protocols/gathered.ts'
@@ -7,6 +7,7 @@ import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import { type BodyRoom, Holding } from './body-room.ts'
 import { Reading, SlowBodies } from './slow-bodies.ts'
+import { ZstdFrames } from './zstd-frames.ts'
 
 /** Memory of a decoder, which it has whether much comes of it or not. */
 const DECODER_BYTES = 64 * 1024
@@ -16,7 +17,7 @@ const DECODERS = new Map<string, () => Transform>([
   ['x-gzip', createGunzip],
   ['br', createBrotliDecompress],
   ['deflate', createInflate],
-  ['zstd', createZstdDecompress],
+  ['zstd', () => new ZstdFrames()],
 ])
 
 /** A request's body, decoded. It holds room for bodies until it is released. */

@@ -1,5 +1,5 @@
 import { Framing, MOST_FRAMING, MOST_HEAD, MOST_HEAD_WITH_BLANKS } from '../../http1/framing.ts'
-import { type Findings, GO_ON, Llhttp, PAUSE, STOP } from '../../http1/llhttp.ts'
+import { type Findings, GO_ON, Llhttp, NO_BODY, PAUSE, STOP } from '../../http1/llhttp.ts'
 import type { AnswerHead } from '../exchange.ts'
 
 /** What a read brought. */
@@ -138,9 +138,13 @@ export class AnswerReader implements Findings {
   }
 
   onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number {
+    // The parser would read an answer of HTTP/2.0, or 0.9, as if it were one of these.
+    const { version } = this.#parser
+    if (version !== '1.1' && version !== '1.0') return STOP
     if (upgrade || status === 101) return STOP
     this.#headerDone()
-    if (status < 200) return GO_ON
+    // An interim answer has no body (RFC 9110, 15.2), and none of what it says is of the answer that follows.
+    if (status < 200) return NO_BODY
     if (!this.#isFramedWithin(this.#textEnd)) return STOP
     this.#framing.restartAt(this.#textEnd)
     this.#status = status
