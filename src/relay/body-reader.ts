@@ -1,5 +1,5 @@
 import type { Transform } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 import type { Client } from '../limits/shared-pool.ts'
 import { ChunkList } from '../protocols/sse/chunk-list.ts'
@@ -7,6 +7,7 @@ import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import { type BodyMemory, BodyAllocation } from './body-memory.ts'
 import { PendingBody, SlowBodies } from './slow-bodies.ts'
+import { ZstdFrames } from './zstd-frames.ts'
 
 /** Memory of a decoder, however little it decodes. */
 const DECODER_BYTES = 64 * 1024
@@ -16,7 +17,7 @@ const DECODERS = new Map<string, () => Transform>([
   ['x-gzip', createGunzip],
   ['br', createBrotliDecompress],
   ['deflate', createInflate],
-  ['zstd', createZstdDecompress],
+  ['zstd', () => new ZstdFrames()],
 ])
 
 /** A decoded request body. Its memory is held until `release`. */

@@ -1,9 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import process from 'node:process'
-import { onTestFinished } from 'vitest'
 import { freePort, statusOn } from './port.ts'
 
 /**
@@ -14,6 +13,8 @@ export interface FrontProxy {
   readonly port: number
   /** The requests that were passed on so far. */
   passedOn(): PassedOn[]
+  /** Ends it. */
+  readonly stop: () => void
 }
 
 /** A request that was passed on, and its response. */
@@ -29,14 +30,25 @@ export interface PassedOn {
 /** The proxy's program and configuration. */
 interface Recipe {
   readonly command: (folder: string) => readonly string[]
-  readonly configuration: (folder: string, port: number, gateway: number) => string
+  readonly configuration: (folder: string, ports: Ports, keptMs: number) => string
+  /** How long a client's connection is kept, where nothing is said. */
+  readonly keptMs: number
+  readonly version: readonly string[]
+}
+
+interface Ports {
+  /** Its own. */
+  readonly own: number
+  readonly gateway: number
 }
 
 /** Supported proxies, by the name of their program. */
 export const FRONT_PROXIES = {
   nginx: {
     command: (folder) => ['-p', folder, '-c', 'conf', '-e', 'stderr'],
-    configuration: (folder, port, gateway) => `
+    keptMs: 0,
+    version: ['-v'],
+    configuration: (folder, { own, gateway }, keptMs) => `
 daemon off; master_process off; pid ${folder}/pid; error_log stderr;
 events {}
 http {
@@ -44,17 +56,19 @@ http {
   access_log ${folder}/log ids;
   client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy; fastcgi_temp_path ${folder}/f;
   uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
-  keepalive_timeout 0; client_header_timeout 500ms; client_body_timeout 500ms; proxy_read_timeout 2s;
+  keepalive_timeout ${keptMs}ms; client_header_timeout 500ms; client_body_timeout 500ms; proxy_read_timeout 2s;
   upstream gateway { server 127.0.0.1:${gateway}; keepalive 4; }
   server {
-    listen 127.0.0.1:${port};
+    listen 127.0.0.1:${own};
     location / { proxy_pass http://gateway; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_next_upstream off; }
   }
 }`,
   },
   haproxy: {
     command: (folder) => ['-db', '-f', join(folder, 'conf')],
-    configuration: (_, port, gateway) => `
+    keptMs: 50,
+    version: ['-v'],
+    configuration: (_, { own, gateway }, keptMs) => `
 global
   log stdout format raw local0 info
 defaults
@@ -64,9 +78,9 @@ defaults
   timeout client 500ms
   timeout server 2s
   timeout http-request 500ms
-  timeout http-keep-alive 50ms
+  timeout http-keep-alive ${keptMs}ms
 frontend in
-  bind 127.0.0.1:${port}
+  bind 127.0.0.1:${own}
   log-format "%s %ST %[var(txn.id)]"
   http-response set-var(txn.id) res.hdr(x-request-id)
   default_backend gateway
@@ -78,31 +92,42 @@ backend gateway
   },
 } as const satisfies Record<string, Recipe>
 
-/** Starts the proxy until the test is over; undefined where the program is not installed. */
+/** The version that is installed, in its program's own words; undefined where it is not. */
+export function frontProxyVersion(name: keyof typeof FRONT_PROXIES): string | undefined {
+  const program = found(name)
+  if (program === undefined) return undefined
+  const { stdout, stderr } = spawnSync(program, FRONT_PROXIES[name].version, { encoding: 'utf8' })
+  return /\d+\.\d+\.\d+/.exec(stdout + stderr)?.[0]
+}
+
+/** Starts the proxy in front of a gateway's port; undefined where the program is not installed. */
 export async function startFrontProxy(
   name: keyof typeof FRONT_PROXIES,
   gateway: number,
+  keptMs: number = FRONT_PROXIES[name].keptMs,
 ): Promise<FrontProxy | undefined> {
   const program = found(name)
   if (program === undefined) return undefined
   const folder = mkdtempSync(join(tmpdir(), `sluice-${name}-`))
   const recipe: Recipe = FRONT_PROXIES[name]
   const port = await freePort()
-  writeFileSync(join(folder, 'conf'), recipe.configuration(folder, port, gateway))
+  writeFileSync(join(folder, 'conf'), recipe.configuration(folder, { own: port, gateway }, keptMs))
   const child = spawn(program, recipe.command(folder), { stdio: ['ignore', 'pipe', 'pipe'] })
   const said = listen(child)
-  onTestFinished(() => {
+  const stop = (): void => {
     child.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true })
-  })
+  }
   const deadline = performance.now() + 10_000
   while ((await statusOn(port, '/healthz')) !== 200) {
-    if (child.exitCode !== null || performance.now() > deadline)
-      throw new Error(`${name} did not start: ${said.err}`)
+    if (child.exitCode === null && performance.now() < deadline) continue
+    stop()
+    throw new Error(`${name} did not start: ${said.err}`)
   }
   const log = join(folder, 'log')
   return {
     port,
+    stop,
     passedOn: () =>
       (existsSync(log) ? readFileSync(log, 'utf8') : said.out)
         .split('\n')

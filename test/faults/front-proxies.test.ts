@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { FRONT_PROXIES, startFrontProxy } from '../equipment/front-proxy.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
@@ -40,6 +40,7 @@ describe.each(Object.keys(FRONT_PROXIES) as (keyof typeof FRONT_PROXIES)[])('beh
       console.log(why)
       return
     }
+    onTestFinished(proxy.stop)
     const [before, passedBefore] = [(await foundByGateway()).length, proxy.passedOn().length]
     const send = (bytes: string | Buffer): Promise<string> => rawConnection(proxy.port, bytes).closed()
     await Promise.all(

@@ -187,9 +187,9 @@ describe('users of the file', () => {
   })
 
   test('a declared status is applied at every reading, and holds for the very next call', async () => {
-    const carl = (status: number, ofToken: number): Configuration => ({
+    const carl = (status: number, tokenState: number): Configuration => ({
       ...base,
-      users: [...base.users, user(5, 'carl', [token('carl', { status: ofToken })], { status })],
+      users: [...base.users, user(5, 'carl', [token('carl', { status: tokenState })], { status })],
     })
     await change(carl(1, 1))
     expect((await chat('carl')).status).toBe(200)

@@ -4,7 +4,7 @@ import {
   MAX_HEAD_BYTES,
   MAX_RAW_HEAD_BYTES,
 } from '../../http1/framing-counter.ts'
-import { type ParserCallbacks, CONTINUE, Llhttp, PAUSE, REJECT } from '../../http1/llhttp.ts'
+import { type ParserCallbacks, CONTINUE, Llhttp, SKIP_BODY, PAUSE, REJECT } from '../../http1/llhttp.ts'
 import type { UpstreamResponseHead } from '../upstream-request.ts'
 
 /** Result of a read. */
@@ -143,9 +143,14 @@ export class ResponseReader implements ParserCallbacks {
   }
 
   onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number {
+    // The parser reads HTTP/0.9 and HTTP/2.0 as if they were HTTP/1.
+    const { version } = this.#parser
+    if (version !== '1.1' && version !== '1.0') return REJECT
     if (upgrade || status === 101) return REJECT
     this.#headerDone()
-    if (status < 200) return CONTINUE
+    // RFC 9110, section 15.2: an interim response has no body. None of its fields apply to the final
+    // response.
+    if (status < 200) return SKIP_BODY
     if (!this.#isFramingWithinLimit(this.#textEnd)) return REJECT
     this.#framing.restartAt(this.#textEnd)
     this.#status = status

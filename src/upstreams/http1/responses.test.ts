@@ -119,6 +119,16 @@ const ANSWERS: readonly (readonly [string, string, Outcome])[] = [
   ],
   ['interim answers are passed over', `HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${LENGTH_5}`, HELLO],
   [
+    'an interim answer has no body, whatever length it names',
+    `HTTP/1.1 199 X\r\ncontent-length: 5\r\n\r\n${LENGTH_5}`,
+    HELLO,
+  ],
+  [
+    'what stands for one is none of the answer',
+    `HTTP/1.1 199 X\r\ncontent-length: 5\r\n\r\nhello${LENGTH_5}`,
+    'failed',
+  ],
+  [
     'a reason may be missing',
     `HTTP/1.1 200\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\nhello`,
     HELLO,
@@ -186,6 +196,11 @@ describe('an answer', () => {
       script = { bytes: Buffer.from(text), cuts: [at], closes: true }
       expect(await ours()).toEqual(expected)
     }
+  })
+
+  test.each(['0.9', '2.0'])('in words of HTTP/%s is refused', async (version) => {
+    script = { bytes: Buffer.from(LENGTH_5.replace('1.1', version)), cuts: [], closes: true }
+    expect(await ours()).toBe('failed')
   })
 
   test('of 1,000 chunks in one read arrives in one piece', async () => {

@@ -1,0 +1,146 @@
+import { expect, test } from 'vitest'
+import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
+import { fuzzed } from './fuzzed.ts'
+
+/** The inputs in which a defect is found, always the same ones; those of the corpus are among them. */
+const MOST_INPUTS = 40_000
+const SEED = 1
+
+/** What is wrong, the target that finds it, and the words in which it does. */
+const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
+  [
+    'a header’s name that is cut by the end of a read is lost',
+    'http-requests',
+    {
+      file: 'src/server/request-reader.ts',
+      text: "if (this.#headerPart === 'name') this.#keepName()",
+      by: '',
+    },
+    'a cut changes nothing',
+  ],
+  [
+    'chunks are read whatever coding is under them',
+    'http-requests',
+    {
+      file: 'src/server/transfer-coding.ts',
+      text: "known === 'chunked') return undefined",
+      by: "known.endsWith('chunked')) return undefined",
+    },
+    'a request was found that is none',
+  ],
+  [
+    'the body of an interim answer is taken for the answer’s',
+    'http-answers',
+    { file: 'src/upstreams/http1/response-reader.ts', text: 'return SKIP_BODY', by: 'return CONTINUE' },
+    'broken: ',
+  ],
+  [
+    'what comes after an answer is not noticed',
+    'http-answers',
+    { file: 'src/upstreams/http1/response-reader.ts', text: 'isFine && end < length', by: 'false' },
+    'surplus',
+  ],
+  [
+    'numbers may begin with zeros',
+    'json-objects',
+    {
+      file: 'src/protocols/json/json-scan.ts',
+      text: 'if (p < length && bytes[p] === ZERO) p++\n  else p = digitsEnd',
+      by: 'p = digitsEnd',
+    },
+    'what JSON.parse refuses is refused',
+  ],
+  [
+    'a member’s name with an escape is not found',
+    'json-objects',
+    {
+      file: 'src/protocols/json/scanned-object.ts',
+      text: 'if (byte === BACKSLASH) return this.parse(node) === key',
+      by: 'if (byte === BACKSLASH) return false',
+    },
+    'a member in plain ASCII is found',
+  ],
+  [
+    'the comma before a member that is removed at the end stays',
+    'json-edits',
+    { file: 'src/protocols/json/json-edit.ts', text: 'from: lastKept?.end ?? cutFrom', by: 'from: cutFrom' },
+    'it is no JSON any more',
+  ],
+  [
+    'a tool’s input that is held back is told in part',
+    'json-texts',
+    {
+      file: 'src/protocols/tool-input.ts',
+      text: 'this.#held.delete(part)\n    return text',
+      by: 'this.#held.delete(part)\n    return piece',
+    },
+    'input of a tool',
+  ],
+  [
+    'an escape after a picture is passed over in part',
+    'json-texts',
+    {
+      file: 'src/protocols/json/json-outline.ts',
+      text: 'this.#inString && this.#escapeLeft === 0',
+      by: 'this.#inString',
+    },
+    'the outline of JSON is JSON',
+  ],
+  [
+    'what a refused body held is not given back',
+    'request-bodies',
+    {
+      file: 'src/relay/body-reader.ts',
+      text: 'unwatch()\n        this.#memory.give(allocation, allocation.bytes)\n        decoder',
+      by: 'unwatch()\n        decoder',
+    },
+    'nothing is held in the end',
+  ],
+  [
+    'what follows a frame of zstd is never answered',
+    'request-bodies',
+    {
+      file: 'src/relay/zstd-frames.ts',
+      text: 'if (this.#isLast) return this.#done()',
+      by: 'return this.#done()',
+    },
+    'it is never answered',
+  ],
+  [
+    'frames of zstd that come in one write are left unread',
+    'request-bodies',
+    {
+      file: 'src/relay/body-reader.ts',
+      text: '() => new ZstdFrames()',
+      by: '() => process.getBuiltinModule("node:zlib").createZstdDecompress()',
+    },
+    'a cut changes nothing',
+  ],
+  [
+    'line ends that straddle two chunks are not seen',
+    'event-streams',
+    { file: 'src/protocols/sse/sse.ts', text: 'const SEAM_BYTES = 3', by: 'const SEAM_BYTES = 0' },
+    'a cut changes no event',
+  ],
+  [
+    'an event may be larger than it may',
+    'event-streams',
+    {
+      file: 'src/protocols/sse/sse.ts',
+      text: 'if (this.#held.length + piece.length > this.#maxEventBytes) this.#tooLarge()',
+      by: '',
+    },
+    'than an event may have',
+  ],
+]
+
+test.each(MUTANTS)('where %s, %s finds it', async (_, target, patch, words) => {
+  const copy = patchedCopy([patch])
+  try {
+    const { failure, inputs } = await fuzzed({ target, seed: SEED, inputs: MOST_INPUTS, root: copy.root })
+    console.log(`${target} found ${JSON.stringify(failure?.input)} after ${inputs} inputs`)
+    expect(failure?.error).toContain(words)
+  } finally {
+    copy.discard()
+  }
+})

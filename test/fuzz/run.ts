@@ -1,0 +1,28 @@
+import { randomInt } from 'node:crypto'
+import process from 'node:process'
+import { parseArgs } from 'node:util'
+import { fuzzed } from './fuzzed.ts'
+import { TARGETS } from './targets.ts'
+
+/**
+ * `npm run fuzz -- [--seconds 60] [--seed N] [--keep] [TARGET…]`: fuzzes targets one after the other, all of
+ * them where none is named.
+ */
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '60' },
+    seed: { type: 'string', default: String(randomInt(2 ** 31)) },
+    keep: { type: 'boolean', default: false },
+  },
+})
+const seed = Number(values.seed)
+console.log(`seed ${seed}`)
+for (const target of positionals.length > 0 ? positionals : Object.keys(TARGETS)) {
+  const report = await fuzzed({ target, seed, ms: Number(values.seconds) * 1_000, keep: values.keep })
+  const { inputs, kept, characters, peakMib, failure } = report
+  console.log(`${target}: ${inputs} inputs, ${kept} kept, ${characters} characters reached, ${peakMib} MiB`)
+  if (!failure) continue
+  console.log(`${failure.error}\nThe input, in base64: ${failure.input}`)
+  process.exitCode = 1
+}

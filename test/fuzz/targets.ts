@@ -1,0 +1,24 @@
+import type { Target } from './target.ts'
+import { CONVERSIONS } from './targets/conversions.ts'
+import { EVENT_STREAMS } from './targets/event-streams.ts'
+import { HTTP_ANSWERS } from './targets/http-answers.ts'
+import { HTTP_REQUESTS } from './targets/http-requests.ts'
+import { JSON_EDITS } from './targets/json-edits.ts'
+import { JSON_OBJECTS } from './targets/json-objects.ts'
+import { JSON_TEXTS } from './targets/json-texts.ts'
+import { REQUEST_BODIES } from './targets/request-bodies.ts'
+import { TEXTS } from './targets/texts.ts'
+
+/** Readers of bytes from outside: parsers of HTTP/1.1, of JSON, of bodies, of event streams. */
+export const READERS: Readonly<Record<string, Target>> = {
+  'http-requests': HTTP_REQUESTS,
+  'http-answers': HTTP_ANSWERS,
+  'json-objects': JSON_OBJECTS,
+  'json-edits': JSON_EDITS,
+  'json-texts': JSON_TEXTS,
+  'request-bodies': REQUEST_BODIES,
+  'event-streams': EVENT_STREAMS,
+}
+
+/** Every part that is fuzzed, by name. Each is kept a corpus of, in a folder of its name. */
+export const TARGETS: Readonly<Record<string, Target>> = { ...READERS, ...CONVERSIONS, ...TEXTS }

@@ -1,0 +1,191 @@
+import type { ConversionProtocol } from '../../../src/protocols/conversation.ts'
+import { scanObject } from '../../../src/protocols/json/json-scan.ts'
+import { upstreamOf } from '../../conversation.ts'
+import { GRAMMARS } from '../../conversion/grammar.ts'
+import { CHECKERS, CODECS, convertReply, convertStream, OTHER } from '../../conversion/convert.ts'
+import {
+  contentFrame,
+  DONE_FRAME,
+  finishFrame,
+  roleFrame,
+  usageFrame,
+  usageText,
+} from '../../equipment/behaviour.ts'
+import { chunkFrame, streamedChat, wholeChat } from '../../equipment/chat-behaviour.ts'
+import { eventFrame, messageFrames, wholeMessage } from '../../equipment/messages-behaviour.ts'
+import { choppedAtRandom } from '../../generators/chunks.ts'
+import type { Grown, Target } from '../target.ts'
+import { REQUESTS, WITHIN } from './samples.ts'
+import { JSON_TOKENS, SSE_TOKENS } from './tokens.ts'
+
+const CALLS = [{ id: 'c', name: 'f', input: '{"a":[1,2.50]}' }]
+const BLOCKS = [
+  { thinking: 'hm', signature: 's' },
+  { text: 'Zoë 😀' },
+  { id: 't', name: 'f', input: '{"a":1}' },
+]
+/** Streams as upstreams send them. */
+export const STREAMS: Record<ConversionProtocol, readonly string[]> = {
+  chat: [
+    [roleFrame(), contentFrame('Zoë 😀'), finishFrame(), usageFrame(usageText(10, 5)), DONE_FRAME].join(''),
+    (streamedChat({ text: 'hello', thoughts: 'hm', calls: CALLS }).frames ?? []).join(''),
+  ],
+  messages: [messageFrames(BLOCKS).join(''), messageFrames([{ text: 'hello' }]).join('')],
+}
+const REPLIES: Record<ConversionProtocol, readonly string[]> = {
+  chat: [String(wholeChat({ text: 'hello', thoughts: 'hm', calls: CALLS }).body)],
+  messages: [String(wholeMessage(BLOCKS).body)],
+}
+const TURNS: Record<ConversionProtocol, readonly string[]> = {
+  chat: [
+    '{"role":"user","content":"a"}',
+    '{"role":"system","content":"a"}',
+    '{"role":"tool","tool_call_id":"c","content":"r"}',
+    '{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}',
+  ],
+  messages: [
+    '{"role":"user","content":"a"}',
+    '{"role":"assistant","content":"a"}',
+    '{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]}',
+    '{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]}',
+  ],
+}
+
+const grownRequests = (protocol: ConversionProtocol): Grown[] => [
+  ...WITHIN,
+  ...TURNS[protocol].map(
+    (turn): Grown => [
+      '{"model":"m","max_tokens":1,"messages":[',
+      `${turn},`,
+      '{"role":"user","content":"z"}]}',
+    ],
+  ),
+  [
+    '{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"a"}],"tools":[',
+    '{"type":"function","name":"f","input_schema":{},"function":{"name":"f"}},',
+    '{"type":"function","name":"f","input_schema":{},"function":{"name":"f"}}]}',
+  ],
+]
+
+/** Of the frames of a stream one is repeated: text, a piece of a call's input, a whole block. */
+export const GROWN_STREAMS: Record<ConversionProtocol, readonly Grown[]> = {
+  chat: [
+    [roleFrame(), contentFrame('a'), `${finishFrame()}${DONE_FRAME}`],
+    [roleFrame(), contentFrame('é😀"\\'), `${finishFrame()}${DONE_FRAME}`],
+    [
+      roleFrame() +
+        chunkFrame({ tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: '{"a":"' } }] }),
+      chunkFrame({ tool_calls: [{ index: 0, function: { arguments: 'x' } }] }),
+      `${finishFrame()}${DONE_FRAME}`,
+    ],
+    [
+      roleFrame() +
+        chunkFrame({ tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: '[1' } }] }),
+      chunkFrame({ tool_calls: [{ index: 0, function: { arguments: ',[' } }] }),
+      `${finishFrame()}${DONE_FRAME}`,
+    ],
+    [
+      roleFrame() +
+        chunkFrame({ tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: '{' } }] }),
+      chunkFrame({ tool_calls: [{ index: 1, id: 'd', function: { name: 'f', arguments: 'x' } }] }),
+      `${finishFrame()}${DONE_FRAME}`,
+    ],
+    [
+      roleFrame(),
+      contentFrame('a') + chunkFrame({ reasoning_content: 'b' }),
+      `${finishFrame()}${DONE_FRAME}`,
+    ],
+  ],
+  messages: [
+    [
+      messageFrames([{ text: 'a' }])
+        .slice(0, 2)
+        .join(''),
+      eventFrame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'a' } }),
+      messageFrames([{ text: 'a' }])
+        .slice(-3)
+        .join(''),
+    ],
+    [
+      messageFrames([])[0] ?? '',
+      messageFrames([{ text: 'a' }])
+        .slice(1, -2)
+        .join(''),
+      messageFrames([]).slice(-2).join(''),
+    ],
+    [
+      messageFrames([{ text: 'a' }])[0] ?? '',
+      eventFrame('content_block_start', {
+        index: 0,
+        content_block: { type: 'tool_use', id: 't', name: 'f', input: {} },
+      }),
+      messageFrames([]).slice(-2).join(''),
+    ],
+  ],
+}
+
+const GROWN_REPLIES: Record<ConversionProtocol, readonly Grown[]> = {
+  chat: [
+    [
+      '{"choices":[{"index":0,"message":{"role":"assistant","content":"',
+      'a\\n',
+      '"},"finish_reason":"stop"}]}',
+    ],
+    [
+      '{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[',
+      '{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}},',
+      '{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}',
+    ],
+  ],
+  messages: [
+    ['{"id":"m","type":"message","content":[', '{"type":"text","text":"a"},', '{"type":"text","text":"z"}]}'],
+    [
+      '{"id":"m","type":"message","content":[',
+      '{"type":"tool_use","id":"t","name":"f","input":{"a":1}},',
+      '{"type":"text","text":"z"}]}',
+    ],
+  ],
+}
+
+const decoder = (protocol: ConversionProtocol): Target => ({
+  seeds: REQUESTS[protocol],
+  grown: grownRequests(protocol),
+  tokens: JSON_TOKENS,
+  run(input) {
+    const scan = scanObject(input)
+    CHECKERS[protocol](scan)
+    const dropped = new Set<string>()
+    const conversation = CODECS[protocol].decodeRequest(scan, dropped)
+    for (const name of dropped) if (!/^[a-z_.]{1,40}$/.test(name)) throw new Error(`dropped ${name}`)
+    CODECS[OTHER[protocol]].encodeRequest(conversation, upstreamOf('m'), dropped)
+  },
+})
+
+const stream = (from: ConversionProtocol): Target => ({
+  seeds: STREAMS[from],
+  grown: GROWN_STREAMS[from],
+  tokens: SSE_TOKENS,
+  run(input, random) {
+    const { writes, complete } = convertStream(from, choppedAtRandom(input, 40, random))
+    GRAMMARS[OTHER[from]](writes.join(''), complete)
+    if (convertStream(from, [input]).writes.join('') !== writes.join(''))
+      throw new Error('it depends on chunks')
+  },
+})
+
+const reply = (from: ConversionProtocol): Target => ({
+  seeds: REPLIES[from],
+  grown: GROWN_REPLIES[from],
+  tokens: JSON_TOKENS,
+  run: (input) => void JSON.parse(convertReply(from, input).toString()),
+})
+
+/** Parts that read and convert what callers and upstreams send. */
+export const CONVERSIONS: Readonly<Record<string, Target>> = {
+  'chat-requests': decoder('chat'),
+  'messages-requests': decoder('messages'),
+  'chat-streams': stream('chat'),
+  'messages-streams': stream('messages'),
+  'chat-answers': reply('chat'),
+  'messages-answers': reply('messages'),
+}

@@ -1,0 +1,174 @@
+import { headError } from '../../../src/server/refusals.ts'
+import { type RequestHead, RequestReader } from '../../../src/server/request-reader.ts'
+import { inOriginForm } from '../../../src/server/request-target.ts'
+import { chopped, choppedAtRandom } from '../../generators/chunks.ts'
+import type { Target } from '../target.ts'
+import { promised } from '../promised.ts'
+import { plainMessage } from './http-reference.ts'
+
+/** A whole request, as the server would hand it on. */
+interface Found {
+  readonly head: RequestHead
+  readonly body: string
+  /** Where it ends in all that was sent. */
+  readonly end: number
+}
+
+/** What the bytes of a connection were taken for. */
+interface Understood {
+  readonly requests: readonly Found[]
+  /** What became of the bytes after them. */
+  readonly rest: string
+}
+
+/** Bytes of a head's texts, and of all that comes before its end. */
+const MOST_HEAD = 16_384
+
+/** Reads a connection's bytes as its server does: one request after another, to the first that ends it. */
+function understood(chunks: readonly Buffer[]): Understood {
+  const reader = new RequestReader()
+  try {
+    return readAll(reader, chunks)
+  } finally {
+    reader.free()
+  }
+}
+
+function readAll(reader: RequestReader, chunks: readonly Buffer[]): Understood {
+  const requests: Found[] = []
+  let body: Buffer[] = []
+  let before = 0
+  for (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; ) {
+      const bytes = chunk.subarray(at)
+      const taken = reader.read(bytes)
+      promised(taken > 0 || reader.unreadable !== undefined, 'a read gets on')
+      promised(
+        taken === bytes.length || reader.isComplete || reader.unreadable !== undefined,
+        'all is read to the end of a request',
+      )
+      at += taken
+      body.push(...reader.body)
+      if (reader.unreadable) return { requests, rest: reader.unreadable }
+      const { head } = reader
+      if (!head) continue
+      const trouble = headError(head)
+      if (trouble) return { requests, rest: `refused as ${trouble.code}` }
+      const meant = inOriginForm(head)
+      if (!meant) return { requests, rest: 'refused for its address' }
+      if (!reader.isComplete) continue
+      requests.push({ head: meant, body: Buffer.concat(body).toString('latin1'), end: before + at })
+      if (!head.keepAlive) return { requests, rest: 'the last' }
+      body = []
+      reader.next()
+    }
+    before += chunk.length
+  }
+  return { requests, rest: reader.hasBegun ? 'begun' : 'nothing' }
+}
+
+/** What another reading of the same grammar finds must be the same. */
+function compare(text: string, { requests }: Understood): void {
+  let from = 0
+  for (const { head, body, end } of requests) {
+    const plain = plainMessage(text, from, 'no body')
+    if (!plain) throw new Error(`a request was found that is none: ${JSON.stringify(head)}`)
+    promised(plain.end === end, `a request ends at ${plain.end}, not ${end}`)
+    promised(plain.body === body, 'its body is what is between head and end')
+    promised(plain.start.startsWith(`${head.method} `), 'its method begins the first line')
+    promised(plain.start.endsWith(` HTTP/${head.version}`), 'its version ends the first line')
+    for (const name of ['content-type', 'authorization', 'expect', 'x-forwarded-for', 'cookie'] as const) {
+      const values = plain.headers.filter(([other]) => other === name).map(([, value]) => value)
+      const isOne = name === 'authorization' || name === 'content-type'
+      const meant = isOne ? values[0] : values.join(name === 'cookie' ? '; ' : ', ')
+      promised((head.headers[name] ?? '') === (meant ?? ''), `${name} is what was sent`)
+    }
+    const texts = Object.values(head.headers).reduce((sum, value = '') => sum + value.length, 0)
+    promised(head.url.length + texts <= 2 * MOST_HEAD, 'heads are bounded')
+    from = end
+  }
+}
+
+/** Ends of what was understood that are no refusal. */
+const UNREFUSED = new Set(['nothing', 'begun', 'the last'])
+
+/**
+ * What must be the same for any cut. Which of two reasons for a refusal is seen first may depend on it, where
+ * both are there.
+ */
+function tale({ requests, rest }: Understood): string {
+  return JSON.stringify({ requests, rest: UNREFUSED.has(rest) ? rest : 'refused' })
+}
+
+const HOST = 'host: x\r\n'
+
+/** The reader of callers' requests. */
+export const HTTP_REQUESTS: Target = {
+  most: 40_000,
+  seeds: [
+    `GET /v1/models HTTP/1.1\r\n${HOST}authorization: Bearer k\r\n\r\n`,
+    `POST /v1/chat?a=b HTTP/1.1\r\n${HOST}content-length: 5\r\n\r\nhello`,
+    `POST /c HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n7;name="v"\r\n, world\r\n0\r\nx-trailer: 1\r\n\r\n`,
+    `\r\nGET http://h:1/a?b HTTP/1.1\r\n${HOST}x-forwarded-for: 1\r\nX-Forwarded-For: \t2 \r\nconnection: keep-alive\r\n\r\nGET * HTTP/1.0\r\n\r\n`,
+    `PUT / HTTP/1.1\r\n${HOST}expect: 100-continue\r\nupgrade: h2c\r\nconnection: upgrade\r\ncookie: a=b\r\ncookie: c\r\ncontent-length: 2\r\n\r\nhiDELETE /x HTTP/1.1\r\n${HOST}\r\n`,
+    `POST /c HTTP/1.1\r\n${HOST}Transfer-Encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`,
+  ],
+  tokens: [
+    '\r\n',
+    '\r\n\r\n',
+    '\r',
+    '\n',
+    ' ',
+    '\t',
+    '\0',
+    ':',
+    ': ',
+    '0\r\n\r\n',
+    '5\r\nhello\r\n',
+    ';a=b',
+    'host: y\r\n',
+    'content-length: 5\r\n',
+    'content-length: 0\r\n',
+    'transfer-encoding: chunked\r\n',
+    'transfer-encoding: gzip, chunked\r\n',
+    'transfer-encoding: identity\r\n',
+    'connection: close\r\n',
+    'connection: keep-alive\r\n',
+    'expect: 100-continue\r\n',
+    'authorization: a\r\n',
+    'x-a: b\r\n',
+    ' folded\r\n',
+    'GET / HTTP/1.1\r\n',
+    'POST ',
+    'CONNECT ',
+    'HTTP/1.1',
+    'HTTP/1.0',
+    'HTTP/0.9',
+    'HTTP/2.0',
+    'http://',
+    '@',
+    '/',
+    '*',
+    'ffffffffffffffff',
+    `x-long: ${'y'.repeat(5_000)}\r\n`,
+    'a: b\r\n'.repeat(40),
+    '\r\n'.repeat(500),
+  ],
+  grown: [
+    [`GET / HTTP/1.1\r\n${HOST}`, 'a: b\r\n', '\r\n'],
+    [`POST / HTTP/1.1\r\n${HOST}transfer-encoding: chunked\r\n\r\n`, '1\r\na\r\n', '0\r\n\r\n'],
+    ['', `GET / HTTP/1.1\r\n${HOST}\r\n`, ''],
+  ],
+  run(input, random) {
+    const whole = understood([input])
+    compare(input.toString('latin1'), whole)
+    const told = tale(whole)
+    const inPieces = [choppedAtRandom(input, 1 + Math.floor(random() * 64), random)]
+    if (input.length <= 300 && random() < 0.3) inPieces.push(chopped(input, 1))
+    for (const pieces of inPieces) {
+      const cut = tale(understood(pieces))
+      promised(cut === told, `a cut changes nothing: ${told} became ${cut}`)
+    }
+    return `${whole.requests.length} ${whole.requests.map(({ head, body }) => `${head.method.length}${head.version}${body === '' ? '' : 'b'}${Object.keys(head.headers).length}`).join()} ${whole.rest}`
+  },
+}

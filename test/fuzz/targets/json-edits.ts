@@ -1,0 +1,46 @@
+import { isDeepStrictEqual } from 'node:util'
+import { edit } from '../../../src/protocols/json/json-edit.ts'
+import { scanObject } from '../../../src/protocols/json/json-scan.ts'
+import type { ScannedObject } from '../../../src/protocols/json/scanned-object.ts'
+import { promised } from '../promised.ts'
+import type { Target } from '../target.ts'
+import { REQUESTS } from './samples.ts'
+import { JSON_TOKENS } from './tokens.ts'
+
+const NEW_VALUES = ['1', '"x"', '{"a":[1]}', 'null', '12345678901234567890']
+
+/** Changes of single members of a request, whose other bytes stay. */
+export const JSON_EDITS: Target = {
+  seeds: [...REQUESTS.chat, '{"a":1}', '{}', ' { "a" : 1 , "b" : [ 2 ] , "c":"3" } '],
+  tokens: JSON_TOKENS,
+  grown: [],
+  run(input, random) {
+    const scan = scanObject(input)
+    const names = [...scan.members.keys(), 'new', 'é"\\']
+    const remove = names.filter(() => random() < 0.3)
+    const replace = new Map(
+      names
+        .filter(() => random() < 0.3)
+        .map((name) => [name, NEW_VALUES[Math.floor(random() * NEW_VALUES.length)] as string]),
+    )
+    const edited = edit(input, scan, { remove, replace })
+    const again = whole(edited)
+    const meant = new Map([...scan.members.values()].map(({ key, node }) => [key, scan.textOf(node)]))
+    for (const name of remove) if (!replace.has(name)) meant.delete(name)
+    for (const [name, text] of replace) meant.set(name, text)
+    const found = new Map([...again.members.values()].map(({ key, node }) => [key, again.textOf(node)]))
+    promised(isDeepStrictEqual([...found], [...meant]), 'members are what they were, but for the changed')
+    const isSame = replace.size === 0 && !remove.some((name) => scan.has(name))
+    promised(!isSame || edited === input, 'where nothing changes, the bytes stay')
+    return `${Math.min(3, remove.length)} ${Math.min(3, replace.size)} ${Math.min(5, scan.members.size)}`
+  },
+}
+
+/** An object that was edited is one, and is not refused. */
+function whole(edited: Buffer): ScannedObject {
+  try {
+    return scanObject(edited)
+  } catch (cause) {
+    throw new Error(`it is no JSON any more: ${edited.toString()}`, { cause })
+  }
+}

@@ -1,0 +1,117 @@
+import { isUtf8 } from 'node:buffer'
+import { isDeepStrictEqual } from 'node:util'
+import { GatewayError } from '../../../src/errors.ts'
+import { JSON_LIMITS, type ScanLimits, scanObject } from '../../../src/protocols/json/json-scan.ts'
+import type { Node, ScannedObject } from '../../../src/protocols/json/scanned-object.ts'
+import { promised } from '../promised.ts'
+import type { Target } from '../target.ts'
+import { REQUESTS, WITHIN } from './samples.ts'
+import { JSON_TOKENS } from './tokens.ts'
+
+/** Bounds that short inputs reach. */
+const TIGHT: ScanLimits = { depth: 6, nodes: 40, members: 6 }
+
+/** What a text of valid JSON counts to, by its tokens alone. */
+interface Counted {
+  readonly depth: number
+  readonly values: number
+  /** Keys at the top, as JSON.parse has them, with those given twice. */
+  readonly keys: readonly string[]
+}
+
+const TOKENS = /"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s[\]{}:,"]+/g
+
+function counted(text: string): Counted {
+  const tokens = text.match(TOKENS) ?? []
+  const keys: string[] = []
+  let depth = 0
+  let deepest = 0
+  let values = 0
+  for (const [i, token] of tokens.entries()) {
+    if (token === '}' || token === ']') depth--
+    else if (token === '{' || token === '[') {
+      deepest = Math.max(deepest, ++depth)
+      values++
+    } else if (token !== ',' && token !== ':') {
+      if (tokens[i + 1] !== ':') values++
+      else if (depth === 1) keys.push(JSON.parse(token) as string)
+    }
+  }
+  return { depth: deepest, values, keys }
+}
+
+/** JSON.parse's view of an object; undefined where it has none. */
+function parsed(input: Buffer): Record<string, unknown> | undefined {
+  if (!isUtf8(input)) return undefined
+  try {
+    const value: unknown = JSON.parse(input.toString())
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    return value as Record<string, unknown>
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a node says what a parsed value says, all the way down. */
+function compare(scan: ScannedObject, node: Node, value: unknown): void {
+  const kind = scan.kindOf(node)
+  promised(isDeepStrictEqual(scan.parse(node), value), 'a value is what JSON.parse makes of it')
+  if (Array.isArray(value)) {
+    const elements = scan.elements(node)
+    promised(kind === 'array' && elements.length === value.length, 'an array has its elements')
+    for (const [i, element] of elements.entries()) compare(scan, element, value[i])
+  } else if (typeof value === 'object' && value !== null) {
+    promised(kind === 'object', 'an object is one')
+    for (const [key, member] of Object.entries(value)) {
+      const found = scan.memberOf(node, key)
+      if (found === undefined) promised(/[^\x20-\x7e]/.test(key), 'a member in plain ASCII is found')
+      else compare(scan, found, member)
+    }
+  } else
+    promised(
+      kind === (value === null ? 'null' : typeof value === 'boolean' ? String(value) : typeof value),
+      'a scalar has its kind',
+    )
+}
+
+function check(input: Buffer, limits: ScanLimits): string {
+  const value = parsed(input)
+  let scan: ScannedObject
+  try {
+    scan = scanObject(input, limits)
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    promised(error.code === 'invalid_json', 'what is refused is invalid_json')
+    if (value === undefined) return 'no JSON'
+    const { depth, values, keys } = counted(input.toString())
+    const isBeyond = depth > limits.depth || values > limits.nodes || keys.length > limits.members
+    promised(isBeyond || new Set(keys).size < keys.length, `valid JSON is accepted: ${error.message}`)
+    return isBeyond ? 'beyond limits' : 'key twice'
+  }
+  promised(value !== undefined, 'what JSON.parse refuses is refused')
+  const { depth, values, keys } = counted(input.toString())
+  promised(depth <= limits.depth && values <= limits.nodes && keys.length <= limits.members, 'limits hold')
+  promised(isDeepStrictEqual([...scan.members.keys()], keys), 'members are the keys, in their order')
+  for (const [key, member] of scan.members) {
+    compare(scan, member.node, value[key])
+    promised(isDeepStrictEqual(scan.value(key), value[key]), 'a value is parsed as it is')
+    const own = value[key]
+    const count = typeof own === 'object' && own !== null ? Object.keys(own).length : 0
+    promised(member.count >= count, 'members of members are counted')
+  }
+  return `${Math.min(keys.length, 9)} ${Math.min(depth, 9)}`
+}
+
+/** The scan of a JSON object, which JSON.parse is the measure of. */
+export const JSON_OBJECTS: Target = {
+  seeds: [
+    ...REQUESTS.chat,
+    ...REQUESTS.messages,
+    '{"a":[1,-0,2.5e+3,{"b":null}],"mod\\u0065l":"x\\ud83d\\ude00","t":true,"f":false}',
+    '{"a":{"mod\\u0065l":1,"b\\n":[]}}',
+    ' {"a" : {"b" : {"c" : {"d" : []}}}} ',
+  ],
+  tokens: JSON_TOKENS,
+  grown: WITHIN,
+  run: (input) => `${check(input, JSON_LIMITS)}, ${check(input, TIGHT)}`,
+}

@@ -1,0 +1,171 @@
+import {
+  brotliCompressSync,
+  brotliDecompressSync,
+  deflateSync,
+  gunzipSync,
+  gzipSync,
+  inflateSync,
+  zstdCompressSync,
+  zstdDecompressSync,
+} from 'node:zlib'
+import { setImmediate } from 'node:timers/promises'
+import { GatewayError } from '../../../src/errors.ts'
+import { BodyMemory } from '../../../src/relay/body-memory.ts'
+import { BodyReader } from '../../../src/relay/body-reader.ts'
+import { Request } from '../../../src/server/request.ts'
+import { Response } from '../../../src/server/response.ts'
+import { choppedAtRandom } from '../../generators/chunks.ts'
+import { promised } from '../promised.ts'
+import type { Target } from '../target.ts'
+
+interface Coding {
+  readonly name: string | undefined
+  readonly encode: (bytes: Buffer) => Buffer
+  readonly decode: (bytes: Buffer) => Buffer
+}
+
+const SAME = (bytes: Buffer): Buffer => bytes
+/** A bound on what the measure makes of few bytes. */
+const BOUND = { maxOutputLength: 1 << 20 }
+// What decodes zstd at once leaves what follows a frame unread.
+function firstFrame(bytes: Buffer): Buffer {
+  const decoded = zstdDecompressSync(bytes, BOUND)
+  if (!zstdCompressSync(decoded).equals(bytes)) throw new Error('there may be more')
+  return decoded
+}
+const CODINGS: readonly Coding[] = [
+  { name: undefined, encode: SAME, decode: SAME },
+  { name: 'identity', encode: SAME, decode: SAME },
+  { name: 'gzip', encode: gzipSync, decode: (bytes) => gunzipSync(bytes, BOUND) },
+  { name: 'X-Gzip', encode: gzipSync, decode: (bytes) => gunzipSync(bytes, BOUND) },
+  { name: 'br', encode: brotliCompressSync, decode: (bytes) => brotliDecompressSync(bytes, BOUND) },
+  { name: 'deflate', encode: deflateSync, decode: (bytes) => inflateSync(bytes, BOUND) },
+  { name: 'zstd', encode: zstdCompressSync, decode: firstFrame },
+]
+const LIMITS = [16, 256, 65_536]
+const REFUSALS = new Set(['request_too_large', 'unsupported_media_type', 'invalid_request'])
+
+/** What the first bytes of an input choose. */
+interface Chosen {
+  readonly coding: Coding
+  readonly limit: number
+  /** The body ends before the request does. */
+  readonly isCut: boolean
+  readonly wire: Buffer
+}
+
+function chosen(input: Buffer): Chosen {
+  const [first = 0, second = 0] = input
+  const coding = CODINGS[first % CODINGS.length] as Coding
+  const rest = input.subarray(2)
+  return {
+    coding,
+    limit: LIMITS[second % LIMITS.length] as number,
+    isCut: (second & 0x40) !== 0,
+    wire: (second & 0x80) === 0 ? coding.encode(rest) : rest,
+  }
+}
+
+/** One for all: a reader looks after its bodies with a timer that outlives them for a second. */
+const room = new BodyMemory(
+  () => 65_536,
+  () => performance.now(),
+)
+const bodies = new BodyReader(room)
+
+/** What a body is read to: its text, or the code of its refusal. */
+async function read(
+  { coding, limit, isCut, wire }: Chosen,
+  cut: (wire: Buffer) => Buffer[],
+): Promise<string> {
+  const headers = {
+    'content-type': 'application/json',
+    ...(coding.name && { 'content-encoding': coding.name }),
+  }
+  const head = { method: 'POST', url: '/', version: '1.1', headers, hosts: 1, keepAlive: true }
+  const source = { bytesRead: 0, remoteAddress: '', updateReading(): void {} }
+  const request = new Request(head, source)
+  const sink = {
+    isOpen: true,
+    send: () => true,
+    responseEnded(): void {},
+    needsUpstream(): void {},
+    destroy(): void {},
+  }
+  const response = new Response(sink, head)
+  const reading = bodies.read({ request, response }, { client: 1, limit }).then(
+    (body) => {
+      promised(room.held === body.bytes.length, 'what is held is what was read')
+      promised(body.bytes.length <= limit, 'a body is no larger than it may be')
+      body.release()
+      return `read ${body.bytes.toString('latin1')}`
+    },
+    (error: unknown) => {
+      if (!(error instanceof GatewayError)) throw error
+      promised(REFUSALS.has(error.code), `${error.code} is no refusal of a body`)
+      return error.code
+    },
+  )
+  for (const piece of cut(wire)) {
+    while (request.isPaused) await setImmediate()
+    source.bytesRead += piece.length
+    request.onChunks([piece])
+  }
+  request.onBodyEnd(isCut ? 'aborted' : 'complete')
+  const result = await reading
+  promised(room.held === 0, 'nothing is held in the end')
+  return result
+}
+
+/** What it should be read to. */
+function meant({ coding, limit, isCut, wire }: Chosen): string | undefined {
+  if (isCut) return undefined
+  let decoded: Buffer
+  try {
+    decoded = coding.decode(wire)
+  } catch {
+    return undefined
+  }
+  return decoded.length > limit ? 'request_too_large' : `read ${decoded.toString('latin1')}`
+}
+
+/** The reader of bodies, with what decodes them. */
+export const REQUEST_BODIES: Target = {
+  // Fewer than make too many frames of zstd.
+  most: 800,
+  seeds: [
+    '\0\0{"a":1}',
+    '\x01\x01{"a":1}',
+    `\x02\x02${'{"a":1}'.repeat(50)}`,
+    `\x03\x01${'a'.repeat(600)}`,
+    '\x04\x02{"a":1}',
+    '\x05\x02{"a":1}',
+    '\x06\x02{"a":1}',
+    '\0\x40{"a',
+    '\x02\x42{"a',
+    Buffer.concat([
+      Buffer.of(6, 0x82),
+      ...['{"a"', ':1}'].map((part) => zstdCompressSync(Buffer.from(part))),
+    ]),
+    Buffer.from('BoIotS/9IAQhAAB7ImEiKLUv/SADGQAAOisxfQ==', 'base64'),
+    ...CODINGS.map(({ encode }, i) =>
+      Buffer.concat([Buffer.of(i, 0x82), encode(Buffer.from('{"a":[1,2,3]}'))]),
+    ),
+  ],
+  tokens: ['{"a":1}', 'a'.repeat(300), '\x1f\x8b\x08', '\0\0\0\0', '\0\0\xff\xff'],
+  grown: [],
+  async run(input, random) {
+    const choice = chosen(input)
+    const whole = await read(choice, (wire) => (wire.length === 0 ? [] : [wire]))
+    const inPieces = await read(choice, (wire) =>
+      choppedAtRandom(wire, 1 + Math.floor(random() * 32), random),
+    )
+    // Which of two reasons to refuse it is seen first may depend on the cut.
+    const isEither = !whole.startsWith('read') && !inPieces.startsWith('read')
+    promised(isEither || whole === inPieces, `a cut changes nothing: ${whole} became ${inPieces}`)
+    const expected = meant(choice)
+    promised(expected === undefined || whole === expected, `it is read to ${expected}, not ${whole}`)
+    if (choice.isCut) promised(!whole.startsWith('read'), 'what was cut is not read')
+    return `${choice.coding.name} ${choice.limit} ${whole.split(' ')[0]}`
+  },
+}

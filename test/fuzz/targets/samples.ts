@@ -1,0 +1,33 @@
+import type { ConversionProtocol } from '../../../src/protocols/conversation.ts'
+import type { Grown } from '../target.ts'
+
+/** Requests with most of what one may have. */
+export const REQUESTS: Record<ConversionProtocol, readonly string[]> = {
+  chat: [
+    '{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"t"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"r"}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"stop":["a"],"temperature":1,"reasoning_effort":"low"}',
+  ],
+  messages: [
+    '{"model":"m","max_tokens":9,"system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]},{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":"s"},{"type":"tool_use","id":"t","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]}],"tools":[{"name":"f","input_schema":{"type":"object"}}],"thinking":{"type":"enabled","budget_tokens":1}}',
+  ],
+}
+
+/** Requests in which something is long. */
+export const WITHIN: readonly Grown[] = [
+  ...['a', '\\"', '\\\\', '\\u0041', 'é', '😀', '\\n'].map(
+    (piece): Grown => ['{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"', piece, '"}]}'],
+  ),
+  ...['{"type":"text","text":"a"}', '{"type":"hologram"}'].map(
+    (part): Grown => [
+      '{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[',
+      `${part},`,
+      `${part}]}]}`,
+    ],
+  ),
+  ...['1', '{}', '[]', '""', '{"a":1}', ' ', '1.5e-7'].map(
+    (piece): Grown => [
+      '{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"a"}],"x":[',
+      `${piece},`,
+      '1]}',
+    ],
+  ),
+]

@@ -1,0 +1,24 @@
+import process from 'node:process'
+import { describe, expect, test } from 'vitest'
+import { fuzzed } from '../fuzz/fuzzed.ts'
+import { READERS, TARGETS } from '../fuzz/targets.ts'
+import { nightSeed } from './night-seed.ts'
+
+const seed = nightSeed()
+/** For all targets together. NIGHT_MINUTES makes it longer; a night has 480. */
+const MINUTES = Number(process.env['NIGHT_MINUTES'] ?? 20)
+/** Readers of bytes have so many times what others have. */
+const READER_SHARE = 3
+
+const names = Object.keys(TARGETS)
+const shares = names.length + (READER_SHARE - 1) * Object.keys(READERS).length
+const shareMs = (MINUTES * 60_000) / shares
+
+describe(`in ${MINUTES} minutes nothing that is bred breaks a promise of`, () => {
+  test.each(names)('%s', { timeout: shareMs * READER_SHARE * 2 + 120_000 }, async (target) => {
+    const ms = target in READERS ? shareMs * READER_SHARE : shareMs
+    const { failure, inputs, kept, peakMib } = await fuzzed({ target, seed, ms })
+    console.log(`${target}: ${inputs} inputs, ${kept} reached something new, ${peakMib} MiB`)
+    expect(failure).toBeUndefined()
+  })
+})

@@ -1,0 +1,131 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+/** What a package is made of, and with. */
+const PARTS = [
+  'bin',
+  'docs',
+  'src',
+  'tools',
+  '.npmrc',
+  'CHANGELOG.md',
+  'LICENSE',
+  'README.md',
+  'SECURITY.md',
+  'package-lock.json',
+  'package.json',
+  'tsconfig.build.json',
+  'tsconfig.json',
+]
+
+/** A component of a bill of materials, as far as it is looked at. */
+interface Component {
+  readonly 'bom-ref': string
+  readonly name: string
+  readonly version: string
+  readonly purl: string
+  readonly hashes?: readonly { readonly alg: string; readonly content: string }[]
+}
+
+/** CycloneDX 1.5, as far as it is looked at. */
+interface Bill {
+  readonly bomFormat: string
+  readonly specVersion: string
+  readonly version: number
+  readonly metadata: { readonly component: Component }
+  readonly components: readonly Component[]
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[]
+}
+
+/** A package of a lock file. */
+interface Locked {
+  readonly version: string
+  readonly integrity: string
+  readonly dev?: boolean
+}
+
+/** Settings of this repository alone: npm passes those of the run that started the tests on. */
+const env = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name))),
+  // Nobody is asked: all comes from the lock file.
+  npm_config_offline: 'true',
+  npm_config_registry: 'http://127.0.0.1:9',
+}
+
+// Packing builds: in a copy, since a built program would be run instead of its sources.
+const folder = mkdtempSync(join(tmpdir(), 'sluice-pack-'))
+let text = ''
+let bill: Bill
+beforeAll(() => {
+  for (const part of PARTS) cpSync(join(REPOSITORY, part), join(folder, part), { recursive: true })
+  symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'))
+  execFileSync('npm', ['pack', '--silent'], { cwd: folder, env, stdio: ['ignore', 'ignore', 'inherit'] })
+  execFileSync('tar', ['-xzf', `sluice-${own().version}.tgz`], { cwd: folder })
+  text = readFileSync(join(folder, 'package/sbom.cdx.json'), 'utf8')
+  bill = JSON.parse(text) as Bill
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function own(): { readonly version: string; readonly dependencies: Record<string, string> } {
+  return JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8'))
+}
+
+describe('a package carries a bill of materials', () => {
+  test('in CycloneDX, of this version', () => {
+    expect(bill).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.5', version: 1 })
+    const { version } = own()
+    expect(bill.metadata.component).toMatchObject({
+      name: 'sluice',
+      version,
+      purl: `pkg:npm/sluice@${version}`,
+    })
+  })
+
+  test('with each package of the lock file that is used at run time, by version, address and hash, and no other', () => {
+    const { packages } = JSON.parse(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8')) as {
+      readonly packages: Record<string, Locked>
+    }
+    const locked = Object.entries(packages)
+      .filter(([path, { dev }]) => path !== '' && !dev)
+      .map(([path, { version, integrity }]) => {
+        const name = path.split('node_modules/').pop() ?? ''
+        const [algorithm, hash = ''] = integrity.split('-')
+        return {
+          name,
+          version,
+          purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
+          hash: `${algorithm} ${Buffer.from(hash, 'base64').toString('hex')}`,
+        }
+      })
+    const listed = bill.components.map(({ name, version, purl, hashes: [hash] = [] }) => ({
+      name,
+      version,
+      purl,
+      hash: `${hash?.alg.toLowerCase().replace('-', '')} ${hash?.content}`,
+    }))
+    const inOrder = (all: typeof locked): string[] =>
+      [...new Set(all.map((each) => JSON.stringify(each)))].toSorted()
+    expect(inOrder(listed)).toEqual(inOrder(locked))
+    const names = new Set(listed.map(({ name }) => name))
+    expect(Object.keys(own().dependencies).filter((name) => !names.has(name))).toEqual([])
+  })
+
+  test('that says which needs which, of those that are in it', () => {
+    const refs = [bill.metadata.component, ...bill.components].map((component) => component['bom-ref'])
+    expect(new Set(refs).size).toBe(refs.length)
+    const named = bill.dependencies.flatMap(({ ref, dependsOn }) => [ref, ...dependsOn])
+    expect(named.filter((ref) => !refs.includes(ref))).toEqual([])
+  })
+
+  test('that names no registry', () => {
+    const hosts = [...text.matchAll(/https?:\/\/([^/"\s]+)/g)].map(([, host]) => host)
+    expect(new Set(hosts)).toEqual(new Set(['cyclonedx.org']))
+    expect(text).not.toMatch(/registry/i)
+  })
+})

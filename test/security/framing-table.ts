@@ -1,0 +1,39 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { FRAMING_CASES } from './framing-cases.ts'
+import { type FramingServer, nodeServer, ownServer, proxyServer } from './framing-servers.ts'
+
+/**
+ * `npm run fuzz:differential`: what four servers make of the same bytes, into the table of
+ * docs/security-tests.md.
+ */
+
+const PAGE = join(import.meta.dirname, '../../docs/security-tests.md')
+const BEGIN = '<!-- Written by npm run fuzz:differential, from here -->'
+const END = '<!-- to here -->'
+
+const servers: FramingServer[] = [await ownServer(), await nodeServer()]
+for (const name of ['nginx', 'haproxy'] as const) {
+  const proxy = await proxyServer(name)
+  if (proxy) servers.push(proxy)
+  else console.log(`${name} is not installed: its column is left out`)
+}
+const columns = await Promise.all(servers.map(columnOf))
+for (const server of servers) server.stop()
+
+const rows = FRAMING_CASES.map(([name], i) => [name, ...columns.map((column) => column[i] ?? '')])
+const head = ['Case', ...servers.map(({ title }) => title)]
+const table = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+const page = readFileSync(PAGE, 'utf8')
+const [before, after] = [page.indexOf(BEGIN) + BEGIN.length, page.indexOf(END)]
+writeFileSync(PAGE, `${page.slice(0, before)}\n\n${table}\n\n${page.slice(after)}`)
+console.log(
+  `${rows.length} cases, ${servers.length} servers: ${servers.map(({ title }) => title).join(', ')}`,
+)
+
+/** One case after the other: a server's answer to one is not to meet the next. */
+async function columnOf(server: FramingServer): Promise<string[]> {
+  const column: string[] = []
+  for (const [, bytes] of FRAMING_CASES) column.push(await server.understood(bytes))
+  return column
+}

@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { FRAMING_CASES } from './framing-cases.ts'
+import { type FramingServer, nodeServer, ownServer } from './framing-servers.ts'
+
+/** The table as it is written: its columns by their titles, each with what was understood of each case. */
+const page = readFileSync(join(import.meta.dirname, '../../docs/security-tests.md'), 'utf8')
+const [, part = ''] = page.split('<!-- Written by npm run fuzz:differential, from here -->')
+const [head = [], , ...rows] = part
+  .split('\n')
+  .filter((line) => line.startsWith('|'))
+  .map((line) => line.split('|').map((cell) => cell.trim()))
+
+/** Columns of servers that come with this repository: found anew. */
+const found: [FramingServer, string[]][] = []
+beforeAll(async () => {
+  for (const server of [await ownServer(), await nodeServer()]) {
+    const column: string[] = []
+    for (const [, bytes] of FRAMING_CASES) column.push(await server.understood(bytes))
+    found.push([server, column])
+  }
+})
+afterAll(() => {
+  for (const [server] of found) server.stop()
+})
+
+const requestsIn = (cell: string): string[] => cell.split(', ').filter((word) => !/^\d+$|^closed$/.test(word))
+
+test('the table of framing has each case', () => {
+  expect(rows.map(([, name]) => name)).toEqual(FRAMING_CASES.map(([name]) => name))
+})
+
+test('what it says of the gateway, and of this version of Node, is so', () => {
+  const titled = found.filter(([{ title }]) => head.includes(title))
+  expect(titled.map(([{ title }]) => title)).toContain('Sluice')
+  for (const [{ title }, column] of titled)
+    expect(rows.map((row) => row[head.indexOf(title)])).toEqual(column)
+})
+
+/** Where Node's server understands less: it closes a connection after an upgrade that nobody serves. */
+const NODE_CLOSES = 'an upgrade with a body'
+
+test('the gateway understands what Node understands, or less of it, and refuses what it does not answer', () => {
+  const [[, own], [, node]] = found as [[FramingServer, string[]], [FramingServer, string[]]]
+  for (const [i, [name]] of FRAMING_CASES.entries()) {
+    const [ours, theirs] = [requestsIn(own[i] ?? ''), requestsIn(node[i] ?? '')]
+    const both = name === NODE_CLOSES ? theirs.length : ours.length
+    expect.soft(theirs.slice(0, both), name).toEqual(ours.slice(0, both))
+    expect.soft(own[i], name).toMatch(/(?:last|it|4\d\d|501)$/)
+  }
+})
+
+test('no request that is hidden in a body is ever found by the gateway', () => {
+  const [[, own]] = found as [[FramingServer, string[]]]
+  const hidden = FRAMING_CASES.filter((_, i) => requestsIn(own[i] ?? '').includes('hidden')).map(
+    ([name]) => name,
+  )
+  // Leading zeros change no size (RFC 9112, 7.1): what follows the last chunk is a request of its own.
+  expect(hidden).toEqual(['a chunk size of leading zeros'])
+})
