@@ -5,7 +5,7 @@ import { createZstdDecompress } from 'node:zlib'
  * Decoders that one body may have: each costs some 50 µs, and a frame may be nine bytes. Encoders make one
  * frame, or a few.
  */
-const MOST_DECODERS = 100
+const MAX_DECODERS = 100
 
 /**
  * A decoder of zstd, frame after frame (RFC 8878, 3: their contents follow each other). Node's own ends with
@@ -13,12 +13,12 @@ const MOST_DECODERS = 100
  * cuts a body would decide what it says.
  */
 export class ZstdFrames extends Transform {
-  #decoder = this.#another()
+  #decoder = this.#newDecoder()
   /** Bytes that the decoder at hand was given. */
-  #given = 0
-  #written: Buffer = Buffer.alloc(0)
+  #bytesGiven = 0
+  #lastWrite: Buffer = Buffer.alloc(0)
   /** Called when what was written is decoded, or when all is. */
-  #done: TransformCallback = () => {}
+  #callback: TransformCallback = () => {}
   #isLast = false
   #decoders = 1
 
@@ -28,12 +28,12 @@ export class ZstdFrames extends Transform {
   }
 
   override _transform(bytes: Buffer, _: BufferEncoding, done: TransformCallback): void {
-    this.#done = done
+    this.#callback = done
     this.#write(bytes)
   }
 
   override _flush(done: TransformCallback): void {
-    this.#done = done
+    this.#callback = done
     this.#isLast = true
     this.#decoder.end()
   }
@@ -45,30 +45,30 @@ export class ZstdFrames extends Transform {
 
   #write(bytes: Buffer): void {
     const decoder = this.#decoder
-    this.#written = bytes
-    this.#given += bytes.length
+    this.#lastWrite = bytes
+    this.#bytesGiven += bytes.length
     decoder.write(bytes, (error) => {
       // An error is told by the decoder, and bytes that it left by its end, after which another one is at
       // work.
-      if (!error && decoder === this.#decoder && decoder.bytesWritten === this.#given) this.#done()
+      if (!error && decoder === this.#decoder && decoder.bytesWritten === this.#bytesGiven) this.#callback()
     })
   }
 
-  #ended(left: number): void {
-    if (this.#isLast) return this.#done()
-    if (++this.#decoders > MOST_DECODERS) return void this.destroy(new Error('too many frames'))
-    this.#decoder = this.#another()
-    this.#given = 0
-    this.#write(this.#written.subarray(this.#written.length - left))
+  #onDecoderEnd(left: number): void {
+    if (this.#isLast) return this.#callback()
+    if (++this.#decoders > MAX_DECODERS) return void this.destroy(new Error('too many frames'))
+    this.#decoder = this.#newDecoder()
+    this.#bytesGiven = 0
+    this.#write(this.#lastWrite.subarray(this.#lastWrite.length - left))
   }
 
-  #another(): ReturnType<typeof createZstdDecompress> {
+  #newDecoder(): ReturnType<typeof createZstdDecompress> {
     const decoder = createZstdDecompress()
     decoder.on('data', (bytes: Buffer) => {
       if (!this.push(bytes)) decoder.pause()
     })
     decoder.on('error', (error) => this.destroy(error))
-    decoder.on('end', () => this.#ended(this.#given - decoder.bytesWritten))
+    decoder.on('end', () => this.#onDecoderEnd(this.#bytesGiven - decoder.bytesWritten))
     return decoder
   }
 }

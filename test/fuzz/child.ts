@@ -3,15 +3,15 @@ import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import process from 'node:process'
 import { pathToFileURL } from 'node:url'
-import type { Order, Report } from './order.ts'
-import type { LastWords } from './watchdog.ts'
+import type { FuzzJob, FuzzReport } from './fuzz-job.ts'
+import type { FatalReport } from './watchdog.ts'
 
 /** Node's exit code where a promise that is awaited at the top is never settled. */
 const NEVER_SETTLED = 13
 const OWN_SRC = pathToFileURL(join(import.meta.dirname, '../../src/')).href
 
-const order = JSON.parse(process.argv[2] as string) as Order
-const src = order.root === undefined ? OWN_SRC : pathToFileURL(join(order.root, 'src/')).href
+const job = JSON.parse(process.argv[2] as string) as FuzzJob
+const src = job.root === undefined ? OWN_SRC : pathToFileURL(join(job.root, 'src/')).href
 
 // A target names the sources beside it; those of a copy may be meant.
 registerHooks({
@@ -25,52 +25,52 @@ registerHooks({
 
 const { Coverage } = await import('./coverage.ts')
 const { fuzz } = await import('./fuzzer.ts')
-const { keepInputs, keptInputs } = await import('./kept-corpus.ts')
-const { smallestCover } = await import('./smallest-cover.ts')
+const { writeCorpus: keepInputs, readCorpus: keptInputs } = await import('./corpus-files.ts')
+const { minimizedCorpus: smallestCover } = await import('./minimize-corpus.ts')
 const { watchInputs } = await import('./watchdog.ts')
 const { TARGETS } = await import('./targets.ts')
 const { FIXTURES } = await import('./fixtures.ts')
 
-const target = TARGETS[order.target] ?? FIXTURES[order.target]
-if (!target) throw new Error(`there is no target ${order.target}`)
-const { seed, ms = Number.POSITIVE_INFINITY, inputs = Number.POSITIVE_INFINITY } = order
+const target = TARGETS[job.target] ?? FIXTURES[job.target]
+if (!target) throw new Error(`there is no target ${job.target}`)
+const { seed, ms = Number.POSITIVE_INFINITY, inputs = Number.POSITIVE_INFINITY } = job
 const covered = [src, new URL('fixtures.ts', import.meta.url).href]
 const coverage = new Coverage(covered)
 const watchdog = watchInputs(65_536)
 let last: Buffer = Buffer.alloc(0)
 // Nothing is under way any more, and an input was not taken to its end.
 process.on('exit', (code) => {
-  const words: LastWords = { failure: { input: last.toString('base64'), error: 'it is never answered' } }
-  if (code === NEVER_SETTLED) writeSync(1, `${JSON.stringify(words)}\n`)
+  const report: FatalReport = { failure: { input: last.toString('base64'), error: 'it is never answered' } }
+  if (code === NEVER_SETTLED) writeSync(1, `${JSON.stringify(report)}\n`)
 })
 const began = performance.now()
 const outcome = await fuzz({
   target,
   coverage,
-  corpus: keptInputs(order.target),
+  corpus: keptInputs(job.target),
   seed,
-  isGuided: order.isGuided ?? true,
-  goOn: (made) => made < inputs && performance.now() - began < ms,
+  isGuided: job.isGuided ?? true,
+  shouldContinue: (made) => made < inputs && performance.now() - began < ms,
   onRun(input) {
     last = input
     watchdog.onRun(input)
   },
 })
 const characters = coverage.characters
-if (order.keep && !outcome.failure)
-  keepInputs(order.target, await smallestCover(target, outcome.kept, new Coverage(covered)))
+if (job.keep && !outcome.failure)
+  keepInputs(job.target, await smallestCover(target, outcome.corpus, new Coverage(covered)))
 await watchdog.stop()
 
 const { failure } = outcome
-const report: Report = {
+const report: FuzzReport = {
   inputs: outcome.inputs,
-  kept: outcome.kept.length,
+  kept: outcome.corpus.length,
   characters,
   peakMib: Math.round(process.resourceUsage().maxRSS / 1024),
-  failure: failure && { input: failure.input.toString('base64'), error: told(failure.error) },
+  failure: failure && { input: failure.input.toString('base64'), error: errorText(failure.error) },
 }
 process.stdout.write(`${JSON.stringify(report)}\n`, () => process.exit(0))
 
-function told(error: unknown): string {
+function errorText(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }

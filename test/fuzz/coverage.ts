@@ -6,7 +6,7 @@ type Span = readonly [start: number, end: number]
 const NOTHING: Span = [0, 0]
 
 /** What ran since the last look: of each function that was called, the stretches that were not reached. */
-export type Reached = ReadonlyMap<string, { readonly whole: Span; readonly missed: readonly Span[] }>
+export type CoverageDelta = ReadonlyMap<string, { readonly whole: Span; readonly missed: readonly Span[] }>
 
 /** Code that was reached so far, by V8's own block counts. */
 export class Coverage {
@@ -30,7 +30,7 @@ export class Coverage {
   }
 
   /** What ran since it was asked last. */
-  take(): Reached {
+  take(): CoverageDelta {
     const reached = new Map<string, { whole: Span; missed: Span[] }>()
     for (const { url, functions } of this.#post('Profiler.takePreciseCoverage').result) {
       if (!this.#roots.some((root) => url.startsWith(root))) continue
@@ -49,7 +49,7 @@ export class Coverage {
   }
 
   /** Whether any of it had never been reached. */
-  isNew(reached: Reached): boolean {
+  isNew(reached: CoverageDelta): boolean {
     for (const [name, { missed }] of reached) {
       const before = this.#missed.get(name)
       if (!before || before.spans.some((span) => !isWithin(span, missed))) return true
@@ -58,7 +58,7 @@ export class Coverage {
   }
 
   /** Takes it for known. */
-  add(reached: Reached): void {
+  add(reached: CoverageDelta): void {
     for (const [name, { whole, missed }] of reached) {
       const before = this.#missed.get(name)
       const spans = before ? common(before.spans, missed) : missed

@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { describe, expect, test } from 'vitest'
-import { fuzzed } from './fuzzed.ts'
-import { keptInputs } from './kept-corpus.ts'
+import { runFuzzer } from './run-fuzzer.ts'
+import { readCorpus } from './corpus-files.ts'
 import { READERS, TARGETS } from './targets.ts'
 
 /** What is new each night has its beginnings here, always the same; FUZZ_SEED begins elsewhere. */
@@ -12,9 +12,9 @@ const OTHER_MS = 300
 
 describe(`the corpus, and what is bred from it with seed ${SEED}, breaks no promise of`, () => {
   test.each(Object.keys(TARGETS))('%s', async (target) => {
-    const corpus = keptInputs(target)
+    const corpus = readCorpus(target)
     expect(corpus.length).toBeGreaterThan(0)
-    const { failure, inputs, peakMib } = await fuzzed({
+    const { failure, inputs, peakMib } = await runFuzzer({
       target,
       seed: SEED,
       ms: target in READERS ? READER_MS : OTHER_MS,

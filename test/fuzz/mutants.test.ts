@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
-import { fuzzed } from './fuzzed.ts'
+import { runFuzzer } from './run-fuzzer.ts'
 
 /** The inputs in which a defect is found, always the same ones; those of the corpus are among them. */
-const MOST_INPUTS = 40_000
+const MAX_INPUTS = 40_000
 const SEED = 1
 
 /** What is wrong, the target that finds it, and the words in which it does. */
@@ -30,13 +30,13 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
   ],
   [
     'the body of an interim answer is taken for the answer’s',
-    'http-answers',
+    'http-responses',
     { file: 'src/upstreams/http1/response-reader.ts', text: 'return SKIP_BODY', by: 'return CONTINUE' },
     'broken: ',
   ],
   [
     'what comes after an answer is not noticed',
-    'http-answers',
+    'http-responses',
     { file: 'src/upstreams/http1/response-reader.ts', text: 'isFine && end < length', by: 'false' },
     'surplus',
   ],
@@ -71,8 +71,8 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'json-texts',
     {
       file: 'src/protocols/tool-input.ts',
-      text: 'this.#held.delete(part)\n    return text',
-      by: 'this.#held.delete(part)\n    return piece',
+      text: 'this.#pending.delete(part)\n    return text',
+      by: 'this.#pending.delete(part)\n    return piece',
     },
     'input of a tool',
   ],
@@ -137,7 +137,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
 test.each(MUTANTS)('where %s, %s finds it', async (_, target, patch, words) => {
   const copy = patchedCopy([patch])
   try {
-    const { failure, inputs } = await fuzzed({ target, seed: SEED, inputs: MOST_INPUTS, root: copy.root })
+    const { failure, inputs } = await runFuzzer({ target, seed: SEED, inputs: MAX_INPUTS, root: copy.root })
     console.log(`${target} found ${JSON.stringify(failure?.input)} after ${inputs} inputs`)
     expect(failure?.error).toContain(words)
   } finally {

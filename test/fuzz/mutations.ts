@@ -1,14 +1,14 @@
 /** What inputs are bred from. */
-export interface Stock {
-  readonly pool: readonly Buffer[]
+export interface MutationSources {
+  readonly corpus: readonly Buffer[]
   readonly tokens: readonly Buffer[]
   /** Bytes that an input has at most. */
-  readonly most: number
+  readonly maxBytes: number
 }
 
 /** Whole numbers from 0 (included) to `end` (not). */
-type UpTo = (end: number) => number
-type Change = (bytes: Buffer, stock: Stock, upTo: UpTo) => Buffer
+type RandomBelow = (end: number) => number
+type Mutation = (bytes: Buffer, stock: MutationSources, upTo: RandomBelow) => Buffer
 
 /** Bytes that mean something to one reader or another. */
 const ODD_BYTES = Buffer.from('\0\t\n\v\r !"#%+,-./0:;=@[\\]{}\x7f\x80\xc3\xed\xef\xff', 'latin1')
@@ -32,9 +32,9 @@ const NUMBERS = [
   '0x1',
 ].map((text) => Buffer.from(text))
 /** Changes that one input gets at most, as a power of two. */
-const MOST_DOUBLINGS = 4
+const MAX_DOUBLINGS = 4
 
-function pick<T>(all: readonly T[], upTo: UpTo): T {
+function pick<T>(all: readonly T[], upTo: RandomBelow): T {
   return all[upTo(all.length)] as T
 }
 
@@ -43,13 +43,13 @@ function replaced(bytes: Buffer, from: number, to: number, by: Buffer): Buffer {
 }
 
 /** A stretch, most often a short one. */
-function stretch(bytes: Buffer, upTo: UpTo): [from: number, to: number] {
+function randomSpan(bytes: Buffer, upTo: RandomBelow): [from: number, to: number] {
   const from = upTo(bytes.length + 1)
   const length = upTo(4) === 0 ? upTo(bytes.length + 1) : upTo(16) + 1
   return [from, Math.min(bytes.length, from + length)]
 }
 
-const CHANGES: readonly Change[] = [
+const MUTATIONS: readonly Mutation[] = [
   function flipBit(bytes, _, upTo) {
     if (bytes.length === 0) return bytes
     const at = upTo(bytes.length)
@@ -66,29 +66,29 @@ const CHANGES: readonly Change[] = [
   },
   function putToken(bytes, { tokens }, upTo) {
     if (tokens.length === 0) return bytes
-    const [from, to] = stretch(bytes, upTo)
+    const [from, to] = randomSpan(bytes, upTo)
     return replaced(bytes, from, upTo(2) === 0 ? from : to, pick(tokens, upTo))
   },
   function remove(bytes, _, upTo) {
-    const [from, to] = stretch(bytes, upTo)
+    const [from, to] = randomSpan(bytes, upTo)
     return replaced(bytes, from, to, Buffer.alloc(0))
   },
-  function repeat(bytes, { most }, upTo) {
-    const [from, to] = stretch(bytes, upTo)
+  function repeat(bytes, { maxBytes: most }, upTo) {
+    const [from, to] = randomSpan(bytes, upTo)
     const piece = bytes.subarray(from, to)
     const room = Math.max(0, Math.floor((most - bytes.length) / Math.max(1, piece.length)))
     const times = upTo(8) === 0 ? upTo(room + 1) : Math.min(room, 1 + upTo(3))
     return replaced(bytes, to, to, Buffer.concat(Array.from({ length: times }, () => piece)))
   },
-  function splice(bytes, { pool }, upTo) {
+  function splice(bytes, { corpus: pool }, upTo) {
     const other = pick(pool, upTo)
     const [at, from] = [upTo(bytes.length + 1), upTo(other.length + 1)]
     return Buffer.concat([bytes.subarray(0, at), other.subarray(from)])
   },
-  function graft(bytes, { pool }, upTo) {
+  function graft(bytes, { corpus: pool }, upTo) {
     const other = pick(pool, upTo)
-    const [from, to] = stretch(bytes, upTo)
-    const [first, last] = stretch(other, upTo)
+    const [from, to] = randomSpan(bytes, upTo)
+    const [first, last] = randomSpan(other, upTo)
     return replaced(bytes, from, upTo(2) === 0 ? from : to, other.subarray(first, last))
   },
   function changeNumber(bytes, _, upTo) {
@@ -99,7 +99,7 @@ const CHANGES: readonly Change[] = [
     return replaced(bytes, index, index + digits.length, upTo(3) === 0 ? pick(NUMBERS, upTo) : near)
   },
   function move(bytes, _, upTo) {
-    const [from, to] = stretch(bytes, upTo)
+    const [from, to] = randomSpan(bytes, upTo)
     const piece = Buffer.from(bytes.subarray(from, to))
     const rest = replaced(bytes, from, to, Buffer.alloc(0))
     const at = upTo(rest.length + 1)
@@ -108,10 +108,10 @@ const CHANGES: readonly Change[] = [
 ]
 
 /** An input with one to eight changes. */
-export function mutated(parent: Buffer, stock: Stock, random: () => number): Buffer {
-  const upTo: UpTo = (end) => Math.floor(random() * end)
+export function mutated(parent: Buffer, stock: MutationSources, random: () => number): Buffer {
+  const upTo: RandomBelow = (end) => Math.floor(random() * end)
   let bytes = parent
-  for (let left = 1 << upTo(MOST_DOUBLINGS); left > 0; left--) bytes = pick(CHANGES, upTo)(bytes, stock, upTo)
+  for (let left = 1 << upTo(MAX_DOUBLINGS); left > 0; left--) bytes = pick(MUTATIONS, upTo)(bytes, stock, upTo)
   // A view of the parent could be changed with it.
-  return Buffer.from(bytes.subarray(0, stock.most))
+  return Buffer.from(bytes.subarray(0, stock.maxBytes))
 }

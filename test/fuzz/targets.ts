@@ -1,7 +1,7 @@
 import type { Target } from './target.ts'
 import { CONVERSIONS } from './targets/conversions.ts'
 import { EVENT_STREAMS } from './targets/event-streams.ts'
-import { HTTP_ANSWERS } from './targets/http-answers.ts'
+import { HTTP_RESPONSES } from './targets/http-responses.ts'
 import { HTTP_REQUESTS } from './targets/http-requests.ts'
 import { JSON_EDITS } from './targets/json-edits.ts'
 import { JSON_OBJECTS } from './targets/json-objects.ts'
@@ -12,7 +12,7 @@ import { TEXTS } from './targets/texts.ts'
 /** Readers of bytes from outside: parsers of HTTP/1.1, of JSON, of bodies, of event streams. */
 export const READERS: Readonly<Record<string, Target>> = {
   'http-requests': HTTP_REQUESTS,
-  'http-answers': HTTP_ANSWERS,
+  'http-responses': HTTP_RESPONSES,
   'json-objects': JSON_OBJECTS,
   'json-edits': JSON_EDITS,
   'json-texts': JSON_TEXTS,

@@ -3,20 +3,20 @@ import process from 'node:process'
 import { setInterval } from 'node:timers'
 import { Worker, isMainThread, workerData } from 'node:worker_threads'
 
-const LOOK_MS = 100
+const CHECK_INTERVAL_MS = 100
 /** CPU time that one input may take: a machine that is busy with others makes none of it slow. */
-const MOST_CPU_MS = 2_000
+const MAX_CPU_MS = 2_000
 /** Memory that the process may have. What is under way is then to blame, or what came before it. */
-const MOST_BYTES = 1_200 * 2 ** 20
+const MAX_RSS_BYTES = 1_200 * 2 ** 20
 
 /** Shared with the thread that watches: the number of runs, the length of the input, and the input. */
-interface Watched {
+interface SharedInput {
   readonly numbers: Int32Array<SharedArrayBuffer>
   readonly bytes: Uint8Array<SharedArrayBuffer>
 }
 
 /** What is printed of a process that is ended; the rest of its report is lost. */
-export interface LastWords {
+export interface FatalReport {
   readonly failure: { readonly input: string; readonly error: string }
 }
 
@@ -24,26 +24,26 @@ export interface LastWords {
  * Watches the inputs that this process runs; one without an end, or without bound, ends the process, and is
  * told.
  */
-export function watchInputs(most: number): { onRun(input: Buffer): void; stop(): Promise<unknown> } {
-  const watched: Watched = {
+export function watchInputs(maxBytes: number): { onRun(input: Buffer): void; stop(): Promise<unknown> } {
+  const shared: SharedInput = {
     numbers: new Int32Array(new SharedArrayBuffer(8)),
-    bytes: new Uint8Array(new SharedArrayBuffer(most)),
+    bytes: new Uint8Array(new SharedArrayBuffer(maxBytes)),
   }
-  const worker = new Worker(new URL(import.meta.url), { workerData: watched })
+  const worker = new Worker(new URL(import.meta.url), { workerData: shared })
   worker.unref()
   return {
     onRun(input) {
-      watched.bytes.set(input.subarray(0, most))
-      watched.numbers[1] = Math.min(most, input.length)
-      Atomics.add(watched.numbers, 0, 1)
+      shared.bytes.set(input.subarray(0, maxBytes))
+      shared.numbers[1] = Math.min(maxBytes, input.length)
+      Atomics.add(shared.numbers, 0, 1)
     },
     stop: () => worker.terminate(),
   }
 }
 
-if (!isMainThread) watch(workerData as Watched)
+if (!isMainThread) watch(workerData as SharedInput)
 
-function watch({ numbers, bytes }: Watched): void {
+function watch({ numbers, bytes }: SharedInput): void {
   let run = -1
   let beganMs = 0
   setInterval(() => {
@@ -54,13 +54,13 @@ function watch({ numbers, bytes }: Watched): void {
       run = now
       beganMs = cpuMs
     }
-    const isTooLong = run > 0 && cpuMs - beganMs > MOST_CPU_MS
-    const isTooLarge = process.memoryUsage.rss() > MOST_BYTES
+    const isTooLong = run > 0 && cpuMs - beganMs > MAX_CPU_MS
+    const isTooLarge = process.memoryUsage.rss() > MAX_RSS_BYTES
     if (!isTooLong && !isTooLarge) return
     const input = Buffer.from(bytes.subarray(0, numbers[1])).toString('base64')
     const error = isTooLong ? 'it does not end' : 'it takes memory without bound'
-    const words: LastWords = { failure: { input, error } }
-    writeSync(1, `${JSON.stringify(words)}\n`)
+    const report: FatalReport = { failure: { input, error } }
+    writeSync(1, `${JSON.stringify(report)}\n`)
     process.kill(process.pid, 'SIGKILL')
-  }, LOOK_MS)
+  }, CHECK_INTERVAL_MS)
 }

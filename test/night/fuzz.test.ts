@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { describe, expect, test } from 'vitest'
-import { fuzzed } from '../fuzz/fuzzed.ts'
+import { runFuzzer } from '../fuzz/run-fuzzer.ts'
 import { READERS, TARGETS } from '../fuzz/targets.ts'
 import { nightSeed } from './night-seed.ts'
 
@@ -17,7 +17,7 @@ const shareMs = (MINUTES * 60_000) / shares
 describe(`in ${MINUTES} minutes nothing that is bred breaks a promise of`, () => {
   test.each(names)('%s', { timeout: shareMs * READER_SHARE * 2 + 120_000 }, async (target) => {
     const ms = target in READERS ? shareMs * READER_SHARE : shareMs
-    const { failure, inputs, kept, peakMib } = await fuzzed({ target, seed, ms })
+    const { failure, inputs, kept, peakMib } = await runFuzzer({ target, seed, ms })
     console.log(`${target}: ${inputs} inputs, ${kept} reached something new, ${peakMib} MiB`)
     expect(failure).toBeUndefined()
   })

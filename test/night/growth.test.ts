@@ -6,7 +6,7 @@ import { TARGETS } from '../fuzz/targets.ts'
 /** The least time of a few, of an input that repeats something up to a size. */
 async function millisecondsFor(
   target: Target,
-  [before, piece, after]: Target['grown'][number],
+  [before, piece, after]: Target['repeated'][number],
   size: number,
 ): Promise<number> {
   const input = Buffer.from(before + piece.repeat(Math.ceil(size / piece.length)) + after)
@@ -28,7 +28,7 @@ describe('nothing takes more than its share of time for a longer input:', () => 
     const steep: string[] = []
     const seeds = target.seeds.map((seed) => seed.toString())
     const alone = [...new Set([...target.tokens, ...seeds])].map((piece) => ['', piece, ''] as const)
-    for (const grown of [...target.grown, ...alone]) {
+    for (const grown of [...target.repeated, ...alone]) {
       const few = await millisecondsFor(target, grown, 30_000)
       const many = await millisecondsFor(target, grown, 480_000)
       // Sixteen times as much; sixteen times sixteen would be square.

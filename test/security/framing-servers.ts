@@ -10,7 +10,7 @@ export interface FramingServer {
   /** Its name and version, as the table has them. */
   readonly title: string
   /** What it made of the bytes, in a few words. */
-  readonly understood: (bytes: Buffer) => Promise<string>
+  readonly interpret: (bytes: Buffer) => Promise<string>
   readonly stop: () => void
 }
 
@@ -18,35 +18,35 @@ export interface FramingServer {
 const LAST = Buffer.from('GET /last HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
 /** Bounds on waiting: for a proxy that has no more to say, and for anybody. */
 const QUIET_MS = 900
-const MOST_MS = 10_000
+const MAX_WAIT_MS = 10_000
 /** How long a proxy keeps a connection for the next request of a case. */
-const KEPT_MS = 800
+const KEEP_ALIVE_MS = 800
 
 /** What was understood of one case: its requests in their order, and the statuses of all answers. */
-interface Heard {
+interface CaseRecord {
   readonly requests: string[]
 }
 
 /** The gateway's own server; what it cannot read, it refuses. */
 export async function ownServer(): Promise<FramingServer> {
-  const heard: Heard = { requests: [] }
-  const own = await recorder(heard)
+  const record: CaseRecord = { requests: [] }
+  const own = await recordingServer(record)
   return {
     title: 'Sluice',
-    understood: (bytes) => told(heard, () => say(own.port, bytes, 'half-closes')),
+    interpret: (bytes) => describeCase(record, () => sendCase(own.port, bytes, 'half-closes')),
     stop: () => own[Symbol.dispose](),
   }
 }
 
 /** Node's own server, as it comes. */
 export async function nodeServer(): Promise<FramingServer> {
-  const heard: Heard = { requests: [] }
+  const heard: CaseRecord = { requests: [] }
   const server = createServer((request: IncomingMessage, response) => {
     let size = 0
     request.on('data', (chunk: Buffer) => (size += chunk.length))
     request.on('error', () => {})
     request.on('end', () => {
-      heard.requests.push(named(request.url ?? '', size))
+      heard.requests.push(requestLabel(request.url ?? '', size))
       response.end('ok')
     })
   })
@@ -55,7 +55,7 @@ export async function nodeServer(): Promise<FramingServer> {
   const { port } = server.address() as AddressInfo
   return {
     title: `node:http ${process.versions.node}`,
-    understood: (bytes) => told(heard, () => say(port, bytes, 'half-closes')),
+    interpret: (bytes) => describeCase(heard, () => sendCase(port, bytes, 'half-closes')),
     stop() {
       server.closeAllConnections()
       server.close()
@@ -68,9 +68,9 @@ export async function nodeServer(): Promise<FramingServer> {
  * not installed.
  */
 export async function proxyServer(name: keyof typeof FRONT_PROXIES): Promise<FramingServer | undefined> {
-  const heard: Heard = { requests: [] }
-  const own = await recorder(heard)
-  const proxy = await startFrontProxy(name, own.port, KEPT_MS)
+  const heard: CaseRecord = { requests: [] }
+  const own = await recordingServer(heard)
+  const proxy = await startFrontProxy(name, own.port, KEEP_ALIVE_MS)
   if (!proxy) {
     own[Symbol.dispose]()
     return undefined
@@ -78,7 +78,7 @@ export async function proxyServer(name: keyof typeof FRONT_PROXIES): Promise<Fra
   return {
     title: `${name === 'haproxy' ? 'HAProxy' : name} ${frontProxyVersion(name)}`,
     // A proxy gives up for a client that closes its side.
-    understood: (bytes) => told(heard, () => say(proxy.port, bytes, 'waits')),
+    interpret: (bytes) => describeCase(heard, () => sendCase(proxy.port, bytes, 'waits')),
     stop() {
       proxy.stop()
       own[Symbol.dispose]()
@@ -87,12 +87,12 @@ export async function proxyServer(name: keyof typeof FRONT_PROXIES): Promise<Fra
 }
 
 /** The gateway's server, which answers whatever it is asked, and notes it. */
-function recorder(heard: Heard): ReturnType<typeof startOwnServer> {
+function recordingServer(heard: CaseRecord): ReturnType<typeof startOwnServer> {
   return startOwnServer((request, response) => {
     if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
     void bodyOf(request).then(
       (body) => {
-        if (request.url !== '/healthz') heard.requests.push(named(request.url, body.length))
+        if (request.url !== '/healthz') heard.requests.push(requestLabel(request.url, body.length))
         response.end('ok')
       },
       () => {},
@@ -104,12 +104,12 @@ function recorder(heard: Heard): ReturnType<typeof startOwnServer> {
  * A request of a case, with the bytes of its body, if it has any; the one that comes last, and the one that
  * was hidden, by name.
  */
-function named(url: string, size: number): string {
+function requestLabel(url: string, size: number): string {
   const name = url === '/last' || url === '/hidden' ? url.slice(1) : 'it'
   return size === 0 ? name : `${name} (${size})`
 }
 
-async function told(heard: Heard, send: () => Promise<readonly number[]>): Promise<string> {
+async function describeCase(heard: CaseRecord, send: () => Promise<readonly number[]>): Promise<string> {
   heard.requests.length = 0
   const statuses = await send()
   const refused = statuses.filter((status) => status >= 300)
@@ -121,18 +121,18 @@ async function told(heard: Heard, send: () => Promise<readonly number[]>): Promi
  * Sends bytes and the last request; resolves to the statuses of the answers, but interim ones, once the
  * connection is closed.
  */
-function say(port: number, bytes: Buffer, then: 'half-closes' | 'waits'): Promise<number[]> {
+function sendCase(port: number, bytes: Buffer, then: 'half-closes' | 'waits'): Promise<number[]> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-  let said = ''
+  let received = ''
   socket.on('error', () => {})
-  socket.on('data', (chunk) => (said += chunk.toString('latin1')))
-  socket.setTimeout(then === 'waits' ? QUIET_MS : MOST_MS, () => socket.destroy())
+  socket.on('data', (chunk) => (received += chunk.toString('latin1')))
+  socket.setTimeout(then === 'waits' ? QUIET_MS : MAX_WAIT_MS, () => socket.destroy())
   const all = Buffer.concat([bytes, LAST])
   if (then === 'half-closes') socket.end(all)
   else socket.write(all)
   return new Promise((resolve) => {
     socket.on('close', () => {
-      const statuses = [...said.matchAll(/HTTP\/1\.[01] (\d{3})/g)].map(([, status]) => Number(status))
+      const statuses = [...received.matchAll(/HTTP\/1\.[01] (\d{3})/g)].map(([, status]) => Number(status))
       resolve(statuses.filter((status) => status >= 200))
     })
   })

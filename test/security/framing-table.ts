@@ -34,6 +34,6 @@ console.log(
 /** One case after the other: a server's answer to one is not to meet the next. */
 async function columnOf(server: FramingServer): Promise<string[]> {
   const column: string[] = []
-  for (const [, bytes] of FRAMING_CASES) column.push(await server.understood(bytes))
+  for (const [, bytes] of FRAMING_CASES) column.push(await server.interpret(bytes))
   return column
 }

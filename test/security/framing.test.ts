@@ -17,7 +17,7 @@ const found: [FramingServer, string[]][] = []
 beforeAll(async () => {
   for (const server of [await ownServer(), await nodeServer()]) {
     const column: string[] = []
-    for (const [, bytes] of FRAMING_CASES) column.push(await server.understood(bytes))
+    for (const [, bytes] of FRAMING_CASES) column.push(await server.interpret(bytes))
     found.push([server, column])
   }
 })

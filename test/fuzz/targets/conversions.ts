@@ -14,8 +14,8 @@ import {
 import { chunkFrame, streamedChat, wholeChat } from '../../equipment/chat-behaviour.ts'
 import { eventFrame, messageFrames, wholeMessage } from '../../equipment/messages-behaviour.ts'
 import { choppedAtRandom } from '../../generators/chunks.ts'
-import type { Grown, Target } from '../target.ts'
-import { REQUESTS, WITHIN } from './samples.ts'
+import type { RepeatedPiece, Target } from '../target.ts'
+import { REQUESTS, LONG_REQUESTS } from './samples.ts'
 import { JSON_TOKENS, SSE_TOKENS } from './tokens.ts'
 
 const CALLS = [{ id: 'c', name: 'f', input: '{"a":[1,2.50]}' }]
@@ -51,10 +51,10 @@ const TURNS: Record<ConversionProtocol, readonly string[]> = {
   ],
 }
 
-const grownRequests = (protocol: ConversionProtocol): Grown[] => [
-  ...WITHIN,
+const repeatedRequests = (protocol: ConversionProtocol): RepeatedPiece[] => [
+  ...LONG_REQUESTS,
   ...TURNS[protocol].map(
-    (turn): Grown => [
+    (turn): RepeatedPiece => [
       '{"model":"m","max_tokens":1,"messages":[',
       `${turn},`,
       '{"role":"user","content":"z"}]}',
@@ -68,7 +68,7 @@ const grownRequests = (protocol: ConversionProtocol): Grown[] => [
 ]
 
 /** Of the frames of a stream one is repeated: text, a piece of a call's input, a whole block. */
-export const GROWN_STREAMS: Record<ConversionProtocol, readonly Grown[]> = {
+export const REPEATED_STREAMS: Record<ConversionProtocol, readonly RepeatedPiece[]> = {
   chat: [
     [roleFrame(), contentFrame('a'), `${finishFrame()}${DONE_FRAME}`],
     [roleFrame(), contentFrame('é😀"\\'), `${finishFrame()}${DONE_FRAME}`],
@@ -124,7 +124,7 @@ export const GROWN_STREAMS: Record<ConversionProtocol, readonly Grown[]> = {
   ],
 }
 
-const GROWN_REPLIES: Record<ConversionProtocol, readonly Grown[]> = {
+const REPEATED_REPLIES: Record<ConversionProtocol, readonly RepeatedPiece[]> = {
   chat: [
     [
       '{"choices":[{"index":0,"message":{"role":"assistant","content":"',
@@ -149,7 +149,7 @@ const GROWN_REPLIES: Record<ConversionProtocol, readonly Grown[]> = {
 
 const decoder = (protocol: ConversionProtocol): Target => ({
   seeds: REQUESTS[protocol],
-  grown: grownRequests(protocol),
+  repeated: repeatedRequests(protocol),
   tokens: JSON_TOKENS,
   run(input) {
     const scan = scanObject(input)
@@ -163,7 +163,7 @@ const decoder = (protocol: ConversionProtocol): Target => ({
 
 const stream = (from: ConversionProtocol): Target => ({
   seeds: STREAMS[from],
-  grown: GROWN_STREAMS[from],
+  repeated: REPEATED_STREAMS[from],
   tokens: SSE_TOKENS,
   run(input, random) {
     const { writes, complete } = convertStream(from, choppedAtRandom(input, 40, random))
@@ -175,7 +175,7 @@ const stream = (from: ConversionProtocol): Target => ({
 
 const reply = (from: ConversionProtocol): Target => ({
   seeds: REPLIES[from],
-  grown: GROWN_REPLIES[from],
+  repeated: REPEATED_REPLIES[from],
   tokens: JSON_TOKENS,
   run: (input) => void JSON.parse(convertReply(from, input).toString()),
 })
@@ -186,6 +186,6 @@ export const CONVERSIONS: Readonly<Record<string, Target>> = {
   'messages-requests': decoder('messages'),
   'chat-streams': stream('chat'),
   'messages-streams': stream('messages'),
-  'chat-answers': reply('chat'),
-  'messages-answers': reply('messages'),
+  'chat-replies': reply('chat'),
+  'messages-replies': reply('messages'),
 }

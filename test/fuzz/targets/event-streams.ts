@@ -4,21 +4,21 @@ import { LargeEvent } from '../../../src/protocols/sse/large-event.ts'
 import { FrameSplitter } from '../../../src/protocols/sse/sse.ts'
 import { ourEvents, theirEvents, unmarked } from '../../corpus/event-streams.ts'
 import { chopped, choppedAtRandom } from '../../generators/chunks.ts'
-import { promised } from '../promised.ts'
+import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'
-import { GROWN_STREAMS, STREAMS } from './conversions.ts'
+import { REPEATED_STREAMS, STREAMS } from './conversions.ts'
 import { SSE_TOKENS } from './tokens.ts'
 
 /** Bytes that an event may have, where few are allowed. */
-const FEW = 48
+const SMALL_EVENT_BYTES = 48
 /** Bytes up to which an outline is all of its text. */
-const MOST_WHOLE = 1_000
+const MAX_VERBATIM_BYTES = 1_000
 
 /** Reads frames as long as none is too large; tells how many, and whether one was. */
-function readFew(chunks: readonly Buffer[]): { readonly frames: string[]; readonly isTooLarge: boolean } {
+function readSmallEvents(chunks: readonly Buffer[]): { readonly frames: string[]; readonly isTooLarge: boolean } {
   const budget = new EventBudget()
   const { available } = budget
-  const splitter = new FrameSplitter(FEW, budget)
+  const splitter = new FrameSplitter(SMALL_EVENT_BYTES, budget)
   const frames: string[] = []
   let isTooLarge = false
   try {
@@ -27,30 +27,30 @@ function readFew(chunks: readonly Buffer[]): { readonly frames: string[]; readon
       let at = 0
       if (bytes) {
         for (let end = splitter.next(0); end > 0; end = splitter.next(at)) {
-          promised(end > at, 'a frame has bytes')
+          invariant(end > at, 'a frame has bytes')
           frames.push(bytes.toString('latin1', at, end))
           at = end
         }
         splitter.markRead(at)
       }
-      promised(splitter.heldBytes <= FEW, 'no more is held than an event may have')
+      invariant(splitter.heldBytes <= SMALL_EVENT_BYTES, 'no more is held than an event may have')
     }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    promised(error.code === 'upstream_error', 'an event that is too large is the upstream’s mistake')
+    invariant(error.code === 'upstream_error', 'an event that is too large is the upstream’s mistake')
     isTooLarge = true
   }
   splitter.takeHeld()
-  promised(budget.available === available, 'all that was held is given back')
+  invariant(budget.available === available, 'all that was held is given back')
   return { frames, isTooLarge }
 }
 
 /** The data of all events, read as large events are: in passing. */
-function passing(chunks: readonly Buffer[]): string[] {
+function largeEventData(chunks: readonly Buffer[]): string[] {
   const all: string[] = []
   let event = new LargeEvent()
   const note = (): void => {
-    const data = bare(event.data ?? '')
+    const data = withoutWhitespace(event.data ?? '')
     if (data !== '') all.push(data)
     event = new LargeEvent()
   }
@@ -58,7 +58,7 @@ function passing(chunks: readonly Buffer[]): string[] {
     for (let at = 0; at < chunk.length; ) {
       const end = event.push(chunk.subarray(at))
       if (end < 0) break
-      promised(end > 0, 'an event that ends has bytes')
+      invariant(end > 0, 'an event that ends has bytes')
       note()
       at += end
     }
@@ -68,7 +68,7 @@ function passing(chunks: readonly Buffer[]): string[] {
 }
 
 /** Without white space, which an outline keeps where the data of an event have none. */
-function bare(text: string): string {
+function withoutWhitespace(text: string): string {
   return text.replaceAll(/\s/g, '')
 }
 
@@ -80,30 +80,30 @@ export const EVENT_STREAMS: Target = {
     'data: a\r\ndata:b\r\revent: e\ndata\n\n: c\n\nid: 1\ndata: x\n\r\ndata: last\r\r',
   ],
   tokens: [...SSE_TOKENS, '\r\n', '\r', '\n', 'data', 'event', 'data:', 'id: 1\n', 'retry: 1\n'],
-  grown: [...GROWN_STREAMS.chat, ['data: ', 'x', '\n\n'], ['data: ', '\ndata: x', '\n\n']],
+  repeated: [...REPEATED_STREAMS.chat, ['data: ', 'x', '\n\n'], ['data: ', '\ndata: x', '\n\n']],
   run(input, random) {
     const bytes = unmarked(input)
     const whole = ourEvents([bytes])
     const told = JSON.stringify(whole)
     // Theirs takes square time for carriage returns.
     if (bytes.length < 100_000)
-      promised(told === JSON.stringify(theirEvents(bytes)), 'another reader reads the same events')
+      invariant(told === JSON.stringify(theirEvents(bytes)), 'another reader reads the same events')
     const inPieces = [choppedAtRandom(bytes, 20, random)]
     if (bytes.length <= 300) inPieces.push(chopped(bytes, 1))
     for (const pieces of inPieces)
-      promised(JSON.stringify(ourEvents(pieces)) === told, 'a cut changes no event')
+      invariant(JSON.stringify(ourEvents(pieces)) === told, 'a cut changes no event')
 
-    const few = readFew(chopped(bytes, FEW))
-    for (const frame of few.frames) promised(frame.length <= FEW, 'no event is larger than it may be')
+    const few = readSmallEvents(chopped(bytes, SMALL_EVENT_BYTES))
+    for (const frame of few.frames) invariant(frame.length <= SMALL_EVENT_BYTES, 'no event is larger than it may be')
     const [pieces = []] = inPieces
-    promised(readFew(pieces).isTooLarge === few.isTooLarge, 'a cut makes no event too large')
+    invariant(readSmallEvents(pieces).isTooLarge === few.isTooLarge, 'a cut makes no event too large')
 
-    if (bytes.length <= MOST_WHOLE) {
+    if (bytes.length <= MAX_VERBATIM_BYTES) {
       // An event that only the end cuts off is read so far.
       const ended = ourEvents([Buffer.concat([bytes, Buffer.from('\n\n')])])
-      const meant = JSON.stringify(ended.map(({ data }) => bare(data)).filter((data) => data !== ''))
+      const meant = JSON.stringify(ended.map(({ data }) => withoutWhitespace(data)).filter((data) => data !== ''))
       for (const each of [[bytes], pieces])
-        promised(JSON.stringify(passing(each)) === meant, 'an event that passes by has its data')
+        invariant(JSON.stringify(largeEventData(each)) === meant, 'an event that passes by has its data')
     }
     return `${Math.min(4, whole.length)} ${few.isTooLarge}`
   },

@@ -1,5 +1,5 @@
 /** A message as its grammar has it, read without any regard for speed or for where reads end. */
-export interface PlainMessage {
+export interface ReferenceMessage {
   /** The first line. */
   readonly start: string
   /** Names in small letters, values without the blanks around them. */
@@ -12,7 +12,7 @@ export interface PlainMessage {
 /**
  * How far the body of a message goes, where its headers do not say; or that it has none, whatever they say.
  */
-export type Unsaid = 'no body' | 'until closed' | 'never a body'
+export type UnframedBody = 'no body' | 'until closed' | 'never a body'
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const HEADER = new RegExp(`^(${TOKEN}):[ \\t]*([\\t\\x20-\\x7e\\x80-\\xff]*?)[ \\t]*$`)
@@ -24,7 +24,7 @@ const LENGTH = /^\d+$/
  * CR or LF, nothing folded. `unsaid` tells a request from an answer, which may have more codings than one.
  * Undefined where it is none, or is not complete. One byte is one character.
  */
-export function plainMessage(text: string, from: number, unsaid: Unsaid): PlainMessage | undefined {
+export function referenceMessage(text: string, from: number, unframed: UnframedBody): ReferenceMessage | undefined {
   const begin = from + (/^[\r\n]*/.exec(text.slice(from))?.[0].length ?? 0)
   const headEnd = text.indexOf('\r\n\r\n', begin)
   if (headEnd < 0) return undefined
@@ -38,9 +38,9 @@ export function plainMessage(text: string, from: number, unsaid: Unsaid): PlainM
   const bodyAt = headEnd + 4
   const lengths = valuesOf(headers, 'content-length')
   const codings = valuesOf(headers, 'transfer-encoding')
-  const whole = (body: string, end: number): PlainMessage => ({ start, headers, body, end })
-  if (unsaid === 'never a body') return whole('', bodyAt)
-  if (codings.length > 0 && unsaid === 'until closed') {
+  const whole = (body: string, end: number): ReferenceMessage => ({ start, headers, body, end })
+  if (unframed === 'never a body') return whole('', bodyAt)
+  if (codings.length > 0 && unframed === 'until closed') {
     // RFC 9112, 6.3: of an answer whose last coding is not chunked, the end of the connection is the end.
     if (lengths.length > 0) return undefined
     if (!/(?:^|,)[ \t]*chunked$/i.test(codings.join())) return whole(text.slice(bodyAt), text.length)
@@ -58,7 +58,7 @@ export function plainMessage(text: string, from: number, unsaid: Unsaid): PlainM
     const end = bodyAt + Number(length)
     return end <= text.length ? whole(text.slice(bodyAt, end), end) : undefined
   }
-  return unsaid === 'no body' ? whole('', bodyAt) : whole(text.slice(bodyAt), text.length)
+  return unframed === 'no body' ? whole('', bodyAt) : whole(text.slice(bodyAt), text.length)
 }
 
 function valuesOf(headers: readonly (readonly [string, string])[], wanted: string): string[] {

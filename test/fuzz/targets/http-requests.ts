@@ -3,11 +3,11 @@ import { type RequestHead, RequestReader } from '../../../src/server/request-rea
 import { inOriginForm } from '../../../src/server/request-target.ts'
 import { chopped, choppedAtRandom } from '../../generators/chunks.ts'
 import type { Target } from '../target.ts'
-import { promised } from '../promised.ts'
-import { plainMessage } from './http-reference.ts'
+import { invariant } from '../invariant.ts'
+import { referenceMessage } from './http-reference.ts'
 
 /** A whole request, as the server would hand it on. */
-interface Found {
+interface ParsedRequest {
   readonly head: RequestHead
   readonly body: string
   /** Where it ends in all that was sent. */
@@ -15,17 +15,17 @@ interface Found {
 }
 
 /** What the bytes of a connection were taken for. */
-interface Understood {
-  readonly requests: readonly Found[]
+interface ParsedConnection {
+  readonly requests: readonly ParsedRequest[]
   /** What became of the bytes after them. */
-  readonly rest: string
+  readonly ending: string
 }
 
 /** Bytes of a head's texts, and of all that comes before its end. */
-const MOST_HEAD = 16_384
+const MAX_HEAD_BYTES = 16_384
 
 /** Reads a connection's bytes as its server does: one request after another, to the first that ends it. */
-function understood(chunks: readonly Buffer[]): Understood {
+function parseConnection(chunks: readonly Buffer[]): ParsedConnection {
   const reader = new RequestReader()
   try {
     return readAll(reader, chunks)
@@ -34,77 +34,77 @@ function understood(chunks: readonly Buffer[]): Understood {
   }
 }
 
-function readAll(reader: RequestReader, chunks: readonly Buffer[]): Understood {
-  const requests: Found[] = []
+function readAll(reader: RequestReader, chunks: readonly Buffer[]): ParsedConnection {
+  const requests: ParsedRequest[] = []
   let body: Buffer[] = []
   let before = 0
   for (const chunk of chunks) {
     for (let at = 0; at < chunk.length; ) {
       const bytes = chunk.subarray(at)
       const taken = reader.read(bytes)
-      promised(taken > 0 || reader.unreadable !== undefined, 'a read gets on')
-      promised(
+      invariant(taken > 0 || reader.unreadable !== undefined, 'a read gets on')
+      invariant(
         taken === bytes.length || reader.isComplete || reader.unreadable !== undefined,
         'all is read to the end of a request',
       )
       at += taken
       body.push(...reader.body)
-      if (reader.unreadable) return { requests, rest: reader.unreadable }
+      if (reader.unreadable) return { requests, ending: reader.unreadable }
       const { head } = reader
       if (!head) continue
-      const trouble = headError(head)
-      if (trouble) return { requests, rest: `refused as ${trouble.code}` }
+      const refusal = headError(head)
+      if (refusal) return { requests, ending: `refused as ${refusal.code}` }
       const meant = inOriginForm(head)
-      if (!meant) return { requests, rest: 'refused for its address' }
+      if (!meant) return { requests, ending: 'refused for its address' }
       if (!reader.isComplete) continue
       requests.push({ head: meant, body: Buffer.concat(body).toString('latin1'), end: before + at })
-      if (!head.keepAlive) return { requests, rest: 'the last' }
+      if (!head.keepAlive) return { requests, ending: 'the last' }
       body = []
       reader.next()
     }
     before += chunk.length
   }
-  return { requests, rest: reader.hasBegun ? 'begun' : 'nothing' }
+  return { requests, ending: reader.hasBegun ? 'begun' : 'nothing' }
 }
 
 /** What another reading of the same grammar finds must be the same. */
-function compare(text: string, { requests }: Understood): void {
+function compare(text: string, { requests }: ParsedConnection): void {
   let from = 0
   for (const { head, body, end } of requests) {
-    const plain = plainMessage(text, from, 'no body')
+    const plain = referenceMessage(text, from, 'no body')
     if (!plain) throw new Error(`a request was found that is none: ${JSON.stringify(head)}`)
-    promised(plain.end === end, `a request ends at ${plain.end}, not ${end}`)
-    promised(plain.body === body, 'its body is what is between head and end')
-    promised(plain.start.startsWith(`${head.method} `), 'its method begins the first line')
-    promised(plain.start.endsWith(` HTTP/${head.version}`), 'its version ends the first line')
+    invariant(plain.end === end, `a request ends at ${plain.end}, not ${end}`)
+    invariant(plain.body === body, 'its body is what is between head and end')
+    invariant(plain.start.startsWith(`${head.method} `), 'its method begins the first line')
+    invariant(plain.start.endsWith(` HTTP/${head.version}`), 'its version ends the first line')
     for (const name of ['content-type', 'authorization', 'expect', 'x-forwarded-for', 'cookie'] as const) {
       const values = plain.headers.filter(([other]) => other === name).map(([, value]) => value)
       const isOne = name === 'authorization' || name === 'content-type'
       const meant = isOne ? values[0] : values.join(name === 'cookie' ? '; ' : ', ')
-      promised((head.headers[name] ?? '') === (meant ?? ''), `${name} is what was sent`)
+      invariant((head.headers[name] ?? '') === (meant ?? ''), `${name} is what was sent`)
     }
     const texts = Object.values(head.headers).reduce((sum, value = '') => sum + value.length, 0)
-    promised(head.url.length + texts <= 2 * MOST_HEAD, 'heads are bounded')
+    invariant(head.url.length + texts <= 2 * MAX_HEAD_BYTES, 'heads are bounded')
     from = end
   }
 }
 
 /** Ends of what was understood that are no refusal. */
-const UNREFUSED = new Set(['nothing', 'begun', 'the last'])
+const ACCEPTED_ENDINGS = new Set(['nothing', 'begun', 'the last'])
 
 /**
  * What must be the same for any cut. Which of two reasons for a refusal is seen first may depend on it, where
  * both are there.
  */
-function tale({ requests, rest }: Understood): string {
-  return JSON.stringify({ requests, rest: UNREFUSED.has(rest) ? rest : 'refused' })
+function comparable({ requests, ending: rest }: ParsedConnection): string {
+  return JSON.stringify({ requests, rest: ACCEPTED_ENDINGS.has(rest) ? rest : 'refused' })
 }
 
 const HOST = 'host: x\r\n'
 
 /** The reader of callers' requests. */
 export const HTTP_REQUESTS: Target = {
-  most: 40_000,
+  maxBytes: 40_000,
   seeds: [
     `GET /v1/models HTTP/1.1\r\n${HOST}authorization: Bearer k\r\n\r\n`,
     `POST /v1/chat?a=b HTTP/1.1\r\n${HOST}content-length: 5\r\n\r\nhello`,
@@ -154,21 +154,21 @@ export const HTTP_REQUESTS: Target = {
     'a: b\r\n'.repeat(40),
     '\r\n'.repeat(500),
   ],
-  grown: [
+  repeated: [
     [`GET / HTTP/1.1\r\n${HOST}`, 'a: b\r\n', '\r\n'],
     [`POST / HTTP/1.1\r\n${HOST}transfer-encoding: chunked\r\n\r\n`, '1\r\na\r\n', '0\r\n\r\n'],
     ['', `GET / HTTP/1.1\r\n${HOST}\r\n`, ''],
   ],
   run(input, random) {
-    const whole = understood([input])
+    const whole = parseConnection([input])
     compare(input.toString('latin1'), whole)
-    const told = tale(whole)
+    const told = comparable(whole)
     const inPieces = [choppedAtRandom(input, 1 + Math.floor(random() * 64), random)]
     if (input.length <= 300 && random() < 0.3) inPieces.push(chopped(input, 1))
     for (const pieces of inPieces) {
-      const cut = tale(understood(pieces))
-      promised(cut === told, `a cut changes nothing: ${told} became ${cut}`)
+      const cut = comparable(parseConnection(pieces))
+      invariant(cut === told, `a cut changes nothing: ${told} became ${cut}`)
     }
-    return `${whole.requests.length} ${whole.requests.map(({ head, body }) => `${head.method.length}${head.version}${body === '' ? '' : 'b'}${Object.keys(head.headers).length}`).join()} ${whole.rest}`
+    return `${whole.requests.length} ${whole.requests.map(({ head, body }) => `${head.method.length}${head.version}${body === '' ? '' : 'b'}${Object.keys(head.headers).length}`).join()} ${whole.ending}`
   },
 }

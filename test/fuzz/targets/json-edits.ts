@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { edit } from '../../../src/protocols/json/json-edit.ts'
 import { scanObject } from '../../../src/protocols/json/json-scan.ts'
 import type { ScannedObject } from '../../../src/protocols/json/scanned-object.ts'
-import { promised } from '../promised.ts'
+import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'
 import { REQUESTS } from './samples.ts'
 import { JSON_TOKENS } from './tokens.ts'
@@ -13,7 +13,7 @@ const NEW_VALUES = ['1', '"x"', '{"a":[1]}', 'null', '12345678901234567890']
 export const JSON_EDITS: Target = {
   seeds: [...REQUESTS.chat, '{"a":1}', '{}', ' { "a" : 1 , "b" : [ 2 ] , "c":"3" } '],
   tokens: JSON_TOKENS,
-  grown: [],
+  repeated: [],
   run(input, random) {
     const scan = scanObject(input)
     const names = [...scan.members.keys(), 'new', 'é"\\']
@@ -24,20 +24,20 @@ export const JSON_EDITS: Target = {
         .map((name) => [name, NEW_VALUES[Math.floor(random() * NEW_VALUES.length)] as string]),
     )
     const edited = edit(input, scan, { remove, replace })
-    const again = whole(edited)
+    const again = rescan(edited)
     const meant = new Map([...scan.members.values()].map(({ key, node }) => [key, scan.textOf(node)]))
     for (const name of remove) if (!replace.has(name)) meant.delete(name)
     for (const [name, text] of replace) meant.set(name, text)
     const found = new Map([...again.members.values()].map(({ key, node }) => [key, again.textOf(node)]))
-    promised(isDeepStrictEqual([...found], [...meant]), 'members are what they were, but for the changed')
+    invariant(isDeepStrictEqual([...found], [...meant]), 'members are what they were, but for the changed')
     const isSame = replace.size === 0 && !remove.some((name) => scan.has(name))
-    promised(!isSame || edited === input, 'where nothing changes, the bytes stay')
+    invariant(!isSame || edited === input, 'where nothing changes, the bytes stay')
     return `${Math.min(3, remove.length)} ${Math.min(3, replace.size)} ${Math.min(5, scan.members.size)}`
   },
 }
 
 /** An object that was edited is one, and is not refused. */
-function whole(edited: Buffer): ScannedObject {
+function rescan(edited: Buffer): ScannedObject {
   try {
     return scanObject(edited)
   } catch (cause) {

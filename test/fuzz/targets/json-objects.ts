@@ -3,16 +3,16 @@ import { isDeepStrictEqual } from 'node:util'
 import { GatewayError } from '../../../src/errors.ts'
 import { JSON_LIMITS, type ScanLimits, scanObject } from '../../../src/protocols/json/json-scan.ts'
 import type { Node, ScannedObject } from '../../../src/protocols/json/scanned-object.ts'
-import { promised } from '../promised.ts'
+import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'
-import { REQUESTS, WITHIN } from './samples.ts'
+import { REQUESTS, LONG_REQUESTS } from './samples.ts'
 import { JSON_TOKENS } from './tokens.ts'
 
 /** Bounds that short inputs reach. */
-const TIGHT: ScanLimits = { depth: 6, nodes: 40, members: 6 }
+const SMALL_LIMITS: ScanLimits = { depth: 6, nodes: 40, members: 6 }
 
 /** What a text of valid JSON counts to, by its tokens alone. */
-interface Counted {
+interface TokenCounts {
   readonly depth: number
   readonly values: number
   /** Keys at the top, as JSON.parse has them, with those given twice. */
@@ -21,7 +21,7 @@ interface Counted {
 
 const TOKENS = /"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s[\]{}:,"]+/g
 
-function counted(text: string): Counted {
+function countTokens(text: string): TokenCounts {
   const tokens = text.match(TOKENS) ?? []
   const keys: string[] = []
   let depth = 0
@@ -55,20 +55,20 @@ function parsed(input: Buffer): Record<string, unknown> | undefined {
 /** Whether a node says what a parsed value says, all the way down. */
 function compare(scan: ScannedObject, node: Node, value: unknown): void {
   const kind = scan.kindOf(node)
-  promised(isDeepStrictEqual(scan.parse(node), value), 'a value is what JSON.parse makes of it')
+  invariant(isDeepStrictEqual(scan.parse(node), value), 'a value is what JSON.parse makes of it')
   if (Array.isArray(value)) {
     const elements = scan.elements(node)
-    promised(kind === 'array' && elements.length === value.length, 'an array has its elements')
+    invariant(kind === 'array' && elements.length === value.length, 'an array has its elements')
     for (const [i, element] of elements.entries()) compare(scan, element, value[i])
   } else if (typeof value === 'object' && value !== null) {
-    promised(kind === 'object', 'an object is one')
+    invariant(kind === 'object', 'an object is one')
     for (const [key, member] of Object.entries(value)) {
       const found = scan.memberOf(node, key)
-      if (found === undefined) promised(/[^\x20-\x7e]/.test(key), 'a member in plain ASCII is found')
+      if (found === undefined) invariant(/[^\x20-\x7e]/.test(key), 'a member in plain ASCII is found')
       else compare(scan, found, member)
     }
   } else
-    promised(
+    invariant(
       kind === (value === null ? 'null' : typeof value === 'boolean' ? String(value) : typeof value),
       'a scalar has its kind',
     )
@@ -81,23 +81,23 @@ function check(input: Buffer, limits: ScanLimits): string {
     scan = scanObject(input, limits)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    promised(error.code === 'invalid_json', 'what is refused is invalid_json')
+    invariant(error.code === 'invalid_json', 'what is refused is invalid_json')
     if (value === undefined) return 'no JSON'
-    const { depth, values, keys } = counted(input.toString())
+    const { depth, values, keys } = countTokens(input.toString())
     const isBeyond = depth > limits.depth || values > limits.nodes || keys.length > limits.members
-    promised(isBeyond || new Set(keys).size < keys.length, `valid JSON is accepted: ${error.message}`)
+    invariant(isBeyond || new Set(keys).size < keys.length, `valid JSON is accepted: ${error.message}`)
     return isBeyond ? 'beyond limits' : 'key twice'
   }
-  promised(value !== undefined, 'what JSON.parse refuses is refused')
-  const { depth, values, keys } = counted(input.toString())
-  promised(depth <= limits.depth && values <= limits.nodes && keys.length <= limits.members, 'limits hold')
-  promised(isDeepStrictEqual([...scan.members.keys()], keys), 'members are the keys, in their order')
+  invariant(value !== undefined, 'what JSON.parse refuses is refused')
+  const { depth, values, keys } = countTokens(input.toString())
+  invariant(depth <= limits.depth && values <= limits.nodes && keys.length <= limits.members, 'limits hold')
+  invariant(isDeepStrictEqual([...scan.members.keys()], keys), 'members are the keys, in their order')
   for (const [key, member] of scan.members) {
     compare(scan, member.node, value[key])
-    promised(isDeepStrictEqual(scan.value(key), value[key]), 'a value is parsed as it is')
+    invariant(isDeepStrictEqual(scan.value(key), value[key]), 'a value is parsed as it is')
     const own = value[key]
     const count = typeof own === 'object' && own !== null ? Object.keys(own).length : 0
-    promised(member.count >= count, 'members of members are counted')
+    invariant(member.count >= count, 'members of members are counted')
   }
   return `${Math.min(keys.length, 9)} ${Math.min(depth, 9)}`
 }
@@ -112,6 +112,6 @@ export const JSON_OBJECTS: Target = {
     ' {"a" : {"b" : {"c" : {"d" : []}}}} ',
   ],
   tokens: JSON_TOKENS,
-  grown: WITHIN,
-  run: (input) => `${check(input, JSON_LIMITS)}, ${check(input, TIGHT)}`,
+  repeated: LONG_REQUESTS,
+  run: (input) => `${check(input, JSON_LIMITS)}, ${check(input, SMALL_LIMITS)}`,
 }

@@ -3,14 +3,14 @@ import { parseExact } from '../../../src/protocols/json/exact-json.ts'
 import { JsonOutline } from '../../../src/protocols/json/json-outline.ts'
 import { inputObject, StreamedInputs } from '../../../src/protocols/tool-input.ts'
 import { choppedAtRandom } from '../../generators/chunks.ts'
-import { promised } from '../promised.ts'
+import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'
-import { REQUESTS, WITHIN } from './samples.ts'
+import { REQUESTS, LONG_REQUESTS } from './samples.ts'
 import { JSON_TOKENS } from './tokens.ts'
 
 /** Bytes of an outline, and base64 characters in a row that are kept in it. */
-const MOST_OUTLINE = 1_048_576
-const MOST_RUN = 1_024
+const MAX_OUTLINE_BYTES = 1_048_576
+const MAX_BASE64_RUN = 1_024
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 const STRING = /"(?:[^"\\]|\\.)*"/g
 
@@ -27,16 +27,16 @@ function checkExact(text: string, value: { readonly value: unknown } | undefined
   try {
     exact = parseExact(text)
   } catch (error) {
-    promised(error instanceof SyntaxError && !value, 'what JSON.parse reads is read')
+    invariant(error instanceof SyntaxError && !value, 'what JSON.parse reads is read')
     return
   }
-  promised(value !== undefined, 'what JSON.parse refuses is refused')
+  invariant(value !== undefined, 'what JSON.parse refuses is refused')
   const written = JSON.stringify(exact)
-  promised(JSON.stringify(JSON.parse(written)) === JSON.stringify(value.value), 'it is the same value')
+  invariant(JSON.stringify(JSON.parse(written)) === JSON.stringify(value.value), 'it is the same value')
   if (!/\d{16}/.test(text)) return
   const given = new Set(text.replaceAll(STRING, '""').match(NUMBER))
   const numbers = written.replaceAll(STRING, '""').match(NUMBER) ?? []
-  promised(
+  invariant(
     numbers.every((number) => given.has(number)),
     'numbers are written as they were',
   )
@@ -45,24 +45,24 @@ function checkExact(text: string, value: { readonly value: unknown } | undefined
 function outlineOf(chunks: readonly Buffer[]): string | undefined {
   const outline = new JsonOutline()
   for (const chunk of chunks) outline.push(chunk)
-  promised(outline.length <= MOST_OUTLINE, 'an outline is bounded')
+  invariant(outline.length <= MAX_OUTLINE_BYTES, 'an outline is bounded')
   return outline.text
 }
 
 function checkOutline(input: Buffer, isJson: boolean, random: () => number): void {
   const outline = outlineOf([input])
-  promised(
+  invariant(
     outlineOf(choppedAtRandom(input, Math.max(20, input.length >> 8), random)) === outline,
     'a cut changes no outline',
   )
   if (outline === undefined) return
-  promised(outline.length <= input.toString().length, 'an outline is no longer than its text')
-  promised(!isJson || parsed(outline) !== undefined, 'the outline of JSON is JSON')
-  if (input.length <= MOST_RUN) promised(outline === input.toString(), 'what is short is kept whole')
+  invariant(outline.length <= input.toString().length, 'an outline is no longer than its text')
+  invariant(!isJson || parsed(outline) !== undefined, 'the outline of JSON is JSON')
+  if (input.length <= MAX_BASE64_RUN) invariant(outline === input.toString(), 'what is short is kept whole')
 }
 
 /** What is told of a tool's input that comes in pieces. */
-function toldOf(pieces: readonly string[]): string {
+function emittedInput(pieces: readonly string[]): string {
   const inputs = new StreamedInputs()
   inputs.begin(0)
   return pieces.map((piece) => inputs.add(0, piece)).join('') + inputs.end(0)
@@ -72,18 +72,18 @@ function checkInput(text: string, random: () => number): void {
   // Of a long text there are no more pieces than of a short one.
   const most = Math.max(5, text.length >> 10)
   const pieces = text.match(new RegExp(`[^]{1,${1 + Math.floor(random() * most)}}`, 'g')) ?? []
-  const told = toldOf([text])
-  promised(toldOf(pieces) === told, 'a cut changes no input of a tool')
-  promised(told === text || (told === '' && /^\s*(?:null|"")?\s*$/.test(text)), 'an input is told as it came')
+  const told = emittedInput([text])
+  invariant(emittedInput(pieces) === told, 'a cut changes no input of a tool')
+  invariant(told === text || (told === '' && /^\s*(?:null|"")?\s*$/.test(text)), 'an input is told as it came')
   const object = inputObject(text)
   if (object === undefined) return
   const { value } = parsed(object) ?? {}
-  promised(typeof value === 'object' && value !== null && !Array.isArray(value), 'an object is one')
+  invariant(typeof value === 'object' && value !== null && !Array.isArray(value), 'an object is one')
   const progress = [new JsonProgress(), new JsonProgress()] as const
   progress[0].feed(object)
-  promised(progress[0].isComplete, 'an object that is whole is seen to be')
+  invariant(progress[0].isComplete, 'an object that is whole is seen to be')
   progress[1].feed(object.slice(0, -1))
-  promised(!progress[1].isComplete, 'one that is not is not')
+  invariant(!progress[1].isComplete, 'one that is not is not')
 }
 
 /** Readers that keep the text of JSON: exact numbers, outlines, inputs of tools. */
@@ -97,7 +97,7 @@ export const JSON_TEXTS: Target = {
     `{"a":"${'QUJD'.repeat(300)}\\/"}`,
   ],
   tokens: [...JSON_TOKENS, 'A'.repeat(1_025), 'A'.repeat(1_024), '\\/', '\\u12', '12345678901234567'],
-  grown: WITHIN,
+  repeated: LONG_REQUESTS,
   run(input, random) {
     const text = input.toString()
     const value = parsed(text)

@@ -15,7 +15,7 @@ import { BodyReader } from '../../../src/relay/body-reader.ts'
 import { Request } from '../../../src/server/request.ts'
 import { Response } from '../../../src/server/response.ts'
 import { choppedAtRandom } from '../../generators/chunks.ts'
-import { promised } from '../promised.ts'
+import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'
 
 interface Coding {
@@ -24,29 +24,29 @@ interface Coding {
   readonly decode: (bytes: Buffer) => Buffer
 }
 
-const SAME = (bytes: Buffer): Buffer => bytes
+const identity = (bytes: Buffer): Buffer => bytes
 /** A bound on what the measure makes of few bytes. */
-const BOUND = { maxOutputLength: 1 << 20 }
+const OUTPUT_BOUND = { maxOutputLength: 1 << 20 }
 // What decodes zstd at once leaves what follows a frame unread.
 function firstFrame(bytes: Buffer): Buffer {
-  const decoded = zstdDecompressSync(bytes, BOUND)
+  const decoded = zstdDecompressSync(bytes, OUTPUT_BOUND)
   if (!zstdCompressSync(decoded).equals(bytes)) throw new Error('there may be more')
   return decoded
 }
 const CODINGS: readonly Coding[] = [
-  { name: undefined, encode: SAME, decode: SAME },
-  { name: 'identity', encode: SAME, decode: SAME },
-  { name: 'gzip', encode: gzipSync, decode: (bytes) => gunzipSync(bytes, BOUND) },
-  { name: 'X-Gzip', encode: gzipSync, decode: (bytes) => gunzipSync(bytes, BOUND) },
-  { name: 'br', encode: brotliCompressSync, decode: (bytes) => brotliDecompressSync(bytes, BOUND) },
-  { name: 'deflate', encode: deflateSync, decode: (bytes) => inflateSync(bytes, BOUND) },
+  { name: undefined, encode: identity, decode: identity },
+  { name: 'identity', encode: identity, decode: identity },
+  { name: 'gzip', encode: gzipSync, decode: (bytes) => gunzipSync(bytes, OUTPUT_BOUND) },
+  { name: 'X-Gzip', encode: gzipSync, decode: (bytes) => gunzipSync(bytes, OUTPUT_BOUND) },
+  { name: 'br', encode: brotliCompressSync, decode: (bytes) => brotliDecompressSync(bytes, OUTPUT_BOUND) },
+  { name: 'deflate', encode: deflateSync, decode: (bytes) => inflateSync(bytes, OUTPUT_BOUND) },
   { name: 'zstd', encode: zstdCompressSync, decode: firstFrame },
 ]
 const LIMITS = [16, 256, 65_536]
 const REFUSALS = new Set(['request_too_large', 'unsupported_media_type', 'invalid_request'])
 
 /** What the first bytes of an input choose. */
-interface Chosen {
+interface BodyCase {
   readonly coding: Coding
   readonly limit: number
   /** The body ends before the request does. */
@@ -54,7 +54,7 @@ interface Chosen {
   readonly wire: Buffer
 }
 
-function chosen(input: Buffer): Chosen {
+function bodyCase(input: Buffer): BodyCase {
   const [first = 0, second = 0] = input
   const coding = CODINGS[first % CODINGS.length] as Coding
   const rest = input.subarray(2)
@@ -67,15 +67,15 @@ function chosen(input: Buffer): Chosen {
 }
 
 /** One for all: a reader looks after its bodies with a timer that outlives them for a second. */
-const room = new BodyMemory(
+const memory = new BodyMemory(
   () => 65_536,
   () => performance.now(),
 )
-const bodies = new BodyReader(room)
+const bodies = new BodyReader(memory)
 
 /** What a body is read to: its text, or the code of its refusal. */
 async function read(
-  { coding, limit, isCut, wire }: Chosen,
+  { coding, limit, isCut, wire }: BodyCase,
   cut: (wire: Buffer) => Buffer[],
 ): Promise<string> {
   const headers = {
@@ -95,14 +95,14 @@ async function read(
   const response = new Response(sink, head)
   const reading = bodies.read({ request, response }, { client: 1, limit }).then(
     (body) => {
-      promised(room.held === body.bytes.length, 'what is held is what was read')
-      promised(body.bytes.length <= limit, 'a body is no larger than it may be')
+      invariant(memory.held === body.bytes.length, 'what is held is what was read')
+      invariant(body.bytes.length <= limit, 'a body is no larger than it may be')
       body.release()
       return `read ${body.bytes.toString('latin1')}`
     },
     (error: unknown) => {
       if (!(error instanceof GatewayError)) throw error
-      promised(REFUSALS.has(error.code), `${error.code} is no refusal of a body`)
+      invariant(REFUSALS.has(error.code), `${error.code} is no refusal of a body`)
       return error.code
     },
   )
@@ -113,12 +113,12 @@ async function read(
   }
   request.onBodyEnd(isCut ? 'aborted' : 'complete')
   const result = await reading
-  promised(room.held === 0, 'nothing is held in the end')
+  invariant(memory.held === 0, 'nothing is held in the end')
   return result
 }
 
 /** What it should be read to. */
-function meant({ coding, limit, isCut, wire }: Chosen): string | undefined {
+function expectedOutcome({ coding, limit, isCut, wire }: BodyCase): string | undefined {
   if (isCut) return undefined
   let decoded: Buffer
   try {
@@ -132,7 +132,7 @@ function meant({ coding, limit, isCut, wire }: Chosen): string | undefined {
 /** The reader of bodies, with what decodes them. */
 export const REQUEST_BODIES: Target = {
   // Fewer than make too many frames of zstd.
-  most: 800,
+  maxBytes: 800,
   seeds: [
     '\0\0{"a":1}',
     '\x01\x01{"a":1}',
@@ -153,19 +153,19 @@ export const REQUEST_BODIES: Target = {
     ),
   ],
   tokens: ['{"a":1}', 'a'.repeat(300), '\x1f\x8b\x08', '\0\0\0\0', '\0\0\xff\xff'],
-  grown: [],
+  repeated: [],
   async run(input, random) {
-    const choice = chosen(input)
+    const choice = bodyCase(input)
     const whole = await read(choice, (wire) => (wire.length === 0 ? [] : [wire]))
     const inPieces = await read(choice, (wire) =>
       choppedAtRandom(wire, 1 + Math.floor(random() * 32), random),
     )
     // Which of two reasons to refuse it is seen first may depend on the cut.
     const isEither = !whole.startsWith('read') && !inPieces.startsWith('read')
-    promised(isEither || whole === inPieces, `a cut changes nothing: ${whole} became ${inPieces}`)
-    const expected = meant(choice)
-    promised(expected === undefined || whole === expected, `it is read to ${expected}, not ${whole}`)
-    if (choice.isCut) promised(!whole.startsWith('read'), 'what was cut is not read')
+    invariant(isEither || whole === inPieces, `a cut changes nothing: ${whole} became ${inPieces}`)
+    const expected = expectedOutcome(choice)
+    invariant(expected === undefined || whole === expected, `it is read to ${expected}, not ${whole}`)
+    if (choice.isCut) invariant(!whole.startsWith('read'), 'what was cut is not read')
     return `${choice.coding.name} ${choice.limit} ${whole.split(' ')[0]}`
   },
 }

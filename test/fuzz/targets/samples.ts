@@ -1,5 +1,5 @@
 import type { ConversionProtocol } from '../../../src/protocols/conversation.ts'
-import type { Grown } from '../target.ts'
+import type { RepeatedPiece } from '../target.ts'
 
 /** Requests with most of what one may have. */
 export const REQUESTS: Record<ConversionProtocol, readonly string[]> = {
@@ -12,19 +12,19 @@ export const REQUESTS: Record<ConversionProtocol, readonly string[]> = {
 }
 
 /** Requests in which something is long. */
-export const WITHIN: readonly Grown[] = [
+export const LONG_REQUESTS: readonly RepeatedPiece[] = [
   ...['a', '\\"', '\\\\', '\\u0041', 'é', '😀', '\\n'].map(
-    (piece): Grown => ['{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"', piece, '"}]}'],
+    (piece): RepeatedPiece => ['{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"', piece, '"}]}'],
   ),
   ...['{"type":"text","text":"a"}', '{"type":"hologram"}'].map(
-    (part): Grown => [
+    (part): RepeatedPiece => [
       '{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[',
       `${part},`,
       `${part}]}]}`,
     ],
   ),
   ...['1', '{}', '[]', '""', '{"a":1}', ' ', '1.5e-7'].map(
-    (piece): Grown => [
+    (piece): RepeatedPiece => [
       '{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"a"}],"x":[',
       `${piece},`,
       '1]}',

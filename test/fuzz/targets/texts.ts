@@ -41,7 +41,7 @@ function isPrivate(address: string): boolean {
 /** Parsers of short texts: addresses, keys, numbers, patterns. */
 export const TEXTS: Readonly<Record<string, Target>> = {
   'address-lists': {
-    grown: [['', '10.0.0.0/8\n', '::1']],
+    repeated: [['', '10.0.0.0/8\n', '::1']],
     seeds: ['10.0.0.0/8\n192.168.1.1', '::1\nfe80::/10', '0.0.0.0/0', '::ffff:10.0.0.1/104'],
     tokens: ['/', '.', ':', '::', '\n', '0', '255', '256', '%eth0', '/0', '/33', '/129', 'ffff', '-1', ' '],
     run(input) {
@@ -53,7 +53,7 @@ export const TEXTS: Readonly<Record<string, Target>> = {
     },
   },
   'api-keys': {
-    grown: [
+    repeated: [
       ['Bearer ', 'sk-', 'a'],
       ['Bearer', ' ', 'a'],
       ['Bearer a', ' ', 'a'],
@@ -70,7 +70,7 @@ export const TEXTS: Readonly<Record<string, Target>> = {
     },
   },
   'picture-hosts': {
-    grown: [['10.0.0.', '1', '']],
+    repeated: [['10.0.0.', '1', '']],
     seeds: ['127.0.0.1', '[::1]', '[::ffff:10.0.0.1]', '8.8.8.8', '[2606:4700::1]', '0x7f.1', '2130706433'],
     tokens: [
       '.',
@@ -101,7 +101,7 @@ export const TEXTS: Readonly<Record<string, Target>> = {
     },
   },
   decimals: {
-    grown: [['0.', '1', '']],
+    repeated: [['0.', '1', '']],
     seeds: ['0.1', '-2.50', '1.5e3', '1e-7', '100000000000'],
     tokens: ['e', 'E', '-', '+', '.', '0', '9', '00', 'e-12', 'e99', ' ', 'Infinity', '0x1', '٣'],
     run(input) {
@@ -117,7 +117,7 @@ export const TEXTS: Readonly<Record<string, Target>> = {
     },
   },
   'search-patterns': {
-    grown: [['a%\n', 'ab', '']],
+    repeated: [['a%\n', 'ab', '']],
     seeds: ['%a%\nbanana', 'a%\nab', 'ab\nab', '%a_\\\nxa_\\'],
     tokens: ['%', '_', '\\', '\n', 'a', 'b', '.', '*', '(', '😀'],
     run(input) {

@@ -1,5 +1,5 @@
 /** What a fuzzing process is asked to do. */
-export interface Order {
+export interface FuzzJob {
   /** The name of the target. */
   readonly target: string
   /** The beginning of all chance: the same sources, corpus and seed give the same inputs. */
@@ -16,7 +16,7 @@ export interface Order {
 }
 
 /** What came of it. */
-export interface Report {
+export interface FuzzReport {
   /** Inputs that ran, those of the corpus included. */
   readonly inputs: number
   /** Inputs that reached something new, or were taken in a new way. */

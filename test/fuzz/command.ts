@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { fuzzed } from './fuzzed.ts'
+import { runFuzzer } from './run-fuzzer.ts'
 import { TARGETS } from './targets.ts'
 
 /**
@@ -19,7 +19,7 @@ const { values, positionals } = parseArgs({
 const seed = Number(values.seed)
 console.log(`seed ${seed}`)
 for (const target of positionals.length > 0 ? positionals : Object.keys(TARGETS)) {
-  const report = await fuzzed({ target, seed, ms: Number(values.seconds) * 1_000, keep: values.keep })
+  const report = await runFuzzer({ target, seed, ms: Number(values.seconds) * 1_000, keep: values.keep })
   const { inputs, kept, characters, peakMib, failure } = report
   console.log(`${target}: ${inputs} inputs, ${kept} kept, ${characters} characters reached, ${peakMib} MiB`)
   if (!failure) continue

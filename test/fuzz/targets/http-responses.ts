@@ -1,36 +1,36 @@
 import { ResponseReader } from '../../../src/upstreams/http1/response-reader.ts'
 import type { UpstreamResponseHead } from '../../../src/upstreams/upstream-request.ts'
 import { chopped, choppedAtRandom } from '../../generators/chunks.ts'
-import { promised } from '../promised.ts'
+import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'
-import { plainMessage } from './http-reference.ts'
+import { referenceMessage } from './http-reference.ts'
 
 /** An answer, as whoever asked for it is told. */
-interface Heard {
+interface ParsedResponse {
   readonly head: UpstreamResponseHead | undefined
   readonly body: string
   readonly end: 'complete' | 'broken' | 'cut'
   /** Whether more came than the answer. */
-  readonly surplus: boolean
+  readonly hasSurplus: boolean
   /** Whether the connection may carry another, and for how many seconds its upstream keeps it. */
-  readonly kept: false | number | undefined
+  readonly keepAlive: false | number | undefined
 }
 
 /**
  * Between two answers of one connection, in an input: what comes before it was all that came for the first
  * request.
  */
-const NEXT = 0x1e
+const RESPONSE_SEPARATOR = 0x1e
 
 /** Hears the answers of one connection, as long as it may be kept. */
-function heard(inputs: readonly Buffer[], cut: (input: Buffer) => Buffer[]): Heard[] {
+function parseResponses(inputs: readonly Buffer[], cut: (input: Buffer) => Buffer[]): ParsedResponse[] {
   const reader = new ResponseReader()
-  const answers: Heard[] = []
+  const answers: ParsedResponse[] = []
   try {
     for (const input of inputs) {
-      const answer = hear(reader, cut(input))
+      const answer = parseResponse(reader, cut(input))
       answers.push(answer)
-      if (answer.kept === false || answer.surplus) break
+      if (answer.keepAlive === false || answer.hasSurplus) break
     }
     return answers
   } finally {
@@ -38,35 +38,35 @@ function heard(inputs: readonly Buffer[], cut: (input: Buffer) => Buffer[]): Hea
   }
 }
 
-function hear(reader: ResponseReader, chunks: readonly Buffer[]): Heard {
+function parseResponse(reader: ResponseReader, chunks: readonly Buffer[]): ParsedResponse {
   const heads: UpstreamResponseHead[] = []
   let body = ''
-  const told = (end: Heard['end'], surplus: boolean): Heard => {
-    promised(heads.length <= 1, 'an answer has one head')
+  const told = (end: ParsedResponse['end'], surplus: boolean): ParsedResponse => {
+    invariant(heads.length <= 1, 'an answer has one head')
     const kept = end === 'complete' && reader.isReusable && reader.keepAliveSeconds
     // What came of an answer that broke depends on the reads that it came in.
     const isWhole = end !== 'broken'
-    return { head: isWhole ? heads[0] : undefined, body: isWhole ? body : '', end, surplus, kept }
+    return { head: isWhole ? heads[0] : undefined, body: isWhole ? body : '', end, hasSurplus: surplus, keepAlive: kept }
   }
   reader.expect()
   for (const [i, chunk] of chunks.entries()) {
     const step = reader.read(chunk, chunk.length)
     if (step.head) heads.push(step.head)
-    promised(step.body === undefined || heads.length === 1, 'no body comes before the head')
+    invariant(step.body === undefined || heads.length === 1, 'no body comes before the head')
     body += step.body?.toString('latin1') ?? ''
-    promised(!(step.isComplete && step.error), 'what is broken is not complete')
+    invariant(!(step.isComplete && step.error), 'what is broken is not complete')
     if (step.error) return told('broken', false)
     if (step.isComplete) return told('complete', step.hasSurplus || i < chunks.length - 1)
-    promised(!step.hasSurplus, 'there is no surplus before the end')
+    invariant(!step.hasSurplus, 'there is no surplus before the end')
   }
   const last = reader.end()
-  promised(last.body === undefined, 'an end brings no body')
+  invariant(last.body === undefined, 'an end brings no body')
   if (last.head) heads.push(last.head)
-  return { ...told(last.error ? 'broken' : last.isComplete ? 'complete' : 'cut', false), kept: false }
+  return { ...told(last.error ? 'broken' : last.isComplete ? 'complete' : 'cut', false), keepAlive: false }
 }
 
 /** What another reading of the same grammar finds must be the same. */
-function compare(input: Buffer, { head, body, end, surplus }: Heard): void {
+function compare(input: Buffer, { head, body, end, hasSurplus: surplus }: ParsedResponse): void {
   if (end !== 'complete' || !head) return
   // The parser takes CR CR for the end of a status line; nothing is hidden by that.
   const text = input.toString('latin1').replaceAll(/(HTTP\/1\.[01] \d{3}[^\r\n]*)\r\r/g, '$1\r\n')
@@ -74,15 +74,15 @@ function compare(input: Buffer, { head, body, end, surplus }: Heard): void {
   for (;;) {
     const status = Number(/^[\r\n]*HTTP\/1\.[01] (\d{3})(?: |\r\n)/.exec(text.slice(from))?.[1])
     const hasBody = status >= 200 && status !== 204 && status !== 304
-    const plain = plainMessage(text, from, hasBody ? 'until closed' : 'never a body')
+    const plain = referenceMessage(text, from, hasBody ? 'until closed' : 'never a body')
     if (!plain) throw new Error(`an answer was heard that is none: ${JSON.stringify(head)}`)
     from = plain.end
     if (status < 200) continue
-    promised(status === head.status, `its status is ${status}`)
-    promised(plain.body === body, 'its body is what is between head and end')
-    promised(plain.end < input.length === surplus, 'what comes after it is surplus')
+    invariant(status === head.status, `its status is ${status}`)
+    invariant(plain.body === body, 'its body is what is between head and end')
+    invariant(plain.end < input.length === surplus, 'what comes after it is surplus')
     const [, type = ''] = plain.headers.find(([name, value]) => name === 'content-type' && value !== '') ?? []
-    promised(head.contentType === type.trim(), 'its content type is what was sent')
+    invariant(head.contentType === type.trim(), 'its content type is what was sent')
     return
   }
 }
@@ -90,8 +90,8 @@ function compare(input: Buffer, { head, body, end, surplus }: Heard): void {
 const OK = 'HTTP/1.1 200 OK\r\n'
 
 /** The reader of upstreams' answers. */
-export const HTTP_ANSWERS: Target = {
-  most: 40_000,
+export const HTTP_RESPONSES: Target = {
+  maxBytes: 40_000,
   seeds: [
     `${OK}content-type: text/plain\r\ncontent-length: 5\r\n\r\nhello`,
     `${OK}content-type: text/event-stream\r\ntransfer-encoding: chunked\r\nkeep-alive: timeout=5\r\n\r\n5\r\nhello\r\n6;a=b\r\n world\r\n0\r\nx: y\r\n\r\n`,
@@ -136,25 +136,25 @@ export const HTTP_ANSWERS: Target = {
     '\r\n'.repeat(500),
     `${'0'.repeat(300)}1`,
   ],
-  grown: [
+  repeated: [
     [OK, 'a: b\r\n', '\r\n'],
     [`${OK}transfer-encoding: chunked\r\n\r\n`, '1\r\na\r\n', '0\r\n\r\n'],
     ['', 'HTTP/1.1 100 Continue\r\n\r\n', `${OK}content-length: 0\r\n\r\n`],
   ],
   run(input, random) {
-    const inputs = splitAt(input, NEXT)
-    const whole = heard(inputs, (each) => chopped(each, 65_536))
+    const inputs = splitAt(input, RESPONSE_SEPARATOR)
+    const whole = parseResponses(inputs, (each) => chopped(each, 65_536))
     for (const [i, answer] of whole.entries()) compare(inputs[i] as Buffer, answer)
     const told = JSON.stringify(whole)
     const cuts = [(each: Buffer) => choppedAtRandom(each, 1 + Math.floor(random() * 64), random)]
     if (input.length <= 300 && random() < 0.3) cuts.push((each) => chopped(each, 1))
     for (const cut of cuts) {
-      const inPieces = JSON.stringify(heard(inputs, cut))
-      promised(inPieces === told, `a cut changes nothing: ${told} became ${inPieces}`)
+      const inPieces = JSON.stringify(parseResponses(inputs, cut))
+      invariant(inPieces === told, `a cut changes nothing: ${told} became ${inPieces}`)
     }
     return whole
       .map(
-        ({ head, body, end, surplus, kept }) =>
+        ({ head, body, end, hasSurplus: surplus, keepAlive: kept }) =>
           `${head?.status} ${body === ''} ${end} ${surplus} ${typeof kept}`,
       )
       .join()

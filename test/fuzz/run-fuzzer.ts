@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import process from 'node:process'
-import type { Order, Report } from './order.ts'
-import type { LastWords } from './watchdog.ts'
+import type { FuzzJob, FuzzReport } from './fuzz-job.ts'
+import type { FatalReport } from './watchdog.ts'
 
 const CHILD = join(import.meta.dirname, 'child.ts')
 /** A heap beyond what the watchdog lets the process have: it is the one to tell which input took it. */
@@ -12,18 +12,18 @@ const FLAGS = ['--max-old-space-size=2048', '--no-warnings']
  * Fuzzes a target in a process of its own: one that does not end, or takes all memory, takes nothing else
  * along.
  */
-export async function fuzzed(order: Order): Promise<Report> {
+export async function runFuzzer(order: FuzzJob): Promise<FuzzReport> {
   const child = spawn(process.execPath, [...FLAGS, CHILD, JSON.stringify(order)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const said = { out: '', err: '' }
-  child.stdout.on('data', (chunk: Buffer) => (said.out += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => (said.err += chunk.toString()))
+  const output = { out: '', err: '' }
+  child.stdout.on('data', (chunk: Buffer) => (output.out += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (output.err += chunk.toString()))
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
-  const last = said.out.trim().split('\n').pop() ?? ''
+  const last = output.out.trim().split('\n').pop() ?? ''
   if (last.startsWith('{')) {
-    const words = JSON.parse(last) as Report | LastWords
-    return 'inputs' in words ? words : { inputs: 0, kept: 0, characters: 0, peakMib: 0, ...words }
+    const report = JSON.parse(last) as FuzzReport | FatalReport
+    return 'inputs' in report ? report : { inputs: 0, kept: 0, characters: 0, peakMib: 0, ...report }
   }
-  throw new Error(`fuzzing ${order.target} with seed ${order.seed} ended with ${code}: ${said.err}`)
+  throw new Error(`fuzzing ${order.target} with seed ${order.seed} ended with ${code}: ${output.err}`)
 }

@@ -2,15 +2,15 @@
  * An input that is short, of which something still holds: found in so many tries by leaving out pieces,
  * halved from time to time.
  */
-export async function shortened(
+export async function minimizedInput(
   input: Buffer,
-  mostTries: number,
+  maxTries: number,
   holds: (shorter: Buffer) => Promise<boolean>,
 ): Promise<Buffer> {
   let best = input
   let tries = 0
-  for (let size = Math.ceil(input.length / 2); size >= 1 && tries < mostTries; size = Math.floor(size / 2)) {
-    for (let at = 0; at < best.length && tries < mostTries; tries++) {
+  for (let size = Math.ceil(input.length / 2); size >= 1 && tries < maxTries; size = Math.floor(size / 2)) {
+    for (let at = 0; at < best.length && tries < maxTries; tries++) {
       const shorter = Buffer.concat([best.subarray(0, at), best.subarray(at + size)])
       if (await holds(shorter)) best = shorter
       else at += size
