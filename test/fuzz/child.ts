@@ -6,14 +6,14 @@ import { pathToFileURL } from 'node:url'
 import type { FuzzJob, FuzzReport } from './fuzz-job.ts'
 import type { FatalReport } from './watchdog.ts'
 
-/** Node's exit code where a promise that is awaited at the top is never settled. */
-const NEVER_SETTLED = 13
+/** Node's exit code when a top-level await never settles. */
+const UNSETTLED_AWAIT = 13
 const OWN_SRC = pathToFileURL(join(import.meta.dirname, '../../src/')).href
 
 const job = JSON.parse(process.argv[2] as string) as FuzzJob
 const src = job.root === undefined ? OWN_SRC : pathToFileURL(join(job.root, 'src/')).href
 
-// A target names the sources beside it; those of a copy may be meant.
+// Imports of the sources go to the copy that is fuzzed, if the job names one.
 registerHooks({
   resolve(specifier, context, next) {
     const resolved = next(specifier, context)
@@ -38,10 +38,10 @@ const covered = [src, new URL('fixtures.ts', import.meta.url).href]
 const coverage = new Coverage(covered)
 const watchdog = watchInputs(65_536)
 let last: Buffer = Buffer.alloc(0)
-// Nothing is under way any more, and an input was not taken to its end.
+// An exit with an unsettled await means that the target never finished the last input.
 process.on('exit', (code) => {
   const report: FatalReport = { failure: { input: last.toString('base64'), error: 'it is never answered' } }
-  if (code === NEVER_SETTLED) writeSync(1, `${JSON.stringify(report)}\n`)
+  if (code === UNSETTLED_AWAIT) writeSync(1, `${JSON.stringify(report)}\n`)
 })
 const began = performance.now()
 const outcome = await fuzz({

@@ -3,13 +3,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 
 const FOLDER = join(import.meta.dirname, 'corpus')
-/**
- * Inputs that are kept of a target: the corpus is part of the repository, and each is replayed with every
- * test run.
- */
+/** Bound on the files of one target: the corpus is part of the repository, and each test run replays it. */
 const MAX_FILES = 150
 
-/** The inputs that are kept of a target, always in the same order. */
+/** Reads the corpus of a target, always in the same order. */
 export function readCorpus(target: string): Buffer[] {
   const folder = join(FOLDER, target)
   if (!existsSync(folder)) return []
@@ -18,7 +15,7 @@ export function readCorpus(target: string): Buffer[] {
     .map((name) => readFileSync(join(folder, name)))
 }
 
-/** Keeps these inputs of a target and no others; a file is named for what is in it. */
+/** Replaces the corpus of a target; each file is named by the hash of its content. */
 export function writeCorpus(target: string, inputs: readonly Buffer[]): void {
   const folder = join(FOLDER, target)
   rmSync(folder, { recursive: true, force: true })

@@ -1,20 +1,20 @@
 import { type Profiler, Session } from 'node:inspector'
 
-/** A stretch of a source: offsets, the end excluded. */
+/** A range of offsets in a source, the end excluded. */
 type Span = readonly [start: number, end: number]
 
-const NOTHING: Span = [0, 0]
+const EMPTY_SPAN: Span = [0, 0]
 
-/** What ran since the last look: of each function that was called, the stretches that were not reached. */
+/** Code that ran between two calls of `take`: for each called function, its span and the spans not reached. */
 export type CoverageDelta = ReadonlyMap<string, { readonly whole: Span; readonly missed: readonly Span[] }>
 
-/** Code that was reached so far, by V8's own block counts. */
+/** Collects the code that was reached so far, from V8's block counts. */
 export class Coverage {
   readonly #session = new Session()
   readonly #roots: readonly string[]
   readonly #missed = new Map<string, { readonly length: number; readonly spans: readonly Span[] }>()
 
-  /** Counts from now on, in the files whose URLs begin with one of these. */
+  /** Starts counting in the files whose URLs begin with one of `roots`. */
   constructor(roots: readonly string[]) {
     this.#roots = roots
     this.#session.connect()
@@ -22,14 +22,14 @@ export class Coverage {
     this.#post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
   }
 
-  /** Characters of functions that were called, without the stretches of them that were not reached. */
+  /** Number of characters of called functions, without the spans that were not reached. */
   get characters(): number {
     let sum = 0
     for (const { length, spans } of this.#missed.values()) sum += length - sizeOf(spans)
     return sum
   }
 
-  /** What ran since it was asked last. */
+  /** Returns the code that ran since the previous call, and resets the counts. */
   take(): CoverageDelta {
     const reached = new Map<string, { whole: Span; missed: Span[] }>()
     for (const { url, functions } of this.#post('Profiler.takePreciseCoverage').result) {
@@ -37,10 +37,10 @@ export class Coverage {
       for (const { ranges, isBlockCoverage } of functions) {
         const [outer, ...inner] = ranges
         if (!outer || outer.count === 0) continue
-        // Where V8 counted a function's calls alone, nothing is known of what is in it.
-        const of = `${url}:${outer.startOffset}:${outer.endOffset}${isBlockCoverage ? '' : ' called'}`
-        reached.set(of, {
-          whole: isBlockCoverage ? spanOf(outer) : NOTHING,
+        // Without block coverage, V8 counts calls of the function only.
+        const key = `${url}:${outer.startOffset}:${outer.endOffset}${isBlockCoverage ? '' : ' called'}`
+        reached.set(key, {
+          whole: isBlockCoverage ? spanOf(outer) : EMPTY_SPAN,
           missed: inner.filter(({ count }) => count === 0).map(spanOf),
         })
       }
@@ -48,18 +48,18 @@ export class Coverage {
     return reached
   }
 
-  /** Whether any of it had never been reached. */
-  isNew(reached: CoverageDelta): boolean {
-    for (const [name, { missed }] of reached) {
+  /** Whether `delta` contains code that no earlier `add` contained. */
+  isNew(delta: CoverageDelta): boolean {
+    for (const [name, { missed }] of delta) {
       const before = this.#missed.get(name)
       if (!before || before.spans.some((span) => !isWithin(span, missed))) return true
     }
     return false
   }
 
-  /** Takes it for known. */
-  add(reached: CoverageDelta): void {
-    for (const [name, { whole, missed }] of reached) {
+  /** Marks the code in `delta` as reached. */
+  add(delta: CoverageDelta): void {
+    for (const [name, { whole, missed }] of delta) {
       const before = this.#missed.get(name)
       const spans = before ? common(before.spans, missed) : missed
       this.#missed.set(name, { length: whole[1] - whole[0], spans })
@@ -69,13 +69,13 @@ export class Coverage {
   #post(method: 'Profiler.takePreciseCoverage'): Profiler.TakePreciseCoverageReturnType
   #post(method: string, params?: object): unknown
   #post(method: string, params?: object): unknown {
-    // A session with the own thread answers before `post` returns.
-    let answer: unknown
-    this.#session.post(method, params, (error, result) => {
+    // A session with its own thread calls back before `post` returns.
+    let result: unknown
+    this.#session.post(method, params, (error, returned) => {
       if (error) throw error
-      answer = result
+      result = returned
     })
-    return answer
+    return result
   }
 }
 
@@ -91,7 +91,7 @@ function isWithin([start, end]: Span, spans: readonly Span[]): boolean {
   return spans.some(([from, to]) => from <= start && end <= to)
 }
 
-/** What two lists of stretches have in common. */
+/** Intersection of two lists of spans. */
 function common(some: readonly Span[], others: readonly Span[]): Span[] {
   return some.flatMap(([start, end]) =>
     others

@@ -1,10 +1,10 @@
 import type { Target } from './target.ts'
 
-const PLAIN = { tokens: [], grown: [] } as const
+const PLAIN = { tokens: [], repeated: [] } as const
 
-/** Targets with defects that are there to be found, for the tests of the engine itself. */
+/** Targets with planted defects, for the tests of the engine itself. */
 export const FIXTURES: Readonly<Record<string, Target>> = {
-  /** Three bytes that have to be guessed one after the other: by chance alone it takes 256 to the third. */
+  /** Fails on one sequence of three bytes: without guidance it takes some 256³ inputs to find. */
   lock: {
     ...PLAIN,
     seeds: ['---'],
@@ -16,7 +16,7 @@ export const FIXTURES: Readonly<Record<string, Target>> = {
       }
     },
   },
-  /** An input with a capital Z never ends. */
+  /** Loops forever on an input with a capital Z. */
   endless: {
     ...PLAIN,
     seeds: ['a'],
@@ -26,7 +26,7 @@ export const FIXTURES: Readonly<Record<string, Target>> = {
       return turns
     },
   },
-  /** An input with a capital Z takes memory without end. */
+  /** Takes memory without bound on an input with a capital Z. */
   hoard: {
     ...PLAIN,
     seeds: ['a'],

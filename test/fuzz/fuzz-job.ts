@@ -1,30 +1,30 @@
-/** What a fuzzing process is asked to do. */
+/** Job of one fuzzing process. */
 export interface FuzzJob {
   /** The name of the target. */
   readonly target: string
-  /** The beginning of all chance: the same sources, corpus and seed give the same inputs. */
+  /** Seed of all randomness: the same sources, corpus and seed give the same inputs. */
   readonly seed: number
-  /** It ends after so many milliseconds, or so many inputs, whichever comes first. */
+  /** Bound on the time in milliseconds, and on the number of inputs; the first one reached ends the job. */
   readonly ms?: number
   readonly inputs?: number
-  /** The folder of a copy of the program, whose sources are fuzzed instead. */
+  /** Folder of a copy of the program whose sources are fuzzed instead. */
   readonly root?: string
-  /** The kept corpus is replaced by the smallest inputs that reach all that was reached. */
+  /** Whether to replace the corpus with the smallest inputs that together reach the same code. */
   readonly keep?: boolean
-  /** Without it, what is reached counts for nothing. */
+  /** Whether coverage guides the search. True by default. */
   readonly isGuided?: boolean
 }
 
-/** What came of it. */
+/** Result of a fuzzing process. */
 export interface FuzzReport {
-  /** Inputs that ran, those of the corpus included. */
+  /** Number of inputs that ran, the corpus included. */
   readonly inputs: number
-  /** Inputs that reached something new, or were taken in a new way. */
+  /** Number of inputs that reached new code or showed a new behaviour. */
   readonly kept: number
-  /** Characters of the sources that were reached. */
+  /** Number of characters of the sources that were reached. */
   readonly characters: number
-  /** Memory of the process at its peak. */
+  /** Peak memory of the process. */
   readonly peakMib: number
-  /** The input that broke a promise, made as short as it was found to be, in base64. */
+  /** The input that broke a promise, minimized, in base64. */
   readonly failure?: { readonly input: string; readonly error: string } | undefined
 }

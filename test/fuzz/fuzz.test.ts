@@ -4,9 +4,9 @@ import { runFuzzer } from './run-fuzzer.ts'
 import { readCorpus } from './corpus-files.ts'
 import { READERS, TARGETS } from './targets.ts'
 
-/** What is new each night has its beginnings here, always the same; FUZZ_SEED begins elsewhere. */
+/** Fixed, so that each run makes the same inputs; the nightly run has a new seed. FUZZ_SEED sets another. */
 const SEED = Number(process.env['FUZZ_SEED'] ?? 1)
-/** For a reader of bytes, and for what reads what such a reader has read. */
+/** Time for a reader of bytes, and for a target behind such a reader. */
 const READER_MS = 2_000
 const OTHER_MS = 300
 
@@ -21,7 +21,7 @@ describe(`the corpus, and what is bred from it with seed ${SEED}, breaks no prom
     })
     console.log(`${target}: ${inputs} inputs, ${corpus.length} of them kept, ${peakMib} MiB`)
     expect(failure).toBeUndefined()
-    // All that is kept is replayed, however slow the machine.
+    // The whole corpus is replayed, however slow the machine is.
     expect(inputs).toBeGreaterThan(corpus.length)
   })
 })

@@ -5,30 +5,27 @@ import { mutated, type MutationSources } from './mutations.ts'
 import { minimizedInput } from './minimize-input.ts'
 import type { Target } from './target.ts'
 
-/** Inputs that run between two looks at what they reached: a look takes as long as hundreds of runs. */
+/** Inputs per reading of the coverage: one reading takes as long as hundreds of runs. */
 const BATCH = 64
-/** Ways in which inputs may be taken; a target that tells more of them tells too much. */
+/** Behaviours that count as new; a target that returns more of them distinguishes too much. */
 const MAX_BEHAVIOURS = 100
 const MAX_BYTES = 4_096
-/** Runs that go into making an input shorter that is kept, and one that broke a promise. */
+/** Runs spent on minimizing an input of the corpus, and one that broke a promise. */
 const MAX_TRIES_FOR_KEPT = 40
 const MAX_TRIES_FOR_FAILURE = 600
 
-/** A campaign against one target. */
+/** Settings of a fuzzing campaign against one target. */
 export interface Campaign {
   readonly target: Target
   readonly coverage: Coverage
-  /** Inputs that were kept before. */
+  /** Inputs of earlier campaigns, run first. */
   readonly corpus: readonly Buffer[]
   readonly seed: number
-  /** Whether to go on after so many inputs. */
+  /** Whether to continue after so many inputs. */
   readonly shouldContinue: (inputs: number) => boolean
-  /** Called before each run, for who watches how long it takes. */
+  /** Called before each run, for the watchdog. */
   readonly onRun?: (input: Buffer) => void
-  /**
-   * Whether what it reaches decides what is kept; without it, inputs are bred from those of the beginning
-   * alone.
-   */
+  /** Whether coverage decides which inputs are added to the corpus. True by default. */
   readonly isGuided?: boolean
 }
 
@@ -38,15 +35,15 @@ export interface Failure {
   readonly error: unknown
 }
 
-/** What became of a campaign. */
+/** Result of a campaign. */
 export interface CampaignResult {
   readonly inputs: number
-  /** All inputs that reached something new, or were taken in a new way, those of the beginning included. */
+  /** Seeds and mutants that reached new code or showed a new behaviour. */
   readonly corpus: readonly Buffer[]
   readonly failure: Failure | undefined
 }
 
-/** Breeds inputs from those that reached something new, until one breaks a promise or it is told to stop. */
+/** Mutates inputs that reached new code, until one breaks a promise or `shouldContinue` returns false. */
 export async function fuzz(campaign: Campaign): Promise<CampaignResult> {
   return await new Fuzzer(campaign).run()
 }
@@ -99,32 +96,32 @@ class Fuzzer {
   #mutant(): Buffer {
     const { corpus: pool } = this.#sources
     const upTo = (end: number): number => Math.floor(this.#random() * end)
-    // What was found lately leads further more often than what is known for long.
+    // Recent finds lead to new code more often than old ones.
     const one = upTo(3) === 0 ? Math.max(0, pool.length - 1 - upTo(8)) : upTo(pool.length)
-    const [some, other] = [pool[one] as Buffer, pool[upTo(pool.length)] as Buffer]
-    // Of a short one more of the changes matter.
-    const parent = upTo(2) === 0 && other.length < some.length ? other : some
+    const [candidate, other] = [pool[one] as Buffer, pool[upTo(pool.length)] as Buffer]
+    // A mutation of a short input is more likely to matter.
+    const parent = upTo(2) === 0 && other.length < candidate.length ? other : candidate
     return mutated(parent, this.#sources, this.#random)
   }
 
-  /** Runs an input by itself, and keeps it if it brought anything new. */
+  /** Runs one input, and adds it to the corpus if its coverage or behaviour is new. */
   async #runSeed(input: Buffer): Promise<void> {
     const { coverage } = this.#campaign
-    const isTakenAnew = await this.#runInput(input)
+    const isNewBehaviour = await this.#runInput(input)
     const reached = coverage.take()
-    if (!isTakenAnew && !coverage.isNew(reached)) return
+    if (!isNewBehaviour && !coverage.isNew(reached)) return
     coverage.add(reached)
     this.#corpus.push(input)
   }
 
-  /** Runs inputs together; only where they brought something new are they looked at one by one. */
+  /** Runs inputs together, and searches for the ones that count only if the batch reached new code. */
   async #runBatch(batch: readonly Buffer[]): Promise<void> {
     const { coverage } = this.#campaign
     for (const input of batch) if (await this.#runInput(input)) this.#corpus.push(input)
     const reached = coverage.take()
     if (!coverage.isNew(reached)) return
     await this.#bisect(batch)
-    // What happened the first time and never again (a cache that was filled) is not asked for any more.
+    // Code that ran once only (filling a cache, for example) counts as reached, too.
     coverage.add(reached)
   }
 
@@ -149,20 +146,20 @@ class Fuzzer {
     coverage.add(reached)
   }
 
-  /** Runs an input; tells whether it was taken in a way that none was taken in before. */
+  /** Runs an input; resolves to whether its behaviour is new. */
   async #runInput(input: Buffer): Promise<boolean> {
     this.#inputs += 1
     this.#campaign.onRun?.(input)
-    let way: unknown
+    let behaviour: unknown
     try {
-      way = this.#campaign.target.run(input, randomFrom(hashOf(input)))
-      if (way instanceof Promise) way = await way
+      behaviour = this.#campaign.target.run(input, randomFrom(hashOf(input)))
+      if (behaviour instanceof Promise) behaviour = await behaviour
     } catch (error) {
       if (!(error instanceof GatewayError)) throw new BrokenPromise(input, error)
-      way = error.code
+      behaviour = error.code
     }
-    if (typeof way !== 'string' || this.#behaviours.has(way) || this.#behaviours.size === MAX_BEHAVIOURS) return false
-    this.#behaviours.add(way)
+    if (typeof behaviour !== 'string' || this.#behaviours.has(behaviour) || this.#behaviours.size === MAX_BEHAVIOURS) return false
+    this.#behaviours.add(behaviour)
     return true
   }
 
@@ -182,12 +179,12 @@ class Fuzzer {
   }
 }
 
-/** What an error says, whatever the numbers and texts in it. */
+/** An error's message up to its first number or quoted text. */
 function kindOf(error: unknown): string {
   return String(error).split(/["\d]/)[0] ?? ''
 }
 
-/** FNV-1a. */
+/** FNV-1a hash. */
 function hashOf(bytes: Buffer): number {
   let hash = 0x811c9dc5
   for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193)

@@ -1,4 +1,4 @@
-/** Fails where a promise is broken. */
+/** Throws if a promise is broken. */
 export function invariant(isKept: boolean, promise: string): asserts isKept {
   if (!isKept) throw new Error(`broken: ${promise}`)
 }

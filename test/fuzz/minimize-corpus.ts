@@ -2,12 +2,12 @@ import { randomFrom } from '../equipment/random.ts'
 import type { Coverage } from './coverage.ts'
 import type { Target } from './target.ts'
 
-/** Larger inputs are not kept: what they reach is reached again in each run by what they are bred from. */
+/** Size above which an input is left out: each run finds its coverage again by mutating the others. */
 const MAX_BYTES = 2_048
-/** Ways to be taken that are kept an input of, where they reach nothing that others do not. */
+/** Behaviours for which an input is kept although its coverage is not new. */
 const MAX_BEHAVIOURS = 20
 
-/** Of these inputs so many, the short ones first, that all which they reach together is still reached. */
+/** Selects inputs, short ones first, that together reach the same code as all. */
 export async function minimizedCorpus(
   target: Target,
   inputs: readonly Buffer[],
@@ -22,11 +22,11 @@ export async function minimizedCorpus(
     try {
       behaviour = await target.run(input, randomFrom(input.length))
     } catch {
-      // It is refused, which is a way to be taken too: by what is reached.
+      // A refusal counts by its coverage.
     }
     const reached = coverage.take()
-    const isTakenAnew = typeof behaviour === 'string' && !behaviours.has(behaviour) && behaviours.size < MAX_BEHAVIOURS
-    if (!isTakenAnew && !coverage.isNew(reached)) continue
+    const isNewBehaviour = typeof behaviour === 'string' && !behaviours.has(behaviour) && behaviours.size < MAX_BEHAVIOURS
+    if (!isNewBehaviour && !coverage.isNew(reached)) continue
     behaviours.add(behaviour)
     coverage.add(reached)
     minimized.push(input)

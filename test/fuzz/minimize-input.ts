@@ -1,7 +1,4 @@
-/**
- * An input that is short, of which something still holds: found in so many tries by leaving out pieces,
- * halved from time to time.
- */
+/** Removes pieces of halving size from an input while `holds` is still true, in at most `maxTries` tries. */
 export async function minimizedInput(
   input: Buffer,
   maxTries: number,

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
 import { runFuzzer } from './run-fuzzer.ts'
 
-/** The inputs in which a defect is found, always the same ones; those of the corpus are among them. */
+/** Bound within which each planted defect is found, the corpus included. */
 const MAX_INPUTS = 40_000
 const SEED = 1
 
-/** What is wrong, the target that finds it, and the words in which it does. */
+/** The planted defect, the target that finds it, the patch, and a part of the reported error. */
 const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
   [
     'a header’s name that is cut by the end of a read is lost',
@@ -94,15 +94,15 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
       text: 'unwatch()\n        this.#memory.give(allocation, allocation.bytes)\n        decoder',
       by: 'unwatch()\n        decoder',
     },
-    'nothing is held in the end',
+    'all memory is given back at the end',
   ],
   [
     'what follows a frame of zstd is never answered',
     'request-bodies',
     {
       file: 'src/relay/zstd-frames.ts',
-      text: 'if (this.#isLast) return this.#done()',
-      by: 'return this.#done()',
+      text: 'if (this.#isLast) return this.#callback()',
+      by: 'return this.#callback()',
     },
     'it is never answered',
   ],

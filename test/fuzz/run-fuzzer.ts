@@ -5,13 +5,10 @@ import type { FuzzJob, FuzzReport } from './fuzz-job.ts'
 import type { FatalReport } from './watchdog.ts'
 
 const CHILD = join(import.meta.dirname, 'child.ts')
-/** A heap beyond what the watchdog lets the process have: it is the one to tell which input took it. */
+/** A heap limit above the watchdog's, so that the watchdog ends the process and reports the input. */
 const FLAGS = ['--max-old-space-size=2048', '--no-warnings']
 
-/**
- * Fuzzes a target in a process of its own: one that does not end, or takes all memory, takes nothing else
- * along.
- */
+/** Fuzzes a target in a process of its own, which an endless loop or a lack of memory may end. */
 export async function runFuzzer(order: FuzzJob): Promise<FuzzReport> {
   const child = spawn(process.execPath, [...FLAGS, CHILD, JSON.stringify(order)], {
     stdio: ['ignore', 'pipe', 'pipe'],

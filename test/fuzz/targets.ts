@@ -20,5 +20,5 @@ export const READERS: Readonly<Record<string, Target>> = {
   'event-streams': EVENT_STREAMS,
 }
 
-/** Every part that is fuzzed, by name. Each is kept a corpus of, in a folder of its name. */
+/** All targets by name, which is the name of the folder of their corpus as well. */
 export const TARGETS: Readonly<Record<string, Target>> = { ...READERS, ...CONVERSIONS, ...TEXTS }

@@ -4,26 +4,23 @@ import { setInterval } from 'node:timers'
 import { Worker, isMainThread, workerData } from 'node:worker_threads'
 
 const CHECK_INTERVAL_MS = 100
-/** CPU time that one input may take: a machine that is busy with others makes none of it slow. */
+/** Bound on one input's CPU time, which does not depend on how busy the machine is. */
 const MAX_CPU_MS = 2_000
-/** Memory that the process may have. What is under way is then to blame, or what came before it. */
+/** Bound on the memory of the process. The input at work is reported, although an earlier one may be the cause. */
 const MAX_RSS_BYTES = 1_200 * 2 ** 20
 
-/** Shared with the thread that watches: the number of runs, the length of the input, and the input. */
+/** Memory shared with the watchdog's thread: the number of runs, the length of the input, and its bytes. */
 interface SharedInput {
   readonly numbers: Int32Array<SharedArrayBuffer>
   readonly bytes: Uint8Array<SharedArrayBuffer>
 }
 
-/** What is printed of a process that is ended; the rest of its report is lost. */
+/** Report of a process that the watchdog ended. */
 export interface FatalReport {
   readonly failure: { readonly input: string; readonly error: string }
 }
 
-/**
- * Watches the inputs that this process runs; one without an end, or without bound, ends the process, and is
- * told.
- */
+/** Ends this process, and reports the input, if one input takes too much time or memory. */
 export function watchInputs(maxBytes: number): { onRun(input: Buffer): void; stop(): Promise<unknown> } {
   const shared: SharedInput = {
     numbers: new Int32Array(new SharedArrayBuffer(8)),
