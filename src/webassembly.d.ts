@@ -1,6 +1,4 @@
-/**
- * What of WebAssembly is used here: its types come with those of browsers, which know much that is not there.
- */
+/** The used part of WebAssembly's types, which TypeScript has only with the types of a browser. */
 declare namespace WebAssembly {
   interface Module {
     readonly [Symbol.toStringTag]: string

@@ -1,5 +1,4 @@
-// Writes what a package depends on at run time, from the lock file alone: sbom.cdx.json, in CycloneDX, as npm
-// makes it.
+// Writes sbom.cdx.json: the run-time dependencies in the lock file, in CycloneDX.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,11 +11,10 @@ const bill = JSON.parse(
   npm(['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--offline', '--include', 'dev']),
 )
 
-// npm calls the package by the name of the folder that it lies in.
+// npm names the package after its folder.
 Object.assign(bill.metadata.component, { type: 'application', name, version })
 
-// npm's own "--omit dev" (11.19) leaves out, too, what is needed at run time and by a tool of the
-// development.
+// npm's own "--omit dev" (11.19) omits packages that are needed both at run time and for development.
 const used = new Set(
   Object.entries(read('package-lock.json').packages)
     .filter(([path, { dev }]) => path !== '' && !dev)
@@ -29,9 +27,9 @@ bill.dependencies = bill.dependencies
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((other) => refs.has(other)) }))
 
 for (const component of bill.components) {
-  // All that is left is needed where it is installed; how npm came to it is of no use to others.
+  // Every component left is needed at run time, whatever npm says of it.
   component.properties = component.properties.filter((property) => !property.name.endsWith(':development'))
-  // Where a registry keeps a package is not for others to know; the hash says what it is.
+  // The hash identifies a package; the address in a registry does not matter.
   component.externalReferences = component.externalReferences.filter(({ type }) => type !== 'distribution')
 }
 writeFileSync(join(root, 'sbom.cdx.json'), `${JSON.stringify(bill, undefined, 2)}\n`)
@@ -40,7 +38,7 @@ function read(file) {
   return JSON.parse(readFileSync(join(root, file), 'utf8'))
 }
 
-// The npm that runs this, where one does.
+// Runs the npm that runs this script, or the one on the path.
 function npm(args) {
   const path = process.env['npm_execpath']
   const options = { cwd: root, encoding: 'utf8', maxBuffer: 64 * 2 ** 20 }

@@ -6,7 +6,7 @@ const FIRST = zstdCompressSync(Buffer.from('{"model":"m",'))
 const SECOND = zstdCompressSync(Buffer.from('"messages":[]}'))
 const TEXT = '{"model":"m","messages":[]}'
 
-/** The text that pieces are decoded to, or the name of the error. */
+/** Decodes pieces to their text, or to 'refused'. */
 function decoded(pieces: readonly Buffer[]): Promise<string> {
   const decoder = new ZstdFrames()
   let text = ''
@@ -19,7 +19,7 @@ function decoded(pieces: readonly Buffer[]): Promise<string> {
   })
 }
 
-/** The same bytes, cut at every place. */
+/** All ways to split the bytes in two. */
 function everyCut(bytes: Buffer): Buffer[][] {
   return Array.from({ length: bytes.length - 1 }, (_, i) => [bytes.subarray(0, i + 1), bytes.subarray(i + 1)])
 }
@@ -30,7 +30,7 @@ test('the frames of a body follow each other, wherever it is cut', async () => {
   for (const pieces of everyCut(body)) expect(await decoded(pieces)).toBe(TEXT)
 })
 
-test('what follows them and is no frame is refused, wherever the body is cut', async () => {
+test('bytes after the frames that are no frame are refused, wherever the body is cut', async () => {
   const body = Buffer.concat([FIRST, Buffer.from('garbage')])
   expect(await decoded([body])).toBe('refused')
   for (const pieces of everyCut(body)) expect(await decoded(pieces)).toBe('refused')
@@ -47,7 +47,7 @@ test('a frame that is not whole is refused', async () => {
   for (let end = 1; end < FIRST.length; end++) expect(await decoded([FIRST.subarray(0, end)])).toBe('refused')
 })
 
-test('no more is decoded than is taken: a small body that becomes a large one waits', async () => {
+test('decoding waits for the reader, so that a small body does not fill the memory', async () => {
   const decoder = new ZstdFrames()
   decoder.write(zstdCompressSync(Buffer.alloc(64 * 2 ** 20)))
   await new Promise((resolve) => decoder.once('readable', resolve))
@@ -56,7 +56,7 @@ test('no more is decoded than is taken: a small body that becomes a large one wa
   decoder.destroy()
 })
 
-test('frames that cost more than they say are refused', async () => {
+test('a body with too many frames is refused', async () => {
   const empty = zstdCompressSync(Buffer.alloc(0))
   expect(await decoded([Buffer.concat(Array.from({ length: 90 }, () => empty))])).toBe('')
   expect(await decoded([Buffer.concat(Array.from({ length: 110 }, () => empty))])).toBe('refused')

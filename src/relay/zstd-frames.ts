@@ -1,23 +1,20 @@
 import { Transform, type TransformCallback } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
 
-/**
- * Decoders that one body may have: each costs some 50 µs, and a frame may be nine bytes. Encoders make one
- * frame, or a few.
- */
+/** Bound on the frames of one body: a frame may have nine bytes, and its decoder costs some 50 µs. */
 const MAX_DECODERS = 100
 
 /**
- * A decoder of zstd, frame after frame (RFC 8878, 3: their contents follow each other). Node's own ends with
- * the first frame if more follows in the same write, and reads on if it comes in another: where the network
- * cuts a body would decide what it says.
+ * Decodes a sequence of zstd frames (RFC 8878, 3: their contents are concatenated). Node's decoder stops
+ * after the first frame if the next one is in the same write, but continues if it is in another write, so
+ * that the result would depend on how the network splits a body.
  */
 export class ZstdFrames extends Transform {
   #decoder = this.#newDecoder()
-  /** Bytes that the decoder at hand was given. */
+  /** Bytes that the current decoder was given. */
   #bytesGiven = 0
   #lastWrite: Buffer = Buffer.alloc(0)
-  /** Called when what was written is decoded, or when all is. */
+  /** Callback of the write or the flush under way. */
   #callback: TransformCallback = () => {}
   #isLast = false
   #decoders = 1
@@ -48,8 +45,7 @@ export class ZstdFrames extends Transform {
     this.#lastWrite = bytes
     this.#bytesGiven += bytes.length
     decoder.write(bytes, (error) => {
-      // An error is told by the decoder, and bytes that it left by its end, after which another one is at
-      // work.
+      // The decoder's 'error' reports errors; its 'end' hands bytes that it left to the next decoder.
       if (!error && decoder === this.#decoder && decoder.bytesWritten === this.#bytesGiven) this.#callback()
     })
   }

@@ -5,7 +5,7 @@ type Span = readonly [start: number, end: number]
 
 const EMPTY_SPAN: Span = [0, 0]
 
-/** Code that ran between two calls of `take`: for each called function, its span and the spans not reached. */
+/** Code that ran between two calls of `take`: each called function's span, and its spans not reached. */
 export type CoverageDelta = ReadonlyMap<string, { readonly whole: Span; readonly missed: readonly Span[] }>
 
 /** Collects the code that was reached so far, from V8's block counts. */

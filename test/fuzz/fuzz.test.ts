@@ -10,7 +10,7 @@ const SEED = Number(process.env['FUZZ_SEED'] ?? 1)
 const READER_MS = 2_000
 const OTHER_MS = 300
 
-describe(`the corpus, and what is bred from it with seed ${SEED}, breaks no promise of`, () => {
+describe(`the corpus, and its mutants with seed ${SEED}, breaks no promise of`, () => {
   test.each(Object.keys(TARGETS))('%s', async (target) => {
     const corpus = readCorpus(target)
     expect(corpus.length).toBeGreaterThan(0)

@@ -70,7 +70,11 @@ class Fuzzer {
     this.#campaign = campaign
     this.#random = randomFrom(campaign.seed)
     const { tokens, maxBytes: most = MAX_BYTES } = campaign.target
-    this.#sources = { corpus: this.#corpus, tokens: tokens.map((token) => Buffer.from(token, 'utf8')), maxBytes: most }
+    this.#sources = {
+      corpus: this.#corpus,
+      tokens: tokens.map((token) => Buffer.from(token, 'utf8')),
+      maxBytes: most,
+    }
   }
 
   async run(): Promise<CampaignResult> {
@@ -158,7 +162,12 @@ class Fuzzer {
       if (!(error instanceof GatewayError)) throw new BrokenPromise(input, error)
       behaviour = error.code
     }
-    if (typeof behaviour !== 'string' || this.#behaviours.has(behaviour) || this.#behaviours.size === MAX_BEHAVIOURS) return false
+    if (
+      typeof behaviour !== 'string' ||
+      this.#behaviours.has(behaviour) ||
+      this.#behaviours.size === MAX_BEHAVIOURS
+    )
+      return false
     this.#behaviours.add(behaviour)
     return true
   }

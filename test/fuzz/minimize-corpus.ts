@@ -25,7 +25,8 @@ export async function minimizedCorpus(
       // A refusal counts by its coverage.
     }
     const reached = coverage.take()
-    const isNewBehaviour = typeof behaviour === 'string' && !behaviours.has(behaviour) && behaviours.size < MAX_BEHAVIOURS
+    const isNewBehaviour =
+      typeof behaviour === 'string' && !behaviours.has(behaviour) && behaviours.size < MAX_BEHAVIOURS
     if (!isNewBehaviour && !coverage.isNew(reached)) continue
     behaviours.add(behaviour)
     coverage.add(reached)

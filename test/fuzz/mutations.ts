@@ -111,7 +111,8 @@ const MUTATIONS: readonly Mutation[] = [
 export function mutated(parent: Buffer, stock: MutationSources, random: () => number): Buffer {
   const below: RandomBelow = (end) => Math.floor(random() * end)
   let bytes = parent
-  for (let left = 1 << below(MAX_DOUBLINGS); left > 0; left--) bytes = pick(MUTATIONS, below)(bytes, stock, below)
+  for (let left = 1 << below(MAX_DOUBLINGS); left > 0; left--)
+    bytes = pick(MUTATIONS, below)(bytes, stock, below)
   // A copy, since a view would share the parent's memory.
   return Buffer.from(bytes.subarray(0, stock.maxBytes))
 }

@@ -6,7 +6,7 @@ import { Worker, isMainThread, workerData } from 'node:worker_threads'
 const CHECK_INTERVAL_MS = 100
 /** Bound on one input's CPU time, which does not depend on how busy the machine is. */
 const MAX_CPU_MS = 2_000
-/** Bound on the memory of the process. The input at work is reported, although an earlier one may be the cause. */
+/** Bound on the memory of the process. An earlier input than the reported one may be the cause. */
 const MAX_RSS_BYTES = 1_200 * 2 ** 20
 
 /** Memory shared with the watchdog's thread: the number of runs, the length of the input, and its bytes. */

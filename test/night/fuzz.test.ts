@@ -5,16 +5,16 @@ import { READERS, TARGETS } from '../fuzz/targets.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
-/** For all targets together. NIGHT_MINUTES makes it longer; a night has 480. */
+/** Duration for all targets together, which NIGHT_MINUTES sets; a night has 480. */
 const MINUTES = Number(process.env['NIGHT_MINUTES'] ?? 20)
-/** Readers of bytes have so many times what others have. */
+/** Time for a reader of bytes, as a multiple of the time for another target. */
 const READER_SHARE = 3
 
 const names = Object.keys(TARGETS)
 const shares = names.length + (READER_SHARE - 1) * Object.keys(READERS).length
 const shareMs = (MINUTES * 60_000) / shares
 
-describe(`in ${MINUTES} minutes nothing that is bred breaks a promise of`, () => {
+describe(`in ${MINUTES} minutes no mutant breaks a promise of`, () => {
   test.each(names)('%s', { timeout: shareMs * READER_SHARE * 2 + 120_000 }, async (target) => {
     const ms = target in READERS ? shareMs * READER_SHARE : shareMs
     const { failure, inputs, kept, peakMib } = await runFuzzer({ target, seed, ms })

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-/** What a package is made of, and with. */
+/** Files and folders that a package is built from, and with. */
 const PARTS = [
   'bin',
   'docs',
@@ -24,7 +24,7 @@ const PARTS = [
   'tsconfig.json',
 ]
 
-/** A component of a bill of materials, as far as it is looked at. */
+/** The checked fields of a component in a bill of materials. */
 interface Component {
   readonly 'bom-ref': string
   readonly name: string
@@ -33,7 +33,7 @@ interface Component {
   readonly hashes?: readonly { readonly alg: string; readonly content: string }[]
 }
 
-/** CycloneDX 1.5, as far as it is looked at. */
+/** The checked fields of CycloneDX 1.5. */
 interface Bill {
   readonly bomFormat: string
   readonly specVersion: string
@@ -50,15 +50,15 @@ interface Locked {
   readonly dev?: boolean
 }
 
-/** Settings of this repository alone: npm passes those of the run that started the tests on. */
+/** Environment without the variables of the npm that started the tests. */
 const env = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name))),
-  // Nobody is asked: all comes from the lock file.
+  // No registry is needed: the lock file has everything.
   npm_config_offline: 'true',
   npm_config_registry: 'http://127.0.0.1:9',
 }
 
-// Packing builds: in a copy, since a built program would be run instead of its sources.
+// Packing builds, so it happens in a copy: a built program would run instead of its sources.
 const folder = mkdtempSync(join(tmpdir(), 'sluice-pack-'))
 let text = ''
 let bill: Bill

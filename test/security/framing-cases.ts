@@ -1,10 +1,10 @@
 import { MISFRAMED } from '../faults/ambiguous-requests.ts'
 
-/** Bytes that one server may frame in another way than the next, by what they are. */
+/** Bytes that two servers may frame differently, with a description. */
 export type FramingCase = readonly [name: string, bytes: Buffer]
 
 const HOST = 'host: x\r\n'
-/** What a request's body may hide: whoever ends the body before it takes it for a request. */
+/** Request within a body: a server that ends the body too early takes these bytes for a request. */
 const HIDDEN = `GET /hidden HTTP/1.1\r\n${HOST}\r\n`
 const CHUNKED = 'transfer-encoding: chunked\r\n'
 
@@ -12,7 +12,7 @@ const post = (headers: string, body = ''): Buffer =>
   Buffer.from(`POST /it HTTP/1.1\r\n${HOST}${headers}\r\n${body}`, 'latin1')
 const contentLength = (body: string): string => `content-length: ${body.length}\r\n`
 
-/** Requests with nothing wrong about them. */
+/** Valid requests. */
 const PLAIN: readonly FramingCase[] = [
   ['a length', post(contentLength('hello'), 'hello')],
   ['chunks', post(CHUNKED, '5\r\nhello\r\n0\r\n\r\n')],
@@ -26,7 +26,7 @@ const PLAIN: readonly FramingCase[] = [
   ],
 ]
 
-/** Requests that hide another one, if two servers do not agree where they end. */
+/** Requests that smuggle another one past a server which ends them at another byte. */
 const SMUGGLING: readonly FramingCase[] = [
   [
     'a length to the end, chunks that end before',
@@ -75,8 +75,14 @@ const SMUGGLING: readonly FramingCase[] = [
   ['a GET with a body', Buffer.from(`GET /it HTTP/1.1\r\n${HOST}${contentLength(HIDDEN)}\r\n${HIDDEN}`)],
   ['a body that is expected', post(`expect: 100-continue\r\n${contentLength(HIDDEN)}`, HIDDEN)],
   ['an upgrade with a body', post(`connection: upgrade\r\nupgrade: h2c\r\n${contentLength(HIDDEN)}`, HIDDEN)],
-  ['a connection that hides the length', post(`connection: content-length\r\n${contentLength(HIDDEN)}`, HIDDEN)],
-  ['an address with its own host', Buffer.from(`POST http://y/it HTTP/1.1\r\n${HOST}${contentLength('')}\r\n`)],
+  [
+    'a connection that hides the length',
+    post(`connection: content-length\r\n${contentLength(HIDDEN)}`, HIDDEN),
+  ],
+  [
+    'an address with its own host',
+    Buffer.from(`POST http://y/it HTTP/1.1\r\n${HOST}${contentLength('')}\r\n`),
+  ],
   ['an address with a fragment', Buffer.from(`POST /it#a HTTP/1.1\r\n${HOST}${contentLength('')}\r\n`)],
   [
     'an address with bytes above 127',
@@ -90,7 +96,7 @@ const SMUGGLING: readonly FramingCase[] = [
   ],
 ]
 
-/** All of them, each name once. */
+/** All cases, with unique names. */
 export const FRAMING_CASES: readonly FramingCase[] = [
   ...PLAIN,
   ...SMUGGLING,

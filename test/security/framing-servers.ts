@@ -5,29 +5,29 @@ import process from 'node:process'
 import { frontProxyVersion, type FRONT_PROXIES, startFrontProxy } from '../equipment/front-proxy.ts'
 import { bodyOf, startOwnServer } from '../equipment/own-server.ts'
 
-/** A server that bytes are sent to, to see what it takes them for. */
+/** A server whose reading of given bytes is observed. */
 export interface FramingServer {
-  /** Its name and version, as the table has them. */
+  /** Name and version, as in the head of the table. */
   readonly title: string
-  /** What it made of the bytes, in a few words. */
+  /** Sends the bytes; resolves to the requests and refusals that they led to, as a cell of the table. */
   readonly interpret: (bytes: Buffer) => Promise<string>
   readonly stop: () => void
 }
 
-/** Comes after the bytes, and ends the connection wherever it is understood. */
+/** Request sent after the bytes; a server that reads it closes the connection. */
 const LAST = Buffer.from('GET /last HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
-/** Bounds on waiting: for a proxy that has no more to say, and for anybody. */
+/** Bounds on waiting: for a proxy without anything more to send, and for any server. */
 const QUIET_MS = 900
 const MAX_WAIT_MS = 10_000
-/** How long a proxy keeps a connection for the next request of a case. */
+/** Time for which a proxy keeps a connection open for the next request of a case. */
 const KEEP_ALIVE_MS = 800
 
-/** What was understood of one case: its requests in their order, and the statuses of all answers. */
+/** Requests that a server read in one case, in their order. */
 interface CaseRecord {
   readonly requests: string[]
 }
 
-/** The gateway's own server; what it cannot read, it refuses. */
+/** Starts the gateway's own server. */
 export async function ownServer(): Promise<FramingServer> {
   const record: CaseRecord = { requests: [] }
   const own = await recordingServer(record)
@@ -38,7 +38,7 @@ export async function ownServer(): Promise<FramingServer> {
   }
 }
 
-/** Node's own server, as it comes. */
+/** Starts Node's server with its defaults. */
 export async function nodeServer(): Promise<FramingServer> {
   const heard: CaseRecord = { requests: [] }
   const server = createServer((request: IncomingMessage, response) => {
@@ -64,8 +64,8 @@ export async function nodeServer(): Promise<FramingServer> {
 }
 
 /**
- * A proxy in front of the gateway's server: what it passes on is what it understood. Undefined where it is
- * not installed.
+ * Starts a proxy in front of the gateway's server, which records the requests that the proxy passes on.
+ * Undefined if the proxy is not installed.
  */
 export async function proxyServer(name: keyof typeof FRONT_PROXIES): Promise<FramingServer | undefined> {
   const heard: CaseRecord = { requests: [] }
@@ -77,7 +77,7 @@ export async function proxyServer(name: keyof typeof FRONT_PROXIES): Promise<Fra
   }
   return {
     title: `${name === 'haproxy' ? 'HAProxy' : name} ${frontProxyVersion(name)}`,
-    // A proxy gives up for a client that closes its side.
+    // A proxy drops the requests of a client that half-closes.
     interpret: (bytes) => describeCase(heard, () => sendCase(proxy.port, bytes, 'waits')),
     stop() {
       proxy.stop()
@@ -86,7 +86,7 @@ export async function proxyServer(name: keyof typeof FRONT_PROXIES): Promise<Fra
   }
 }
 
-/** The gateway's server, which answers whatever it is asked, and notes it. */
+/** The gateway's server, which answers and records every request. */
 function recordingServer(heard: CaseRecord): ReturnType<typeof startOwnServer> {
   return startOwnServer((request, response) => {
     if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
@@ -100,10 +100,7 @@ function recordingServer(heard: CaseRecord): ReturnType<typeof startOwnServer> {
   })
 }
 
-/**
- * A request of a case, with the bytes of its body, if it has any; the one that comes last, and the one that
- * was hidden, by name.
- */
+/** Label of a request in the table: "last", "hidden" or "it", and the size of a body. */
 function requestLabel(url: string, size: number): string {
   const name = url === '/last' || url === '/hidden' ? url.slice(1) : 'it'
   return size === 0 ? name : `${name} (${size})`
@@ -118,8 +115,8 @@ async function describeCase(heard: CaseRecord, send: () => Promise<readonly numb
 }
 
 /**
- * Sends bytes and the last request; resolves to the statuses of the answers, but interim ones, once the
- * connection is closed.
+ * Sends bytes and the last request; resolves to the statuses of all final responses once the connection is
+ * closed.
  */
 function sendCase(port: number, bytes: Buffer, then: 'half-closes' | 'waits'): Promise<number[]> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })

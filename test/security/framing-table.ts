@@ -3,10 +3,7 @@ import { join } from 'node:path'
 import { FRAMING_CASES } from './framing-cases.ts'
 import { type FramingServer, nodeServer, ownServer, proxyServer } from './framing-servers.ts'
 
-/**
- * `npm run fuzz:differential`: what four servers make of the same bytes, into the table of
- * docs/security-tests.md.
- */
+/** `npm run fuzz:differential`: writes how four servers read the same bytes into docs/security-tests.md. */
 
 const PAGE = join(import.meta.dirname, '../../docs/security-tests.md')
 const BEGIN = '<!-- Written by npm run fuzz:differential, from here -->'
@@ -31,7 +28,7 @@ console.log(
   `${rows.length} cases, ${servers.length} servers: ${servers.map(({ title }) => title).join(', ')}`,
 )
 
-/** One case after the other: a server's answer to one is not to meet the next. */
+/** Runs the cases in sequence, so that no response is taken for that of another case. */
 async function columnOf(server: FramingServer): Promise<string[]> {
   const column: string[] = []
   for (const [, bytes] of FRAMING_CASES) column.push(await server.interpret(bytes))

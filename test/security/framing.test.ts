@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { FRAMING_CASES } from './framing-cases.ts'
 import { type FramingServer, nodeServer, ownServer } from './framing-servers.ts'
 
-/** The table as it is written: its columns by their titles, each with what was understood of each case. */
+/** The table in docs/security-tests.md. */
 const page = readFileSync(join(import.meta.dirname, '../../docs/security-tests.md'), 'utf8')
 const [, part = ''] = page.split('<!-- Written by npm run fuzz:differential, from here -->')
 const [head = [], , ...rows] = part
@@ -12,7 +12,7 @@ const [head = [], , ...rows] = part
   .filter((line) => line.startsWith('|'))
   .map((line) => line.split('|').map((cell) => cell.trim()))
 
-/** Columns of servers that come with this repository: found anew. */
+/** Columns of the servers that need no installation, measured again. */
 const found: [FramingServer, string[]][] = []
 beforeAll(async () => {
   for (const server of [await ownServer(), await nodeServer()]) {
@@ -38,7 +38,7 @@ test('what it says of the gateway, and of this version of Node, is so', () => {
     expect(rows.map((row) => row[head.indexOf(title)])).toEqual(column)
 })
 
-/** Where Node's server understands less: it closes a connection after an upgrade that nobody serves. */
+/** The case in which Node reads less: its server closes a connection after an unhandled upgrade. */
 const NODE_CLOSES = 'an upgrade with a body'
 
 test('the gateway understands what Node understands, or less of it, and refuses what it does not answer', () => {
@@ -56,6 +56,6 @@ test('no request that is hidden in a body is ever found by the gateway', () => {
   const hidden = FRAMING_CASES.filter((_, i) => requestsIn(own[i] ?? '').includes('hidden')).map(
     ([name]) => name,
   )
-  // Leading zeros change no size (RFC 9112, 7.1): what follows the last chunk is a request of its own.
+  // Leading zeros change no size (RFC 9112, 7.1), so the bytes after the last chunk are a request.
   expect(hidden).toEqual(['a chunk size of leading zeros'])
 })

@@ -24,7 +24,7 @@ const BLOCKS = [
   { text: 'Zoë 😀' },
   { id: 't', name: 'f', input: '{"a":1}' },
 ]
-/** Streams as upstreams send them. */
+/** Streams in the form that upstreams send. */
 export const STREAMS: Record<ConversionProtocol, readonly string[]> = {
   chat: [
     [roleFrame(), contentFrame('Zoë 😀'), finishFrame(), usageFrame(usageText(10, 5)), DONE_FRAME].join(''),
@@ -67,7 +67,7 @@ const repeatedRequests = (protocol: ConversionProtocol): RepeatedPiece[] => [
   ],
 ]
 
-/** Of the frames of a stream one is repeated: text, a piece of a call's input, a whole block. */
+/** Streams with one repeated frame: text, a piece of a call's input, a whole block. */
 export const REPEATED_STREAMS: Record<ConversionProtocol, readonly RepeatedPiece[]> = {
   chat: [
     [roleFrame(), contentFrame('a'), `${finishFrame()}${DONE_FRAME}`],
@@ -169,7 +169,7 @@ const stream = (from: ConversionProtocol): Target => ({
     const { writes, complete } = convertStream(from, choppedAtRandom(input, 40, random))
     GRAMMARS[OTHER[from]](writes.join(''), complete)
     if (convertStream(from, [input]).writes.join('') !== writes.join(''))
-      throw new Error('it depends on chunks')
+      throw new Error('the result depends on the chunks')
   },
 })
 
@@ -180,7 +180,7 @@ const reply = (from: ConversionProtocol): Target => ({
   run: (input) => void JSON.parse(convertReply(from, input).toString()),
 })
 
-/** Parts that read and convert what callers and upstreams send. */
+/** Readers and converters of client requests, and of upstream replies and streams. */
 export const CONVERSIONS: Readonly<Record<string, Target>> = {
   'chat-requests': decoder('chat'),
   'messages-requests': decoder('messages'),

@@ -9,13 +9,16 @@ import type { Target } from '../target.ts'
 import { REPEATED_STREAMS, STREAMS } from './conversions.ts'
 import { SSE_TOKENS } from './tokens.ts'
 
-/** Bytes that an event may have, where few are allowed. */
+/** A maximum event size that short inputs exceed. */
 const SMALL_EVENT_BYTES = 48
-/** Bytes up to which an outline is all of its text. */
+/** Size up to which an outline is the text itself. */
 const MAX_VERBATIM_BYTES = 1_000
 
-/** Reads frames as long as none is too large; tells how many, and whether one was. */
-function readSmallEvents(chunks: readonly Buffer[]): { readonly frames: string[]; readonly isTooLarge: boolean } {
+/** Splits frames until one exceeds SMALL_EVENT_BYTES. */
+function readSmallEvents(chunks: readonly Buffer[]): {
+  readonly frames: string[]
+  readonly isTooLarge: boolean
+} {
   const budget = new EventBudget()
   const { available } = budget
   const splitter = new FrameSplitter(SMALL_EVENT_BYTES, budget)
@@ -45,7 +48,7 @@ function readSmallEvents(chunks: readonly Buffer[]): { readonly frames: string[]
   return { frames, isTooLarge }
 }
 
-/** The data of all events, read as large events are: in passing. */
+/** Data of all events, each read as a `LargeEvent`. */
 function largeEventData(chunks: readonly Buffer[]): string[] {
   const all: string[] = []
   let event = new LargeEvent()
@@ -67,12 +70,12 @@ function largeEventData(chunks: readonly Buffer[]): string[] {
   return all
 }
 
-/** Without white space, which an outline keeps where the data of an event have none. */
+/** Removes white space, which an outline may have where an event's data have none. */
 function withoutWhitespace(text: string): string {
   return text.replaceAll(/\s/g, '')
 }
 
-/** The readers of server-sent events, and another library's. */
+/** Readers of server-sent events, compared with those of another library. */
 export const EVENT_STREAMS: Target = {
   seeds: [
     ...STREAMS.chat,
@@ -85,7 +88,7 @@ export const EVENT_STREAMS: Target = {
     const bytes = unmarked(input)
     const whole = ourEvents([bytes])
     const told = JSON.stringify(whole)
-    // Theirs takes square time for carriage returns.
+    // The other library takes quadratic time for carriage returns.
     if (bytes.length < 100_000)
       invariant(told === JSON.stringify(theirEvents(bytes)), 'another reader reads the same events')
     const inPieces = [choppedAtRandom(bytes, 20, random)]
@@ -94,14 +97,17 @@ export const EVENT_STREAMS: Target = {
       invariant(JSON.stringify(ourEvents(pieces)) === told, 'a cut changes no event')
 
     const few = readSmallEvents(chopped(bytes, SMALL_EVENT_BYTES))
-    for (const frame of few.frames) invariant(frame.length <= SMALL_EVENT_BYTES, 'no event is larger than it may be')
+    for (const frame of few.frames)
+      invariant(frame.length <= SMALL_EVENT_BYTES, 'no event is larger than it may be')
     const [pieces = []] = inPieces
     invariant(readSmallEvents(pieces).isTooLarge === few.isTooLarge, 'a cut makes no event too large')
 
     if (bytes.length <= MAX_VERBATIM_BYTES) {
-      // An event that only the end cuts off is read so far.
+      // An event without its blank line is read as far as the input goes.
       const ended = ourEvents([Buffer.concat([bytes, Buffer.from('\n\n')])])
-      const meant = JSON.stringify(ended.map(({ data }) => withoutWhitespace(data)).filter((data) => data !== ''))
+      const meant = JSON.stringify(
+        ended.map(({ data }) => withoutWhitespace(data)).filter((data) => data !== ''),
+      )
       for (const each of [[bytes], pieces])
         invariant(JSON.stringify(largeEventData(each)) === meant, 'an event that passes by has its data')
     }

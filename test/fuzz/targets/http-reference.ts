@@ -1,17 +1,15 @@
-/** A message as its grammar has it, read without any regard for speed or for where reads end. */
+/** An HTTP message, parsed from the whole text by its grammar alone. */
 export interface ReferenceMessage {
   /** The first line. */
   readonly start: string
-  /** Names in small letters, values without the blanks around them. */
+  /** Names in lower case, values trimmed. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: string
-  /** Where it ends. */
+  /** Offset of the end of the message. */
   readonly end: number
 }
 
-/**
- * How far the body of a message goes, where its headers do not say; or that it has none, whatever they say.
- */
+/** Extent of the body where no header states one. A message with 'never a body' ignores its headers. */
 export type UnframedBody = 'no body' | 'until closed' | 'never a body'
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -20,11 +18,15 @@ const CHUNK = /^([0-9a-fA-F]+)[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?\r\n/
 const LENGTH = /^\d+$/
 
 /**
- * Reads a message of RFC 9112 that may be framed in one way alone: one length, or chunks, never both, no bare
- * CR or LF, nothing folded. `unsaid` tells a request from an answer, which may have more codings than one.
- * Undefined where it is none, or is not complete. One byte is one character.
+ * Parses a message of RFC 9112 that can be framed in one way only: one length, or chunks, never both, no bare
+ * CR or LF, no folded lines. `unframed` tells a request from a response, which may have several codings.
+ * Returns undefined for an invalid or incomplete message. One byte is one character.
  */
-export function referenceMessage(text: string, from: number, unframed: UnframedBody): ReferenceMessage | undefined {
+export function referenceMessage(
+  text: string,
+  from: number,
+  unframed: UnframedBody,
+): ReferenceMessage | undefined {
   const begin = from + (/^[\r\n]*/.exec(text.slice(from))?.[0].length ?? 0)
   const headEnd = text.indexOf('\r\n\r\n', begin)
   if (headEnd < 0) return undefined
@@ -41,7 +43,7 @@ export function referenceMessage(text: string, from: number, unframed: UnframedB
   const whole = (body: string, end: number): ReferenceMessage => ({ start, headers, body, end })
   if (unframed === 'never a body') return whole('', bodyAt)
   if (codings.length > 0 && unframed === 'until closed') {
-    // RFC 9112, 6.3: of an answer whose last coding is not chunked, the end of the connection is the end.
+    // RFC 9112, 6.3: a response whose last coding is not chunked ends with the connection.
     if (lengths.length > 0) return undefined
     if (!/(?:^|,)[ \t]*chunked$/i.test(codings.join())) return whole(text.slice(bodyAt), text.length)
     const chunked = chunksAt(text, bodyAt)

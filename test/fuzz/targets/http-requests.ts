@@ -6,25 +6,25 @@ import type { Target } from '../target.ts'
 import { invariant } from '../invariant.ts'
 import { referenceMessage } from './http-reference.ts'
 
-/** A whole request, as the server would hand it on. */
+/** A complete request, as the server would pass it on. */
 interface ParsedRequest {
   readonly head: RequestHead
   readonly body: string
-  /** Where it ends in all that was sent. */
+  /** Offset of the request's end in the input. */
   readonly end: number
 }
 
-/** What the bytes of a connection were taken for. */
+/** Requests read from the bytes of a connection. */
 interface ParsedConnection {
   readonly requests: readonly ParsedRequest[]
-  /** What became of the bytes after them. */
+  /** State of the connection after the last of the requests. */
   readonly ending: string
 }
 
-/** Bytes of a head's texts, and of all that comes before its end. */
+/** The server's limit on the bytes of a head. */
 const MAX_HEAD_BYTES = 16_384
 
-/** Reads a connection's bytes as its server does: one request after another, to the first that ends it. */
+/** Reads a connection's bytes as the server does: request after request, until one closes the connection. */
 function parseConnection(chunks: readonly Buffer[]): ParsedConnection {
   const reader = new RequestReader()
   try {
@@ -67,7 +67,7 @@ function readAll(reader: RequestReader, chunks: readonly Buffer[]): ParsedConnec
   return { requests, ending: reader.hasBegun ? 'begun' : 'nothing' }
 }
 
-/** What another reading of the same grammar finds must be the same. */
+/** Compares the requests with the reference parser's. */
 function compare(text: string, { requests }: ParsedConnection): void {
   let from = 0
   for (const { head, body, end } of requests) {
@@ -89,20 +89,17 @@ function compare(text: string, { requests }: ParsedConnection): void {
   }
 }
 
-/** Ends of what was understood that are no refusal. */
+/** Endings that are not refusals. */
 const ACCEPTED_ENDINGS = new Set(['nothing', 'begun', 'the last'])
 
-/**
- * What must be the same for any cut. Which of two reasons for a refusal is seen first may depend on it, where
- * both are there.
- */
+/** The part of the result that must not depend on chunks. Which of two errors is seen first may do so. */
 function comparable({ requests, ending: rest }: ParsedConnection): string {
   return JSON.stringify({ requests, rest: ACCEPTED_ENDINGS.has(rest) ? rest : 'refused' })
 }
 
 const HOST = 'host: x\r\n'
 
-/** The reader of callers' requests. */
+/** Reader of client requests. */
 export const HTTP_REQUESTS: Target = {
   maxBytes: 40_000,
   seeds: [

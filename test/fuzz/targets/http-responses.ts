@@ -5,24 +5,21 @@ import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'
 import { referenceMessage } from './http-reference.ts'
 
-/** An answer, as whoever asked for it is told. */
+/** A response as its reader reports it. */
 interface ParsedResponse {
   readonly head: UpstreamResponseHead | undefined
   readonly body: string
   readonly end: 'complete' | 'broken' | 'cut'
-  /** Whether more came than the answer. */
+  /** Whether bytes followed the response. */
   readonly hasSurplus: boolean
-  /** Whether the connection may carry another, and for how many seconds its upstream keeps it. */
+  /** False if the connection is not reusable, else the seconds of the upstream's keep-alive, if stated. */
   readonly keepAlive: false | number | undefined
 }
 
-/**
- * Between two answers of one connection, in an input: what comes before it was all that came for the first
- * request.
- */
+/** Byte between two responses of one connection; each was received whole before the next request. */
 const RESPONSE_SEPARATOR = 0x1e
 
-/** Hears the answers of one connection, as long as it may be kept. */
+/** Reads the responses of one connection, as long as the connection is reusable. */
 function parseResponses(inputs: readonly Buffer[], cut: (input: Buffer) => Buffer[]): ParsedResponse[] {
   const reader = new ResponseReader()
   const answers: ParsedResponse[] = []
@@ -44,9 +41,15 @@ function parseResponse(reader: ResponseReader, chunks: readonly Buffer[]): Parse
   const told = (end: ParsedResponse['end'], surplus: boolean): ParsedResponse => {
     invariant(heads.length <= 1, 'an answer has one head')
     const kept = end === 'complete' && reader.isReusable && reader.keepAliveSeconds
-    // What came of an answer that broke depends on the reads that it came in.
+    // The bytes read before an error depend on the chunks.
     const isWhole = end !== 'broken'
-    return { head: isWhole ? heads[0] : undefined, body: isWhole ? body : '', end, hasSurplus: surplus, keepAlive: kept }
+    return {
+      head: isWhole ? heads[0] : undefined,
+      body: isWhole ? body : '',
+      end,
+      hasSurplus: surplus,
+      keepAlive: kept,
+    }
   }
   reader.expect()
   for (const [i, chunk] of chunks.entries()) {
@@ -65,10 +68,10 @@ function parseResponse(reader: ResponseReader, chunks: readonly Buffer[]): Parse
   return { ...told(last.error ? 'broken' : last.isComplete ? 'complete' : 'cut', false), keepAlive: false }
 }
 
-/** What another reading of the same grammar finds must be the same. */
+/** Compares a response with the reference parser's. */
 function compare(input: Buffer, { head, body, end, hasSurplus: surplus }: ParsedResponse): void {
   if (end !== 'complete' || !head) return
-  // The parser takes CR CR for the end of a status line; nothing is hidden by that.
+  // The parser accepts CR CR at the end of a status line, which hides nothing.
   const text = input.toString('latin1').replaceAll(/(HTTP\/1\.[01] \d{3}[^\r\n]*)\r\r/g, '$1\r\n')
   let from = 0
   for (;;) {
@@ -89,7 +92,7 @@ function compare(input: Buffer, { head, body, end, hasSurplus: surplus }: Parsed
 
 const OK = 'HTTP/1.1 200 OK\r\n'
 
-/** The reader of upstreams' answers. */
+/** Reader of upstream responses. */
 export const HTTP_RESPONSES: Target = {
   maxBytes: 40_000,
   seeds: [

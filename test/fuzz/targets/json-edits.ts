@@ -9,7 +9,7 @@ import { JSON_TOKENS } from './tokens.ts'
 
 const NEW_VALUES = ['1', '"x"', '{"a":[1]}', 'null', '12345678901234567890']
 
-/** Changes of single members of a request, whose other bytes stay. */
+/** Edits of single members of a request, which must leave all other bytes as they are. */
 export const JSON_EDITS: Target = {
   seeds: [...REQUESTS.chat, '{"a":1}', '{}', ' { "a" : 1 , "b" : [ 2 ] , "c":"3" } '],
   tokens: JSON_TOKENS,
@@ -36,7 +36,7 @@ export const JSON_EDITS: Target = {
   },
 }
 
-/** An object that was edited is one, and is not refused. */
+/** Scans an edited object, which must be valid JSON. */
 function rescan(edited: Buffer): ScannedObject {
   try {
     return scanObject(edited)

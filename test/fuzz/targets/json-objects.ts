@@ -8,14 +8,14 @@ import type { Target } from '../target.ts'
 import { REQUESTS, LONG_REQUESTS } from './samples.ts'
 import { JSON_TOKENS } from './tokens.ts'
 
-/** Bounds that short inputs reach. */
+/** Limits that short inputs exceed. */
 const SMALL_LIMITS: ScanLimits = { depth: 6, nodes: 40, members: 6 }
 
-/** What a text of valid JSON counts to, by its tokens alone. */
+/** Counts over the tokens of a valid JSON text. */
 interface TokenCounts {
   readonly depth: number
   readonly values: number
-  /** Keys at the top, as JSON.parse has them, with those given twice. */
+  /** Keys of the top level as JSON.parse reads them, duplicates included. */
   readonly keys: readonly string[]
 }
 
@@ -40,7 +40,7 @@ function countTokens(text: string): TokenCounts {
   return { depth: deepest, values, keys }
 }
 
-/** JSON.parse's view of an object; undefined where it has none. */
+/** Result of JSON.parse, or undefined if the input is not an object in JSON. */
 function parsed(input: Buffer): Record<string, unknown> | undefined {
   if (!isUtf8(input)) return undefined
   try {
@@ -52,7 +52,7 @@ function parsed(input: Buffer): Record<string, unknown> | undefined {
   }
 }
 
-/** Whether a node says what a parsed value says, all the way down. */
+/** Compares a node with a parsed value, recursively. */
 function compare(scan: ScannedObject, node: Node, value: unknown): void {
   const kind = scan.kindOf(node)
   invariant(isDeepStrictEqual(scan.parse(node), value), 'a value is what JSON.parse makes of it')
@@ -102,7 +102,7 @@ function check(input: Buffer, limits: ScanLimits): string {
   return `${Math.min(keys.length, 9)} ${Math.min(depth, 9)}`
 }
 
-/** The scan of a JSON object, which JSON.parse is the measure of. */
+/** Scanner of JSON objects, compared with JSON.parse. */
 export const JSON_OBJECTS: Target = {
   seeds: [
     ...REQUESTS.chat,

@@ -8,7 +8,7 @@ import type { Target } from '../target.ts'
 import { REQUESTS, LONG_REQUESTS } from './samples.ts'
 import { JSON_TOKENS } from './tokens.ts'
 
-/** Bytes of an outline, and base64 characters in a row that are kept in it. */
+/** Bounds on an outline, and on a run of base64 characters in it. */
 const MAX_OUTLINE_BYTES = 1_048_576
 const MAX_BASE64_RUN = 1_024
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
@@ -61,7 +61,7 @@ function checkOutline(input: Buffer, isJson: boolean, random: () => number): voi
   if (input.length <= MAX_BASE64_RUN) invariant(outline === input.toString(), 'what is short is kept whole')
 }
 
-/** What is told of a tool's input that comes in pieces. */
+/** Text emitted for a tool's input that arrives in pieces. */
 function emittedInput(pieces: readonly string[]): string {
   const inputs = new StreamedInputs()
   inputs.begin(0)
@@ -69,12 +69,15 @@ function emittedInput(pieces: readonly string[]): string {
 }
 
 function checkInput(text: string, random: () => number): void {
-  // Of a long text there are no more pieces than of a short one.
-  const most = Math.max(5, text.length >> 10)
-  const pieces = text.match(new RegExp(`[^]{1,${1 + Math.floor(random() * most)}}`, 'g')) ?? []
-  const told = emittedInput([text])
-  invariant(emittedInput(pieces) === told, 'a cut changes no input of a tool')
-  invariant(told === text || (told === '' && /^\s*(?:null|"")?\s*$/.test(text)), 'an input is told as it came')
+  // Longer pieces for a longer text bound the number of pieces.
+  const maxLength = Math.max(5, text.length >> 10)
+  const pieces = text.match(new RegExp(`[^]{1,${1 + Math.floor(random() * maxLength)}}`, 'g')) ?? []
+  const emitted = emittedInput([text])
+  invariant(emittedInput(pieces) === emitted, 'a cut changes no input of a tool')
+  invariant(
+    emitted === text || (emitted === '' && /^\s*(?:null|"")?\s*$/.test(text)),
+    'an input is emitted unchanged',
+  )
   const object = inputObject(text)
   if (object === undefined) return
   const { value } = parsed(object) ?? {}
@@ -86,7 +89,7 @@ function checkInput(text: string, random: () => number): void {
   invariant(!progress[1].isComplete, 'one that is not is not')
 }
 
-/** Readers that keep the text of JSON: exact numbers, outlines, inputs of tools. */
+/** Readers that preserve JSON text: exact numbers, outlines, inputs of tools. */
 export const JSON_TEXTS: Target = {
   seeds: [
     ...REQUESTS.messages,

@@ -25,9 +25,9 @@ interface Coding {
 }
 
 const identity = (bytes: Buffer): Buffer => bytes
-/** A bound on what the measure makes of few bytes. */
+/** Bound on the output of the reference decoders. */
 const OUTPUT_BOUND = { maxOutputLength: 1 << 20 }
-// What decodes zstd at once leaves what follows a frame unread.
+// Node's synchronous decoder ignores all that follows the first frame.
 function firstFrame(bytes: Buffer): Buffer {
   const decoded = zstdDecompressSync(bytes, OUTPUT_BOUND)
   if (!zstdCompressSync(decoded).equals(bytes)) throw new Error('there may be more')
@@ -45,11 +45,11 @@ const CODINGS: readonly Coding[] = [
 const LIMITS = [16, 256, 65_536]
 const REFUSALS = new Set(['request_too_large', 'unsupported_media_type', 'invalid_request'])
 
-/** What the first bytes of an input choose. */
+/** Test case encoded in an input: its first two bytes select the settings. */
 interface BodyCase {
   readonly coding: Coding
   readonly limit: number
-  /** The body ends before the request does. */
+  /** Whether the connection is lost before the end of the body. */
   readonly isCut: boolean
   readonly wire: Buffer
 }
@@ -66,14 +66,14 @@ function bodyCase(input: Buffer): BodyCase {
   }
 }
 
-/** One for all: a reader looks after its bodies with a timer that outlives them for a second. */
+/** Shared by all runs, since each reader keeps a timer for a second after its last body. */
 const memory = new BodyMemory(
   () => 65_536,
   () => performance.now(),
 )
 const bodies = new BodyReader(memory)
 
-/** What a body is read to: its text, or the code of its refusal. */
+/** Reads a body to its text, or to the code of its refusal. */
 async function read(
   { coding, limit, isCut, wire }: BodyCase,
   cut: (wire: Buffer) => Buffer[],
@@ -95,7 +95,7 @@ async function read(
   const response = new Response(sink, head)
   const reading = bodies.read({ request, response }, { client: 1, limit }).then(
     (body) => {
-      invariant(memory.held === body.bytes.length, 'what is held is what was read')
+      invariant(memory.held === body.bytes.length, 'the memory held is the size of the body')
       invariant(body.bytes.length <= limit, 'a body is no larger than it may be')
       body.release()
       return `read ${body.bytes.toString('latin1')}`
@@ -113,11 +113,11 @@ async function read(
   }
   request.onBodyEnd(isCut ? 'aborted' : 'complete')
   const result = await reading
-  invariant(memory.held === 0, 'nothing is held in the end')
+  invariant(memory.held === 0, 'all memory is given back at the end')
   return result
 }
 
-/** What it should be read to. */
+/** Expected result of `read`, where it is known. */
 function expectedOutcome({ coding, limit, isCut, wire }: BodyCase): string | undefined {
   if (isCut) return undefined
   let decoded: Buffer
@@ -129,9 +129,9 @@ function expectedOutcome({ coding, limit, isCut, wire }: BodyCase): string | und
   return decoded.length > limit ? 'request_too_large' : `read ${decoded.toString('latin1')}`
 }
 
-/** The reader of bodies, with what decodes them. */
+/** Reader of request bodies, with its decoders. */
 export const REQUEST_BODIES: Target = {
-  // Fewer than make too many frames of zstd.
+  // Too small for more than the maximum of zstd frames.
   maxBytes: 800,
   seeds: [
     '\0\0{"a":1}',
@@ -160,7 +160,7 @@ export const REQUEST_BODIES: Target = {
     const inPieces = await read(choice, (wire) =>
       choppedAtRandom(wire, 1 + Math.floor(random() * 32), random),
     )
-    // Which of two reasons to refuse it is seen first may depend on the cut.
+    // Which of two reasons for a refusal is seen first may depend on the chunks.
     const isEither = !whole.startsWith('read') && !inPieces.startsWith('read')
     invariant(isEither || whole === inPieces, `a cut changes nothing: ${whole} became ${inPieces}`)
     const expected = expectedOutcome(choice)

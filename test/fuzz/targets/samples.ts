@@ -1,7 +1,7 @@
 import type { ConversionProtocol } from '../../../src/protocols/conversation.ts'
 import type { RepeatedPiece } from '../target.ts'
 
-/** Requests with most of what one may have. */
+/** Requests with most of the fields that a request may have. */
 export const REQUESTS: Record<ConversionProtocol, readonly string[]> = {
   chat: [
     '{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"t"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"r"}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"stop":["a"],"temperature":1,"reasoning_effort":"low"}',
@@ -11,10 +11,14 @@ export const REQUESTS: Record<ConversionProtocol, readonly string[]> = {
   ],
 }
 
-/** Requests in which something is long. */
+/** Requests with a long text or list. */
 export const LONG_REQUESTS: readonly RepeatedPiece[] = [
   ...['a', '\\"', '\\\\', '\\u0041', 'é', '😀', '\\n'].map(
-    (piece): RepeatedPiece => ['{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"', piece, '"}]}'],
+    (piece): RepeatedPiece => [
+      '{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"',
+      piece,
+      '"}]}',
+    ],
   ),
   ...['{"type":"text","text":"a"}', '{"type":"hologram"}'].map(
     (part): RepeatedPiece => [

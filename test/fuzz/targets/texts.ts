@@ -8,7 +8,7 @@ import { isPublicAddress } from '../../../src/upstreams/guarded-agent.ts'
 import type { Target } from '../target.ts'
 import { INHERITED } from '../../corpus/values.ts'
 
-/** Addresses from which no image may be fetched, by Node's own classification. */
+/** Address ranges from which no image may be fetched, checked by Node's own BlockList. */
 const PRIVATE = new BlockList()
 for (const [address, prefix] of [
   ['0.0.0.0', 8],

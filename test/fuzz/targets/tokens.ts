@@ -20,9 +20,9 @@ const NAMES = [
   'source',
   ...INHERITED,
 ].map((name) => `"${name}":`)
-/** What JSON of callers and upstreams is made of, and what may confuse its readers. */
+/** Pieces of the JSON that clients and upstreams send, and pieces that may confuse its readers. */
 export const JSON_TOKENS = [...MARKS, ...NAMES, ...VALUES]
-/** The same for event streams. */
+/** Pieces of event streams, with those of JSON. */
 export const SSE_TOKENS = [
   ...JSON_TOKENS,
   '\n\n',
