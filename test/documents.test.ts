@@ -1,11 +1,20 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..')
 
 function page(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8')
+}
+
+/** The paths of all pages. */
+function pages(): string[] {
+  return ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md'].concat(
+    readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.md'))
+      .map((path) => join('docs', path)),
+  )
 }
 
 /** The headings of a page, without those in examples. */
@@ -40,6 +49,20 @@ test('every file in the map exists', () => {
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })
 
+test('every source file that a page names exists', () => {
+  const files = ['src', 'test', 'bench', 'bin', 'e2e', 'tools'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
+  )
+  const known = new Set(files.flatMap((path) => [path, basename(path)]))
+  const lost = pages().flatMap((from) =>
+    [...page(from).matchAll(/`([\w./-]+\.(?:ts|mjs))`/g)]
+      .map(([, name = '']) => name)
+      .filter((name) => !known.has(name) && !files.some((path) => path.endsWith(`/${name}`)))
+      .map((name) => `${from}: ${name}`),
+  )
+  expect(lost).toEqual([])
+})
+
 test('every rule that a comment cites is a heading of the named page', () => {
   const cited = sources().flatMap((file) =>
     [
@@ -61,12 +84,7 @@ test('every rule that a comment cites is a heading of the named page', () => {
 })
 
 test('every link between pages has a target', () => {
-  const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md'].concat(
-    readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.md'))
-      .map((path) => join('docs', path)),
-  )
-  const broken = pages.flatMap((from) =>
+  const broken = pages().flatMap((from) =>
     [
       ...page(from)
         .replaceAll(/^```.*?^```/gms, '')
