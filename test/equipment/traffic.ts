@@ -74,7 +74,7 @@ export function serveTraffic(upstream: ScriptedUpstream): Record<string, unknown
 
 /** Starts the clients. */
 export function startTraffic(plan: TrafficPlan): Traffic {
-  const { urls, clientsEach, observations: observations } = plan
+  const { urls, clientsEach, observations } = plan
   const over = new AbortController()
   const client = async (url: string): Promise<void> => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })

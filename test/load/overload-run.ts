@@ -46,9 +46,9 @@ export async function runOverload(plan: OverloadPlan): Promise<OverloadReport> {
     residentMb = Math.max(residentMb, residentBytes(fixture.gateway.pid) / 1e6)
   }, 500)
   try {
-    const { clients: clients, measuredSeconds, times, seconds, settlingSeconds } = plan
-    const warm = await fixture.arrive({ clients: clients }, measuredSeconds / 2)
-    const calm = await fixture.arrive({ clients: clients }, measuredSeconds)
+    const { clients, measuredSeconds, times, seconds, settlingSeconds } = plan
+    const warm = await fixture.arrive({ clients }, measuredSeconds / 2)
+    const calm = await fixture.arrive({ clients }, measuredSeconds)
     const capacity = servedIn(calm, measuredSeconds)
     const storm = await fixture.arrive({ perSecond: capacity * times }, seconds, { settlingSeconds })
     await new Promise((resolve) => setTimeout(resolve, plan.restSeconds * 1000))
