@@ -173,9 +173,14 @@ export function messagesReplySays(json: string, proofs = ''): Content {
 }
 
 function messagesUsage(usage: Json): Content['usage'] {
-  const { input_tokens: input, cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage
-  if (typeof input !== 'number') return undefined
-  return { prompt: input + (read ?? 0) + (written ?? 0), cached: read ?? 0, output: usage['output_tokens'] }
+  if (typeof usage['input_tokens'] !== 'number') return undefined
+  // The sums leave out the tokens for summarizing a long conversation.
+  const compactions = ((usage['iterations'] ?? []) as Json[]).filter(({ type }) => type === 'compaction')
+  const sum = (name: string): number =>
+    [usage, ...compactions].reduce((total, counts) => total + (counts[name] ?? 0), 0)
+  const cached = sum('cache_read_input_tokens')
+  const prompt = sum('input_tokens') + cached + sum('cache_creation_input_tokens')
+  return { prompt, cached, output: sum('output_tokens') }
 }
 
 export const STREAM_SAYS = { chat: chatStreamSays, messages: messagesStreamSays } as const
