@@ -1,0 +1,36 @@
+/** A fenced block of a tutorial that is run or checked. `docs/tutorials/README.md: How they are tested`. */
+export type TutorialBlock =
+  | { readonly kind: 'file'; readonly name: string; readonly text: string }
+  | { readonly kind: 'run'; readonly needs: string | undefined; readonly text: string }
+  | { readonly kind: 'background'; readonly ready: string; readonly text: string }
+  | { readonly kind: 'output'; readonly text: string }
+
+/** Reads the marked blocks of a page, in their order; others are left out. */
+export function tutorialBlocks(page: string): TutorialBlock[] {
+  return [...page.matchAll(/^( *)```\w+ (.+)\n([\s\S]*?)^\1```$/gm)].map(
+    ([, indent = '', words = '', body = '']) => {
+      const text = body.replaceAll(new RegExp(`^${indent}`, 'gm'), '')
+      const [kind = '', ...rest] = words.split(' ')
+      const options = new Map<string, string>()
+      for (const word of rest) {
+        const [name = '', ...value] = word.split('=')
+        options.set(name, value.join('='))
+      }
+      const [ready, needs] = [options.get('ready'), options.get('if')]
+      if (kind.startsWith('file=')) return { kind: 'file', name: kind.slice('file='.length), text }
+      if (kind === 'background' && ready !== undefined) return { kind, ready, text }
+      if (kind === 'run') return { kind, needs, text }
+      if (kind === 'output') return { kind, text }
+      throw new Error(`the words "${words}" after a block's language are unknown`)
+    },
+  )
+}
+
+/** Lines of an expected output that are no part of any line of the actual one. */
+export function missingLines(expected: string, actual: string): string[] {
+  return expected.split('\n').filter((line) => {
+    if (line === '') return false
+    const parts = line.split('…').map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'))
+    return !new RegExp(parts.join('.*')).test(actual)
+  })
+}
