@@ -114,6 +114,27 @@ describe('the commands of a tutorial do what it says:', () => {
   })
 })
 
+describe('the configuration on a page is accepted by sluice check:', () => {
+  const root = join(FOLDER, '../..')
+  test.for(['README.md', 'docs/configuration.md', 'docs/recipes/add-an-upstream.md'])('%s', async (name) => {
+    const page = readFileSync(join(root, name), 'utf8')
+    const files = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)]
+      .map(([, text = '']) => text)
+      .filter((text) => text.includes('channels:'))
+    expect(files.length).toBeGreaterThan(0)
+    for (const text of files) {
+      const keys = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, variable]) => `${variable}=a-key`)
+      const blocks: TutorialBlock[] = [
+        { kind: 'file', name: 'gateway.yaml', text },
+        { kind: 'run', needs: undefined, text: `${keys.join(' ')} sluice check` },
+      ]
+      const result = await runTutorial(blocks, new Map())
+      result.discard()
+      expect(result.code, result.report).toBe(0)
+    }
+  })
+})
+
 describe('an output', () => {
   test('that lacks a line is noticed', () => {
     expect(missingLines('one\ntwo\n', 'a one\n')).toEqual(['two'])
