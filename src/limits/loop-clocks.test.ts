@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { LOOP_CLOCKS } from './loop-clocks.ts'
 
-/** What each clock says that passed meanwhile. */
+/** Runs `what`, and reads how much time passed by each clock. */
 async function passedIn(what: () => unknown): Promise<{ nowMs: number; workedMs: number; idleMs: number }> {
-  // A turn of its own: idle time is told up to the last wait.
+  // A turn apart: idle time is known up to the last wait.
   await sleep(1)
   const [nowMs, workedMs, idleMs] = [LOOP_CLOCKS.nowMs(), LOOP_CLOCKS.workedMs(), LOOP_CLOCKS.idleMs()]
   await what()

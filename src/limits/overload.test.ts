@@ -27,7 +27,7 @@ function rest(ms: number): void {
   idleMs += ms
 }
 
-/** Of so many calls that come now, those that are let in; they stay. */
+/** Lets calls arrive now; returns how many were admitted. They stay. */
 function letIn(calls: number): number {
   const before = open
   for (let i = 0; i < calls; i++) if (!overload.refusal(open + 1, MOST)) open += 1

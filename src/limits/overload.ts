@@ -9,12 +9,9 @@ const LATE_MS = 25
 const BUSY_MS = 200
 /** and it is a crowd if more calls than these were let in meanwhile, and are under way. */
 const CROWD = 64
-/** Of a crowd, so many are let in whatever happens. */
+/** Calls of a crowd that are admitted in any case. */
 const LEAST = 8
-/**
- * What is left of the calls under way when a crowd is seen: there is time for far fewer, and soon enough for
- * more.
- */
+/** Share of the calls under way that is kept when a crowd is detected: there is time for far fewer. */
 const OF_A_CROWD = 0.25
 /**
  * How late a look may be while there is one; and more for each call refused since the last, or refusing would
@@ -32,7 +29,7 @@ const LATELY_MS = 100
  */
 const LESS_FOR_ENDED = 0.5
 const MORE_FOR_ENDED = 0.1
-/** Of those under way, no more at one look: many that end at once are no sign that as many will again. */
+/** Largest decrease at one look: many calls that end at once do not mean that as many will again. */
 const MOST_LESS = 0.2
 /**
  * There is time for those under way already: how much of what is missing to them is added at a look in time.
@@ -50,7 +47,7 @@ function overloaded(message: string): GatewayError {
   return new GatewayError('overloaded', message, { retryAfter: 1 })
 }
 
-/** What tells time, in milliseconds. */
+/** Clocks, in milliseconds. */
 export interface Clocks {
   /** Never goes back. */
   readonly nowMs: () => number
@@ -80,7 +77,7 @@ export class Overload {
   #inTimeWorkedMs: number
   /** How many calls may be under way, there being a crowd. */
   #ceiling: number | undefined
-  /** Of the time lately, what the loop was idle for. */
+  /** Share of the recent time that the loop was idle. */
   #idle = 0
   #open = 0
   /** At the last look: calls under way. And let in since, there being a crowd. */
@@ -90,7 +87,7 @@ export class Overload {
   #refused = 0
   #refusedMs = 0
 
-  /** Whoever holds it does the looking, or asks it to `watch`. */
+  /** The owner calls `look` itself, or `watch` once. */
   constructor(clocks: Clocks) {
     this.#clocks = clocks
     this.#lookedMs = clocks.nowMs()
