@@ -96,3 +96,23 @@ test('every link between pages has a target', () => {
   )
   expect(broken).toEqual([])
 })
+
+/** The anchor of a heading, as GitHub makes it. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+    .replaceAll(' ', '-')
+}
+
+test('every link to a heading has one', () => {
+  const broken = pages().flatMap((from) =>
+    [...page(from).matchAll(/\]\((?!https?:)([^)#]*\.md|)#([^)]+)\)/g)]
+      .map(
+        ([, target = '', anchor = '']) => [target === '' ? from : join(from, '..', target), anchor] as const,
+      )
+      .filter(([target, anchor]) => ![...headings(target)].some((heading) => anchorOf(heading) === anchor))
+      .map(([target, anchor]) => `${from}: ${target}#${anchor}`),
+  )
+  expect(broken).toEqual([])
+})

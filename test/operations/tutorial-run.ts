@@ -96,7 +96,11 @@ function stepOf(block: TutorialBlock, output: string, local: (text: string) => s
       return `{\n${block.text}\n} > '${output}'`
     case 'background':
       return `{\n${block.text}\n} > '${output}' 2>&1 &
-for ((i = 0; i < ${READY_SECONDS * 10}; i++)); do curl -skf -o '${output}.ready' '${local(block.ready)}' && break; sleep 0.1; done
+for ((i = 0; i < ${READY_SECONDS * 10}; i++)); do
+  curl -skf -o '${output}.ready' '${local(block.ready)}' && break
+  kill -0 $! || break
+  sleep 0.1
+done
 test -e '${output}.ready'`
     case 'output':
       return ''
