@@ -7,6 +7,9 @@ import {
 import { type ParserCallbacks, CONTINUE, Llhttp, SKIP_BODY, PAUSE, REJECT } from '../../http1/llhttp.ts'
 import type { UpstreamResponseHead } from '../upstream-request.ts'
 
+const CR = 0x0d
+const LF = 0x0a
+
 /** Result of a read. */
 export interface ReadResult {
   /** Head, if this read completed it. */
@@ -151,12 +154,20 @@ export class ResponseReader implements ParserCallbacks {
     // RFC 9110, section 15.2: an interim response has no body. None of its fields apply to the final
     // response.
     if (status < 200) return SKIP_BODY
-    if (!this.#isFramingWithinLimit(this.#textEnd)) return REJECT
-    this.#framing.restartAt(this.#textEnd)
+    const textEnd = this.#textEnd || this.#blankLinesEnd()
+    if (!this.#isFramingWithinLimit(textEnd)) return REJECT
+    this.#framing.restartAt(textEnd)
     this.#status = status
     this.#isKeepAlive = keepAlive
     this.#head = { status, contentType: this.#contentType, retryAfter: this.#retryAfter }
     return CONTINUE
+  }
+
+  // A head without reason phrase and headers has no text that the parser reports: it begins after these.
+  #blankLinesEnd(): number {
+    let at = 0
+    while (at < this.#length && (this.#bytes[at] === CR || this.#bytes[at] === LF)) at += 1
+    return at
   }
 
   onBody(start: number, end: number): number {
