@@ -2,6 +2,7 @@ import { flushCompileCache } from 'node:module'
 import process from 'node:process'
 import type { Config } from '../config/config.ts'
 import type { Gateway } from '../main.ts'
+import { untilStopSignal } from '../process/stop-signals.ts'
 import { type IdleThread, startThread } from '../store/sqlite/thread.ts'
 
 /** `sluice start`: runs until a signal. The exit code is 0 after a graceful stop, 1 after a failed start. */
@@ -31,7 +32,7 @@ export async function run(config: Config, thread?: IdleThread): Promise<number> 
   // Calls are served even where output fails: no reader, or a full disk.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   process.stdout.write(welcome(gateway))
-  const reason = await Promise.race([untilSignal(), gateway.failed])
+  const reason = await Promise.race([untilStopSignal(), gateway.failed])
   if (reason instanceof Error) {
     process.stderr.write(
       `sluice stops: ${reason.message}; calls that were under way are settled at the next start\n`,
@@ -44,28 +45,4 @@ export async function run(config: Config, thread?: IdleThread): Promise<number> 
     process.stderr.write(`${unresolved} calls could not be settled; the next start will settle them\n`)
   }
   return unresolved > 0 ? 1 : 0
-}
-
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const
-/** Milliseconds within which a second signal counts as a duplicate of the first. */
-const DUPLICATE_MS = 1_000
-
-/**
- * Resolves to the first signal. A second one exits at once: open calls are settled at the next start. One
- * keystroke, or one signal to a process group, arrives twice where npm passes it on: such a duplicate is
- * ignored.
- */
-function untilSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let firstMs: number | undefined
-    // The listeners stay for the whole stop: a duplicate without a listener would kill the process.
-    for (const signal of SIGNALS) {
-      process.on(signal, () => {
-        if (firstMs === undefined) {
-          firstMs = performance.now()
-          resolve(signal)
-        } else if (performance.now() - firstMs > DUPLICATE_MS) process.exit(1)
-      })
-    }
-  })
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../errors.ts'
 import type { CountedConnection } from './address-blocks.ts'
-import { StepTimeout } from './step-timeout.ts'
+import { StepTimeout } from './client-timeouts.ts'
 import type { ClientConnectionOwner } from './client-connection-owner.ts'
 import type { Peer } from './connection-shares.ts'
 import { HalfCloseTimeout } from './half-close-timeout.ts'

@@ -1,4 +1,4 @@
-import { dataOf } from './sse.ts'
+import { dataOf } from './event-splitter.ts'
 
 /** Text that a frame brings. */
 export interface FramePiece {

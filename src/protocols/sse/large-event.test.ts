@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LargeEvent } from './large-event.ts'
-import { dataOf, eventOf } from './sse.ts'
+import { dataOf, eventOf } from './event-splitter.ts'
 
 const field = fc.tuple(
   fc.constantFrom('data: ', 'data:', 'event: ', 'event:', 'id: ', ': ', 'other', 'datax: '),

@@ -4,7 +4,7 @@ import { FrameLoop, type Verdict } from './frame-loop.ts'
 import type { FrameTemplate } from './frame-template.ts'
 import { LargeEvent } from './large-event.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
-import { FrameSplitter } from './sse.ts'
+import { FrameSplitter } from './event-splitter.ts'
 
 /** Result of a push. */
 export interface TapStep {

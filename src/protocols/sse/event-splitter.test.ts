@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { cpuMs } from '../../../test/equipment/pace.ts'
 import { GatewayError } from '../../errors.ts'
-import { dataOf, eventOf, FrameSplitter } from './sse.ts'
+import { dataOf, eventOf, FrameSplitter } from './event-splitter.ts'
 
 /**
  * Oracle: finds blank lines byte by byte, as the event stream format defines them. The last CR waits for its
