@@ -5,6 +5,7 @@ import type { ApiKeys } from './access/api-key.ts'
 import type { ClientAddress } from './access/client-address.ts'
 import { requireOperator } from './access/operator.ts'
 import { sentKey } from './access/sent-key.ts'
+import type { Admission } from './api/admission.ts'
 import { answerPage, type Cors } from './api/cors.ts'
 import type { Endpoint, RawEndpoint, Visit } from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
@@ -17,12 +18,7 @@ import { type FoundEndpoint, type OtherMethods, RouteTable } from './api/route-t
 import { shownPath } from './api/shown-path.ts'
 import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
-import { type CallSlots, NO_SLOT } from './limits/call-slots.ts'
 import { LIMIT_NAMES, type Limits, requireAllowed } from './limits/limits.ts'
-import type { Overload } from './limits/overload.ts'
-import { RefusalsInTurn } from './limits/refusals-in-turn.ts'
-import type { Client } from './limits/shared-pool.ts'
-import type { Entry, SharedSlots } from './limits/shared-slots.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
@@ -42,8 +38,7 @@ export interface AppParts {
   readonly host: string
   readonly cors: () => Cors
   readonly limits: Limits
-  readonly overload: Overload
-  readonly slots: CallSlots
+  readonly admission: Admission
   /** Of relay calls, for each address. */
   readonly relayLimit: () => RateLimit
   readonly relay: Relay
@@ -68,17 +63,14 @@ interface Route {
   area: Area
 }
 
-/** A request under way, and the slot that it has or waits for. */
-interface Going extends Visit {
-  entry: Entry | undefined
-}
+/** What the table of raw routes has for a request. */
+type Raw = FoundEndpoint<RawEndpoint> | OtherMethods | undefined
 
 /** The application: finds the route, lets the caller in, and turns whatever is thrown into an answer. */
 export class App {
   readonly #parts: AppParts
   readonly #raw = new RouteTable(RAW_ROUTES)
   #visits = 0
-  readonly #refusals = new RefusalsInTurn()
 
   constructor(parts: AppParts) {
     this.#parts = parts
@@ -95,14 +87,13 @@ export class App {
   }
 
   readonly listener: RequestListener = (request, response) => {
-    const visit: Going = {
+    const visit: Visit = {
       id: randomUUIDv7(),
       startedMs: Date.now(),
       begunMs: performance.now(),
       request,
       response,
       record: {},
-      entry: undefined,
     }
     const path = pathOf(request.url)
     const route: Route = { endpoint: undefined, area: pathArea(path) }
@@ -117,7 +108,6 @@ export class App {
     }
     response.onClosed(() => {
       this.#visits -= 1
-      visit.entry?.leave()
       over()
     })
     const isOfPage = request.headers.origin !== undefined
@@ -130,26 +120,26 @@ export class App {
       const { endpoint } = raw
       route.endpoint = endpoint
       route.area = endpoint.area
-      const refusal = endpoint.access === 'api-key' ? this.#crowded() : undefined
-      if (refusal) {
-        this.#refusals.say(() => {
+      if (endpoint.access === 'api-key') {
+        const begin = (): void => this.#begin(visit, path, route, raw, over)
+        const refuse = (refusal: GatewayError): void => {
           this.#refuse(visit, endpoint.area, refusal)
           over()
-        })
+        }
+        this.#parts.admission.enter(visit, this.#visits, begin, refuse)
         return
       }
     }
+    this.#begin(visit, path, route, raw, over)
+  }
+
+  #begin(visit: Visit, path: string, route: Route, raw: Raw, over: () => void): void {
     this.#answer(visit, path, route, raw)
       .catch((error: unknown) => this.#refuse(visit, route.area, error))
       .finally(over)
   }
 
-  async #answer(
-    visit: Going,
-    path: string,
-    route: Route,
-    raw: FoundEndpoint<RawEndpoint> | OtherMethods | undefined,
-  ): Promise<void> {
+  async #answer(visit: Visit, path: string, route: Route, raw: Raw): Promise<void> {
     const { request, response } = visit
     if (raw && 'endpoint' in raw) return this.#answerRaw(visit, raw.endpoint)
     const json = await this.#parts.json()
@@ -159,10 +149,9 @@ export class App {
       route.endpoint = endpoint
       route.area = endpoint.areaOf?.(request) ?? endpoint.area
       if (!this.#parts.isOpen()) throw stopping()
-      const refusal = this.#crowded()
-      if (refusal) return this.#turnAway(refusal)
-      const address = addressBlock(this.#parts.clientAddress()(request))
-      if (!(await this.#enter(visit, this.#parts.slots.accounts, address))) return
+      const { admission, clientAddress } = this.#parts
+      await new Promise<void>((begin, refuse) => admission.enter(visit, this.#visits, begin, refuse))
+      if (!(await admission.takeAccountSlot(visit, addressBlock(clientAddress()(request))))) return
       return json.answer(visit, endpoint, route.area, params)
     }
     if (found) route.area = found.area
@@ -173,8 +162,8 @@ export class App {
     throw nothingAt(path, meant)
   }
 
-  async #answerRaw(visit: Going, endpoint: RawEndpoint): Promise<void> {
-    const { apiKeys, clientAddress, isReady, limits, mark, metrics, metricsToken } = this.#parts
+  async #answerRaw(visit: Visit, endpoint: RawEndpoint): Promise<void> {
+    const { admission, apiKeys, clientAddress, isReady, limits, mark, metrics, metricsToken } = this.#parts
     const { relay, relayLimit } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
@@ -198,34 +187,11 @@ export class App {
         const caller = entering instanceof Promise ? await entering : entering
         visit.record.userId = caller.user.id
         visit.record.tokenId = caller.token.id
-        const going = this.#enter(visit, this.#parts.slots.calls, caller.token.id)
+        const going = admission.takeCallSlot(visit, caller.token.id)
         if (!(going instanceof Promise ? await going : going)) return
         return endpoint.handle(visit, caller, relay)
       }
     }
-  }
-
-  /** Why no more calls can be let in, if they cannot. */
-  #crowded(): GatewayError | undefined {
-    return this.#parts.overload.refusal(this.#visits, this.#parts.slots.bound)
-  }
-
-  /** Takes a slot until it is answered or lost; false where its caller left. Rejects where none was free in time. */
-  #enter(visit: Going, slots: SharedSlots, client: Client): boolean | Promise<boolean> {
-    const entry = slots.enter(client)
-    visit.entry = entry
-    return entry.decided ? entry.decided.then(() => this.#isIn(visit, entry)) : this.#isIn(visit, entry)
-  }
-
-  #isIn({ response }: Visit, entry: Entry): boolean | Promise<never> {
-    // Lost before there was anything to give back.
-    if (response.isLost) entry.leave()
-    return response.isLost || entry.isIn ? entry.isIn : this.#turnAway(NO_SLOT)
-  }
-
-  async #turnAway(refusal: GatewayError): Promise<never> {
-    await new Promise<void>((resolve) => this.#refusals.say(resolve))
-    throw refusal
   }
 
   #refuse({ id, response, record }: Visit, area: Area, error: unknown): void {

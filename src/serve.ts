@@ -6,6 +6,7 @@ import { ApiKeys } from './access/api-key.ts'
 import { clientAddress } from './access/client-address.ts'
 import { Passwords } from './access/passwords.ts'
 import { SignIns } from './access/sign-ins.ts'
+import { Admission } from './api/admission.ts'
 import { GlobalLimit } from './api/global-limit.ts'
 import type { JsonDoor } from './api/json-door.ts'
 import { App } from './app.ts'
@@ -15,10 +16,11 @@ import { serveControl } from './control/serve-control.ts'
 import type { Settings } from './domain/settings.ts'
 import { seedAccounts } from './first-start.ts'
 import { followChanges } from './follow-changes.ts'
-import { giveBackWhenIdle } from './idle-memory.ts'
+import { collectAll, giveBackWhenIdle } from './idle-memory.ts'
 import { CallSlots } from './limits/call-slots.ts'
+import { NODE_LOOP } from './limits/event-loop.ts'
 import { Limits } from './limits/limits.ts'
-import { LOOP_CLOCKS } from './limits/loop-clocks.ts'
+import { MemoryPressure, memoryTaken } from './limits/memory-pressure.ts'
 import { Overload } from './limits/overload.ts'
 import type { AdministrationParts } from './management/parts.ts'
 import { Metrics } from './metrics/metrics.ts'
@@ -219,8 +221,10 @@ export async function serve({ config, log, secrets, accounts, connections }: Gro
     metricsToken: () => inForce.settings.options.metricsToken,
     host: environment.host,
     limits,
-    overload: opened.adopt(new Overload(LOOP_CLOCKS).watch(), (overload) => overload.stop()),
-    slots: new CallSlots(() => inForce.settings.options.maxCalls, nowMs),
+    admission: new Admission(
+      new Overload(NODE_LOOP, new MemoryPressure(memoryTaken, collectAll)),
+      new CallSlots(() => inForce.settings.options.maxCalls, nowMs),
+    ),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json,

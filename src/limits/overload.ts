@@ -1,178 +1,172 @@
 import { GatewayError } from '../errors.ts'
+import { BeginCredit } from './begin-credit.ts'
+import type { EventLoop } from './event-loop.ts'
+import { WaitForecast } from './wait-forecast.ts'
 
-/** How often the event loop is looked at, and how often for as long as more calls come than can be served. */
-const LOOK_MS = 50
-const CLOSE_LOOK_MS = 5
-/** How late a look may be. */
-const LATE_MS = 25
-/** So long at work without a look that was in time is more than a moment, */
-const BUSY_MS = 200
-/** and it is a crowd if more calls than these were let in meanwhile, and are under way. */
-const CROWD = 64
-/** Of a crowd, so many are let in whatever happens. */
-const LEAST = 8
-/** What is left of the calls under way when a crowd is seen: there is time for far fewer, and soon enough for more. */
-const OF_A_CROWD = 0.25
-/** How late a look may be while there is one; and more for each call refused since the last, or refusing would leave no time for serving. */
-const CLOSELY_LATE_MS = 1
-const MORE_FOR_REFUSED_MS = 0.04
-/** No look is late that falls into a long step of a loop that is idle for so much of the time, */
-const MUCH_IDLE = 0.15
-/** of a time like this. */
-const LATELY_MS = 100
-/** How many fewer calls may be under way for each that ended before a look that was late, and how many more before one in time. */
-const LESS_FOR_ENDED = 0.5
-const MORE_FOR_ENDED = 0.1
-/** Of those under way, no more at one look: many that end at once are no sign that as many will again. */
-const MOST_LESS = 0.2
-/** There is time for those under way already: how much of what is missing to them is added at a look in time. */
-const MORE_FOR_OPEN = 0.1
-/** The crowd is gone once nobody was refused for so long, and a look was not very late. */
-const CALM_MS = 1_000
+/** The longest wait that a call is let in for, in milliseconds. */
+const MOST_WAIT_MS = 2_000
+/**
+ * Calls that may wait whatever the forecast, where the queue was empty so lately, in milliseconds: they are a
+ * burst, and no overload.
+ */
+const BURST = 2_048
+const BURST_MS = 5_000
+/**
+ * The wait after which a call begins in any case, in milliseconds: what is under way may never leave time for
+ * more.
+ */
+const OVERDUE_MS = 10_000
+/**
+ * Time in a turn of the event loop that may go into beginning calls, in milliseconds; what is under way has
+ * the rest.
+ */
+const SLICE_MS = 1
+/** Milliseconds until it is looked again whether calls may begin, where they may not. */
+const PAUSE_MS = 5
+/** Calls under way up to which memory is no reason to refuse one: what is taken then is not theirs. */
+const FEW = 64
 
-// Made once: thrown thousands of times a second, their stacks would cost as much as all the rest of a refusal.
+// Made once: thrown thousands of times a second, their stacks would cost as much as all the rest of a
+// refusal.
 const TOO_MANY = overloaded('more calls come than can be served; try again')
+const NO_MEMORY = overloaded('the calls under way take all the memory that they may; try again')
 const FULL = overloaded('as many calls are under way as there may be; try again')
 
 function overloaded(message: string): GatewayError {
   return new GatewayError('overloaded', message, { retryAfter: 1 })
 }
 
-/** What tells time, in milliseconds. */
-export interface Clocks {
-  /** Never goes back. */
-  readonly nowMs: () => number
-  /** Time that the thread of the event loop was at work. */
-  readonly workedMs: () => number
-  /** Time that the event loop waited for something to do. */
-  readonly idleMs: () => number
+/** A call whose head has come, and of which nothing was looked at yet. */
+export interface WaitingCall {
+  /** When it came, in the milliseconds of the event loop. */
+  readonly sinceMs: number
+  /** Begins it; false where its caller is gone. */
+  begin(): boolean
+}
+
+/** What overload asks of the memory. */
+export interface Memory {
+  isHigh(nowMs: number): boolean
 }
 
 /**
- * Refuses calls before anything is read of them, where more come than can be served. How late the event loop comes round is how
- * long each step of a call waits. Where a crowd makes it late, only so many calls may be under way as it has time for, fewer after
- * each look that is late and more after each that is not: what is let in is served in good time, rather than all of it late. How many
- * fewer or more goes by how many ended since the last look: what a change comes to shows when the calls under way have ended. A loop
- * that has idle moments has time; looks that fall into a long step of it are no sign of the contrary.
+ * Lets calls in, has them wait, or refuses them before anything is read of them. Calls begin in the order in
+ * which they came, for a millisecond in each turn of the event loop, so that turns stay short and a refusal
+ * is said at once; how many may begin is a matter of {@link BeginCredit}. One that comes is refused if it
+ * would wait for more than two seconds, by the {@link WaitForecast}. A queue that was empty within the last
+ * five seconds is a burst, whatever the forecast; one that stands is overload (the controlled delay of "Fail
+ * at Scale", Maurer 2015, after CoDel, Nichols and Jacobson 2012).
  */
 export class Overload {
-  readonly #clocks: Clocks
-  #timer: NodeJS.Timeout | undefined
-  #everyMs = LOOK_MS
-  #lookedMs: number
-  #workedMs: number
-  #idleMs: number
-  /** Since looks were last in time: calls that came. And the time worked until then. */
-  #letIn = 0
-  #inTimeWorkedMs: number
-  /** How many calls may be under way, there being a crowd. */
-  #ceiling: number | undefined
-  /** Of the time lately, what the loop was idle for. */
-  #idle = 0
-  #open = 0
-  /** At the last look: calls under way. And let in since, there being a crowd. */
-  #openThen = 0
-  #letInSince = 0
-  /** Calls refused since the last look, and when there was a look that found some. */
-  #refused = 0
-  #refusedMs = 0
+  readonly #loop: EventLoop
+  readonly #memory: Memory
+  readonly #credit = new BeginCredit()
+  readonly #forecast = new WaitForecast()
+  /** Places of those that have begun are empty. */
+  #waiting: (WaitingCall | undefined)[] = []
+  /** Place of the first that waits. */
+  #first = 0
+  /** When the queue was empty last. */
+  #emptyMs = 0
+  /** Calls that ended since the last look. */
+  #ended = 0
+  /** Somebody will call back, now or at the end of this turn. */
+  #isExpected = false
+  /** When the beginning of calls in this turn began. */
+  #sliceMs = 0
+  /** What the clocks said at the last look, there being calls that wait. */
+  #looked: { readonly nowMs: number; readonly idleMs: number } | undefined
 
-  /** Whoever holds it does the looking, or asks it to `watch`. */
-  constructor(clocks: Clocks) {
-    this.#clocks = clocks
-    this.#lookedMs = clocks.nowMs()
-    this.#workedMs = clocks.workedMs()
-    this.#idleMs = clocks.idleMs()
-    this.#inTimeWorkedMs = this.#workedMs
+  constructor(loop: EventLoop, memory: Memory) {
+    this.#loop = loop
+    this.#memory = memory
   }
 
-  /** Looks by itself from now on, until it is stopped. */
-  watch(): this {
-    clearInterval(this.#timer)
-    this.#timer = setInterval(() => this.look(), this.#everyMs).unref()
-    return this
+  /** Calls that wait until they may begin. */
+  get waiting(): number {
+    return this.#waiting.length - this.#first
   }
 
-  /** Looks no more. */
-  stop(): void {
-    clearInterval(this.#timer)
-  }
-
-  /** Takes note of how late this look at the event loop is. */
-  look(): void {
-    const nowMs = this.#clocks.nowMs()
-    const workedMs = this.#clocks.workedMs()
-    const idleMs = this.#clocks.idleMs()
-    const dueMs = this.#lookedMs + this.#everyMs
-    const passedMs = nowMs - this.#lookedMs
-    // A loop that did not get its time from the machine is late, but not by what it has to do; by no more than it worked, at any rate.
-    const lateMs = Math.min(nowMs - dueMs, workedMs - this.#workedMs)
-    const idle = passedMs > 0 ? (idleMs - this.#idleMs) / passedMs : 0
-    this.#idle += (idle - this.#idle) * (1 - Math.exp(-passedMs / LATELY_MS))
-    this.#lookedMs = nowMs
-    this.#workedMs = workedMs
-    this.#idleMs = idleMs
-    if (this.#ceiling !== undefined) this.#adjust(this.#ceiling, lateMs, nowMs)
-    else if (lateMs <= LATE_MS) this.#isInTime()
-  }
-
-  /** Lets a call in, or tells why not. `open` calls are under way, this one included, of `most` that there may be. */
-  refusal(open: number, most: number): GatewayError | undefined {
+  /**
+   * Tells why a call cannot be let in, if it cannot. `open` calls are there, this one and those that wait
+   * included, of `most` that there may be.
+   */
+  refusal(nowMs: number, open: number, most: number): GatewayError | undefined {
     if (open > most) return FULL
-    this.#letIn += 1
-    let ceiling = this.#ceiling
-    if (ceiling === undefined) {
-      if (open <= CROWD || this.#letIn <= CROWD) return undefined
-      if (this.#clocks.workedMs() - this.#inTimeWorkedMs < BUSY_MS) return undefined
-      ceiling = this.#gather(open)
+    if (open > FEW && this.#memory.isHigh(nowMs)) return NO_MEMORY
+    const { waiting } = this
+    if (waiting < BURST && nowMs - this.#emptyMs < BURST_MS) return undefined
+    return this.#forecast.waitMs(waiting) > MOST_WAIT_MS ? TOO_MANY : undefined
+  }
+
+  /**
+   * Whether a call may begin now. If not, it may `wait`. `ended` is to be called when one that has begun is
+   * over.
+   */
+  begins(nowMs: number): boolean {
+    if (!this.#isExpected) {
+      this.#isExpected = true
+      this.#sliceMs = nowMs
+      this.#loop.afterInput(this.#look)
     }
-    if (open <= ceiling) {
-      this.#open = open
-      this.#letInSince += 1
-      return undefined
+    if (this.waiting > 0 || nowMs - this.#sliceMs >= SLICE_MS) return false
+    return true
+  }
+
+  /** Has a call wait that may not begin now. */
+  wait(call: WaitingCall): void {
+    if (this.waiting === 0) this.#emptyMs = call.sinceMs
+    this.#waiting.push(call)
+  }
+
+  /** Notes that a call that had begun is over. */
+  ended(): void {
+    this.#ended += 1
+  }
+
+  readonly #look = (): void => {
+    if (this.waiting === 0) {
+      this.#isExpected = false
+      this.#looked = undefined
+      this.#ended = 0
+      this.#credit.reset()
+      return
     }
-    this.#open = open - 1
-    this.#refused += 1
-    return TOO_MANY
+    const [nowMs, idleMs] = [this.#loop.nowMs(), this.#loop.idleMs()]
+    const last = this.#looked
+    if (last) {
+      this.#forecast.passed(nowMs - last.nowMs)
+      this.#credit.gain(this.#ended, idleMs - last.idleMs)
+    }
+    this.#looked = { nowMs, idleMs }
+    this.#ended = 0
+    this.#sliceMs = nowMs
+    this.#beginNext()
   }
 
-  #gather(open: number): number {
-    const ceiling = open * OF_A_CROWD
-    this.#ceiling = ceiling
-    this.#openThen = open - 1
-    this.#lookEvery(CLOSE_LOOK_MS)
-    return ceiling
+  /**
+   * Begins one after the other until the slice is over: each with all that it sets going at once, or its time
+   * could not be told.
+   */
+  readonly #beginNext = (): void => {
+    const nowMs = this.#loop.nowMs()
+    const call = this.#waiting[this.#first]
+    if (!call || nowMs - this.#sliceMs >= SLICE_MS) return this.#loop.afterInput(this.#look)
+    const isOverdue = nowMs - call.sinceMs > OVERDUE_MS
+    if (!this.#credit.isLeft && !isOverdue) return this.#loop.afterMs(PAUSE_MS, this.#look)
+    this.#takeFirst()
+    if (call.begin()) {
+      this.#credit.spend()
+      this.#forecast.began()
+    }
+    this.#loop.afterStep(this.#beginNext)
   }
 
-  #adjust(ceiling: number, lateMs: number, nowMs: number): void {
-    if (this.#refused > 0) this.#refusedMs = nowMs
-    else if (lateMs <= LATE_MS && nowMs - this.#refusedMs > CALM_MS) return this.#disperse()
-    const open = this.#open
-    const ended = this.#openThen + this.#letInSince - open
-    if (this.#idle < MUCH_IDLE && lateMs > CLOSELY_LATE_MS + MORE_FOR_REFUSED_MS * this.#refused) {
-      // Where more are under way than may be, what was taken last has yet to show.
-      const less = Math.max(1, Math.min(ended * LESS_FOR_ENDED, open * MOST_LESS))
-      if (open <= ceiling) this.#ceiling = Math.max(LEAST, open - less)
-    } else this.#ceiling = ceiling + Math.max(1, ended * MORE_FOR_ENDED, (open - ceiling) * MORE_FOR_OPEN)
-    this.#openThen = open
-    this.#letInSince = 0
-    this.#refused = 0
-  }
-
-  #disperse(): void {
-    this.#ceiling = undefined
-    this.#letInSince = 0
-    this.#isInTime()
-    this.#lookEvery(LOOK_MS)
-  }
-
-  #isInTime(): void {
-    this.#letIn = 0
-    this.#inTimeWorkedMs = this.#workedMs
-  }
-
-  #lookEvery(everyMs: number): void {
-    this.#everyMs = everyMs
-    if (this.#timer) this.watch()
+  #takeFirst(): void {
+    this.#waiting[this.#first] = undefined
+    this.#first += 1
+    if (this.#first * 2 < this.#waiting.length) return
+    this.#waiting = this.#waiting.slice(this.#first)
+    this.#first = 0
   }
 }

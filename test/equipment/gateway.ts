@@ -18,6 +18,8 @@ export interface GatewayOptions {
   readonly root?: string
   /** An address to listen on; 127.0.0.1 by default. */
   readonly host?: string
+  /** Without the variables that `npm start` puts into the environment. */
+  readonly isBare?: boolean
 }
 
 /** The real program, running as a process of its own on a data directory of its own. */
@@ -49,6 +51,10 @@ export interface RunningGateway {
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 /** Node's, as `npm start` gives them. */
 const FLAGS = startScript().match(/--\S+/g) ?? []
+/** What it puts into the environment. */
+const VARIABLES = Object.fromEntries(
+  [...startScript().matchAll(/(?<!\S)([A-Z_]+)=(\S+)/g)].map((match) => match.slice(1)),
+)
 const START_LIMIT_MS = 240_000
 /** A database on a busy machine may answer later than a gateway waits: a supervisor starts it again. */
 const SLOW_DATABASE = /sluice cannot start: the database (?:cannot be reached: it does not answer|gave up)/
@@ -81,6 +87,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
         DATA_DIR: dataDir,
         GATEWAY_SECRET: 'a-secret-for-tests-0123456789abcdef',
         LOG_LEVEL: 'info',
+        ...(options.isBare ? {} : VARIABLES),
         ...options.env,
       },
     })
