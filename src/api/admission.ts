@@ -30,7 +30,7 @@ export class Admission {
     const overload = this.#overload
     const refusal = overload.refusal(begunMs, open, this.#slots.bound)
     if (refusal) return this.#refusals.say(() => refuse(refusal))
-    if (overload.begins(begunMs)) {
+    if (overload.begins()) {
       response.onClosed(this.#ended)
       return begin()
     }

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { BeginCredit } from './begin-credit.ts'
+import { CallWindow } from './call-window.ts'
 import type { EventLoop } from './event-loop.ts'
 import { WaitForecast } from './wait-forecast.ts'
 
@@ -7,20 +7,11 @@ import { WaitForecast } from './wait-forecast.ts'
 const MOST_WAIT_MS = 2_000
 /**
  * Calls that may wait whatever the forecast, where the queue was empty so lately, in milliseconds: they are a
- * burst, and no overload.
+ * burst, and no overload. Who has waited for so long begins in any case: what is under way may never leave
+ * time for more.
  */
 const BURST = 2_048
 const BURST_MS = 5_000
-/**
- * The wait after which a call begins in any case, in milliseconds: what is under way may never leave time for
- * more.
- */
-const OVERDUE_MS = 10_000
-/**
- * Time in a turn of the event loop that may go into beginning calls, in milliseconds; what is under way has
- * the rest.
- */
-const SLICE_MS = 1
 /** Milliseconds until it is looked again whether calls may begin, where they may not. */
 const PAUSE_MS = 5
 /** Calls under way up to which memory is no reason to refuse one: what is taken then is not theirs. */
@@ -51,16 +42,15 @@ export interface Memory {
 
 /**
  * Lets calls in, has them wait, or refuses them before anything is read of them. Calls begin in the order in
- * which they came, for a millisecond in each turn of the event loop, so that turns stay short and a refusal
- * is said at once; how many may begin is a matter of {@link BeginCredit}. One that comes is refused if it
- * would wait for more than two seconds, by the {@link WaitForecast}. A queue that was empty within the last
- * five seconds is a burst, whatever the forecast; one that stands is overload (the controlled delay of "Fail
- * at Scale", Maurer 2015, after CoDel, Nichols and Jacobson 2012).
+ * which they came, as far as the {@link CallWindow} lets them. One that comes is refused if it would wait for
+ * more than two seconds, by the {@link WaitForecast}. A queue that was empty within the last five seconds is a
+ * burst, whatever the forecast; one that stands is overload (the controlled delay of "Fail at Scale", Maurer
+ * 2015, after CoDel, Nichols and Jacobson 2012).
  */
 export class Overload {
   readonly #loop: EventLoop
   readonly #memory: Memory
-  readonly #credit = new BeginCredit()
+  readonly #window = new CallWindow()
   readonly #forecast = new WaitForecast()
   /** Places of those that have begun are empty. */
   #waiting: (WaitingCall | undefined)[] = []
@@ -68,12 +58,9 @@ export class Overload {
   #first = 0
   /** When the queue was empty last. */
   #emptyMs = 0
-  /** Calls that ended since the last look. */
-  #ended = 0
-  /** Somebody will call back, now or at the end of this turn. */
-  #isExpected = false
-  /** When the beginning of calls in this turn began. */
-  #sliceMs = 0
+  /** It is looked at the end of this turn; after a pause. */
+  #isLookingSoon = false
+  #isLookingLater = false
   /** What the clocks said at the last look, there being calls that wait. */
   #looked: { readonly nowMs: number; readonly idleMs: number } | undefined
 
@@ -103,14 +90,11 @@ export class Overload {
    * Whether a call may begin now. If not, it may `wait`. `ended` is to be called when one that has begun is
    * over.
    */
-  begins(nowMs: number): boolean {
-    if (!this.#isExpected) {
-      this.#isExpected = true
-      this.#sliceMs = nowMs
-      this.#loop.afterInput(this.#look)
-    }
-    if (this.waiting > 0 || nowMs - this.#sliceMs >= SLICE_MS) return false
-    return true
+  begins(): boolean {
+    this.#lookSoon()
+    const mayBegin = this.waiting === 0 && this.#window.isOpen
+    if (mayBegin) this.#window.begun()
+    return mayBegin
   }
 
   /** Has a call wait that may not begin now. */
@@ -121,45 +105,52 @@ export class Overload {
 
   /** Notes that a call that had begun is over. */
   ended(): void {
-    this.#ended += 1
+    this.#window.ended()
+    if (this.waiting > 0) this.#lookSoon()
   }
 
+  #lookSoon(): void {
+    if (this.#isLookingSoon) return
+    this.#isLookingSoon = true
+    this.#loop.afterInput(this.#look)
+  }
+
+  /** Looks when the turn is over in which calls came or ended, and again a while later while any wait. */
   readonly #look = (): void => {
+    this.#isLookingSoon = false
     if (this.waiting === 0) {
-      this.#isExpected = false
       this.#looked = undefined
-      this.#ended = 0
-      this.#credit.reset()
+      this.#window.open()
       return
     }
     const [nowMs, idleMs] = [this.#loop.nowMs(), this.#loop.idleMs()]
     const last = this.#looked
     if (last) {
       this.#forecast.passed(nowMs - last.nowMs)
-      this.#credit.gain(this.#ended, idleMs - last.idleMs)
+      this.#window.idle(idleMs - last.idleMs)
     }
     this.#looked = { nowMs, idleMs }
-    this.#ended = 0
-    this.#sliceMs = nowMs
-    this.#beginNext()
+    this.#beginWaiting(nowMs)
+    if (this.#isLookingLater) return
+    this.#isLookingLater = true
+    this.#loop.afterMs(PAUSE_MS, this.#lookAgain)
   }
 
-  /**
-   * Begins one after the other until the slice is over: each with all that it sets going at once, or its time
-   * could not be told.
-   */
-  readonly #beginNext = (): void => {
-    const nowMs = this.#loop.nowMs()
-    const call = this.#waiting[this.#first]
-    if (!call || nowMs - this.#sliceMs >= SLICE_MS) return this.#loop.afterInput(this.#look)
-    const isOverdue = nowMs - call.sinceMs > OVERDUE_MS
-    if (!this.#credit.isLeft && !isOverdue) return this.#loop.afterMs(PAUSE_MS, this.#look)
-    this.#takeFirst()
-    if (call.begin()) {
-      this.#credit.spend()
+  readonly #lookAgain = (): void => {
+    this.#isLookingLater = false
+    if (!this.#isLookingSoon) this.#look()
+  }
+
+  #beginWaiting(nowMs: number): void {
+    for (;;) {
+      const call = this.#waiting[this.#first]
+      if (!call) return
+      if (!this.#window.isOpen && nowMs - call.sinceMs <= BURST_MS) return
+      this.#takeFirst()
+      if (!call.begin()) continue
+      this.#window.begun()
       this.#forecast.began()
     }
-    this.#loop.afterStep(this.#beginNext)
   }
 
   #takeFirst(): void {

@@ -1,5 +1,5 @@
-/** Where texts are put together, one call at a time. */
-const ROOM = Buffer.allocUnsafeSlow(65_536)
+/** Where texts are put together, one call at a time: what a read of 64 KiB becomes has room in it, as far as one can tell before. */
+const ROOM = Buffer.allocUnsafeSlow(262_144)
 /** UTF-8 bytes that a unit of a string may take. */
 const WIDEST = 3
 

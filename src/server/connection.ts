@@ -80,10 +80,19 @@ export class Connection implements RequestSource, ResponseSink {
 
   /** Called by its response alone. Who reads nothing of it for a minute is given up. */
   send(bytes: Buffer | string): boolean {
-    const isTaken =
-      typeof bytes === 'string' ? this.#socket.write(bytes, 'latin1') : this.#socket.write(bytes)
+    const isTaken = this.#socket.write(bytes, 'latin1')
     if (!isTaken) this.#socket.setTimeout(UNREAD_MS)
     return isTaken
+  }
+
+  /** The same of several, in one write: it is false where the system did not take all of them at once. */
+  sendTogether(parts: readonly (Buffer | string)[]): boolean {
+    const socket = this.#socket
+    socket.cork()
+    for (const part of parts) socket.write(part, 'latin1')
+    socket.uncork()
+    if (socket.writableLength > 0) socket.setTimeout(UNREAD_MS)
+    return socket.writableLength === 0
   }
 
   /** Reads on, or no further: while too much has come ahead of its turn, a body's taker asks for a pause, or an answer's end is unsent. */

@@ -56,7 +56,6 @@ export class SimulatedLoop implements EventLoop {
   #nowMs = 0
   #idleMs = 0
   #afterInput: (() => void)[] = []
-  readonly #afterStep: (() => void)[] = []
   #timers: { readonly dueMs: number; readonly callback: () => void }[] = []
 
   constructor(stretch = 1) {
@@ -66,7 +65,6 @@ export class SimulatedLoop implements EventLoop {
   readonly nowMs = (): number => this.#nowMs
   readonly idleMs = (): number => this.#idleMs
   readonly afterInput = (callback: () => void): void => void this.#afterInput.push(callback)
-  readonly afterStep = (callback: () => void): void => void this.#afterStep.push(callback)
   readonly afterMs = (ms: number, callback: () => void): void =>
     void this.#timers.push({ dueMs: this.#nowMs + ms, callback })
 
@@ -102,7 +100,7 @@ export class SimulatedLoop implements EventLoop {
       if (overload.refusal(nowMs, 0, 1)) {
         this.work(traffic.refusalMs)
         refused.push({ sentMs: sentMs - startMs, ms: this.#nowMs - sentMs })
-      } else if (overload.begins(nowMs)) begin(sentMs)
+      } else if (overload.begins()) begin(sentMs)
       else overload.wait({ sinceMs: nowMs, begin: () => begin(sentMs) })
     }
     const answer = ({ sentMs, partsLeft }: Due): void => {
@@ -116,10 +114,10 @@ export class SimulatedLoop implements EventLoop {
       const turnMs = this.#nowMs
       let steps = this.#ringTimers(turnMs)
       for (; (sent[next] ?? Number.POSITIVE_INFINITY) <= turnMs; steps++)
-        this.#step(arrive, sent[next++] as number)
-      for (let due: Due | undefined; (due = answers.takeUntil(turnMs)); steps++) this.#step(answer, due)
+        arrive(sent[next++] as number)
+      for (let due: Due | undefined; (due = answers.takeUntil(turnMs)); steps++) answer(due)
       for (const callback of this.#afterInput.splice(0)) {
-        this.#step(callback, undefined)
+        callback()
         steps += 1
       }
       this.work(TURN_MS)
@@ -142,13 +140,8 @@ export class SimulatedLoop implements EventLoop {
   #ringTimers(turnMs: number): number {
     const due = this.#timers.filter(({ dueMs }) => dueMs <= turnMs)
     if (due.length > 0) this.#timers = this.#timers.filter(({ dueMs }) => dueMs > turnMs)
-    for (const { callback } of due) this.#step(callback, undefined)
+    for (const { callback } of due) callback()
     return due.length
-  }
-
-  #step<Value>(callback: (value: Value) => void, value: Value): void {
-    callback(value)
-    for (let after = this.#afterStep.shift(); after; after = this.#afterStep.shift()) after()
   }
 }
 
