@@ -18,29 +18,29 @@ function pass(window: CallWindow, calls: number): number {
   return begun
 }
 
-test('one begins for each that ends, but for one in thirty-two', () => {
+test('one begins for each that ends, but for one in sixteen', () => {
   const window = new CallWindow()
   fill(window)
-  window.idle(16)
+  window.idle(8)
   fill(window)
-  expect(pass(window, 320)).toBe(310)
+  expect(pass(window, 160)).toBe(150)
 })
 
-test('one more begins for each idle millisecond', () => {
+test('two more begin for each idle millisecond', () => {
   const window = new CallWindow()
   fill(window)
   window.idle(5)
-  expect(fill(window)).toBe(5)
-  window.idle(0.5)
+  expect(fill(window)).toBe(10)
+  window.idle(0.25)
   expect(fill(window)).toBe(1)
-  window.idle(0.5)
+  window.idle(0.25)
   expect(fill(window)).toBe(0)
 })
 
 test('sixteen may be under way however busy the loop is', () => {
   const window = new CallWindow()
   fill(window)
-  window.idle(16)
+  window.idle(8)
   fill(window)
   pass(window, 10_000)
   expect(pass(window, 100)).toBe(100)
@@ -59,9 +59,9 @@ test('those that began beyond it are made good for first', () => {
   const window = new CallWindow()
   fill(window)
   for (let i = 0; i < 10; i++) window.begun()
-  window.idle(10)
+  window.idle(5)
   expect(window.isOpen).toBe(false)
-  window.idle(1)
+  window.idle(0.5)
   expect(fill(window)).toBe(1)
 })
 

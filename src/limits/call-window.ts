@@ -3,13 +3,14 @@
  * the most that may begin at once after a quiet time.
  */
 const FEW = 16
-/** Of calls that end, so many parts leave it. */
-const LEAVING = 1 / 32
+/** Growth for each millisecond that the loop was idle, and shrinkage for each call that ends. */
+const PER_IDLE_MS = 2
+const LEAVING = 1 / 16
 
 /**
  * How many calls may be under way while others wait. It is a congestion window that goes by the event loop
- * instead of lost packets: it grows by one for each millisecond that the loop was idle, and shrinks by one for
- * each thirty-two that end. So it settles where the loop is hardly ever idle, however long an upstream takes, with
+ * instead of lost packets: it grows by two for each millisecond that the loop was idle, and shrinks by one for
+ * each sixteen that end. So it settles where the loop is hardly ever idle, however long an upstream takes, with
  * as few calls as do for that: many are slower, since what they need grows old in V8's heap.
  */
 export class CallWindow {
@@ -34,7 +35,7 @@ export class CallWindow {
 
   /** Notes time that the loop had nothing to do. */
   idle(ms: number): void {
-    this.#size = Math.min(this.#size + ms, this.#underWay + FEW)
+    this.#size = Math.min(this.#size + PER_IDLE_MS * ms, this.#underWay + FEW)
   }
 
   /** Opens it: nobody waits. */

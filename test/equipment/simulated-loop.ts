@@ -113,8 +113,7 @@ export class SimulatedLoop implements EventLoop {
     while (this.#nowMs < startMs + traffic.forMs + PATIENCE_MS) {
       const turnMs = this.#nowMs
       let steps = this.#ringTimers(turnMs)
-      for (; (sent[next] ?? Number.POSITIVE_INFINITY) <= turnMs; steps++)
-        arrive(sent[next++] as number)
+      for (; (sent[next] ?? Number.POSITIVE_INFINITY) <= turnMs; steps++) arrive(sent[next++] as number)
       for (let due: Due | undefined; (due = answers.takeUntil(turnMs)); steps++) answer(due)
       for (const callback of this.#afterInput.splice(0)) {
         callback()
