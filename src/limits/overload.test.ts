@@ -172,6 +172,27 @@ describe('a call', () => {
     expect(overload.waiting).toBe(0)
   })
 
+  test('that has waited for long begins in its turn, two hundred a second, not together with all others', () => {
+    let nowMs = 0
+    const callbacks: (() => void)[] = []
+    const later = (callback: () => void): void => void callbacks.push(callback)
+    const overload = new Overload(
+      { nowMs: () => nowMs, idleMs: () => 0, afterInput: later, afterMs: (_, callback) => later(callback) },
+      PLENTY,
+    )
+    const turn = (ms: number): void => {
+      nowMs += ms
+      for (const callback of callbacks.splice(0)) callback()
+    }
+    while (overload.begins());
+    for (let i = 0; i < 1_000; i++) overload.wait({ sinceMs: 0, begin: () => true })
+    turn(4_900)
+    turn(50)
+    expect(overload.waiting).toBe(1_000)
+    turn(100)
+    expect(overload.waiting).toBe(980)
+  })
+
   test('is not refused for a pause of the whole machine', () => {
     const loop = new SimulatedLoop()
     const overload = new Overload(loop, PLENTY)

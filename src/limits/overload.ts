@@ -7,8 +7,8 @@ import { WaitForecast } from './wait-forecast.ts'
 const MOST_WAIT_MS = 2_000
 /**
  * Calls that may wait whatever the forecast, where the queue was empty so lately, in milliseconds: they are a
- * burst, and no overload. Who has waited for so long begins in any case: what is under way may never leave
- * time for more.
+ * burst, and no overload. Of those who have waited for so long, one begins for each pause that passes: what
+ * is under way may never leave time for more.
  */
 const BURST = 2_048
 const BURST_MS = 5_000
@@ -130,7 +130,7 @@ export class Overload {
       this.#window.idle(idleMs - last.idleMs)
     }
     this.#looked = { nowMs, idleMs }
-    this.#beginWaiting(nowMs)
+    this.#beginWaiting(nowMs, last ? (nowMs - last.nowMs) / PAUSE_MS : 0)
     if (this.#isLookingLater) return
     this.#isLookingLater = true
     this.#loop.afterMs(PAUSE_MS, this.#lookAgain)
@@ -141,11 +141,16 @@ export class Overload {
     if (!this.#isLookingSoon) this.#look()
   }
 
-  #beginWaiting(nowMs: number): void {
+  /** `overdue` calls begin that have waited for long, whatever the window says. */
+  #beginWaiting(nowMs: number, overdue: number): void {
+    let left = overdue
     for (;;) {
       const call = this.#waiting[this.#first]
       if (!call) return
-      if (!this.#window.isOpen && nowMs - call.sinceMs <= BURST_MS) return
+      if (!this.#window.isOpen) {
+        if (left <= 0 || nowMs - call.sinceMs <= BURST_MS) return
+        left -= 1
+      }
       this.#takeFirst()
       if (!call.begin()) continue
       this.#window.begun()
