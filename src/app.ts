@@ -5,6 +5,7 @@ import type { ApiKeys } from './auth/api-keys.ts'
 import type { ClientAddress } from './auth/client-address.ts'
 import { requireOperator } from './auth/require-operator.ts'
 import { requireKey } from './auth/sent-key.ts'
+import type { Admission } from './api/admission.ts'
 import { applyCors, type Cors } from './api/cors.ts'
 import type { Endpoint, RawEndpoint, ClientExchange } from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
@@ -17,12 +18,7 @@ import { type FoundEndpoint, type AllowedMethods, RouteTable } from './api/route
 import { shownPath } from './api/routing/shown-path.ts'
 import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
-import { type CallSlots, NO_SLOT } from './limits/call-slots.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from './limits/rate-limiter.ts'
-import type { Overload } from './limits/overload.ts'
-import { RefusalsInTurn } from './limits/refusals-in-turn.ts'
-import type { Client } from './limits/shared-pool.ts'
-import type { SlotEntry, SharedSlots } from './limits/shared-slots.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
@@ -42,8 +38,7 @@ export interface AppParts {
   readonly host: string
   readonly cors: () => Cors
   readonly limits: RateLimiter
-  readonly overload: Overload
-  readonly slots: CallSlots
+  readonly admission: Admission
   /** Limit of relay calls for each address. */
   readonly relayLimit: () => RateLimit
   readonly relay: Relay
@@ -70,17 +65,14 @@ interface Route {
   area: Area
 }
 
-/** A request under way, and the slot that it has or waits for. */
-interface Going extends ClientExchange {
-  entry: SlotEntry | undefined
-}
+/** Result of a look-up among the raw routes. */
+type RawMatch = FoundEndpoint<RawEndpoint> | AllowedMethods | undefined
 
 /** The application: finds the route, checks the caller, and turns errors into responses. */
 export class App {
   readonly #parts: AppParts
   readonly #raw = new RouteTable(RAW_ROUTES)
   #visits = 0
-  readonly #refusals = new RefusalsInTurn()
 
   constructor(parts: AppParts) {
     this.#parts = parts
@@ -97,14 +89,13 @@ export class App {
   }
 
   readonly listener: RequestListener = (request, response) => {
-    const visit: Going = {
+    const visit: ClientExchange = {
       id: randomUUIDv7(),
       startedMs: Date.now(),
       startedAt: performance.now(),
       request,
       response,
       record: {},
-      entry: undefined,
     }
     const path = pathOf(request.url)
     const route: Route = { endpoint: undefined, area: pathArea(path) }
@@ -120,7 +111,6 @@ export class App {
     }
     response.onClosed(() => {
       this.#visits -= 1
-      visit.entry?.leave()
       over()
     })
     const isOfPage = request.headers.origin !== undefined
@@ -133,26 +123,26 @@ export class App {
       const { endpoint } = raw
       route.endpoint = endpoint
       route.area = endpoint.area
-      const refusal = endpoint.access === 'api-key' ? this.#crowded() : undefined
-      if (refusal) {
-        this.#refusals.say(() => {
+      if (endpoint.access === 'api-key') {
+        const begin = (): void => this.#begin(visit, path, route, raw, over)
+        const refuse = (refusal: GatewayError): void => {
           this.#refuse(visit, endpoint.area, refusal)
           over()
-        })
+        }
+        this.#parts.admission.enter(visit, this.#visits, begin, refuse)
         return
       }
     }
+    this.#begin(visit, path, route, raw, over)
+  }
+
+  #begin(visit: ClientExchange, path: string, route: Route, raw: RawMatch, over: () => void): void {
     this.#answer(visit, path, route, raw)
       .catch((error: unknown) => this.#refuse(visit, route.area, error))
       .finally(over)
   }
 
-  async #answer(
-    visit: Going,
-    path: string,
-    route: Route,
-    raw: FoundEndpoint<RawEndpoint> | AllowedMethods | undefined,
-  ): Promise<void> {
+  async #answer(visit: ClientExchange, path: string, route: Route, raw: RawMatch): Promise<void> {
     const { request, response } = visit
     if (raw && 'endpoint' in raw) return this.#answerRaw(visit, raw.endpoint)
     const json = await this.#parts.json()
@@ -162,10 +152,9 @@ export class App {
       route.endpoint = endpoint
       route.area = endpoint.areaOf?.(request) ?? endpoint.area
       if (!this.#parts.isOpen()) throw gatewayStopping()
-      const refusal = this.#crowded()
-      if (refusal) return this.#turnAway(refusal)
-      const address = addressBlock(this.#parts.clientAddress()(request))
-      if (!(await this.#enter(visit, this.#parts.slots.accounts, address))) return
+      const { admission, clientAddress } = this.#parts
+      await new Promise<void>((begin, refuse) => admission.enter(visit, this.#visits, begin, refuse))
+      if (!(await admission.takeAccountSlot(visit, addressBlock(clientAddress()(request))))) return
       return json.respond(visit, endpoint, route.area, params)
     }
     if (found) route.area = found.area
@@ -176,8 +165,8 @@ export class App {
     throw pathNotFound(path, meant)
   }
 
-  async #answerRaw(visit: Going, endpoint: RawEndpoint): Promise<void> {
-    const { apiKeys, clientAddress, isReady, limits, mark, metrics, metricsToken } = this.#parts
+  async #answerRaw(visit: ClientExchange, endpoint: RawEndpoint): Promise<void> {
+    const { admission, apiKeys, clientAddress, isReady, limits, mark, metrics, metricsToken } = this.#parts
     const { relay, relayLimit } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
@@ -201,37 +190,11 @@ export class App {
         const caller = entering instanceof Promise ? await entering : entering
         visit.record.userId = caller.user.id
         visit.record.tokenId = caller.token.id
-        const going = this.#enter(visit, this.#parts.slots.calls, caller.token.id)
-        if (!(going instanceof Promise ? await going : going)) return
+        const taken = admission.takeCallSlot(visit, caller.token.id)
+        if (!(taken instanceof Promise ? await taken : taken)) return
         return endpoint.handle(visit, caller, relay)
       }
     }
-  }
-
-  /** Why no more calls can be let in, if they cannot. */
-  #crowded(): GatewayError | undefined {
-    return this.#parts.overload.refusal(this.#visits, this.#parts.slots.bound)
-  }
-
-  /**
-   * Takes a slot until it is answered or lost; false where its caller left. Rejects where none was free in
-   * time.
-   */
-  #enter(visit: Going, slots: SharedSlots, client: Client): boolean | Promise<boolean> {
-    const entry = slots.enter(client)
-    visit.entry = entry
-    return entry.decided ? entry.decided.then(() => this.#isIn(visit, entry)) : this.#isIn(visit, entry)
-  }
-
-  #isIn({ response }: ClientExchange, entry: SlotEntry): boolean | Promise<never> {
-    // Lost before there was anything to give back.
-    if (response.isAborted) entry.leave()
-    return response.isAborted || entry.isIn ? entry.isIn : this.#turnAway(NO_SLOT)
-  }
-
-  async #turnAway(refusal: GatewayError): Promise<never> {
-    await new Promise<void>((resolve) => this.#refusals.say(resolve))
-    throw refusal
   }
 
   #refuse({ id, response, record }: ClientExchange, area: Area, error: unknown): void {

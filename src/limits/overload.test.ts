@@ -1,383 +1,226 @@
-import { beforeEach, describe, expect, test } from 'vitest'
-import { Overload } from './overload.ts'
+import { describe, expect, test } from 'vitest'
+import { type Outcome, SimulatedLoop, type Traffic, type Wait } from '../../test/equipment/simulated-loop.ts'
+import { type Memory, Overload } from './overload.ts'
 
-const MOST = 5_000
+const ENOUGH_MEMORY: Memory = { isHigh: () => false }
 
-let overload: Overload
-let [nowMs, workedMs, idleMs, open] = [0, 0, 0, 0]
-beforeEach(() => {
-  ;[nowMs, workedMs, idleMs, open] = [0, 0, 0, 0]
-  overload = new Overload({ nowMs: () => nowMs, workedMs: () => workedMs, idleMs: () => idleMs })
+/** Costs of a call: a millisecond in all. The capacity is a thousand calls a second. */
+const CALL = { headMs: 0.03, refusalMs: 0.03, beginMs: 0.25, chunkMs: 0.72, upstreamMs: 1 }
+
+function run(traffic: Traffic, slowdown = 1): Outcome {
+  const loop = new SimulatedLoop(slowdown)
+  return loop.run(new Overload(loop, ENOUGH_MEMORY), traffic)
+}
+
+/** Arrival of so many calls within a tenth of a second. */
+function burst(calls: number): Pick<Traffic, 'callsPerMs' | 'durationMs'> {
+  return { callsPerMs: () => calls / 100, durationMs: 100 }
+}
+
+/** Quantile of waits, in milliseconds; `quantile(waits, 1)` is the longest. */
+function quantile(waits: readonly Wait[], level: number): number {
+  const sorted = waits.map(({ ms }) => ms).sort((one, other) => one - other)
+  return sorted[Math.min(sorted.length - 1, Math.floor(level * sorted.length))] ?? 0
+}
+
+/** Waits of calls that were sent from `ms` on. */
+function sentFrom(ms: number, waits: readonly Wait[]): Wait[] {
+  return waits.filter(({ sentMs }) => sentMs >= ms)
+}
+
+describe('a burst', () => {
+  const kinds: readonly (readonly [string, Omit<Traffic, 'callsPerMs' | 'durationMs'>, number])[] = [
+    ['calls', CALL, 1],
+    ['calls on a machine that other programs use, too', CALL, 3],
+    ['calls that cost six milliseconds each', { ...CALL, beginMs: 3, chunkMs: 3 }, 1],
+    ['calls to a slow upstream', { ...CALL, upstreamMs: 1_000 }, 1],
+    ['calls to a slow upstream on a slow machine', { ...CALL, upstreamMs: 3_000 }, 4],
+    ['streams', { ...CALL, chunkMs: 0.02, chunks: 100, chunkIntervalMs: 100, upstreamMs: 500 }, 1],
+    [
+      'streams on a slow machine',
+      { ...CALL, chunkMs: 0.02, chunks: 50, chunkIntervalMs: 200, upstreamMs: 500 },
+      3,
+    ],
+  ]
+  for (const calls of [400, 1_000, 2_000])
+    test.each(kinds)(`of ${calls} is served: %s`, (_, costs, slowdown) => {
+      const { begun, refused, served } = run({ ...costs, ...burst(calls) }, slowdown)
+      expect(refused).toEqual([])
+      expect(begun).toHaveLength(calls)
+      expect(served).toBe(calls)
+    })
+
+  test('is served again as soon as the previous one is over', () => {
+    const loop = new SimulatedLoop()
+    const overload = new Overload(loop, ENOUGH_MEMORY)
+    for (let i = 0; i < 5; i++) expect(loop.run(overload, { ...CALL, ...burst(2_000) }).refused).toEqual([])
+  })
+
+  test('of 400 calls to a slow upstream begins before the first response', () => {
+    const { begun } = run({ ...CALL, ...burst(400), upstreamMs: 5_000 })
+    // The work takes a hundred milliseconds; the window opens at two calls for each idle millisecond.
+    expect(quantile(begun, 1)).toBeLessThan(1_000)
+  })
+
+  test('that does not end is refused from some point on: waiting takes memory', () => {
+    const { refused } = run({ ...CALL, callsPerMs: () => 40, durationMs: 200 })
+    expect(refused.length).toBeGreaterThan(5_000)
+  })
 })
 
-/** A turn of the event loop takes so long, at work all the time or not, and ends with a look. */
-function turn(ms: number, working = true): void {
-  pass(ms, working)
-  overload.look()
-}
+describe('a storm of twice the capacity', () => {
+  const storm = { ...CALL, callsPerMs: () => 2, durationMs: 20_000 }
 
-function pass(ms: number, working = true): void {
-  nowMs += ms
-  if (working) workedMs += ms
-}
+  test('is refused by half, and leaves the loop hardly any idle time', () => {
+    const { begun, refused, endMs } = run(storm)
+    expect(refused.length / 40_000).toBeGreaterThan(0.45)
+    expect(refused.length / 40_000).toBeLessThan(0.6)
+    // Sum of the work on served and on refused calls.
+    expect(begun.length + refused.length * 0.06).toBeGreaterThan(0.9 * endMs)
+  })
 
-/** The loop has nothing to do for so long. */
-function rest(ms: number): void {
-  nowMs += ms
-  idleMs += ms
-}
+  test('makes calls wait about two seconds at most, and refusals not at all', () => {
+    const { begun, refused } = run(storm)
+    expect(quantile(begun, 0.99)).toBeLessThan(2_500)
+    expect(quantile(sentFrom(3_000, refused), 0.99)).toBeLessThan(20)
+    expect(quantile(refused, 1)).toBeLessThan(100)
+  })
 
-/** Lets calls arrive now; returns how many were admitted. They stay. */
-function letIn(calls: number): number {
-  const before = open
-  for (let i = 0; i < calls; i++) if (!overload.refusal(open + 1, MOST)) open += 1
-  return open - before
-}
+  test('ends with the load: later calls are admitted, and wait only for those before them', () => {
+    const loop = new SimulatedLoop()
+    const overload = new Overload(loop, ENOUGH_MEMORY)
+    const { refused } = loop.run(overload, { ...storm, callsPerMs: (ms) => (ms < 10_000 ? 2 : 0.5) })
+    expect(sentFrom(10_100, refused)).toEqual([])
+    const { begun } = loop.run(overload, { ...storm, callsPerMs: () => 0.5, durationMs: 5_000 })
+    expect(quantile(begun, 1)).toBeLessThan(5)
+  })
 
-/** A crowd that the loop has no time for. */
-function crowd(): void {
-  for (let i = 0; i < 4; i++) {
-    letIn(100)
-    turn(150)
-  }
-}
+  test('is refused in proportion to the core time that other programs leave', () => {
+    const { begun, refused } = run({ ...storm, callsPerMs: () => 1 }, 2)
+    expect(refused.length / 20_000).toBeGreaterThan(0.4)
+    expect(refused.length / 20_000).toBeLessThan(0.6)
+    // The first calls count as a burst.
+    expect(quantile(sentFrom(10_000, begun), 0.99)).toBeLessThan(3_000)
+  })
+})
 
-describe('overload', () => {
-  test('refuses nobody while the event loop is in time', () => {
-    for (let i = 0; i < 50; i++) {
-      expect(letIn(50)).toBe(50)
-      turn(60)
+describe('other storms', () => {
+  test('of five times the capacity: all time that refusals leave is used for serving', () => {
+    const { begun, refused, endMs } = run({ ...CALL, callsPerMs: () => 5, durationMs: 20_000 })
+    expect(begun.length).toBeGreaterThan(0.9 * (endMs - refused.length * 0.06))
+    expect(quantile(sentFrom(3_000, refused), 0.99)).toBeLessThan(20)
+  })
+
+  test('of calls to an upstream that takes a second: served at a steady rate, without oscillation', () => {
+    const { begun, refused, served } = run({
+      ...CALL,
+      callsPerMs: () => 3.6,
+      durationMs: 30_000,
+      upstreamMs: 1_000,
+    })
+    expect(served).toBeGreaterThan(0.7 * 30_000 * (1 - 3.6 * 0.06))
+    expect(quantile(sentFrom(8_000, begun), 0.99)).toBeLessThan(3_500)
+    expect(quantile(sentFrom(8_000, refused), 0.5)).toBeLessThan(20)
+    expect(quantile(sentFrom(8_000, refused), 0.99)).toBeLessThan(200)
+  })
+
+  test('of calls whose cost quadruples while they are under way: the loop catches up', () => {
+    const chunkMs = (atMs: number): number => (atMs < 10_000 ? 0.72 : 3)
+    const { refused } = run({
+      ...CALL,
+      callsPerMs: () => 3.6,
+      durationMs: 30_000,
+      upstreamMs: 1_000,
+      chunkMs,
+    })
+    // The backlog at that moment is two and a half seconds of work, and is worked off.
+    expect(quantile(sentFrom(15_000, refused), 0.5)).toBeLessThan(1_000)
+  })
+
+  test('of streams that take all time of the loop: every admitted call begins before any of them ends', () => {
+    const { begun } = run({
+      ...CALL,
+      ...burst(2_000),
+      chunkMs: 0.1,
+      chunks: 300,
+      chunkIntervalMs: 100,
+      upstreamMs: 500,
+    })
+    expect(begun).toHaveLength(2_000)
+    // The first stream ends after thirty seconds or more.
+    expect(quantile(begun, 1)).toBeLessThan(25_000)
+  })
+
+  test('seven tenths of the capacity are no storm', () => {
+    for (const upstreamMs of [1, 1_000]) {
+      const { begun, refused } = run({ ...CALL, callsPerMs: () => 0.7, durationMs: 10_000, upstreamMs })
+      expect(refused).toEqual([])
+      expect(quantile(begun, 0.99)).toBeLessThan(20)
     }
   })
+})
 
-  test('is not what one long moment makes', () => {
-    letIn(500)
-    turn(50)
-    turn(3_000)
-    expect(letIn(60)).toBe(60)
-    turn(55)
-    expect(letIn(500)).toBe(500)
+describe('a call', () => {
+  test('begins at once if the queue is empty', () => {
+    const loop = new SimulatedLoop()
+    const overload = new Overload(loop, ENOUGH_MEMORY)
+    expect(overload.refusal(0, 1, 10)).toBeUndefined()
+    expect(overload.tryBegin()).toBe(true)
   })
 
-  test('is not what one moment of many calls makes', () => {
-    letIn(500)
-    pass(145)
-    expect(letIn(500)).toBe(500)
-    overload.look()
-    turn(55)
-    expect(letIn(500)).toBe(500)
+  test('is refused above the maximum of open calls', () => {
+    const overload = new Overload(new SimulatedLoop(), ENOUGH_MEMORY)
+    expect(overload.refusal(0, 3, 3)).toBeUndefined()
+    expect(overload.refusal(0, 4, 3)).toMatchObject({ code: 'overloaded', retryAfter: 1 })
   })
 
-  test('is not what makes a gateway late that has little to do', () => {
-    for (let i = 0; i < 50; i++) {
-      turn(500)
-      expect(letIn(60)).toBe(60)
-      open -= 60
-    }
+  test('is refused when memory usage is high, unless few calls are open', () => {
+    const overload = new Overload(new SimulatedLoop(), { isHigh: () => true })
+    expect(overload.refusal(0, 64, 8_000)).toBeUndefined()
+    expect(overload.refusal(0, 65, 8_000)).toMatchObject({ code: 'overloaded', retryAfter: 1 })
   })
 
-  test('is not what a machine makes that gives it no time', () => {
-    for (let i = 0; i < 20; i++) {
-      turn(500, false)
-      expect(letIn(50)).toBe(50)
-    }
-  })
-
-  test('is seen in the middle of a turn that does not end', () => {
-    turn(50)
-    let refused = false
-    for (let i = 0; i < 100 && !refused; i++) {
-      refused = letIn(10) < 10
-      pass(10)
-    }
-    expect(refused).toBe(true)
-    expect(nowMs).toBeLessThan(400)
-  })
-
-  test('lets in fewer and fewer while it is late, but some whatever happens', () => {
-    crowd()
-    expect(letIn(100)).toBe(0)
-    for (let i = 0; i < 50; i++) {
-      open = 0
-      letIn(100)
-      turn(200)
-    }
-    expect(open).toBe(8)
-  })
-
-  test('lets in as many as there is time for once turns are short, and everybody when nobody was refused for a second', () => {
-    crowd()
-    open = 0
-    let before = 0
-    for (let i = 0; i < 10; i++) {
-      before = open
-      letIn(1_000)
-      turn(6)
-    }
-    expect(open).toBeGreaterThan(before)
-    open = 0
-    for (let i = 0; i < 180; i++) turn(6)
-    expect(letIn(2_000)).toBe(2_000)
-  })
-
-  test('is over when nobody was refused for a second, though there is much to do', () => {
-    crowd()
-    open = 0
-    for (let i = 0; i < 60; i++) turn(20)
-    expect(letIn(2_000)).toBe(2_000)
-  })
-
-  test('lets bursts in again that there is time for', () => {
-    crowd()
-    let last = 0
-    for (let i = 0; i < 20; i++) {
-      open = 0
-      last = letIn(100)
-      turn(40)
-      for (let look = 0; look < 20; look++) turn(5)
-    }
-    expect(last).toBe(100)
-  })
-
-  test('keeps waits short in a storm, and is over while calls still come that there is time for', () => {
-    for (const [stepMs, lastsMs] of [
-      [0.5, 30],
-      [0.5, 1_000],
-      [2.5, 1_000],
-    ] as const)
-      for (const load of [0.3, 0.5, 0.7]) {
-        // Each call takes two steps.
-        const most = 1 / (2 * stepMs)
-        live(5 * most, { ms: 4_000, stepMs, lastsMs })
-        const storm = live(5 * most, { ms: 4_000, stepMs, lastsMs })
-        expect(storm.refused).toBeGreaterThan(8_000 * most)
-        expect(storm.served).toBeGreaterThan(4_000 * most * (lastsMs < 100 ? 0.8 : 0.3))
-        expect(storm.waitedMs).toBeLessThan(20 * stepMs + 40)
-        live(load * most, { ms: 6_000, stepMs, lastsMs })
-        expect(live(load * most, { ms: 3_000, stepMs, lastsMs }).refused).toBe(0)
-      }
-  })
-
-  /**
-   * A loop to which so many calls come in a millisecond, each with a step of work when it comes and when it
-   * ends. Those refused and served, and how long the longest step waited.
-   */
-  function live(
-    perMs: number,
-    plan: { ms: number; stepMs: number; lastsMs: number },
-  ): { refused: number; served: number; waitedMs: number } {
-    const endMs = nowMs + plan.ms
-    const ends: number[] = []
-    let [comesMs, lookMs, refused, served, waitedMs] = [nowMs, nowMs, 0, 0, 0]
-    while (nowMs < endMs) {
-      if (nowMs >= lookMs) {
-        overload.look()
-        lookMs = nowMs + 5
-      }
-      const turnMs = nowMs
-      let steps = 0
-      for (; (ends[0] ?? Number.POSITIVE_INFINITY) <= turnMs; steps++) {
-        waitedMs = Math.max(waitedMs, nowMs - (ends.shift() ?? nowMs))
-        open -= 1
-        served += 1
-        pass(plan.stepMs)
-      }
-      for (; comesMs <= turnMs; steps++) {
-        // Uneven, and the same each time.
-        comesMs += (0.5 + ((comesMs * 7_919) % 1)) / perMs
-        if (overload.refusal(open + 1, MOST)) {
-          refused += 1
-          pass(0.035)
-        } else {
-          open += 1
-          pass(plan.stepMs)
-          ends.push(nowMs + plan.lastsMs)
-        }
-      }
-      if (steps === 0) rest(Math.max(0.01, Math.min(comesMs, ends[0] ?? comesMs, lookMs) - nowMs))
-    }
-    open -= ends.length
-    return { refused, served, waitedMs }
-  }
-
-  test('takes no more away while what was taken has yet to show', () => {
-    crowd()
-    const before = open
-    for (let i = 0; i < 50; i++) turn(200)
-    open = before / 2
-    expect(letIn(100)).toBe(0)
-    open = before / 4 - 20
-    expect(letIn(100)).toBeGreaterThan(0)
-  })
-
-  test('finds time for all that are under way where there is', () => {
-    crowd()
-    open = 1_000
-    letIn(1)
-    for (let i = 0; i < 60; i++) turn(5)
-    open = 950
-    expect(letIn(100)).toBeGreaterThan(30)
-  })
-
-  test('does not find it at one look', () => {
-    crowd()
-    open = 1_000
-    letIn(1)
-    turn(5)
-    open = 500
-    expect(letIn(100)).toBe(0)
-  })
-
-  /** As many as may be are under way, and there is time for them. */
-  function full(): void {
-    crowd()
-    for (let i = 0; i < 60; i++) {
-      letIn(100)
-      turn(5)
-    }
-    letIn(100)
-  }
-
-  test('goes down by what ended: calls that last bring little when one goes', () => {
-    full()
-    turn(60)
-    open -= 10
-    // Nothing had ended: one fewer.
-    expect(letIn(100)).toBe(9)
-    turn(60)
-    open -= 10
-    // Ten had: five fewer.
-    expect(letIn(100)).toBe(5)
-  })
-
-  test('takes a look that is three milliseconds late for late, but not what the machine took', () => {
-    full()
-    turn(5)
-    turn(8)
-    expect(letIn(100)).toBe(0)
-    turn(60, false)
-    expect(letIn(100)).toBe(0)
-    turn(60, false)
-    expect(letIn(100)).toBe(1)
-  })
-
-  test('takes no look for late where the loop is idle for a seventh of the time', () => {
-    /** Looks that are three milliseconds late, on a loop that is idle for so much of the time. */
-    function looks(idle: number): number {
-      full()
-      for (let i = 0; i < 100; i++) {
-        rest(8 * idle)
-        turn(8 * (1 - idle))
-      }
-      open = 0
-      return letIn(5_000)
-    }
-    const busy = looks(0.1)
-    expect(looks(0.2)).toBeGreaterThan(busy + 100)
-  })
-
-  test('allows 40 millionths of a second for each that was refused, no more', () => {
-    full()
-    turn(5)
-    expect(letIn(100)).toBe(1)
-    turn(5 + 1 + 0.04 * 99 - 0.1)
-    expect(letIn(100)).toBe(1)
-    turn(5 + 1 + 0.04 * 99 + 0.5)
-    expect(letIn(100)).toBe(0)
-  })
-
-  test('takes a fifth away at the most', () => {
-    full()
-    const before = open
-    open = 0
-    expect(letIn(1_000)).toBe(before)
-    turn(60)
-    open = 0
-    expect(letIn(1_000)).toBe(Math.floor(before * 0.8))
-  })
-
-  test('lasts until nobody was refused for a second', () => {
-    full()
-    open = 0
-    for (let i = 0; i < 200; i++) turn(5)
-    expect(letIn(5_000)).toBeLessThan(5_000)
-    open = 0
-    for (let i = 0; i < 202; i++) turn(5)
-    expect(letIn(5_000)).toBe(5_000)
-  })
-
-  test('looks at those that are under way, whether one was refused or not', () => {
-    full()
-    open -= 60
-    expect(letIn(10)).toBe(10)
-    turn(60)
-    expect(letIn(100)).toBe(0)
-  })
-
-  test('is there for as long as somebody is refused', () => {
-    crowd()
-    for (let i = 0; i < 300; i++) {
-      letIn(50)
-      turn(5)
-    }
-    expect(open).toBeLessThan(1_500)
-  })
-
-  test('does not count what was before', () => {
-    function letInOfACrowd(): number {
-      for (let i = 0; i < 2; i++) {
-        letIn(100)
-        turn(150)
-      }
-      expect(letIn(1)).toBe(0)
-      turn(5)
-      open = 0
-      return letIn(5_000)
-    }
-    const first = letInOfACrowd()
+  test('whose client disconnected in the queue does not delay those behind it', () => {
+    const loop = new SimulatedLoop()
+    const overload = new Overload(loop, ENOUGH_MEMORY)
+    while (overload.tryBegin());
+    let begunMs = 0
     for (let i = 0; i < 500; i++) {
-      open = 3_000
-      letIn(400)
-      turn(5)
+      overload.enqueue({ arrivedMs: loop.nowMs(), begin: () => i === 499 && (begunMs = loop.nowMs()) > 0 })
     }
-    open = 0
-    for (let i = 0; i < 100; i++) {
-      letIn(100)
-      open = 0
-      turn(50)
+    expect(overload.waiting).toBe(500)
+    loop.run(overload, { ...CALL, callsPerMs: () => 0, durationMs: 1 })
+    expect(begunMs).toBeGreaterThan(0)
+    expect(begunMs).toBeLessThan(10)
+    expect(overload.waiting).toBe(0)
+  })
+
+  test('that is overdue begins in its turn, two hundred a second, not together with all others', () => {
+    let nowMs = 0
+    const callbacks: (() => void)[] = []
+    const later = (callback: () => void): void => void callbacks.push(callback)
+    const overload = new Overload(
+      { nowMs: () => nowMs, idleMs: () => 0, afterInput: later, afterMs: (_, callback) => later(callback) },
+      ENOUGH_MEMORY,
+    )
+    const turn = (ms: number): void => {
+      nowMs += ms
+      for (const callback of callbacks.splice(0)) callback()
     }
-    expect(letInOfACrowd()).toBe(first)
+    while (overload.tryBegin());
+    for (let i = 0; i < 1_000; i++) overload.enqueue({ arrivedMs: 0, begin: () => true })
+    turn(4_900)
+    turn(50)
+    expect(overload.waiting).toBe(1_000)
+    turn(100)
+    expect(overload.waiting).toBe(980)
   })
 
-  test('goes up by what ended, and by one at the least', () => {
-    full()
-    turn(5)
-    expect(letIn(100)).toBe(1)
-    turn(5)
-    letIn(100)
-    open -= 40
-    expect(letIn(1_000)).toBe(40)
-    turn(5)
-    expect(letIn(1_000)).toBe(4)
-  })
-
-  test('does not take the time that refusing takes for time that those let in take', () => {
-    crowd()
-    open = 0
-    const before = letIn(1_000)
-    // Forty millionths of a second each.
-    turn(5 + 0.04 * 970)
-    open = 0
-    expect(letIn(1_000)).toBeGreaterThan(before)
-  })
-
-  test('says when to come back', () => {
-    crowd()
-    expect(overload.refusal(1_000, MOST)).toMatchObject({ code: 'overloaded', retryAfter: 1 })
-  })
-
-  test('refuses what would be more than may be under way', () => {
-    expect(overload.refusal(3, 3)).toBeUndefined()
-    expect(overload.refusal(4, 3)).toMatchObject({ code: 'overloaded', retryAfter: 1 })
+  test('is not refused because the whole machine paused', () => {
+    const loop = new SimulatedLoop()
+    const overload = new Overload(loop, ENOUGH_MEMORY)
+    loop.run(overload, { ...CALL, ...burst(200) })
+    loop.stall(30_000)
+    expect(loop.run(overload, { ...CALL, ...burst(2_000) }).refused).toEqual([])
   })
 })

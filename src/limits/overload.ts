@@ -1,192 +1,170 @@
 import { GatewayError } from '../errors.ts'
+import { CallWindow } from './call-window.ts'
+import type { EventLoop } from './event-loop.ts'
+import { WaitForecast } from './wait-forecast.ts'
 
-/** How often the event loop is looked at, and how often for as long as more calls come than can be served. */
-const LOOK_MS = 50
-const CLOSE_LOOK_MS = 5
-/** How late a look may be. */
-const LATE_MS = 25
-/** So long at work without a look that was in time is more than a moment, */
-const BUSY_MS = 200
-/** and it is a crowd if more calls than these were let in meanwhile, and are under way. */
-const CROWD = 64
-/** Calls of a crowd that are admitted in any case. */
-const LEAST = 8
-/** Share of the calls under way that is kept when a crowd is detected: there is time for far fewer. */
-const OF_A_CROWD = 0.25
+/** Longest forecast wait of an admitted call, in milliseconds. */
+const MAX_WAIT_MS = 2_000
+/** Maximum queue length of a burst: such calls are admitted whatever the forecast. */
+const MAX_BURST = 2_048
 /**
- * How late a look may be while there is one; and more for each call refused since the last, or refusing would
- * leave no time for serving.
+ * Time for which a queue counts as a burst after it was empty, in milliseconds. Of the calls that have waited
+ * for longer, one begins at each poll interval even while the window is full: calls under way might never
+ * leave time for others.
  */
-const CLOSELY_LATE_MS = 1
-const MORE_FOR_REFUSED_MS = 0.04
-/** No look is late that falls into a long step of a loop that is idle for so much of the time, */
-const MUCH_IDLE = 0.15
-/** of a time like this. */
-const LATELY_MS = 100
-/**
- * How many fewer calls may be under way for each that ended before a look that was late, and how many more
- * before one in time.
- */
-const LESS_FOR_ENDED = 0.5
-const MORE_FOR_ENDED = 0.1
-/** Largest decrease at one look: many calls that end at once do not mean that as many will again. */
-const MOST_LESS = 0.2
-/**
- * There is time for those under way already: how much of what is missing to them is added at a look in time.
- */
-const MORE_FOR_OPEN = 0.1
-/** The crowd is gone once nobody was refused for so long, and a look was not very late. */
-const CALM_MS = 1_000
+const BURST_MS = 5_000
+/** Interval at which the queue is served while calls wait, in milliseconds. */
+const POLL_MS = 5
+/** Open calls up to which high memory usage refuses none, since few calls are not the cause of it. */
+const MIN_OPEN = 64
 
-// Made once: thrown thousands of times a second, their stacks would cost as much as all the rest of a
-// refusal.
+// Created once: with thousands a second, capturing stacks would cost as much as the rest of the refusals.
 const TOO_MANY = overloaded('more calls come than can be served; try again')
+const NO_MEMORY = overloaded('the calls under way take all the memory that they may; try again')
 const FULL = overloaded('as many calls are under way as there may be; try again')
 
 function overloaded(message: string): GatewayError {
   return new GatewayError('overloaded', message, { retryAfter: 1 })
 }
 
-/** Clocks, in milliseconds. */
-export interface Clocks {
-  /** Never goes back. */
-  readonly nowMs: () => number
-  /** Time that the thread of the event loop was at work. */
-  readonly workedMs: () => number
-  /** Time that the event loop waited for something to do. */
-  readonly idleMs: () => number
+/** A call in the queue. Only its head has been read. */
+export interface WaitingCall {
+  /** Arrival, in milliseconds by the clock of the event loop. */
+  readonly arrivedMs: number
+  /** Begins the call; false if its client has disconnected. */
+  begin(): boolean
+}
+
+/** Memory as overload control sees it. */
+export interface Memory {
+  /** Whether too much is used. `nowMs`: milliseconds of a clock that never goes back. */
+  isHigh(nowMs: number): boolean
 }
 
 /**
- * Refuses calls before anything is read of them, where more come than can be served. How late the event loop
- * comes round is how long each step of a call waits. Where a crowd makes it late, only so many calls may be
- * under way as it has time for, fewer after each look that is late and more after each that is not: what is
- * let in is served in good time, rather than all of it late. How many fewer or more goes by how many ended
- * since the last look: what a change comes to shows when the calls under way have ended. A loop that has idle
- * moments has time; looks that fall into a long step of it are no sign of the contrary.
+ * Overload control: lets each call begin, queues it, or refuses it before its body is read. Queued calls
+ * begin in order of arrival, as far as the {@link CallWindow} allows. A call is refused if its forecast wait
+ * ({@link WaitForecast}) exceeds two seconds, unless the queue was empty within the last five seconds: a
+ * queue that drains is a burst, a standing queue is overload (controlled delay, from "Fail at Scale", Maurer
+ * 2015, after CoDel, Nichols and Jacobson 2012).
  */
 export class Overload {
-  readonly #clocks: Clocks
-  #timer: NodeJS.Timeout | undefined
-  #everyMs = LOOK_MS
-  #lookedMs: number
-  #workedMs: number
-  #idleMs: number
-  /** Since looks were last in time: calls that came. And the time worked until then. */
-  #letIn = 0
-  #inTimeWorkedMs: number
-  /** How many calls may be under way, there being a crowd. */
-  #ceiling: number | undefined
-  /** Share of the recent time that the loop was idle. */
-  #idle = 0
-  #open = 0
-  /** At the last look: calls under way. And let in since, there being a crowd. */
-  #openThen = 0
-  #letInSince = 0
-  /** Calls refused since the last look, and when there was a look that found some. */
-  #refused = 0
-  #refusedMs = 0
+  readonly #loop: EventLoop
+  readonly #memory: Memory
+  readonly #window = new CallWindow()
+  readonly #forecast = new WaitForecast()
+  /** Queue; entries before `#first` have begun, and are undefined. */
+  #queue: (WaitingCall | undefined)[] = []
+  /** Index of the first waiting call. */
+  #first = 0
+  /** Last time that the queue was empty. */
+  #emptyMs = 0
+  /** Whether the queue is served after the input of this turn. */
+  #isScheduled = false
+  /** Whether a timer to serve the queue is set. */
+  #isPolling = false
+  /** Clocks when the queue was served last; undefined while it is empty. */
+  #lastServed: { readonly nowMs: number; readonly idleMs: number } | undefined
 
-  /** The owner calls `look` itself, or `watch` once. */
-  constructor(clocks: Clocks) {
-    this.#clocks = clocks
-    this.#lookedMs = clocks.nowMs()
-    this.#workedMs = clocks.workedMs()
-    this.#idleMs = clocks.idleMs()
-    this.#inTimeWorkedMs = this.#workedMs
+  constructor(loop: EventLoop, memory: Memory) {
+    this.#loop = loop
+    this.#memory = memory
   }
 
-  /** Looks by itself from now on, until it is stopped. */
-  watch(): this {
-    clearInterval(this.#timer)
-    this.#timer = setInterval(() => this.look(), this.#everyMs).unref()
-    return this
-  }
-
-  /** Looks no more. */
-  stop(): void {
-    clearInterval(this.#timer)
-  }
-
-  /** Takes note of how late this look at the event loop is. */
-  look(): void {
-    const nowMs = this.#clocks.nowMs()
-    const workedMs = this.#clocks.workedMs()
-    const idleMs = this.#clocks.idleMs()
-    const dueMs = this.#lookedMs + this.#everyMs
-    const passedMs = nowMs - this.#lookedMs
-    // A loop that did not get its time from the machine is late, but not by what it has to do; by no more
-    // than it worked, at any rate.
-    const lateMs = Math.min(nowMs - dueMs, workedMs - this.#workedMs)
-    const idle = passedMs > 0 ? (idleMs - this.#idleMs) / passedMs : 0
-    this.#idle += (idle - this.#idle) * (1 - Math.exp(-passedMs / LATELY_MS))
-    this.#lookedMs = nowMs
-    this.#workedMs = workedMs
-    this.#idleMs = idleMs
-    if (this.#ceiling !== undefined) this.#adjust(this.#ceiling, lateMs, nowMs)
-    else if (lateMs <= LATE_MS) this.#isInTime()
+  /** Number of calls in the queue. */
+  get waiting(): number {
+    return this.#queue.length - this.#first
   }
 
   /**
-   * Lets a call in, or tells why not. `open` calls are under way, this one included, of `most` that there may
-   * be.
+   * Error of a call that is refused, or undefined. `open`: calls under way or waiting, this one included;
+   * `max`: the maximum of that.
    */
-  refusal(open: number, most: number): GatewayError | undefined {
-    if (open > most) return FULL
-    this.#letIn += 1
-    let ceiling = this.#ceiling
-    if (ceiling === undefined) {
-      if (open <= CROWD || this.#letIn <= CROWD) return undefined
-      if (this.#clocks.workedMs() - this.#inTimeWorkedMs < BUSY_MS) return undefined
-      ceiling = this.#gather(open)
+  refusal(nowMs: number, open: number, max: number): GatewayError | undefined {
+    if (open > max) return FULL
+    if (open > MIN_OPEN && this.#memory.isHigh(nowMs)) return NO_MEMORY
+    const { waiting } = this
+    if (waiting < MAX_BURST && nowMs - this.#emptyMs < BURST_MS) return undefined
+    return this.#forecast.waitMs(waiting) > MAX_WAIT_MS ? TOO_MANY : undefined
+  }
+
+  /**
+   * Begins a call, if it may begin at once; `callEnded` follows at its end. If false, the call may join the
+   * queue.
+   */
+  tryBegin(): boolean {
+    this.#schedule()
+    const mayBegin = this.waiting === 0 && this.#window.isOpen
+    if (mayBegin) this.#window.callBegan()
+    return mayBegin
+  }
+
+  /** Adds a call to the queue, after `tryBegin` returned false. */
+  enqueue(call: WaitingCall): void {
+    if (this.waiting === 0) this.#emptyMs = call.arrivedMs
+    this.#queue.push(call)
+  }
+
+  /** Notes the end of a call that had begun. */
+  callEnded(): void {
+    this.#window.callEnded()
+    if (this.waiting > 0) this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    this.#loop.afterInput(this.#serve)
+  }
+
+  /** Serves the queue: after the input of turns in which calls came or ended, and at intervals. */
+  readonly #serve = (): void => {
+    this.#isScheduled = false
+    if (this.waiting === 0) {
+      this.#lastServed = undefined
+      this.#window.reopen()
+      return
     }
-    if (open <= ceiling) {
-      this.#open = open
-      this.#letInSince += 1
-      return undefined
+    const [nowMs, idleMs] = [this.#loop.nowMs(), this.#loop.idleMs()]
+    const last = this.#lastServed
+    if (last) {
+      this.#forecast.addTime(nowMs - last.nowMs)
+      this.#window.addIdleTime(idleMs - last.idleMs)
     }
-    this.#open = open - 1
-    this.#refused += 1
-    return TOO_MANY
+    this.#lastServed = { nowMs, idleMs }
+    this.#beginWaiting(nowMs, last ? (nowMs - last.nowMs) / POLL_MS : 0)
+    if (this.#isPolling) return
+    this.#isPolling = true
+    this.#loop.afterMs(POLL_MS, this.#poll)
   }
 
-  #gather(open: number): number {
-    const ceiling = open * OF_A_CROWD
-    this.#ceiling = ceiling
-    this.#openThen = open - 1
-    this.#lookEvery(CLOSE_LOOK_MS)
-    return ceiling
+  readonly #poll = (): void => {
+    this.#isPolling = false
+    if (!this.#isScheduled) this.#serve()
   }
 
-  #adjust(ceiling: number, lateMs: number, nowMs: number): void {
-    if (this.#refused > 0) this.#refusedMs = nowMs
-    else if (lateMs <= LATE_MS && nowMs - this.#refusedMs > CALM_MS) return this.#disperse()
-    const open = this.#open
-    const ended = this.#openThen + this.#letInSince - open
-    if (this.#idle < MUCH_IDLE && lateMs > CLOSELY_LATE_MS + MORE_FOR_REFUSED_MS * this.#refused) {
-      // Where more are under way than may be, what was taken last has yet to show.
-      const less = Math.max(1, Math.min(ended * LESS_FOR_ENDED, open * MOST_LESS))
-      if (open <= ceiling) this.#ceiling = Math.max(LEAST, open - less)
-    } else this.#ceiling = ceiling + Math.max(1, ended * MORE_FOR_ENDED, (open - ceiling) * MORE_FOR_OPEN)
-    this.#openThen = open
-    this.#letInSince = 0
-    this.#refused = 0
+  /** Begins waiting calls. `maxOverdue`: overdue calls that begin although the window is full. */
+  #beginWaiting(nowMs: number, maxOverdue: number): void {
+    let overdueLeft = maxOverdue
+    for (;;) {
+      const call = this.#queue[this.#first]
+      if (!call) return
+      if (!this.#window.isOpen) {
+        if (overdueLeft <= 0 || nowMs - call.arrivedMs <= BURST_MS) return
+        overdueLeft -= 1
+      }
+      this.#dequeue()
+      if (!call.begin()) continue
+      this.#window.callBegan()
+      this.#forecast.callBegan()
+    }
   }
 
-  #disperse(): void {
-    this.#ceiling = undefined
-    this.#letInSince = 0
-    this.#isInTime()
-    this.#lookEvery(LOOK_MS)
-  }
-
-  #isInTime(): void {
-    this.#letIn = 0
-    this.#inTimeWorkedMs = this.#workedMs
-  }
-
-  #lookEvery(everyMs: number): void {
-    this.#everyMs = everyMs
-    if (this.#timer) this.watch()
+  #dequeue(): void {
+    this.#queue[this.#first] = undefined
+    this.#first += 1
+    if (this.#first * 2 < this.#queue.length) return
+    this.#queue = this.#queue.slice(this.#first)
+    this.#first = 0
   }
 }

@@ -3,15 +3,17 @@ import { collectWhenIdle } from './idle-memory.ts'
 
 let visits = 0
 let given = 0
+let residentBytes = 0
 let giving: { stop(): void }
 beforeEach(() => {
   vi.useFakeTimers()
   visits = 0
   given = 0
-  giving = collectWhenIdle(
-    () => visits,
-    () => (given += 1),
-  )
+  residentBytes = 150e6
+  giving = collectWhenIdle(() => visits, {
+    collect: () => (given += 1),
+    residentBytes: () => residentBytes,
+  })
 })
 afterEach(() => {
   giving.stop()
@@ -57,6 +59,23 @@ describe('memory is given back', () => {
     pass(500)
     expect(given).toBe(2)
     pass(100)
+    expect(given).toBe(3)
+  })
+
+  test('a minute after work, however recently before, if the resident size has grown by a quarter', () => {
+    pass(3)
+    pass(10, 1)
+    pass(60)
+    expect(given).toBe(2)
+    pass(10, 1)
+    residentBytes *= 1.24
+    pass(100)
+    expect(given).toBe(2)
+    residentBytes *= 1.02
+    pass(1)
+    expect(given).toBe(3)
+    // Memory that was no garbage is not collected again before there was more work.
+    pass(1_000)
     expect(given).toBe(3)
   })
 })

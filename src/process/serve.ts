@@ -6,6 +6,7 @@ import { ApiKeys } from '../auth/api-keys.ts'
 import { clientAddress } from '../auth/client-address.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { SignIns } from '../auth/sign-ins.ts'
+import { Admission } from '../api/admission.ts'
 import { GlobalLimit } from '../api/global-limit.ts'
 import type { JsonApi } from '../api/json-api.ts'
 import { App } from '../app.ts'
@@ -15,11 +16,12 @@ import { serveControl } from '../control/serve-control.ts'
 import type { Settings } from '../domain/settings.ts'
 import { seedAccounts } from '../bootstrap/seed-accounts.ts'
 import { followChanges } from './follow-changes.ts'
-import { collectWhenIdle } from './idle-memory.ts'
+import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { CallSlots } from '../limits/call-slots.ts'
-import { RateLimiter } from '../limits/rate-limiter.ts'
-import { LOOP_CLOCKS } from '../limits/loop-clocks.ts'
+import { NODE_LOOP } from '../limits/event-loop.ts'
+import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
+import { RateLimiter } from '../limits/rate-limiter.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { joinCluster } from '../cluster/join-cluster.ts'
@@ -240,8 +242,10 @@ export async function serve({
     metricsToken: () => inForce.settings.options.metricsToken,
     host: environment.host,
     limits,
-    overload: opened.adopt(new Overload(LOOP_CLOCKS).watch(), (overload) => overload.stop()),
-    slots: new CallSlots(() => inForce.settings.options.maxCalls, nowMs),
+    admission: new Admission(
+      new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll)),
+      new CallSlots(() => inForce.settings.options.maxCalls, nowMs),
+    ),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json,

@@ -1,5 +1,5 @@
-/** Buffer in which texts are joined, within one call. */
-const SCRATCH = Buffer.allocUnsafeSlow(65_536)
+/** Buffer in which texts are joined, within one call; large enough for most conversions of a 64 KiB read. */
+const SCRATCH = Buffer.allocUnsafeSlow(262_144)
 /** Largest UTF-8 size of a string's code unit. */
 const MAX_BYTES_PER_UNIT = 3
 

@@ -11,9 +11,8 @@ import { Request, type RequestSource } from './request.ts'
 import { withSharedReadBuffer } from './shared-read-buffer.ts'
 import { Response, type ResponseSink } from './response.ts'
 import { inOriginForm } from './request-target.ts'
+import { WRITE_TIMEOUT_MS, writePartsTimed, writeTimed } from './timed-writes.ts'
 
-/** How long a client may stop reading while data waits to be sent. */
-const WRITE_TIMEOUT_MS = 60_000
 /** Bytes of pipelined requests beyond which the connection is not read. */
 const MAX_PIPELINED_BYTES = 65_536
 const EMPTY = Buffer.alloc(0)
@@ -80,10 +79,12 @@ export class ClientConnection implements RequestSource, ResponseSink {
 
   /** Called by the response alone. A client that reads nothing for a minute is disconnected. */
   send(bytes: Buffer | string): boolean {
-    const isBelowLimit =
-      typeof bytes === 'string' ? this.#socket.write(bytes, 'latin1') : this.#socket.write(bytes)
-    if (!isBelowLimit) this.#socket.setTimeout(WRITE_TIMEOUT_MS)
-    return isBelowLimit
+    return writeTimed(this.#socket, bytes)
+  }
+
+  /** Sends several pieces in one write, like `send`. */
+  sendParts(parts: readonly (Buffer | string)[]): boolean {
+    return writePartsTimed(this.#socket, parts)
   }
 
   /**

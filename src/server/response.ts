@@ -7,6 +7,8 @@ export interface ResponseSink {
   readonly isOpen: boolean
   /** Sends bytes; false if the caller should wait until they are drained. */
   send(bytes: Buffer | string): boolean
+  /** Sends several pieces in one write; false if the caller should wait, as for `send`. */
+  sendParts(parts: readonly (Buffer | string)[]): boolean
   /** Notes that the end of the response is written. */
   responseEnded(): void
   /** Notes that an upstream is about to be asked. */
@@ -26,8 +28,8 @@ export interface RequestTraits {
 /** Idle timeout of a client connection, as the keep-alive header states it. */
 export const KEEP_ALIVE_SECONDS = 65
 
-/** Size up to which a body is copied behind its head: that costs less than a second write. */
-const MAX_COALESCED_BYTES = 65_536
+/** Size up to which a piece is copied to join its framing: that costs less than writing several buffers. */
+const MAX_COALESCED_BYTES = 16_384
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 const CRLF = '\r\n'
 
@@ -120,9 +122,9 @@ export class Response {
     const head = this.#takeHead(undefined)
     if (this.#framing === 'no body' || piece.length === 0) return this.#sendHead(head)
     if (this.#framing === 'chunks')
-      return this.#sink.send(coalesced(`${head}${piece.length.toString(16)}\r\n`, piece, CRLF))
+      return this.#sendFramed(`${head}${piece.length.toString(16)}\r\n`, piece, CRLF)
     if (head === '') return this.#sink.send(piece)
-    return this.#sink.send(coalesced(head, piece, ''))
+    return this.#sendFramed(head, piece, '')
   }
 
   /** Sends the rest, if any, and ends the response. */
@@ -220,14 +222,15 @@ export class Response {
     if (this.#framing === 'chunks') {
       // The head is sent already: chunks are used only when the length was unknown then.
       if (!last?.length) sink.send(LAST_CHUNK)
-      else sink.send(coalesced(`${last.length.toString(16)}\r\n`, last, '\r\n0\r\n\r\n'))
+      else this.#sendFramed(`${last.length.toString(16)}\r\n`, last, '\r\n0\r\n\r\n')
     } else if (!last?.length) this.#sendHead(head)
     else if (head === '') sink.send(last)
-    else if (last.length <= MAX_COALESCED_BYTES) sink.send(coalesced(head, last, ''))
-    else {
-      sink.send(head)
-      sink.send(last)
-    }
+    else this.#sendFramed(head, last, '')
+  }
+
+  #sendFramed(before: string, bytes: Buffer, after: string): boolean {
+    if (bytes.length <= MAX_COALESCED_BYTES) return this.#sink.send(coalesced(before, bytes, after))
+    return this.#sink.sendParts(after === '' ? [before, bytes] : [before, bytes, after])
   }
 }
 

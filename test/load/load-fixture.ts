@@ -44,7 +44,7 @@ export async function startLoadFixture(plan: LoadPlan): Promise<LoadFixture> {
   const generator = start(new URL('./arrivals.ts', import.meta.url))
   const port = await nextMessage<number>(upstream)
   const base = `http://127.0.0.1:${port}/v1`
-  const protocol = plan.upstream === 'stream' ? 'messages' : 'chat'
+  const protocol = plan.upstream === 'completion' ? 'chat' : 'messages'
   const gateway = await startGateway({
     config: {
       ...plainConfiguration(base),
@@ -59,7 +59,7 @@ export async function startLoadFixture(plan: LoadPlan): Promise<LoadFixture> {
   }
   const body = JSON.stringify({
     model: 'm',
-    stream: plan.upstream === 'stream',
+    stream: plan.upstream !== 'completion',
     messages: [{ role: 'user', content: 'word '.repeat(800) }],
     max_tokens: 1000,
   })

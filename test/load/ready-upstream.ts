@@ -8,14 +8,46 @@ import { Requests } from './requests.ts'
  */
 
 /**
- * The response: a completion of 2 KB in the chat dialect, or a stream of 800 words in the messages dialect.
+ * The response: a completion of 2 KB in the chat dialect, or a stream of 800 words, or of five, in the
+ * messages dialect.
  */
-export type Readiness = 'completion' | 'stream'
-
-const WORDS = 800
+export type Readiness = 'completion' | 'stream' | 'short-stream'
 
 const frame = (event: { readonly type: string }): string =>
   `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+
+function streamOf(words: number): string {
+  return [
+    {
+      type: 'message_start',
+      message: {
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        model: 'm',
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: { input_tokens: 20, output_tokens: 1 },
+      },
+    },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    ...Array.from({ length: words }, () => ({
+      type: 'content_block_delta',
+      index: 0,
+      delta: { type: 'text_delta', text: ' word' },
+    })),
+    { type: 'content_block_stop', index: 0 },
+    {
+      type: 'message_delta',
+      delta: { stop_reason: 'end_turn', stop_sequence: null },
+      usage: { output_tokens: words },
+    },
+    { type: 'message_stop' },
+  ]
+    .map(frame)
+    .join('')
+}
 
 const BODIES: Readonly<Record<Readiness, readonly [type: string, text: () => string]>> = {
   completion: [
@@ -36,40 +68,8 @@ const BODIES: Readonly<Record<Readiness, readonly [type: string, text: () => str
         usage: { prompt_tokens: 20, completion_tokens: 440, total_tokens: 460 },
       }),
   ],
-  stream: [
-    'text/event-stream',
-    () =>
-      [
-        {
-          type: 'message_start',
-          message: {
-            id: 'msg_1',
-            type: 'message',
-            role: 'assistant',
-            model: 'm',
-            content: [],
-            stop_reason: null,
-            stop_sequence: null,
-            usage: { input_tokens: 20, output_tokens: 1 },
-          },
-        },
-        { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
-        ...Array.from({ length: WORDS }, () => ({
-          type: 'content_block_delta',
-          index: 0,
-          delta: { type: 'text_delta', text: ' word' },
-        })),
-        { type: 'content_block_stop', index: 0 },
-        {
-          type: 'message_delta',
-          delta: { stop_reason: 'end_turn', stop_sequence: null },
-          usage: { output_tokens: WORDS },
-        },
-        { type: 'message_stop' },
-      ]
-        .map(frame)
-        .join(''),
-  ],
+  stream: ['text/event-stream', () => streamOf(800)],
+  'short-stream': ['text/event-stream', () => streamOf(5)],
 }
 
 const [readiness = 'completion', afterMs = '0'] = process.argv.slice(2)

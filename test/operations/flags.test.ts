@@ -2,7 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { plainConfiguration } from '../equipment/configuration.ts'
+import { startGateway } from '../equipment/gateway.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const PROGRAM = readFileSync(join(ROOT, 'bin/sluice.mjs'), 'utf8')
@@ -28,6 +30,27 @@ test('the program has the same flags however it is started: by its first line, b
   expect(flagsIn(scripts.demo)).toEqual(FIRST_LINE)
   expect(flagsIn(PROGRAM.match(/const FLAGS = \[[^\]]*\]/)?.[0] ?? '')).toEqual(FIRST_LINE)
 })
+
+test('the variable of the C library is the same however the program is started', () => {
+  const variable = /\bMALLOC_MMAP_THRESHOLD_=\d+/
+  const first = PROGRAM.split('\n', 1)[0]?.match(variable)?.[0]
+  expect(first).toBeDefined()
+  for (const text of [scripts.start, scripts.demo, readFileSync(join(ROOT, 'Dockerfile'), 'utf8')])
+    expect(text.match(variable)?.[0]).toBe(first)
+  const [name, value] = first?.split('=') ?? []
+  expect(PROGRAM).toContain(`MALLOC_VARIABLE = { name: '${name}', value: '${value}' }`)
+})
+
+test.skipIf(process.platform !== 'linux')(
+  'a gateway that is started without the variable restarts itself with it',
+  async () => {
+    const gateway = await startGateway({ config: plainConfiguration('http://127.0.0.1:9/v1'), isBare: true })
+    onTestFinished(() => gateway.discard())
+    const environment = readFileSync(`/proc/${gateway.pid}/environ`, 'utf8').split('\0')
+    expect(environment).toContain('MALLOC_MMAP_THRESHOLD_=32768')
+    expect(await gateway.stop()).toBe(0)
+  },
+)
 
 test.skipIf(OLD_NODE === undefined)('an older Node knows the flags, and finds the bundled Node', () => {
   const run = spawnSync(OLD_NODE ?? '', [...FIRST_LINE, 'bin/sluice.mjs', '--version'], {

@@ -88,6 +88,7 @@ async function read(
   const sink = {
     isOpen: true,
     send: () => true,
+    sendParts: () => true,
     responseEnded(): void {},
     needsUpstream(): void {},
     destroy(): void {},

@@ -1,0 +1,85 @@
+import { GatewayError } from '../errors.ts'
+import { type CallSlots, NO_SLOT } from '../limits/call-slots.ts'
+import type { Overload } from '../limits/overload.ts'
+import { RefusalsInTurn } from '../limits/refusals-in-turn.ts'
+import type { Client } from '../limits/shared-pool.ts'
+import type { SharedSlots, SlotEntry } from '../limits/shared-slots.ts'
+import type { ClientExchange } from './endpoint.ts'
+
+/** Error of a call whose client disconnected in the queue; seen in the log alone. */
+const DISCONNECTED = new GatewayError('overloaded', 'the client disconnected while its call waited')
+
+/**
+ * Admission of calls: each begins at once, waits in the queue, or is refused before its body is read; and
+ * takes a slot once its key or address is known.
+ */
+export class Admission {
+  readonly #overload: Overload
+  readonly #slots: CallSlots
+  readonly #refusals = new RefusalsInTurn()
+  readonly #callEnded = (): void => this.#overload.callEnded()
+
+  constructor(overload: Overload, slots: CallSlots) {
+    this.#overload = overload
+    this.#slots = slots
+  }
+
+  /** Calls `begin` or `refuse`, now or later. `open`: exchanges under way, this one included. */
+  enter(
+    exchange: ClientExchange,
+    open: number,
+    begin: () => void,
+    refuse: (error: GatewayError) => void,
+  ): void {
+    const { startedAt, response } = exchange
+    const overload = this.#overload
+    const refusal = overload.refusal(startedAt, open, this.#slots.bound)
+    if (refusal) return this.#refusals.say(() => refuse(refusal))
+    if (overload.tryBegin()) {
+      response.onClosed(this.#callEnded)
+      return begin()
+    }
+    overload.enqueue({
+      arrivedMs: startedAt,
+      begin: () => {
+        if (response.isAborted) {
+          refuse(DISCONNECTED)
+          return false
+        }
+        response.onClosed(this.#callEnded)
+        begin()
+        return true
+      },
+    })
+  }
+
+  /**
+   * Takes a slot for relay calls of a key, waiting for one if necessary; the end of the response gives it
+   * back. False if the client has disconnected; rejects if no slot was free in time.
+   */
+  takeCallSlot(exchange: ClientExchange, key: Client): boolean | Promise<boolean> {
+    return this.#take(exchange, this.#slots.calls, key)
+  }
+
+  /** Takes a slot for account endpoints of an address block, like `takeCallSlot`. */
+  takeAccountSlot(exchange: ClientExchange, addressBlock: Client): boolean | Promise<boolean> {
+    return this.#take(exchange, this.#slots.accounts, addressBlock)
+  }
+
+  #take(exchange: ClientExchange, slots: SharedSlots, client: Client): boolean | Promise<boolean> {
+    const entry = slots.enter(client)
+    exchange.response.onClosed(() => entry.leave())
+    return entry.decided ? entry.decided.then(() => this.#isIn(exchange, entry)) : this.#isIn(exchange, entry)
+  }
+
+  #isIn({ response }: ClientExchange, entry: SlotEntry): boolean | Promise<never> {
+    // The response may have been aborted before its listener was set.
+    if (response.isAborted) entry.leave()
+    return response.isAborted || entry.isIn ? entry.isIn : this.#refuse(NO_SLOT)
+  }
+
+  async #refuse(refusal: GatewayError): Promise<never> {
+    await new Promise<void>((resolve) => this.#refusals.say(resolve))
+    throw refusal
+  }
+}

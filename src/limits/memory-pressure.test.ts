@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { MemoryPressure, type MemoryUsage, memoryUsage } from './memory-pressure.ts'
+
+const LOW: MemoryUsage = { heap: 100, heapLimit: 1_000, resident: 200, residentLimit: 2_000 }
+
+/** Memory pressure of a given usage, before and after a collection; counts collections and samples. */
+function pressureOf(given: Partial<MemoryUsage>, collected: Partial<MemoryUsage> = given) {
+  const seen = { collections: 0, samples: 0, usage: { ...LOW, ...given } }
+  const pressure = new MemoryPressure(
+    () => {
+      seen.samples += 1
+      return seen.usage
+    },
+    () => {
+      seen.collections += 1
+      seen.usage = { ...LOW, ...collected }
+    },
+  )
+  return { pressure, seen }
+}
+
+test.each([
+  ['low usage is not high', {}, false],
+  ['three quarters of the heap are not high', { heap: 750 }, false],
+  ['more of the heap is high', { heap: 751 }, true],
+  ['three quarters of the container are not high', { resident: 1_500 }, false],
+  ['more of the container is high', { resident: 1_501 }, true],
+  [
+    'no resident size is high without a container',
+    { resident: 1e12, residentLimit: Number.POSITIVE_INFINITY },
+    false,
+  ],
+])('%s', (_, given, isHigh) => {
+  expect(pressureOf(given).pressure.isHigh(0)).toBe(isHigh)
+})
+
+test('garbage is collected before usage counts as high', () => {
+  const { pressure, seen } = pressureOf({ heap: 900 }, { heap: 300 })
+  expect(pressure.isHigh(0)).toBe(false)
+  expect(seen.collections).toBe(1)
+})
+
+test('collections run every ten seconds at most, and only while usage is high', () => {
+  const { pressure, seen } = pressureOf({ heap: 900 })
+  for (let ms = 0; ms < 10_000; ms += 50) expect(pressure.isHigh(ms)).toBe(true)
+  expect(seen.collections).toBe(1)
+  pressure.isHigh(10_000)
+  expect(seen.collections).toBe(2)
+  seen.usage = LOW
+  expect(pressure.isHigh(30_000)).toBe(false)
+  expect(seen.collections).toBe(2)
+})
+
+test('memory is sampled ten times a second, however many calls arrive', () => {
+  const { pressure, seen } = pressureOf({})
+  for (let ms = 0; ms < 1_000; ms++) pressure.isHigh(ms)
+  expect(seen.samples).toBe(10)
+})
+
+test('the heap of this process is within its limit, and no container is larger than the machine', () => {
+  const { heap, heapLimit, resident, residentLimit } = memoryUsage()
+  expect(heap).toBeGreaterThan(1e6)
+  expect(heap).toBeLessThan(heapLimit)
+  expect(resident).toBeGreaterThan(heap / 2)
+  expect(residentLimit).toBeGreaterThan(resident)
+})

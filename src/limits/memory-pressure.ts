@@ -1,0 +1,61 @@
+import { totalmem } from 'node:os'
+import process from 'node:process'
+import { getHeapStatistics } from 'node:v8'
+
+/** Share of a memory limit above which usage is high. */
+const HIGH_SHARE = 0.75
+/** Milliseconds for which a sample of the memory is valid. */
+const SAMPLE_VALID_MS = 100
+/** Minimum milliseconds between two collections for high usage. */
+const COLLECTION_INTERVAL_MS = 10_000
+
+/** Memory usage and its limits, in bytes. */
+export interface MemoryUsage {
+  readonly heap: number
+  readonly heapLimit: number
+  readonly resident: number
+  /** Infinite unless a container limits the process. */
+  readonly residentLimit: number
+}
+
+/** Memory usage of this process. */
+export function memoryUsage(): MemoryUsage {
+  const { used_heap_size: heap, heap_size_limit: heapLimit } = getHeapStatistics()
+  const constrained = process.constrainedMemory()
+  const residentLimit = constrained > 0 && constrained < totalmem() ? constrained : Number.POSITIVE_INFINITY
+  return { heap, heapLimit, resident: process.memoryUsage.rss(), residentLimit }
+}
+
+/**
+ * Detects that more than three quarters of the heap's limit, or of the container's, are used. Some of it may
+ * be garbage: `collect` is called before usage counts as high, and every ten seconds while it does.
+ */
+export class MemoryPressure {
+  readonly #usage: () => MemoryUsage
+  readonly #collect: () => void
+  #sampledMs = Number.NEGATIVE_INFINITY
+  #collectedMs = Number.NEGATIVE_INFINITY
+  #isHigh = false
+
+  constructor(usage: () => MemoryUsage, collect: () => void) {
+    this.#usage = usage
+    this.#collect = collect
+  }
+
+  /** Whether usage is high. `nowMs`: milliseconds of a clock that never goes back. */
+  isHigh(nowMs: number): boolean {
+    if (nowMs - this.#sampledMs < SAMPLE_VALID_MS) return this.#isHigh
+    this.#sampledMs = nowMs
+    this.#isHigh = exceedsLimits(this.#usage())
+    if (this.#isHigh && nowMs - this.#collectedMs >= COLLECTION_INTERVAL_MS) {
+      this.#collectedMs = nowMs
+      this.#collect()
+      this.#isHigh = exceedsLimits(this.#usage())
+    }
+    return this.#isHigh
+  }
+}
+
+function exceedsLimits({ heap, heapLimit, resident, residentLimit }: MemoryUsage): boolean {
+  return heap > HIGH_SHARE * heapLimit || resident > HIGH_SHARE * residentLimit
+}

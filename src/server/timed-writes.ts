@@ -1,0 +1,20 @@
+import type { Socket } from 'node:net'
+
+/** How long a client may stop reading while data waits to be sent. */
+export const WRITE_TIMEOUT_MS = 60_000
+
+/** Writes bytes; false, with a timeout set, if more data waits than should. */
+export function writeTimed(socket: Socket, bytes: Buffer | string): boolean {
+  const isBelowLimit = socket.write(bytes, 'latin1')
+  if (!isBelowLimit) socket.setTimeout(WRITE_TIMEOUT_MS)
+  return isBelowLimit
+}
+
+/** Writes several pieces together; false, with a timeout set, unless the system took all of them at once. */
+export function writePartsTimed(socket: Socket, parts: readonly (Buffer | string)[]): boolean {
+  socket.cork()
+  for (const part of parts) socket.write(part, 'latin1')
+  socket.uncork()
+  if (socket.writableLength > 0) socket.setTimeout(WRITE_TIMEOUT_MS)
+  return socket.writableLength === 0
+}
