@@ -6,52 +6,60 @@ import { isMainThread } from 'node:worker_threads'
 // Loaded into the program under test before anything else: at SIGUSR2 it reports which HTTP parsers were at
 // work, as a line of JSON.
 
-const RealModule = WebAssembly.Module
-const RealInstance = WebAssembly.Instance
-const hashes = new WeakMap<WebAssembly.Module, string>()
+interface Instance {
+  exports: Record<string, unknown>
+}
+type Constructor = new (...given: readonly unknown[]) => object
+type Operation = (...given: readonly number[]) => number
+
+const platform = WebAssembly as unknown as { Module: Constructor; Instance: Constructor }
+const { Module: RealModule, Instance: RealInstance } = platform
+const hashes = new WeakMap<object, string>()
 const report = { sha256: '', requests: 0, responses: 0, nodeParsers: 0 }
 
-WebAssembly.Module = class extends RealModule {
-  constructor(code: BufferSource) {
-    super(code)
-    hashes.set(this, hash('sha256', code as Uint8Array))
-  }
-} as typeof RealModule
+platform.Module = new Proxy(RealModule, {
+  construct(target, given) {
+    const module = new target(...given)
+    hashes.set(module, hash('sha256', given[0] as Uint8Array))
+    return module
+  },
+})
 
-WebAssembly.Instance = class extends RealInstance {
-  constructor(module: WebAssembly.Module, imports?: WebAssembly.Imports) {
-    super(module, imports)
-    const { llhttp_alloc: alloc, llhttp_execute: execute } = this.exports
-    if (typeof alloc !== 'function' || typeof execute !== 'function') return
-    report.sha256 = hashes.get(module) ?? ''
+platform.Instance = new Proxy(RealInstance, {
+  construct(target, given) {
+    const { exports } = new target(...given) as Instance
+    const { llhttp_alloc: alloc, llhttp_execute: execute } = exports
+    if (!isOperation(alloc) || !isOperation(execute)) return { exports }
+    report.sha256 = hashes.get(given[0] as object) ?? ''
     const types = new Map<number, number>()
-    const exports = {
-      ...this.exports,
-      llhttp_alloc: (type: number) => {
-        const pointer = alloc(type) as number
+    const counted = {
+      llhttp_alloc(type: number): number {
+        const pointer = alloc(type)
         types.set(pointer, type)
         return pointer
       },
-      llhttp_execute: (pointer: number, at: number, length: number) => {
+      llhttp_execute(pointer: number, at: number, length: number): number {
         if (types.get(pointer) === 1) report.requests += 1
         else report.responses += 1
-        return execute(pointer, at, length) as number
+        return execute(pointer, at, length)
       },
     }
-    Object.defineProperty(this, 'exports', { value: exports })
-  }
-} as typeof RealInstance
+    return { exports: { ...exports, ...counted } }
+  },
+})
 
-interface NodeParser {
-  initialize(...given: unknown[]): unknown
+function isOperation(value: unknown): value is Operation {
+  return typeof value === 'function'
 }
+
 const { HTTPParser } = createRequire(import.meta.url)('node:_http_common') as {
-  HTTPParser: { readonly prototype: NodeParser }
+  HTTPParser: { prototype: { initialize: (...given: unknown[]) => unknown } }
 }
-const { initialize } = HTTPParser.prototype
-HTTPParser.prototype.initialize = function (this: NodeParser, ...given) {
-  report.nodeParsers += 1
-  return initialize.apply(this, given)
-}
+HTTPParser.prototype.initialize = new Proxy(HTTPParser.prototype.initialize, {
+  apply(target, parser, given) {
+    report.nodeParsers += 1
+    return Reflect.apply(target, parser, given)
+  },
+})
 
 if (isMainThread) process.on('SIGUSR2', () => console.error(`parsers: ${JSON.stringify(report)}`))
