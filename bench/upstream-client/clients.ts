@@ -62,10 +62,8 @@ function undiciClient(origin: string, isBatched: boolean): MeasuredClient {
     headersTimeout: TIMEOUT_MS,
     bodyTimeout: TIMEOUT_MS,
   })
-  const headers = [
-    ...['content-type', 'application/json', 'accept-encoding', 'identity'],
-    ...[LOOP_MARK_HEADER, MARK, 'authorization', `Bearer ${KEY}`],
-  ]
+  const headers = ['content-type', 'application/json', 'accept-encoding', 'identity']
+  headers.push(LOOP_MARK_HEADER, MARK, 'authorization', `Bearer ${KEY}`)
   const dispatch = (body: Buffer, handler: Dispatcher.DispatchHandler): void =>
     void pool.dispatch({ path: '/v1/chat/completions', method: 'POST', headers, body }, handler)
   return {

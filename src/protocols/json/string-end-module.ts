@@ -107,6 +107,9 @@ const CODE = [
   END,
 ].flat(4)
 
+/** The magic number and the version of a module. */
+const HEADER = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00]
+
 /**
  * WebAssembly module with a `memory` of two pages and `stringEnd(from, to)`, which reads a JSON string from
  * one of its characters on. Returns the offset of the closing quote. Where there is none, returns the bitwise
@@ -114,7 +117,7 @@ const CODE = [
  * else less than sixteen bytes before the mistake. Neither offset is within an escape sequence.
  */
 export const STRING_END_MODULE = Uint8Array.from([
-  ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
+  ...HEADER,
   ...section(1, [1, 0x60, 2, 0x7f, 0x7f, 1, 0x7f]), // type 0: (i32, i32) → i32
   ...section(3, [1, 0]), // one function of that type
   ...section(5, [1, 0, 2]), // a memory of two pages
