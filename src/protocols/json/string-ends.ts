@@ -27,9 +27,10 @@ export class StringEnds {
   }
 
   /**
-   * Skips well-formed characters of a string from `at` on, which is not within an escape sequence. Returns the
-   * offset of the closing quote; or a smaller one, also not within a sequence, from which at most fifteen
-   * characters or the rest of the text are to be read byte by byte: there is a mistake, or the text ends.
+   * Skips well-formed characters of a string from `at` on, which is not within an escape sequence. Returns
+   * the offset of the closing quote; or a smaller one, also not within a sequence, from which the string is to
+   * be read byte by byte: a mistake or the text's end is less than sixteen bytes away, or the processor has no
+   * vector instructions.
    */
   skip(at: number): number {
     scanner ??= createScanner()
