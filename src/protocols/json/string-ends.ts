@@ -28,9 +28,9 @@ export class StringEnds {
 
   /**
    * Skips well-formed characters of a string from `at` on, which is not within an escape sequence. Returns
-   * the offset of the closing quote; or a smaller one, also not within a sequence, from which the string is to
-   * be read byte by byte: a mistake or the text's end is less than sixteen bytes away, or the processor has no
-   * vector instructions.
+   * the offset of the closing quote; or a smaller one, also not within a sequence, from which the string is
+   * to be read byte by byte: a mistake or the text's end is less than sixteen bytes away, or the processor
+   * has no vector instructions.
    */
   skip(at: number): number {
     scanner ??= createScanner()
