@@ -9,6 +9,8 @@ export interface Call {
   readonly behaviour: Behaviour
   /** Approximate bytes of the request's body. */
   readonly bytes: number
+  /** Prose by default; a coding agent's requests are of the chat dialect. */
+  readonly content?: 'prose' | 'agent'
 }
 
 /** A running program between client and upstream, or nothing for the direct path. */

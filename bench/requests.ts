@@ -1,3 +1,4 @@
+import { agentConversation } from './agent-conversation.ts'
 import type { Candidate } from './candidate.ts'
 import type { Call } from './candidate.ts'
 import { CLIENT_KEY, modelOf, PATHS, type Wire } from './wire.ts'
@@ -7,8 +8,18 @@ const SENTENCE = 'The quick brown fox jumps over the lazy dog. '
 const TURN = 2000
 
 /** The body of a call in this dialect. */
-export function bodyOf({ behaviour, upstream, bytes }: Call, wire: Wire): string {
+export function bodyOf({ behaviour, upstream, bytes, content }: Call, wire: Wire): string {
   const isStream = behaviour !== 'whole' && behaviour !== 'late'
+  return JSON.stringify({
+    model: modelOf(behaviour, upstream),
+    max_tokens: 500,
+    ...(isStream ? { stream: true } : {}),
+    ...(isStream && wire === 'chat' ? { stream_options: { include_usage: true } } : {}),
+    ...(content === 'agent' ? agentConversation(bytes) : proseConversation(bytes)),
+  })
+}
+
+function proseConversation(bytes: number): { readonly messages: readonly object[] } {
   const turns = Math.max(1, Math.round(bytes / TURN))
   const content = SENTENCE.repeat(Math.ceil(Math.min(bytes, TURN) / SENTENCE.length))
   // The first and the last turn are the client's.
@@ -16,13 +27,7 @@ export function bodyOf({ behaviour, upstream, bytes }: Call, wire: Wire): string
     role: index % 2 === 0 ? 'user' : 'assistant',
     content,
   }))
-  return JSON.stringify({
-    model: modelOf(behaviour, upstream),
-    max_tokens: 500,
-    ...(isStream ? { stream: true } : {}),
-    ...(isStream && wire === 'chat' ? { stream_options: { include_usage: true } } : {}),
-    messages,
-  })
+  return { messages }
 }
 
 /** The request that a gateway gets. */
@@ -44,6 +49,8 @@ export function messageTo(candidate: Candidate, port: number, call: Call): strin
   if (!request) return undefined
   const { path, headers, body } = request
   const length =
-    call.method === 'GET' ? '' : `content-type: application/json\r\ncontent-length: ${body.length}\r\n`
+    call.method === 'GET'
+      ? ''
+      : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`
   return `${call.method} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${headers}${length}\r\n${body}`
 }

@@ -60,6 +60,15 @@ export const SCENARIOS = {
     connections: 16,
     units: 1,
   },
+  'whole-100kb-agent': {
+    kind: 'saturated',
+    title: 'whole answer, request of 100 KB of a coding agent, same protocol, 16 connections',
+    unit: REQUEST,
+    candidates: EVERYBODY,
+    call: { ...native, bytes: 100_000, content: 'agent' },
+    connections: 16,
+    units: 1,
+  },
   'burst-pass': {
     kind: 'saturated',
     title: 'stream passed on, 200 events at once',

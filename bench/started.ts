@@ -51,13 +51,13 @@ export async function startMeasured(options: {
   }
 }
 
-/** Starts a program of this folder on the cores of the load. */
-export function startHelper(name: string): Started {
+/** Starts a program of this folder; by default on the cores of the load. */
+export function startHelper(name: string, on = cores?.others): Started {
   const child = fork(new URL(name, import.meta.url), {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     execArgv: [],
   })
-  if (cores) spawnSync('taskset', ['-acp', cores.others, String(child.pid)], { stdio: 'ignore' })
+  if (on) spawnSync('taskset', ['-acp', on, String(child.pid)], { stdio: 'ignore' })
   return running(child)
 }
 

@@ -1,4 +1,4 @@
-// Writes sbom.cdx.json: the run-time dependencies in the lock file, in CycloneDX.
+// Writes sbom.cdx.json: the run-time dependencies in the lock file and the vendored parser, in CycloneDX.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -32,6 +32,21 @@ for (const component of bill.components) {
   // The hash identifies a package; the address in a registry does not matter.
   component.externalReferences = component.externalReferences.filter(({ type }) => type !== 'distribution')
 }
+
+// The parser that the repository carries is in no lock file.
+const parser = read('src/http1/vendor/llhttp/origin.json')
+const purl = `pkg:github/nodejs/${parser.name}@${parser.version}`
+bill.components.push({
+  'bom-ref': purl,
+  type: 'library',
+  name: parser.name,
+  version: parser.version,
+  purl,
+  licenses: [{ license: { id: parser.license } }],
+  hashes: [{ alg: 'SHA-256', content: parser.sha256 }],
+})
+bill.dependencies.find(({ ref }) => ref === bill.metadata.component['bom-ref']).dependsOn.push(purl)
+bill.dependencies.push({ ref: purl, dependsOn: [] })
 writeFileSync(join(root, 'sbom.cdx.json'), `${JSON.stringify(bill, undefined, 2)}\n`)
 
 function read(file) {

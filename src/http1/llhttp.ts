@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module'
+import { readFileSync } from 'node:fs'
 
 /** Most bytes that one call of `parse` takes. */
 export const MAX_PARSE_BYTES = 65_536
@@ -59,7 +59,10 @@ let view = new Uint8Array()
 let activeCallbacks: ParserCallbacks | undefined
 const methodNames: string[] = []
 
-/** HTTP/1.1 parser of requests or responses: llhttp, in its strict mode, as the WebAssembly of undici. */
+/**
+ * HTTP/1.1 parser of requests or responses: llhttp, in its strict mode, as the WebAssembly module in
+ * `vendor/llhttp/`; `origin.json` there states its version, licence and source.
+ */
 export class Llhttp {
   readonly #callbacks: ParserCallbacks
   #pointer: number
@@ -144,9 +147,7 @@ function textAt({ buffer }: WebAssembly.Memory, pointer: number): string {
 }
 
 function instantiate(): Exports {
-  const code = createRequire(import.meta.url)(
-    'undici/lib/llhttp/llhttp_simd-wasm.js',
-  ) as Uint8Array<ArrayBuffer>
+  const code = readFileSync(new URL('./vendor/llhttp/llhttp.wasm', import.meta.url))
   const callbacks = (): ParserCallbacks => activeCallbacks as ParserCallbacks
   const { exports: made } = new WebAssembly.Instance(new WebAssembly.Module(code), {
     env: {

@@ -6,7 +6,7 @@ import { withoutRedis } from '../equipment/redis-server.ts'
 
 /** Runs a measurement, and prints its output, including the seed. */
 function bench(
-  name: 'run' | 'nodes',
+  name: 'run' | 'nodes' | 'json-scan',
   ...options: readonly string[]
 ): { readonly code: number | null; readonly output: string } {
   const program = fileURLToPath(new URL(`../../bench/${name}.ts`, import.meta.url))
@@ -25,6 +25,12 @@ test('an idle gateway takes no more memory, relative to a bare forwarder, than w
   timeout: 120_000,
 }, () => {
   expect(bench('run', '--only', 'idle-memory', '--check')).toMatchObject({ code: 0 })
+})
+
+test('scanning a request costs no more than JSON.parse, and at most a tenth more where it is full of escapes', {
+  timeout: 120_000,
+}, () => {
+  expect(bench('json-scan', '--check')).toMatchObject({ code: 0 })
 })
 
 test.skipIf(withoutRedis('CPU over three nodes'))(

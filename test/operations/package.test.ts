@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,6 +24,9 @@ const PARTS = [
   'tsconfig.build.json',
   'tsconfig.json',
 ]
+
+/** The parser that the repository carries, in no lock file. */
+const PARSER = { name: 'llhttp', version: '9.3.1', purl: 'pkg:github/nodejs/llhttp@9.3.1' }
 
 /** The checked fields of a component in a bill of materials. */
 interface Component {
@@ -103,17 +107,30 @@ describe('a package carries a bill of materials', () => {
           hash: `${algorithm} ${Buffer.from(hash, 'base64').toString('hex')}`,
         }
       })
-    const listed = bill.components.map(({ name, version, purl, hashes: [hash] = [] }) => ({
-      name,
-      version,
-      purl,
-      hash: `${hash?.alg.toLowerCase().replace('-', '')} ${hash?.content}`,
-    }))
+    const listed = bill.components
+      .filter(({ purl }) => purl !== PARSER.purl)
+      .map(({ name, version, purl, hashes: [hash] = [] }) => ({
+        name,
+        version,
+        purl,
+        hash: `${hash?.alg.toLowerCase().replace('-', '')} ${hash?.content}`,
+      }))
     const inOrder = (all: typeof locked): string[] =>
       [...new Set(all.map((each) => JSON.stringify(each)))].toSorted()
     expect(inOrder(listed)).toEqual(inOrder(locked))
     const names = new Set(listed.map(({ name }) => name))
     expect(Object.keys(own().dependencies).filter((name) => !names.has(name))).toEqual([])
+  })
+
+  test('with the vendored parser, which the package carries with its licence and origin', () => {
+    const { hashes, ...parser } = bill.components.find(({ purl }) => purl === PARSER.purl) ?? { hashes: [] }
+    expect(parser).toMatchObject({ ...PARSER, licenses: [{ license: { id: 'MIT' } }] })
+    const carried = (file: string): Buffer =>
+      readFileSync(join(folder, 'package/dist/http1/vendor/llhttp', file))
+    const sha256 = hash('sha256', carried('llhttp.wasm'))
+    expect(hashes).toEqual([{ alg: 'SHA-256', content: sha256 }])
+    expect(JSON.parse(carried('origin.json').toString())).toMatchObject({ version: PARSER.version, sha256 })
+    expect(carried('LICENSE').toString()).toContain('MIT License')
   })
 
   test('that says which needs which, of those that are in it', () => {

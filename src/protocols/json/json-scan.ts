@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../../errors.ts'
-import { isPlain, PlainText } from './plain-text.ts'
 import { type Member, ScannedObject } from './scanned-object.ts'
+import { StringEnds } from './string-ends.ts'
 
 /** Limits of accepted JSON: nesting, values of any kind (keys not counted), and top-level keys. */
 export interface ScanLimits {
@@ -46,7 +46,10 @@ const EXPECTED = [
 
 /** Bytes that may follow a backslash, except `u`: " \ / b f n r t. */
 const ESCAPES = table('"\\/bfnrt')
-const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) => (isPlain(byte) ? 1 : 0))
+/** Bytes that may stand in a string unescaped; those beyond ASCII always may, in valid UTF-8. */
+const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH ? 1 : 0,
+)
 /** Run of plain bytes after which a vectorized search for the end pays off. */
 const LONG_RUN = 24
 const HEX = table('0123456789abcdefABCDEF')
@@ -61,7 +64,7 @@ const LITERALS = { t: Buffer.from('true'), f: Buffer.from('false'), n: Buffer.fr
 export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): ScannedObject {
   if (!isUtf8(bytes)) throw new GatewayError('invalid_json', 'Invalid JSON: the body is not valid UTF-8.')
   const length = bytes.length
-  const text = new PlainText(bytes)
+  const strings = new StringEnds(bytes)
   const tape: number[] = []
   const open: number[] = []
   const members = new Map<string, Member>()
@@ -88,7 +91,7 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
         unexpected(bytes, p, inObject ? '"," or "}"' : '"," or "]"')
     } else if (state <= KEY) {
       if (c === QUOTE) {
-        const end = stringEnd(bytes, text, p, length)
+        const end = stringEnd(bytes, strings, p, length)
         if (depth === 1) {
           if (members.size === limits.members)
             throw new GatewayError(
@@ -136,7 +139,7 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
       }
       if (depth === 0) unexpected(bytes, p, 'an object')
       const start = p
-      if (c === QUOTE) p = stringEnd(bytes, text, p, length)
+      if (c === QUOTE) p = stringEnd(bytes, strings, p, length)
       else if (c === MINUS || (c >= ZERO && c <= NINE)) p = numberEnd(bytes, p, length)
       else p = literalEnd(bytes, p, c, state)
       if (depth === 1) members.set(key, { key, keyStart, start, end: p, node: tape.length, count: 0 })
@@ -167,11 +170,14 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
 }
 
 /** Offset after the closing quote of the string that opens at `start`. */
-function stringEnd(bytes: Buffer, text: PlainText, start: number, length: number): number {
+function stringEnd(bytes: Buffer, strings: StringEnds, start: number, length: number): number {
   let p = start + 1
+  const long = p + LONG_RUN
+  while (p < long && PLAIN[bytes[p] as number] === 1) p++
+  if (bytes[p] !== QUOTE) p = strings.skip(p)
+  // Ends at once, but for a mistake, the end of the text, or a processor without vector instructions.
   for (;;) {
-    const long = p + LONG_RUN
-    while (PLAIN[bytes[p] as number] === 1) if (++p === long) p = text.endOf(p)
+    while (PLAIN[bytes[p] as number] === 1) p++
     const c = p < length ? (bytes[p] as number) : -1
     if (c === QUOTE) return p + 1
     if (c !== BACKSLASH) unexpected(bytes, p, c < 0 ? 'a closing quote' : 'no control character in a string')
