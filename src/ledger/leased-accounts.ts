@@ -18,8 +18,8 @@ const CALLS_PER_LOAN = 64
 const RENEW_AT_CALLS = 16
 /** Largest first loan, in quota units, while no hold of the account is known. */
 const FIRST_LOAN_MAX = 3_200_000
-/** Time that other nodes have to release their spare quota. */
-const RECALL_WAIT_MS = 100
+/** Times that other nodes have to release their spare quota, the later ones for nodes on busy machines. */
+const RECALL_WAITS_MS = [100, 200, 400]
 /** Maximum number of loans for one call: other calls may spend each of them first. */
 const MAX_LOANS = 3
 
@@ -79,7 +79,7 @@ export class LeasedAccounts implements AccountSource {
 
   async ensureAffordable(initial: Account, amount: number): Promise<Account> {
     let account = initial
-    let hasRecalled = false
+    let recalls = 0
     for (let loans = 0; loans < MAX_LOANS; ) {
       if (amount <= affordable(account)) return account
       const acquired = await this.#acquire(loanFor(account, amount))
@@ -92,9 +92,12 @@ export class LeasedAccounts implements AccountSource {
         continue
       }
       refuseUnusableKey(token, user, statusAt(token, token.remainQuota, Date.now()), 'call')
-      if (hasRecalled) throw new InsufficientQuota(totalFree(loan, account), amount)
-      hasRecalled = true
+      const waitMs = RECALL_WAITS_MS[recalls]
+      if (waitMs === undefined || !isCovered(loan, account, amount))
+        throw new InsufficientQuota(totalFree(loan, account), amount)
+      recalls += 1
       await this.#recallShortage(loan, account, amount)
+      await delay(waitMs)
     }
     return account
   }
@@ -191,7 +194,6 @@ export class LeasedAccounts implements AccountSource {
     if (!unlimited && tokenState.free + token.free < amount) shortages.push(tokenState.account)
     if (userState.free + user.free < amount) shortages.push(userState.account)
     await Promise.all(shortages.map((account) => this.#recall(account).catch(() => {})))
-    await delay(RECALL_WAIT_MS)
   }
 
   // Renews in a later turn, so that the call that found the account low does not wait.
@@ -243,6 +245,11 @@ function isLow({ token, user, unlimited }: LeasedAccount): boolean {
     user.free < RENEW_AT_CALLS * user.typicalHold ||
     (!unlimited && token.free < RENEW_AT_CALLS * token.typicalHold)
   )
+}
+
+/** Whether the balances cover `amount` once other nodes have returned what they do not need. */
+function isCovered({ tokenState, userState }: Loan, { unlimited }: Account, amount: number): boolean {
+  return userState.remain >= amount && (unlimited || tokenState.remain >= amount)
 }
 
 /** Free quota of an account, on this node and in the bank. */
