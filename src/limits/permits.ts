@@ -22,7 +22,7 @@ const FRESH_MS = 1_000
  * One node's part of a limit that nodes share: permits in stock, which it gives out without asking, and a
  * snapshot of the others' use. All times are of the node's monotonic clock, in milliseconds.
  *
- * Whatever responses say, the node lets through no more than the limit in any window, as it counts its own
+ * The node, however Redis responds, lets through no more than the limit in any window, as it counts its own
  * use.
  */
 export class Permits {

@@ -87,7 +87,7 @@ test.each([1_000, 100_000])('a depth of %i is refused with 400, and quickly', as
 })
 
 describe('the limit of a body', () => {
-  // So many bodies at once overload a small machine, for a moment afterwards too.
+  // Many bodies at once overload a small machine, for a moment afterwards too.
   afterAll(async () => {
     for (let calm = 0; calm < 40; ) calm = (await post(GOOD)).status === 200 ? calm + 1 : 0
   })
