@@ -1,5 +1,5 @@
 import type { Usage } from '../domain/usage.ts'
-import type { Conversation, MediaPart } from './conversation.ts'
+import type { Asked, Conversation, MediaPart } from './conversation.ts'
 import type { EventBudget } from './sse/event-budget.ts'
 import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
@@ -48,10 +48,18 @@ export interface Codec {
   answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined
   /** Reads a whole reply; throws where it is none. */
   decodeReply(bytes: Buffer): Reply
-  encodeReply(reply: Reply, identity: ReplyIdentity): Buffer
+  /** `asked` is the request that is answered, for wires whose responses depend on it. */
+  encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer
   /** Events that are not whole yet take of the budget; without one, a stream has a budget of its own. */
   streamDecoder(budget?: EventBudget): StreamDecoder
-  streamEncoder(identity: ReplyIdentity, options: { readonly includeUsage: boolean }): StreamEncoder
+  streamEncoder(identity: ReplyIdentity, options: StreamOptions): StreamEncoder
+}
+
+/** What a stream's encoder has to know of the request. */
+export interface StreamOptions {
+  readonly includeUsage: boolean
+  /** The request that is answered, for wires whose responses depend on it. */
+  readonly asked?: Asked
 }
 
 /** Reads a stream. Bytes may be cut anywhere. */

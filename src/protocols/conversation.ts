@@ -27,7 +27,35 @@ export interface Conversation {
   readonly webSearch: WebSearch | undefined
   /** The caller wants usage at the end of a stream, where that has to be asked for. */
   readonly includeUsage: boolean
+  /** Fields that some wires share by name and others have not; undefined = none. */
+  readonly shared?: SharedFields
+  /** What the client's own wire repeats in its response: members of the request, as JSON text. */
+  readonly repeated?: RepeatedFields
 }
+
+/** Names of fields that chat and responses share, and what they ask for. */
+export const SHARED_FIELDS = [
+  'metadata',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'service_tier',
+  'store',
+  'user',
+  'verbosity',
+] as const
+
+/** The name of a field that chat and responses share. */
+export type SharedField = (typeof SHARED_FIELDS)[number]
+
+/** Shared fields with the JSON text of their values. */
+export type SharedFields = ReadonlyMap<SharedField, string>
+
+/** Members of a request by name, with the JSON text of their values. */
+export type RepeatedFields = ReadonlyMap<string, string>
+
+/** What the encoder of a response has to know of the request that it answers. */
+export type Asked = Pick<Conversation, 'tools' | 'repeated'>
 
 /** The form of an answer's text. */
 export type OutputFormat =
@@ -49,6 +77,11 @@ export interface OutputSchema {
 /** Web search by the provider: how often it may search, and for whom. */
 export interface WebSearch {
   readonly maxUses: number
+  /**
+   * It is one tool among others, which the model may never use: it is left out where it is not certain that
+   * the upstream can search.
+   */
+  readonly isOptional?: true
   /** Roughly where the user is. */
   readonly location?: SearchLocation
 }
@@ -155,7 +188,7 @@ export interface Proof {
 }
 
 /** The wires that a conversation can be read from and written to. */
-export type ConversionProtocol = 'chat' | 'messages'
+export type ConversionProtocol = 'chat' | 'messages' | 'responses'
 
 /** A tool that the caller offers. */
 export interface Tool {
@@ -165,6 +198,20 @@ export interface Tool {
   readonly schema: string | undefined
   readonly strict: boolean | undefined
   readonly cache?: Cache
+  /** What the tool is to the client, where that is not a function of this name. */
+  readonly form?: ToolForm
+}
+
+/**
+ * A tool of the client's wire that goes by as a function: calls of it must be turned back into what the client
+ * knows.
+ */
+export interface ToolForm {
+  /** `custom` takes plain text, the others what their wire says; `function` is one in a namespace. */
+  readonly type: 'function' | 'custom' | 'local_shell' | 'shell' | 'apply_patch' | 'tool_search'
+  /** Its name there. */
+  readonly name: string
+  readonly namespace?: string
 }
 
 /** Which tools must, may or must not be called. */

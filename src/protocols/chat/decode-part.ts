@@ -3,8 +3,8 @@ import type { MediaPart, MediaSource, OpaquePart, TextPart, ThinkingPart } from 
 import { refuse } from '../field-check.ts'
 import { cacheOf } from './cache-control.ts'
 import { drop } from './dropped-fields.ts'
-import { type Fields, fieldsAt, kindOf, listAt, present, textAt } from './field.ts'
-import { audioAt, fileAt, mediaAt } from './media-source.ts'
+import { type Fields, fieldsAt, kindOf, listAt, present, textAt } from '../field.ts'
+import { audioAt, fileAt, mediaAt } from '../media-source.ts'
 import { generatedText } from './generated-text.ts'
 
 /** What a message's `content` can hold. */

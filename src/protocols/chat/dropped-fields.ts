@@ -1,4 +1,5 @@
 import type { Dropped } from '../codec.ts'
+import { SHARED_FIELDS } from '../conversation.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
@@ -16,6 +17,7 @@ export type DroppedName =
   | 'reasoning.exclude'
   | 'tools.custom'
   | 'tools.unknown'
+  | 'tools.web_search'
   /** Names of fields of a messages request. */
   | 'cache_control'
   | 'content'
@@ -37,7 +39,6 @@ type IsMeaningful = (value: unknown) => boolean
 const always: IsMeaningful = () => true
 const notZero: IsMeaningful = (value) => value !== 0
 const notFalse: IsMeaningful = (value) => value !== false
-const notEmpty: IsMeaningful = (value) => value !== ''
 const hasMembers: IsMeaningful = (value) => Object.keys(asRecord(value) ?? {}).length > 0
 const other =
   (...defaults: readonly string[]): IsMeaningful =>
@@ -46,7 +47,7 @@ const other =
 
 /**
  * Chat's fields that the hub cannot hold, with the values that mean what their absence means; first those of
- * the list in `docs/api.md: Chat completions`.
+ * the list in `docs/api.md: Chat completions`. Fields that another wire shares are not here.
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['n', (value) => value !== 1],
@@ -61,20 +62,13 @@ const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMean
   ['prediction', always],
   ['modalities', (value) => !Array.isArray(value) || value.some(other('text'))],
   ['audio', always],
-  ['verbosity', other('medium')],
-  ['user', notEmpty],
-  ['safety_identifier', notEmpty],
-  ['prompt_cache_key', notEmpty],
-  ['metadata', hasMembers],
-  ['service_tier', other('auto', 'default')],
-  ['store', notFalse],
-  ['prompt_cache_retention', always],
   ['inference_geo', always],
   ['speed', always],
 ])
 
 /** Fields that the conversion reads. */
-const READ_FIELDS: ReadonlySet<string> = new Set([
+const READ_FIELDS: ReadonlySet<string> = new Set<string>([
+  ...SHARED_FIELDS,
   'model',
   'messages',
   'max_tokens',

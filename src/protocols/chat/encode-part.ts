@@ -3,7 +3,7 @@ import type { MediaPart, OpaquePart, TextPart } from '../conversation.ts'
 import { GatewayError } from '../../errors.ts'
 import { cacheControl } from './cache-control.ts'
 import { drop } from './dropped-fields.ts'
-import { audioFormat, dataUrl } from './media-source.ts'
+import { audioFormat, dataUrl } from '../media-source.ts'
 
 /** A part of a message's content as chat writes it. */
 export type ChatPart = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
-import type { MediaSource } from '../conversation.ts'
-import { refuse } from '../field-check.ts'
+import type { MediaSource } from './conversation.ts'
+import { refuse } from './field-check.ts'
 
 /** The type of media whose type nobody named. */
 export const DEFAULT_TYPE = 'application/octet-stream'

@@ -1,5 +1,5 @@
-import { refuse } from '../field-check.ts'
-import { asRecord } from '../json/record.ts'
+import { refuse } from './field-check.ts'
+import { asRecord } from './json/record.ts'
 
 /** A JSON object that was parsed. */
 export type Fields = Readonly<Record<string, unknown>>

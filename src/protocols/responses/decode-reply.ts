@@ -1,0 +1,62 @@
+import { GatewayError } from '../../errors.ts'
+import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
+import { asRecord, parseRecord } from '../json/record.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
+import type { Reply, ReplyPart } from '../reply.ts'
+import { isError } from '../reply-facts.ts'
+import { isRefusal, type MemberText, readItem, textOr } from './read-item.ts'
+import { stopOf } from './stop-reasons.ts'
+import { usageOf } from './usage.ts'
+
+/** Reads a whole response. Throws `upstream_error` where it is none, or where it failed. */
+export function decodeReply(bytes: Buffer): Reply {
+  const text = bytes.toString()
+  const response = parseRecord(text)
+  const output = response?.['output']
+  if (!response || !Array.isArray(output) || isError(response['error']) || response['status'] === 'failed')
+    throw new GatewayError('upstream_error', 'The upstream sent no response that could be understood.')
+  const textsIn = itemTexts(text, (scan, index) => elementAt(scan, scan.span('output')?.node, index))
+  const items = output.map((item: unknown) => asRecord(item) ?? {})
+  const parts = items.flatMap((item, index): ReplyPart[] => readItem(item, textsIn(item, index)))
+  const calledTools = parts.some(({ kind }) => kind === 'tool-call')
+  return {
+    id: textOr(response['id']),
+    model: textOr(response['model']),
+    parts,
+    stop: stopOf(response, { refused: items.some(isRefusal), calledTools }),
+    usage: usageOf(response),
+  }
+}
+
+/**
+ * The texts of members of items, as they were written. It is looked for only where a member is asked for, as few
+ * are; `find` says where the item of a number is.
+ */
+export function itemTexts(
+  text: string,
+  find: (scan: ScannedObject, index: number) => Node | undefined,
+): (item: Readonly<Record<string, unknown>>, index: number) => MemberText {
+  let scan: ScannedObject | undefined | null
+  return (item, index) => (member) => {
+    const value = item[member]
+    if (value === undefined || value === null) return undefined
+    if (scan === undefined) scan = scanned(text) ?? null
+    const node = scan ? find(scan, index) : undefined
+    const found = scan && node !== undefined ? scan.memberOf(node, member) : undefined
+    // Answers beyond the scan's limits lose the order of integer-like keys, and digits.
+    return scan && found !== undefined ? scan.textOf(found) : JSON.stringify(value)
+  }
+}
+
+/** The element of a list with that number. */
+export function elementAt(scan: ScannedObject, list: Node | undefined, index: number): Node | undefined {
+  return list === undefined ? undefined : scan.elements(list)[index]
+}
+
+function scanned(text: string): ScannedObject | undefined {
+  try {
+    return scanObject(Buffer.from(text), RESPONSE_LIMITS)
+  } catch {
+    return undefined
+  }
+}
