@@ -29,7 +29,10 @@ const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
 /**
  * The fields that chat and responses share, as far as they say something, for spreading into a conversation.
  */
-export function sharedFields(scan: ScannedObject, fields: readonly SharedField[] = SHARED_FIELDS): { shared?: SharedFields } {
+export function sharedFields(
+  scan: ScannedObject,
+  fields: readonly SharedField[] = SHARED_FIELDS,
+): { shared?: SharedFields } {
   const found = fields.flatMap((name): (readonly [SharedField, string])[] => {
     const member = scan.span(name)
     if (!member || scan.kindOf(member.node) === 'null' || !IS_MEANINGFUL[name](scan.value(name))) return []
@@ -40,7 +43,9 @@ export function sharedFields(scan: ScannedObject, fields: readonly SharedField[]
 
 /** One such field as a parsed value; nothing where it says nothing. */
 export function sharedField(name: SharedField, value: unknown): readonly (readonly [SharedField, string])[] {
-  return value === undefined || value === null || !IS_MEANINGFUL[name](value) ? [] : [[name, JSON.stringify(value)]]
+  return value === undefined || value === null || !IS_MEANINGFUL[name](value)
+    ? []
+    : [[name, JSON.stringify(value)]]
 }
 
 /** Names the fields as left out: the wire that is written has none of them. */

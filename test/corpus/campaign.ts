@@ -1,5 +1,5 @@
 import { GatewayError } from '../../src/errors.ts'
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { PairedProtocol } from '../paired-protocol.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { upstreamOf } from '../conversation.ts'
 import { GRAMMARS } from '../conversion/grammar.ts'
@@ -58,18 +58,18 @@ const BLOCKS = [
   { text: 'Zoë 😀' },
   { id: 't', name: 'f', input: '{"a":1}' },
 ]
-const STREAMS: Record<ConversionProtocol, readonly string[]> = {
+const STREAMS: Record<PairedProtocol, readonly string[]> = {
   chat: [
     [roleFrame(), contentFrame('Zoë 😀'), finishFrame(), usageFrame(usageText(10, 5)), DONE_FRAME].join(''),
     (streamedChat({ text: 'hello', thoughts: 'hm', calls: CALLS }).frames ?? []).join(''),
   ],
   messages: [messageFrames(BLOCKS).join(''), messageFrames([{ text: 'hello' }]).join('')],
 }
-const REPLIES: Record<ConversionProtocol, readonly string[]> = {
+const REPLIES: Record<PairedProtocol, readonly string[]> = {
   chat: [String(wholeChat({ text: 'hello', thoughts: 'hm', calls: CALLS }).body)],
   messages: [String(wholeMessage(BLOCKS).body)],
 }
-const REQUESTS: Record<ConversionProtocol, readonly string[]> = {
+const REQUESTS: Record<PairedProtocol, readonly string[]> = {
   chat: [
     '{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"t"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"r"}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"stop":["a"],"temperature":1,"reasoning_effort":"low"}',
   ],
@@ -78,7 +78,7 @@ const REQUESTS: Record<ConversionProtocol, readonly string[]> = {
   ],
 }
 
-const TURNS: Record<ConversionProtocol, readonly string[]> = {
+const TURNS: Record<PairedProtocol, readonly string[]> = {
   chat: [
     '{"role":"user","content":"a"}',
     '{"role":"system","content":"a"}',
@@ -113,7 +113,7 @@ const WITHIN: readonly Grown[] = [
   ),
 ]
 
-const grownRequests = (protocol: ConversionProtocol): Grown[] => [
+const grownRequests = (protocol: PairedProtocol): Grown[] => [
   ...WITHIN,
   ...TURNS[protocol].map(
     (turn): Grown => [
@@ -130,7 +130,7 @@ const grownRequests = (protocol: ConversionProtocol): Grown[] => [
 ]
 
 /** A part of a stream that is repeated: text, a piece of a call's input, a whole block. */
-const GROWN_STREAMS: Record<ConversionProtocol, readonly Grown[]> = {
+const GROWN_STREAMS: Record<PairedProtocol, readonly Grown[]> = {
   chat: [
     [roleFrame(), contentFrame('a'), `${finishFrame()}${DONE_FRAME}`],
     [roleFrame(), contentFrame('é😀"\\'), `${finishFrame()}${DONE_FRAME}`],
@@ -186,7 +186,7 @@ const GROWN_STREAMS: Record<ConversionProtocol, readonly Grown[]> = {
   ],
 }
 
-const GROWN_REPLIES: Record<ConversionProtocol, readonly Grown[]> = {
+const GROWN_REPLIES: Record<PairedProtocol, readonly Grown[]> = {
   chat: [
     [
       '{"choices":[{"index":0,"message":{"role":"assistant","content":"',
@@ -209,7 +209,7 @@ const GROWN_REPLIES: Record<ConversionProtocol, readonly Grown[]> = {
   ],
 }
 
-const decoder = (protocol: ConversionProtocol): Target => ({
+const decoder = (protocol: PairedProtocol): Target => ({
   seeds: REQUESTS[protocol],
   grown: grownRequests(protocol),
   tokens: JSON_TOKENS,
@@ -223,7 +223,7 @@ const decoder = (protocol: ConversionProtocol): Target => ({
   },
 })
 
-const stream = (from: ConversionProtocol): Target => ({
+const stream = (from: PairedProtocol): Target => ({
   seeds: STREAMS[from],
   grown: GROWN_STREAMS[from],
   tokens: SSE_TOKENS,
@@ -235,7 +235,7 @@ const stream = (from: ConversionProtocol): Target => ({
   },
 })
 
-const reply = (from: ConversionProtocol): Target => ({
+const reply = (from: PairedProtocol): Target => ({
   seeds: REPLIES[from],
   grown: GROWN_REPLIES[from],
   tokens: JSON_TOKENS,

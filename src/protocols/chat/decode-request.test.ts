@@ -491,6 +491,11 @@ describe('what the hub cannot hold is named', () => {
     prediction: { type: 'content', content: 'x' },
     modalities: ['text', 'audio'],
     audio: { voice: 'x', format: 'wav' },
+    inference_geo: 'eu',
+    speed: 'fast',
+  }
+
+  const SHARED = {
     verbosity: 'low',
     user: 'u',
     safety_identifier: 's',
@@ -499,8 +504,6 @@ describe('what the hub cannot hold is named', () => {
     metadata: { a: 'b' },
     service_tier: 'flex',
     store: true,
-    inference_geo: 'eu',
-    speed: 'fast',
   }
 
   test.each(Object.entries(MEANT))('%s', (field, value) => {
@@ -511,9 +514,17 @@ describe('what the hub cannot hold is named', () => {
     { n: 1, presence_penalty: 0, frequency_penalty: 0, logit_bias: {}, logprobs: false, top_logprobs: 0 },
     { functions: [], function_call: 'auto', modalities: ['text'] },
     { verbosity: 'medium', user: '', metadata: {}, service_tier: 'auto', store: false },
-    Object.fromEntries(Object.keys(MEANT).map((field) => [field, null])),
+    Object.fromEntries([...Object.keys(MEANT), ...Object.keys(SHARED)].map((field) => [field, null])),
   ])('but not where it says what its absence would say: %j', (fields) => {
-    expect(decode(fields).dropped).toEqual([])
+    const { dropped, conversation } = decode(fields)
+    expect(dropped).toEqual([])
+    expect(conversation.shared).toBeUndefined()
+  })
+
+  test.each(Object.entries(SHARED))('fields that other wires share are kept: %s', (field, value) => {
+    const { dropped, conversation } = decode({ [field]: value })
+    expect(dropped).toEqual([])
+    expect([...(conversation.shared ?? [])]).toEqual([[field, JSON.stringify(value)]])
   })
 
   test('the name of an unknown field is never sent back', () => {

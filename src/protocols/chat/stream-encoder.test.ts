@@ -179,7 +179,9 @@ describe('each event has its effect', () => {
     encoder.push([START, { kind: 'text', index: 0, text: 'x' }])
     expect(encoder.push([{ kind: 'failure', type: 'overloaded_error', message: 'busy' }])).toBe('')
     expect(encoder.finalFrames()).toBe('')
-    const [frame] = dataOf(encoder.failureFrame({ type: 'api_error', code: 'upstream_error', message: 'busy' }))
+    const [frame] = dataOf(
+      encoder.failureFrame({ type: 'api_error', code: 'upstream_error', message: 'busy' }),
+    )
     expect(JSON.parse(frame ?? '')).toEqual({
       error: { type: 'api_error', code: 'upstream_error', message: 'busy' },
     })

@@ -25,7 +25,10 @@ describe('usage is disjoint', () => {
 
   test('cache writes are taken out too, split by how long they live', () => {
     expect(
-      readInclusiveUsage({ ...plain, prompt_tokens_details: { cached_tokens: 10, cached_creation_tokens: 30 } }),
+      readInclusiveUsage({
+        ...plain,
+        prompt_tokens_details: { cached_tokens: 10, cached_creation_tokens: 30 },
+      }),
     ).toEqual(usage({ input: 60, cacheRead: 10, cacheWrite5m: 30, output: 20 }))
     expect(
       readInclusiveUsage({
@@ -36,7 +39,11 @@ describe('usage is disjoint', () => {
       }),
     ).toEqual(usage({ input: 60, cacheRead: 10, cacheWrite5m: 15, cacheWrite1h: 15, output: 20 }))
     expect(
-      readInclusiveUsage({ ...plain, claude_cache_creation_5m_tokens: 10, claude_cache_creation_1h_tokens: 15 }),
+      readInclusiveUsage({
+        ...plain,
+        claude_cache_creation_5m_tokens: 10,
+        claude_cache_creation_1h_tokens: 15,
+      }),
     ).toEqual(usage({ input: 75, cacheWrite5m: 10, cacheWrite1h: 15, output: 20 }))
     expect(readInclusiveUsage({ ...plain, prompt_tokens_details: { cache_write_tokens: 30 } })).toEqual(
       usage({ input: 70, cacheWrite5m: 30, output: 20 }),
@@ -110,7 +117,11 @@ describe('usage is disjoint', () => {
 
   test('the names of the other dialect do where the usual ones are missing', () => {
     expect(
-      readInclusiveUsage({ input_tokens: 100, output_tokens: 20, input_tokens_details: { cached_tokens: 40 } }),
+      readInclusiveUsage({
+        input_tokens: 100,
+        output_tokens: 20,
+        input_tokens_details: { cached_tokens: 40 },
+      }),
     ).toEqual(usage({ input: 60, cacheRead: 40, output: 20 }))
     expect(readInclusiveUsage({ ...plain, input_tokens: 0, output_tokens: 0 })).toEqual(
       usage({ input: 100, output: 20 }),
@@ -161,17 +172,24 @@ describe('usage is missing without a count of prompt and output', () => {
     [{ prompt_tokens: 1000, completion_tokens: null, total_tokens: 120 }],
   ])('but the prompt that is told stands without the output: %j', (value) => {
     const cached = { ...value, prompt_tokens_details: { cached_tokens: 400 } }
-    expect(readInclusiveUsage(cached)).toEqual({ ...usage({ input: 600, cacheRead: 400 }), outputIsUnknown: true })
+    expect(readInclusiveUsage(cached)).toEqual({
+      ...usage({ input: 600, cacheRead: 400 }),
+      outputIsUnknown: true,
+    })
   })
 
   test('unless the total tells the other one', () => {
     expect(readInclusiveUsage({ ...plain, prompt_tokens: -1 })).toEqual(usage({ input: 100, output: 20 }))
-    expect(readInclusiveUsage({ ...plain, completion_tokens: null })).toEqual(usage({ input: 100, output: 20 }))
+    expect(readInclusiveUsage({ ...plain, completion_tokens: null })).toEqual(
+      usage({ input: 100, output: 20 }),
+    )
   })
 
   test('zeros are usage', () => {
     expect(readInclusiveUsage({ prompt_tokens: 0, completion_tokens: 0 })).toEqual(NO_USAGE)
-    expect(readInclusiveUsage({ prompt_tokens: 1_000_000_000, completion_tokens: 0 })?.input).toBe(1_000_000_000)
+    expect(readInclusiveUsage({ prompt_tokens: 1_000_000_000, completion_tokens: 0 })?.input).toBe(
+      1_000_000_000,
+    )
   })
 })
 

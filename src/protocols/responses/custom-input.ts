@@ -67,14 +67,18 @@ export function customInput(args: string): string {
 /** Two units, or six; the halves of a surrogate pair stay together. */
 function escapeSize(text: string, at: number): number {
   if (text[at + 1] !== 'u') return 2
-  return /^\\u[dD][89abAB]/.test(text.slice(at, at + 4)) && text[at + 6] === '\\' && text[at + 7] === 'u' ? 12 : 6
+  return /^\\u[dD][89abAB]/.test(text.slice(at, at + 4)) && text[at + 6] === '\\' && text[at + 7] === 'u'
+    ? 12
+    : 6
 }
 
 function unescaped(text: string): string {
   if (!text.includes('\\')) return text
   try {
     // Models write line ends into strings as they are.
-    return JSON.parse(`"${text.replaceAll('\n', String.raw`\n`).replaceAll('\r', String.raw`\r`).replaceAll('\t', String.raw`\t`)}"`) as string
+    return JSON.parse(
+      `"${text.replaceAll('\n', String.raw`\n`).replaceAll('\r', String.raw`\r`).replaceAll('\t', String.raw`\t`)}"`,
+    ) as string
   } catch {
     return text
   }

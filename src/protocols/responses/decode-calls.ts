@@ -114,13 +114,17 @@ function shellOutput(value: unknown, path: string): string {
       const { stdout, stderr, outcome } = fieldsAt(entry, `${path}[${index}]`)
       const { type, exit_code: code } = fieldsAt(present(outcome) ?? {}, `${path}[${index}].outcome`)
       const end = type === 'timeout' ? 'timed out' : typeof code === 'number' ? `exit code ${code}` : ''
-      return [stdout, stderr, end && `(${end})`].filter((text) => typeof text === 'string' && text !== '').join('\n')
+      return [stdout, stderr, end && `(${end})`]
+        .filter((text) => typeof text === 'string' && text !== '')
+        .join('\n')
     })
     .join('\n')
 }
 
 function foundTools(value: unknown, path: string): string {
-  const names = listAt(present(value) ?? [], path).map((tool, index) => fieldsAt(tool, `${path}[${index}]`)['name'])
+  const names = listAt(present(value) ?? [], path).map(
+    (tool, index) => fieldsAt(tool, `${path}[${index}]`)['name'],
+  )
   return `Found tools: ${names.filter((name) => typeof name === 'string').join(', ') || 'none'}`
 }
 

@@ -79,7 +79,8 @@ export class InputReader {
 
   /** Some clients put items there. */
   #readInstructions(value: unknown): void {
-    if (typeof value === 'string') this.#system.push(...textsOf(decodeContent(value, 'instructions', this.#dropped), 'instructions'))
+    if (typeof value === 'string')
+      this.#system.push(...textsOf(decodeContent(value, 'instructions', this.#dropped), 'instructions'))
     else {
       const items = this.#scan.span('instructions')
       for (const [index, node] of (items ? this.#scan.elements(items.node) : []).entries())
@@ -91,10 +92,12 @@ export class InputReader {
     const { node, path } = place
     if (this.#scan.kindOf(node) !== 'object') refuse(path, 'an object', kindName(this.#scan, node))
     const item = fieldsAt(this.#scan.parse(node), path)
-    const type = present(item['type']) === undefined ? typeOfUntyped(item) : textAt(item['type'], `${path}.type`)
+    const type =
+      present(item['type']) === undefined ? typeOfUntyped(item) : textAt(item['type'], `${path}.type`)
     if (type === 'message') return this.#readMessage(item, path)
     if (type === 'reasoning') return this.#readReasoning(item, path)
-    if (type === 'additional_tools') return this.#tools.read(this.#scan.memberOf(node, 'tools'), `${path}.tools`)
+    if (type === 'additional_tools')
+      return this.#tools.read(this.#scan.memberOf(node, 'tools'), `${path}.tools`)
     if (isServerRun(type, item)) return drop(this.#dropped, 'input.tools')
     const textOf = (member: string): string | undefined => {
       const found = this.#scan.memberOf(node, member)
@@ -108,7 +111,11 @@ export class InputReader {
       return undefined
     }
     const output = readOutput(type, item, path, this.#reader)
-    if (!output) return drop(this.#dropped, DROPPED_ITEMS.get(type) ?? (/_call|mcp_|program/.test(type) ? 'input.tools' : 'input.unknown'))
+    if (!output)
+      return drop(
+        this.#dropped,
+        DROPPED_ITEMS.get(type) ?? (/_call|mcp_|program/.test(type) ? 'input.tools' : 'input.unknown'),
+      )
     if (type === 'tool_search_output') this.#tools.read(this.#scan.memberOf(node, 'tools'), `${path}.tools`)
     const turn = this.#openCalls.get(output.callId)
     if (!turn) refuseCall('call', 'call output', output.callId)
@@ -141,10 +148,13 @@ export class InputReader {
   #readReasoning(item: Fields, path: string): void {
     const summary = listAt(present(item['summary']) ?? [], `${path}.summary`)
     const content = listAt(present(item['content']) ?? [], `${path}.content`)
-    const texts = (summary.length > 0 ? summary : content).map((part, index) => fieldsAt(part, `${path}[${index}]`)['text'])
+    const texts = (summary.length > 0 ? summary : content).map(
+      (part, index) => fieldsAt(part, `${path}[${index}]`)['text'],
+    )
     const text = texts.filter((piece) => typeof piece === 'string').join('\n\n')
     const encrypted = present(item['encrypted_content'])
-    const enclosed = encrypted === undefined ? undefined : open(textAt(encrypted, `${path}.encrypted_content`))
+    const enclosed =
+      encrypted === undefined ? undefined : open(textAt(encrypted, `${path}.encrypted_content`))
     const { parts } = this.#turnOf('assistant')
     if (enclosed && 'opaque' in enclosed) parts.push(enclosed.opaque)
     else if (text !== '' || enclosed) parts.push({ kind: 'thinking', text, ...enclosed })
@@ -185,5 +195,8 @@ function textsOf(parts: readonly Part[], path: string): TextPart[] {
 
 function refuseCall(missing: string, given: string, id: string): never {
   const named = /^[\w-]{1,64}$/.test(id) ? ` '${id}'` : ''
-  throw new GatewayError('invalid_request', `No tool ${missing} found for the tool ${given}${named} in 'input'.`)
+  throw new GatewayError(
+    'invalid_request',
+    `No tool ${missing} found for the tool ${given}${named} in 'input'.`,
+  )
 }

@@ -42,7 +42,10 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   offered.read(scan.span('tools')?.node, 'tools')
   const { system, turns } = new InputReader(scan, { names, dropped }, offered).read()
   const text = value('text')
-  const verbosity = sharedField('verbosity', text === undefined ? undefined : fieldsAt(text, 'text')['verbosity'])
+  const verbosity = sharedField(
+    'verbosity',
+    text === undefined ? undefined : fieldsAt(text, 'text')['verbosity'],
+  )
   const shared = new Map([...(sharedFields(scan, SHARED).shared ?? []), ...verbosity])
   return {
     model: value('model') as string,

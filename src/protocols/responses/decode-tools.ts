@@ -65,7 +65,8 @@ export class OfferedTools {
       form: { type: 'function', name, ...(namespace !== undefined && { namespace }) },
       description: optionalText(tool, 'description', path),
       schema,
-      strict: strict === undefined ? isStrictSchema(schema) || undefined : booleanAt(strict, `${path}.strict`),
+      strict:
+        strict === undefined ? isStrictSchema(schema) || undefined : booleanAt(strict, `${path}.strict`),
     })
   }
 
@@ -102,11 +103,22 @@ export class OfferedTools {
   }
 
   /** A tool that is offered again, as one that was searched for, replaces the earlier one. */
-  #add(given: Pick<Tool, 'description' | 'schema'> & { form: NonNullable<Tool['form']>; strict?: boolean | undefined }): void {
+  #add(
+    given: Pick<Tool, 'description' | 'schema'> & {
+      form: NonNullable<Tool['form']>
+      strict?: boolean | undefined
+    },
+  ): void {
     const { form, description, schema, strict } = given
     const name = this.#names.nameOf(form)
     const isPlain = form.type === 'function' && form.namespace === undefined && form.name === name
-    const tool: Tool = { name, description: description || undefined, schema, strict, ...(!isPlain && { form }) }
+    const tool: Tool = {
+      name,
+      description: description || undefined,
+      schema,
+      strict,
+      ...(!isPlain && { form }),
+    }
     const at = this.tools.findIndex((known) => known.name === name)
     if (at < 0) this.tools.push(tool)
     else this.tools[at] = tool
@@ -126,7 +138,11 @@ function decodeWebSearch(tool: Fields, path: string): WebSearch {
     PLACES.map((name) => [name, fields[name]]).filter(([, value]) => typeof value === 'string'),
   )
   return {
-    maxUses: enumAt(SEARCHES, present(tool['search_context_size']) ?? 'medium', `${path}.search_context_size`),
+    maxUses: enumAt(
+      SEARCHES,
+      present(tool['search_context_size']) ?? 'medium',
+      `${path}.search_context_size`,
+    ),
     isOptional: true,
     ...(Object.keys(location).length > 0 && { location }),
   }

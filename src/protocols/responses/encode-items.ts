@@ -14,7 +14,9 @@ interface Items {
 
 /** The conversation as items. Throws `invalid_request` where nothing of it is left to say. */
 export function encodeItems({ system, turns }: Conversation, dropped: Dropped): Items {
-  const items = turns.flatMap((turn) => (turn.role === 'user' ? encodeUser(turn, dropped) : encodeAssistant(turn, dropped)))
+  const items = turns.flatMap((turn) =>
+    turn.role === 'user' ? encodeUser(turn, dropped) : encodeAssistant(turn, dropped),
+  )
   if (items.length === 0 && turns.length > 0)
     throw new GatewayError('invalid_request', `The conversation holds nothing that this model can be told.`)
   const content = contentOf(system.flatMap((part) => encodePart(part, dropped)))
@@ -95,7 +97,10 @@ function encodeResult({ callId, parts, isError, cache }: ToolResultPart, dropped
   if (isError) drop(dropped, 'is_error')
   const last = parts.at(-1)
   // A mark on the result stands on its last part.
-  const marked = cache && last && last.kind !== 'opaque' && !last.cache ? [...parts.slice(0, -1), { ...last, cache }] : parts
+  const marked =
+    cache && last && last.kind !== 'opaque' && !last.cache
+      ? [...parts.slice(0, -1), { ...last, cache }]
+      : parts
   const output = contentOf(marked.flatMap((part) => encodePart(part, dropped)))
   return { type: 'function_call_output', call_id: callId, output }
 }

@@ -44,7 +44,9 @@ function encodeMedia(part: MediaPart): Written {
     throw new GatewayError('invalid_request', 'A recording that is given by its URL could not be passed on.')
   const isPicture = source.mediaType?.startsWith('image/') ?? source.kind === 'url'
   if (source.kind === 'url')
-    return isPicture ? { type: 'input_image', image_url: source.url } : { type: 'input_file', file_url: source.url }
+    return isPicture
+      ? { type: 'input_image', image_url: source.url }
+      : { type: 'input_file', file_url: source.url }
   if (isPicture) return { type: 'input_image', image_url: dataUrl(source) }
   const format = audioFormat(source.mediaType)
   if (format) return { type: 'input_audio', input_audio: { data: source.data, format } }

@@ -30,7 +30,8 @@ export function encodeRequest(
   dropped: Dropped,
 ): Buffer {
   const { stop, thinking, topK, shared } = conversation
-  if (dropped.has('n')) throw new GatewayError('invalid_request', `This model's channel takes no 'n' above 1.`)
+  if (dropped.has('n'))
+    throw new GatewayError('invalid_request', `This model's channel takes no 'n' above 1.`)
   if (stop.length > 0) drop(dropped, 'stop')
   if (topK !== undefined) drop(dropped, 'top_k')
   const { instructions, input } = encodeItems(conversation, dropped)
@@ -66,7 +67,10 @@ function encodeText({ outputFormat }: Conversation, verbosity: string | undefine
 }
 
 /** Upstreams refuse a choice where there is nothing to choose from. */
-function encodeTools({ tools, toolChoice, parallelTools, webSearch }: Conversation, dropped: Dropped): MemberText[] {
+function encodeTools(
+  { tools, toolChoice, parallelTools, webSearch }: Conversation,
+  dropped: Dropped,
+): MemberText[] {
   const written = [...tools.map(encodeTool), ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : [])]
   if (written.length === 0) {
     if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')

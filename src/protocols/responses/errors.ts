@@ -14,6 +14,9 @@ const CODES: ReadonlyMap<string, string> = new Map([
 ])
 
 /** The error in a response that failed: clients go by its code, and try again where they do not know it. */
-export function responseError({ type, code, message }: ErrorParts): { readonly code: string; readonly message: string } {
+export function responseError({ type, code, message }: ErrorParts): {
+  readonly code: string
+  readonly message: string
+} {
   return { code: CODES.get(code) ?? CODES.get(type) ?? 'server_error', message }
 }

@@ -52,5 +52,7 @@ export function responseIn(event: Event): Event | undefined {
 }
 
 function numberOf(value: unknown): number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? Math.min(value, MAX_ITEMS) : 0
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+    ? Math.min(value, MAX_ITEMS)
+    : 0
 }

@@ -12,7 +12,7 @@ export interface GatedResponses {
   readonly upstreamModel: string
 }
 
-/** Removed before forwarding unless the channel allows them; `docs/api.md: Responses`. */
+/** Removed before forwarding unless the channel allows them. */
 const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier']
 
 /**

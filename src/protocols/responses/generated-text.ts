@@ -1,7 +1,17 @@
 import { asRecord } from '../json/record.ts'
 
 /** Members of an item, and of what it holds, that the model wrote. */
-const TEXTS = ['name', 'arguments', 'input', 'code', 'text', 'refusal', 'transcript', 'query', 'diff'] as const
+const TEXTS = [
+  'name',
+  'arguments',
+  'input',
+  'code',
+  'text',
+  'refusal',
+  'transcript',
+  'query',
+  'diff',
+] as const
 const LISTS = ['summary', 'content'] as const
 const OBJECTS = ['action', 'operation'] as const
 

@@ -72,7 +72,14 @@ export class ItemParts {
   finish(index: number, item: Item, textOf: MemberText): void {
     if (this.#done.has(index)) return
     this.#done.add(index)
-    const open = this.#open.get(index) ?? { added: item, part: undefined, textIndex: 0, told: 0, finished: 0, half: '' }
+    const open = this.#open.get(index) ?? {
+      added: item,
+      part: undefined,
+      textIndex: 0,
+      told: 0,
+      finished: 0,
+      half: '',
+    }
     this.#open.delete(index)
     if (isRefusal(item)) this.refused = true
     const parts = readItem(item, textOf)
@@ -94,7 +101,8 @@ export class ItemParts {
         break
       case 'thinking':
         this.#tellRest(open, 'thinking', part.text)
-        if (part.proof) this.#emit({ kind: 'proof', index: this.#partOf(open, 'thinking'), proof: part.proof })
+        if (part.proof)
+          this.#emit({ kind: 'proof', index: this.#partOf(open, 'thinking'), proof: part.proof })
         break
       case 'tool-call':
         if (open.part === undefined) this.#start(open, { kind: 'tool-call', id: part.id, name: part.name })

@@ -1,7 +1,15 @@
 import type { Proof, ToolForm } from '../conversation.ts'
 import type { ReplyPart, StartedPart } from '../reply.ts'
 import { CustomInput } from './custom-input.ts'
-import { type ItemStatus, itemId, type ItemType, itemType, summaryPart, textPart, writeItem } from './output-item.ts'
+import {
+  type ItemStatus,
+  itemId,
+  type ItemType,
+  itemType,
+  summaryPart,
+  textPart,
+  writeItem,
+} from './output-item.ts'
 
 /** Where an item stands in its stream. */
 interface Place {
@@ -83,7 +91,10 @@ export class ItemStream {
   }
 
   /** What ends the item, and the item itself; none where there is nothing to say. */
-  close(status: Exclude<ItemStatus, 'in_progress'>): { readonly frames: string; readonly item: string | undefined } {
+  close(status: Exclude<ItemStatus, 'in_progress'>): {
+    readonly frames: string
+    readonly item: string | undefined
+  } {
     const part = this.#whole()
     if (!part) return { frames: '', item: undefined }
     this.#settleType()
@@ -132,7 +143,12 @@ export class ItemStream {
     if (this.#isOpen) return ''
     this.#isOpen = true
     const part = this.#started()
-    const item = writeItem(part, { id: this.#id, type: this.#type, status: 'in_progress', form: this.#place.form })
+    const item = writeItem(part, {
+      id: this.#id,
+      type: this.#type,
+      status: 'in_progress',
+      form: this.#place.form,
+    })
     return this.#frame('response.output_item.added', `,"output_index":${this.#place.index},"item":${item}`)
   }
 
@@ -149,7 +165,9 @@ export class ItemStream {
     const where = this.#where(place)
     this.#deltaHead = `event: ${event}.delta\ndata: {"type":"${event}.delta","sequence_number":`
     this.#deltaPlace = `${where},"delta":`
-    return frame ? this.#frame(`${frame.event}.added`, `${where},"part":${JSON.stringify(frame.part(''))}`) : ''
+    return frame
+      ? this.#frame(`${frame.event}.added`, `${where},"part":${JSON.stringify(frame.part(''))}`)
+      : ''
   }
 
   #endText({ event, whole, place, rest, frame }: Growth): string {
@@ -157,7 +175,9 @@ export class ItemStream {
     const text = JSON.stringify(this.#told)
     const done = this.#frame(`${event}.done`, `${where},"${whole}":${text}${rest}`)
     if (!frame) return done
-    return done + this.#frame(`${frame.event}.done`, `${where},"part":${JSON.stringify(frame.part(this.#told))}`)
+    return (
+      done + this.#frame(`${frame.event}.done`, `${where},"part":${JSON.stringify(frame.part(this.#told))}`)
+    )
   }
 
   #where(place: string): string {

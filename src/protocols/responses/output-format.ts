@@ -7,7 +7,10 @@ import { schemaText } from '../schema-text.ts'
 /** This wire demands a name; others have none. */
 const UNNAMED = 'response'
 
-const KINDS: ReadonlyMap<string, OutputFormat['kind'] | 'text'> = new Map<string, OutputFormat['kind'] | 'text'>([
+const KINDS: ReadonlyMap<string, OutputFormat['kind'] | 'text'> = new Map<
+  string,
+  OutputFormat['kind'] | 'text'
+>([
   ['text', 'text'],
   ['json_object', 'json-object'],
   ['json_schema', 'json-schema'],
@@ -23,7 +26,10 @@ export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefine
   const fields = fieldsAt(value, path)
   const kind = enumAt(KINDS, fields['type'], `${path}.type`)
   if (kind === 'text') return undefined
-  const schema = kind === 'json-schema' ? schemaText(scan, scan.memberOf(holder.node, 'format'), 'schema', path) : undefined
+  const schema =
+    kind === 'json-schema'
+      ? schemaText(scan, scan.memberOf(holder.node, 'format'), 'schema', path)
+      : undefined
   if (schema === undefined) return { kind: 'json-object' }
   const { name, description, strict } = fields
   return {

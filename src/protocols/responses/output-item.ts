@@ -32,7 +32,11 @@ export function formOf(name: string, tools: readonly Tool[]): ToolForm {
  * The type of the item that a part becomes; with its input, if that is whole. What cannot be the call that it
  * should be, as it was cut off or went wrong, is the call of a function.
  */
-export function itemType(part: Pick<StartedPart, 'kind'>, form: ToolForm | undefined, input?: string): ItemType {
+export function itemType(
+  part: Pick<StartedPart, 'kind'>,
+  form: ToolForm | undefined,
+  input?: string,
+): ItemType {
   if (part.kind === 'text') return 'message'
   if (part.kind !== 'tool-call' || !form) return 'reasoning'
   if (form.type === 'custom') return 'custom_tool_call'

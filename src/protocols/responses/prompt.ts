@@ -77,7 +77,8 @@ interface MediaPart {
 export function promptBound(scan: ScannedObject): number {
   const model = String(scan.value('model'))
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
-  if (INSTRUCTED_FIELDS.some((field) => scan.has(field) && scan.kind(field) !== 'null')) tokens += TOOLS_TOKENS
+  if (INSTRUCTED_FIELDS.some((field) => scan.has(field) && scan.kind(field) !== 'null'))
+    tokens += TOOLS_TOKENS
   const items = itemsOf(scan)
   tokens += Math.max(items.length, 1) * MESSAGE_TOKENS
   for (const item of items)
@@ -117,7 +118,11 @@ function itemText(scan: ScannedObject, item: Node, media: ReadonlySet<Node>): st
   if (media.size === 0) {
     const value = scan.parse(item) as Readonly<Record<string, unknown>>
     const { role, content, output } = value
-    return [...[role, content, output].filter((text) => typeof text === 'string'), ...generatedText(value), ...listText(output)]
+    return [
+      ...[role, content, output].filter((text) => typeof text === 'string'),
+      ...generatedText(value),
+      ...listText(output),
+    ]
   }
   return CONTENTS.flatMap((key) =>
     partsOf(scan, item, key)
@@ -134,16 +139,21 @@ function partsOf(scan: ScannedObject, item: Node, key: string): Node[] {
   const list = scan.memberOf(item, key)
   if (list === undefined) return []
   if (scan.kindOf(list) === 'object') return [list]
-  return scan.kindOf(list) === 'array' ? scan.elements(list).filter((part) => scan.kindOf(part) === 'object') : []
+  return scan.kindOf(list) === 'array'
+    ? scan.elements(list).filter((part) => scan.kindOf(part) === 'object')
+    : []
 }
 
 function mediaParts(scan: ScannedObject, item: Node): MediaPart[] {
   return CONTENTS.flatMap((key) => partsOf(scan, item, key)).flatMap((node) => {
     const type = scan.memberOf(node, 'type')
-    const tokens = type === undefined || scan.kindOf(type) !== 'string' ? undefined : MEDIA.get(scan.parse(type) as string)
+    const tokens =
+      type === undefined || scan.kindOf(type) !== 'string' ? undefined : MEDIA.get(scan.parse(type) as string)
     if (!tokens) return []
     const bytes = scan.endOf(node) - scan.startOf(node)
-    return [{ node, tokens: tokens === IMAGE_TOKENS && !isPicture(scan, node) ? DOCUMENT_TOKENS : tokens, bytes }]
+    return [
+      { node, tokens: tokens === IMAGE_TOKENS && !isPicture(scan, node) ? DOCUMENT_TOKENS : tokens, bytes },
+    ]
   })
 }
 

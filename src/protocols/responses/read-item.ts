@@ -27,7 +27,9 @@ export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
     case 'reasoning':
       return [readReasoning(item)]
     case 'function_call':
-      return [call(item, textOr(item['name']), textOr(item['arguments']) || objectText(item, 'arguments', textOf))]
+      return [
+        call(item, textOr(item['name']), textOr(item['arguments']) || objectText(item, 'arguments', textOf)),
+      ]
     case 'custom_tool_call':
       return [call(item, textOr(item['name']), customArguments(textOr(item['input'])))]
     default: {
@@ -58,7 +60,8 @@ export function partText(part: Item): string {
 /** Thoughts: their summaries, else as open models tell them. */
 function readReasoning(item: Item): ReplyPart {
   const summary = listOf(item['summary'])
-  const text = summary.length > 0 ? summary.map(partText).join('\n\n') : listOf(item['content']).map(partText).join('')
+  const text =
+    summary.length > 0 ? summary.map(partText).join('\n\n') : listOf(item['content']).map(partText).join('')
   const encrypted = textOr(item['encrypted_content'])
   if (encrypted === '') return { kind: 'thinking', text }
   const enclosed = open(encrypted)

@@ -22,6 +22,7 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
     valid: Array.isArray(output) && !error,
     usage: usageOf(response),
     error,
-    text: () => (Array.isArray(output) ? output.flatMap((item) => generatedText(asRecord(item))).join('\n') : ''),
+    text: () =>
+      Array.isArray(output) ? output.flatMap((item) => generatedText(asRecord(item))).join('\n') : '',
   }
 }

@@ -49,17 +49,43 @@ const typed: JsonSchema = { type: 'object', required: ['type'], properties: { ty
 const isTyped = withSchema(typed, (value: unknown) => isText(asRecord(value)?.['type']))
 const effortSchema = { type: 'object', properties: { effort: { type: ['string', 'null'] } } }
 
-/** The fields of a request; `docs/api.md: Responses`. Enumerations are open: a provider may know more. */
+/** The fields of a request. Enumerations are open: a provider may know more. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
-  ['input', withSchema({ anyOf: [{ type: 'string', minLength: 1 }, { type: 'array', items: { type: 'object' } }] }, checkInput)],
-  ['instructions', checkSecret('a string', withSchema({ type: ['string', 'array'] }, (value: unknown) => isText(value) || Array.isArray(value)))],
+  [
+    'input',
+    withSchema(
+      {
+        anyOf: [
+          { type: 'string', minLength: 1 },
+          { type: 'array', items: { type: 'object' } },
+        ],
+      },
+      checkInput,
+    ),
+  ],
+  [
+    'instructions',
+    checkSecret(
+      'a string',
+      withSchema({ type: ['string', 'array'] }, (value: unknown) => isText(value) || Array.isArray(value)),
+    ),
+  ],
   ['stream', boolean],
   ['stream_options', object],
   ['store', boolean],
   ['background', boolean],
   ['previous_response_id', secretText],
-  ['conversation', checkSecret('a string or an object', withSchema({ type: ['string', 'object'] }, (value: unknown) => isText(value) || asRecord(value) !== undefined))],
+  [
+    'conversation',
+    checkSecret(
+      'a string or an object',
+      withSchema(
+        { type: ['string', 'object'] },
+        (value: unknown) => isText(value) || asRecord(value) !== undefined,
+      ),
+    ),
+  ],
   ['include', checkValue('an array of strings', isTexts)],
   ['max_output_tokens', outputTokens],
   ['max_tool_calls', integer],
@@ -97,7 +123,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 ])
 
 const REQUIRED = ['model'] as const
-/** One of these brings what the model is asked; `docs/api.md: Responses`. */
+/** One of these brings what the model is asked. */
 const ASKS = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
 
 /** What `readResponsesRequest` lets through, as JSON Schema. */
@@ -112,7 +138,8 @@ export function responsesRequestSchema(): JsonSchema {
  */
 export function readResponsesRequest(scan: ScannedObject): ResponsesRequest {
   checkMembers(scan, REQUIRED, CHECKS)
-  if (!ASKS.some((field) => isPresent(scan, field))) throw new GatewayError('invalid_request', `'input' is required.`)
+  if (!ASKS.some((field) => isPresent(scan, field)))
+    throw new GatewayError('invalid_request', `'input' is required.`)
   const input = scan.span('input')
   const isList = input !== undefined && scan.kindOf(input.node) === 'array'
   if (isList && input.count === 0 && !ASKS.slice(1).some((field) => isPresent(scan, field)))
@@ -123,7 +150,8 @@ export function readResponsesRequest(scan: ScannedObject): ResponsesRequest {
     stream: scan.value('stream') === true,
     maxTokens: (scan.value('max_output_tokens') as number | null | undefined) ?? undefined,
     itemCount: isList ? input.count : Number(isPresent(scan, 'input')),
-    webSearch: Array.isArray(tools) && tools.some((tool) => String(asRecord(tool)?.['type']).startsWith('web_search')),
+    webSearch:
+      Array.isArray(tools) && tools.some((tool) => String(asRecord(tool)?.['type']).startsWith('web_search')),
     background: scan.value('background') === true,
     store: (scan.value('store') as boolean | null | undefined) ?? undefined,
     previousResponseId: (scan.value('previous_response_id') as string | null | undefined) ?? undefined,
@@ -134,7 +162,8 @@ export function readResponsesRequest(scan: ScannedObject): ResponsesRequest {
 function checkInput(scan: ScannedObject, { node }: Member): void {
   const kind = scan.kindOf(node)
   if (kind === 'string') {
-    if (scan.endOf(node) - scan.startOf(node) <= 2) refuse('input', 'a non-empty string or an array of items', 'an empty string')
+    if (scan.endOf(node) - scan.startOf(node) <= 2)
+      refuse('input', 'a non-empty string or an array of items', 'an empty string')
     return
   }
   if (kind !== 'array') refuse('input', 'a string or an array of items', kindName(scan, node))

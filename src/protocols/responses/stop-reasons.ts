@@ -18,7 +18,10 @@ interface Answered {
 }
 
 /** Why a response ended that was finished, by its status. */
-export function stopOf(response: Readonly<Record<string, unknown>>, { refused, calledTools }: Answered): Stop {
+export function stopOf(
+  response: Readonly<Record<string, unknown>>,
+  { refused, calledTools }: Answered,
+): Stop {
   if (response['status'] === 'incomplete') {
     const reason = asRecord(response['incomplete_details'])?.['reason']
     return { reason: FROM_WIRE.get(reason) ?? 'length' }

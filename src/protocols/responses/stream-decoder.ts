@@ -6,13 +6,24 @@ import type { FramePiece } from '../sse/frame-template.ts'
 import { isErrorEvent } from '../sse/sse.ts'
 import { readUpstreamError } from '../upstream-error.ts'
 import { elementAt, itemTexts } from './decode-reply.ts'
-import { DELTAS, type Event, eventType, MAX_ITEMS, outputIndex, responseIn, TERMINAL, textIndex } from './event.ts'
+import {
+  DELTAS,
+  type Event,
+  eventType,
+  MAX_ITEMS,
+  outputIndex,
+  responseIn,
+  TERMINAL,
+  textIndex,
+} from './event.ts'
 import { ItemParts } from './item-parts.ts'
 import { textOr } from './read-item.ts'
 import { stopOf } from './stop-reasons.ts'
 import { usageOf } from './usage.ts'
 
-const KINDS: ReadonlyMap<string, (typeof DELTAS)[number]['kind']> = new Map(DELTAS.map(({ type, kind }) => [type, kind]))
+const KINDS: ReadonlyMap<string, (typeof DELTAS)[number]['kind']> = new Map(
+  DELTAS.map(({ type, kind }) => [type, kind]),
+)
 /** Texts of one item are told apart up to this many. */
 const MAX_TEXTS = 1_024
 
@@ -53,7 +64,11 @@ export class ResponsesStreamDecoder extends FrameReader {
         return this.#items.begin(outputIndex(event), asRecord(event['item']) ?? {})
       case 'response.output_item.done': {
         const item = asRecord(event['item']) ?? {}
-        return this.#items.finish(outputIndex(event), item, itemTexts(data, (scan) => scan.span('item')?.node)(item, 0))
+        return this.#items.finish(
+          outputIndex(event),
+          item,
+          itemTexts(data, (scan) => scan.span('item')?.node)(item, 0),
+        )
       }
       case 'response.reasoning_summary_part.added':
         return this.#items.beginSummary(outputIndex(event), textIndex(event))
@@ -90,7 +105,12 @@ export class ResponsesStreamDecoder extends FrameReader {
   #start(response: Event): void {
     if (this.#isStarted) return
     this.#isStarted = true
-    this.emit({ kind: 'start', id: textOr(response['id']), model: textOr(response['model']), usage: usageOf(response) })
+    this.emit({
+      kind: 'start',
+      id: textOr(response['id']),
+      model: textOr(response['model']),
+      usage: usageOf(response),
+    })
   }
 
   #finish(type: string, event: Event, data: string): void {
@@ -118,7 +138,9 @@ export class ResponsesStreamDecoder extends FrameReader {
     this.isOver = true
     const response = event && responseIn(event)
     const failure = asRecord(response?.['error'])
-    const { type, message, code } = readUpstreamError(Buffer.from(failure ? JSON.stringify({ error: failure }) : data))
+    const { type, message, code } = readUpstreamError(
+      Buffer.from(failure ? JSON.stringify({ error: failure }) : data),
+    )
     this.emit({
       kind: 'failure',
       type: type === undefined || type === 'error' ? 'api_error' : type,

@@ -48,13 +48,22 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     if (!this.#ended) return ''
     const reason = incompleteReason(this.#ended.stop)
     const status = reason === undefined ? 'completed' : 'incomplete'
-    const response = this.#response.write({ status, incompleteReason: reason, output: this.#output, usage: charged })
+    const response = this.#response.write({
+      status,
+      incompleteReason: reason,
+      output: this.#output,
+      usage: charged,
+    })
     return this.#responseFrame(`response.${status}`, response)
   }
 
   /** `response.failed`, with the items that were whole. */
   failureFrame(error: ErrorParts): string {
-    const response = this.#response.write({ status: 'failed', error: responseError(error), output: this.#output })
+    const response = this.#response.write({
+      status: 'failed',
+      error: responseError(error),
+      output: this.#output,
+    })
     return this.#responseFrame('response.failed', response)
   }
 
@@ -163,4 +172,3 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence++},"response":${response}}\n\n`
   }
 }
-

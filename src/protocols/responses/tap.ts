@@ -81,7 +81,8 @@ export class ResponsesTap extends StreamTap {
   protected pieceOf(data: string): FramePiece | undefined {
     const event = parseRecord(data)
     const text = event?.['delta']
-    if (!event || typeof text !== 'string' || text === '' || !DELTA.test(textOr(event['type']))) return undefined
+    if (!event || typeof text !== 'string' || text === '' || !DELTA.test(textOr(event['type'])))
+      return undefined
     return { index: outputIndex(event), text }
   }
 
@@ -104,7 +105,8 @@ export class ResponsesTap extends StreamTap {
   /** An item that came without deltas brings its text when it is done; the name of a call never comes in one. */
   #readDone(index: number, item: Event | undefined): void {
     if (!item) return
-    if (item['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search') this.#searches++
+    if (item['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search')
+      this.#searches++
     if (!this.#growing.has(index)) for (const piece of generatedText(item)) this.emit(index, piece)
     else if (typeof item['name'] === 'string') this.emit(index, item['name'])
   }

@@ -59,7 +59,9 @@ export const CUSTOM_MEMBER = 'input'
 
 const CUSTOM_SCHEMA = JSON.stringify({
   type: 'object',
-  properties: { [CUSTOM_MEMBER]: { type: 'string', description: 'The whole input of the tool, as plain text.' } },
+  properties: {
+    [CUSTOM_MEMBER]: { type: 'string', description: 'The whole input of the tool, as plain text.' },
+  },
   required: [CUSTOM_MEMBER],
   additionalProperties: false,
 })

@@ -8,7 +8,10 @@ import { toCount } from '../token-count.ts'
  * are those that `tool_usage` counts, otherwise the items of searches, of which a stream told so many before. Undefined
  * where it states none.
  */
-export function usageOf(response: Readonly<Record<string, unknown>>, toldSearches = 0): ReportedUsage | undefined {
+export function usageOf(
+  response: Readonly<Record<string, unknown>>,
+  toldSearches = 0,
+): ReportedUsage | undefined {
   const usage = readInclusiveUsage(response['usage'])
   if (!usage) return undefined
   const counted = toCount(asRecord(asRecord(response['tool_usage'])?.['web_search'])?.['num_requests'])
@@ -21,6 +24,8 @@ function searchesIn(output: unknown): number {
   if (!Array.isArray(output)) return 0
   return output.filter((value) => {
     const item = asRecord(value)
-    return item?.['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search'
+    return (
+      item?.['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search'
+    )
   }).length
 }
