@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { chatCodec } from '../src/protocols/chat/codec.ts'
 import type { Codec } from '../src/protocols/codec.ts'
 import { messagesCodec } from '../src/protocols/messages/codec.ts'
+import { responsesCodec } from '../src/protocols/responses/codec.ts'
 import { randomFrom } from '../test/equipment/random.ts'
 
 /**
@@ -87,6 +88,58 @@ function messagesStream(block: object, deltas: readonly object[]): string[] {
   ]
 }
 
+/** A stream of one item, as its provider sends it: numbered events, deltas padded to hide their lengths. */
+function responsesStream(item: object, type: string, place: object, deltas: readonly string[]): string[] {
+  const response = { id: 'resp_1', object: 'response', status: 'in_progress', model: 'gpt-5', output: [] }
+  let sequence = 0
+  const numbered = (name: string, fields: object): string =>
+    `event: ${name}\ndata: ${JSON.stringify({ type: name, sequence_number: sequence++, ...fields })}\n\n`
+  const delta = (text: string): object => ({
+    item_id: 'msg_68a1',
+    output_index: 0,
+    ...place,
+    delta: text,
+    logprobs: [],
+    obfuscation: 'x'.repeat(Math.floor(random() * 12)),
+  })
+  const usage = { input_tokens: 9, output_tokens: EVENTS, total_tokens: 9 + EVENTS }
+  return [
+    numbered('response.created', { response }),
+    numbered('response.in_progress', { response }),
+    numbered('response.output_item.added', { output_index: 0, item }),
+    ...deltas.map((text) => numbered(type, delta(text))),
+    numbered('response.completed', { response: { ...response, status: 'completed', usage } }),
+  ]
+}
+
+const textStream = (): Buffer[] =>
+  bytes(
+    responsesStream(
+      { id: 'msg_68a1', type: 'message', role: 'assistant', content: [] },
+      'response.output_text.delta',
+      { content_index: 0 },
+      words(EVENTS),
+    ),
+  )
+const thoughtStream = (): Buffer[] =>
+  bytes(
+    responsesStream(
+      { id: 'rs_68a1', type: 'reasoning', summary: [] },
+      'response.reasoning_summary_text.delta',
+      { summary_index: 0 },
+      words(EVENTS),
+    ),
+  )
+const argumentStream = (): Buffer[] =>
+  bytes(
+    responsesStream(
+      { id: 'fc_68a1', type: 'function_call', call_id: 'call_1', name: 'write', arguments: '' },
+      'response.function_call_arguments.delta',
+      {},
+      words(EVENTS),
+    ),
+  )
+
 const toolStart = { index: 0, id: 'call_1', type: 'function', function: { name: 'write', arguments: '' } }
 const bytes = (frames: readonly string[]): Buffer[] => frames.map((frame) => Buffer.from(frame))
 
@@ -157,6 +210,44 @@ const CASES: readonly Case[] = [
       ),
     ),
   },
+  {
+    name: 'chat to responses, text',
+    from: chatCodec,
+    to: responsesCodec,
+    chunks: bytes(chatStream(words(EVENTS).map((content) => ({ content })))),
+  },
+  {
+    name: 'chat to responses, arguments',
+    from: chatCodec,
+    to: responsesCodec,
+    chunks: bytes(
+      chatStream([
+        { tool_calls: [toolStart] },
+        ...words(EVENTS).map((text) => ({ tool_calls: [{ index: 0, function: { arguments: text } }] })),
+      ]),
+    ),
+  },
+  {
+    name: 'messages to responses, text',
+    from: messagesCodec,
+    to: responsesCodec,
+    chunks: bytes(
+      messagesStream(
+        { type: 'text', text: '' },
+        words(EVENTS).map((text) => ({ type: 'text_delta', text })),
+      ),
+    ),
+  },
+  ...(
+    [
+      ['chat', chatCodec],
+      ['messages', messagesCodec],
+    ] as const
+  ).flatMap(([name, to]) => [
+    { name: `responses to ${name}, text`, from: responsesCodec, to, chunks: textStream() },
+    { name: `responses to ${name}, thoughts`, from: responsesCodec, to, chunks: thoughtStream() },
+    { name: `responses to ${name}, arguments`, from: responsesCodec, to, chunks: argumentStream() },
+  ]),
 ]
 
 /**

@@ -1,7 +1,7 @@
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import type { Verdict } from '../sse/frame-loop.ts'
-import type { FramePiece } from '../sse/frame-template.ts'
+import type { FramePiece, FrameTemplate } from '../sse/frame-template.ts'
 import { isErrorEvent } from '../sse/sse.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'
@@ -84,6 +84,13 @@ export class ResponsesTap extends StreamTap {
     if (!event || typeof text !== 'string' || text === '' || !DELTA.test(textOr(event['type'])))
       return undefined
     return { index: outputIndex(event), text }
+  }
+
+  /** A frame that needs no reading is numbered, too. */
+  protected override readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
+    const isRead = super.readTemplated(known, bytes)
+    if (isRead) this.#sequence++
+    return isRead
   }
 
   protected isTerminator(data: string): boolean {

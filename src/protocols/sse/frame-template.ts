@@ -1,3 +1,4 @@
+import { endOf, NumberedBytes } from './numbered-bytes.ts'
 import { dataOf } from './sse.ts'
 
 /** The one text that a frame brings. */
@@ -29,16 +30,16 @@ const NOT_FOUND = -1
 /**
  * A frame of a stream with one hole in it: the text that the model wrote. Frames of one stream differ in
  * little else, so a frame whose other bytes are those of a frame that was parsed needs no parsing: what it
- * says can differ in that text alone. This holds whatever the shape of the frames is, and whatever the text
+ * says can differ in that text alone, and in the number of the event where events are numbered. This holds whatever the shape of the frames is, and whatever the text
  * says.
  */
 export class FrameTemplate {
   /** Which text it is that the frame adds to. */
   readonly index: number
-  readonly #head: Buffer
-  readonly #tail: Buffer
+  readonly #head: NumberedBytes
+  readonly #tail: NumberedBytes
   /** The bytes in which padding ends, which may be of any length; undefined where the frame has none. */
-  readonly #afterPadding: Buffer | undefined
+  readonly #afterPadding: NumberedBytes | undefined
   /** Whether the padding is outside of strings, and spaces therefore. */
   readonly #isSpaced: boolean
   /**
@@ -60,13 +61,14 @@ export class FrameTemplate {
 
   constructor(index: number, head: Buffer, tail: Buffer) {
     this.index = index
-    this.#head = head
+    this.#head = new NumberedBytes(head)
     const { before, after, isSpaced } = splitAtPadding(tail)
-    this.#tail = before
-    this.#afterPadding = after
+    this.#tail = new NumberedBytes(before)
+    this.#afterPadding = after && new NumberedBytes(after)
     this.#isSpaced = isSpaced
     this.#size = tail.length
-    this.#separator = after && !isSpaced ? undefined : Buffer.concat([tail, head])
+    const isNumbered = [this.#head, this.#tail, this.#afterPadding].some((part) => part && !part.plain)
+    this.#separator = isNumbered || (after && !isSpaced) ? undefined : Buffer.concat([tail, head])
   }
 
   /** Other bytes come. */
@@ -76,10 +78,9 @@ export class FrameTemplate {
 
   /** Whether the frame that begins at `start` is whole and one of this kind. */
   match(bytes: Buffer, start: number): boolean {
-    const from = start + this.#head.length
-    if (from >= bytes.length) return false
-    if (start !== this.#headAt && bytes.compare(this.#head, 0, this.#head.length, start, from) !== 0)
-      return false
+    const plain = this.#head.plain
+    const from = plain && start === this.#headAt ? start + plain.length : this.#head.endIn(bytes, start)
+    if (from < 0 || from >= bytes.length) return false
     const to = this.#textEnd(bytes, from)
     if (to < 0) return false
     if (this.#separator && endOf(bytes, to, this.#separator) > 0) {
@@ -89,10 +90,10 @@ export class FrameTemplate {
       this.#headAt = this.end
       return true
     }
-    let end = endOf(bytes, to, this.#tail)
+    let end = this.#tail.endIn(bytes, to)
     if (end > 0 && this.#afterPadding) {
       end = this.#isSpaced ? endOfSpaces(bytes, end) : endOfPadding(bytes, end)
-      end = endOf(bytes, end, this.#afterPadding)
+      end = this.#afterPadding.endIn(bytes, end)
     }
     this.from = from
     this.to = to
@@ -171,19 +172,6 @@ function splitAtPadding(tail: Buffer): { before: Buffer; after: Buffer | undefin
   let end = brace
   while (tail[end - 1] === SPACE) end--
   return { before: tail.subarray(0, end), after: tail.subarray(brace), isSpaced: true }
-}
-
-/** Up to so many bytes a loop compares faster than a call does. */
-const MAX_LOOP_BYTES = 16
-
-/** The offset after `expected`, if it is what stands at `from`; else 0. */
-function endOf(bytes: Buffer, from: number, expected: Buffer): number {
-  const size = expected.length
-  const end = from + size
-  if (end > bytes.length) return 0
-  if (size > MAX_LOOP_BYTES) return bytes.compare(expected, 0, size, from, end) === 0 ? end : 0
-  for (let i = 0; i < size; i++) if (bytes[from + i] !== expected[i]) return 0
-  return end
 }
 
 function endOfSpaces(bytes: Buffer, from: number): number {
