@@ -134,6 +134,8 @@ export interface MediaPart {
   readonly source: MediaSource
   /** A document's name, where one is given. */
   readonly name?: string
+  /** How closely a picture is to be looked at, in words of chat and responses; absent = as the model sees fit. */
+  readonly detail?: string
   readonly cache?: Cache
 }
 

@@ -532,10 +532,12 @@ describe('what the hub cannot hold is named', () => {
     expect(decode({ messages: [{ ...hello, 'X-secret': 1 }] }).dropped).toEqual(['unknown'])
   })
 
-  test('how closely a picture is looked at, and that thoughts are not to be shown', () => {
+  test('that thoughts are not to be shown; how closely a picture is looked at is kept', () => {
     const image_url = { url: `data:image/png;base64,${PIXEL}`, detail: 'high' }
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url }] }]
-    expect(decode({ messages }).dropped).toEqual(['image_url.detail'])
+    const { dropped, conversation } = decode({ messages })
+    expect(dropped).toEqual([])
+    expect(conversation.turns[0]?.parts[0]).toMatchObject({ detail: 'high' })
     expect(decode({ reasoning: { effort: 'low', exclude: true } }).dropped).toEqual(['reasoning.exclude'])
   })
 })

@@ -13,7 +13,6 @@ export type DroppedName =
   | 'messages.name'
   | 'messages.audio'
   | 'messages.content'
-  | 'image_url.detail'
   | 'reasoning.exclude'
   | 'tools.custom'
   | 'tools.unknown'

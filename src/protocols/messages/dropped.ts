@@ -19,6 +19,7 @@ type DroppedName =
   /** In messages: what a block has beside its content, and blocks that only another wire can say. */
   | 'citations'
   | 'content'
+  | 'image_url.detail'
   | 'output_config'
   | 'parallel_tool_calls'
   | 'reasoning_content'

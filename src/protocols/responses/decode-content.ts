@@ -51,12 +51,14 @@ function textPart(part: Fields, key: 'text' | 'refusal', path: string): TextPart
   return value === '' ? undefined : { kind: 'text', text: value, ...cacheOf(part) }
 }
 
-function imagePart(part: Fields, path: string, dropped: Dropped): MediaPart {
+function imagePart(part: Fields, path: string): MediaPart {
   const detail = present(part['detail'])
-  if (detail !== undefined && detail !== 'auto') drop(dropped, 'input.image_detail')
   const url = present(part['image_url'])
   if (url === undefined) refuseFileId(part, path, 'image_url')
-  return media(mediaAt(textAt(url, `${path}.image_url`), `${path}.image_url`, 'image/*'), part)
+  return {
+    ...media(mediaAt(textAt(url, `${path}.image_url`), `${path}.image_url`, 'image/*'), part),
+    ...(detail !== undefined && detail !== 'auto' && { detail: textAt(detail, `${path}.detail`) }),
+  }
 }
 
 function fileSource(part: Fields, path: string): MediaSource {

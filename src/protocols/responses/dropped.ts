@@ -8,7 +8,6 @@ type DroppedName =
   | 'unknown'
   | 'input.annotations'
   | 'input.compaction'
-  | 'input.image_detail'
   | 'input.item_reference'
   | 'input.reasoning'
   | 'input.tools'
@@ -25,6 +24,7 @@ type DroppedName =
   | 'tools.unknown'
   | 'tools.web_search'
   /** Names of fields of requests of other wires. */
+  | 'cache_control'
   | 'content'
   | 'is_error'
   | 'reasoning_content'

@@ -12,6 +12,9 @@ interface Items {
   readonly input: readonly Written[]
 }
 
+/** What the user says where nobody says anything: upstreams want something. */
+const PLACEHOLDER: Written = { type: 'message', role: 'user', content: '...' }
+
 /** The conversation as items. Throws `invalid_request` where nothing of it is left to say. */
 export function encodeItems({ system, turns }: Conversation, dropped: Dropped): Items {
   const items = turns.flatMap((turn) =>
@@ -20,7 +23,10 @@ export function encodeItems({ system, turns }: Conversation, dropped: Dropped): 
   if (items.length === 0 && turns.length > 0)
     throw new GatewayError('invalid_request', `The conversation holds nothing that this model can be told.`)
   const content = contentOf(system.flatMap((part) => encodePart(part, dropped)))
-  if (typeof content === 'string') return { instructions: content === '' ? undefined : content, input: items }
+  if (items.length === 0 && content === '') return { instructions: undefined, input: [PLACEHOLDER] }
+  // Upstreams refuse instructions alone.
+  if (typeof content === 'string' && items.length > 0)
+    return { instructions: content === '' ? undefined : content, input: items }
   return { instructions: undefined, input: [{ type: 'message', role: 'system', content }, ...items] }
 }
 
@@ -66,6 +72,7 @@ function assistantMessage(texts: readonly TextPart[]): Written {
 }
 
 function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written | undefined {
+  if (part.kind === 'tool-call' && part.cache) drop(dropped, 'cache_control')
   switch (part.kind) {
     case 'thinking':
       return encodeThought(part, dropped)

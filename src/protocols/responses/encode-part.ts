@@ -28,9 +28,9 @@ export function contentOf(parts: readonly Written[]): string | readonly Written[
   return isPlain ? (first['text'] as string) : parts
 }
 
-/** Pictures and documents may be somewhere else; sound and film have to be fetched. */
-export function mustFetch({ source: { kind, mediaType = 'image/*' } }: MediaPart): boolean {
-  return kind === 'url' && /^(?:audio|video)\//.test(mediaType)
+/** Pictures and documents may be somewhere else; what is neither, or nobody knows, has to be fetched. */
+export function mustFetch({ source: { kind, mediaType = '' } }: MediaPart): boolean {
+  return kind === 'url' && !/^(?:image|application)\//.test(mediaType)
 }
 
 /** The provider looks the prompt up to here in its cache; how long it stays there, it decides itself. */
@@ -39,20 +39,18 @@ function breakpoint(cache: Cache | undefined): Written {
 }
 
 function encodeMedia(part: MediaPart): Written {
-  const { source, name } = part
+  const { source, name, detail } = part
   if (mustFetch(part))
     throw new GatewayError('invalid_request', 'A recording that is given by its URL could not be passed on.')
-  const isPicture = source.mediaType?.startsWith('image/') ?? source.kind === 'url'
-  if (source.kind === 'url')
-    return isPicture
-      ? { type: 'input_image', image_url: source.url }
-      : { type: 'input_file', file_url: source.url }
-  if (isPicture) return { type: 'input_image', image_url: dataUrl(source) }
+  const url = source.kind === 'url' ? source.url : dataUrl(source)
+  if (source.mediaType?.startsWith('image/'))
+    return { type: 'input_image', image_url: url, ...(detail !== undefined && { detail }) }
+  if (source.kind === 'url') return { type: 'input_file', file_url: url }
   const format = audioFormat(source.mediaType)
   if (format) return { type: 'input_audio', input_audio: { data: source.data, format } }
   if (source.mediaType.startsWith('text/'))
     return { type: 'input_text', text: Buffer.from(source.data, 'base64').toString() }
-  return { type: 'input_file', filename: name ?? nameFor(source.mediaType), file_data: dataUrl(source) }
+  return { type: 'input_file', filename: name ?? nameFor(source.mediaType), file_data: url }
 }
 
 /** Files must have a name. */

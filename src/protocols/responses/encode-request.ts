@@ -72,6 +72,7 @@ function encodeTools(
   dropped: Dropped,
 ): MemberText[] {
   const written = [...tools.map(encodeTool), ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : [])]
+  if (tools.some(({ cache }) => cache)) drop(dropped, 'cache_control')
   if (written.length === 0) {
     if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
     return []
