@@ -2,14 +2,24 @@ import { GatewayError } from '../../src/errors.ts'
 import { withAcceptedSampling } from '../../src/protocols/accepted-sampling.ts'
 import { chatCodec, readChatRequest } from '../../src/protocols/chat/index.ts'
 import type { Codec, ReplyIdentity } from '../../src/protocols/codec.ts'
-import type { Asked, Conversation, ConversionProtocol, MediaPart, Part } from '../../src/protocols/conversation.ts'
+import type {
+  Asked,
+  Conversation,
+  ConversionProtocol,
+  MediaPart,
+  Part,
+} from '../../src/protocols/conversation.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { messagesCodec, readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { readResponsesRequest, responsesCodec } from '../../src/protocols/responses/index.ts'
 import { upstreamOf } from '../conversation.ts'
 
 /** All protocols that are converted. */
-export const ALL_PROTOCOLS = ['chat', 'messages', 'responses'] as const satisfies readonly ConversionProtocol[]
+export const ALL_PROTOCOLS = [
+  'chat',
+  'messages',
+  'responses',
+] as const satisfies readonly ConversionProtocol[]
 
 export const ALL_CODECS: Readonly<Record<ConversionProtocol, Codec>> = {
   chat: chatCodec,
@@ -43,18 +53,28 @@ export function requestAs(from: ConversionProtocol, to: ConversionProtocol, byte
     const dropped = new Set<string>()
     const decoded = ALL_CODECS[from].decodeRequest(scan, dropped)
     const upstream = upstreamOf(decoded.model)
-    const conversation = withAcceptedSampling(inlined(decoded, ALL_CODECS[to]), upstream.capabilities, dropped)
+    const conversation = withAcceptedSampling(
+      inlined(decoded, ALL_CODECS[to]),
+      upstream.capabilities,
+      dropped,
+    )
     const body = ALL_CODECS[to].encodeRequest(conversation, upstream, dropped)
     ALL_CHECKERS[to](scanObject(body))
     return `{"dropped":${JSON.stringify([...dropped].sort())},"request":${body.toString()}}`
   } catch (error) {
-    if (error instanceof GatewayError && error.kind.status === 400) return JSON.stringify({ refused: error.message })
+    if (error instanceof GatewayError && error.kind.status === 400)
+      return JSON.stringify({ refused: error.message })
     throw error
   }
 }
 
 /** A whole reply in another protocol's words, or that it is none. */
-export function replyAs(from: ConversionProtocol, to: ConversionProtocol, bytes: Buffer, asked?: Asked): string {
+export function replyAs(
+  from: ConversionProtocol,
+  to: ConversionProtocol,
+  bytes: Buffer,
+  asked?: Asked,
+): string {
   try {
     return ALL_CODECS[to].encodeReply(ALL_CODECS[from].decodeReply(bytes), IDENTITY, asked).toString()
   } catch (error) {
@@ -85,8 +105,12 @@ export function streamAs(
   const failure = events.find((event) => event.kind === 'failure')
   const complete = !failure && events.some((event) => event.kind === 'end')
   if (complete) return { text: text + encoder.finalFrames(), complete }
-  const { type = 'api_error', message = 'the upstream broke off before the answer was complete' } = failure ?? {}
-  return { text: text + encoder.failureFrame({ type, code: String(failure?.code ?? 'upstream_error'), message }), complete }
+  const { type = 'api_error', message = 'the upstream broke off before the answer was complete' } =
+    failure ?? {}
+  return {
+    text: text + encoder.failureFrame({ type, code: String(failure?.code ?? 'upstream_error'), message }),
+    complete,
+  }
 }
 
 function inlined(conversation: Conversation, codec: Codec): Conversation {

@@ -3,7 +3,9 @@ import { expect } from 'vitest'
 type Fields = Readonly<Record<string, any>> // oxlint-disable-line typescript/no-explicit-any -- JSON of a stream
 
 /** Deltas, the event with their whole text, and where that text is in the item. */
-const TEXTS: Readonly<Record<string, readonly [done: string, whole: string, find: (item: Fields) => unknown]>> = {
+const TEXTS: Readonly<
+  Record<string, readonly [done: string, whole: string, find: (item: Fields) => unknown]>
+> = {
   'response.output_text.delta': ['response.output_text.done', 'text', (item) => item['content'][0].text],
   'response.reasoning_summary_text.delta': [
     'response.reasoning_summary_text.done',
@@ -15,7 +17,11 @@ const TEXTS: Readonly<Record<string, readonly [done: string, whole: string, find
     'arguments',
     (item) => item['arguments'],
   ],
-  'response.custom_tool_call_input.delta': ['response.custom_tool_call_input.done', 'input', (item) => item['input']],
+  'response.custom_tool_call_input.delta': [
+    'response.custom_tool_call_input.done',
+    'input',
+    (item) => item['input'],
+  ],
 }
 const TERMINAL = ['response.completed', 'response.incomplete', 'response.failed']
 

@@ -55,10 +55,7 @@ const comparable = (conversation: Conversation): unknown =>
 
 describe('a conversation that responses can express', () => {
   const any = fc
-    .oneof(
-      { weight: 4, arbitrary: conversations() },
-      { weight: 1, arbitrary: thoughtfulConversations() },
-    )
+    .oneof({ weight: 4, arbitrary: conversations() }, { weight: 1, arbitrary: thoughtfulConversations() })
     .map(expressible)
 
   test('comes back unchanged, and nothing is dropped', () => {
@@ -129,24 +126,31 @@ describe.each(OTHERS)('an answer of %s as a response', (from) => {
 
   test('is the same however the network cuts it, and never ends well where it was cut', () => {
     fc.assert(
-      fc.property(answers(), fc.integer(), fc.double({ min: 0, max: 1, noNaN: true }), (answer, seed, share) => {
-        const frames = FRAMES[from]({ ...answer, quirks: { ...answer.quirks, noise: false } })
-        const bytes = Buffer.from(frames.join(''))
-        const { text } = streamAs(from, 'responses', [bytes])
-        expect(streamAs(from, 'responses', choppedAtRandom(bytes, 40, randomFrom(seed))).text).toBe(text)
-        const last = frames.findIndex((frame) => /"finish_reason":"|"stop_reason":"/.test(frame))
-        const upTo = Buffer.from(frames.slice(0, last + 1).join(''))
-        const cut = streamAs(from, 'responses', [upTo.subarray(0, Math.floor(share * (upTo.length - 4)))])
-        expect(cut.complete).toBe(false)
-        checkResponsesStream(cut.text, false)
-      }),
+      fc.property(
+        answers(),
+        fc.integer(),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (answer, seed, share) => {
+          const frames = FRAMES[from]({ ...answer, quirks: { ...answer.quirks, noise: false } })
+          const bytes = Buffer.from(frames.join(''))
+          const { text } = streamAs(from, 'responses', [bytes])
+          expect(streamAs(from, 'responses', choppedAtRandom(bytes, 40, randomFrom(seed))).text).toBe(text)
+          const last = frames.findIndex((frame) => /"finish_reason":"|"stop_reason":"/.test(frame))
+          const upTo = Buffer.from(frames.slice(0, last + 1).join(''))
+          const cut = streamAs(from, 'responses', [upTo.subarray(0, Math.floor(share * (upTo.length - 4)))])
+          expect(cut.complete).toBe(false)
+          checkResponsesStream(cut.text, false)
+        },
+      ),
       { numRuns: 300 },
     )
   })
 })
 
 describe.each(OTHERS)('a response as an answer of %s', (to) => {
-  const responses = answers().map((answer) => streamAs('chat', 'responses', [Buffer.from(chatFrames(answer).join(''))]).text)
+  const responses = answers().map(
+    (answer) => streamAs('chat', 'responses', [Buffer.from(chatFrames(answer).join(''))]).text,
+  )
 
   test('says the same, whole and streamed, by the rules of its stream', () => {
     fc.assert(
@@ -165,16 +169,23 @@ describe.each(OTHERS)('a response as an answer of %s', (to) => {
 
   test('is the same however the network cuts it, and never ends well where it was cut', () => {
     fc.assert(
-      fc.property(responses, fc.integer(), fc.double({ min: 0, max: 1, noNaN: true }), (stream, seed, share) => {
-        const bytes = Buffer.from(stream)
-        const { text } = streamAs('responses', to, [bytes])
-        for (const chunks of [choppedAtRandom(bytes, 60, randomFrom(seed)), chopped(bytes, 1)])
-          expect(streamAs('responses', to, chunks).text).toBe(text)
-        const end = stream.lastIndexOf('event: response.')
-        const cut = streamAs('responses', to, [bytes.subarray(0, Math.floor(share * Buffer.byteLength(stream.slice(0, end))))])
-        expect(cut.complete).toBe(false)
-        GRAMMARS[to](cut.text, false)
-      }),
+      fc.property(
+        responses,
+        fc.integer(),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (stream, seed, share) => {
+          const bytes = Buffer.from(stream)
+          const { text } = streamAs('responses', to, [bytes])
+          for (const chunks of [choppedAtRandom(bytes, 60, randomFrom(seed)), chopped(bytes, 1)])
+            expect(streamAs('responses', to, chunks).text).toBe(text)
+          const end = stream.lastIndexOf('event: response.')
+          const cut = streamAs('responses', to, [
+            bytes.subarray(0, Math.floor(share * Buffer.byteLength(stream.slice(0, end)))),
+          ])
+          expect(cut.complete).toBe(false)
+          GRAMMARS[to](cut.text, false)
+        },
+      ),
       { numRuns: 200 },
     )
   })
@@ -188,12 +199,25 @@ function essence(reply: Reply | undefined): unknown {
   if (!reply) return undefined
   const { text, thoughts, calls, usage = NO_USAGE } = gist(reply, 'in sum') as Record<string, unknown>
   const { reason } = reply.stop
-  return { text, thoughts, calls, usage, model: reply.model, isCut: reason === 'length' || reason === 'refusal' }
+  return {
+    text,
+    thoughts,
+    calls,
+    usage,
+    model: reply.model,
+    isCut: reason === 'length' || reason === 'refusal',
+  }
 }
 
 describe('a tool of the client', () => {
   const tools: readonly Tool[] = [
-    { name: 'sql', description: undefined, schema: undefined, strict: undefined, form: { type: 'custom', name: 'sql' } },
+    {
+      name: 'sql',
+      description: undefined,
+      schema: undefined,
+      strict: undefined,
+      form: { type: 'custom', name: 'sql' },
+    },
     {
       name: 'ns__read',
       description: undefined,
@@ -201,7 +225,13 @@ describe('a tool of the client', () => {
       strict: undefined,
       form: { type: 'function', name: 'read', namespace: 'ns' },
     },
-    { name: 'shell', description: undefined, schema: undefined, strict: undefined, form: { type: 'shell', name: 'shell' } },
+    {
+      name: 'shell',
+      description: undefined,
+      schema: undefined,
+      strict: undefined,
+      form: { type: 'shell', name: 'shell' },
+    },
   ]
   const asked: Asked = { tools }
   const called = (name: string, pieces: readonly string[]): ReplyEvent[] => [
@@ -211,7 +241,9 @@ describe('a tool of the client', () => {
     { kind: 'part-end', index: 0 },
     { kind: 'end', stop: { reason: 'tool-calls' }, usage: undefined },
   ]
-  const written = (events: readonly ReplyEvent[]): { readonly text: string; readonly item: Record<string, unknown> } => {
+  const written = (
+    events: readonly ReplyEvent[],
+  ): { readonly text: string; readonly item: Record<string, unknown> } => {
     const encoder = ALL_CODECS.responses.streamEncoder(IDENTITY, { includeUsage: true, asked })
     const text = encoder.push(events) + encoder.finalFrames()
     const whole = ALL_CODECS.responses.encodeReply(foldReply(events) as Reply, IDENTITY, asked).toString()
@@ -223,18 +255,23 @@ describe('a tool of the client', () => {
   }
   test('that takes plain text gets it, however its arguments come', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 40 }), fc.integer(), fc.boolean(), (input, seed, isSpaced) => {
-        const json = isSpaced ? `{ "input" : ${JSON.stringify(input)} }` : JSON.stringify({ input })
-        const random = randomFrom(seed)
-        const cut: string[] = []
-        for (let at = 0; at < json.length; ) {
-          const size = 1 + Math.floor(random() * 5)
-          cut.push(json.slice(at, at + size))
-          at += size
-        }
-        const { item } = written(called('sql', cut))
-        expect(item).toMatchObject({ type: 'custom_tool_call', name: 'sql', call_id: 'call_1', input })
-      }),
+      fc.property(
+        fc.string({ unit: 'binary', maxLength: 40 }),
+        fc.integer(),
+        fc.boolean(),
+        (input, seed, isSpaced) => {
+          const json = isSpaced ? `{ "input" : ${JSON.stringify(input)} }` : JSON.stringify({ input })
+          const random = randomFrom(seed)
+          const cut: string[] = []
+          for (let at = 0; at < json.length; ) {
+            const size = 1 + Math.floor(random() * 5)
+            cut.push(json.slice(at, at + size))
+            at += size
+          }
+          const { item } = written(called('sql', cut))
+          expect(item).toMatchObject({ type: 'custom_tool_call', name: 'sql', call_id: 'call_1', input })
+        },
+      ),
       { numRuns: 500 },
     )
   })

@@ -28,7 +28,11 @@ const content = (type: string): fc.Arbitrary<unknown> =>
     fc.array(
       fc.oneof(
         { weight: 4, arbitrary: fc.record({ type: fc.constant(type), text: texts() }) },
-        { weight: 1, arbitrary: type === 'input_text' ? media : fc.record({ type: fc.constant('refusal'), refusal: texts() }) },
+        {
+          weight: 1,
+          arbitrary:
+            type === 'input_text' ? media : fc.record({ type: fc.constant('refusal'), refusal: texts() }),
+        },
         { weight: 1, arbitrary: novelties },
       ),
       { maxLength: 3 },
@@ -38,10 +42,17 @@ const content = (type: string): fc.Arbitrary<unknown> =>
 const said = fc.oneof(
   fc.record({ role: fc.constantFrom('user', 'system', 'developer'), content: texts() }),
   fc.record({ type: fc.constant('message'), role: fc.constant('user'), content: content('input_text') }),
-  fc.record({ type: fc.constant('message'), role: fc.constant('assistant'), content: content('output_text') }),
+  fc.record({
+    type: fc.constant('message'),
+    role: fc.constant('assistant'),
+    content: content('output_text'),
+  }),
   fc.record({
     type: fc.constant('reasoning'),
-    summary: fc.array(words().map((text) => ({ type: 'summary_text', text })), { maxLength: 2 }),
+    summary: fc.array(
+      words().map((text) => ({ type: 'summary_text', text })),
+      { maxLength: 2 },
+    ),
     encrypted_content: maybe(words()),
   }),
   novelties,
@@ -72,7 +83,12 @@ const rounds = fc
         ]
       case 'local_shell':
         return [
-          { type: 'local_shell_call', id: 'lsh_1', call_id, action: { type: 'exec', command: [name], env: {} } },
+          {
+            type: 'local_shell_call',
+            id: 'lsh_1',
+            call_id,
+            action: { type: 'exec', command: [name], env: {} },
+          },
           ...between,
           { type: 'local_shell_call_output', id, output: text },
         ]
@@ -96,7 +112,13 @@ const rounds = fc
   })
 
 const items = fc
-  .array(fc.oneof(said.map((item): unknown[] => [item]), rounds), { minLength: 1, maxLength: 4 })
+  .array(
+    fc.oneof(
+      said.map((item): unknown[] => [item]),
+      rounds,
+    ),
+    { minLength: 1, maxLength: 4 },
+  )
   .map((all) => all.flat())
 
 const functions = fc.record({
@@ -158,11 +180,19 @@ export function responsesRequests(): fc.Arbitrary<string> {
       tools: maybe(tools),
       tool_choice: maybe(fc.constantFrom('auto', 'required', 'none')),
       parallel_tool_calls: maybe(fc.boolean()),
-      reasoning: maybe(fc.constantFrom({ effort: 'high', summary: 'auto' }, { effort: 'none' }, { effort: null }, {})),
+      reasoning: maybe(
+        fc.constantFrom({ effort: 'high', summary: 'auto' }, { effort: 'none' }, { effort: null }, {}),
+      ),
       text: maybe(
         fc.oneof(
-          fc.constantFrom({ format: { type: 'text' } }, { verbosity: 'low' }, { format: { type: 'json_object' } }),
-          objectTexts(1).map((schema) => ({ format: { type: 'json_schema', name: 'n', schema: new Raw(schema) } })),
+          fc.constantFrom(
+            { format: { type: 'text' } },
+            { verbosity: 'low' },
+            { format: { type: 'json_object' } },
+          ),
+          objectTexts(1).map((schema) => ({
+            format: { type: 'json_schema', name: 'n', schema: new Raw(schema) },
+          })),
         ),
       ),
       include: maybe(fc.constantFrom([], ['reasoning.encrypted_content'])),

@@ -25,20 +25,25 @@ interface Case {
 }
 
 function casesOf(kind: string, ending: string): Case[] {
-  return PAIRS.filter(({ from, to }) => from === 'responses' || to === 'responses').flatMap(({ from, to }) => {
-    const folders = [`${ROOT}responses/${kind}/${from}`, ...(from === 'responses' ? [] : [`${ROOT}${kind}/${from}`])]
-    return folders
-      .filter((folder) => existsSync(folder))
-      .flatMap((folder) =>
-        readdirSync(folder)
-          .filter((file) => file.endsWith(`.${ending}`) && !file.includes('.as-'))
-          .map((file) => {
-            const name = file.slice(0, -ending.length - 1)
-            const target = `${ROOT}responses/${kind}/${from}-as-${to}/${name}.${ending}`
-            return { name, from, to, source: `${folder}/${file}`, target }
-          }),
-      )
-  })
+  return PAIRS.filter(({ from, to }) => from === 'responses' || to === 'responses').flatMap(
+    ({ from, to }) => {
+      const folders = [
+        `${ROOT}responses/${kind}/${from}`,
+        ...(from === 'responses' ? [] : [`${ROOT}${kind}/${from}`]),
+      ]
+      return folders
+        .filter((folder) => existsSync(folder))
+        .flatMap((folder) =>
+          readdirSync(folder)
+            .filter((file) => file.endsWith(`.${ending}`) && !file.includes('.as-'))
+            .map((file) => {
+              const name = file.slice(0, -ending.length - 1)
+              const target = `${ROOT}responses/${kind}/${from}-as-${to}/${name}.${ending}`
+              return { name, from, to, source: `${folder}/${file}`, target }
+            }),
+        )
+    },
+  )
 }
 
 const requests = casesOf('requests', 'json')
@@ -72,7 +77,9 @@ test('every target has its source', () => {
     readdirSync(`${ROOT}responses/${kind}`)
       .filter((folder) => folder.includes('-as-'))
       .flatMap((folder) =>
-        readdirSync(`${ROOT}responses/${kind}/${folder}`).map((file) => `${ROOT}responses/${kind}/${folder}/${file}`),
+        readdirSync(`${ROOT}responses/${kind}/${folder}`).map(
+          (file) => `${ROOT}responses/${kind}/${folder}/${file}`,
+        ),
       ),
   )
   expect(files.filter((file) => !targets.has(file))).toEqual([])

@@ -13,9 +13,9 @@ interface OpenItem {
   readonly added: Item
   /** The part that grows; undefined before there is any text. */
   part: number | undefined
-  /** Which of the item's texts grows, and how many characters of it were told. */
+  /** Which of the item's texts grows, and what of it was told. */
   textIndex: number
-  told: number
+  told: string
   /** Texts of it that are whole. */
   finished: number
   /** The first half of a surrogate pair, whose second half is to come. */
@@ -45,7 +45,7 @@ export class ItemParts {
   /** An item that begins; a call is a part at once. */
   begin(index: number, added: Item): void {
     if (this.#done.has(index)) return
-    const item: OpenItem = { added, part: undefined, textIndex: 0, told: 0, finished: 0, half: '' }
+    const item: OpenItem = { added, part: undefined, textIndex: 0, told: '', finished: 0, half: '' }
     this.#open.set(index, item)
     const type = added['type']
     if (type === 'function_call') this.#startCall(item, '')
@@ -76,7 +76,7 @@ export class ItemParts {
       added: item,
       part: undefined,
       textIndex: 0,
-      told: 0,
+      told: '',
       finished: 0,
       half: '',
     }
@@ -116,14 +116,16 @@ export class ItemParts {
   }
 
   #tellRest(open: OpenItem, kind: 'text' | 'thinking' | 'tool-call', whole: string): void {
-    if (whole.length > open.told) this.#tell(open, kind, whole.slice(open.told))
+    // Where deltas said something else, they stand.
+    if (whole.length > open.told.length && whole.startsWith(open.told))
+      this.#tell(open, kind, whole.slice(open.told.length))
   }
 
   #tell(item: OpenItem, kind: Kind, text: string): void {
     const piece = kind === 'custom' ? escaped(item, text) : text
     if (piece === '') return
     const index = this.#partOf(item, kind)
-    item.told += piece.length
+    item.told += piece
     if (kind === 'text' || kind === 'thinking') this.#emit({ kind, index, text: piece })
     else this.#emit({ kind: 'tool-input', index, text: piece })
   }
@@ -139,7 +141,7 @@ export class ItemParts {
     const id = textOr(added['call_id']) || textOr(added['id'])
     const index = this.#start(item, { kind: 'tool-call', id, name: textOr(added['name']) })
     if (head !== '') this.#emit({ kind: 'tool-input', index, text: head })
-    item.told = head.length
+    item.told = head
     return index
   }
 
@@ -153,7 +155,7 @@ export class ItemParts {
   #endText(item: OpenItem): void {
     if (item.part !== undefined) this.#emit({ kind: 'part-end', index: item.part })
     item.part = undefined
-    item.told = 0
+    item.told = ''
     item.finished++
   }
 }
