@@ -15,6 +15,8 @@ const FULL_BYTES = 524_288
 const SHORT_STRING_BYTES = 64
 /** When it is full, containers nested deeper than this are cut after the member that they are at. */
 const MAX_FULL_DEPTH = 3
+/** Bytes of such a container that are kept all the same: the details of a usage are no longer. */
+const SMALL_CONTAINER_BYTES = 128
 /** Bytes kept at most; an outline that would be longer is given up. */
 const MAX_OUTLINE_BYTES = 1_048_576
 /** A longer run of base64 characters is no text: it is a picture, a sound or a document. */
@@ -38,6 +40,8 @@ export class JsonOutline {
   #depth = 0
   /** The container whose rest is passed over, by its depth; 0 = none. */
   #cutDepth = 0
+  /** Where the open containers that may be cut began, by their depth. */
+  readonly #starts: number[] = []
   #inString = false
   /** Bytes kept of the string, and base64 characters in a row. */
   #stringBytes = 0
@@ -81,6 +85,7 @@ export class JsonOutline {
       case OPEN_ARRAY:
       case OPEN_OBJECT:
         this.#depth++
+        if (this.#cutDepth === 0) this.#starts[this.#depth] = this.#length
         break
       case CLOSE_ARRAY:
       case CLOSE_OBJECT:
@@ -88,7 +93,7 @@ export class JsonOutline {
         this.#depth--
         break
       case COMMA:
-        if (this.#cutDepth === 0 && this.#depth > MAX_FULL_DEPTH && this.#length > FULL_BYTES) this.#cutDepth = this.#depth
+        if (this.#mustCut) this.#cutDepth = this.#depth
     }
     this.#keep(byte)
   }
@@ -123,6 +128,11 @@ export class JsonOutline {
     if (!this.#keepsEscape) return
     this.#stringBytes++
     this.#keep(byte)
+  }
+
+  get #mustCut(): boolean {
+    if (this.#cutDepth > 0 || this.#depth <= MAX_FULL_DEPTH || this.#length <= FULL_BYTES) return false
+    return this.#length - (this.#starts[this.#depth] ?? 0) > SMALL_CONTAINER_BYTES
   }
 
   get #hasSpace(): boolean {
