@@ -33,6 +33,12 @@ const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
   ['computer_screenshot', IMAGE_TOKENS],
 ])
 
+/**
+ * Tokens that a tool of a type of its own brings along where it goes by as a function, whose schema is not in the
+ * request: up to 150.
+ */
+const TYPED_TOOL_TOKENS = 160
+
 /** Where an item has parts. */
 const CONTENTS = ['content', 'output'] as const
 
@@ -79,6 +85,7 @@ export function promptBound(scan: ScannedObject): number {
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   if (INSTRUCTED_FIELDS.some((field) => scan.has(field) && scan.kind(field) !== 'null'))
     tokens += TOOLS_TOKENS
+  tokens += typedTools(scan, scan.span('tools')?.node) * TYPED_TOOL_TOKENS
   const items = itemsOf(scan)
   tokens += Math.max(items.length, 1) * MESSAGE_TOKENS
   for (const item of items)
@@ -104,6 +111,19 @@ export function promptText(bytes: Buffer): PromptText {
     if (member) pieces.push(bytes.toString('utf8', member.start, member.end))
   }
   return { text: pieces.join('\n'), extraTokens }
+}
+
+/** Tools that are no functions, those in namespaces among them. */
+function typedTools(scan: ScannedObject, list: Node | undefined): number {
+  if (list === undefined || scan.kindOf(list) !== 'array') return 0
+  let count = 0
+  for (const tool of scan.elements(list)) {
+    if (scan.kindOf(tool) !== 'object') continue
+    const type = scan.memberOf(tool, 'type')
+    if (type !== undefined && scan.textOf(type) !== '"function"')
+      count += 1 + typedTools(scan, scan.memberOf(tool, 'tools'))
+  }
+  return count
 }
 
 function itemsOf(scan: ScannedObject): Node[] {

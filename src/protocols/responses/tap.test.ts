@@ -23,10 +23,15 @@ const READ = {
 /** Bytes that wait for an event's end at most. */
 const MAX_HELD = 65_536
 
-/** The frames of a stream, numbered; the last may be replaced. */
-function stream(...events: readonly (readonly [type: string, fields: object])[]): string {
+type Event = readonly [type: string, fields: object]
+
+/** The frames of a stream, numbered. */
+function stream(...events: readonly Event[]): string {
   return events
-    .map(([type, fields], i) => `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: i, ...fields })}\n\n`)
+    .map(
+      ([type, fields], i) =>
+        `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: i, ...fields })}\n\n`,
+    )
     .join('')
 }
 const response = (fields: object = {}): object => ({
@@ -34,8 +39,12 @@ const response = (fields: object = {}): object => ({
 })
 const created = ['response.created', response()] as const
 const delta = (text: string, index = 0) =>
-  ['response.output_text.delta', { item_id: 'msg_1', output_index: index, content_index: 0, delta: text }] as const
-const done = (item: object, index = 0) => ['response.output_item.done', { output_index: index, item }] as const
+  [
+    'response.output_text.delta',
+    { item_id: 'msg_1', output_index: index, content_index: 0, delta: text },
+  ] as const
+const done = (item: object, index = 0) =>
+  ['response.output_item.done', { output_index: index, item }] as const
 const end = (status: string, fields: object = {}) =>
   [`response.${status}`, response({ status, usage: USAGE, ...fields })] as const
 
@@ -83,7 +92,9 @@ describe('a native stream of a response', () => {
 
   test('that failed is no complete one, and its usage counts all the same', () => {
     const { tap, end: ending } = watch([
-      Buffer.from(stream(created, delta('Hi'), end('failed', { error: { code: 'server_error', message: 'Oops' } }))),
+      Buffer.from(
+        stream(created, delta('Hi'), end('failed', { error: { code: 'server_error', message: 'Oops' } })),
+      ),
     ])
     expect(ending.complete).toBe(false)
     expect(tap.error?.afterContent).toBe(true)
@@ -95,7 +106,11 @@ describe('a native stream of a response', () => {
     ['nested', { error: { type: 'insufficient_quota', code: 'insufficient_quota', message: 'Pay' } }],
     ['flat', { code: 'server_error', message: 'Oops', param: null }],
   ])('ends with an error, %s', (_, error) => {
-    const { tap, forwarded, end: ending } = watch([Buffer.from(stream(created, ['error', error], end('failed')))])
+    const {
+      tap,
+      forwarded,
+      end: ending,
+    } = watch([Buffer.from(stream(created, ['error', error], end('failed')))])
     expect(forwarded).toBe(stream(created))
     expect(ending.complete).toBe(false)
     expect(tap.error?.data).toContain(JSON.stringify(error).slice(1, -1))
@@ -126,7 +141,10 @@ describe('a native stream of a response', () => {
   test('that broke off is ended by response.failed, numbered after what was forwarded', () => {
     const cut = stream(created, delta('One'), delta(' two'), delta(' three'), delta(' four'))
     const { tap } = watch([Buffer.from(cut)])
-    const [, data = ''] = tap.failureFrame({ type: 'api_error', code: 'upstream_error', message: 'Cut' }).toString().split('\n')
+    const [, data = ''] = tap
+      .failureFrame({ type: 'api_error', code: 'upstream_error', message: 'Cut' })
+      .toString()
+      .split('\n')
     expect(JSON.parse(data.slice('data: '.length))).toMatchObject({
       type: 'response.failed',
       sequence_number: 5,
@@ -154,17 +172,23 @@ describe('a native stream of a response', () => {
         ),
       ),
     ])
-    expect(tap.text.split('\n').map((line) => line.trim())).toEqual(['{"a":1}weather', 'weather{"b":2}', 'Hmm'])
+    expect(tap.text.split('\n').map((line) => line.trim())).toEqual([
+      '{"a":1}weather',
+      'weather{"b":2}',
+      'Hmm',
+    ])
   })
 
   test('charges searches by what the response counts, otherwise by its items, told only in the stream or at the end', () => {
     const search = { type: 'web_search_call', action: { type: 'search', query: 'q' } }
     const page = { type: 'web_search_call', action: { type: 'open_page', url: 'u' } }
-    const searches = (...events: Parameters<typeof stream>): number | undefined =>
+    const searches = (...events: readonly Event[]): number | undefined =>
       watch([Buffer.from(stream(created, ...events))]).tap.usage?.webSearches
     expect(searches(done(search), done(page, 1), end('completed'))).toBe(1)
     expect(searches(end('completed', { output: [search, search, page] }))).toBe(2)
-    expect(searches(done(search), end('completed', { tool_usage: { web_search: { num_requests: 3 } } }))).toBe(3)
+    expect(
+      searches(done(search), end('completed', { tool_usage: { web_search: { num_requests: 3 } } })),
+    ).toBe(3)
   })
 })
 
@@ -175,8 +199,16 @@ describe('an event of any size', () => {
     [40_000_000, 65_536],
   ])('of %i bytes, cut by %i, goes on as it comes, and is read', (bytes, size) => {
     const output = [{ type: 'image_generation_call', result: 'A'.repeat(bytes) }]
-    const whole = Buffer.from(stream(created, done(output[0] ?? {}), end('completed', { output, instructions: 'word '.repeat(9_000) })))
-    const chunks = Array.from({ length: Math.ceil(whole.length / size) }, (_, i) => whole.subarray(i * size, (i + 1) * size))
+    const whole = Buffer.from(
+      stream(
+        created,
+        done(output[0] ?? {}),
+        end('completed', { output, instructions: 'word '.repeat(9_000) }),
+      ),
+    )
+    const chunks = Array.from({ length: Math.ceil(whole.length / size) }, (_, i) =>
+      whole.subarray(i * size, (i + 1) * size),
+    )
     const { tap, forwarded, end: ending, mostHeld } = watch(chunks)
     expect(forwarded + ending.ending.toString('latin1') === whole.toString('latin1')).toBe(true)
     expect(mostHeld).toBeLessThanOrEqual(MAX_HELD + size)
