@@ -108,7 +108,13 @@ export function streamAs(
   const { type = 'api_error', message = 'the upstream broke off before the answer was complete' } =
     failure ?? {}
   return {
-    text: text + encoder.failureFrame({ type, code: String(failure?.code ?? 'upstream_error'), message }),
+    text:
+      text +
+      encoder.failureFrame({
+        type,
+        code: typeof failure?.code === 'string' ? failure.code : 'upstream_error',
+        message,
+      }),
     complete,
   }
 }

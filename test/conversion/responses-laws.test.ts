@@ -39,7 +39,11 @@ function there(protocol: ConversionProtocol, conversation: Conversation, dropped
 function expressible(conversation: Conversation): Conversation {
   const { tools } = conversation
   return JSON.parse(
-    JSON.stringify({ ...conversation, stop: [], tools: tools.map(({ cache: _, ...tool }) => tool) }),
+    JSON.stringify({
+      ...conversation,
+      stop: [],
+      tools: tools.map((tool) => ({ ...tool, cache: undefined })),
+    }),
     (key, value: unknown) => (key === 'cache' ? {} : value),
   ) as Conversation
 }

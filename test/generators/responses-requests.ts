@@ -104,7 +104,8 @@ const rounds = fc
           ...between,
           { type: 'tool_search_output', call_id, execution: 'client', tools: [{ type: 'function', name }] },
         ]
-      default: {
+      case 'function':
+      case 'namespaced': {
         const namespace = kind === 'namespaced' ? { namespace: `ns ${name}` } : {}
         return [{ type: 'function_call', call_id, name, arguments: input, ...namespace }, ...between, result]
       }

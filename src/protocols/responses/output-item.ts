@@ -116,7 +116,9 @@ function writeCall(
       return objectOf([...membersOf(common), ['operation', inputOrEmpty(input)]])
     case 'tool_search_call':
       return objectOf([...membersOf({ ...common, execution: 'client' }), ['arguments', inputOrEmpty(input)]])
-    default: {
+    case 'function_call':
+    case 'message':
+    case 'reasoning': {
       const args = status === 'in_progress' ? '' : inputOrEmpty(input)
       return JSON.stringify({ ...common, ...named, arguments: args })
     }
