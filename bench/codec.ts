@@ -268,15 +268,13 @@ function convert({ from, to, chunks }: Case): number {
   return written + encoder.finalFrames().length
 }
 
-/** Microseconds of CPU time per event, one value for each round. */
-function measure(one: Case): number[] {
-  return Array.from({ length: ROUNDS }, () => {
-    const before = process.cpuUsage()
-    const written = convert(one)
-    const { user, system } = process.cpuUsage(before)
-    if (written < EVENTS) throw new Error(`${one.name}: only ${written} characters were written`)
-    return (user + system) / EVENTS
-  })
+/** Microseconds of CPU time per event of one conversion. */
+function measure(one: Case): number {
+  const before = process.cpuUsage()
+  const written = convert(one)
+  const { user, system } = process.cpuUsage(before)
+  if (written < EVENTS) throw new Error(`${one.name}: only ${written} characters were written`)
+  return (user + system) / EVENTS
 }
 
 function median(values: readonly number[]): number {
@@ -285,7 +283,12 @@ function median(values: readonly number[]): number {
 }
 
 for (let i = 0; i < WARM_UP; i++) for (const one of CASES) convert(one)
-const results = CASES.map((one) => ({ name: one.name, microseconds: median(measure(one)) }))
+// All cases in each round, so that what slows the machine down for a while does so for all of them.
+const rounds = Array.from({ length: ROUNDS }, () => CASES.map(measure))
+const results = CASES.map(({ name }, i) => ({
+  name,
+  microseconds: median(rounds.map((round) => round[i] as number)),
+}))
 if (options.json)
   console.log(JSON.stringify({ unit: 'µs of CPU an event', limit: LIMIT_US, results }, null, 2))
 else
