@@ -20,6 +20,8 @@ export interface Transcript {
 interface OpenTurn {
   readonly role: Turn['role']
   readonly parts: Part[]
+  /** Its number among the turns. */
+  readonly number: number
 }
 
 /** Items that cannot be read elsewhere, with the names that they are left out by. */
@@ -70,7 +72,8 @@ export class InputReader {
         this.#readItem({ node, path: `input[${index}]` })
     const [waiting] = this.#openCalls.keys()
     if (waiting !== undefined) refuseCall('output', 'call', waiting)
-    return { system: this.#system, turns: this.#turns.filter(({ parts }) => parts.length > 0) }
+    const turns = this.#turns.filter(({ parts }) => parts.length > 0)
+    return { system: this.#system, turns: turns.map(({ role, parts }) => ({ role, parts })) }
   }
 
   get #dropped(): Dropped {
@@ -163,14 +166,13 @@ export class InputReader {
   #turnOf(role: Turn['role']): OpenTurn {
     const last = this.#turns.at(-1)
     if (last?.role === role) return last
-    const turn: OpenTurn = { role, parts: [] }
+    const turn: OpenTurn = { role, parts: [], number: this.#turns.length }
     this.#turns.push(turn)
     return turn
   }
 
   #turnBehind(turn: OpenTurn): OpenTurn {
-    const at = this.#turns.indexOf(turn) + 1
-    const next = this.#turns[at]
+    const next = this.#turns[turn.number + 1]
     if (next) return next
     return this.#turnOf('user')
   }

@@ -15,7 +15,7 @@ export function decodeReply(bytes: Buffer): Reply {
   const output = response?.['output']
   if (!response || !Array.isArray(output) || isError(response['error']) || response['status'] === 'failed')
     throw new GatewayError('upstream_error', 'The upstream sent no response that could be understood.')
-  const textsIn = itemTexts(text, (scan, index) => elementAt(scan, scan.span('output')?.node, index))
+  const textsIn = itemTexts(text, (scan) => elementsOf(scan, scan.span('output')?.node))
   const items = output.map((item: unknown) => asRecord(item) ?? {})
   const parts = items.flatMap((item, index): ReplyPart[] => readItem(item, textsIn(item, index)))
   const calledTools = parts.some(({ kind }) => kind === 'tool-call')
@@ -30,27 +30,31 @@ export function decodeReply(bytes: Buffer): Reply {
 
 /**
  * The texts of members of items, as they were written. It is looked for only where a member is asked for, as few
- * are; `find` says where the item of a number is.
+ * are; `find` says where the items are.
  */
 export function itemTexts(
   text: string,
-  find: (scan: ScannedObject, index: number) => Node | undefined,
+  find: (scan: ScannedObject) => readonly Node[],
 ): (item: Readonly<Record<string, unknown>>, index: number) => MemberText {
   let scan: ScannedObject | undefined | null
+  let nodes: readonly Node[] = []
   return (item, index) => (member) => {
     const value = item[member]
     if (value === undefined || value === null) return undefined
-    if (scan === undefined) scan = scanned(text) ?? null
-    const node = scan ? find(scan, index) : undefined
+    if (scan === undefined) {
+      scan = scanned(text) ?? null
+      if (scan) nodes = find(scan)
+    }
+    const node = nodes[index]
     const found = scan && node !== undefined ? scan.memberOf(node, member) : undefined
     // Answers beyond the scan's limits lose the order of integer-like keys, and digits.
     return scan && found !== undefined ? scan.textOf(found) : JSON.stringify(value)
   }
 }
 
-/** The element of a list with that number. */
-export function elementAt(scan: ScannedObject, list: Node | undefined, index: number): Node | undefined {
-  return list === undefined ? undefined : scan.elements(list)[index]
+/** The elements of a list; none where there is no list. */
+export function elementsOf(scan: ScannedObject, list: Node | undefined): readonly Node[] {
+  return list === undefined ? [] : scan.elements(list)
 }
 
 function scanned(text: string): ScannedObject | undefined {

@@ -27,6 +27,8 @@ export class OfferedTools {
   webSearch: WebSearch | undefined
   /** Some tool was left out: it is the provider's own to run. */
   hasDropped = false
+  /** Where in the list a tool is, by its name. */
+  readonly #places = new Map<string, number>()
   readonly #scan: ScannedObject
   readonly #names: ToolNames
   readonly #dropped: Dropped
@@ -119,9 +121,9 @@ export class OfferedTools {
       strict,
       ...(!isPlain && { form }),
     }
-    const at = this.tools.findIndex((known) => known.name === name)
-    if (at < 0) this.tools.push(tool)
-    else this.tools[at] = tool
+    const at = this.#places.get(name)
+    if (at !== undefined) this.tools[at] = tool
+    else this.#places.set(name, this.tools.push(tool) - 1)
   }
 
   #drop(type: string): void {

@@ -1,7 +1,7 @@
 import type { ReplyIdentity } from '../codec.ts'
 import type { Asked } from '../conversation.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
-import { formOf, itemId, itemType, writeItem } from './output-item.ts'
+import { itemId, itemType, ToolForms, writeItem } from './output-item.ts'
 import { ResponseObject } from './response-object.ts'
 import { incompleteReason } from './stop-reasons.ts'
 
@@ -11,8 +11,9 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked
   response.model = reply.model
   const reason = incompleteReason(reply.stop)
   const parts = reply.parts.filter(saysSomething)
+  const forms = new ToolForms(asked?.tools)
   const output = parts.map((part, index) => {
-    const form = part.kind === 'tool-call' ? formOf(part.name, asked?.tools ?? []) : undefined
+    const form = part.kind === 'tool-call' ? forms.of(part.name) : undefined
     const type = itemType(part, form, part.kind === 'tool-call' ? part.input : undefined)
     const isLast = index === parts.length - 1
     const status = isLast && reason !== undefined ? 'incomplete' : 'completed'

@@ -23,9 +23,18 @@ const ID_PREFIXES = {
 /** The type of an item that this gateway writes. */
 export type ItemType = keyof typeof ID_PREFIXES
 
-/** The form that a client knows a called tool by. */
-export function formOf(name: string, tools: readonly Tool[]): ToolForm {
-  return tools.find((tool) => tool.name === name)?.form ?? { type: 'function', name }
+/** What tools are to the client, by their names as functions. */
+export class ToolForms {
+  readonly #forms: ReadonlyMap<string, ToolForm>
+
+  constructor(tools: readonly Tool[] = []) {
+    this.#forms = new Map(tools.flatMap(({ name, form }) => (form ? [[name, form] as const] : [])))
+  }
+
+  /** The form of a tool that is called. */
+  of(name: string): ToolForm {
+    return this.#forms.get(name) ?? { type: 'function', name }
+  }
 }
 
 /**

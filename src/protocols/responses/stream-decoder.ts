@@ -5,7 +5,7 @@ import { FrameReader } from '../sse/frame-reader.ts'
 import type { FramePiece } from '../sse/frame-template.ts'
 import { isErrorEvent } from '../sse/sse.ts'
 import { readUpstreamError } from '../upstream-error.ts'
-import { elementAt, itemTexts } from './decode-reply.ts'
+import { elementsOf, itemTexts } from './decode-reply.ts'
 import {
   DELTAS,
   type Event,
@@ -67,7 +67,7 @@ export class ResponsesStreamDecoder extends FrameReader {
         return this.#items.finish(
           outputIndex(event),
           item,
-          itemTexts(data, (scan) => scan.span('item')?.node)(item, 0),
+          itemTexts(data, (scan) => [scan.span('item')?.node].filter((node) => node !== undefined))(item, 0),
         )
       }
       case 'response.reasoning_summary_part.added':
@@ -119,9 +119,9 @@ export class ResponsesStreamDecoder extends FrameReader {
     if (type === 'response.failed' || type === 'response.cancelled') return this.#fail(data, event)
     this.#start(response)
     const output = response['output']
-    const textsIn = itemTexts(data, (scan, index) => {
+    const textsIn = itemTexts(data, (scan) => {
       const holder = scan.span('response')
-      return elementAt(scan, holder && scan.memberOf(holder.node, 'output'), index)
+      return elementsOf(scan, holder && scan.memberOf(holder.node, 'output'))
     })
     for (const [index, value] of (Array.isArray(output) ? output.slice(0, MAX_ITEMS) : []).entries()) {
       const item = asRecord(value) ?? {}

@@ -1,11 +1,11 @@
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../codec.ts'
-import type { Asked, ToolForm } from '../conversation.ts'
+import type { ToolForm } from '../conversation.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { responseError } from './errors.ts'
 import { ItemStream } from './item-stream.ts'
-import { formOf } from './output-item.ts'
+import { ToolForms } from './output-item.ts'
 import { ResponseObject } from './response-object.ts'
 import { incompleteReason } from './stop-reasons.ts'
 
@@ -21,7 +21,7 @@ interface Waiting {
  * is known whether it is complete.
  */
 export class ResponsesStreamEncoder implements StreamEncoder {
-  readonly #asked: Asked | undefined
+  readonly #forms: ToolForms
   readonly #response: ResponseObject
   #sequence = 0
   #isStarted = false
@@ -34,7 +34,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   #out = ''
 
   constructor(identity: ReplyIdentity, { asked }: Pick<StreamOptions, 'asked'> = {}) {
-    this.#asked = asked
+    this.#forms = new ToolForms(asked?.tools)
     this.#response = new ResponseObject(identity, asked)
   }
 
@@ -114,8 +114,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   #itemFor(part: StartedPart): ItemStream {
-    const form: ToolForm | undefined =
-      part.kind === 'tool-call' ? formOf(part.name, this.#asked?.tools ?? []) : undefined
+    const form: ToolForm | undefined = part.kind === 'tool-call' ? this.#forms.of(part.name) : undefined
     return new ItemStream(part, {
       form,
       response: this.#response.itemKey,

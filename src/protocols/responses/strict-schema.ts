@@ -19,8 +19,13 @@ function isClosed(value: unknown): boolean {
     const required = schema['required']
     if (schema['additionalProperties'] !== false) return false
     const names = Object.keys(properties ?? {})
-    if (names.length > 0 && !(Array.isArray(required) && names.every((name) => required.includes(name))))
-      return false
+    if (names.length > 0 && !hasAll(required, names)) return false
   }
   return Object.values(schema).every(isClosed)
+}
+
+function hasAll(list: unknown, names: readonly string[]): boolean {
+  if (!Array.isArray(list)) return false
+  const listed: ReadonlySet<unknown> = new Set(list)
+  return names.every((name) => listed.has(name))
 }

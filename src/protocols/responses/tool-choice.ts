@@ -1,4 +1,4 @@
-import type { Conversation, Tool, ToolChoice } from '../conversation.ts'
+import type { Conversation, Tool, ToolChoice, ToolForm } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { enumAt, type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'
 import type { OfferedTools } from './decode-tools.ts'
@@ -38,7 +38,7 @@ export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
   }
   const fields = fieldsAt(choice, 'tool_choice')
   if (fields['type'] === 'allowed_tools') return decodeAllowed(fields, offered)
-  const chosen = find(fields, tools, 'tool_choice')
+  const chosen = new Choosable(tools).find(fields, 'tool_choice')
   if (!chosen) refuse('tool_choice', UNAVAILABLE, 'one that it cannot be given')
   return { tools, webSearch, toolChoice: { kind: 'tool', name: chosen.name } }
 }
@@ -47,12 +47,13 @@ export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
 function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offer {
   const kind = enumAt(MODES, choice['mode'], 'tool_choice.mode')
   const allowed = new Set<Tool>()
+  const choosable = new Choosable(tools)
   let searches = false
   const named = listAt(choice['tools'], 'tool_choice.tools')
   for (const [index, entry] of named.entries()) {
     const path = `tool_choice.tools[${index}]`
     const fields = fieldsAt(entry, path)
-    const found = find(fields, tools, path)
+    const found = choosable.find(fields, path)
     if (found) allowed.add(found)
     else if (String(fields['type']).startsWith('web_search')) searches = true
     else if (fields['type'] === 'function' || fields['type'] === 'custom')
@@ -67,17 +68,33 @@ function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offe
   }
 }
 
-/** The tool that a choice names, by its type and its name. */
-function find(choice: Fields, tools: readonly Tool[], path: string): Tool | undefined {
-  const type = textAt(choice['type'], `${path}.type`)
-  const namespace = present(choice['namespace'])
-  const name = type === 'function' || type === 'custom' ? textAt(choice['name'], `${path}.name`) : type
-  return tools.find(
-    ({ name: own, form = { type: 'function', name: own } }) =>
-      form.type === type &&
-      form.name === name &&
-      (namespace === undefined || !('namespace' in form) || form.namespace === namespace),
-  )
+/** What a tool is to the client. */
+function formOf({ form, name }: Tool): ToolForm {
+  return form ?? { type: 'function', name }
+}
+
+/** The tools that choices can name, by their types and names. */
+class Choosable {
+  readonly #tools = new Map<string, Tool[]>()
+
+  constructor(tools: readonly Tool[]) {
+    for (const tool of tools) {
+      const { type, name } = formOf(tool)
+      const key = JSON.stringify([type, name])
+      const named = this.#tools.get(key)
+      if (named) named.push(tool)
+      else this.#tools.set(key, [tool])
+    }
+  }
+
+  /** The tool that a choice names, in a namespace if it says so. */
+  find(choice: Fields, path: string): Tool | undefined {
+    const type = textAt(choice['type'], `${path}.type`)
+    const name = type === 'function' || type === 'custom' ? textAt(choice['name'], `${path}.name`) : type
+    const namespace = present(choice['namespace'])
+    const named = this.#tools.get(JSON.stringify([type, name])) ?? []
+    return namespace === undefined ? named[0] : named.find((tool) => formOf(tool).namespace === namespace)
+  }
 }
 
 /** The choice in this wire's words. */

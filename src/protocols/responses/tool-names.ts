@@ -15,6 +15,8 @@ type Named = Pick<ToolForm, 'type' | 'name' | 'namespace'>
 export class ToolNames {
   readonly #byKey = new Map<string, string>()
   readonly #taken = new Set<string>()
+  /** The last number that was given to others who wanted a name. */
+  readonly #last = new Map<string, number>()
 
   /** The function's name for a tool; the first that asks for a name has it. */
   nameOf(tool: Named): string {
@@ -30,10 +32,12 @@ export class ToolNames {
   }
 
   #other(name: string): string {
-    for (let number = 2; ; number++) {
+    for (let number = this.#last.get(name) ?? 2; ; number++) {
       const suffix = `_${number}`
       const other = name.slice(0, MAX_NAME - suffix.length) + suffix
-      if (!this.#taken.has(other)) return other
+      if (this.#taken.has(other)) continue
+      this.#last.set(name, number)
+      return other
     }
   }
 }
