@@ -15,6 +15,7 @@ import { responsesRequests } from '../generators/responses-requests.ts'
 import { ALL_CHECKERS, ALL_CODECS, IDENTITY, PAIRS, requestAs, streamAs } from './codec-road.ts'
 import { gist } from './gist.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
+import { lawRuns } from './law-runs.ts'
 import { checkResponsesStream } from './responses-grammar.ts'
 
 const OTHERS = ['chat', 'messages'] as const
@@ -70,7 +71,7 @@ describe('a conversation that responses can express', () => {
         expect([...dropped]).toEqual([])
         expect(comparable(back)).toEqual(comparable(conversation))
       }),
-      { numRuns: 400 },
+      { numRuns: lawRuns(400) },
     )
   })
 
@@ -83,7 +84,7 @@ describe('a conversation that responses can express', () => {
         const back = there(other, there('responses', conversation, none), none)
         expect(ALL_CODECS.responses.encodeRequest(back, upstream, none).toString()).toBe(first.toString())
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 })
@@ -99,7 +100,7 @@ describe.each(RESPONSES_PAIRS)('any valid request of $from as $to', ({ from, to 
         if (refused !== undefined) expect(refused).toMatch(/\S/)
         for (const name of dropped ?? []) expect(name).toMatch(/^(?!.*secret)[a-z_.]{1,40}$/)
       }),
-      { numRuns: 500 },
+      { numRuns: lawRuns(500) },
     )
   })
 })
@@ -124,7 +125,7 @@ describe.each(OTHERS)('an answer of %s as a response', (from) => {
         expect(gist(streamed)).toEqual(gist(whole))
         expect(essence(streamed)).toEqual(essence(before))
       }),
-      { numRuns: 500 },
+      { numRuns: lawRuns(500) },
     )
   })
 
@@ -146,7 +147,7 @@ describe.each(OTHERS)('an answer of %s as a response', (from) => {
           checkResponsesStream(cut.text, false)
         },
       ),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 })
@@ -167,7 +168,7 @@ describe.each(OTHERS)('a response as an answer of %s', (to) => {
         expect(essence(folded(to, text))).toEqual(essence(whole))
         expect(essence(whole)).toEqual(essence(before))
       }),
-      { numRuns: 500 },
+      { numRuns: lawRuns(500) },
     )
   })
 
@@ -190,7 +191,7 @@ describe.each(OTHERS)('a response as an answer of %s', (to) => {
           GRAMMARS[to](cut.text, false)
         },
       ),
-      { numRuns: 200 },
+      { numRuns: lawRuns(200) },
     )
   })
 })
@@ -276,7 +277,7 @@ describe('a tool of the client', () => {
           expect(item).toMatchObject({ type: 'custom_tool_call', name: 'sql', call_id: 'call_1', input })
         },
       ),
-      { numRuns: 500 },
+      { numRuns: lawRuns(500) },
     )
   })
 
