@@ -64,12 +64,12 @@ export function customInput(args: string): string {
   return input.push(args) + input.end()
 }
 
-/** Two units, or six; the halves of a surrogate pair stay together. */
+/** Two units, or six; the halves of a surrogate pair stay together, so that what follows a first half is waited for. */
 function escapeSize(text: string, at: number): number {
   if (text[at + 1] !== 'u') return 2
-  return /^\\u[dD][89abAB]/.test(text.slice(at, at + 4)) && text[at + 6] === '\\' && text[at + 7] === 'u'
-    ? 12
-    : 6
+  if (!/^\\u[dD][89abAB]/.test(text.slice(at, at + 4))) return 6
+  const next = text.slice(at + 6, at + 8)
+  return next === '' || next === '\\' || next === String.raw`\u` ? 12 : 6
 }
 
 function unescaped(text: string): string {
