@@ -1,12 +1,12 @@
 import { NO_USAGE } from '../../src/domain/usage.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { chatCodec } from '../../src/protocols/chat/codec.ts'
-import { chatErrorFrame, readChatRequest } from '../../src/protocols/chat/index.ts'
+import { readChatRequest } from '../../src/protocols/chat/index.ts'
 import type { Codec, ReplyIdentity } from '../../src/protocols/codec.ts'
 import type { PairedProtocol } from '../paired-protocol.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { messagesCodec } from '../../src/protocols/messages/codec.ts'
-import { messagesErrorFrame, readMessagesRequest } from '../../src/protocols/messages/index.ts'
+import { readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
 import { type MediaRequester, Media } from '../../src/relay/media.ts'
 import { Conversions } from '../../src/relay/dialects/conversions.ts'
@@ -24,8 +24,6 @@ export const OTHER: Record<PairedProtocol, PairedProtocol> = { chat: 'messages',
 
 /** The request check of each dialect. */
 export const CHECKERS = { chat: readChatRequest, messages: readMessagesRequest } as const
-
-const BROKEN_OFF = { chat: chatErrorFrame, messages: messagesErrorFrame } as const
 
 /** Fixed values in place of clock and random id. */
 export const MINTED: ReplyIdentity = { created: 1_700_000_000, id: '00000000000000000000000000000000' }
@@ -108,7 +106,7 @@ export function convertStream(
   }
   const { complete } = tap.end()
   if (complete) writes.push(tap.finalBytes(tap.usage ?? NO_USAGE).toString())
-  else writes.push(BROKEN_OFF[to]({ type: 'api_error', code: 'upstream_error', ...said(tap) }).toString())
+  else writes.push(tap.failureFrame({ type: 'api_error', code: 'upstream_error', ...said(tap) }).toString())
   return { writes, complete, tap }
 }
 

@@ -37,7 +37,8 @@ const SHARED: readonly SharedField[] = [
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   const value = (key: string): unknown => present(scan.value(key))
   for (const field of STATEFUL)
-    if (value(field) !== undefined) refuse(field, `no value for this model's channel`, 'one')
+    if (value(field) !== undefined)
+      refuse(field, `all items in 'input' (this model's channel and the gateway store none)`, 'a reference')
   if (value('background') === true) refuse('background', `false for this model's channel`, 'true')
   nameDroppedFields(scan, dropped)
   const names = new ToolNames()
