@@ -184,6 +184,13 @@ describe('a stream that the upstream breaks off', () => {
     if (protocol !== 'responses') checkResponsesStream(text, false)
   })
 
+  test('behind a frame that only its end completes leaves no gap in the numbers', async () => {
+    const all = [...begunStream('chat'), contentFrame('lo').replaceAll('\n', '\r')]
+    fixture.upstream.script('chat', { kind: 'stream', frames: all, ending: 'no done' })
+    const live = await fixture.live('ann', { model: 'chat', input: 'hi', stream: true }, PATH)
+    checkResponsesStream((await live.end()).text, false)
+  })
+
   test('by an error ends in response.failed with that error, converted', async () => {
     fixture.upstream.script('chat', {
       kind: 'stream',
