@@ -159,7 +159,7 @@ export class App {
     }
     if (found) route.area = found.area
     await this.#parts.globalLimit.take(request, response, path)
-    if (found) throw methodNotAllowed(request.method, path, found)
+    if (found) throw methodNotAllowed(request, path, found)
     const meant = json.suggest(path)
     if (meant !== undefined && route.area === 'relay') route.area = pathArea(meant)
     throw pathNotFound(path, meant)

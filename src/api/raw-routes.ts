@@ -4,6 +4,7 @@ import { countTokens } from './relay/count-tokens.ts'
 import { healthz, readyz } from './monitoring/health.ts'
 import { messages } from './relay/messages.ts'
 import { metricsEndpoint } from './monitoring/metrics.ts'
+import { responses } from './relay/responses.ts'
 import { rerank } from './relay/rerank.ts'
 import type { RawEndpoint } from './endpoint.ts'
 import { tokenUsageRedirect } from './tokens/token-usage-redirect.ts'
@@ -14,6 +15,7 @@ export const RAW_ROUTES: readonly RawEndpoint[] = [
   completions,
   messages,
   countTokens,
+  responses,
   ...rerank,
   healthz,
   readyz,

@@ -1,5 +1,7 @@
 import { GatewayError } from '../errors.ts'
+import type { Request } from '../server/request.ts'
 import type { AllowedMethods } from './route-table.ts'
+import { responses } from './relay/responses.ts'
 import { shownPath } from './routing/shown-path.ts'
 
 /** The error where no endpoint has the path. `suggestion`: the path that was probably meant. */
@@ -8,9 +10,18 @@ export function pathNotFound(path: string, suggestion: string | undefined): Gate
   return new GatewayError('not_found', `there is nothing at ${shownPath(path)}${hint}`)
 }
 
-/** The error where endpoints have the path, with other methods. */
-export function methodNotAllowed(method: string, path: string, { methods }: AllowedMethods): GatewayError {
+/**
+ * The error where endpoints have the path, with other methods. Clients of responses that ask for a WebSocket
+ * send their requests by POST after a 426, and not after a 405; `docs/api.md: Responses`.
+ */
+export function methodNotAllowed(
+  { method, headers }: Pick<Request, 'method' | 'headers'>,
+  path: string,
+  { methods }: AllowedMethods,
+): GatewayError {
   const allow = methods.join(', ')
+  if (path === responses.path && headers.upgrade?.toLowerCase() === 'websocket')
+    return new GatewayError('upgrade_required', `${path} serves no WebSocket, but POST with stream: true`)
   return new GatewayError('method_not_allowed', `${shownPath(path)} takes ${allow}, not ${method}`, { allow })
 }
 

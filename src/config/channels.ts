@@ -104,7 +104,7 @@ const timeouts = section({
 export function channel(groups: ReadonlySet<string>): Field<Channel> {
   return section({
     name: name('a name for the channel'),
-    protocol: oneOf(['chat', 'messages', 'rerank']),
+    protocol: oneOf(['chat', 'messages', 'responses', 'rerank']),
     base_url: baseUrl,
     keys: list(credential('a key: printable characters without spaces'), 'a list of keys'),
     models: list(servedModel, 'a list of at least one model', 1),

@@ -15,6 +15,7 @@ const MIN_SECRET_LENGTH = 16
 const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
   chat: '/chat/completions',
   messages: '/messages',
+  responses: '/responses',
   rerank: '/rerank',
 }
 

@@ -1,5 +1,5 @@
 import type { Usage } from '../domain/usage.ts'
-import type { Conversation, MediaPart } from './conversation.ts'
+import type { Asked, Conversation, MediaPart } from './conversation.ts'
 import type { EventBudget } from './sse/event-budget.ts'
 import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
@@ -42,12 +42,20 @@ export interface Codec {
   answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined
   /** Decodes a whole reply; throws where the bytes are none. */
   decodeReply(bytes: Buffer): Reply
-  encodeReply(reply: Reply, identity: ReplyIdentity): Buffer
+  /** Encodes a reply to `asked`, for dialects whose responses repeat parts of the request. */
+  encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer
   /**
    * Creates a decoder. Incomplete events take from `budget`; by default each stream has a budget of its own.
    */
   streamDecoder(budget?: EventBudget): StreamDecoder
-  streamEncoder(identity: ReplyIdentity, options: { readonly includeUsage: boolean }): StreamEncoder
+  streamEncoder(identity: ReplyIdentity, options: StreamOptions): StreamEncoder
+}
+
+/** Parts of the request that a stream's encoder needs. */
+export interface StreamOptions {
+  readonly includeUsage: boolean
+  /** Request, for dialects whose responses repeat parts of it. */
+  readonly asked?: Asked
 }
 
 /** Decoder of a stream, whose bytes may be split anywhere. */

@@ -26,7 +26,35 @@ export interface Conversation {
   readonly webSearch: WebSearch | undefined
   /** Whether the client asked for usage at the end of a stream, in dialects that need it. */
   readonly includeUsage: boolean
+  /** Fields that some dialects share by name; undefined = none. */
+  readonly shared?: SharedFields
+  /** Members of the request that the response repeats in some dialects, as JSON text. */
+  readonly repeated?: RepeatedFields
 }
+
+/** Fields that chat and responses share by name and meaning. */
+export const SHARED_FIELDS = [
+  'metadata',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'service_tier',
+  'store',
+  'user',
+  'verbosity',
+] as const
+
+/** Name of a field that chat and responses share. */
+export type SharedField = (typeof SHARED_FIELDS)[number]
+
+/** Shared fields with the JSON text of their values. */
+export type SharedFields = ReadonlyMap<SharedField, string>
+
+/** Members of a request by name, with the JSON text of their values. */
+export type RepeatedFields = ReadonlyMap<string, string>
+
+/** Parts of a request that the encoder of its response needs. */
+export type Asked = Pick<Conversation, 'tools' | 'repeated'>
 
 /** Required form of a reply's text. */
 export type OutputFormat =
@@ -48,6 +76,11 @@ export interface OutputSchema {
 /** Web search by the provider, with its limits. */
 export interface WebSearch {
   readonly maxUses: number
+  /**
+   * Whether the model may never use it, as one tool among others: it is then left out unless the upstream is
+   * known to search.
+   */
+  readonly isOptional?: true
   /** Approximate place of the user. */
   readonly location?: SearchLocation
 }
@@ -98,6 +131,8 @@ export interface MediaPart {
   readonly source: MediaSource
   /** Name of a document, if given. */
   readonly name?: string
+  /** Resolution of a picture, as chat and responses name it; absent = the model's default. */
+  readonly detail?: string
   readonly cache?: Cache
 }
 
@@ -149,7 +184,7 @@ export interface Proof {
 }
 
 /** Dialects that a conversation can be read from and written to. */
-export type ConversionProtocol = 'chat' | 'messages'
+export type ConversionProtocol = 'chat' | 'messages' | 'responses'
 
 /** Tool that the client offers. */
 export interface Tool {
@@ -159,6 +194,17 @@ export interface Tool {
   readonly schema: string | undefined
   readonly strict: boolean | undefined
   readonly cache?: Cache
+  /** Form in which the client knows the tool, unless it is a function of this name. */
+  readonly form?: ToolForm
+}
+
+/** Tool of the client's dialect that is sent as a function: its calls are converted back for the client. */
+export interface ToolForm {
+  /** `custom` takes plain text; `function` is one in a namespace. */
+  readonly type: 'function' | 'custom' | 'local_shell' | 'shell' | 'apply_patch' | 'tool_search'
+  /** Name that the client knows. */
+  readonly name: string
+  readonly namespace?: string
 }
 
 /** Constraint on tool calls. */

@@ -115,6 +115,11 @@ export function capabilitiesOf(
   }
 }
 
+/** Whether a name is that of one of OpenAI's models, whose servers know all of its fields. */
+export function isOpenAiModel(name: string): boolean {
+  return gptVersion(name) !== undefined || /chatgpt-|(?:^|[^a-z\d])o\d{1,2}(?![\w.])/i.test(name)
+}
+
 function rowOf(text: string): Partial<Capabilities> | undefined {
   const name = {
     text,

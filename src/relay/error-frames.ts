@@ -12,14 +12,9 @@ export const HOLD_USED_UP = { type: 'permission_error', code: 'insufficient_quot
 const BLANK_LINE = Buffer.from('\n\n')
 
 /** The upstream's error, redacted; otherwise as it came, where the client speaks the upstream's dialect. */
-export function upstreamErrorFrame(
-  { dialect }: Call,
-  { channel }: Target,
-  { errorFrame }: Tap,
-  error: StreamError,
-): Buffer {
-  if (errorFrame) return redactFrame(errorFrame, channel)
-  return dialect.errorFrame({ ...UPSTREAM_CUT, ...streamErrorText(channel, error.data) })
+export function upstreamErrorFrame({ channel }: Target, tap: Tap, error: StreamError): Buffer {
+  if (tap.errorFrame) return redactFrame(tap.errorFrame, channel)
+  return tap.failureFrame({ ...UPSTREAM_CUT, ...streamErrorText(channel, error.data) })
 }
 
 /** The gateway's own reason for ending a stream. */
@@ -29,6 +24,6 @@ export function gatewayErrorFrame(
   kind: { readonly type: string; readonly code: string },
   message: string,
 ): Buffer {
-  const frame = call.dialect.errorFrame({ ...kind, message: `${message} (request id: ${call.id})` })
+  const frame = tap.failureFrame({ ...kind, message: `${message} (request id: ${call.id})` })
   return tap.isMidEvent ? Buffer.concat([BLANK_LINE, frame]) : frame
 }

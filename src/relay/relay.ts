@@ -25,6 +25,7 @@ import { Conversions } from './dialects/conversions.ts'
 import { countTokensDialect, CountingUnsupported } from './dialects/messages/count-tokens.ts'
 import { messagesDialect } from './dialects/messages/client-dialect.ts'
 import { rerankDialect } from './dialects/rerank/client-dialect.ts'
+import { responsesDialect } from './dialects/responses/client-dialect.ts'
 import type { Dialect } from './dialects/dialect.ts'
 
 /** Services that relaying needs. */
@@ -50,6 +51,7 @@ export class Relay {
     this.#dialects = {
       chat: chatDialect(conversions),
       messages: messagesDialect(conversions),
+      responses: responsesDialect(conversions),
       rerank: rerankDialect,
     }
     this.#attempts = new Attempts(parts)

@@ -23,7 +23,7 @@ interface ServingChannels {
 
 /** Hints for a model that was asked for at the wrong endpoint, by the protocols of its channels. */
 const ELSEWHERE = {
-  chat: ': its channels serve /v1/chat/completions and /v1/messages',
+  chat: ': its channels serve /v1/chat/completions, /v1/messages and /v1/responses',
   rerank: ': its channels serve /v1/rerank alone',
 } as const
 

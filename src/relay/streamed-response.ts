@@ -157,7 +157,7 @@ export class StreamedResponse extends ResponseHandler {
       this.onFailure(errorInFirstEvent(channel, error.data))
     else if (error) {
       this.call.noteCut(channel.name, 'error in the stream', streamErrorText(channel, error.data).message)
-      this.#breakOff(upstreamErrorFrame(this.call, this.target, this.#tap, error))
+      this.#breakOff(upstreamErrorFrame(this.target, this.#tap, error))
     } else if (isComplete) {
       const ending = this.state === 'draining' ? 'client_gone' : 'complete'
       this.#finish(ending, (charged) => this.#tap.finalBytes(charged), true)

@@ -20,6 +20,7 @@ const HEADER_NAMES = [
   'sec-fetch-site',
   'traceparent',
   'transfer-encoding',
+  'upgrade',
   'vendor-version',
   'via',
   'x-alt-api-key',

@@ -22,6 +22,7 @@ const REASON_PHRASES = new Map([
   [417, 'Expectation Failed'],
   [422, 'Unprocessable Entity'],
   [424, 'Failed Dependency'],
+  [426, 'Upgrade Required'],
   [429, 'Too Many Requests'],
   [431, 'Request Header Fields Too Large'],
   [500, 'Internal Server Error'],

@@ -4,6 +4,7 @@ import type { ProtocolName } from '../domain/channel.ts'
 const HEADERS: Record<ProtocolName, { readonly name: string; readonly prefix: string }> = {
   chat: { name: 'authorization', prefix: 'Bearer ' },
   messages: { name: 'x-api-key', prefix: '' },
+  responses: { name: 'authorization', prefix: 'Bearer ' },
   rerank: { name: 'authorization', prefix: 'Bearer ' },
 }
 

@@ -1,12 +1,12 @@
 import { NO_USAGE } from '../../src/domain/usage.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { chatCodec } from '../../src/protocols/chat/codec.ts'
-import { chatErrorFrame, readChatRequest } from '../../src/protocols/chat/index.ts'
+import { readChatRequest } from '../../src/protocols/chat/index.ts'
 import type { Codec, ReplyIdentity } from '../../src/protocols/codec.ts'
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { PairedProtocol } from '../paired-protocol.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { messagesCodec } from '../../src/protocols/messages/codec.ts'
-import { messagesErrorFrame, readMessagesRequest } from '../../src/protocols/messages/index.ts'
+import { readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
 import { type MediaRequester, Media } from '../../src/relay/media.ts'
 import { Conversions } from '../../src/relay/dialects/conversions.ts'
@@ -16,16 +16,14 @@ import type { Model, StatedCapabilities } from '../../src/domain/settings.ts'
 import { channelOf } from '../channel.ts'
 
 /** Both dialects, for tests that hold for each. */
-export const PROTOCOLS = ['chat', 'messages'] as const satisfies readonly ConversionProtocol[]
+export const PROTOCOLS = ['chat', 'messages'] as const satisfies readonly PairedProtocol[]
 
-export const CODECS: Record<ConversionProtocol, Codec> = { chat: chatCodec, messages: messagesCodec }
+export const CODECS: Record<PairedProtocol, Codec> = { chat: chatCodec, messages: messagesCodec }
 
-export const OTHER: Record<ConversionProtocol, ConversionProtocol> = { chat: 'messages', messages: 'chat' }
+export const OTHER: Record<PairedProtocol, PairedProtocol> = { chat: 'messages', messages: 'chat' }
 
 /** The request check of each dialect. */
 export const CHECKERS = { chat: readChatRequest, messages: readMessagesRequest } as const
-
-const BROKEN_OFF = { chat: chatErrorFrame, messages: messagesErrorFrame } as const
 
 /** Fixed values in place of clock and random id. */
 export const MINTED: ReplyIdentity = { created: 1_700_000_000, id: '00000000000000000000000000000000' }
@@ -50,7 +48,7 @@ const ASKER: MediaRequester = { client: 1, onGone: () => () => {} }
  * request check included.
  */
 export async function convertRequest(
-  from: ConversionProtocol,
+  from: PairedProtocol,
   bytes: Buffer,
   media: Media,
   channel: Partial<Channel> = {},
@@ -77,12 +75,12 @@ export async function convertRequest(
 }
 
 /** Runs the dialect's request check, which throws where it refuses. */
-export function check(protocol: ConversionProtocol, body: Buffer): void {
+export function check(protocol: PairedProtocol, body: Buffer): void {
   CHECKERS[protocol](scanObject(body))
 }
 
 /** Converts a whole reply of a `from` upstream for a client of the other dialect. */
-export function convertReply(from: ConversionProtocol, bytes: Buffer): Buffer {
+export function convertReply(from: PairedProtocol, bytes: Buffer): Buffer {
   return CODECS[OTHER[from]].encodeReply(CODECS[from].decodeReply(bytes), MINTED)
 }
 
@@ -91,7 +89,7 @@ export function convertReply(from: ConversionProtocol, bytes: Buffer): Buffer {
  * nothing is counted.
  */
 export function convertStream(
-  from: ConversionProtocol,
+  from: PairedProtocol,
   chunks: Iterable<Buffer>,
   options: { readonly includeUsage: boolean } = { includeUsage: true },
 ): { readonly writes: string[]; readonly complete: boolean; readonly tap: ConvertingTap } {
@@ -108,7 +106,7 @@ export function convertStream(
   }
   const { complete } = tap.end()
   if (complete) writes.push(tap.finalBytes(tap.usage ?? NO_USAGE).toString())
-  else writes.push(BROKEN_OFF[to]({ type: 'api_error', code: 'upstream_error', ...said(tap) }).toString())
+  else writes.push(tap.failureFrame({ type: 'api_error', code: 'upstream_error', ...said(tap) }).toString())
   return { writes, complete, tap }
 }
 

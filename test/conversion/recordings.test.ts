@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ChatTap } from '../../src/protocols/chat/index.ts'
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { PairedProtocol } from '../paired-protocol.ts'
 import { MessagesTap } from '../../src/protocols/messages/index.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import type { Media } from '../../src/relay/media.ts'
@@ -34,7 +34,7 @@ const CUT_EVERYWHERE = 2_000
 
 interface Recording {
   readonly name: string
-  readonly from: ConversionProtocol
+  readonly from: PairedProtocol
   readonly bytes: Buffer
 }
 
@@ -143,7 +143,7 @@ function replay(folder: string): void {
 
     const requests = readdirSync(join(folder, 'requests')).map((name) => ({
       name,
-      from: name.split('--')[0] as ConversionProtocol,
+      from: name.split('--')[0] as PairedProtocol,
     }))
     const answered = requests.flatMap(({ name, from }) =>
       ['.json', '.sse']
@@ -183,7 +183,7 @@ function withUsage(said: Content): Content {
 }
 
 /** Offset up to which a stream has not reported its finish. */
-function finishOf(from: ConversionProtocol, bytes: Buffer): number {
+function finishOf(from: PairedProtocol, bytes: Buffer): number {
   const text = bytes.toString('latin1')
   const said = from === 'chat' ? /"finish_reason": ?"\w/.exec(text) : /"stop_reason": ?"\w/.exec(text)
   if (!said) return 0

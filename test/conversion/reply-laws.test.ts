@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Usage } from '../../src/domain/usage.ts'
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { PairedProtocol } from '../paired-protocol.ts'
 import { foldReply } from '../../src/protocols/fold-reply.ts'
 import type { Reply } from '../../src/protocols/reply.ts'
 import { answers, chatFrames, chatReply, messagesFrames, messagesReply } from '../generators/answers.ts'
@@ -15,7 +15,7 @@ const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
 const REPLIES = { chat: chatReply, messages: messagesReply } as const
 
 /** The content of a stream, in the shared form. */
-function folded(protocol: ConversionProtocol, bytes: Buffer): Reply | undefined {
+function folded(protocol: PairedProtocol, bytes: Buffer): Reply | undefined {
   const decoder = CODECS[protocol].streamDecoder()
   return foldReply([...decoder.push(bytes), ...decoder.end()])
 }
@@ -130,7 +130,7 @@ describe('usage', () => {
     stop: { reason: 'end' },
     usage,
   })
-  const written = (protocol: ConversionProtocol, usage: Usage): Record<string, number> =>
+  const written = (protocol: PairedProtocol, usage: Usage): Record<string, number> =>
     JSON.parse(CODECS[protocol].encodeReply(reply(usage), MINTED).toString()).usage
 
   test.each(PROTOCOLS)('is unchanged after encoding to %s and back', (protocol) => {

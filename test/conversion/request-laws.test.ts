@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Conversation, ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { Conversation } from '../../src/protocols/conversation.ts'
+import type { PairedProtocol } from '../paired-protocol.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import type { Media } from '../../src/relay/media.ts'
 import { upstreamOf } from '../conversation.ts'
@@ -17,7 +18,7 @@ afterAll(() => media?.close())
 const REQUESTS = { chat: chatRequests, messages: messagesRequests } as const
 
 /** Encodes to the protocol and decodes the result. */
-function there(protocol: ConversionProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
+function there(protocol: PairedProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
   const body = CODECS[protocol].encodeRequest(conversation, upstreamOf(conversation.model), dropped)
   check(protocol, body)
   return { ...CODECS[protocol].decodeRequest(scanObject(body), dropped), includeUsage: true }

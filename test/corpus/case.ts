@@ -1,4 +1,4 @@
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { PairedProtocol } from '../paired-protocol.ts'
 
 /**
  * Expected outcome of an input, by the contract. `unreadable`: not a JSON object, refused on every path;
@@ -10,7 +10,7 @@ export type Outcome = 'unreadable' | 'refused' | 'forwarded' | 'either'
 export interface Case {
   readonly name: string
   /** Dialects whose requests the input resembles. */
-  readonly protocols: readonly ConversionProtocol[]
+  readonly protocols: readonly PairedProtocol[]
   readonly outcome: Outcome
   /** Allowed statuses of a refusal; 400 by default. */
   readonly statuses?: readonly number[]
@@ -18,17 +18,17 @@ export interface Case {
   readonly verbatim?: true
   readonly headers?: Readonly<Record<string, string>>
   /** The body, for a model of this name. */
-  body(model: string, protocol: ConversionProtocol): string | Buffer
+  body(model: string, protocol: PairedProtocol): string | Buffer
   /** The bytes on the wire, where they differ from the body. */
   wire?(body: Buffer): Buffer
 }
 
-export const BOTH: readonly ConversionProtocol[] = ['chat', 'messages']
+export const BOTH: readonly PairedProtocol[] = ['chat', 'messages']
 
 /** A member of a JSON object: its name, and its value as JSON text. */
 export type MemberText = readonly [name: string, value: string]
 
-const MINIMAL: Record<ConversionProtocol, readonly MemberText[]> = {
+const MINIMAL: Record<PairedProtocol, readonly MemberText[]> = {
   chat: [['messages', '[{"role":"user","content":"hi"}]']],
   messages: [
     ['max_tokens', '100'],
@@ -38,7 +38,7 @@ const MINIMAL: Record<ConversionProtocol, readonly MemberText[]> = {
 
 /** A minimal request, with these members replaced or added. */
 export function requestText(
-  protocol: ConversionProtocol,
+  protocol: PairedProtocol,
   model: string,
   ...members: readonly MemberText[]
 ): string {

@@ -1,11 +1,11 @@
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { PairedProtocol } from '../paired-protocol.ts'
 import { type Case, requestText } from './case.ts'
 import { type Kind, kindOf, VALUES } from './values.ts'
 
 type Fields = Readonly<Record<string, readonly Kind[]>>
 
 /** Kinds of values that each field accepts; docs/api.md: Chat completions and Messages. */
-const FIELDS: Record<ConversionProtocol, Fields> = {
+const FIELDS: Record<PairedProtocol, Fields> = {
   chat: {
     model: ['string'],
     messages: ['array'],
@@ -65,7 +65,7 @@ const FIELDS: Record<ConversionProtocol, Fields> = {
   },
 }
 
-const REQUIRED: Record<ConversionProtocol, readonly string[]> = {
+const REQUIRED: Record<PairedProtocol, readonly string[]> = {
   chat: ['model', 'messages'],
   messages: ['model', 'max_tokens', 'messages'],
 }
@@ -110,7 +110,7 @@ const range = (field: string, from: number, to: number, whole = false, certain =
 })
 
 /** docs/api.md: the ranges of numbers. Where the contract states no bound, the outcome is open. */
-const RANGES: Record<ConversionProtocol, readonly Range[]> = {
+const RANGES: Record<PairedProtocol, readonly Range[]> = {
   chat: [
     range('n', 1, 128, true),
     range('temperature', 0, 2),

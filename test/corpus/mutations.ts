@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { PairedProtocol } from '../paired-protocol.ts'
 import { chatRequests, messagesRequests } from '../generators/requests.ts'
 import type { Case } from './case.ts'
 import { INHERITED, VALUES } from './values.ts'
@@ -49,7 +49,7 @@ export function mutations(): fc.Arbitrary<Case> {
     )
 }
 
-function mutated(protocol: ConversionProtocol, text: string, all: readonly Change[]): Case {
+function mutated(protocol: PairedProtocol, text: string, all: readonly Change[]): Case {
   const tokens = text.replace(/"model":"[^"]*"/, '"model":"◊"').match(TOKEN) ?? []
   for (const change of all) apply(tokens, change)
   const changed = tokens.join('')

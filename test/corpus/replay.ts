@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Agent } from 'node:http'
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { PairedProtocol } from '../paired-protocol.ts'
 import { MODEL } from '../conversion/fixture.ts'
 import type { Behaviour } from '../equipment/behaviour.ts'
 import { type FullResponse, call } from '../equipment/client.ts'
@@ -13,7 +13,7 @@ import type { Case } from './case.ts'
 /** A path through the gateway. */
 interface Route {
   readonly path: string
-  readonly protocol: ConversionProtocol
+  readonly protocol: PairedProtocol
   readonly native: boolean
   /** Served by another path's code, or by part of it. */
   readonly isSide: boolean

@@ -1,4 +1,4 @@
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { PairedProtocol } from '../paired-protocol.ts'
 import { type Case, type MemberText, requestText } from './case.ts'
 import { VALUES } from './values.ts'
 
@@ -142,7 +142,7 @@ export function shapes(): Case[] {
   return [...filled('chat', CHAT), ...filled('messages', MESSAGES)]
 }
 
-function filled(protocol: ConversionProtocol, holes: readonly Hole[]): Case[] {
+function filled(protocol: PairedProtocol, holes: readonly Hole[]): Case[] {
   return holes.flatMap(([field, template]) =>
     VALUES.map((value, i): Case => {
       const member: MemberText = [field, template.replace('◊', () => value)]

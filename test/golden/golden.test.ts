@@ -5,7 +5,7 @@ import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { PairedProtocol } from '../paired-protocol.ts'
 import type { Media } from '../../src/relay/media.ts'
 import {
   anyMedia,
@@ -40,7 +40,7 @@ const SERVED: Readonly<Record<string, readonly [type: string, bytes: string]>> =
 
 interface Case {
   readonly name: string
-  readonly from: ConversionProtocol
+  readonly from: PairedProtocol
   readonly source: string
   readonly target: string
 }

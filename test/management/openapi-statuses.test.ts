@@ -188,7 +188,7 @@ async function provokeUpstreams(): Promise<void> {
       sorter: cohereAnswer(scored(1)),
       m: wholeChat({ text: 'Hello.' }),
     }[lane]
-    const body = { model: lane, max_tokens: 5, messages, query: 'q', documents: ['a'] }
+    const body = { model: lane, max_tokens: 5, messages, input: 'hi', query: 'q', documents: ['a'] }
     fixture.upstream.script(lane, behaviour)
     await requestAndRecord(route, route.path, KEY_OF_ANN, body)
     for (const status of PASSED_ON) {

@@ -48,7 +48,6 @@ describe('nothing is meant', () => {
     '/v1',
     '/favicon.ico',
     '/v1/embeddings',
-    '/v1/responses',
     '/v1/images/generations',
     '/v1/threads/a/messages',
     '/v1beta/models/gemini-2.5-pro:generateContent',

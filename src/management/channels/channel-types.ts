@@ -119,5 +119,5 @@ export function typeAt(protocol: ProtocolName, baseUrl: string): ChannelType | u
   return own ?? speaking.find(({ type }) => type === DEFAULT_TYPES[protocol])
 }
 
-/** The types of upstreams of unknown vendors. */
-const DEFAULT_TYPES: Record<ProtocolName, number> = { chat: 8, messages: 14, rerank: 34 }
+/** The types of upstreams of unknown vendors; none of the numbers means responses. */
+const DEFAULT_TYPES: Partial<Record<ProtocolName, number>> = { chat: 8, messages: 14, rerank: 34 }

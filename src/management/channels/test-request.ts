@@ -29,6 +29,12 @@ const REQUESTS: Record<
     headers: ['anthropic-version', VERSION],
     body: { model, messages: MESSAGES, max_tokens: 1 },
   }),
+  responses: (model) => ({
+    path: '/responses',
+    headers: [],
+    // The least that upstreams accept.
+    body: { model, input: 'hi', max_output_tokens: 16, store: false },
+  }),
   rerank: (model) => ({
     path: '/rerank',
     headers: [],

@@ -1,5 +1,5 @@
 import type { Cache } from '../conversation.ts'
-import { fieldsAt, type Fields, present, enumAt } from './field.ts'
+import { fieldsAt, type Fields, present, enumAt } from '../field.ts'
 
 const TYPES: ReadonlyMap<string, true> = new Map([['ephemeral', true]])
 const TTLS: ReadonlyMap<string, '5m' | '1h'> = new Map([

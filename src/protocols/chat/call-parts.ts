@@ -1,6 +1,6 @@
 import type { ReplyEvent } from '../reply.ts'
 import { asRecord } from '../json/record.ts'
-import type { Fields } from './field.ts'
+import type { Fields } from '../field.ts'
 import { JsonProgress } from './json-progress.ts'
 
 /** Tool call that is growing. */

@@ -5,7 +5,7 @@ import { cacheOf } from './cache-control.ts'
 import { type ContentPart, decodeContent } from './decode-part.ts'
 import { CallReader } from './decode-tool-call.ts'
 import { drop, type DroppedName } from './dropped-fields.ts'
-import { type Fields, fieldsAt, listAt, present, textAt } from './field.ts'
+import { type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'
 
 /** System texts and turns of a conversation. */
 export interface Transcript {

@@ -2,9 +2,8 @@ import type { Dropped } from '../codec.ts'
 import type { MediaPart, MediaSource, OpaquePart, TextPart, ThinkingPart } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { cacheOf } from './cache-control.ts'
-import { drop } from './dropped-fields.ts'
-import { type Fields, fieldsAt, kindOf, listAt, present, textAt } from './field.ts'
-import { audioAt, fileAt, mediaAt } from './media-source.ts'
+import { type Fields, fieldsAt, kindOf, listAt, present, textAt } from '../field.ts'
+import { audioAt, fileAt, mediaAt } from '../media-source.ts'
 import { generatedText } from './generated-text.ts'
 
 /** Part that a message's `content` can hold. */
@@ -19,10 +18,13 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
   ['thinking', thinkingPart],
   [
     'image_url',
-    (part, path, dropped) => {
+    (part, path) => {
       const detail = fieldsIn(part['image_url'])?.['detail']
-      if (present(detail) !== undefined && detail !== 'auto') drop(dropped, 'image_url.detail')
-      return media(linked(part, 'image_url', 'image/*', path), part, path)
+      const isSaid = present(detail) !== undefined && detail !== 'auto'
+      return {
+        ...media(linked(part, 'image_url', 'image/*', path), part, path),
+        ...(isSaid && { detail: textAt(detail, `${path}.image_url.detail`) }),
+      }
     },
   ],
   ['video_url', (part, path) => media(linked(part, 'video_url', 'video/*', path), part, path)],

@@ -491,6 +491,11 @@ describe('what the hub cannot hold is named', () => {
     prediction: { type: 'content', content: 'x' },
     modalities: ['text', 'audio'],
     audio: { voice: 'x', format: 'wav' },
+    inference_geo: 'eu',
+    speed: 'fast',
+  }
+
+  const SHARED = {
     verbosity: 'low',
     user: 'u',
     safety_identifier: 's',
@@ -499,8 +504,6 @@ describe('what the hub cannot hold is named', () => {
     metadata: { a: 'b' },
     service_tier: 'flex',
     store: true,
-    inference_geo: 'eu',
-    speed: 'fast',
   }
 
   test.each(Object.entries(MEANT))('%s', (field, value) => {
@@ -511,9 +514,17 @@ describe('what the hub cannot hold is named', () => {
     { n: 1, presence_penalty: 0, frequency_penalty: 0, logit_bias: {}, logprobs: false, top_logprobs: 0 },
     { functions: [], function_call: 'auto', modalities: ['text'] },
     { verbosity: 'medium', user: '', metadata: {}, service_tier: 'auto', store: false },
-    Object.fromEntries(Object.keys(MEANT).map((field) => [field, null])),
+    Object.fromEntries([...Object.keys(MEANT), ...Object.keys(SHARED)].map((field) => [field, null])),
   ])('but not where it says what its absence would say: %j', (fields) => {
-    expect(decode(fields).dropped).toEqual([])
+    const { dropped, conversation } = decode(fields)
+    expect(dropped).toEqual([])
+    expect(conversation.shared).toBeUndefined()
+  })
+
+  test.each(Object.entries(SHARED))('fields that other wires share are kept: %s', (field, value) => {
+    const { dropped, conversation } = decode({ [field]: value })
+    expect(dropped).toEqual([])
+    expect([...(conversation.shared ?? [])]).toEqual([[field, JSON.stringify(value)]])
   })
 
   test('the name of an unknown field is never sent back', () => {
@@ -521,10 +532,12 @@ describe('what the hub cannot hold is named', () => {
     expect(decode({ messages: [{ ...hello, 'X-secret': 1 }] }).dropped).toEqual(['unknown'])
   })
 
-  test('how closely a picture is looked at, and that thoughts are not to be shown', () => {
+  test('that thoughts are not to be shown; how closely a picture is looked at is kept', () => {
     const image_url = { url: `data:image/png;base64,${PIXEL}`, detail: 'high' }
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url }] }]
-    expect(decode({ messages }).dropped).toEqual(['image_url.detail'])
+    const { dropped, conversation } = decode({ messages })
+    expect(dropped).toEqual([])
+    expect(conversation.turns[0]?.parts[0]).toMatchObject({ detail: 'high' })
     expect(decode({ reasoning: { effort: 'low', exclude: true } }).dropped).toEqual(['reasoning.exclude'])
   })
 })

@@ -2,9 +2,10 @@ import type { Dropped } from '../codec.ts'
 import type { Conversation } from '../conversation.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
+import { sharedFields } from '../shared-fields.ts'
 import { decodeMessages } from './decode-messages.ts'
 import { nameDroppedFields } from './dropped-fields.ts'
-import { fieldsAt, listAt, present } from './field.ts'
+import { fieldsAt, listAt, present } from '../field.ts'
 import { decodeOutputFormat } from './output-format.ts'
 import { decodeThinking } from './thinking.ts'
 import { decodeToolChoice } from './tool-choice.ts'
@@ -39,5 +40,6 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     outputFormat: decodeOutputFormat(scan),
     webSearch: search === undefined ? undefined : decodeWebSearch(fieldsAt(search, 'web_search_options')),
     includeUsage: asRecord(value('stream_options'))?.['include_usage'] === true,
+    ...sharedFields(scan),
   }
 }

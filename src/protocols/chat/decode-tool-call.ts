@@ -1,6 +1,6 @@
 import type { OpaquePart, ToolCallPart } from '../conversation.ts'
 import { inputOrEmpty } from '../tool-input.ts'
-import { type Fields, fieldsAt, present, textAt } from './field.ts'
+import { type Fields, fieldsAt, present, textAt } from '../field.ts'
 
 /** Reads an assistant's calls, and remembers what their results need. */
 export class CallReader {

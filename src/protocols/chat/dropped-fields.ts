@@ -1,4 +1,5 @@
 import type { Dropped } from '../codec.ts'
+import { SHARED_FIELDS } from '../conversation.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
@@ -9,10 +10,10 @@ export type DroppedName =
   | 'messages.name'
   | 'messages.audio'
   | 'messages.content'
-  | 'image_url.detail'
   | 'reasoning.exclude'
   | 'tools.custom'
   | 'tools.unknown'
+  | 'tools.web_search'
   /** Names of fields of a messages request. */
   | 'cache_control'
   | 'content'
@@ -34,7 +35,6 @@ type IsMeaningful = (value: unknown) => boolean
 const always: IsMeaningful = () => true
 const notZero: IsMeaningful = (value) => value !== 0
 const notFalse: IsMeaningful = (value) => value !== false
-const notEmpty: IsMeaningful = (value) => value !== ''
 const hasMembers: IsMeaningful = (value) => Object.keys(asRecord(value) ?? {}).length > 0
 const other =
   (...defaults: readonly string[]): IsMeaningful =>
@@ -42,8 +42,9 @@ const other =
     !defaults.includes(value as string)
 
 /**
+/**
  * Chat's fields that a conversation cannot hold, with a test for values that matter; first those of the list
- * in `docs/api.md: Chat completions`.
+ * in `docs/api.md: Chat completions`. Fields that other dialects share are not here.
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['n', (value) => value !== 1],
@@ -58,20 +59,13 @@ const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMean
   ['prediction', always],
   ['modalities', (value) => !Array.isArray(value) || value.some(other('text'))],
   ['audio', always],
-  ['verbosity', other('medium')],
-  ['user', notEmpty],
-  ['safety_identifier', notEmpty],
-  ['prompt_cache_key', notEmpty],
-  ['metadata', hasMembers],
-  ['service_tier', other('auto', 'default')],
-  ['store', notFalse],
-  ['prompt_cache_retention', always],
   ['inference_geo', always],
   ['speed', always],
 ])
 
 /** Fields that the conversion reads. */
-const READ_FIELDS: ReadonlySet<string> = new Set([
+const READ_FIELDS: ReadonlySet<string> = new Set<string>([
+  ...SHARED_FIELDS,
   'model',
   'messages',
   'max_tokens',

@@ -3,7 +3,7 @@ import type { MediaPart, OpaquePart, TextPart } from '../conversation.ts'
 import { GatewayError } from '../../errors.ts'
 import { cacheControl } from './cache-control.ts'
 import { drop } from './dropped-fields.ts'
-import { audioFormat, dataUrl } from './media-source.ts'
+import { audioFormat, dataUrl } from '../media-source.ts'
 
 /** Part of a message's content in chat's form. */
 export type ChatPart = Readonly<Record<string, unknown>>
@@ -39,7 +39,7 @@ export function mustFetch({ source: { kind, mediaType = 'image/*' } }: MediaPart
 }
 
 function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
-  const { source, name } = part
+  const { source, name, detail } = part
   if (mustFetch(part))
     throw new GatewayError('invalid_request', 'A document that is given by its URL could not be passed on.')
   const url = source.kind === 'url' ? source.url : dataUrl(source)
@@ -47,11 +47,18 @@ function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
     return { type: 'file', file: { filename: name ?? nameFor(source.mediaType), file_data: url } }
   if (name !== undefined) drop(dropped, 'title')
   if (isVideo(source.mediaType)) return { type: 'video_url', video_url: { url } }
-  if (source.kind === 'url' || isPicture(source.mediaType)) return { type: 'image_url', image_url: { url } }
+  if (source.kind === 'url' || isPicture(source.mediaType))
+    return {
+      type: 'image_url',
+      image_url: { url, ...(detail !== undefined && { detail: DETAILS.get(detail) ?? detail }) },
+    }
   const format = audioFormat(source.mediaType)
   if (format) return { type: 'input_audio', input_audio: { data: source.data, format } }
   return { type: 'text', text: Buffer.from(source.data, 'base64').toString() }
 }
+
+/** Values of `detail` that chat has other names for. */
+const DETAILS: ReadonlyMap<string, string> = new Map([['original', 'high']])
 
 /** Whether chat has no part of its own for the type, so that a file carries it. */
 function isFile(mediaType: string): boolean {

@@ -2,13 +2,15 @@ import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation } from '../conversation.ts'
 import { GatewayError } from '../../errors.ts'
 import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
+import { isOpenAiModel } from '../model-capabilities.ts'
+import { dropSharedFields } from '../shared-fields.ts'
 import { drop } from './dropped-fields.ts'
 import { encodeMessages } from './encode-messages.ts'
 import { encodeOutputFormat } from './output-format.ts'
 import { encodeEffort } from './thinking.ts'
 import { encodeToolChoice } from './tool-choice.ts'
 import { encodeTool } from './tool.ts'
-import { encodeWebSearch } from './web-search.ts'
+import { canSearch, encodeWebSearch } from './web-search.ts'
 
 /** Most stop sequences that are sent; `docs/api.md: Limits`, stop sequences. */
 const MAX_STOPS = 4
@@ -27,6 +29,10 @@ export function encodeRequest(
   if (stop.length > MAX_STOPS)
     throw new GatewayError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
   if (topK !== undefined) drop(dropped, 'top_k')
+  const isOpenAi = isOpenAiModel(name)
+  if (!isOpenAi) dropSharedFields(conversation, dropped)
+  const search = webSearch?.isOptional && !canSearch(name) ? undefined : webSearch
+  if (webSearch && !search) drop(dropped, 'tools.web_search')
   const request = objectOf([
     ...membersOf({
       model: name,
@@ -42,8 +48,10 @@ export function encodeRequest(
     ['response_format', outputFormat && encodeOutputFormat(outputFormat)],
     ...membersOf({
       reasoning_effort: encodeEffort(conversation, capabilities, dropped),
-      web_search_options: webSearch && encodeWebSearch(webSearch),
+      web_search_options: search && encodeWebSearch(search),
     }),
+    // Servers of other models refuse what they do not know.
+    ...(isOpenAi ? (conversation.shared ?? []) : []),
   ])
   return Buffer.from(request)
 }

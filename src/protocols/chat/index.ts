@@ -1,6 +1,6 @@
 /** Public interface of the chat dialect. */
 export { chatCodec } from './codec.ts'
-export { chatErrorBody, chatErrorFrame } from './errors.ts'
+export { chatErrorBody } from './errors.ts'
 export { gateChatRequest } from './gate.ts'
 export { promptText } from './prompt.ts'
 export { usageOfReply } from './reply.ts'

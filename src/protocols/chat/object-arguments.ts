@@ -1,7 +1,7 @@
 import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
-import type { Fields } from './field.ts'
+import type { Fields } from '../field.ts'
 
 /** Keys of a choice's content, in whole replies and in chunks. */
 const MESSAGES = ['message', 'delta'] as const

@@ -2,7 +2,7 @@ import type { OutputFormat } from '../conversation.ts'
 import { membersOf, objectOf } from '../json/json-text.ts'
 import { schemaText } from '../schema-text.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
-import { type Fields, fieldsAt, booleanAt, present, textAt, enumAt } from './field.ts'
+import { type Fields, fieldsAt, booleanAt, present, textAt, enumAt } from '../field.ts'
 
 /** Name of a schema without one, because chat requires it. */
 const UNNAMED = 'response'

@@ -1,7 +1,7 @@
 import type { ReplyEvent } from '../reply.ts'
 import { asRecord } from '../json/record.ts'
 import { CallParts } from './call-parts.ts'
-import type { Fields } from './field.ts'
+import type { Fields } from '../field.ts'
 
 /** Index of a `function_call`, which has none. */
 const LEGACY_INDEX = -1

@@ -5,7 +5,7 @@ import { foldReply } from '../fold-reply.ts'
 import type { Reply, ReplyEvent, ReplyPart, StopReason } from '../reply.ts'
 import { encodeReply } from './encode-reply.ts'
 import { ChatStreamEncoder } from './stream-encoder.ts'
-import { readChatUsage } from './usage.ts'
+import { readInclusiveUsage } from '../inclusive-usage.ts'
 import { usageOut } from './usage-out.ts'
 
 const MINTED = { created: 1700000000, id: 'minted' }
@@ -388,7 +388,7 @@ describe('laws', () => {
             out.prompt_tokens_details.cached_tokens -
             out.prompt_tokens_details.cached_creation_tokens,
         ).toBe(used.input)
-        expect(readChatUsage(out)).toEqual(used)
+        expect(readInclusiveUsage(out)).toEqual(used)
       }),
     )
   })

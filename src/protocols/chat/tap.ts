@@ -4,6 +4,8 @@ import type { FramePiece } from '../sse/frame-template.ts'
 import { laterUsage } from '../reported-usage.ts'
 import { isErrorEvent } from '../sse/event-splitter.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
+import type { ErrorParts } from '../upstream-error.ts'
+import { chatErrorFrame } from './errors.ts'
 import { type ChunkFacts, readChunk } from './chunk.ts'
 import { countsOut } from './usage-out.ts'
 
@@ -54,6 +56,10 @@ export class ChatTap extends StreamTap {
       usage: countsOut(charged),
     }
     return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), ending])
+  }
+
+  failureFrame(error: ErrorParts): Buffer {
+    return chatErrorFrame(error)
   }
 
   protected read(data: string, frame: string): Verdict {

@@ -12,7 +12,7 @@ import {
 import { refuse } from '../field-check.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped-fields.ts'
-import { fieldsAt, booleanAt, kindOf, present, enumAt } from './field.ts'
+import { fieldsAt, booleanAt, kindOf, present, enumAt } from '../field.ts'
 
 /** Efforts that every upstream with efforts accepts. */
 const COMMON: readonly EffortName[] = ['low', 'medium', 'high']

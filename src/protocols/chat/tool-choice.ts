@@ -1,6 +1,6 @@
 import type { Conversation, Tool, ToolChoice } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
-import { fieldsAt, listAt, textAt, enumAt } from './field.ts'
+import { fieldsAt, listAt, textAt, enumAt } from '../field.ts'
 
 const WORDS = [
   ['auto', 'auto'],

@@ -4,7 +4,7 @@ import { membersOf, objectOf } from '../json/json-text.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { cacheControl, cacheOf } from './cache-control.ts'
 import { drop } from './dropped-fields.ts'
-import { type Fields, fieldsAt, booleanAt, listAt, present, textAt } from './field.ts'
+import { type Fields, fieldsAt, booleanAt, listAt, present, textAt } from '../field.ts'
 import { schemaText } from '../schema-text.ts'
 
 /**

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { promptTokens } from '../../domain/usage.ts'
-import { readChatUsage } from './usage.ts'
+import { readInclusiveUsage } from '../inclusive-usage.ts'
 
 /** Counts, mostly small, so that they often equal and exceed each other. */
 const count = fc.oneof(fc.nat(6), fc.nat(6), fc.constantFrom(1000, 1_000_000_000))
@@ -46,7 +46,7 @@ describe('whatever the details say', () => {
   test('usage is there, its kinds are disjoint counts, and reasoning is a part of the output', () => {
     fc.assert(
       fc.property(reported, (said) => {
-        const usage = readChatUsage(said)
+        const usage = readInclusiveUsage(said)
         if (!usage) throw new Error('it was discarded')
         for (const tokens of Object.values(usage)) {
           expect(Number.isSafeInteger(tokens)).toBe(true)
@@ -61,7 +61,7 @@ describe('whatever the details say', () => {
   test('prompt and output add up to a total that can be true and is not less than they, else to themselves', () => {
     fc.assert(
       fc.property(reported, (said) => {
-        const usage = readChatUsage(said)
+        const usage = readInclusiveUsage(said)
         if (!usage) throw new Error('it was discarded')
         const charged = promptTokens(usage) + usage.output
         const stated = said.prompt_tokens + said.completion_tokens
@@ -80,7 +80,7 @@ describe('whatever the details say', () => {
     fc.assert(
       fc.property(fc.nat(100), fc.nat(100), fc.nat(100), fc.nat(100), fc.nat(100), (a, b, c, d, e) => {
         expect(
-          readChatUsage({
+          readInclusiveUsage({
             prompt_tokens: a + b + c,
             completion_tokens: d + e,
             total_tokens: a + b + c + d + e,
@@ -106,7 +106,7 @@ describe('whatever the details say', () => {
           }
           const said = { prompt_tokens: prompt, completion_tokens: output, ...NAMES[kind] }
           const sums = (total: object): number[] => {
-            const usage = readChatUsage({ ...said, ...total })
+            const usage = readInclusiveUsage({ ...said, ...total })
             return usage ? [promptTokens(usage), usage.output] : []
           }
           const added = kind === 'reasoning' ? [prompt, output + tokens] : [prompt + tokens, output]

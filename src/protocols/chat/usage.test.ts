@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import { usageOfReply } from './reply.ts'
-import { readChatUsage, usageOf } from './usage.ts'
+import { readInclusiveUsage } from '../inclusive-usage.ts'
+import { usageOf } from './usage.ts'
 
 const usage = (parts: Partial<Usage>): Usage => ({ ...NO_USAGE, ...parts })
 const plain = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
@@ -18,16 +19,19 @@ describe('usage is disjoint', () => {
       { cache_read_input_tokens: 40 },
       { num_cached_tokens: 40 },
     ]) {
-      expect(readChatUsage({ ...plain, ...cached })).toEqual(expected)
+      expect(readInclusiveUsage({ ...plain, ...cached })).toEqual(expected)
     }
   })
 
   test('cache writes are taken out too, split by how long they live', () => {
     expect(
-      readChatUsage({ ...plain, prompt_tokens_details: { cached_tokens: 10, cached_creation_tokens: 30 } }),
+      readInclusiveUsage({
+        ...plain,
+        prompt_tokens_details: { cached_tokens: 10, cached_creation_tokens: 30 },
+      }),
     ).toEqual(usage({ input: 60, cacheRead: 10, cacheWrite5m: 30, output: 20 }))
     expect(
-      readChatUsage({
+      readInclusiveUsage({
         ...plain,
         prompt_tokens_details: { cached_tokens: 10, cached_creation_tokens: 30 },
         claude_cache_creation_5m_tokens: 10,
@@ -35,22 +39,26 @@ describe('usage is disjoint', () => {
       }),
     ).toEqual(usage({ input: 60, cacheRead: 10, cacheWrite5m: 15, cacheWrite1h: 15, output: 20 }))
     expect(
-      readChatUsage({ ...plain, claude_cache_creation_5m_tokens: 10, claude_cache_creation_1h_tokens: 15 }),
+      readInclusiveUsage({
+        ...plain,
+        claude_cache_creation_5m_tokens: 10,
+        claude_cache_creation_1h_tokens: 15,
+      }),
     ).toEqual(usage({ input: 75, cacheWrite5m: 10, cacheWrite1h: 15, output: 20 }))
-    expect(readChatUsage({ ...plain, prompt_tokens_details: { cache_write_tokens: 30 } })).toEqual(
+    expect(readInclusiveUsage({ ...plain, prompt_tokens_details: { cache_write_tokens: 30 } })).toEqual(
       usage({ input: 70, cacheWrite5m: 30, output: 20 }),
     )
   })
 
   test('reasoning is a part of the output', () => {
-    expect(readChatUsage({ ...plain, completion_tokens_details: { reasoning_tokens: 15 } })).toEqual(
+    expect(readInclusiveUsage({ ...plain, completion_tokens_details: { reasoning_tokens: 15 } })).toEqual(
       usage({ input: 100, output: 20, reasoning: 15 }),
     )
   })
 
   test('what a total shows to be left out is added: reasoning, and audio in the prompt', () => {
     expect(
-      readChatUsage({
+      readInclusiveUsage({
         prompt_tokens: 12,
         completion_tokens: 1,
         total_tokens: 241,
@@ -58,7 +66,7 @@ describe('usage is disjoint', () => {
       }),
     ).toEqual(usage({ input: 12, output: 229, reasoning: 228 }))
     expect(
-      readChatUsage({
+      readInclusiveUsage({
         prompt_tokens: 9,
         completion_tokens: 201,
         total_tokens: 585,
@@ -66,7 +74,7 @@ describe('usage is disjoint', () => {
       }),
     ).toEqual(usage({ input: 384, output: 201 }))
     expect(
-      readChatUsage({
+      readInclusiveUsage({
         prompt_tokens: 9,
         completion_tokens: 1,
         total_tokens: 40,
@@ -76,7 +84,7 @@ describe('usage is disjoint', () => {
     ).toEqual(usage({ input: 19, output: 21, reasoning: 20 }))
     // An excess that no detail explains is hidden output.
     expect(
-      readChatUsage({
+      readInclusiveUsage({
         ...plain,
         total_tokens: 127,
         prompt_tokens_details: { audio_tokens: 10 },
@@ -86,15 +94,15 @@ describe('usage is disjoint', () => {
   })
 
   test('what a total holds that no detail explains was thought (Gemini), or is the prompt where none is told', () => {
-    expect(readChatUsage({ prompt_tokens: 20, completion_tokens: 198, total_tokens: 623 })).toEqual(
+    expect(readInclusiveUsage({ prompt_tokens: 20, completion_tokens: 198, total_tokens: 623 })).toEqual(
       usage({ input: 20, output: 603, reasoning: 405 }),
     )
-    expect(readChatUsage({ prompt_tokens: 0, completion_tokens: 50, total_tokens: 150 })).toEqual(
+    expect(readInclusiveUsage({ prompt_tokens: 0, completion_tokens: 50, total_tokens: 150 })).toEqual(
       usage({ input: 100, output: 50 }),
     )
     // A detail larger than its total was left out of it, even if it does not explain the whole excess.
     expect(
-      readChatUsage({
+      readInclusiveUsage({
         prompt_tokens: 10,
         completion_tokens: 20,
         total_tokens: 137,
@@ -102,29 +110,33 @@ describe('usage is disjoint', () => {
       }),
     ).toEqual(usage({ input: 10, cacheRead: 100, output: 27, reasoning: 7 }))
     for (const total of [1_000_000_001, 623.5, '623', -1, null])
-      expect(readChatUsage({ prompt_tokens: 20, completion_tokens: 198, total_tokens: total })).toEqual(
+      expect(readInclusiveUsage({ prompt_tokens: 20, completion_tokens: 198, total_tokens: total })).toEqual(
         usage({ input: 20, output: 198 }),
       )
   })
 
   test('the names of the other dialect do where the usual ones are missing', () => {
     expect(
-      readChatUsage({ input_tokens: 100, output_tokens: 20, input_tokens_details: { cached_tokens: 40 } }),
+      readInclusiveUsage({
+        input_tokens: 100,
+        output_tokens: 20,
+        input_tokens_details: { cached_tokens: 40 },
+      }),
     ).toEqual(usage({ input: 60, cacheRead: 40, output: 20 }))
-    expect(readChatUsage({ ...plain, input_tokens: 0, output_tokens: 0 })).toEqual(
+    expect(readInclusiveUsage({ ...plain, input_tokens: 0, output_tokens: 0 })).toEqual(
       usage({ input: 100, output: 20 }),
     )
   })
 
   test('web searches are counted', () => {
     expect(
-      readChatUsage({ ...plain, server_tool_use_details: { web_search_requests: 2 } })?.webSearches,
+      readInclusiveUsage({ ...plain, server_tool_use_details: { web_search_requests: 2 } })?.webSearches,
     ).toBe(2)
   })
 
   test('null says nothing', () => {
     expect(
-      readChatUsage({
+      readInclusiveUsage({
         ...plain,
         prompt_tokens_details: null,
         completion_tokens_details: { reasoning_tokens: null },
@@ -148,7 +160,7 @@ describe('usage is missing without a count of prompt and output', () => {
     [{ prompt_tokens: '100', completion_tokens: 1 }],
     [{ prompt_tokens: 0, completion_tokens: null }],
   ])('%j', (value) => {
-    expect(readChatUsage(value)).toBeUndefined()
+    expect(readInclusiveUsage(value)).toBeUndefined()
   })
 
   test.each([
@@ -160,17 +172,24 @@ describe('usage is missing without a count of prompt and output', () => {
     [{ prompt_tokens: 1000, completion_tokens: null, total_tokens: 120 }],
   ])('but the prompt that is told stands without the output: %j', (value) => {
     const cached = { ...value, prompt_tokens_details: { cached_tokens: 400 } }
-    expect(readChatUsage(cached)).toEqual({ ...usage({ input: 600, cacheRead: 400 }), outputIsUnknown: true })
+    expect(readInclusiveUsage(cached)).toEqual({
+      ...usage({ input: 600, cacheRead: 400 }),
+      outputIsUnknown: true,
+    })
   })
 
   test('unless the total tells the other one', () => {
-    expect(readChatUsage({ ...plain, prompt_tokens: -1 })).toEqual(usage({ input: 100, output: 20 }))
-    expect(readChatUsage({ ...plain, completion_tokens: null })).toEqual(usage({ input: 100, output: 20 }))
+    expect(readInclusiveUsage({ ...plain, prompt_tokens: -1 })).toEqual(usage({ input: 100, output: 20 }))
+    expect(readInclusiveUsage({ ...plain, completion_tokens: null })).toEqual(
+      usage({ input: 100, output: 20 }),
+    )
   })
 
   test('zeros are usage', () => {
-    expect(readChatUsage({ prompt_tokens: 0, completion_tokens: 0 })).toEqual(NO_USAGE)
-    expect(readChatUsage({ prompt_tokens: 1_000_000_000, completion_tokens: 0 })?.input).toBe(1_000_000_000)
+    expect(readInclusiveUsage({ prompt_tokens: 0, completion_tokens: 0 })).toEqual(NO_USAGE)
+    expect(readInclusiveUsage({ prompt_tokens: 1_000_000_000, completion_tokens: 0 })?.input).toBe(
+      1_000_000_000,
+    )
   })
 })
 
@@ -182,12 +201,12 @@ describe('a detail that cannot be true does not discard the rest', () => {
     [{ completion_tokens_details: { reasoning_tokens: 1.5 } }],
     [{ prompt_tokens_details: { audio_tokens: 2e9 } }],
   ])('%j', (detail) => {
-    expect(readChatUsage({ ...plain, ...detail })).toEqual(usage({ input: 100, output: 20 }))
+    expect(readInclusiveUsage({ ...plain, ...detail })).toEqual(usage({ input: 100, output: 20 }))
   })
 
   test('one that is larger than its total is clamped to it (Azure, doubleword)', () => {
     expect(
-      readChatUsage({
+      readInclusiveUsage({
         prompt_tokens: 293,
         completion_tokens: 58,
         total_tokens: 351,
@@ -195,21 +214,21 @@ describe('a detail that cannot be true does not discard the rest', () => {
       }),
     ).toEqual(usage({ cacheRead: 293, output: 58 }))
     expect(
-      readChatUsage({
+      readInclusiveUsage({
         prompt_tokens: 100,
         completion_tokens: 16,
         total_tokens: 116,
         completion_tokens_details: { reasoning_tokens: 19 },
       }),
     ).toEqual(usage({ input: 100, output: 16, reasoning: 16 }))
-    expect(readChatUsage({ ...plain, cache_creation_input_tokens: 500 })).toEqual(
+    expect(readInclusiveUsage({ ...plain, cache_creation_input_tokens: 500 })).toEqual(
       usage({ cacheWrite5m: 100, output: 20 }),
     )
   })
 
   test('one that the total proves to be left out is added to its own', () => {
     expect(
-      readChatUsage({
+      readInclusiveUsage({
         prompt_tokens: 10,
         completion_tokens: 20,
         total_tokens: 130,
@@ -217,7 +236,7 @@ describe('a detail that cannot be true does not discard the rest', () => {
       }),
     ).toEqual(usage({ input: 10, cacheRead: 100, output: 20 }))
     expect(
-      readChatUsage({
+      readInclusiveUsage({
         prompt_tokens: 10,
         completion_tokens: 20,
         total_tokens: 190,
@@ -228,7 +247,7 @@ describe('a detail that cannot be true does not discard the rest', () => {
     ).toEqual(usage({ input: 10, cacheRead: 100, cacheWrite5m: 35, cacheWrite1h: 25, output: 20 }))
     // Both details equal the excess: the one that exceeds its own total explains it.
     expect(
-      readChatUsage({
+      readInclusiveUsage({
         prompt_tokens: 100,
         completion_tokens: 20,
         total_tokens: 150,
@@ -245,18 +264,18 @@ describe('a detail that cannot be true does not discard the rest', () => {
       total_tokens: prompt + 20,
       prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
     })
-    expect(readChatUsage(reported(2168, 2161, 2161))).toEqual(
+    expect(readInclusiveUsage(reported(2168, 2161, 2161))).toEqual(
       usage({ cacheRead: 7, cacheWrite5m: 2161, output: 20 }),
     )
-    expect(readChatUsage(reported(100, 60, 41))).toEqual(
+    expect(readInclusiveUsage(reported(100, 60, 41))).toEqual(
       usage({ cacheRead: 60, cacheWrite5m: 40, output: 20 }),
     )
-    expect(readChatUsage(reported(100, 300, 41))).toEqual(usage({ cacheRead: 100, output: 20 }))
+    expect(readInclusiveUsage(reported(100, 300, 41))).toEqual(usage({ cacheRead: 100, output: 20 }))
   })
 
   test('a split of cache writes that adds up to more than their sum counts', () => {
     expect(
-      readChatUsage({
+      readInclusiveUsage({
         ...plain,
         prompt_tokens_details: { cached_creation_tokens: 20 },
         claude_cache_creation_5m_tokens: 10,

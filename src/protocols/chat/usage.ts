@@ -1,120 +1,7 @@
-import type { Usage } from '../../domain/usage.ts'
+import { readInclusiveUsage } from '../inclusive-usage.ts'
 import { asRecord } from '../json/record.ts'
-import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
-import { type Counts, count, maxCount, toCount } from '../token-count.ts'
-
-const NONE: Counts = {}
-
-/** Names that providers have for the same count, in the prompt's details and in the usage itself. */
-const CACHE_READ = [
-  'prompt_cache_hit_tokens',
-  'cache_read_input_tokens',
-  'num_cached_tokens',
-  'cached_tokens',
-]
-const CACHE_WRITTEN = ['cached_creation_tokens', 'cache_write_tokens', 'cache_creation_tokens']
-const CACHE_WRITTEN_1H = ['claude_cache_creation_1h_tokens', 'claude_cache_creation_1_h_tokens']
-const CACHE_WRITTEN_5M = ['claude_cache_creation_5m_tokens', 'claude_cache_creation_5_m_tokens']
-
-/** Part of prompt or output that some upstreams count in addition to it. */
-interface Detail {
-  readonly tokens: number
-  /** Whether the part exceeds its whole. */
-  readonly isLarger: boolean
-}
-
-/**
- * Reads a chat upstream's usage and makes its counts disjoint; undefined without a prompt count, and the
- * prompt alone without an output count, even by way of `total_tokens`. Incredible details are ignored.
- * Observed in traffic:
- * - tokens read from a cache have five names, and tokens written to one are of the five-minute kind unless
- *   split;
- * - some upstreams leave reasoning, audio or cached tokens out of their counts: `total_tokens` then includes
- *   them;
- * - some leave reasoning out of the details, too (Gemini): the part of `total_tokens` that nothing explains
- *   is reasoning, or the prompt if that is stated as 0;
- * - a detail larger than its total, which `total_tokens` does not explain, is clamped to it;
- * - tokens reported as both read and written: the larger count stands, the other up to the rest of the
- *   prompt.
- */
-export function readChatUsage(value: unknown): ReportedUsage | undefined {
-  const usage = asRecord(value)
-  if (!usage) return undefined
-  const total = toCount(usage['total_tokens'])
-  const statedPrompt = toCount(usage['prompt_tokens'] ?? usage['input_tokens'])
-  const statedOutput = toCount(usage['completion_tokens'] ?? usage['output_tokens'])
-  const prompt = statedPrompt ?? difference(total, statedOutput)
-  const knownOutput = statedOutput ?? difference(total, statedPrompt)
-  if (prompt === undefined) return undefined
-  const completion = knownOutput ?? 0
-  const promptDetails =
-    asRecord(usage['prompt_tokens_details']) ?? asRecord(usage['input_tokens_details']) ?? NONE
-  const outputDetails =
-    asRecord(usage['completion_tokens_details']) ?? asRecord(usage['output_tokens_details']) ?? NONE
-
-  const cached = Math.max(count(promptDetails, 'cached_tokens'), maxCount(usage, ...CACHE_READ))
-  const written1h = maxCount(usage, ...CACHE_WRITTEN_1H)
-  const written = Math.max(
-    maxCount(promptDetails, ...CACHE_WRITTEN),
-    count(usage, 'cache_creation_input_tokens'),
-    written1h + maxCount(usage, ...CACHE_WRITTEN_5M),
-  )
-  const audio = part(count(promptDetails, 'audio_tokens'), prompt)
-  const reasoning = part(count(outputDetails, 'reasoning_tokens'), completion)
-  const read = part(cached, prompt)
-  const write = part(written, prompt)
-
-  const excess = Math.max((total ?? 0) - prompt - completion, 0)
-  const added = excess > 0 ? explaining(excess, [audio, reasoning, read, write]) : []
-  const unexplained = excess - sumOf(added)
-  const thought = prompt > 0 ? unexplained : 0
-  const output = completion + thought + sumOf(added.filter((detail) => detail === reasoning))
-  const input = prompt + unexplained - thought + sumOf(added.filter((detail) => detail !== reasoning))
-  const cacheWrite = Math.min(written, cached > written ? Math.max(input - cached, 0) : input)
-  const cacheRead = Math.min(cached, input - cacheWrite)
-  const cacheWrite1h = Math.min(written1h, cacheWrite)
-  const counts: Usage = {
-    input: input - cacheRead - cacheWrite,
-    cacheRead,
-    cacheWrite5m: cacheWrite - cacheWrite1h,
-    cacheWrite1h,
-    output,
-    reasoning: Math.min(reasoning.tokens + thought, output),
-    webSearches: Math.max(
-      count(asRecord(usage['server_tool_use_details']) ?? NONE, 'web_search_requests'),
-      count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
-    ),
-  }
-  return knownOutput === undefined ? promptOnly(counts) : counts
-}
-
-function difference(total: number | undefined, known: number | undefined): number | undefined {
-  return total === undefined || known === undefined || known > total ? undefined : total - known
-}
-
-function part(tokens: number, whole: number): Detail {
-  return { tokens, isLarger: tokens > whole }
-}
-
-function sumOf(details: readonly Detail[]): number {
-  return details.reduce((sum, { tokens }) => sum + tokens, 0)
-}
-
-/**
- * Finds details that sum to exactly `excess`, preferably ones larger than their whole. If there are none,
- * returns those larger than their whole, if all of them fit.
- */
-function explaining(excess: number, details: readonly Detail[]): readonly Detail[] {
-  const candidates = details
-    .filter(({ tokens }) => tokens > 0)
-    .sort((a, b) => Number(b.isLarger) - Number(a.isLarger))
-  for (let chosen = 1; chosen < 1 << candidates.length; chosen++) {
-    const some = candidates.filter((_, place) => (chosen & (1 << place)) !== 0)
-    if (sumOf(some) === excess) return some
-  }
-  const larger = candidates.filter(({ isLarger }) => isLarger)
-  return sumOf(larger) <= excess ? larger : []
-}
+import type { ReportedUsage } from '../reported-usage.ts'
+import type { Counts } from '../token-count.ts'
 
 /**
  * Finds the usage of a chunk or a reply: at the top, under its own name beside it, in a choice, or in an
@@ -129,7 +16,7 @@ export function usageOf(reply: Counts): ReportedUsage | undefined {
     Array.isArray(choices) ? asRecord(choices[0]) : undefined,
     asRecord(reply['error']),
   ]) {
-    const usage = readChatUsage(holder?.['usage'])
+    const usage = readInclusiveUsage(holder?.['usage'])
     if (usage && !usage.outputIsUnknown) return usage
     found ??= usage
   }

@@ -1,14 +1,7 @@
 import type { SearchLocation, WebSearch } from '../conversation.ts'
-import { type Fields, fieldsAt, present, textAt, enumAt } from './field.ts'
+import { SEARCHES, sizeOf } from '../search-size.ts'
+import { type Fields, fieldsAt, present, textAt, enumAt } from '../field.ts'
 
-/** Web search max_uses by `search_context_size`, ascending; `docs/api.md: Limits`. */
-const SIZES = [
-  ['low', 1],
-  ['medium', 5],
-  ['high', 10],
-] as const
-
-const USES: ReadonlyMap<string, number> = new Map(SIZES)
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
 
 /** Decodes `web_search_options`. */
@@ -17,7 +10,7 @@ export function decodeWebSearch(value: unknown): WebSearch {
   const size = present(options['search_context_size']) ?? 'medium'
   const location = decodeLocation(options)
   return {
-    maxUses: enumAt(USES, size, 'web_search_options.search_context_size'),
+    maxUses: enumAt(SEARCHES, size, 'web_search_options.search_context_size'),
     ...(location && { location }),
   }
 }
@@ -36,9 +29,15 @@ function decodeLocation(options: Fields): SearchLocation | undefined {
 
 /** Encodes a search with the smallest size that allows as many uses. */
 export function encodeWebSearch({ maxUses, location }: WebSearch): unknown {
-  const [size] = SIZES.find(([, uses]) => maxUses <= uses) ?? ['high']
   return {
-    search_context_size: size,
+    search_context_size: sizeOf(maxUses),
     ...(location && { user_location: { type: 'approximate', approximate: location } }),
   }
+}
+
+/**
+ * Whether a model is known to search when asked by `web_search_options`: others refuse or ignore the field.
+ */
+export function canSearch(model: string): boolean {
+  return /search|(?:^|\/)sonar/i.test(model)
 }

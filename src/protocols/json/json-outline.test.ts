@@ -85,6 +85,15 @@ describe('the outline of a JSON text', () => {
     expect(result).toMatchObject({ usage: { prompt_tokens: 7 }, why: 'stop' })
   })
 
+  test('keeps what is nested deep and short, as the details of a usage are', () => {
+    const texts = Object.fromEntries(Array.from({ length: 3 }, (_, i) => [`text${i}`, words(300_000)]))
+    const usage = { input_tokens: 9, input_tokens_details: { cached_tokens: 3, cache_write_tokens: 2 } }
+    const response = { ...texts, output: [{ content: [{ text: 'a', annotations: [] }] }], usage }
+    expect(parsed(JSON.stringify({ type: 'response.completed', response }))).toMatchObject({
+      response: { usage },
+    })
+  })
+
   test('is given up, and its memory with it, where all is short and shallow and too much', () => {
     const outline = outlineOf(JSON.stringify(Array.from({ length: 400_000 }, (_, i) => i)))
     expect(outline.text).toBeUndefined()

@@ -16,6 +16,8 @@ const FULL_BYTES = 524_288
 const SHORT_STRING_BYTES = 64
 /** Depth below which containers are truncated beyond `FULL_BYTES`, after their current member. */
 const MAX_FULL_DEPTH = 3
+/** Most bytes of such a container that are kept in full: the details of a usage are no longer. */
+const SMALL_CONTAINER_BYTES = 128
 /** Most bytes of an outline; a longer one is abandoned. */
 const MAX_OUTLINE_BYTES = 1_048_576
 /** Longest run of base64 characters that counts as text; a longer one is media. */
@@ -39,6 +41,8 @@ export class JsonOutline {
   #depth = 0
   /** Depth of the container whose rest is skipped; 0 = none. */
   #cutDepth = 0
+  /** Offsets at which the open containers begin, by depth. */
+  readonly #starts: number[] = []
   #inString = false
   /** Bytes kept of the current string, and length of its current run of base64 characters. */
   #stringBytes = 0
@@ -82,6 +86,7 @@ export class JsonOutline {
       case OPEN_ARRAY:
       case OPEN_OBJECT:
         this.#depth++
+        if (this.#cutDepth === 0) this.#starts[this.#depth] = this.#length
         break
       case CLOSE_ARRAY:
       case CLOSE_OBJECT:
@@ -89,8 +94,7 @@ export class JsonOutline {
         this.#depth--
         break
       case COMMA:
-        if (this.#cutDepth === 0 && this.#depth > MAX_FULL_DEPTH && this.#length > FULL_BYTES)
-          this.#cutDepth = this.#depth
+        if (this.#mustCut) this.#cutDepth = this.#depth
     }
     this.#keep(byte)
   }
@@ -125,6 +129,11 @@ export class JsonOutline {
     if (!this.#keepsEscape) return
     this.#stringBytes++
     this.#keep(byte)
+  }
+
+  get #mustCut(): boolean {
+    if (this.#cutDepth > 0 || this.#depth <= MAX_FULL_DEPTH || this.#length <= FULL_BYTES) return false
+    return this.#length - (this.#starts[this.#depth] ?? 0) > SMALL_CONTAINER_BYTES
   }
 
   get #hasSpace(): boolean {

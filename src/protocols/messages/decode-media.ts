@@ -19,7 +19,7 @@ export function decodeImage(block: Block, path: string): MediaPart {
     case 'url':
       return {
         kind: 'media',
-        source: { kind: 'url', url: text(source, 'url', `${path}.source`), mediaType: undefined },
+        source: { kind: 'url', url: text(source, 'url', `${path}.source`), mediaType: 'image/*' },
         ...cache,
       }
     default:

@@ -19,6 +19,7 @@ type DroppedName =
   /** In messages: a block's fields beside its content, and blocks that only another dialect can express. */
   | 'citations'
   | 'content'
+  | 'image_url.detail'
   | 'output_config'
   | 'parallel_tool_calls'
   | 'reasoning_content'

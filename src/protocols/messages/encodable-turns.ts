@@ -1,5 +1,5 @@
 import type { Dropped } from '../codec.ts'
-import type { OpaquePart, Part, TextPart, ToolResultPart, Turn } from '../conversation.ts'
+import type { MediaPart, OpaquePart, Part, TextPart, ToolResultPart, Turn } from '../conversation.ts'
 import { drop } from './dropped.ts'
 
 /** Placeholder for an empty user turn: upstreams require the turn, and refuse one without text. */
@@ -52,6 +52,7 @@ function isEncodable(part: Part, role: Turn['role'], dropped: Dropped): boolean 
     }
     case 'media':
       if (role === 'assistant') drop(dropped, 'content')
+      nameDetail(part, dropped)
       return role === 'user'
     case 'opaque':
       return isOwn(part, dropped)
@@ -66,9 +67,15 @@ function withoutUnencodable(part: Part, dropped: Dropped): Part {
   if (part.kind !== 'tool-result') return part
   const parts = part.parts.filter((inner) => {
     if (inner.kind === 'text') return !isBlank(inner)
+    if (inner.kind === 'media') nameDetail(inner, dropped)
     return inner.kind === 'media' || isOwn(inner, dropped)
   })
   return { ...part, parts } satisfies ToolResultPart
+}
+
+/** How closely a picture is to be looked at cannot be said. */
+function nameDetail({ detail }: MediaPart, dropped: Dropped): void {
+  if (detail !== undefined) drop(dropped, 'image_url.detail')
 }
 
 function isOwn(part: OpaquePart, dropped: Dropped): boolean {

@@ -1,7 +1,7 @@
 /** Public interface of the messages dialect. */
 export { messagesCodec } from './codec.ts'
 export { countedModel, countRequestSchema } from './count-request.ts'
-export { messagesErrorBody, messagesErrorFrame, forwardableError as passedOnError } from './errors.ts'
+export { messagesErrorBody, forwardableError as passedOnError } from './errors.ts'
 export { gateMessagesRequest } from './gate.ts'
 export { countableText, promptText } from './prompt.ts'
 export { usageOfMessage } from './reply.ts'

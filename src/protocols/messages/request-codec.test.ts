@@ -98,7 +98,7 @@ describe('reading a messages request', () => {
     expect(
       partsOf({ type: 'image', source: { type: 'url', url: 'u' }, cache_control: { type: 'ephemeral' } }),
     ).toEqual([
-      { kind: 'media', source: { kind: 'url', url: 'u', mediaType: undefined }, cache: { ttl: undefined } },
+      { kind: 'media', source: { kind: 'url', url: 'u', mediaType: 'image/*' }, cache: { ttl: undefined } },
     ])
   })
 
@@ -120,7 +120,7 @@ describe('reading a messages request', () => {
     const mark = { cache_control: { type: 'ephemeral' } }
     expect(document({ type: 'content', content }, mark)).toEqual([
       { kind: 'text', text: 'a' },
-      { kind: 'media', source: { kind: 'url', url: 'u', mediaType: undefined }, cache: { ttl: undefined } },
+      { kind: 'media', source: { kind: 'url', url: 'u', mediaType: 'image/*' }, cache: { ttl: undefined } },
     ])
     expect(document({ type: 'content', content: 'x' })).toEqual([{ kind: 'text', text: 'x' }])
   })
@@ -154,7 +154,7 @@ describe('reading a messages request', () => {
         isError: false,
         parts: [
           { kind: 'text', text: 'x' },
-          { kind: 'media', source: { kind: 'url', url: 'u', mediaType: undefined } },
+          { kind: 'media', source: { kind: 'url', url: 'u', mediaType: 'image/*' } },
           { kind: 'opaque', protocol: 'messages', value: { type: 'search_result', title: 't' } },
         ],
       },
@@ -453,7 +453,7 @@ describe('writing a messages request', () => {
       { type: 'image', source: { type: 'url', url: 'u' }, cache_control: { type: 'ephemeral', ttl: '5m' } },
     ])
     expect(
-      messagesCodec.mustFetch({ kind: 'media', source: { kind: 'url', url: 'u', mediaType: undefined } }),
+      messagesCodec.mustFetch({ kind: 'media', source: { kind: 'url', url: 'u', mediaType: 'image/*' } }),
     ).toBe(true)
   })
 

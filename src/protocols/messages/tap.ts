@@ -4,6 +4,8 @@ import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import { isErrorEvent } from '../sse/event-splitter.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
+import type { ErrorParts } from '../upstream-error.ts'
+import { messagesErrorFrame } from './errors.ts'
 import { blockIndex, type Event, eventType, isSameMessage, usageInError } from './event.ts'
 import { deltaText, generatedText } from './generated-text.ts'
 import { StreamedUsage } from './usage.ts'
@@ -22,6 +24,10 @@ export class MessagesTap extends StreamTap {
 
   get sawFinish(): boolean {
     return this.#sawFinish
+  }
+
+  failureFrame(error: ErrorParts): Buffer {
+    return messagesErrorFrame(error)
   }
 
   protected read(data: string, frame: string): Verdict {

@@ -1,4 +1,5 @@
 import { dataOf } from './event-splitter.ts'
+import { endOf, NumberedBytes } from './numbered-bytes.ts'
 
 /** Text that a frame brings. */
 export interface FramePiece {
@@ -30,16 +31,16 @@ const NOT_FOUND = -1
 
 /**
  * Frame of a stream with a placeholder for the text that the model wrote. A frame that equals a parsed one in
- * all other bytes needs no parsing, as it can differ in that text alone, whatever the frame's shape and the
- * text.
+ * all other bytes needs no parsing, as it can differ in that text alone, and in the number of the event where
+ * events are numbered, whatever the frame's shape and the text.
  */
 export class FrameTemplate {
   /** Index of the text that the frame adds to. */
   readonly index: number
-  readonly #head: Buffer
-  readonly #tail: Buffer
+  readonly #head: NumberedBytes
+  readonly #tail: NumberedBytes
   /** Bytes after the padding, which may have any length; undefined without padding. */
-  readonly #afterPadding: Buffer | undefined
+  readonly #afterPadding: NumberedBytes | undefined
   /** Whether the padding is spaces outside of strings. */
   readonly #isSpaced: boolean
   /**
@@ -59,13 +60,14 @@ export class FrameTemplate {
 
   constructor(index: number, head: Buffer, tail: Buffer) {
     this.index = index
-    this.#head = head
+    this.#head = new NumberedBytes(head)
     const { before, after, isSpaced } = splitAtPadding(tail)
-    this.#tail = before
-    this.#afterPadding = after
+    this.#tail = new NumberedBytes(before)
+    this.#afterPadding = after && new NumberedBytes(after)
     this.#isSpaced = isSpaced
     this.#size = tail.length
-    this.#separator = after && !isSpaced ? undefined : Buffer.concat([tail, head])
+    const isNumbered = [this.#head, this.#tail, this.#afterPadding].some((part) => part && !part.plain)
+    this.#separator = isNumbered || (after && !isSpaced) ? undefined : Buffer.concat([tail, head])
   }
 
   /** Drops positions, because other bytes follow. */
@@ -75,10 +77,9 @@ export class FrameTemplate {
 
   /** Whether the frame at `start` is complete and matches. */
   match(bytes: Buffer, start: number): boolean {
-    const from = start + this.#head.length
-    if (from >= bytes.length) return false
-    if (start !== this.#headAt && bytes.compare(this.#head, 0, this.#head.length, start, from) !== 0)
-      return false
+    const plain = this.#head.plain
+    const from = plain && start === this.#headAt ? start + plain.length : this.#head.endIn(bytes, start)
+    if (from < 0 || from >= bytes.length) return false
     const to = this.#textEnd(bytes, from)
     if (to < 0) return false
     if (this.#separator && endOf(bytes, to, this.#separator) > 0) {
@@ -88,10 +89,10 @@ export class FrameTemplate {
       this.#headAt = this.end
       return true
     }
-    let end = endOf(bytes, to, this.#tail)
+    let end = this.#tail.endIn(bytes, to)
     if (end > 0 && this.#afterPadding) {
       end = this.#isSpaced ? endOfSpaces(bytes, end) : endOfPadding(bytes, end)
-      end = endOf(bytes, end, this.#afterPadding)
+      end = this.#afterPadding.endIn(bytes, end)
     }
     this.from = from
     this.to = to
@@ -170,19 +171,6 @@ function splitAtPadding(tail: Buffer): { before: Buffer; after: Buffer | undefin
   let end = brace
   while (tail[end - 1] === SPACE) end--
   return { before: tail.subarray(0, end), after: tail.subarray(brace), isSpaced: true }
-}
-
-/** Size up to which a loop compares faster than a call. */
-const MAX_LOOP_BYTES = 16
-
-/** Offset after `expected` if it stands at `from`; else 0. */
-function endOf(bytes: Buffer, from: number, expected: Buffer): number {
-  const size = expected.length
-  const end = from + size
-  if (end > bytes.length) return 0
-  if (size > MAX_LOOP_BYTES) return bytes.compare(expected, 0, size, from, end) === 0 ? end : 0
-  for (let i = 0; i < size; i++) if (bytes[from + i] !== expected[i]) return 0
-  return end
 }
 
 function endOfSpaces(bytes: Buffer, from: number): number {

@@ -1,4 +1,5 @@
 import type { Usage } from '../../domain/usage.ts'
+import type { ErrorParts } from '../upstream-error.ts'
 import { EmittedText } from '../emitted-text.ts'
 import { FrameLoop, type Verdict } from './frame-loop.ts'
 import type { FrameTemplate } from './frame-template.ts'
@@ -78,6 +79,9 @@ export abstract class StreamTap extends FrameLoop {
 
   /** Whether a reason for the end of the whole reply was stated. */
   abstract get sawFinish(): boolean
+
+  /** Returns the frame that ends a broken stream. */
+  abstract failureFrame(error: ErrorParts): Buffer
 
   /** Reads a frame that matches no template, and calls `emit` for generated text. */
   protected abstract read(data: string, frame: string): Verdict

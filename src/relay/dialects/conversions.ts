@@ -5,12 +5,13 @@ import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
 import type { Codec, Dropped, ReplyIdentity, StreamDecoder, UpstreamModel } from '../../protocols/codec.ts'
-import type { Conversation } from '../../protocols/conversation.ts'
+import type { Asked, Conversation } from '../../protocols/conversation.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/index.ts'
 import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 import type { Reply } from '../../protocols/reply.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
+import { withoutGatedFields } from '../../protocols/shared-fields.ts'
 import { EventBudget } from '../../protocols/sse/event-budget.ts'
 import type { Media, MediaRequester } from '../media.ts'
 import type { ConvertedDialect } from './converted-dialect.ts'
@@ -81,6 +82,8 @@ export class Conversions {
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
     const body = codec.encodeRequest(inline, upstream, dropped)
     const answerTool = codec.answerTool(inline, upstream.capabilities)
+    // The turns can be large, and are not kept for as long as the answer takes.
+    const asked: Asked = { tools: inline.tools, ...(inline.repeated && { repeated: inline.repeated }) }
     return {
       path,
       headers,
@@ -91,10 +94,10 @@ export class Conversions {
       tap: (promptTokens) =>
         new ConvertingTap(
           streamDecoder(codec, this.#eventBudget, answerTool),
-          client.codec.streamEncoder(minted(), { includeUsage: conversation.includeUsage }),
+          client.codec.streamEncoder(minted(), { includeUsage: conversation.includeUsage, asked }),
           { model: upstream.name, promptTokens },
         ),
-      reply: (bytes) => convertedReply(codec, client.codec, bytes, answerTool),
+      reply: (bytes) => convertedReply(codec, client.codec, bytes, { answerTool, asked }),
     }
   }
 }
@@ -138,7 +141,8 @@ function fit(
   const name = channel.modelMapping.get(asked) ?? channel.modelMapping.get(wanted) ?? wanted
   const capabilities = capabilitiesOf(name, asked, model.capabilities)
   const thinking = plain === undefined ? decoded : withSuffixThinking(decoded, capabilities)
-  const accepted = withAcceptedSampling(thinking, capabilities, dropped)
+  const allowed = withoutGatedFields(thinking, channel, dropped)
+  const accepted = withAcceptedSampling(allowed, capabilities, dropped)
   const conversation = upstream.takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
   return { conversation, upstream: { name, capabilities }, dropped }
 }
@@ -152,7 +156,7 @@ function convertedReply(
   upstream: Codec,
   client: Codec,
   bytes: Buffer,
-  answerTool: string | undefined,
+  { answerTool, asked }: { readonly answerTool: string | undefined; readonly asked: Asked },
 ): PreparedReply {
   let reply: Reply
   try {
@@ -162,7 +166,7 @@ function convertedReply(
     return { facts: NO_REPLY, body: () => bytes }
   }
   const facts: ReplyFacts = { valid: true, error: false, usage: reply.usage, text: () => textOf(reply) }
-  return { facts, body: (charged) => client.encodeReply({ ...reply, usage: charged }, minted()) }
+  return { facts, body: (charged) => client.encodeReply({ ...reply, usage: charged }, minted(), asked) }
 }
 
 const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, text: () => '' }

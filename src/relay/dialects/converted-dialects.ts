@@ -2,11 +2,13 @@ import type { ProtocolName } from '../../domain/channel.ts'
 import { convertedChat } from './chat/converted-chat.ts'
 import type { ConvertedDialect } from './converted-dialect.ts'
 import { convertedMessages } from './messages/converted-messages.ts'
+import { convertedResponses } from './responses/converted-responses.ts'
 
 /** Dialects that calls are converted between; a list of documents is no conversation. */
 const CONVERTED_DIALECTS: Readonly<Record<ProtocolName, ConvertedDialect | undefined>> = {
   chat: convertedChat,
   messages: convertedMessages,
+  responses: convertedResponses,
   rerank: undefined,
 }
 

@@ -4,6 +4,7 @@ import { EmittedText } from '../../protocols/emitted-text.ts'
 import type { ReplyEvent } from '../../protocols/reply.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
+import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import { encodeUtf8 } from '../../protocols/utf8-encode.ts'
 import type { Tap } from './dialect.ts'
 
@@ -61,6 +62,10 @@ export class ConvertingTap implements Tap {
 
   finalBytes(charged: Usage): Buffer {
     return Buffer.from(this.#lastFrames + this.#encoder.finalFrames(charged))
+  }
+
+  failureFrame(error: ErrorParts): Buffer {
+    return Buffer.from(this.#lastFrames + this.#encoder.failureFrame(error))
   }
 
   release(): void {

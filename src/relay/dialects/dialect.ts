@@ -5,6 +5,7 @@ import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
+import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import type { Headers } from '../../server/header-names.ts'
 import type { MediaRequester } from '../media.ts'
 
@@ -90,6 +91,8 @@ export interface Tap {
   end(): Pick<TapEnd, 'complete'>
   /** The bytes that end a complete stream, once it is charged: `charged` is the usage to tell. */
   finalBytes(charged: Usage): Buffer
+  /** The frame that ends a broken-off stream. */
+  failureFrame(error: ErrorParts): Buffer
   /** Gives back memory that is shared with other streams: nothing more comes. */
   release(): void
 }
@@ -101,6 +104,4 @@ export interface Dialect {
   read(scan: ScannedObject, headers: Headers): RelayedRequest
   /** Text for the token count where the upstream reported nothing. */
   promptText(body: Buffer): { readonly text: string; readonly extraTokens: number }
-  /** The frame that ends a broken-off stream. */
-  errorFrame(error: { readonly type: string; readonly code: string; readonly message: string }): Buffer
 }

@@ -1,4 +1,4 @@
-import type { ConversionProtocol } from '../../../src/protocols/conversation.ts'
+import type { PairedProtocol } from '../../paired-protocol.ts'
 import { scanObject } from '../../../src/protocols/json/json-scan.ts'
 import { upstreamOf } from '../../conversation.ts'
 import { GRAMMARS } from '../../conversion/grammar.ts'
@@ -25,18 +25,18 @@ const BLOCKS = [
   { id: 't', name: 'f', input: '{"a":1}' },
 ]
 /** Streams in the form that upstreams send. */
-export const STREAMS: Record<ConversionProtocol, readonly string[]> = {
+export const STREAMS: Record<PairedProtocol, readonly string[]> = {
   chat: [
     [roleFrame(), contentFrame('Zoë 😀'), finishFrame(), usageFrame(usageText(10, 5)), DONE_FRAME].join(''),
     (streamedChat({ text: 'hello', thoughts: 'hm', calls: CALLS }).frames ?? []).join(''),
   ],
   messages: [messageFrames(BLOCKS).join(''), messageFrames([{ text: 'hello' }]).join('')],
 }
-const REPLIES: Record<ConversionProtocol, readonly string[]> = {
+const REPLIES: Record<PairedProtocol, readonly string[]> = {
   chat: [String(wholeChat({ text: 'hello', thoughts: 'hm', calls: CALLS }).body)],
   messages: [String(wholeMessage(BLOCKS).body)],
 }
-const TURNS: Record<ConversionProtocol, readonly string[]> = {
+const TURNS: Record<PairedProtocol, readonly string[]> = {
   chat: [
     '{"role":"user","content":"a"}',
     '{"role":"system","content":"a"}',
@@ -51,7 +51,7 @@ const TURNS: Record<ConversionProtocol, readonly string[]> = {
   ],
 }
 
-const repeatedRequests = (protocol: ConversionProtocol): RepeatedPiece[] => [
+const repeatedRequests = (protocol: PairedProtocol): RepeatedPiece[] => [
   ...LONG_REQUESTS,
   ...TURNS[protocol].map(
     (turn): RepeatedPiece => [
@@ -68,7 +68,7 @@ const repeatedRequests = (protocol: ConversionProtocol): RepeatedPiece[] => [
 ]
 
 /** Streams with one repeated frame: text, a piece of a call's input, a whole block. */
-export const REPEATED_STREAMS: Record<ConversionProtocol, readonly RepeatedPiece[]> = {
+export const REPEATED_STREAMS: Record<PairedProtocol, readonly RepeatedPiece[]> = {
   chat: [
     [roleFrame(), contentFrame('a'), `${finishFrame()}${DONE_FRAME}`],
     [roleFrame(), contentFrame('é😀"\\'), `${finishFrame()}${DONE_FRAME}`],
@@ -124,7 +124,7 @@ export const REPEATED_STREAMS: Record<ConversionProtocol, readonly RepeatedPiece
   ],
 }
 
-const REPEATED_REPLIES: Record<ConversionProtocol, readonly RepeatedPiece[]> = {
+const REPEATED_REPLIES: Record<PairedProtocol, readonly RepeatedPiece[]> = {
   chat: [
     [
       '{"choices":[{"index":0,"message":{"role":"assistant","content":"',
@@ -147,7 +147,7 @@ const REPEATED_REPLIES: Record<ConversionProtocol, readonly RepeatedPiece[]> = {
   ],
 }
 
-const decoder = (protocol: ConversionProtocol): Target => ({
+const decoder = (protocol: PairedProtocol): Target => ({
   seeds: REQUESTS[protocol],
   repeated: repeatedRequests(protocol),
   tokens: JSON_TOKENS,
@@ -161,7 +161,7 @@ const decoder = (protocol: ConversionProtocol): Target => ({
   },
 })
 
-const stream = (from: ConversionProtocol): Target => ({
+const stream = (from: PairedProtocol): Target => ({
   seeds: STREAMS[from],
   repeated: REPEATED_STREAMS[from],
   tokens: SSE_TOKENS,
@@ -173,7 +173,7 @@ const stream = (from: ConversionProtocol): Target => ({
   },
 })
 
-const reply = (from: ConversionProtocol): Target => ({
+const reply = (from: PairedProtocol): Target => ({
   seeds: REPLIES[from],
   repeated: REPEATED_REPLIES[from],
   tokens: JSON_TOKENS,

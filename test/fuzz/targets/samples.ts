@@ -1,8 +1,8 @@
-import type { ConversionProtocol } from '../../../src/protocols/conversation.ts'
+import type { PairedProtocol } from '../../paired-protocol.ts'
 import type { RepeatedPiece } from '../target.ts'
 
 /** Requests with most of the fields that a request may have. */
-export const REQUESTS: Record<ConversionProtocol, readonly string[]> = {
+export const REQUESTS: Record<PairedProtocol, readonly string[]> = {
   chat: [
     '{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"t"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"r"}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"stop":["a"],"temperature":1,"reasoning_effort":"low"}',
   ],

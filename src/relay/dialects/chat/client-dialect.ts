@@ -1,6 +1,5 @@
 import {
   ChatTap,
-  chatErrorFrame,
   gateChatRequest,
   promptText,
   readChatRequest,
@@ -16,7 +15,6 @@ export function chatDialect(conversions: Conversions): Dialect {
   return {
     name: 'chat',
     promptText,
-    errorFrame: chatErrorFrame,
     read(scan) {
       const request = readChatRequest(scan)
       return {

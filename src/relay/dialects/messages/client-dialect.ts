@@ -1,7 +1,6 @@
 import {
   gateMessagesRequest,
   MessagesTap,
-  messagesErrorFrame,
   promptText,
   readMessagesRequest,
   usageOfMessage,
@@ -17,7 +16,6 @@ export function messagesDialect(conversions: Conversions): Dialect {
   return {
     name: 'messages',
     promptText,
-    errorFrame: messagesErrorFrame,
     read(scan, headers) {
       const request = readMessagesRequest(scan)
       const upstreamHeaders = versionHeaders(headers)

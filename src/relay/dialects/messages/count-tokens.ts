@@ -19,7 +19,6 @@ export class CountingUnsupported extends Error {
 export const countTokensDialect: Dialect = {
   name: 'messages',
   promptText: () => ({ text: '', extraTokens: 0 }),
-  errorFrame: unstreamed,
   read(scan, headers) {
     const model = countedModel(scan)
     return {

@@ -11,7 +11,6 @@ import { unstreamed } from '../unstreamed.ts'
 export const rerankDialect: Dialect = {
   name: 'rerank',
   promptText,
-  errorFrame: unstreamed,
   read(scan) {
     const request = readRerankRequest(scan)
     return {

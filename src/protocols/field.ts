@@ -1,0 +1,44 @@
+import { refuse } from './field-check.ts'
+import { asRecord } from './json/record.ts'
+
+/** Parsed JSON object. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/** Returns the value, or undefined for null. */
+export function present(value: unknown): unknown {
+  return value === null ? undefined : value
+}
+
+/** Reads a string; throws `invalid_request` naming the path. */
+export function textAt(value: unknown, path: string): string {
+  return typeof value === 'string' ? value : refuse(path, 'a string', kindOf(value))
+}
+
+/** Reads an object; throws `invalid_request` naming the path. */
+export function fieldsAt(value: unknown, path: string): Fields {
+  return asRecord(value) ?? refuse(path, 'an object', kindOf(value))
+}
+
+/** Reads an array; throws `invalid_request` naming the path. */
+export function listAt(value: unknown, path: string): readonly unknown[] {
+  return Array.isArray(value) ? value : refuse(path, 'an array', kindOf(value))
+}
+
+/** Reads a boolean; throws `invalid_request` naming the path. */
+export function booleanAt(value: unknown, path: string): boolean {
+  return typeof value === 'boolean' ? value : refuse(path, 'true or false', kindOf(value))
+}
+
+/** Reads one of several strings and returns its meaning; throws `invalid_request` that lists them. */
+export function enumAt<T>(values: ReadonlyMap<string, T>, value: unknown, path: string): T {
+  const meant = values.get(textAt(value, path))
+  return meant ?? refuse(path, `one of ${[...values.keys()].join(', ')}`, 'another string')
+}
+
+/** Names the kind of a value with its article, without the value. */
+export function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}

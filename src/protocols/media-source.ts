@@ -1,0 +1,105 @@
+import type { MediaSource } from './conversation.ts'
+import { refuse } from './field-check.ts'
+
+/** Type of media without a stated type. */
+export const DEFAULT_TYPE = 'application/octet-stream'
+
+/** Aliases of types. */
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['image/jpg', 'image/jpeg'],
+  ['audio/mp3', 'audio/mpeg'],
+  ['audio/wave', 'audio/wav'],
+  ['audio/x-wav', 'audio/wav'],
+])
+
+/** Types by the formats of `input_audio` in the contract; other types are detected from the bytes. */
+const AUDIO_TYPES: ReadonlyMap<string, string> = new Map([
+  ['mp3', 'audio/mpeg'],
+  ['wav', 'audio/wav'],
+])
+
+/** Formats by type. */
+const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map(
+  [...AUDIO_TYPES].map(([format, type]) => [type, format]),
+)
+
+/** Returns the format of a type for `input_audio`; undefined if there is none. */
+export function audioFormat(mediaType: string): string | undefined {
+  return AUDIO_FORMATS.get(mediaType)
+}
+
+/**
+ * Reads media at a `data:`, `http:` or `https:` URL; `family` is the known family of a type that is still to
+ * be fetched.
+ */
+export function mediaAt(url: string, path: string, family: string | undefined): MediaSource {
+  if (isDataUrl(url)) return inlineFromDataUrl(url, path)
+  if (isWebUrl(url)) return { kind: 'url', url, mediaType: family }
+  return refuse(path, 'a data:, http: or https: URL', 'another string')
+}
+
+/** Reads a file's data: any of these URLs, or plain base64. */
+export function fileAt(data: string, path: string): MediaSource {
+  return isDataUrl(data) || isWebUrl(data) ? mediaAt(data, path, undefined) : inline(DEFAULT_TYPE, data, path)
+}
+
+/** Reads audio data: base64 in a named format. */
+export function audioAt(data: string, format: string, path: string): MediaSource {
+  if (isDataUrl(data)) return inlineFromDataUrl(data, path)
+  return inline(AUDIO_TYPES.get(format.toLowerCase()) ?? DEFAULT_TYPE, data, path)
+}
+
+/** Renders media as a `data:` URL. */
+export function dataUrl({ mediaType, data }: { readonly mediaType: string; readonly data: string }): string {
+  return `data:${mediaType};base64,${data}`
+}
+
+function isDataUrl(text: string): boolean {
+  return /^data:/i.test(text)
+}
+
+function isWebUrl(text: string): boolean {
+  return /^https?:\/\//i.test(text) && URL.canParse(text)
+}
+
+const MAX_HEADER = 1024
+
+function inlineFromDataUrl(url: string, path: string): MediaSource {
+  const comma = url.slice(0, MAX_HEADER).indexOf(',')
+  if (comma < 0) refuse(path, 'a data: URL with data', 'one without')
+  const [type = '', ...parameters] = url
+    .slice('data:'.length, comma)
+    .split(';')
+    .map((word) => word.trim().toLowerCase())
+  const mediaType = /^[\w.+-]+\/[\w.+-]+$/.test(type) ? (ALIASES.get(type) ?? type) : DEFAULT_TYPE
+  const text = unescaped(url.slice(comma + 1))
+  if (parameters.includes('base64')) return inline(mediaType, text.toString('latin1'), path)
+  return inline(mediaType, text.toString('base64'), path)
+}
+
+/** Decodes the data of a URL; an invalid escape stands for itself. */
+function unescaped(text: string): Buffer {
+  const bytes = Buffer.from(text)
+  if (!text.includes('%')) return bytes
+  const byteOf = (_: string, hex: string): string => String.fromCharCode(Number.parseInt(hex, 16))
+  return Buffer.from(bytes.toString('latin1').replaceAll(/%([\da-f]{2})/gi, byteOf), 'latin1')
+}
+
+function inline(mediaType: string, base64: string, path: string): MediaSource {
+  const data = canonicalBase64(base64)
+  if (data === undefined) refuse(path, 'base64', 'other data')
+  if (data === '') refuse(path, 'base64', 'none')
+  return { kind: 'inline', mediaType, data }
+}
+
+/** Padding of base64; a bound on its length keeps the search linear. */
+const PADDING = /={1,2}$/
+
+/** Normalizes base64 with white space, the URL-safe alphabet or without padding; undefined if invalid. */
+function canonicalBase64(text: string): string | undefined {
+  const canonical = Buffer.from(text, 'base64').toString('base64')
+  if (canonical === text) return text
+  const letters = text.replaceAll(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/').replace(PADDING, '')
+  // The decoder skips invalid characters, which makes the result shorter.
+  return canonical.replace(PADDING, '').length === letters.length ? canonical : undefined
+}

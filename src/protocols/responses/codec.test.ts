@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest'
+import { conversationOf, upstreamOf } from '../../../test/conversation.ts'
+import { foldReply } from '../fold-reply.ts'
+import { scanObject } from '../json/json-scan.ts'
+import type { Reply } from '../reply.ts'
+import { responsesCodec } from './codec.ts'
+import { CustomInput } from './custom-input.ts'
+import { maxTokensOf } from './encode-request.ts'
+
+const USER = { role: 'user', parts: [{ kind: 'text', text: 'Hi' }] } as const
+
+function folded(...events: readonly object[]): Reply | undefined {
+  const decoder = responsesCodec.streamDecoder()
+  const text = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+  return foldReply([...decoder.push(Buffer.from(text)), ...decoder.end()])
+}
+
+const completed = { type: 'response.completed', response: { id: 'r', model: 'm', output: [] } }
+
+describe('a request that is written', () => {
+  test('asks for at least as many tokens as upstreams take, which is what is held for', () => {
+    const body = responsesCodec.encodeRequest(
+      conversationOf({ turns: [USER], maxTokens: 5 }),
+      upstreamOf('m'),
+      new Set(),
+    )
+    expect(JSON.parse(body.toString())).toMatchObject({ max_output_tokens: 16 })
+    expect(maxTokensOf({ maxTokens: 5 })).toBe(16)
+    expect(maxTokensOf({ maxTokens: undefined })).toBeUndefined()
+  })
+})
+
+describe('a request that is read', () => {
+  test('has a tool once, as it was offered last', () => {
+    const tool = { type: 'function', name: 'f', parameters: { type: 'object' } }
+    const again = { ...tool, description: 'Later.' }
+    const input = [
+      { type: 'additional_tools', tools: [again] },
+      { role: 'user', content: 'Hi' },
+    ]
+    const bytes = Buffer.from(JSON.stringify({ model: 'm', input, tools: [tool] }))
+    const { tools } = responsesCodec.decodeRequest(scanObject(bytes), new Set())
+    expect(tools).toMatchObject([{ name: 'f', description: 'Later.' }])
+  })
+})
+
+describe('a stream that is read', () => {
+  test('is what its deltas say, where its items say something else', () => {
+    const reply = folded(
+      { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'One.' },
+      {
+        type: 'response.output_item.done',
+        output_index: 0,
+        item: { type: 'message', content: [{ type: 'output_text', text: 'Another text.' }] },
+      },
+      completed,
+    )
+    expect(reply?.parts).toEqual([{ kind: 'text', text: 'One.' }])
+  })
+
+  test('has characters whole that two deltas bring', () => {
+    const item = { type: 'custom_tool_call', call_id: 'c', name: 'sql', input: '' }
+    const delta = (text: string): object => ({
+      type: 'response.custom_tool_call_input.delta',
+      output_index: 0,
+      delta: text,
+    })
+    const reply = folded(
+      { type: 'response.output_item.added', output_index: 0, item },
+      delta('a\ud83d'),
+      delta('\ude00b'),
+      { type: 'response.output_item.done', output_index: 0, item: { ...item, input: 'a😀b' } },
+      completed,
+    )
+    expect(reply?.parts).toEqual([{ kind: 'tool-call', id: 'c', name: 'sql', input: '{"input":"a😀b"}' }])
+  })
+})
+
+describe('the input of a custom tool', () => {
+  test('has an escape whole that is cut', () => {
+    const input = new CustomInput()
+    const pieces = ['{"input":"a\\', 'n\\u00', 'fc\\ud83d', '\\ude00"}'].map((piece) => input.push(piece))
+    expect(pieces).toEqual(['a', '\n', 'ü', '😀'])
+    expect(input.end()).toBe('')
+  })
+})

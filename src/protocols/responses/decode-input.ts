@@ -1,0 +1,204 @@
+import { GatewayError } from '../../errors.ts'
+import type { Dropped } from '../codec.ts'
+import type { Part, TextPart, Turn } from '../conversation.ts'
+import { kindName, refuse } from '../field-check.ts'
+import { type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
+import { type CallReader, readCall, readOutput } from './decode-calls.ts'
+import { decodeContent } from './decode-content.ts'
+import type { OfferedTools } from './decode-tools.ts'
+import { drop } from './dropped.ts'
+import { open } from './envelope.ts'
+
+/** The conversation's beginning and its turns. */
+export interface Transcript {
+  readonly system: readonly TextPart[]
+  readonly turns: readonly Turn[]
+}
+
+/** A turn that is still being read. */
+interface OpenTurn {
+  readonly role: Turn['role']
+  readonly parts: Part[]
+  /** Its number among the turns. */
+  readonly number: number
+}
+
+/** Items that cannot be read elsewhere, with the names that they are left out by. */
+const DROPPED_ITEMS: ReadonlyMap<string, Parameters<typeof drop>[1]> = new Map([
+  ['compaction', 'input.compaction'],
+  ['compaction_trigger', 'input.compaction'],
+  ['context_compaction', 'input.compaction'],
+  ['item_reference', 'input.item_reference'],
+])
+
+/** Where an item is. */
+interface Place {
+  readonly node: Node
+  readonly path: string
+}
+
+/**
+ * Reads `input`. Items of one side that follow one another are one turn. Instructions in front are system
+ * texts; those between turns are the user's words, so that they keep their place. The output of a tool stands
+ * in the turn behind its call, whatever was said meanwhile. Throws `invalid_request` naming the path of what
+ * cannot be read, for a call without its output, and for an output without its call.
+ */
+export class InputReader {
+  readonly #scan: ScannedObject
+  readonly #reader: CallReader
+  readonly #tools: OfferedTools
+  readonly #system: TextPart[] = []
+  readonly #turns: OpenTurn[] = []
+  /** Calls that wait for their output, with the turn that they are in. */
+  readonly #openCalls = new Map<string, OpenTurn>()
+
+  constructor(scan: ScannedObject, reader: CallReader, tools: OfferedTools) {
+    this.#scan = scan
+    this.#reader = reader
+    this.#tools = tools
+  }
+
+  /** Reads the instructions and all items. */
+  read(): Transcript {
+    const instructions = present(this.#scan.value('instructions'))
+    if (instructions !== undefined) this.#readInstructions(instructions)
+    const input = this.#scan.span('input')
+    if (!input) return { system: this.#system, turns: this.#turns }
+    if (this.#scan.kindOf(input.node) === 'string')
+      this.#turnOf('user').parts.push(...decodeContent(this.#scan.value('input'), 'input', this.#dropped))
+    else
+      for (const [index, node] of this.#scan.elements(input.node).entries())
+        this.#readItem({ node, path: `input[${index}]` })
+    const [waiting] = this.#openCalls.keys()
+    if (waiting !== undefined) refuseCall('output', 'call', waiting)
+    const turns = this.#turns.filter(({ parts }) => parts.length > 0)
+    return { system: this.#system, turns: turns.map(({ role, parts }) => ({ role, parts })) }
+  }
+
+  get #dropped(): Dropped {
+    return this.#reader.dropped
+  }
+
+  /** Some clients put items there. */
+  #readInstructions(value: unknown): void {
+    if (typeof value === 'string')
+      this.#system.push(...textsOf(decodeContent(value, 'instructions', this.#dropped), 'instructions'))
+    else {
+      const items = this.#scan.span('instructions')
+      for (const [index, node] of (items ? this.#scan.elements(items.node) : []).entries())
+        this.#readItem({ node, path: `instructions[${index}]` })
+    }
+  }
+
+  #readItem(place: Place): void {
+    const { node, path } = place
+    if (this.#scan.kindOf(node) !== 'object') refuse(path, 'an object', kindName(this.#scan, node))
+    const item = fieldsAt(this.#scan.parse(node), path)
+    const type =
+      present(item['type']) === undefined ? typeOfUntyped(item) : textAt(item['type'], `${path}.type`)
+    if (type === 'message') return this.#readMessage(item, path)
+    if (type === 'reasoning') return this.#readReasoning(item, path)
+    if (type === 'additional_tools')
+      return this.#tools.read(this.#scan.memberOf(node, 'tools'), `${path}.tools`)
+    if (isServerRun(type, item)) return drop(this.#dropped, 'input.tools')
+    const textOf = (member: string): string | undefined => {
+      const found = this.#scan.memberOf(node, member)
+      return found === undefined || this.#scan.kindOf(found) === 'null' ? undefined : this.#scan.textOf(found)
+    }
+    const call = readCall(type, item, path, { ...this.#reader, textOf })
+    if (call) {
+      const turn = this.#turnOf('assistant')
+      turn.parts.push(call)
+      this.#openCalls.set(call.id, turn)
+      return undefined
+    }
+    const output = readOutput(type, item, path, this.#reader)
+    if (!output)
+      return drop(
+        this.#dropped,
+        DROPPED_ITEMS.get(type) ?? (/_call|mcp_|program/.test(type) ? 'input.tools' : 'input.unknown'),
+      )
+    if (type === 'tool_search_output') this.#tools.read(this.#scan.memberOf(node, 'tools'), `${path}.tools`)
+    const turn = this.#openCalls.get(output.callId)
+    if (!turn) refuseCall('call', 'call output', output.callId)
+    this.#openCalls.delete(output.callId)
+    this.#turnBehind(turn).parts.push(output)
+    return undefined
+  }
+
+  #readMessage(item: Fields, path: string): void {
+    const role = textAt(item['role'], `${path}.role`)
+    const parts = decodeContent(item['content'], `${path}.content`, this.#dropped)
+    switch (role) {
+      case 'user':
+      case 'assistant':
+        this.#turnOf(role).parts.push(...parts)
+        return
+      case 'system':
+      case 'developer': {
+        const texts = textsOf(parts, `${path}.content`)
+        if (this.#turns.length === 0) this.#system.push(...texts)
+        else this.#turnOf('user').parts.push(...texts)
+        return
+      }
+      default:
+        refuse(`${path}.role`, 'user, assistant, system or developer', 'another role')
+    }
+  }
+
+  /** Summaries, or the thoughts themselves where a model tells them. */
+  #readReasoning(item: Fields, path: string): void {
+    const summary = listAt(present(item['summary']) ?? [], `${path}.summary`)
+    const content = listAt(present(item['content']) ?? [], `${path}.content`)
+    const texts = (summary.length > 0 ? summary : content).map(
+      (part, index) => fieldsAt(part, `${path}[${index}]`)['text'],
+    )
+    const text = texts.filter((piece) => typeof piece === 'string').join('\n\n')
+    const encrypted = present(item['encrypted_content'])
+    const enclosed =
+      encrypted === undefined ? undefined : open(textAt(encrypted, `${path}.encrypted_content`))
+    const { parts } = this.#turnOf('assistant')
+    if (enclosed && 'opaque' in enclosed) parts.push(enclosed.opaque)
+    else if (text !== '' || enclosed) parts.push({ kind: 'thinking', text, ...enclosed })
+  }
+
+  #turnOf(role: Turn['role']): OpenTurn {
+    const last = this.#turns.at(-1)
+    if (last?.role === role) return last
+    const turn: OpenTurn = { role, parts: [], number: this.#turns.length }
+    this.#turns.push(turn)
+    return turn
+  }
+
+  #turnBehind(turn: OpenTurn): OpenTurn {
+    const next = this.#turns[turn.number + 1]
+    if (next) return next
+    return this.#turnOf('user')
+  }
+}
+
+/** A message may leave its type out, and so may a reference to an item. */
+function typeOfUntyped(item: Fields): string {
+  if (item['role'] !== undefined) return 'message'
+  return item['id'] === undefined ? '' : 'item_reference'
+}
+
+/** Calls that the provider answered itself, and what it answered. */
+function isServerRun(type: string, item: Fields): boolean {
+  const environment = item['environment'] as { readonly type?: unknown } | null | undefined
+  if (type === 'tool_search_call' || type === 'tool_search_output') return item['execution'] !== 'client'
+  return type === 'shell_call' && String(environment?.type).startsWith('container')
+}
+
+function textsOf(parts: readonly Part[], path: string): TextPart[] {
+  return parts.map((part) => (part.kind === 'text' ? part : refuse(path, 'text', part.kind)))
+}
+
+function refuseCall(missing: string, given: string, id: string): never {
+  const named = /^[\w-]{1,64}$/.test(id) ? ` '${id}'` : ''
+  throw new GatewayError(
+    'invalid_request',
+    `No tool ${missing} found for the tool ${given}${named} in 'input'.`,
+  )
+}

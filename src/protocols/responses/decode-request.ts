@@ -1,0 +1,81 @@
+import type { Dropped } from '../codec.ts'
+import type { Conversation, RepeatedFields, SharedField } from '../conversation.ts'
+import { refuse } from '../field-check.ts'
+import { fieldsAt, present } from '../field.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
+import { sharedField, sharedFields } from '../shared-fields.ts'
+import { InputReader } from './decode-input.ts'
+import { OfferedTools } from './decode-tools.ts'
+import { nameDroppedFields } from './dropped.ts'
+import { decodeOutputFormat } from './output-format.ts'
+import { REPEATED_FIELDS } from './response-object.ts'
+import { decodeThinking } from './thinking.ts'
+import { decodeToolChoice } from './tool-choice.ts'
+import { ToolNames } from './tool-names.ts'
+
+/** Fields that continue what an upstream stored, which no other upstream has. */
+const STATEFUL = ['previous_response_id', 'conversation', 'prompt'] as const
+
+/**
+ * Shared fields that this codec keeps. `store` is not among them: an upstream of another dialect stores
+ * nothing.
+ */
+const SHARED: readonly SharedField[] = [
+  'metadata',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'service_tier',
+  'user',
+]
+
+/**
+ * A request that was checked, as the shared form has it. What that cannot hold is named in `dropped`. Throws
+ * `invalid_request` naming the path of what cannot be read, and where the request continues something that
+ * an upstream stored: who keeps responses puts their items in front of the input first.
+ */
+export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
+  const value = (key: string): unknown => present(scan.value(key))
+  for (const field of STATEFUL)
+    if (value(field) !== undefined)
+      refuse(field, `all items in 'input' (this model's channel and the gateway store none)`, 'a reference')
+  if (value('background') === true) refuse('background', `false for this model's channel`, 'true')
+  nameDroppedFields(scan, dropped)
+  const names = new ToolNames()
+  const offered = new OfferedTools(scan, names, dropped)
+  offered.read(scan.span('tools')?.node, 'tools')
+  const { system, turns } = new InputReader(scan, { names, dropped }, offered).read()
+  const text = value('text')
+  const verbosity = sharedField(
+    'verbosity',
+    text === undefined ? undefined : fieldsAt(text, 'text')['verbosity'],
+  )
+  const shared = new Map([...(sharedFields(scan, SHARED).shared ?? []), ...verbosity])
+  return {
+    model: value('model') as string,
+    stream: value('stream') === true,
+    system,
+    turns,
+    ...decodeToolChoice(value('tool_choice'), offered),
+    parallelTools: value('parallel_tool_calls') as boolean | undefined,
+    maxTokens: value('max_output_tokens') as number | undefined,
+    temperature: value('temperature') as number | undefined,
+    topP: value('top_p') as number | undefined,
+    topK: undefined,
+    stop: [],
+    thinking: decodeThinking(value('reasoning'), dropped),
+    outputFormat: decodeOutputFormat(scan),
+    includeUsage: true,
+    ...(shared.size > 0 && { shared }),
+    repeated: repeatedFields(scan),
+  }
+}
+
+function repeatedFields(scan: ScannedObject): RepeatedFields {
+  return new Map(
+    REPEATED_FIELDS.flatMap((name) => {
+      const member = scan.span(name)
+      return member && scan.kindOf(member.node) !== 'null' ? [[name, scan.textOf(member.node)] as const] : []
+    }),
+  )
+}

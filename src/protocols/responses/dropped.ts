@@ -1,0 +1,101 @@
+import type { Dropped } from '../codec.ts'
+import { asRecord } from '../json/record.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
+
+/** Names that this codec may report besides those of `FIELDS`: a closed list. */
+type DroppedName =
+  /** Fields of a request that nobody here knows. */
+  | 'unknown'
+  | 'input.annotations'
+  | 'input.compaction'
+  | 'input.item_reference'
+  | 'input.reasoning'
+  | 'input.tools'
+  | 'input.unknown'
+  | 'reasoning.context'
+  | 'reasoning.mode'
+  | 'tools.code_interpreter'
+  | 'tools.computer'
+  | 'tools.file_search'
+  | 'tools.image_generation'
+  | 'tools.mcp'
+  | 'tools.programmatic_tool_calling'
+  | 'tools.tool_search'
+  | 'tools.unknown'
+  | 'tools.web_search'
+  /** Names of fields of requests of other wires. */
+  | 'cache_control'
+  | 'content'
+  | 'is_error'
+  | 'reasoning_content'
+  | 'stop'
+  | 'thinking'
+  | 'tool_choice'
+  | 'top_k'
+
+/** Names what is left out: text of the client's is never part of it. */
+export function drop(dropped: Dropped, name: DroppedName): void {
+  dropped.add(name)
+}
+
+/** Whether a value says more than the field's absence would. */
+type IsMeaningful = (value: unknown) => boolean
+
+const always: IsMeaningful = () => true
+const notFalse: IsMeaningful = (value) => value !== false
+const notZero: IsMeaningful = (value) => value !== 0
+const isFilled: IsMeaningful = (value) =>
+  Array.isArray(value) ? value.length > 0 : Object.keys(asRecord(value) ?? {}).length > 0
+const asksFor =
+  (...known: readonly string[]): IsMeaningful =>
+  (value) =>
+    Array.isArray(value) && value.some((entry) => !known.includes(entry as string))
+
+/** Fields that the shared form cannot hold, with the values that mean what their absence means. */
+const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
+  ['background', notFalse],
+  ['context_management', isFilled],
+  // Encrypted reasoning is always given.
+  ['include', asksFor('reasoning.encrypted_content')],
+  ['max_tool_calls', always],
+  ['moderation', always],
+  ['prompt_cache_options', isFilled],
+  ['top_logprobs', notZero],
+  ['truncation', (value) => value !== 'disabled'],
+  // Describes the client itself; the model never reads it.
+  ['client_metadata', () => false],
+  ['stream_options', () => false],
+])
+
+/** Fields that the conversion reads. */
+const READ_FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'input',
+  'instructions',
+  'stream',
+  'max_output_tokens',
+  'temperature',
+  'top_p',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'text',
+  'reasoning',
+  'metadata',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'service_tier',
+  'store',
+  'user',
+])
+
+/** Names the top-level fields of a request that a conversion leaves out, if they mean something. */
+export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
+  for (const { key, node } of scan.members.values()) {
+    if (READ_FIELDS.has(key) || scan.kindOf(node) === 'null') continue
+    const says = FIELDS.get(key)
+    if (!says) drop(dropped, 'unknown')
+    else if (says(scan.value(key))) dropped.add(key)
+  }
+}

@@ -1,0 +1,113 @@
+import { GatewayError } from '../../errors.ts'
+import type { Dropped } from '../codec.ts'
+import type { Conversation, Part, TextPart, ThinkingPart, ToolResultPart, Turn } from '../conversation.ts'
+import { inputOrEmpty } from '../tool-input.ts'
+import { drop } from './dropped.ts'
+import { contentOf, encodePart, type Written } from './encode-part.ts'
+
+/** The conversation's beginning and its turns in this wire's words. */
+interface Items {
+  /** One plain text is the instructions; more, or text with marks, is an item. */
+  readonly instructions: string | undefined
+  readonly input: readonly Written[]
+}
+
+/** Stand-in for a user's message where the conversation has none: upstreams require one. */
+const PLACEHOLDER: Written = { type: 'message', role: 'user', content: '...' }
+
+/** The conversation as items. Throws `invalid_request` where nothing of it is left to say. */
+export function encodeItems({ system, turns }: Conversation, dropped: Dropped): Items {
+  const items = turns.flatMap((turn) =>
+    turn.role === 'user' ? encodeUser(turn, dropped) : encodeAssistant(turn, dropped),
+  )
+  if (items.length === 0 && turns.length > 0)
+    throw new GatewayError('invalid_request', `The conversation holds nothing that this model can be told.`)
+  const content = contentOf(system.flatMap((part) => encodePart(part, dropped)))
+  if (items.length === 0 && content === '') return { instructions: undefined, input: [PLACEHOLDER] }
+  // Upstreams refuse instructions alone.
+  if (typeof content === 'string' && items.length > 0)
+    return { instructions: content === '' ? undefined : content, input: items }
+  return { instructions: undefined, input: [{ type: 'message', role: 'system', content }, ...items] }
+}
+
+/** Outputs of tools are items of their own, and stand before all else that the turn says. */
+function encodeUser({ parts }: Turn, dropped: Dropped): Written[] {
+  const results: Written[] = []
+  const content: Written[] = []
+  for (const part of parts) {
+    if (part.kind === 'tool-result') results.push(encodeResult(part, dropped))
+    else if (part.kind === 'text' || part.kind === 'media' || part.kind === 'opaque')
+      content.push(...encodePart(part, dropped))
+  }
+  // A turn that says nothing stays: without it another would seem to have spoken last, or nobody at all.
+  if (content.length === 0 && results.length > 0) return results
+  return [...results, { type: 'message', role: 'user', content: contentOf(content) }]
+}
+
+/** Texts that follow one another are one message; all else is an item of its own, in its place. */
+function encodeAssistant({ parts }: Turn, dropped: Dropped): Written[] {
+  const items: Written[] = []
+  let texts: TextPart[] = []
+  const endMessage = (): void => {
+    if (texts.length > 0) items.push(assistantMessage(texts))
+    texts = []
+  }
+  for (const part of parts) {
+    if (part.kind === 'text') {
+      texts.push(part)
+      continue
+    }
+    const item = encodeOther(part, dropped)
+    if (!item) continue
+    endMessage()
+    items.push(item)
+  }
+  endMessage()
+  return items
+}
+
+function assistantMessage(texts: readonly TextPart[]): Written {
+  const parts = texts.map(({ text }) => ({ type: 'output_text', text, annotations: [] }))
+  return { type: 'message', role: 'assistant', content: contentOf(parts) }
+}
+
+function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written | undefined {
+  if (part.kind === 'tool-call' && part.cache) drop(dropped, 'cache_control')
+  switch (part.kind) {
+    case 'thinking':
+      return encodeThought(part, dropped)
+    case 'tool-call':
+      return { type: 'function_call', call_id: part.id, name: part.name, arguments: inputOrEmpty(part.input) }
+    case 'opaque':
+      if (part.protocol === 'responses') return part.value as Written
+      drop(dropped, 'content')
+      return undefined
+    case 'media':
+    case 'tool-result':
+      drop(dropped, 'content')
+      return undefined
+  }
+}
+
+/** Upstreams believe only what they encrypted themselves. */
+function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written | undefined {
+  if (proof?.protocol !== 'responses') {
+    drop(dropped, 'reasoning_content')
+    return undefined
+  }
+  const summary = text === '' ? [] : [{ type: 'summary_text', text }]
+  return { type: 'reasoning', summary, encrypted_content: proof.value }
+}
+
+/** This wire cannot say that a tool failed. */
+function encodeResult({ callId, parts, isError, cache }: ToolResultPart, dropped: Dropped): Written {
+  if (isError) drop(dropped, 'is_error')
+  const last = parts.at(-1)
+  // A mark on the result stands on its last part.
+  const marked =
+    cache && last && last.kind !== 'opaque' && !last.cache
+      ? [...parts.slice(0, -1), { ...last, cache }]
+      : parts
+  const output = contentOf(marked.flatMap((part) => encodePart(part, dropped)))
+  return { type: 'function_call_output', call_id: callId, output }
+}

@@ -1,0 +1,38 @@
+import type { ReplyIdentity } from '../codec.ts'
+import type { Asked } from '../conversation.ts'
+import type { Reply, ReplyPart } from '../reply.ts'
+import { itemId, itemType, ToolForms, writeItem } from './output-item.ts'
+import { ResponseObject } from './response-object.ts'
+import { incompleteReason } from './stop-reasons.ts'
+
+/** A whole response: each part is an item; the last of one that is incomplete is incomplete, too. */
+export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer {
+  const response = new ResponseObject(identity, asked)
+  response.model = reply.model
+  const reason = incompleteReason(reply.stop)
+  const parts = reply.parts.filter(saysSomething)
+  const forms = new ToolForms(asked?.tools)
+  const output = parts.map((part, index) => {
+    const form = part.kind === 'tool-call' ? forms.of(part.name) : undefined
+    const type = itemType(part, form, part.kind === 'tool-call' ? part.input : undefined)
+    const isLast = index === parts.length - 1
+    const status = isLast && reason !== undefined ? 'incomplete' : 'completed'
+    return writeItem(part, { id: itemId(type, response.itemKey, index), type, status, form })
+  })
+  const status = reason === undefined ? 'completed' : 'incomplete'
+  return Buffer.from(response.write({ status, incompleteReason: reason, output, usage: reply.usage }))
+}
+
+/** Whether the part becomes an item. Empty texts do not, and opaque parts of other dialects do not. */
+function saysSomething(part: ReplyPart): boolean {
+  switch (part.kind) {
+    case 'text':
+      return part.text !== ''
+    case 'thinking':
+      return part.text !== '' || part.proof !== undefined
+    case 'opaque':
+      return part.protocol !== 'responses'
+    case 'tool-call':
+      return true
+  }
+}

@@ -1,0 +1,104 @@
+import { GatewayError } from '../../errors.ts'
+import type { Dropped, UpstreamModel } from '../codec.ts'
+import type { Conversation, Tool, WebSearch } from '../conversation.ts'
+import { isThinkingOff } from '../effort.ts'
+import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
+import { sizeOf } from '../search-size.ts'
+import { drop } from './dropped.ts'
+import { encodeItems } from './encode-items.ts'
+import { encodeOutputFormat } from './output-format.ts'
+import { encodeThinking } from './thinking.ts'
+import { encodeToolChoice } from './tool-choice.ts'
+
+/** The least maximum of output tokens that upstreams take. */
+const MIN_OUTPUT_TOKENS = 16
+
+/** The maximum of tokens that an upstream is told for a conversation. */
+export function maxTokensOf({ maxTokens }: Pick<Conversation, 'maxTokens'>): number | undefined {
+  return maxTokens === undefined ? undefined : Math.max(maxTokens, MIN_OUTPUT_TOKENS)
+}
+
+/**
+ * Encodes a request. Nothing is stored unless the client asks for it, and requested reasoning comes
+ * encrypted, so that it can be sent again. The order of fields is fixed, so that equal conversations are
+ * equal bytes and hit the upstream's cache. Throws `invalid_request` where responses cannot express something
+ * that must not be left out.
+ */
+export function encodeRequest(
+  conversation: Conversation,
+  { name, capabilities }: UpstreamModel,
+  dropped: Dropped,
+): Buffer {
+  const { stop, thinking, topK, shared } = conversation
+  if (dropped.has('n'))
+    throw new GatewayError('invalid_request', `This model's channel takes no 'n' above 1.`)
+  if (stop.length > 0) drop(dropped, 'stop')
+  if (topK !== undefined) drop(dropped, 'top_k')
+  const { instructions, input } = encodeItems(conversation, dropped)
+  const reasoning = encodeThinking(thinking, capabilities, dropped)
+  const asksForThoughts = reasoning !== undefined && thinking !== undefined && !isThinkingOff(thinking)
+  const { store = 'false', ...others } = Object.fromEntries(shared ?? [])
+  const { verbosity, ...rest } = others
+  const request = objectOf([
+    ...membersOf({
+      model: name,
+      instructions,
+      input,
+      max_output_tokens: maxTokensOf(conversation),
+      temperature: conversation.temperature,
+      top_p: conversation.topP,
+      stream: conversation.stream || undefined,
+    }),
+    ...encodeTools(conversation, dropped),
+    ['text', encodeText(conversation, verbosity)],
+    ...membersOf({ reasoning, include: asksForThoughts ? ['reasoning.encrypted_content'] : undefined }),
+    ['store', store],
+    ...Object.entries(rest),
+  ])
+  return Buffer.from(request)
+}
+
+function encodeText({ outputFormat }: Conversation, verbosity: string | undefined): string | undefined {
+  if (!outputFormat && verbosity === undefined) return undefined
+  return objectOf([
+    ['format', outputFormat && encodeOutputFormat(outputFormat)],
+    ['verbosity', verbosity],
+  ])
+}
+
+/** Upstreams refuse a choice where there is nothing to choose from. */
+function encodeTools(
+  { tools, toolChoice, parallelTools, webSearch }: Conversation,
+  dropped: Dropped,
+): MemberText[] {
+  const written = [...tools.map(encodeTool), ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : [])]
+  if (tools.some(({ cache }) => cache)) drop(dropped, 'cache_control')
+  if (written.length === 0) {
+    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
+    return []
+  }
+  return [
+    ['tools', arrayOf(written)],
+    ...membersOf({
+      tool_choice: toolChoice && encodeToolChoice(toolChoice),
+      parallel_tool_calls: parallelTools,
+    }),
+  ]
+}
+
+/** Tools are strict here unless they say otherwise, and not strict elsewhere: it is said. */
+function encodeTool({ name, description, schema = 'null', strict = false }: Tool): string {
+  return objectOf([
+    ...membersOf({ type: 'function', name, description }),
+    ['parameters', schema],
+    ...membersOf({ strict }),
+  ])
+}
+
+function encodeSearch({ maxUses, location }: WebSearch): object {
+  return {
+    type: 'web_search',
+    search_context_size: sizeOf(maxUses),
+    user_location: location && { type: 'approximate', ...location },
+  }
+}

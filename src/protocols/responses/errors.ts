@@ -1,0 +1,22 @@
+import type { ErrorParts } from '../upstream-error.ts'
+
+/** Codes that clients know in a response, by what an error's code or type is elsewhere. */
+const CODES: ReadonlyMap<string, string> = new Map([
+  ['rate_limited', 'rate_limit_exceeded'],
+  ['rate_limit_error', 'rate_limit_exceeded'],
+  ['rate_limit_exceeded', 'rate_limit_exceeded'],
+  ['insufficient_quota', 'insufficient_quota'],
+  ['context_length_exceeded', 'context_length_exceeded'],
+  ['invalid_prompt', 'invalid_prompt'],
+  ['invalid_request_error', 'invalid_prompt'],
+  ['overloaded', 'server_is_overloaded'],
+  ['overloaded_error', 'server_is_overloaded'],
+])
+
+/** The error in a response that failed: clients go by its code, and try again where they do not know it. */
+export function responseError({ type, code, message }: ErrorParts): {
+  readonly code: string
+  readonly message: string
+} {
+  return { code: CODES.get(code) ?? CODES.get(type) ?? 'server_error', message }
+}

@@ -1,0 +1,46 @@
+import type { Channel, GatedField } from '../../domain/channel.ts'
+import { edit } from '../json/json-edit.ts'
+import { asRecord } from '../json/record.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
+import type { ResponsesRequest } from './request.ts'
+
+/** A request as it goes to a channel. */
+export interface GatedResponses {
+  /** The client's own Buffer where nothing had to change. */
+  readonly body: Buffer
+  /** The model's name as the upstream knows it. */
+  readonly upstreamModel: string
+}
+
+/** Removed before forwarding unless the channel allows them. */
+const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier']
+
+/**
+ * Returns the request for a channel that speaks responses: the model's mapped name, filtered fields removed,
+ * and nothing stored where the channel disables that (without the field it would be stored). All other bytes
+ * are the client's. In pass-through mode (`passThrough` is the gateway's option, the channel has its own
+ * flag) the filters are left out; mapping and `disable_store` stay. `replace` holds further members with
+ * their JSON texts, such as the upstream's id of the response that is continued.
+ */
+export function gateResponsesRequest(
+  scan: ScannedObject,
+  request: ResponsesRequest,
+  channel: Channel,
+  options: { readonly passThrough: boolean; readonly replace?: ReadonlyMap<string, string> },
+): GatedResponses {
+  const remove: string[] = []
+  const replace = new Map(options.replace)
+  const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
+  if (upstreamModel !== request.model) replace.set('model', JSON.stringify(upstreamModel))
+  if (channel.disableStore && request.store !== false) replace.set('store', 'false')
+  if (!options.passThrough && !channel.passThrough) {
+    remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
+    const streamOptions = asRecord(scan.value('stream_options'))
+    if (streamOptions?.['include_obfuscation'] !== undefined && !channel.allow.has('include_obfuscation')) {
+      const { include_obfuscation: _, ...others } = streamOptions
+      if (Object.keys(others).length === 0) remove.push('stream_options')
+      else replace.set('stream_options', JSON.stringify(others))
+    }
+  }
+  return { body: edit(scan.bytes, scan, { remove, replace }), upstreamModel }
+}

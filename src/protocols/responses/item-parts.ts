@@ -1,0 +1,176 @@
+import type { ReplyEvent, ReplyPart } from '../reply.ts'
+import { isRefusal, type MemberText, readItem, textOr } from './read-item.ts'
+import { CUSTOM_MEMBER } from './tool-forms.ts'
+
+type Item = Readonly<Record<string, unknown>>
+
+/** Kind of part that deltas add to. */
+type Kind = 'text' | 'thinking' | 'tool-call' | 'custom'
+
+/** An item that is not done. */
+interface OpenItem {
+  /** As it was added: calls have their names then. */
+  readonly added: Item
+  /** The part that grows; undefined before there is any text. */
+  part: number | undefined
+  /** Which of the item's texts grows, and what of it was told. */
+  textIndex: number
+  told: string
+  /** Texts of it that are whole. */
+  finished: number
+  /** The first half of a surrogate pair, whose second half is to come. */
+  half: string
+}
+
+const CUSTOM_HEAD = `{"${CUSTOM_MEMBER}":"`
+const BETWEEN_SUMMARIES = '\n\n'
+
+/**
+ * Assembles parts from the items of a stream. A text is a part, and so are all thoughts of an item; text that
+ * no delta brought is emitted when the item is done.
+ */
+export class ItemParts {
+  /** The model said that it will not answer. */
+  refused = false
+  calledTools = false
+  readonly #emit: (event: ReplyEvent) => void
+  readonly #open = new Map<number, OpenItem>()
+  readonly #done = new Set<number>()
+  #parts = 0
+
+  constructor(emit: (event: ReplyEvent) => void) {
+    this.#emit = emit
+  }
+
+  /** An item that begins; a call is a part at once. */
+  begin(index: number, added: Item): void {
+    if (this.#done.has(index)) return
+    const item: OpenItem = { added, part: undefined, textIndex: 0, told: '', finished: 0, half: '' }
+    this.#open.set(index, item)
+    const type = added['type']
+    if (type === 'function_call') this.#startCall(item, '')
+    else if (type === 'custom_tool_call') this.#startCall(item, CUSTOM_HEAD)
+  }
+
+  /** Another summary of the same thoughts. */
+  beginSummary(index: number, summary: number): void {
+    const item = this.#open.get(index)
+    if (summary > 0 && item?.part !== undefined) this.#tell(item, 'thinking', BETWEEN_SUMMARIES)
+  }
+
+  /** More of a text; an item that nobody added begins with it. */
+  grow(index: number, textIndex: number, kind: Kind, text: string): void {
+    if (text === '' || this.#done.has(index)) return
+    if (!this.#open.has(index)) this.begin(index, { type: ITEM_TYPES[kind] })
+    const item = this.#open.get(index) as OpenItem
+    if (kind === 'text' && item.part !== undefined && textIndex !== item.textIndex) this.#endText(item)
+    item.textIndex = textIndex
+    this.#tell(item, kind, text)
+  }
+
+  /** An item that is done, as it is then. */
+  finish(index: number, item: Item, textOf: MemberText): void {
+    if (this.#done.has(index)) return
+    this.#done.add(index)
+    const open = this.#open.get(index) ?? {
+      added: item,
+      part: undefined,
+      textIndex: 0,
+      told: '',
+      finished: 0,
+      half: '',
+    }
+    this.#open.delete(index)
+    if (isRefusal(item)) this.refused = true
+    const parts = readItem(item, textOf)
+    for (const part of parts.slice(open.finished)) this.#complete(open, part)
+    // Ends the text of an item that turns out to be of another kind.
+    if (open.part !== undefined) this.#endText(open)
+  }
+
+  /** Ends what is open. */
+  endAll(): void {
+    for (const item of this.#open.values()) if (item.part !== undefined) this.#endText(item)
+    this.#open.clear()
+  }
+
+  #complete(open: OpenItem, part: ReplyPart): void {
+    switch (part.kind) {
+      case 'text':
+        this.#tellRest(open, 'text', part.text)
+        break
+      case 'thinking':
+        this.#tellRest(open, 'thinking', part.text)
+        if (part.proof)
+          this.#emit({ kind: 'proof', index: this.#partOf(open, 'thinking'), proof: part.proof })
+        break
+      case 'tool-call':
+        if (open.part === undefined) this.#start(open, { kind: 'tool-call', id: part.id, name: part.name })
+        this.calledTools = true
+        this.#tellRest(open, 'tool-call', part.input)
+        break
+      case 'opaque':
+        this.#start(open, part)
+    }
+    if (open.part !== undefined) this.#endText(open)
+  }
+
+  #tellRest(open: OpenItem, kind: 'text' | 'thinking' | 'tool-call', whole: string): void {
+    // Where deltas said something else, they stand.
+    if (whole.length > open.told.length && whole.startsWith(open.told))
+      this.#tell(open, kind, whole.slice(open.told.length))
+  }
+
+  #tell(item: OpenItem, kind: Kind, text: string): void {
+    const piece = kind === 'custom' ? escaped(item, text) : text
+    if (piece === '') return
+    const index = this.#partOf(item, kind)
+    item.told += piece
+    if (kind === 'text' || kind === 'thinking') this.#emit({ kind, index, text: piece })
+    else this.#emit({ kind: 'tool-input', index, text: piece })
+  }
+
+  #partOf(item: OpenItem, kind: Kind): number {
+    if (item.part !== undefined) return item.part
+    return kind === 'text' || kind === 'thinking' ? this.#start(item, { kind }) : this.#startCall(item, '')
+  }
+
+  #startCall(item: OpenItem, head: string): number {
+    const { added } = item
+    this.calledTools = true
+    const id = textOr(added['call_id']) || textOr(added['id'])
+    const index = this.#start(item, { kind: 'tool-call', id, name: textOr(added['name']) })
+    if (head !== '') this.#emit({ kind: 'tool-input', index, text: head })
+    item.told = head
+    return index
+  }
+
+  #start(item: OpenItem, part: Extract<ReplyEvent, { kind: 'part-start' }>['part']): number {
+    const index = this.#parts++
+    item.part = index
+    this.#emit({ kind: 'part-start', index, part })
+    return index
+  }
+
+  #endText(item: OpenItem): void {
+    if (item.part !== undefined) this.#emit({ kind: 'part-end', index: item.part })
+    item.part = undefined
+    item.told = ''
+    item.finished++
+  }
+}
+
+/** Plain text as it stands in the JSON text of arguments. */
+function escaped(item: OpenItem, text: string): string {
+  const whole = item.half + text
+  item.half = /[\ud800-\udbff]$/.test(whole) ? whole.slice(-1) : ''
+  return JSON.stringify(whole.slice(0, whole.length - item.half.length)).slice(1, -1)
+}
+
+/** The type of an item that begins with a text of this kind. */
+const ITEM_TYPES: Readonly<Record<Kind, string>> = {
+  text: 'message',
+  thinking: 'reasoning',
+  'tool-call': 'function_call',
+  custom: 'custom_tool_call',
+}

@@ -1,0 +1,193 @@
+import type { Proof, ToolForm } from '../conversation.ts'
+import type { ReplyPart, StartedPart } from '../reply.ts'
+import { CustomInput } from './custom-input.ts'
+import {
+  type ItemStatus,
+  itemId,
+  type ItemType,
+  itemType,
+  summaryPart,
+  textPart,
+  writeItem,
+} from './output-item.ts'
+
+/** Where an item stands in its stream. */
+interface Place {
+  readonly form: ToolForm | undefined
+  /** Common suffix of the ids of the response's items. */
+  readonly response: string
+  readonly index: number
+  /** The number of the next event. */
+  nextNumber(): number
+}
+
+/**
+ * Form in which the text of an item grows: its deltas, and the member of its last event that holds it in
+ * full.
+ */
+interface Growth {
+  readonly event: string
+  readonly whole: 'text' | 'arguments' | 'input'
+  /** Which of the texts of the item it is, as JSON members. */
+  readonly place: string
+  /** Members after the text, in a delta and in the last event. */
+  readonly rest: string
+  /** Events that open and close the text within its item. */
+  readonly frame?: { readonly event: string; part(text: string): object }
+}
+
+const GROWTHS: Partial<Record<ItemType, Growth>> = {
+  message: {
+    event: 'response.output_text',
+    whole: 'text',
+    place: ',"content_index":0',
+    rest: ',"logprobs":[]',
+    frame: { event: 'response.content_part', part: textPart },
+  },
+  reasoning: {
+    event: 'response.reasoning_summary_text',
+    whole: 'text',
+    place: ',"summary_index":0',
+    rest: '',
+    frame: { event: 'response.reasoning_summary_part', part: summaryPart },
+  },
+  function_call: { event: 'response.function_call_arguments', whole: 'arguments', place: '', rest: '' },
+  custom_tool_call: { event: 'response.custom_tool_call_input', whole: 'input', place: '', rest: '' },
+}
+
+/**
+ * Writes one item of a stream: `added`, the deltas of its text, `done`. Messages and thoughts begin with
+ * their first text; calls whose input must be complete are written once it is.
+ */
+export class ItemStream {
+  proof: Proof | undefined
+  readonly #part: StartedPart
+  readonly #place: Place
+  #type: ItemType
+  #id: string
+  readonly #growth: Growth | undefined
+  /** The input of a custom tool, in the arguments that it comes in. */
+  readonly #custom: CustomInput | undefined
+  /** The text as it came, and as it was told. */
+  #text = ''
+  #told = ''
+  #isOpen = false
+  #hasText = false
+  /** Bytes before a delta's number, and between the number and the text. */
+  #deltaHead = ''
+  #deltaPlace = ''
+
+  constructor(part: StartedPart, place: Place) {
+    this.#part = part
+    this.#place = place
+    this.#type = itemType(part, place.form)
+    this.#id = itemId(this.#type, place.response, place.index)
+    this.#growth = GROWTHS[this.#type]
+    this.#custom = this.#type === 'custom_tool_call' ? new CustomInput() : undefined
+  }
+
+  /** More of the item's text. */
+  add(text: string): string {
+    if (text === '') return ''
+    this.#text += text
+    return this.#growth ? this.#tell(this.#custom ? this.#custom.push(text) : text) : ''
+  }
+
+  /** Returns the frames that end the item, and the item itself; none for an empty item. */
+  close(status: Exclude<ItemStatus, 'in_progress'>): {
+    readonly frames: string
+    readonly item: string | undefined
+  } {
+    const part = this.#whole()
+    if (!part) return { frames: '', item: undefined }
+    this.#settleType()
+    let frames = this.#growth ? this.#tell(this.#custom?.end() ?? '') : ''
+    const isFunction = this.#type === 'function_call'
+    if (isFunction && this.#told === '') frames += this.#tell('{}')
+    frames += this.#open()
+    if (this.#growth && (this.#hasText || this.#custom)) frames += this.#endText(this.#growth)
+    const item = writeItem(part, { id: this.#id, type: this.#type, status, form: this.#place.form })
+    frames += this.#frame('response.output_item.done', `,"output_index":${this.#place.index},"item":${item}`)
+    return { frames, item }
+  }
+
+  /** A call of which nothing was told may turn out to be no call of its type. */
+  #settleType(): void {
+    if (this.#isOpen || this.#growth) return
+    this.#type = itemType(this.#part, this.#place.form, this.#text)
+    this.#id = itemId(this.#type, this.#place.response, this.#place.index)
+  }
+
+  /** Part that the item has become. */
+  #whole(): ReplyPart | undefined {
+    const part = this.#part
+    switch (part.kind) {
+      case 'text':
+        return this.#text === '' ? undefined : { kind: 'text', text: this.#text }
+      case 'thinking':
+        if (this.#text === '' && !this.proof) return undefined
+        return { kind: 'thinking', text: this.#text, ...(this.proof && { proof: this.proof }) }
+      case 'tool-call':
+        return { ...part, input: this.#text }
+      case 'opaque':
+        return part
+    }
+  }
+
+  #tell(text: string): string {
+    if (text === '' || !this.#growth) return ''
+    const opening = this.#hasText ? '' : this.#open() + this.#beginText(this.#growth)
+    this.#told += text
+    return `${opening}${this.#deltaHead}${this.#place.nextNumber()}${this.#deltaPlace}${JSON.stringify(text)}${this.#growth.rest}}\n\n`
+  }
+
+  /** `added`: what the item is before it has any text. */
+  #open(): string {
+    if (this.#isOpen) return ''
+    this.#isOpen = true
+    const part = this.#started()
+    const item = writeItem(part, {
+      id: this.#id,
+      type: this.#type,
+      status: 'in_progress',
+      form: this.#place.form,
+    })
+    return this.#frame('response.output_item.added', `,"output_index":${this.#place.index},"item":${item}`)
+  }
+
+  #started(): ReplyPart {
+    const part = this.#part
+    if (part.kind === 'opaque') return part
+    // Calls without deltas are whole when they are told at all.
+    if (part.kind === 'tool-call') return { ...part, input: this.#growth ? '' : this.#text }
+    return { kind: part.kind, text: '' }
+  }
+
+  #beginText({ event, place, frame }: Growth): string {
+    this.#hasText = true
+    const where = this.#where(place)
+    this.#deltaHead = `event: ${event}.delta\ndata: {"type":"${event}.delta","sequence_number":`
+    this.#deltaPlace = `${where},"delta":`
+    return frame
+      ? this.#frame(`${frame.event}.added`, `${where},"part":${JSON.stringify(frame.part(''))}`)
+      : ''
+  }
+
+  #endText({ event, whole, place, rest, frame }: Growth): string {
+    const where = this.#where(place)
+    const text = JSON.stringify(this.#told)
+    const done = this.#frame(`${event}.done`, `${where},"${whole}":${text}${rest}`)
+    if (!frame) return done
+    return (
+      done + this.#frame(`${frame.event}.done`, `${where},"part":${JSON.stringify(frame.part(this.#told))}`)
+    )
+  }
+
+  #where(place: string): string {
+    return `,"item_id":"${this.#id}","output_index":${this.#place.index}${place}`
+  }
+
+  #frame(type: string, members: string): string {
+    return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#place.nextNumber()}${members}}\n\n`
+  }
+}

@@ -1,0 +1,141 @@
+import type { Tool, ToolForm } from '../conversation.ts'
+import { membersOf, objectOf } from '../json/json-text.ts'
+import type { ReplyPart, StartedPart } from '../reply.ts'
+import { inputObject, inputOrEmpty } from '../tool-input.ts'
+import { sealOpaque, sealProof } from './envelope.ts'
+import { customInput } from './custom-input.ts'
+
+/** How an item stands. */
+export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
+
+/** The types of items that this gateway writes, with the beginnings of their ids. */
+const ID_PREFIXES = {
+  message: 'msg',
+  reasoning: 'rs',
+  function_call: 'fc',
+  custom_tool_call: 'ctc',
+  local_shell_call: 'lsh',
+  shell_call: 'sh',
+  apply_patch_call: 'apc',
+  tool_search_call: 'tsc',
+} as const
+
+/** The type of an item that this gateway writes. */
+export type ItemType = keyof typeof ID_PREFIXES
+
+/** Forms in which the client knows tools, by their names as functions. */
+export class ToolForms {
+  readonly #forms: ReadonlyMap<string, ToolForm>
+
+  constructor(tools: readonly Tool[] = []) {
+    this.#forms = new Map(tools.flatMap(({ name, form }) => (form ? [[name, form] as const] : [])))
+  }
+
+  /** The form of a tool that is called. */
+  of(name: string): ToolForm {
+    return this.#forms.get(name) ?? { type: 'function', name }
+  }
+}
+
+/**
+ * The type of the item that a part becomes; with its input, if that is whole. What cannot be the call that it
+ * should be, as it was cut off or went wrong, is the call of a function.
+ */
+export function itemType(
+  part: Pick<StartedPart, 'kind'>,
+  form: ToolForm | undefined,
+  input?: string,
+): ItemType {
+  if (part.kind === 'text') return 'message'
+  if (part.kind !== 'tool-call' || !form) return 'reasoning'
+  if (form.type === 'custom') return 'custom_tool_call'
+  return input !== undefined && inputObject(input) === undefined ? 'function_call' : `${form.type}_call`
+}
+
+/** The id of an item: its own in the response, and never that of the call in it. */
+export function itemId(type: ItemType, response: string, index: number): string {
+  return `${ID_PREFIXES[type]}_${response}${String(index).padStart(3, '0')}`
+}
+
+/** Members that each item has besides its content. */
+export interface ItemFrame {
+  readonly id: string
+  readonly type: ItemType
+  readonly status: ItemStatus
+  readonly form: ToolForm | undefined
+}
+
+/** A part of an answer as the JSON text of its item. */
+export function writeItem(part: ReplyPart, frame: ItemFrame): string {
+  const { id, status } = frame
+  switch (part.kind) {
+    case 'text':
+      return JSON.stringify({
+        id,
+        type: 'message',
+        status,
+        role: 'assistant',
+        content: status === 'in_progress' ? [] : [textPart(part.text)],
+      })
+    case 'thinking':
+      return JSON.stringify({
+        id,
+        type: 'reasoning',
+        summary: part.text === '' ? [] : [summaryPart(part.text)],
+        encrypted_content: part.proof ? sealProof(part.proof) : null,
+      })
+    case 'opaque':
+      return JSON.stringify({
+        id,
+        type: 'reasoning',
+        summary: [],
+        encrypted_content: status === 'in_progress' ? null : sealOpaque(part),
+      })
+    case 'tool-call':
+      return writeCall(part, frame)
+  }
+}
+
+/** A text in a message. */
+export function textPart(text: string): object {
+  return { type: 'output_text', annotations: [], logprobs: [], text }
+}
+
+/** A text in a reasoning item. */
+export function summaryPart(text: string): object {
+  return { type: 'summary_text', text }
+}
+
+/** A call in the item that the client knows. */
+function writeCall(
+  { id: callId, name, input }: Extract<ReplyPart, { kind: 'tool-call' }>,
+  { id, type, status, form = { type: 'function', name } }: ItemFrame,
+): string {
+  const { namespace } = form
+  const named = { name: form.name, ...(namespace !== undefined && { namespace }) }
+  const common = { id, type, status, call_id: callId }
+  switch (type) {
+    case 'custom_tool_call':
+      return JSON.stringify({ ...common, ...named, input: customInput(input) })
+    case 'local_shell_call':
+      return objectOf([...membersOf(common), ['action', withEnvironment(inputOrEmpty(input))]])
+    case 'shell_call':
+      return objectOf([...membersOf(common), ['action', inputOrEmpty(input)]])
+    case 'apply_patch_call':
+      return objectOf([...membersOf(common), ['operation', inputOrEmpty(input)]])
+    case 'tool_search_call':
+      return objectOf([...membersOf({ ...common, execution: 'client' }), ['arguments', inputOrEmpty(input)]])
+    case 'function_call':
+    case 'message':
+    case 'reasoning': {
+      const args = status === 'in_progress' ? '' : inputOrEmpty(input)
+      return JSON.stringify({ ...common, ...named, arguments: args })
+    }
+  }
+}
+
+/** An action must have an environment, if an empty one. */
+function withEnvironment(input: string): string {
+  const action = JSON.parse(input) as Readonly<Record<string, unknown>>
+  return JSON.stringify({ type: 'exec', env: {}, ...action })
+}

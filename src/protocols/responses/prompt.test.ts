@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest'
+import { scanObject } from '../json/json-scan.ts'
+import { promptBound, promptText } from './prompt.ts'
+
+const bytes = (request: object): Buffer => Buffer.from(JSON.stringify(request))
+const bound = (request: object): number => promptBound(scanObject(bytes(request)))
+const asked = (input: unknown, fields: object = {}): object => ({ model: 'm', input, ...fields })
+const base64 = (size: number): string => 'A'.repeat(size)
+const said = (...content: readonly object[]): object[] => [{ role: 'user', content }]
+
+describe('the bound', () => {
+  test('is at least the bytes of the text', () => {
+    for (const text of ['hello'.repeat(100), '漢字'.repeat(100), '\u0000\n"'.repeat(100)])
+      expect(bound(asked(text))).toBeGreaterThan(Buffer.byteLength(text))
+  })
+
+  test('has no allowance for what a request does not contain', () => {
+    const plain = asked('Hi', { max_output_tokens: 16, stream: true, store: false, include: [], tools: null })
+    // A mark for the message, and a template around the conversation.
+    expect(bound(plain)).toBe(bytes(plain).length + 8 + 64)
+    for (const feature of [{ reasoning: { effort: 'low' } }, { brand_new: 1 }])
+      expect(bound({ ...plain, ...feature })).toBe(bytes({ ...plain, ...feature }).length + 8 + 64 + 256)
+  })
+
+  test('has room for what stands for a tool that is no function, in namespaces too', () => {
+    const custom = { type: 'custom', name: 'c' }
+    const more = (tools: readonly object[]): number =>
+      bound(asked('Hi', { tools })) - bytes(asked('Hi', { tools })).length
+    expect(more([custom]) - more([{ type: 'function', name: 'f' }])).toBe(160)
+    expect(more([{ type: 'namespace', name: 'n', tools: [custom, custom] }])).toBe(
+      more([custom, custom, custom]),
+    )
+  })
+
+  test('counts media by what they are, in messages and in the outputs of tools', () => {
+    const picture = { type: 'input_image', image_url: `data:image/png;base64,${base64(1_000_000)}` }
+    const output = [{ type: 'function_call_output', call_id: 'c', output: [picture] }]
+    for (const input of [said(picture), output]) {
+      expect(bound(asked(input))).toBeGreaterThan(10_000)
+      expect(bound(asked(input))).toBeLessThan(11_000)
+    }
+    const file = { type: 'input_file', file_data: `data:application/pdf;base64,${base64(100_000)}` }
+    expect(bound(asked(said(file)))).toBeGreaterThan(100_000)
+    // A data URL that is no picture counts as a document.
+    const other = { type: 'input_image', image_url: `data:application/pdf;base64,${base64(100_000)}` }
+    expect(bound(asked(said(other)))).toBeGreaterThan(100_000)
+    const sound = { type: 'input_audio', input_audio: { data: base64(160_000), format: 'mp3' } }
+    expect(bound(asked(said(sound)))).toBeLessThan(12_000)
+  })
+})
+
+describe('the text that is counted', () => {
+  const text = (request: object): string => promptText(bytes(request)).text
+
+  test('has everything that is written, and nothing of the media', () => {
+    const input = [
+      { role: 'developer', content: 'rules' },
+      {
+        type: 'message',
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'question' },
+          { type: 'input_image', image_url: `data:image/png;base64,${base64(999)}` },
+        ],
+      },
+      {
+        type: 'reasoning',
+        summary: [{ type: 'summary_text', text: 'thought' }],
+        encrypted_content: base64(999),
+      },
+      { type: 'function_call', call_id: 'c', name: 'weather', arguments: '{"city":"Bern"}' },
+      { type: 'function_call_output', call_id: 'c', output: 'sunny' },
+      { type: 'custom_tool_call', call_id: 'd', name: 'sql', input: 'select' },
+      { type: 'custom_tool_call_output', call_id: 'd', output: [{ type: 'input_text', text: 'rows' }] },
+    ]
+    const found = text(
+      asked(input, { instructions: 'short', tools: [{ type: 'function', name: 'weather' }] }),
+    )
+    for (const word of [
+      'rules',
+      'question',
+      'thought',
+      'weather',
+      'Bern',
+      'sunny',
+      'select',
+      'rows',
+      'short',
+    ])
+      expect(found).toContain(word)
+    expect(found).not.toContain(base64(99))
+  })
+
+  test('is the input where that is a text', () => {
+    expect(promptText(bytes(asked('Hello'))).text).toBe('Hello')
+  })
+})

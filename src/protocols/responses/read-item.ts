@@ -1,0 +1,87 @@
+import { asRecord } from '../json/record.ts'
+import type { ReplyPart } from '../reply.ts'
+import { open } from './envelope.ts'
+import { customArguments } from './tool-forms.ts'
+
+type Item = Readonly<Record<string, unknown>>
+
+/** The very text of a member of an item; undefined where there is none. */
+export type MemberText = (member: string) => string | undefined
+
+/** Calls whose input is a member of their item, with the name that the tool goes by. */
+const TYPED_CALLS: ReadonlyMap<unknown, readonly [name: string, member: string]> = new Map([
+  ['local_shell_call', ['local_shell', 'action']],
+  ['shell_call', ['shell', 'action']],
+  ['apply_patch_call', ['apply_patch', 'operation']],
+  ['tool_search_call', ['tool_search', 'arguments']],
+])
+
+/**
+ * Reads an item of a whole response or of a stream as parts. Items that the provider ran itself, and all that
+ * other dialects cannot express, are opaque; nothing is refused.
+ */
+export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
+  switch (item['type']) {
+    case 'message':
+      return listOf(item['content']).map((part) => ({ kind: 'text', text: partText(part) }))
+    case 'reasoning':
+      return [readReasoning(item)]
+    case 'function_call':
+      return [
+        call(item, textOr(item['name']), textOr(item['arguments']) || objectText(item, 'arguments', textOf)),
+      ]
+    case 'custom_tool_call':
+      return [call(item, textOr(item['name']), customArguments(textOr(item['input'])))]
+    default: {
+      const [name, member] = TYPED_CALLS.get(item['type']) ?? []
+      if (name === undefined || member === undefined || isServerRun(item))
+        return [{ kind: 'opaque', protocol: 'responses', value: item }]
+      return [call(item, name, textOf(member) ?? '')]
+    }
+  }
+}
+
+/** Whether an item says that the model will not answer. */
+export function isRefusal(item: Item): boolean {
+  return item['type'] === 'message' && listOf(item['content']).some((part) => part['type'] === 'refusal')
+}
+
+/** Whether the provider ran the call itself. */
+export function isServerRun(item: Item): boolean {
+  if (item['type'] === 'tool_search_call') return item['execution'] !== 'client'
+  return textOr(asRecord(item['environment'])?.['type']).startsWith('container')
+}
+
+/** The text of a part of a message. */
+export function partText(part: Item): string {
+  return textOr(part['text']) || textOr(part['refusal']) || textOr(part['transcript'])
+}
+
+/** Thoughts: their summaries, else as open models tell them. */
+function readReasoning(item: Item): ReplyPart {
+  const summary = listOf(item['summary'])
+  const text =
+    summary.length > 0 ? summary.map(partText).join('\n\n') : listOf(item['content']).map(partText).join('')
+  const encrypted = textOr(item['encrypted_content'])
+  if (encrypted === '') return { kind: 'thinking', text }
+  const enclosed = open(encrypted)
+  return 'opaque' in enclosed ? enclosed.opaque : { kind: 'thinking', text, ...enclosed }
+}
+
+function call(item: Item, name: string, input: string): ReplyPart {
+  return { kind: 'tool-call', id: textOr(item['call_id']) || textOr(item['id']), name, input }
+}
+
+/** Some servers send arguments as an object in place of its text. */
+function objectText(item: Item, member: string, textOf: MemberText): string {
+  return asRecord(item[member]) ? (textOf(member) ?? '') : ''
+}
+
+function listOf(value: unknown): Item[] {
+  return Array.isArray(value) ? value.map((part: unknown) => asRecord(part) ?? {}) : []
+}
+
+/** '' for anything but a string. */
+export function textOr(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

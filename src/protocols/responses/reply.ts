@@ -1,0 +1,28 @@
+import { asRecord, parseRecord } from '../json/record.ts'
+import { isError, type ReplyFacts } from '../reply-facts.ts'
+import { generatedText } from './generated-text.ts'
+import { usageOf } from './usage.ts'
+
+/** Facts that a whole response states about itself. */
+export interface ResponseFacts extends ReplyFacts {
+  /** The upstream's id of it; '' where it has none. */
+  readonly id: string
+  /** `completed`, `queued` and the like; undefined where it says none. */
+  readonly status: string | undefined
+}
+
+/** Reads a whole response's facts; never throws. One that failed is an error, whatever its HTTP status. */
+export function usageOfResponse(bytes: Buffer): ResponseFacts {
+  const response = parseRecord(bytes.toString()) ?? {}
+  const { id, status, output } = response
+  const error = isError(response['error']) || status === 'failed'
+  return {
+    id: typeof id === 'string' ? id : '',
+    status: typeof status === 'string' ? status : undefined,
+    valid: Array.isArray(output) && !error,
+    usage: usageOf(response),
+    error,
+    text: () =>
+      Array.isArray(output) ? output.flatMap((item) => generatedText(asRecord(item))).join('\n') : '',
+  }
+}

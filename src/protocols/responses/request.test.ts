@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'vitest'
+import { GatewayError } from '../../errors.ts'
+import { scanObject } from '../json/json-scan.ts'
+import { readResponsesRequest, type ResponsesRequest, responsesRequestSchema } from './request.ts'
+
+const MINIMAL = { model: 'gpt-5', input: 'canary-prompt' }
+
+function read(fields: object): ResponsesRequest {
+  return readResponsesRequest(scanObject(Buffer.from(JSON.stringify({ ...MINIMAL, ...fields }))))
+}
+
+function refusal(fields: object): string {
+  try {
+    read(fields)
+  } catch (error) {
+    expect((error as GatewayError).code).toBe('invalid_request')
+    return (error as GatewayError).message
+  }
+  return 'accepted'
+}
+
+const text = ['x', ''] as const
+const notText = [1, true, [], {}] as const
+const flag = { good: [true, false], bad: ['true', 1, {}] } as const
+const object = { good: [{}, { a: 1 }], bad: ['x', 1, []] } as const
+
+/** Field by field: what is accepted, what is not. */
+const TABLE: Readonly<Record<string, { good: readonly unknown[]; bad: readonly unknown[] }>> = {
+  model: { good: ['gpt-5', 'a/b:c'], bad: ['', null, 1, 'a\nb', 'm'.repeat(257)] },
+  input: {
+    good: ['Hi', [{ role: 'user', content: 'Hi' }], [{ type: 'what_is_this' }], [{ id: 'msg_1' }]],
+    bad: ['', 1, {}, [], ['Hi'], [{ type: 1 }], [{ role: {} }]],
+  },
+  instructions: { good: [...text, []], bad: [1, true, {}] },
+  stream: flag,
+  store: flag,
+  background: flag,
+  parallel_tool_calls: flag,
+  stream_options: object,
+  text: object,
+  prompt: object,
+  prompt_cache_options: object,
+  reasoning: { good: [{}, { effort: 'high' }, { effort: null }], bad: ['high', { effort: 1 }] },
+  previous_response_id: { good: text, bad: notText },
+  conversation: { good: ['conv_1', { id: 'conv_1' }], bad: [1, [], true] },
+  include: { good: [[], ['x']], bad: ['x', [1]] },
+  max_output_tokens: { good: [1, 16, 10_000_000], bad: [0, -1, 1.5, '16', 10_000_001] },
+  max_tool_calls: { good: [1], bad: ['1', 1.5] },
+  temperature: { good: [0, 2], bad: [-1, 2.1, '1'] },
+  top_p: { good: [0, 1], bad: [-0.1, 1.1] },
+  top_logprobs: { good: [0, 20], bad: [-1, 21, 1.5] },
+  tools: {
+    good: [[], [{ type: 'function' }], [{ type: 'brand_new' }]],
+    bad: [{}, ['x'], [{}], [{ type: 1 }]],
+  },
+  tool_choice: { good: ['auto', 'anything', { type: 'function', name: 'f' }], bad: [1, {}, [], { type: 1 }] },
+  truncation: { good: text, bad: notText },
+  service_tier: { good: text, bad: notText },
+  metadata: { good: [{}, { a: 'b' }], bad: [{ a: 1 }, 'x', []] },
+  prompt_cache_key: { good: text, bad: notText },
+  prompt_cache_retention: { good: text, bad: notText },
+  safety_identifier: { good: text, bad: notText },
+  user: { good: text, bad: notText },
+}
+
+describe('the fields of a request', () => {
+  test.each(Object.entries(TABLE))('%s', (field, { good, bad }) => {
+    for (const value of good) expect(refusal({ [field]: value }), JSON.stringify(value)).toBe('accepted')
+    for (const value of bad) expect(refusal({ [field]: value }), JSON.stringify(value)).toContain(field)
+    if (field !== 'model' && field !== 'input') expect(refusal({ [field]: null })).toBe('accepted')
+  })
+
+  test('are all in the schema', () => {
+    expect(Object.keys(responsesRequestSchema()['properties'] as object).sort()).toEqual(
+      Object.keys(TABLE).sort(),
+    )
+  })
+
+  test('that nobody knows pass', () => {
+    expect(refusal({ client_metadata: { a: 1 }, generate: false })).toBe('accepted')
+  })
+
+  test('never show what can be a prompt', () => {
+    for (const field of ['input', 'instructions', 'previous_response_id', 'metadata'])
+      expect(refusal({ [field]: { 'canary-prompt': { 'canary-prompt': 1 } } })).not.toContain('canary')
+  })
+})
+
+describe('what a request asks', () => {
+  test('is required, unless something is continued', () => {
+    expect(refusal({ input: undefined })).toContain(`'input' is required`)
+    expect(refusal({ input: null, previous_response_id: 'resp_1' })).toBe('accepted')
+    expect(refusal({ input: [], previous_response_id: 'resp_1' })).toBe('accepted')
+    expect(refusal({ input: undefined, prompt: { id: 'p' } })).toBe('accepted')
+  })
+
+  test('is read', () => {
+    expect(
+      read({
+        input: [
+          { role: 'user', content: 'a' },
+          { type: 'item_reference', id: 'x' },
+        ],
+        stream: true,
+        store: false,
+        background: true,
+        max_output_tokens: 100,
+        previous_response_id: 'resp_1',
+        tools: [{ type: 'web_search_preview' }],
+      }),
+    ).toMatchObject({
+      model: 'gpt-5',
+      stream: true,
+      store: false,
+      background: true,
+      maxTokens: 100,
+      itemCount: 2,
+      webSearch: true,
+      previousResponseId: 'resp_1',
+    })
+    expect(read({})).toMatchObject({
+      stream: false,
+      store: undefined,
+      background: false,
+      maxTokens: undefined,
+      itemCount: 1,
+      webSearch: false,
+      previousResponseId: undefined,
+    })
+  })
+})

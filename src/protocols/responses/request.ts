@@ -1,0 +1,190 @@
+import {
+  boolean,
+  type Check,
+  checkEachObject,
+  checkMembers,
+  checkSecret,
+  checkValue,
+  integer,
+  isInteger,
+  isNumber,
+  isPresent,
+  isText,
+  isTexts,
+  kindName,
+  modelName,
+  object,
+  outputTokens,
+  refuse,
+  requestSchema,
+  text,
+} from '../field-check.ts'
+import { GatewayError } from '../../errors.ts'
+import { asRecord } from '../json/record.ts'
+import type { Member, ScannedObject } from '../json/scanned-object.ts'
+import { type JsonSchema, withSchema } from '../with-schema.ts'
+import { promptBound } from './prompt.ts'
+
+/** Fields of a request that the gateway reads; all others pass as they came. */
+export interface ResponsesRequest {
+  readonly model: string
+  readonly stream: boolean
+  readonly maxTokens: number | undefined
+  /** Items of the input; a text is one. */
+  readonly itemCount: number
+  /** The provider's own search is among the tools. */
+  readonly webSearch: boolean
+  /** The answer is to be made after the call has ended. */
+  readonly background: boolean
+  /** Whether the response is to be kept; undefined = the wire's own default, which is that it is. */
+  readonly store: boolean | undefined
+  /** The response that is continued. */
+  readonly previousResponseId: string | undefined
+  /** At least as many tokens as the prompt can have, without what is continued. */
+  readonly promptBound: number
+}
+
+const secretText = checkSecret('a string', isText)
+const typed: JsonSchema = { type: 'object', required: ['type'], properties: { type: isText.schema } }
+const isTyped = withSchema(typed, (value: unknown) => isText(asRecord(value)?.['type']))
+const effortSchema = { type: 'object', properties: { effort: { type: ['string', 'null'] } } }
+
+/** The fields of a request. Enumerations are open: a provider may know more. */
+const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ['model', modelName],
+  [
+    'input',
+    withSchema(
+      {
+        anyOf: [
+          { type: 'string', minLength: 1 },
+          { type: 'array', items: { type: 'object' } },
+        ],
+      },
+      checkInput,
+    ),
+  ],
+  [
+    'instructions',
+    checkSecret(
+      'a string',
+      withSchema({ type: ['string', 'array'] }, (value: unknown) => isText(value) || Array.isArray(value)),
+    ),
+  ],
+  ['stream', boolean],
+  ['stream_options', object],
+  ['store', boolean],
+  ['background', boolean],
+  ['previous_response_id', secretText],
+  [
+    'conversation',
+    checkSecret(
+      'a string or an object',
+      withSchema(
+        { type: ['string', 'object'] },
+        (value: unknown) => isText(value) || asRecord(value) !== undefined,
+      ),
+    ),
+  ],
+  ['include', checkValue('an array of strings', isTexts)],
+  ['max_output_tokens', outputTokens],
+  ['max_tool_calls', integer],
+  ['parallel_tool_calls', boolean],
+  ['temperature', checkValue('a number from 0 to 2', isNumber(0, 2))],
+  ['top_p', checkValue('a number from 0 to 1', isNumber(0, 1))],
+  ['top_logprobs', checkValue('an integer from 0 to 20', isInteger(0, 20))],
+  ['tools', withSchema({ type: 'array', items: typed }, checkTools)],
+  [
+    'tool_choice',
+    checkSecret(
+      'a string or an object with a type',
+      withSchema({ anyOf: [isText.schema, typed] }, (value: unknown) => isText(value) || isTyped(value)),
+    ),
+  ],
+  ['text', object],
+  ['reasoning', checkSecret('an object whose effort is a string', withSchema(effortSchema, isReasoning))],
+  ['truncation', text],
+  ['service_tier', text],
+  [
+    'metadata',
+    checkSecret(
+      'an object of strings',
+      withSchema({ type: 'object', additionalProperties: isText.schema }, (value: unknown) =>
+        Object.values(asRecord(value) ?? { not: 1 }).every(isText),
+      ),
+    ),
+  ],
+  ['prompt_cache_key', secretText],
+  ['prompt_cache_retention', text],
+  ['prompt_cache_options', object],
+  ['safety_identifier', secretText],
+  ['user', secretText],
+  ['prompt', object],
+])
+
+const REQUIRED = ['model'] as const
+/** One of these brings what the model is asked. */
+const ASKS = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
+
+/** JSON Schema of the requests that `readResponsesRequest` accepts. */
+export function responsesRequestSchema(): JsonSchema {
+  return requestSchema(REQUIRED, CHECKS)
+}
+
+/**
+ * Checks the types and ranges of the fields of a request; null in an optional field is absence, unknown
+ * fields pass. Throws `invalid_request` naming the field, what was expected and what came; of a field that
+ * can hold a prompt it shows the kind alone.
+ */
+export function readResponsesRequest(scan: ScannedObject): ResponsesRequest {
+  checkMembers(scan, REQUIRED, CHECKS)
+  if (!ASKS.some((field) => isPresent(scan, field)))
+    throw new GatewayError('invalid_request', `'input' is required.`)
+  const input = scan.span('input')
+  const isList = input !== undefined && scan.kindOf(input.node) === 'array'
+  if (isList && input.count === 0 && !ASKS.slice(1).some((field) => isPresent(scan, field)))
+    refuse('input', 'a string or a non-empty array of items', 'an empty array')
+  const tools = scan.value('tools')
+  return {
+    model: scan.value('model') as string,
+    stream: scan.value('stream') === true,
+    maxTokens: (scan.value('max_output_tokens') as number | null | undefined) ?? undefined,
+    itemCount: isList ? input.count : Number(isPresent(scan, 'input')),
+    webSearch:
+      Array.isArray(tools) && tools.some((tool) => String(asRecord(tool)?.['type']).startsWith('web_search')),
+    background: scan.value('background') === true,
+    store: (scan.value('store') as boolean | null | undefined) ?? undefined,
+    previousResponseId: (scan.value('previous_response_id') as string | null | undefined) ?? undefined,
+    promptBound: promptBound(scan),
+  }
+}
+
+function checkInput(scan: ScannedObject, { node }: Member): void {
+  const kind = scan.kindOf(node)
+  if (kind === 'string') {
+    if (scan.endOf(node) - scan.startOf(node) <= 2)
+      refuse('input', 'a non-empty string or an array of items', 'an empty string')
+    return
+  }
+  if (kind !== 'array') refuse('input', 'a string or an array of items', kindName(scan, node))
+  checkEachObject(scan, node, 'input', (item, path) => {
+    for (const member of ['type', 'role'] as const) {
+      const value = scan.memberOf(item, member)
+      if (value !== undefined && scan.kindOf(value) !== 'string' && scan.kindOf(value) !== 'null')
+        refuse(`${path}.${member}`, 'a string', kindName(scan, value))
+    }
+  })
+}
+
+function checkTools(scan: ScannedObject, { node }: Member): void {
+  checkEachObject(scan, node, 'tools', (tool, path) => {
+    const type = scan.memberOf(tool, 'type')
+    if (type === undefined) refuse(`${path}.type`, 'a string', 'nothing')
+    if (scan.kindOf(type) !== 'string') refuse(`${path}.type`, 'a string', kindName(scan, type))
+  })
+}
+
+function isReasoning(value: unknown): boolean {
+  const reasoning = asRecord(value)
+  return reasoning !== undefined && isText(reasoning['effort'] ?? '')
+}

@@ -1,0 +1,86 @@
+import type { Usage } from '../../domain/usage.ts'
+import type { Asked } from '../conversation.ts'
+import type { ReplyIdentity } from '../codec.ts'
+import { arrayOf, objectOf } from '../json/json-text.ts'
+import { usageOut } from './usage-out.ts'
+
+/** Settings that a response repeats, with the JSON text of what holds where a request says nothing. */
+const SETTINGS = {
+  background: 'false',
+  instructions: 'null',
+  max_output_tokens: 'null',
+  max_tool_calls: 'null',
+  metadata: '{}',
+  parallel_tool_calls: 'true',
+  previous_response_id: 'null',
+  prompt_cache_key: 'null',
+  reasoning: '{"effort":null,"summary":null}',
+  safety_identifier: 'null',
+  service_tier: '"default"',
+  store: 'false',
+  temperature: '1',
+  text: '{"format":{"type":"text"}}',
+  tool_choice: '"auto"',
+  tools: '[]',
+  top_logprobs: '0',
+  top_p: '1',
+  truncation: '"disabled"',
+  user: 'null',
+} as const
+
+/** Settings that are repeated as the client wrote them; storage and tier are not the client's to state. */
+export const REPEATED_FIELDS: readonly string[] = Object.keys(SETTINGS).filter(
+  (name) => name !== 'store' && name !== 'service_tier',
+)
+
+/** How a response stands. */
+interface State {
+  readonly status: 'in_progress' | 'completed' | 'incomplete' | 'failed'
+  readonly incompleteReason?: string | undefined
+  readonly error?: { readonly code: string; readonly message: string }
+  /** The JSON texts of the items. */
+  readonly output: readonly string[]
+  readonly usage?: Usage | undefined
+}
+
+/** One response, in each of its states. */
+export class ResponseObject {
+  readonly id: string
+  readonly #created: number
+  readonly #settings: string
+  #model = ''
+
+  constructor({ id, created }: ReplyIdentity, asked: Asked | undefined) {
+    this.id = id.startsWith('resp_') ? id : `resp_${id}`
+    this.#created = created
+    const repeated = asked?.repeated
+    this.#settings = objectOf(
+      Object.entries(SETTINGS).map(([name, text]) => [name, repeated?.get(name) ?? text]),
+    ).slice(1, -1)
+  }
+
+  /** The model that answers, as the upstream names it. */
+  set model(name: string) {
+    this.#model = name
+  }
+
+  /** The part of the id that ids of items have in common. */
+  get itemKey(): string {
+    return this.id.slice('resp_'.length)
+  }
+
+  /** The object as JSON text. */
+  write({ status, incompleteReason, error, output, usage }: State): string {
+    const head = JSON.stringify({
+      id: this.id,
+      object: 'response',
+      created_at: this.#created,
+      status,
+      error: error ?? null,
+      incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },
+      model: this.#model,
+    })
+    const told = usage ? JSON.stringify(usageOut(usage)) : 'null'
+    return `${head.slice(0, -1)},"output":${arrayOf(output)},${this.#settings},"usage":${told}}`
+  }
+}

@@ -1,0 +1,36 @@
+import { asRecord } from '../json/record.ts'
+import type { Stop, StopReason } from '../reply.ts'
+
+/** Why a response is incomplete, in this wire's words; the reasons that are not here complete one. */
+const INCOMPLETE = [
+  ['max_output_tokens', 'length'],
+  ['content_filter', 'refusal'],
+] as const satisfies readonly (readonly [wire: string, reason: StopReason])[]
+
+const FROM_WIRE: ReadonlyMap<unknown, StopReason> = new Map(INCOMPLETE)
+const TO_WIRE: ReadonlyMap<StopReason, string> = new Map(INCOMPLETE.map(([wire, reason]) => [reason, wire]))
+
+/** Facts of a response beside its status. */
+interface Answered {
+  /** The model said that it will not answer. */
+  readonly refused: boolean
+  readonly calledTools: boolean
+}
+
+/** Why a response ended that was finished, by its status. */
+export function stopOf(
+  response: Readonly<Record<string, unknown>>,
+  { refused, calledTools }: Answered,
+): Stop {
+  if (response['status'] === 'incomplete') {
+    const reason = asRecord(response['incomplete_details'])?.['reason']
+    return { reason: FROM_WIRE.get(reason) ?? 'length' }
+  }
+  if (refused) return { reason: 'refusal' }
+  return { reason: calledTools ? 'tool-calls' : 'end' }
+}
+
+/** The reason for which a response is incomplete; undefined where it is complete. */
+export function incompleteReason({ reason }: Stop): string | undefined {
+  return TO_WIRE.get(reason)
+}

@@ -1,0 +1,151 @@
+import { asRecord, parseRecord } from '../json/record.ts'
+import { isError } from '../reply-facts.ts'
+import type { ReportedUsage } from '../reported-usage.ts'
+import { FrameReader } from '../sse/frame-reader.ts'
+import type { FramePiece } from '../sse/frame-template.ts'
+import { isErrorEvent } from '../sse/event-splitter.ts'
+import { readUpstreamError } from '../upstream-error.ts'
+import { elementsOf, itemTexts } from './decode-reply.ts'
+import {
+  DELTAS,
+  type Event,
+  eventType,
+  MAX_ITEMS,
+  outputIndex,
+  responseIn,
+  TERMINAL,
+  textIndex,
+} from './event.ts'
+import { ItemParts } from './item-parts.ts'
+import { textOr } from './read-item.ts'
+import { stopOf } from './stop-reasons.ts'
+import { usageOf } from './usage.ts'
+
+const KINDS: ReadonlyMap<string, (typeof DELTAS)[number]['kind']> = new Map(
+  DELTAS.map(({ type, kind }) => [type, kind]),
+)
+/** Texts of one item are told apart up to this many. */
+const MAX_TEXTS = 1_024
+
+/**
+ * Decodes a stream of a response. Text that no delta brought is taken from its finished item, or from the
+ * finished response; the answer is complete with its final event alone.
+ */
+export class ResponsesStreamDecoder extends FrameReader {
+  readonly #items = new ItemParts((event) => this.emit(event))
+  #isStarted = false
+  #usage: ReportedUsage | undefined
+
+  get usage(): ReportedUsage | undefined {
+    return this.#usage
+  }
+
+  protected read(data: string, frame: string): void {
+    const event = parseRecord(data)
+    if (!event) {
+      if (isErrorEvent(frame)) this.#fail(data, undefined)
+      return
+    }
+    const type = eventType(event, frame)
+    const kind = KINDS.get(type)
+    if (kind) {
+      const delta = event['delta']
+      if (typeof delta === 'string') this.#items.grow(outputIndex(event), textIndex(event), kind, delta)
+      return
+    }
+    if (TERMINAL.has(type)) return this.#finish(type, event, data)
+    switch (type) {
+      case 'response.created':
+      case 'response.queued':
+      case 'response.in_progress':
+        return this.#start(responseIn(event) ?? {})
+      case 'response.output_item.added':
+        this.resetTemplates()
+        return this.#items.begin(outputIndex(event), asRecord(event['item']) ?? {})
+      case 'response.output_item.done': {
+        const item = asRecord(event['item']) ?? {}
+        return this.#items.finish(
+          outputIndex(event),
+          item,
+          itemTexts(data, (scan) => [scan.span('item')?.node].filter((node) => node !== undefined))(item, 0),
+        )
+      }
+      case 'response.reasoning_summary_part.added':
+        return this.#items.beginSummary(outputIndex(event), textIndex(event))
+      case 'error':
+        return this.#fail(data, event)
+      default:
+        if (isError(event['error'])) this.#fail(data, event)
+    }
+  }
+
+  /** Includes the part in the index, so that frames of different texts never match the same template. */
+  protected pieceOf(data: string): FramePiece | undefined {
+    const event = parseRecord(data)
+    const kind = DELTAS.findIndex(({ type }) => type === event?.['type'])
+    const text = event?.['delta']
+    if (!event || kind < 0 || typeof text !== 'string' || text === '') return undefined
+    const place = outputIndex(event) * MAX_TEXTS + Math.min(textIndex(event), MAX_TEXTS - 1)
+    return { index: place * DELTAS.length + kind, text }
+  }
+
+  protected readPiece(index: number, text: string): void {
+    const { kind } = DELTAS[index % DELTAS.length] as (typeof DELTAS)[number]
+    const place = Math.floor(index / DELTAS.length)
+    this.#items.grow(Math.floor(place / MAX_TEXTS), place % MAX_TEXTS, kind, text)
+  }
+
+  protected isTerminator(data: string): boolean {
+    return TERMINAL.has(textOr(parseRecord(data)?.['type']))
+  }
+
+  /** Emits nothing: a stream without its final event is truncated. */
+  protected handleClose(): void {}
+
+  #start(response: Event): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    this.emit({
+      kind: 'start',
+      id: textOr(response['id']),
+      model: textOr(response['model']),
+      usage: usageOf(response),
+    })
+  }
+
+  #finish(type: string, event: Event, data: string): void {
+    const response = responseIn(event) ?? {}
+    this.#usage = usageOf(response) ?? this.#usage
+    if (type === 'response.failed' || type === 'response.cancelled') return this.#fail(data, event)
+    this.#start(response)
+    const output = response['output']
+    const textsIn = itemTexts(data, (scan) => {
+      const holder = scan.span('response')
+      return elementsOf(scan, holder && scan.memberOf(holder.node, 'output'))
+    })
+    for (const [index, value] of (Array.isArray(output) ? output.slice(0, MAX_ITEMS) : []).entries()) {
+      const item = asRecord(value) ?? {}
+      this.#items.finish(index, item, textsIn(item, index))
+    }
+    this.#items.endAll()
+    this.isOver = true
+    const status = type.slice('response.'.length)
+    this.emit({ kind: 'end', stop: stopOf({ status, ...response }, this.#items), usage: this.#usage })
+  }
+
+  /** The error is in the event or beside its type, or in the response that failed. */
+  #fail(data: string, event: Event | undefined): void {
+    this.isOver = true
+    const response = event && responseIn(event)
+    const failure = asRecord(response?.['error'])
+    const { type, message, code } = readUpstreamError(
+      Buffer.from(failure ? JSON.stringify({ error: failure }) : data),
+    )
+    this.emit({
+      kind: 'failure',
+      type: type === undefined || type === 'error' ? 'api_error' : type,
+      message: message ?? 'The upstream reported an error in the middle of its answer.',
+      ...(code !== undefined && { code }),
+    })
+  }
+}

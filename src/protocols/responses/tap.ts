@@ -1,0 +1,140 @@
+import { asRecord, parseRecord } from '../json/record.ts'
+import { isError } from '../reply-facts.ts'
+import type { Verdict } from '../sse/frame-loop.ts'
+import type { FramePiece, FrameTemplate } from '../sse/frame-template.ts'
+import { isErrorEvent } from '../sse/event-splitter.ts'
+import { StreamTap } from '../sse/stream-tap.ts'
+import type { ErrorParts } from '../upstream-error.ts'
+import { responseError } from './errors.ts'
+import { type Event, eventType, outputIndex, responseIn, TERMINAL } from './event.ts'
+import { generatedText } from './generated-text.ts'
+import { textOr } from './read-item.ts'
+import { usageOf } from './usage.ts'
+
+/** Events that bring more of what the model wrote: other deltas repeat nothing. */
+const DELTA = /\.delta$/
+
+/**
+ * Taps a native stream of a response. Its final event holds the whole usage. A failed response or an error
+ * ends the stream, too; later bytes of the upstream are ignored.
+ */
+export class ResponsesTap extends StreamTap {
+  /** The upstream's id of the response; '' before it was told. */
+  responseId = ''
+  /** The status that the response ended with; undefined before it did. */
+  status: string | undefined
+  #model = ''
+  #created = 0
+  /** The number of the next event. */
+  #sequence = 0
+  /** Items of which text came in deltas. */
+  readonly #growing = new Set<number>()
+  /** The searches of the items that are done; the last event may leave them out. */
+  #searches = 0
+
+  get sawFinish(): boolean {
+    return this.done
+  }
+
+  /**
+   * Returns `response.failed` for a broken stream, numbered after the last forwarded event: clients of this
+   * dialect recognise no other end.
+   */
+  failureFrame(error: ErrorParts): Buffer {
+    const response = {
+      id: this.responseId,
+      object: 'response',
+      created_at: this.#created,
+      status: 'failed',
+      error: responseError(error),
+      incomplete_details: null,
+      model: this.#model,
+      output: [],
+      usage: null,
+    }
+    const type = 'response.failed'
+    const data = JSON.stringify({ type, sequence_number: this.#sequence, response })
+    return Buffer.from(`event: ${type}\ndata: ${data}\n\n`)
+  }
+
+  protected read(data: string, frame: string): Verdict {
+    const event = parseRecord(data)
+    if (!event) return isErrorEvent(frame) ? this.#fail(data, undefined) : 'forward'
+    this.#count(event)
+    const type = eventType(event, frame)
+    if (TERMINAL.has(type)) return this.#end(type, event, data)
+    if (type === 'error') return this.#fail(data, event)
+    if (DELTA.test(type)) {
+      const delta = event['delta']
+      if (typeof delta !== 'string' || delta === '') return 'forward'
+      this.#growing.add(outputIndex(event))
+      this.emit(outputIndex(event), delta)
+      return 'forward'
+    }
+    const response = responseIn(event)
+    if (response) this.#begin(response)
+    else if (type === 'response.output_item.added') this.resetTemplates()
+    else if (type === 'response.output_item.done') this.#readDone(outputIndex(event), asRecord(event['item']))
+    return isError(event['error']) ? this.#fail(data, event) : 'forward'
+  }
+
+  protected pieceOf(data: string): FramePiece | undefined {
+    const event = parseRecord(data)
+    const text = event?.['delta']
+    if (!event || typeof text !== 'string' || text === '' || !DELTA.test(textOr(event['type'])))
+      return undefined
+    return { index: outputIndex(event), text }
+  }
+
+  /** A frame that needs no reading is numbered, too. */
+  protected override readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
+    const isRead = super.readTemplated(known, bytes)
+    if (isRead) this.#sequence++
+    return isRead
+  }
+
+  protected isTerminator(data: string): boolean {
+    return TERMINAL.has(textOr(parseRecord(data)?.['type']))
+  }
+
+  #count(event: Event): void {
+    const number = event['sequence_number']
+    if (typeof number === 'number' && Number.isSafeInteger(number)) this.#sequence = number + 1
+  }
+
+  #begin(response: Event): void {
+    this.responseId ||= textOr(response['id'])
+    this.#model ||= textOr(response['model'])
+    const created = response['created_at']
+    if (this.#created === 0 && typeof created === 'number') this.#created = Math.floor(created)
+  }
+
+  /** Counts an item that came without deltas when it is done; the name of a call never comes in a delta. */
+  #readDone(index: number, item: Event | undefined): void {
+    if (!item) return
+    if (item['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search')
+      this.#searches++
+    if (!this.#growing.has(index)) for (const piece of generatedText(item)) this.emit(index, piece)
+    else if (typeof item['name'] === 'string') this.emit(index, item['name'])
+  }
+
+  #end(type: string, event: Event, data: string): Verdict {
+    const response = responseIn(event) ?? {}
+    this.#begin(response)
+    this.status = type.slice('response.'.length)
+    this.usage = usageOf(response, this.#searches) ?? this.usage
+    if (type === 'response.failed') {
+      this.error ??= { data, afterContent: this.contentFrames > 0 }
+      return 'end'
+    }
+    this.done = true
+    return 'end'
+  }
+
+  #fail(data: string, event: Event | undefined): Verdict {
+    const usage = event && usageOf(event)
+    if (usage) this.usage = usage
+    this.error = { data, afterContent: this.contentFrames > 0 }
+    return 'end'
+  }
+}

@@ -1,0 +1,103 @@
+import type { Conversation, Tool, ToolChoice, ToolForm } from '../conversation.ts'
+import { refuse } from '../field-check.ts'
+import { enumAt, type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'
+import type { OfferedTools } from './decode-tools.ts'
+
+const WORDS = [
+  ['auto', 'auto'],
+  ['any', 'required'],
+  ['none', 'none'],
+] as const
+
+const KINDS: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map(WORDS.map(([kind, word]) => [word, kind]))
+const NAMES = Object.fromEntries(WORDS) as Readonly<Record<'auto' | 'any' | 'none', string>>
+
+const MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
+  ['auto', 'auto'],
+  ['required', 'any'],
+])
+
+/** The tools that may be called, and those that must be. */
+type Offer = Pick<Conversation, 'tools' | 'toolChoice' | 'webSearch'>
+
+const UNAVAILABLE = 'a tool that this model can be given'
+
+/**
+ * `tool_choice` among the tools that are left: `allowed_tools` keeps those that it names. Throws
+ * `invalid_request` for a choice that only a tool which was left out could satisfy.
+ */
+export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
+  const { tools, webSearch } = offered
+  const choice = present(value)
+  if (choice === undefined) return { tools, webSearch, toolChoice: undefined }
+  if (typeof choice === 'string') {
+    const kind = enumAt(KINDS, choice, 'tool_choice')
+    if (kind === 'any' && tools.length === 0 && offered.hasDropped)
+      refuse('tool_choice', UNAVAILABLE, 'tools that only their provider can run')
+    return { tools, webSearch, toolChoice: { kind } }
+  }
+  const fields = fieldsAt(choice, 'tool_choice')
+  if (fields['type'] === 'allowed_tools') return decodeAllowed(fields, offered)
+  const chosen = new Choosable(tools).find(fields, 'tool_choice')
+  if (!chosen) refuse('tool_choice', UNAVAILABLE, 'one that it cannot be given')
+  return { tools, webSearch, toolChoice: { kind: 'tool', name: chosen.name } }
+}
+
+/** Tools that were left out before may be named here too: there are others to choose from. */
+function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offer {
+  const kind = enumAt(MODES, choice['mode'], 'tool_choice.mode')
+  const allowed = new Set<Tool>()
+  const choosable = new Choosable(tools)
+  let searches = false
+  const named = listAt(choice['tools'], 'tool_choice.tools')
+  for (const [index, entry] of named.entries()) {
+    const path = `tool_choice.tools[${index}]`
+    const fields = fieldsAt(entry, path)
+    const found = choosable.find(fields, path)
+    if (found) allowed.add(found)
+    else if (String(fields['type']).startsWith('web_search')) searches = true
+    else if (fields['type'] === 'function' || fields['type'] === 'custom')
+      refuse(`${path}.name`, `the name of a tool in 'tools'`, 'another name')
+  }
+  if (kind === 'any' && allowed.size === 0) refuse('tool_choice.tools', UNAVAILABLE, 'none')
+  const kept = tools.filter((tool) => allowed.has(tool))
+  return {
+    tools: kept,
+    webSearch: searches ? webSearch : undefined,
+    toolChoice: kept.length > 0 ? { kind } : undefined,
+  }
+}
+
+/** Form in which the client knows the tool. */
+function formOf({ form, name }: Tool): ToolForm {
+  return form ?? { type: 'function', name }
+}
+
+/** The tools that choices can name, by their types and names. */
+class Choosable {
+  readonly #tools = new Map<string, Tool[]>()
+
+  constructor(tools: readonly Tool[]) {
+    for (const tool of tools) {
+      const { type, name } = formOf(tool)
+      const key = JSON.stringify([type, name])
+      const named = this.#tools.get(key)
+      if (named) named.push(tool)
+      else this.#tools.set(key, [tool])
+    }
+  }
+
+  /** The tool that a choice names, in a namespace if it says so. */
+  find(choice: Fields, path: string): Tool | undefined {
+    const type = textAt(choice['type'], `${path}.type`)
+    const name = type === 'function' || type === 'custom' ? textAt(choice['name'], `${path}.name`) : type
+    const namespace = present(choice['namespace'])
+    const named = this.#tools.get(JSON.stringify([type, name])) ?? []
+    return namespace === undefined ? named[0] : named.find((tool) => formOf(tool).namespace === namespace)
+  }
+}
+
+/** The choice in this wire's words. */
+export function encodeToolChoice(choice: ToolChoice): unknown {
+  return choice.kind === 'tool' ? { type: 'function', name: choice.name } : NAMES[choice.kind]
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import { usageOfResponse } from './reply.ts'
+import { usageOf } from './usage.ts'
+
+const USAGE = { input_tokens: 100, output_tokens: 40, total_tokens: 140 }
+
+describe('usage of a response', () => {
+  test('is made disjoint', () => {
+    const usage = {
+      ...USAGE,
+      input_tokens_details: { cached_tokens: 30, cache_write_tokens: 20 },
+      output_tokens_details: { reasoning_tokens: 10 },
+    }
+    expect(usageOf({ usage })).toEqual({
+      input: 50,
+      cacheRead: 30,
+      cacheWrite5m: 20,
+      cacheWrite1h: 0,
+      output: 40,
+      reasoning: 10,
+      webSearches: 0,
+    })
+  })
+
+  test('has no details where a server gives none, and is none where it states nothing', () => {
+    expect(usageOf({ usage: USAGE })).toMatchObject({ input: 100, cacheRead: 0, output: 40, reasoning: 0 })
+    expect(usageOf({ usage: null })).toBeUndefined()
+    expect(usageOf({})).toBeUndefined()
+  })
+
+  test('keeps the rest where a detail cannot be', () => {
+    const usage = { ...USAGE, input_tokens_details: { cached_tokens: 200 } }
+    expect(usageOf({ usage })).toMatchObject({ input: 0, cacheRead: 100, output: 40 })
+  })
+
+  test('counts searches by tool_usage, otherwise by items', () => {
+    const search = { type: 'web_search_call', action: { type: 'search' } }
+    const output = [
+      search,
+      { type: 'web_search_call' },
+      { type: 'web_search_call', action: { type: 'open_page' } },
+    ]
+    expect(usageOf({ usage: USAGE, output })?.webSearches).toBe(2)
+    expect(
+      usageOf({ usage: USAGE, output, tool_usage: { web_search: { num_requests: 1 } } })?.webSearches,
+    ).toBe(1)
+  })
+})
+
+describe('a whole response', () => {
+  const facts = (response: object): ReturnType<typeof usageOfResponse> =>
+    usageOfResponse(Buffer.from(JSON.stringify(response)))
+
+  test('says what was written, and how it stands', () => {
+    const output = [
+      { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hmm' }] },
+      { type: 'message', content: [{ type: 'output_text', text: 'Hello' }] },
+      { type: 'function_call', name: 'f', arguments: '{}' },
+    ]
+    const read = facts({ id: 'resp_1', status: 'completed', output, usage: USAGE })
+    expect(read).toMatchObject({ id: 'resp_1', status: 'completed', valid: true, error: false })
+    expect(read.text()).toBe('Hmm\nHello\nf\n{}')
+  })
+
+  test.each([
+    ['an error', { error: { message: 'x' } }],
+    ['one that failed', { output: [], status: 'failed' }],
+    ['a list', []],
+  ])('is none where it is %s', (_, body) => {
+    expect(facts(body).valid).toBe(false)
+  })
+})

@@ -1,0 +1,34 @@
+import { describe, expect, test } from 'vitest'
+import { channelOf } from '../../test/channel.ts'
+import { conversationOf } from '../../test/conversation.ts'
+import type { Channel, GatedField } from '../domain/channel.ts'
+import type { SharedFields } from './conversation.ts'
+import { withoutGatedFields } from './shared-fields.ts'
+
+const SHARED: SharedFields = new Map([
+  ['service_tier', '"flex"'],
+  ['safety_identifier', '"s"'],
+  ['store', 'true'],
+  ['user', '"u"'],
+])
+
+function gated(channel: Partial<Channel>): { readonly kept: string[]; readonly dropped: string[] } {
+  const dropped = new Set<string>()
+  const { shared } = withoutGatedFields(conversationOf({ shared: SHARED }), channelOf(channel), dropped)
+  return { kept: [...(shared?.keys() ?? [])], dropped: [...dropped] }
+}
+
+describe('fields that a channel must allow', () => {
+  test('are left out of a converted request, and named', () => {
+    expect(gated({})).toEqual({ kept: ['store', 'user'], dropped: ['service_tier', 'safety_identifier'] })
+    expect(gated({ allow: new Set<GatedField>(['service_tier']) }).dropped).toEqual(['safety_identifier'])
+  })
+
+  test('are all there where the channel passes everything, but for what it must not store', () => {
+    expect(gated({ passThrough: true }).dropped).toEqual([])
+    expect(gated({ passThrough: true, disableStore: true })).toEqual({
+      kept: ['service_tier', 'safety_identifier', 'user'],
+      dropped: ['store'],
+    })
+  })
+})

@@ -1,0 +1,80 @@
+import type { Channel } from '../domain/channel.ts'
+import type { Dropped } from './codec.ts'
+import { type Conversation, SHARED_FIELDS, type SharedField, type SharedFields } from './conversation.ts'
+import { asRecord } from './json/record.ts'
+import type { ScannedObject } from './json/scanned-object.ts'
+
+/** Whether a value says more than the field's absence would. */
+type IsMeaningful = (value: unknown) => boolean
+
+const always: IsMeaningful = () => true
+const notEmpty: IsMeaningful = (value) => value !== ''
+const other =
+  (...defaults: readonly string[]): IsMeaningful =>
+  (value) =>
+    !defaults.includes(value as string)
+
+/** The fields, with the values that mean what their absence means in chat. */
+const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
+  metadata: (value) => Object.keys(asRecord(value) ?? {}).length > 0,
+  prompt_cache_key: notEmpty,
+  prompt_cache_retention: always,
+  safety_identifier: notEmpty,
+  service_tier: other('auto', 'default'),
+  store: (value) => value !== false,
+  user: notEmpty,
+  verbosity: other('medium'),
+}
+
+/**
+ * The fields that chat and responses share, as far as they say something, for spreading into a conversation.
+ */
+export function sharedFields(
+  scan: ScannedObject,
+  fields: readonly SharedField[] = SHARED_FIELDS,
+): { shared?: SharedFields } {
+  const found = fields.flatMap((name): (readonly [SharedField, string])[] => {
+    const member = scan.span(name)
+    if (!member || scan.kindOf(member.node) === 'null' || !IS_MEANINGFUL[name](scan.value(name))) return []
+    return [[name, scan.textOf(member.node)]]
+  })
+  return found.length > 0 ? { shared: new Map(found) } : {}
+}
+
+/** One such field as a parsed value; nothing where it says nothing. */
+export function sharedField(name: SharedField, value: unknown): readonly (readonly [SharedField, string])[] {
+  return value === undefined || value === null || !IS_MEANINGFUL[name](value)
+    ? []
+    : [[name, JSON.stringify(value)]]
+}
+
+/** Names the fields as left out: the wire that is written has none of them. */
+export function dropSharedFields({ shared }: Pick<Conversation, 'shared'>, dropped: Dropped): void {
+  for (const name of shared?.keys() ?? []) dropped.add(name)
+}
+
+/** Shared fields that a channel must allow by name. */
+const GATED = ['service_tier', 'safety_identifier'] as const
+
+/**
+ * The conversation without the fields that its channel does not allow; `docs/api.md: Chat completions`,
+ * filtered fields.
+ */
+export function withoutGatedFields(
+  conversation: Conversation,
+  { allow, disableStore, passThrough }: Pick<Channel, 'allow' | 'disableStore' | 'passThrough'>,
+  dropped: Dropped,
+): Conversation {
+  const { shared } = conversation
+  const removed = [
+    ...(passThrough ? [] : GATED.filter((name) => !allow.has(name))),
+    ...(disableStore ? (['store'] as const) : []),
+  ].filter((name) => shared?.has(name))
+  if (!shared || removed.length === 0) return conversation
+  const kept = new Map(shared)
+  for (const name of removed) {
+    kept.delete(name)
+    dropped.add(name)
+  }
+  return { ...conversation, shared: kept }
+}

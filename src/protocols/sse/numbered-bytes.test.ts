@@ -1,0 +1,30 @@
+import { describe, expect, test } from 'vitest'
+import { NumberedBytes } from './numbered-bytes.ts'
+
+const match = (known: string, text: string): number =>
+  new NumberedBytes(Buffer.from(known)).endIn(Buffer.from(text), 0)
+
+describe('bytes that frames share', () => {
+  test('may have any number of an event in them', () => {
+    const known = '{"type":"x","sequence_number":9,"delta":"'
+    expect(match(known, '{"type":"x","sequence_number":9,"delta":"')).toBe(known.length)
+    expect(match(known, '{"type":"x","sequence_number":12345,"delta":"rest')).toBe(known.length + 4)
+  })
+
+  test.each([
+    '{"type":"x","sequence_number":,"delta":"',
+    '{"type":"x","sequence_number":-1,"delta":"',
+    '{"type":"x","sequence_number":1.5,"delta":"',
+    '{"type":"x","sequence_number":1,"other":"',
+    '{"type":"y","sequence_number":1,"delta":"',
+    '{"type":"x","sequence_number":1',
+  ])('are not these: %s', (text) => {
+    expect(match('{"type":"x","sequence_number":9,"delta":"', text)).toBe(-1)
+  })
+
+  test('without a number are compared as they are', () => {
+    expect(match('{"number":9,', '{"number":9,"a"')).toBe(12)
+    expect(match('{"number":9,', '{"number":10,"a"')).toBe(-1)
+    expect(new NumberedBytes(Buffer.from('abc')).plain).toEqual(Buffer.from('abc'))
+  })
+})

@@ -1,0 +1,13 @@
+import { maxTokensOf, responsesCodec } from '../../../protocols/responses/index.ts'
+import type { ConvertedDialect } from '../converted-dialect.ts'
+
+/** Responses, to and from other dialects. */
+export const convertedResponses: ConvertedDialect = {
+  codec: responsesCodec,
+  path: '/responses',
+  headers: [],
+  beginsWithPrompt: false,
+  hasThinkingField: false,
+  takesCacheMarks: () => false,
+  outputMaximum: maxTokensOf,
+}

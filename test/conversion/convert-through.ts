@@ -1,0 +1,131 @@
+import { GatewayError } from '../../src/errors.ts'
+import { withAcceptedSampling } from '../../src/protocols/accepted-sampling.ts'
+import { chatCodec, readChatRequest } from '../../src/protocols/chat/index.ts'
+import type { Codec, ReplyIdentity } from '../../src/protocols/codec.ts'
+import type {
+  Asked,
+  Conversation,
+  ConversionProtocol,
+  MediaPart,
+  Part,
+} from '../../src/protocols/conversation.ts'
+import { scanObject } from '../../src/protocols/json/json-scan.ts'
+import { messagesCodec, readMessagesRequest } from '../../src/protocols/messages/index.ts'
+import { readResponsesRequest, responsesCodec } from '../../src/protocols/responses/index.ts'
+import { upstreamOf } from '../conversation.ts'
+
+/** All protocols that are converted. */
+export const ALL_PROTOCOLS = [
+  'chat',
+  'messages',
+  'responses',
+] as const satisfies readonly ConversionProtocol[]
+
+export const ALL_CODECS: Readonly<Record<ConversionProtocol, Codec>> = {
+  chat: chatCodec,
+  messages: messagesCodec,
+  responses: responsesCodec,
+}
+
+/** The request check of each protocol. */
+export const ALL_CHECKERS = {
+  chat: readChatRequest,
+  messages: readMessagesRequest,
+  responses: readResponsesRequest,
+} as const
+
+/** Each protocol with each of the others. */
+export const PAIRS = ALL_PROTOCOLS.flatMap((from) =>
+  ALL_PROTOCOLS.filter((to) => to !== from).map((to) => ({ from, to })),
+)
+
+/** Fixed values in place of clock and random id. */
+export const IDENTITY: ReplyIdentity = { created: 1_700_000_000, id: '00000000000000000000000000000000' }
+
+/** Media that stand for what would be fetched. */
+const FETCHED = { kind: 'inline', mediaType: 'image/png', data: 'cGljdHVyZQ==' } as const
+
+/** A request in another protocol's words, or the reason for its refusal; both as JSON text. */
+export function requestAs(from: ConversionProtocol, to: ConversionProtocol, bytes: Buffer): string {
+  try {
+    const scan = scanObject(bytes)
+    ALL_CHECKERS[from](scan)
+    const dropped = new Set<string>()
+    const decoded = ALL_CODECS[from].decodeRequest(scan, dropped)
+    const upstream = upstreamOf(decoded.model)
+    const conversation = withAcceptedSampling(
+      inlined(decoded, ALL_CODECS[to]),
+      upstream.capabilities,
+      dropped,
+    )
+    const body = ALL_CODECS[to].encodeRequest(conversation, upstream, dropped)
+    ALL_CHECKERS[to](scanObject(body))
+    return `{"dropped":${JSON.stringify([...dropped].sort())},"request":${body.toString()}}`
+  } catch (error) {
+    if (error instanceof GatewayError && error.kind.status === 400)
+      return JSON.stringify({ refused: error.message })
+    throw error
+  }
+}
+
+/** A whole reply in another protocol's words, or that it is none. */
+export function replyAs(
+  from: ConversionProtocol,
+  to: ConversionProtocol,
+  bytes: Buffer,
+  asked?: Asked,
+): string {
+  try {
+    return ALL_CODECS[to].encodeReply(ALL_CODECS[from].decodeReply(bytes), IDENTITY, asked).toString()
+  } catch (error) {
+    if (error instanceof GatewayError) return JSON.stringify({ refused: error.code })
+    throw error
+  }
+}
+
+/** A stream in another protocol's words, and whether it was complete. */
+export function streamAs(
+  from: ConversionProtocol,
+  to: ConversionProtocol,
+  chunks: Iterable<Buffer>,
+  asked?: Asked,
+): { readonly text: string; readonly complete: boolean } {
+  const decoder = ALL_CODECS[from].streamDecoder()
+  const encoder = ALL_CODECS[to].streamEncoder(IDENTITY, { includeUsage: true, ...(asked && { asked }) })
+  const events = []
+  let text = ''
+  for (const chunk of chunks) {
+    const read = decoder.push(chunk)
+    events.push(...read)
+    text += encoder.push(read)
+  }
+  const rest = decoder.end()
+  events.push(...rest)
+  text += encoder.push(rest)
+  const failure = events.find((event) => event.kind === 'failure')
+  const complete = !failure && events.some((event) => event.kind === 'end')
+  if (complete) return { text: text + encoder.finalFrames(), complete }
+  const { type = 'api_error', message = 'the upstream broke off before the answer was complete' } =
+    failure ?? {}
+  return {
+    text:
+      text +
+      encoder.failureFrame({
+        type,
+        code: typeof failure?.code === 'string' ? failure.code : 'upstream_error',
+        message,
+      }),
+    complete,
+  }
+}
+
+function inlined(conversation: Conversation, codec: Codec): Conversation {
+  const one = (part: MediaPart): MediaPart => (codec.mustFetch(part) ? { ...part, source: FETCHED } : part)
+  const partOf = (part: Part): Part => {
+    if (part.kind === 'media') return one(part)
+    if (part.kind !== 'tool-result') return part
+    return { ...part, parts: part.parts.map((inner) => (inner.kind === 'media' ? one(inner) : inner)) }
+  }
+  const turns = conversation.turns.map((turn) => ({ ...turn, parts: turn.parts.map(partOf) }))
+  return { ...conversation, turns }
+}

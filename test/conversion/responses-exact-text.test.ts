@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { jsonText, objectTexts, Raw } from '../generators/json.ts'
+import { ALL_CODECS, IDENTITY, replyAs, requestAs } from './convert-through.ts'
+
+const OTHERS = ['chat', 'messages'] as const
+
+/** A schema in which a parser would move or round something. */
+const schemas = fc
+  .tuple(objectTexts(), objectTexts())
+  .map(([one, other]) => `{"properties": ${one},"type":"object","10":1,"2":${other}}`)
+const asked = (fields: object): Buffer => Buffer.from(jsonText({ model: 'm', input: 'Hi', ...fields }))
+
+const converted = (to: (typeof OTHERS)[number], fields: object): string =>
+  requestAs('responses', to, asked(fields))
+
+describe.each(OTHERS)(
+  'JSON that a conversion from responses to %s does not change keeps its exact text:',
+  (to) => {
+    const name = { chat: 'parameters', messages: 'input_schema' }[to]
+
+    test('schemas of tools, in namespaces and found by a search too', () => {
+      fc.assert(
+        fc.property(schemas, (schema) => {
+          const tool = { type: 'function', name: 'f', parameters: new Raw(schema), strict: false }
+          for (const fields of [
+            { tools: [tool] },
+            { tools: [{ type: 'namespace', name: 'n', description: 'd', tools: [tool] }] },
+            { tools: [{ type: 'tool_search', execution: 'client', parameters: new Raw(schema) }] },
+            {
+              input: [
+                { type: 'additional_tools', tools: [tool] },
+                { role: 'user', content: 'Hi' },
+              ],
+            },
+          ])
+            expect(converted(to, fields)).toContain(`"${name}":${schema}`)
+        }),
+        { numRuns: 200 },
+      )
+    })
+
+    test('schemas of the answer', () => {
+      fc.assert(
+        fc.property(schemas, (schema) => {
+          const text = { format: { type: 'json_schema', name: 'n', schema: new Raw(schema) } }
+          expect(converted(to, { text })).toContain(`"schema":${schema}`)
+        }),
+        { numRuns: 200 },
+      )
+    })
+
+    test('inputs of tools in the history', () => {
+      fc.assert(
+        fc.property(objectTexts(), (input) => {
+          const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: input }
+          const output = { type: 'function_call_output', call_id: 'c', output: 'ok' }
+          const search = {
+            type: 'tool_search_call',
+            call_id: 's',
+            execution: 'client',
+            arguments: new Raw(input),
+          }
+          const found = { type: 'tool_search_output', call_id: 's', execution: 'client', tools: [] }
+          const expected = to === 'chat' ? `"arguments":${JSON.stringify(input)}` : `"input":${input}`
+          expect(converted(to, { input: [call, output] })).toContain(expected)
+          expect(converted(to, { input: [search, found] })).toContain(expected)
+        }),
+        { numRuns: 200 },
+      )
+    })
+  },
+)
+
+describe('JSON in an answer keeps its exact text:', () => {
+  test.each(OTHERS)('inputs of tools, from responses to %s', (to) => {
+    fc.assert(
+      fc.property(objectTexts(), (input) => {
+        const expected = to === 'chat' ? `"arguments":${JSON.stringify(input)}` : `"input":${input}`
+        for (const item of [
+          { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: input },
+          { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: new Raw(input) },
+          { type: 'apply_patch_call', id: 'apc_1', call_id: 'c', operation: new Raw(input) },
+        ]) {
+          const response = Buffer.from(jsonText({ id: 'r', status: 'completed', output: [item] }))
+          expect(replyAs('responses', to, response)).toContain(expected)
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test('actions of shells, from a function that they went by as', () => {
+    fc.assert(
+      fc.property(objectTexts(), (input) => {
+        const form = { type: 'shell', name: 'shell' } as const
+        const tools = [{ name: 'shell', description: undefined, schema: undefined, strict: undefined, form }]
+        const part = { kind: 'tool-call', id: 'c', name: 'shell', input } as const
+        const reply = {
+          id: 'x',
+          model: 'm',
+          parts: [part],
+          stop: { reason: 'end' },
+          usage: undefined,
+        } as const
+        const response = ALL_CODECS.responses.encodeReply(reply, IDENTITY, { tools }).toString()
+        expect(response).toContain(`"action":${input}`)
+      }),
+      { numRuns: 200 },
+    )
+  })
+})

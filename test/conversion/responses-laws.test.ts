@@ -1,0 +1,336 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { NO_USAGE, type Usage } from '../../src/domain/usage.ts'
+import type { Asked, Conversation, ConversionProtocol, Tool } from '../../src/protocols/conversation.ts'
+import { foldReply } from '../../src/protocols/fold-reply.ts'
+import { scanObject } from '../../src/protocols/json/json-scan.ts'
+import type { Reply, ReplyEvent } from '../../src/protocols/reply.ts'
+import { upstreamOf } from '../conversation.ts'
+import { randomFrom } from '../equipment/random.ts'
+import { answers, chatFrames, messagesFrames } from '../generators/answers.ts'
+import { chopped, choppedAtRandom } from '../generators/chunks.ts'
+import { conversations, thoughtfulConversations } from '../generators/conversations.ts'
+import { chatRequests, messagesRequests } from '../generators/requests.ts'
+import { responsesRequests } from '../generators/responses-requests.ts'
+import { ALL_CHECKERS, ALL_CODECS, IDENTITY, PAIRS, requestAs, streamAs } from './convert-through.ts'
+import { comparable } from './comparable-reply.ts'
+import { checkChatStream, checkMessagesStream } from './grammar.ts'
+import { lawRuns } from './law-runs.ts'
+import { checkResponsesStream } from './responses-grammar.ts'
+
+const OTHERS = ['chat', 'messages'] as const
+const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
+const REQUESTS = { chat: chatRequests, messages: messagesRequests, responses: responsesRequests } as const
+const GRAMMARS: Readonly<Record<ConversionProtocol, (text: string, complete: boolean) => void>> = {
+  chat: checkChatStream,
+  messages: checkMessagesStream,
+  responses: checkResponsesStream,
+}
+const RESPONSES_PAIRS = PAIRS.filter(({ from, to }) => from === 'responses' || to === 'responses')
+
+/** Encodes to the protocol and decodes the result. */
+function there(protocol: ConversionProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
+  const body = ALL_CODECS[protocol].encodeRequest(conversation, upstreamOf(conversation.model), dropped)
+  ALL_CHECKERS[protocol](scanObject(body))
+  const { repeated: _, ...back } = ALL_CODECS[protocol].decodeRequest(scanObject(body), dropped)
+  return { ...back, includeUsage: true }
+}
+
+/** A conversation as responses can express it: no stop sequences, marks of one kind and on content alone. */
+function expressible(conversation: Conversation): Conversation {
+  const { tools } = conversation
+  return JSON.parse(
+    JSON.stringify({
+      ...conversation,
+      stop: [],
+      tools: tools.map((tool) => ({ ...tool, cache: undefined })),
+    }),
+    (key, value: unknown) => (key === 'cache' ? {} : value),
+  ) as Conversation
+}
+
+/** Sets tools without `strict` to not strict, which is its default here. */
+const comparableRequest = (conversation: Conversation): unknown =>
+  JSON.parse(
+    JSON.stringify({
+      ...conversation,
+      tools: conversation.tools.map((tool) => ({ ...tool, strict: tool.strict ?? false })),
+    }),
+  )
+
+describe('a conversation that responses can express', () => {
+  const any = fc
+    .oneof({ weight: 4, arbitrary: conversations() }, { weight: 1, arbitrary: thoughtfulConversations() })
+    .map(expressible)
+
+  test('comes back unchanged, and nothing is dropped', () => {
+    fc.assert(
+      fc.property(any, (conversation) => {
+        const dropped = new Set<string>()
+        const back = there('responses', conversation, dropped)
+        expect([...dropped]).toEqual([])
+        expect(comparableRequest(back)).toEqual(comparableRequest(conversation))
+      }),
+      { numRuns: lawRuns(400) },
+    )
+  })
+
+  test.each(OTHERS)('comes back through %s, byte for byte', (other) => {
+    fc.assert(
+      fc.property(any, (conversation) => {
+        const none = new Set<string>()
+        const upstream = upstreamOf(conversation.model)
+        const first = ALL_CODECS.responses.encodeRequest(conversation, upstream, none)
+        const back = there(other, there('responses', conversation, none), none)
+        expect(ALL_CODECS.responses.encodeRequest(back, upstream, none).toString()).toBe(first.toString())
+      }),
+      { numRuns: lawRuns(300) },
+    )
+  })
+})
+
+describe.each(RESPONSES_PAIRS)('any valid request of $from as $to', ({ from, to }) => {
+  test("is one that the other protocol's check accepts, or is refused with a reason; and the same each time", () => {
+    fc.assert(
+      fc.property(REQUESTS[from](), (text) => {
+        ALL_CHECKERS[from](scanObject(Buffer.from(text)))
+        const converted = requestAs(from, to, Buffer.from(text))
+        expect(requestAs(from, to, Buffer.from(text))).toBe(converted)
+        const { refused, dropped } = JSON.parse(converted) as { refused?: string; dropped?: string[] }
+        if (refused !== undefined) expect(refused).toMatch(/\S/)
+        for (const name of dropped ?? []) expect(name).toMatch(/^(?!.*secret)[a-z_.]{1,40}$/)
+      }),
+      { numRuns: lawRuns(500) },
+    )
+  })
+})
+
+/** The content of a stream, in the shared form. */
+function folded(protocol: ConversionProtocol, text: string): Reply | undefined {
+  const decoder = ALL_CODECS[protocol].streamDecoder()
+  return foldReply([...decoder.push(Buffer.from(text)), ...decoder.end()])
+}
+
+describe.each(OTHERS)('an answer of %s as a response', (from) => {
+  test('says the same, whole and streamed, by the rules of its stream', () => {
+    fc.assert(
+      fc.property(answers(), (answer) => {
+        const bytes = Buffer.from(FRAMES[from](answer).join(''))
+        const before = folded(from, bytes.toString()) as Reply
+        const { text, complete } = streamAs(from, 'responses', [bytes])
+        expect(complete).toBe(true)
+        checkResponsesStream(text, true)
+        const streamed = folded('responses', text)
+        const whole = ALL_CODECS.responses.decodeReply(ALL_CODECS.responses.encodeReply(before, IDENTITY))
+        expect(comparable(streamed)).toEqual(comparable(whole))
+        expect(essence(streamed)).toEqual(essence(before))
+      }),
+      { numRuns: lawRuns(500) },
+    )
+  })
+
+  test('is the same however the network cuts it, and never ends well where it was cut', () => {
+    fc.assert(
+      fc.property(
+        answers(),
+        fc.integer(),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (answer, seed, share) => {
+          const frames = FRAMES[from]({ ...answer, quirks: { ...answer.quirks, noise: false } })
+          const bytes = Buffer.from(frames.join(''))
+          const { text } = streamAs(from, 'responses', [bytes])
+          expect(streamAs(from, 'responses', choppedAtRandom(bytes, 40, randomFrom(seed))).text).toBe(text)
+          const last = frames.findIndex((frame) => /"finish_reason":"|"stop_reason":"/.test(frame))
+          const upTo = Buffer.from(frames.slice(0, last + 1).join(''))
+          const cut = streamAs(from, 'responses', [upTo.subarray(0, Math.floor(share * (upTo.length - 4)))])
+          expect(cut.complete).toBe(false)
+          checkResponsesStream(cut.text, false)
+        },
+      ),
+      { numRuns: lawRuns(300) },
+    )
+  })
+})
+
+describe.each(OTHERS)('a response as an answer of %s', (to) => {
+  const responses = answers().map(
+    (answer) => streamAs('chat', 'responses', [Buffer.from(chatFrames(answer).join(''))]).text,
+  )
+
+  test('says the same, whole and streamed, by the rules of its stream', () => {
+    fc.assert(
+      fc.property(responses, (stream) => {
+        const before = folded('responses', stream) as Reply
+        const { text, complete } = streamAs('responses', to, [Buffer.from(stream)])
+        expect(complete).toBe(true)
+        GRAMMARS[to](text, true)
+        const whole = ALL_CODECS[to].decodeReply(ALL_CODECS[to].encodeReply(before, IDENTITY))
+        expect(essence(folded(to, text))).toEqual(essence(whole))
+        expect(essence(whole)).toEqual(essence(before))
+      }),
+      { numRuns: lawRuns(500) },
+    )
+  })
+
+  test('is the same however the network cuts it, and never ends well where it was cut', () => {
+    fc.assert(
+      fc.property(
+        responses,
+        fc.integer(),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (stream, seed, share) => {
+          const bytes = Buffer.from(stream)
+          const { text } = streamAs('responses', to, [bytes])
+          for (const chunks of [choppedAtRandom(bytes, 60, randomFrom(seed)), chopped(bytes, 1)])
+            expect(streamAs('responses', to, chunks).text).toBe(text)
+          const end = stream.lastIndexOf('event: response.')
+          const cut = streamAs('responses', to, [
+            bytes.subarray(0, Math.floor(share * Buffer.byteLength(stream.slice(0, end)))),
+          ])
+          expect(cut.complete).toBe(false)
+          GRAMMARS[to](cut.text, false)
+        },
+      ),
+      { numRuns: lawRuns(200) },
+    )
+  })
+})
+
+/**
+ * Reduces a reply to what all protocols can express: not the order of its parts, nor its id; that it was
+ * truncated, and not whether a stop sequence or a call ended it; no usage equals none used.
+ */
+function essence(reply: Reply | undefined): unknown {
+  if (!reply) return undefined
+  const { text, thoughts, calls, usage = NO_USAGE } = comparable(reply, 'in sum') as Record<string, unknown>
+  const { reason } = reply.stop
+  return {
+    text,
+    thoughts,
+    calls,
+    usage,
+    model: reply.model,
+    isCut: reason === 'length' || reason === 'refusal',
+  }
+}
+
+describe('a tool of the client', () => {
+  const tools: readonly Tool[] = [
+    {
+      name: 'sql',
+      description: undefined,
+      schema: undefined,
+      strict: undefined,
+      form: { type: 'custom', name: 'sql' },
+    },
+    {
+      name: 'ns__read',
+      description: undefined,
+      schema: undefined,
+      strict: undefined,
+      form: { type: 'function', name: 'read', namespace: 'ns' },
+    },
+    {
+      name: 'shell',
+      description: undefined,
+      schema: undefined,
+      strict: undefined,
+      form: { type: 'shell', name: 'shell' },
+    },
+  ]
+  const asked: Asked = { tools }
+  const called = (name: string, pieces: readonly string[]): ReplyEvent[] => [
+    { kind: 'start', id: 'x', model: 'm', usage: undefined },
+    { kind: 'part-start', index: 0, part: { kind: 'tool-call', id: 'call_1', name } },
+    ...pieces.map((text): ReplyEvent => ({ kind: 'tool-input', index: 0, text })),
+    { kind: 'part-end', index: 0 },
+    { kind: 'end', stop: { reason: 'tool-calls' }, usage: undefined },
+  ]
+  const written = (
+    events: readonly ReplyEvent[],
+  ): { readonly text: string; readonly item: Record<string, unknown> } => {
+    const encoder = ALL_CODECS.responses.streamEncoder(IDENTITY, { includeUsage: true, asked })
+    const text = encoder.push(events) + encoder.finalFrames()
+    const whole = ALL_CODECS.responses.encodeReply(foldReply(events) as Reply, IDENTITY, asked).toString()
+    const { output } = JSON.parse(whole) as { output: Record<string, unknown>[] }
+    checkResponsesStream(text, true)
+    const last = text.trimEnd().split('\n').at(-1) ?? ''
+    expect(JSON.parse(last.slice('data: '.length)).response.output).toEqual(output)
+    return { text, item: output[0] ?? {} }
+  }
+  test('that takes plain text gets it, however its arguments come', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary', maxLength: 40 }),
+        fc.integer(),
+        fc.boolean(),
+        (input, seed, isSpaced) => {
+          const json = isSpaced ? `{ "input" : ${JSON.stringify(input)} }` : JSON.stringify({ input })
+          const random = randomFrom(seed)
+          const cut: string[] = []
+          for (let at = 0; at < json.length; ) {
+            const size = 1 + Math.floor(random() * 5)
+            cut.push(json.slice(at, at + size))
+            at += size
+          }
+          const { item } = written(called('sql', cut))
+          expect(item).toMatchObject({ type: 'custom_tool_call', name: 'sql', call_id: 'call_1', input })
+        },
+      ),
+      { numRuns: lawRuns(500) },
+    )
+  })
+
+  test.each([
+    ['in another form', '{"reason":"x","input":"y"}', 'y'],
+    ['under another name', '{"query":"y"}', 'y'],
+    ['as plain text', 'select 1', 'select 1'],
+    ['not at all', '{}', ''],
+    ['with line ends as they are', '{"input":"a\nb"}', 'a\nb'],
+  ])('that takes plain text gets what came %s', (_, args, input) => {
+    expect(written(called('sql', [args])).item).toMatchObject({ type: 'custom_tool_call', input })
+  })
+
+  test('in a namespace is called by its own name', () => {
+    const { item } = written(called('ns__read', ['{"a":1}']))
+    expect(item).toMatchObject({ type: 'function_call', namespace: 'ns', name: 'read', arguments: '{"a":1}' })
+  })
+
+  test('that runs commands gets an action, or, where that is none, the call of a function', () => {
+    expect(written(called('shell', ['{"commands":', '["ls"]}'])).item).toMatchObject({
+      type: 'shell_call',
+      action: { commands: ['ls'] },
+    })
+    const { item } = written(called('shell', ['{"commands":']))
+    expect(item).toMatchObject({ type: 'function_call', name: 'shell', arguments: '{"commands":' })
+    expect(item['id']).toMatch(/^fc_/)
+  })
+})
+
+describe('usage of a response', () => {
+  const counts = fc.nat(100_000_000)
+  const usages: fc.Arbitrary<Usage> = fc
+    .record({ input: counts, cacheRead: counts, cacheWrite5m: counts, output: counts })
+    .chain((usage) =>
+      fc.nat(usage.output).map((reasoning) => ({ ...usage, cacheWrite1h: 0, reasoning, webSearches: 0 })),
+    )
+  const reply = (usage: Usage): Reply => ({
+    id: 'r',
+    model: 'm',
+    parts: [{ kind: 'text', text: 'x' }],
+    stop: { reason: 'end' },
+    usage,
+  })
+
+  test('comes back unchanged, and its total is input and output', () => {
+    fc.assert(
+      fc.property(usages, (usage) => {
+        const bytes = ALL_CODECS.responses.encodeReply(reply(usage), IDENTITY)
+        expect(ALL_CODECS.responses.decodeReply(bytes).usage).toEqual(usage)
+        const told = (JSON.parse(bytes.toString()) as { usage: Record<string, number> }).usage
+        expect(told['total_tokens']).toBe((told['input_tokens'] ?? 0) + (told['output_tokens'] ?? 0))
+        expect(told['input_tokens']).toBe(usage.input + usage.cacheRead + usage.cacheWrite5m)
+      }),
+    )
+  })
+})
