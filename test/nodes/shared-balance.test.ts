@@ -125,6 +125,8 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
       const onB = () => chat(1, 'set', ask('m', { max_tokens: 100 }))
       expect((await onB()).status).toBe(200)
+      // A charge that is reported later would be taken from the quota that is set.
+      await vi.waitFor(async () => expect((await token('token-set')).used).toBe(COST), SOON)
       const set = (remain_quota: number) =>
         manage(gateways[0]?.url ?? '', ADMIN, 'PUT /api/token/', { id, name: 'token-set', remain_quota })
       expect((await set(100)).status).toBe(200)
