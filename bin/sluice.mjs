@@ -1,4 +1,4 @@
-#!/usr/bin/env -S MALLOC_MMAP_THRESHOLD_=32768 node --max-semi-space-size=32 --single-threaded-gc --no-allocation-site-pretenuring --v8-pool-size=1
+#!/usr/bin/env -S MALLOC_MMAP_THRESHOLD_=1048576 node --max-semi-space-size=32 --single-threaded-gc --no-allocation-site-pretenuring --v8-pool-size=1
 // Plain JavaScript that every Node can parse: finds a suitable Node, then runs the command. Calls are many
 // and short-lived, so their garbage is collected in the young generation: a large one, by one thread (several
 // have too little work and wait for each other), without pretenuring, which V8 would apply wrongly. Nodes 20
@@ -21,7 +21,7 @@ const FLAGS = [
 // Environment variable of glibc, as on the first line: buffers of 32 KiB and more are mapped one by one, and
 // unmapped when they are freed. Otherwise the heap of the C library keeps what a storm needed: glibc returns
 // only the free memory at the heap's end. It is read at the start of a process.
-const MALLOC_VARIABLE = { name: 'MALLOC_MMAP_THRESHOLD_', value: '32768' }
+const MALLOC_VARIABLE = { name: 'MALLOC_MMAP_THRESHOLD_', value: '1048576' }
 
 // Older versions truncate text at NUL in node:sqlite, or cannot run TypeScript.
 function newEnough([major, minor]) {

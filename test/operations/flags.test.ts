@@ -47,7 +47,7 @@ test.skipIf(process.platform !== 'linux')(
     const gateway = await startGateway({ config: plainConfiguration('http://127.0.0.1:9/v1'), isBare: true })
     onTestFinished(() => gateway.discard())
     const environment = readFileSync(`/proc/${gateway.pid}/environ`, 'utf8').split('\0')
-    expect(environment).toContain('MALLOC_MMAP_THRESHOLD_=32768')
+    expect(environment).toContain('MALLOC_MMAP_THRESHOLD_=1048576')
     expect(await gateway.stop()).toBe(0)
   },
 )
