@@ -18,8 +18,8 @@ const FLAGS = [
   '--v8-pool-size=1',
 ]
 
-// Environment variable of glibc, as on the first line: buffers of 32 KiB and more are mapped one by one, and
-// unmapped when they are freed. Otherwise the heap of the C library keeps what a storm needed: glibc returns
+// Environment variable of glibc, as on the first line: buffers of 1 MiB and more are mapped one by one, and
+// unmapped when they are freed. Below, mapping costs more than it saves. Otherwise the heap of the C library keeps what a storm needed: glibc returns
 // only the free memory at the heap's end. It is read at the start of a process.
 const MALLOC_VARIABLE = { name: 'MALLOC_MMAP_THRESHOLD_', value: '1048576' }
 
