@@ -19,8 +19,9 @@ const FLAGS = [
 ]
 
 // Environment variable of glibc, as on the first line: buffers of 1 MiB and more are mapped one by one, and
-// unmapped when they are freed. Below, mapping costs more than it saves. Otherwise the heap of the C library keeps what a storm needed: glibc returns
-// only the free memory at the heap's end. It is read at the start of a process.
+// unmapped when they are freed. Below, mapping costs more than it saves. Otherwise the heap of the C library
+// keeps what a storm needed: glibc returns only the free memory at the heap's end. It is read at the start of
+// a process.
 const MALLOC_VARIABLE = { name: 'MALLOC_MMAP_THRESHOLD_', value: '1048576' }
 
 // Older versions truncate text at NUL in node:sqlite, or cannot run TypeScript.
