@@ -72,7 +72,7 @@ type RawMatch = FoundEndpoint<RawEndpoint> | AllowedMethods | undefined
 export class App {
   readonly #parts: AppParts
   readonly #raw = new RouteTable(RAW_ROUTES)
-  #visits = 0
+  #openExchanges = 0
 
   constructor(parts: AppParts) {
     this.#parts = parts
@@ -84,12 +84,12 @@ export class App {
   }
 
   /** Requests whose response is not finished. */
-  get visits(): number {
-    return this.#visits
+  get openExchanges(): number {
+    return this.#openExchanges
   }
 
   readonly listener: RequestListener = (request, response) => {
-    const visit: ClientExchange = {
+    const exchange: ClientExchange = {
       id: randomUUIDv7(),
       startedMs: Date.now(),
       startedAt: performance.now(),
@@ -99,7 +99,7 @@ export class App {
     }
     const path = pathOf(request.url)
     const route: Route = { endpoint: undefined, area: pathArea(path) }
-    this.#visits += 1
+    this.#openExchanges += 1
     // The last response on this connection: the client calls elsewhere.
     if (!this.#parts.isStaying()) response.closesConnection = true
     // A request is over when its response is closed and all its work is done: only then is its charge
@@ -107,14 +107,14 @@ export class App {
     let open = 2
     const over = (): void => {
       open -= 1
-      if (open === 0) this.#logged(visit, route.endpoint)
+      if (open === 0) this.#logged(exchange, route.endpoint)
     }
     response.onClosed(() => {
-      this.#visits -= 1
+      this.#openExchanges -= 1
       over()
     })
     const isOfPage = request.headers.origin !== undefined
-    if (isOfPage && applyCors(this.#parts.cors(), visit, path, route.area === 'messages')) {
+    if (isOfPage && applyCors(this.#parts.cors(), exchange, path, route.area === 'messages')) {
       over()
       return
     }
@@ -124,27 +124,27 @@ export class App {
       route.endpoint = endpoint
       route.area = endpoint.area
       if (endpoint.access === 'api-key') {
-        const begin = (): void => this.#begin(visit, path, route, raw, over)
+        const begin = (): void => this.#begin(exchange, path, route, raw, over)
         const refuse = (refusal: GatewayError): void => {
-          this.#refuse(visit, endpoint.area, refusal)
+          this.#refuse(exchange, endpoint.area, refusal)
           over()
         }
-        this.#parts.admission.enter(visit, this.#visits, begin, refuse)
+        this.#parts.admission.enter(exchange, this.#openExchanges, begin, refuse)
         return
       }
     }
-    this.#begin(visit, path, route, raw, over)
+    this.#begin(exchange, path, route, raw, over)
   }
 
-  #begin(visit: ClientExchange, path: string, route: Route, raw: RawMatch, over: () => void): void {
-    this.#answer(visit, path, route, raw)
-      .catch((error: unknown) => this.#refuse(visit, route.area, error))
+  #begin(exchange: ClientExchange, path: string, route: Route, raw: RawMatch, over: () => void): void {
+    this.#answer(exchange, path, route, raw)
+      .catch((error: unknown) => this.#refuse(exchange, route.area, error))
       .finally(over)
   }
 
-  async #answer(visit: ClientExchange, path: string, route: Route, raw: RawMatch): Promise<void> {
-    const { request, response } = visit
-    if (raw && 'endpoint' in raw) return this.#answerRaw(visit, raw.endpoint)
+  async #answer(exchange: ClientExchange, path: string, route: Route, raw: RawMatch): Promise<void> {
+    const { request, response } = exchange
+    if (raw && 'endpoint' in raw) return this.#answerRaw(exchange, raw.endpoint)
     const json = await this.#parts.json()
     const found = raw ?? json.find(request.method, path)
     if (found && 'endpoint' in found) {
@@ -153,9 +153,11 @@ export class App {
       route.area = endpoint.areaOf?.(request) ?? endpoint.area
       if (!this.#parts.isOpen()) throw gatewayStopping()
       const { admission, clientAddress } = this.#parts
-      await new Promise<void>((begin, refuse) => admission.enter(visit, this.#visits, begin, refuse))
-      if (!(await admission.takeAccountSlot(visit, addressBlock(clientAddress()(request))))) return
-      return json.respond(visit, endpoint, route.area, params)
+      await new Promise<void>((begin, refuse) =>
+        admission.enter(exchange, this.#openExchanges, begin, refuse),
+      )
+      if (!(await admission.takeAccountSlot(exchange, addressBlock(clientAddress()(request))))) return
+      return json.respond(exchange, endpoint, route.area, params)
     }
     if (found) route.area = found.area
     await this.#parts.globalLimit.take(request, response, path)
@@ -165,34 +167,34 @@ export class App {
     throw pathNotFound(path, meant)
   }
 
-  async #answerRaw(visit: ClientExchange, endpoint: RawEndpoint): Promise<void> {
+  async #answerRaw(exchange: ClientExchange, endpoint: RawEndpoint): Promise<void> {
     const { admission, apiKeys, clientAddress, isReady, limits, mark, metrics, metricsToken } = this.#parts
     const { relay, relayLimit } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
-        await this.#parts.globalLimit.take(visit.request, visit.response, endpoint.path)
-        return endpoint.handle(visit, isReady)
+        await this.#parts.globalLimit.take(exchange.request, exchange.response, endpoint.path)
+        return endpoint.handle(exchange, isReady)
       case 'operator':
-        requireOperator(visit.request, metricsToken(), this.#parts.host)
-        return endpoint.handle(visit, metrics)
+        requireOperator(exchange.request, metricsToken(), this.#parts.host)
+        return endpoint.handle(exchange, metrics)
       case 'api-key': {
         if (!this.#parts.isOpen()) throw gatewayStopping()
-        refuseLoop(visit.request, mark)
-        const address = clientAddress()(visit.request)
+        refuseLoop(exchange.request, mark)
+        const address = clientAddress()(exchange.request)
         const taking = limits.take({
           name: LIMIT_NAMES.relay,
           subject: addressBlock(address),
           limit: relayLimit(),
         })
         requireAllowed(taking instanceof Promise ? await taking : taking, 'this address')
-        const key = requireKey(visit.request, endpoint.keyIn)
+        const key = requireKey(exchange.request, endpoint.keyIn)
         const entering = apiKeys.authenticate(key, address)
         const caller = entering instanceof Promise ? await entering : entering
-        visit.record.userId = caller.user.id
-        visit.record.tokenId = caller.token.id
-        const taken = admission.takeCallSlot(visit, caller.token.id)
+        exchange.record.userId = caller.user.id
+        exchange.record.tokenId = caller.token.id
+        const taken = admission.takeCallSlot(exchange, caller.token.id)
         if (!(taken instanceof Promise ? await taken : taken)) return
-        return endpoint.handle(visit, caller, relay)
+        return endpoint.handle(exchange, caller, relay)
       }
     }
   }
@@ -215,8 +217,8 @@ export class App {
     response.writeHead(status, headers).end(body)
   }
 
-  #logged(visit: ClientExchange, endpoint: Endpoint | undefined): void {
-    const { id, startedMs, startedAt: begunMs, request, response, record } = visit
+  #logged(exchange: ClientExchange, endpoint: Endpoint | undefined): void {
+    const { id, startedMs, startedAt: begunMs, request, response, record } = exchange
     const { log, metrics, tracing } = this.#parts
     const status = statusOf(response)
     const given = pathOf(request.url)

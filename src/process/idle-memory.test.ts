@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { collectWhenIdle } from './idle-memory.ts'
 
-let visits = 0
+let openExchanges = 0
 let given = 0
 let residentBytes = 0
 let giving: { stop(): void }
 beforeEach(() => {
   vi.useFakeTimers()
-  visits = 0
+  openExchanges = 0
   given = 0
   residentBytes = 150e6
-  giving = collectWhenIdle(() => visits, {
+  giving = collectWhenIdle(() => openExchanges, {
     collect: () => (given += 1),
     residentBytes: () => residentBytes,
   })
@@ -22,7 +22,7 @@ afterEach(() => {
 
 /** So many seconds with so many requests under way at each. */
 function pass(seconds: number, underWay = 0): void {
-  visits = underWay
+  openExchanges = underWay
   vi.advanceTimersByTime(seconds * 1_000)
 }
 

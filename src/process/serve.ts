@@ -135,7 +135,7 @@ export async function serve({
   const metrics = new Metrics({
     connections,
     openStreams: () => relay.openStreams,
-    openCalls: () => app.visits,
+    openCalls: () => app.openExchanges,
     openHolds: () => ledger.openHolds.size,
     coolingChannels: () => health.openCircuits(performance.now()),
     missingModels: () => missing.list(performance.now()),
@@ -258,7 +258,7 @@ export async function serve({
     tracing,
   })
   opened.adopt(
-    collectWhenIdle(() => app.visits),
+    collectWhenIdle(() => app.openExchanges),
     (givingBack) => givingBack.stop(),
   )
   const everything = opened.move()
@@ -272,9 +272,9 @@ export async function serve({
       const untilMs = performance.now() + drainTimeoutMs
       await shut(drainTimeoutMs)
       isShut = true
-      await until(() => app.visits === 0, untilMs - performance.now())
+      await until(() => app.openExchanges === 0, untilMs - performance.now())
       relay.stop()
-      await until(() => app.visits === 0 && ledger.unresolved === 0, SETTLING_MS)
+      await until(() => app.openExchanges === 0 && ledger.unresolved === 0, SETTLING_MS)
       const unresolved = ledger.unresolved
       ledger.stopRetrying()
       return unresolved
