@@ -140,6 +140,18 @@ test('a response is continued by its id, unless it was not to be stored', async 
   })
 })
 
+test('items are referred to by their ids', async () => {
+  const user = { role: 'user', content: 'What is the weather in Lisbon?' } as const
+  const { output } = await create({ input: [user], tools: WEATHER })
+  const [call] = output
+  if (call?.type !== 'function_call') throw new Error('no call')
+  const result = { type: 'function_call_output', call_id: call.call_id, output: 'rain' } as const
+  const refer = (id: string) =>
+    create({ input: [user, { type: 'item_reference', id }, result], tools: WEATHER })
+  expect((await refer(String(call.id))).output_text).toContain('rain')
+  await expect(refer('fc_unknown')).rejects.toMatchObject({ status: 400 })
+})
+
 test('an answer that is cut is incomplete, and so is its last item', async () => {
   const { status, incomplete_details, output, usage } = await create({
     input: 'Tell me about lighthouses',

@@ -1,4 +1,4 @@
-import { type Fields, fields, list } from './fields.ts'
+import { type Fields, fields, list, string } from './fields.ts'
 import { type ModelOutput, generate } from './model-output.ts'
 import { type OutputItem, outputItems } from './output-items.ts'
 import type { PromptCache } from './prompt-cache.ts'
@@ -33,7 +33,8 @@ function reply(
   cache: PromptCache,
   history: ResponseHistory,
 ): Reply {
-  const items = [...earlierItems(body, history), ...inputItems(body.input)]
+  const given = inputItems(body.input).map((item) => referredItem(item, history))
+  const items = [...earlierItems(body, history), ...given]
   const prompt = responsesPrompt(body, items, model)
   const output = generate(prompt)
   const shown = {
@@ -43,7 +44,7 @@ function reply(
   const made = outputItems(output, shown, stamp)
   const complete = made.map((item) => item.complete)
   const head = { id: stamp.id('resp_'), object: 'response', created_at: stamp.created }
-  if (body.store !== false) history.keep(head.id, [...items, ...complete])
+  if (body.store !== false) history.keep(head.id, items, complete)
   const response = (state: object): Fields => ({ ...head, ...state, ...settings(body, model) })
   const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), output)
   const end = response({ ...ending(output, stamp), output: complete, usage })
@@ -58,6 +59,14 @@ function earlierItems({ previous_response_id: id }: Fields, history: ResponseHis
   const items = history.upTo(id)
   if (!items) throw new Refusal('unknown_response', id.slice(0, 100))
   return items
+}
+
+/** Returns the item that a reference names; other items as they are. */
+function referredItem(item: Fields, history: ResponseHistory): Fields {
+  if (item.type !== 'item_reference') return item
+  const found = history.item(string(item.id))
+  if (!found) throw new Refusal('malformed', `Item with id '${string(item.id).slice(0, 100)}' not found.`)
+  return found
 }
 
 const IN_PROGRESS = { status: 'in_progress', completed_at: null, error: null, incomplete_details: null }
