@@ -106,7 +106,7 @@ async function itemsOf(request: Request): Promise<Item[]> {
 
 /** Continues the request with what came, and with the outputs of its calls. */
 async function continued(request: Request, items: readonly Item[], outputs: readonly object[]) {
-  const sentAgain = items.map(({ id: _, ...item }) => item)
+  const sentAgain = items.map((item) => ({ ...item, id: undefined }))
   return await itemsOf({
     ...request,
     input: [...(request.input as Input[]), ...sentAgain, ...outputs] as Input[],
