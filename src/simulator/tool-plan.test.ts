@@ -123,6 +123,7 @@ test.each([
   ['Does notes.txt say "write to me"?', ['exec_command notes.txt']],
   ['Run `ls`', ['exec_command']],
   ['Create something', []],
+  ['What is in photo.png?', []],
 ])('with a shell and patches: %s', (message, expected) => {
   expect(plan(message, PATCHING_TOOLS)).toEqual(expected)
 })

@@ -19,6 +19,9 @@ export interface PlannedCall {
 /** Most calls per user message. */
 export const MAX_CALLS = 2
 
+/** Names of files that a shell cannot show. */
+const NO_TEXT = /\.(?:png|jpe?g|gif|webp|pdf)$/i
+
 const STRENGTH = ['its name', 'words of its name', 'its description'] as const
 
 /**
@@ -49,7 +52,8 @@ function readCalls(mentions: Mentions, tools: readonly Tool[]): PlannedCall[] {
   if (files.length === 0) return []
   if (reader) return callPerPath(reader, files)
   const shell = tools.find(isShell)
-  return shell ? distinctPaths(files).map((path) => ({ tool: shell, path, task: 'show' })) : []
+  const texts = files.filter(({ text }) => !NO_TEXT.test(text))
+  return shell ? distinctPaths(texts).map((path) => ({ tool: shell, path, task: 'show' })) : []
 }
 
 function isReader(parts: readonly string[]): boolean {
