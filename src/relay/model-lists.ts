@@ -83,15 +83,15 @@ function servedBy(settings: Settings): Served {
 
 function note(
   protocols: Map<string, Map<string, Set<ProtocolName>>>,
-  { models, groups, protocol }: Channel,
+  { models, groups, protocols: spoken }: Channel,
 ): void {
   for (const id of models) {
     let inGroups = protocols.get(id)
     if (!inGroups) protocols.set(id, (inGroups = new Map()))
     for (const group of groups) {
       const ofGroup = inGroups.get(group)
-      if (ofGroup) ofGroup.add(protocol)
-      else inGroups.set(group, new Set([protocol]))
+      if (ofGroup) for (const protocol of spoken) ofGroup.add(protocol)
+      else inGroups.set(group, new Set(spoken))
     }
   }
 }

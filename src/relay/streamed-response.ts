@@ -137,7 +137,7 @@ export class StreamedResponse extends ResponseHandler {
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere) {
       this.upstream.cancel()
-      return this.onFailure(errorInFirstEvent(this.target.channel, error.data))
+      return this.onFailure(errorInFirstEvent(this.target, error.data))
     }
     if (step.forward) this.#forward(step.forward)
     if (step.terminal) this.#complete()
@@ -154,7 +154,7 @@ export class StreamedResponse extends ResponseHandler {
     const { channel } = this.target
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere)
-      this.onFailure(errorInFirstEvent(channel, error.data))
+      this.onFailure(errorInFirstEvent(this.target, error.data))
     else if (error) {
       this.call.noteCut(channel.name, 'error in the stream', streamErrorText(channel, error.data).message)
       this.#breakOff(upstreamErrorFrame(this.target, this.#tap, error))

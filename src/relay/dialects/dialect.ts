@@ -46,6 +46,8 @@ export interface ChannelRequest {
 
 /** A request ready for a channel, and the way its response comes back. */
 export interface Prepared {
+  /** The dialect that it is written in. */
+  readonly protocol: ProtocolName
   /** Below the channel's base URL. */
   readonly path: string
   /** Headers beside those of the channel, names and values in turn. */

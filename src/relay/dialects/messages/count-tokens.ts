@@ -35,7 +35,7 @@ export const countTokensDialect: Dialect = {
           outputMaximum: 0,
           choices: 1,
           prepare() {
-            if (channel.protocol !== 'messages') throw new CountingUnsupported()
+            if (!channel.protocols.includes('messages')) throw new CountingUnsupported()
             return prepared(scan, channel.modelMapping.get(model) ?? model, versionHeaders(headers))
           },
         })),
@@ -46,6 +46,7 @@ export const countTokensDialect: Dialect = {
 function prepared(scan: ScannedObject, upstreamModel: string, headers: readonly string[]): Prepared {
   const replace = new Map([['model', JSON.stringify(upstreamModel)]])
   return {
+    protocol: 'messages',
     path: '/messages/count_tokens',
     headers,
     body:
