@@ -36,7 +36,7 @@ interface Silent {
   readonly until: string
 }
 
-/** The stream for a client of responses, from an upstream that is silent until the client was told something. */
+/** The stream for a client of responses, from an upstream that is silent until the client got a text. */
 async function told(model: string, { before, after, until }: Silent): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const rest = { after: promise, frames: after }

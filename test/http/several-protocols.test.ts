@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
-import type { FullResponse } from '../equipment/client.ts'
+import { call, type FullResponse } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
@@ -12,6 +12,8 @@ const LISTS = {
   'chat+messages': ['chat', 'messages'],
   'responses+messages': ['responses', 'messages'],
   'all-three': ['chat', 'messages', 'responses'],
+  'plain-responses': ['responses'],
+  'chat+rerank': ['chat', 'rerank'],
 }
 type ListedModel = keyof typeof LISTS
 
@@ -119,6 +121,22 @@ describe('a channel that speaks several protocols', () => {
     expect(answer.json()).toEqual({ input_tokens: 5 })
     expect(fixture.upstream.only('chat+messages').path).toBe(path)
   })
+})
+
+test('a model list states the endpoints that serve a model, whatever its channels speak', async () => {
+  const answer = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
+  const { data } = JSON.parse(answer.text)
+  const entry = (id: string) => data.find((model: { id: string }) => model.id === id)
+  const conversations = ['chat', 'messages', 'responses']
+  expect(entry('plain-responses')).toMatchObject({
+    endpoints: conversations,
+    supported_endpoint_types: ['compat'],
+  })
+  expect(entry('chat+messages')).toMatchObject({
+    endpoints: conversations,
+    supported_endpoint_types: ['vendor', 'compat'],
+  })
+  expect(entry('chat+rerank')).toMatchObject({ endpoints: [...conversations, 'rerank'] })
 })
 
 describe('among channels of one model', () => {

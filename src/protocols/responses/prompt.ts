@@ -93,7 +93,11 @@ export function promptBound(scan: ScannedObject): number {
 
 /** The text of the items and tools of a valid request, and an allowance for what is not text. */
 export function promptText(bytes: Buffer): PromptText {
-  const scan = scanObject(bytes)
+  return countableText(scanObject(bytes))
+}
+
+/** The same of a request that was scanned. */
+export function countableText(scan: ScannedObject): PromptText {
   const pieces = ['instructions', 'input']
     .map((field) => scan.value(field))
     .filter((value): value is string => typeof value === 'string')
@@ -106,7 +110,7 @@ export function promptText(bytes: Buffer): PromptText {
   }
   for (const field of INSTRUCTED_FIELDS) {
     const member = scan.span(field)
-    if (member) pieces.push(bytes.toString('utf8', member.start, member.end))
+    if (member) pieces.push(scan.bytes.toString('utf8', member.start, member.end))
   }
   return { text: pieces.join('\n'), extraTokens }
 }
