@@ -15,7 +15,7 @@ const ENTRIES = [
 /** Data file that src/http1/llhttp.ts reads beside itself. */
 const PARSER = 'vendor/llhttp/llhttp.wasm'
 
-/** Where packages come from: out of the bundle, which starts faster, or from node_modules, which is built faster. */
+/** Source of packages: the bundle, which starts faster, or node_modules, which is built faster. */
 export type Packages = 'bundled' | 'linked'
 
 /**
