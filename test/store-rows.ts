@@ -39,8 +39,8 @@ async function makeTemplate(): Promise<string> {
 }
 
 /**
- * A store on a file of its own, closed after the test. Its database runs on the calling thread, as in commands:
- * starting threads, as a gateway does, would take most of a test's time.
+ * A store on a file of its own, closed after the test. Its database runs on the calling thread, as in
+ * commands: starting threads, as a gateway does, would take most of a test's time.
  */
 export async function openedStore(file?: string, threads: 'calling' | 'own' = 'calling'): Promise<Store> {
   const path = file ?? (await preparedFile())
