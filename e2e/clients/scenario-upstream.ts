@@ -35,9 +35,9 @@ const COUNTS = { input_tokens: 10, output_tokens: 5 }
 type Lane = 'chat' | 'messages' | 'responses'
 
 /**
- * Makes the lanes `chat`, `messages`, `responses` and `rerank` play the scenario that a prompt names, so that a test in
- * any language can select it: `scenario: greet`, `tool`, `structured`, `forever`, `status 429`, `status 529
- * once`. A word behind it tells one test's requests from another's.
+ * Makes the lanes `chat`, `messages`, `responses` and `rerank` play the scenario that a prompt names, so that
+ * a test in any language can select it: `scenario: greet`, `tool`, `structured`, `forever`, `status 429`,
+ * `status 529 once`. A word behind it tells one test's requests from another's.
  */
 export function playScenarios(upstream: ScriptedUpstream): void {
   const failedOnce = new Set<string>()
