@@ -169,7 +169,7 @@ export class StreamedResponse extends ResponseHandler {
     return this.state === 'waiting' && !this.#outgoing.isDue
   }
 
-  // Gate one: nothing is sent before a crash can no longer lose the hold.
+  // `docs/ledger.md: Durability before delivery`: nothing is sent before a crash can no longer lose the hold.
   #forward(bytes: Buffer): void {
     if (this.state === 'draining') return
     this.#outgoing.add(bytes, this.#tap.sawEvent || this.#tap.isMidEvent)
@@ -249,7 +249,7 @@ export class StreamedResponse extends ResponseHandler {
     this.settled(this.#settleAndEnd(ending, lastFrame, isComplete))
   }
 
-  // Gate two: the last frame goes out, in a write of its own, once the charge is durable.
+  // The last frame goes out, in a write of its own, once the charge is durable.
   async #settleAndEnd(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): Promise<void> {
     const tap = this.#tap
     const { response } = this.call
