@@ -55,7 +55,7 @@ export class Metrics {
   )
   readonly unsolicitedBytes = new Counter(
     'sluice_upstream_unasked_total',
-    'Connections on which an upstream sent bytes that nobody asked for.',
+    'Connections on which an upstream sent unrequested bytes.',
     ['channel'],
   )
   readonly reloads = new Counter('sluice_config_reloads_total', 'Readings of the configuration.', ['result'])

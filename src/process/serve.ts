@@ -59,7 +59,7 @@ const SETTLING_MS = 5_000
 const PROBE_MS = 1_000
 
 const UNASKED =
-  'the upstream sent bytes that nobody asked for; for ten minutes each call of this channel has a connection of its own'
+  'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
 
 /** Parts that are ready before any call is served. */
 interface ServeParts {
