@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { charge, rateOf } from '../domain/price.ts'
+import { charge } from '../domain/charge.ts'
+import { rateOf } from '../domain/price.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import { type FileContent, readContent } from './content.ts'
 import { parseYamlDocument } from './document.ts'

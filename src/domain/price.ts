@@ -1,5 +1,4 @@
 import { atScale, type Decimal, multiply } from './decimal.ts'
-import { promptTokens, type Usage } from './usage.ts'
 
 /** USD per million tokens of each kind. */
 export interface TokenPrices {
@@ -22,7 +21,7 @@ export interface Price {
 }
 
 /** Quota units per token, counted in `10^-scale` units. */
-interface TokenRates {
+export interface TokenRates {
   readonly input: bigint
   readonly output: bigint
   readonly cacheRead: bigint
@@ -86,6 +85,7 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
   return { ...scaled, perToken, free: !perToken && scaled.request === 0n }
 }
 
+<<<<<<< HEAD
 /**
  * Charge in quota units: computed exactly, rounded once, half away from zero, and at least 1 if the rate is
  * not free and any token was used.
@@ -130,12 +130,8 @@ function times(count: number, rate: bigint): bigint {
   return count === 0 ? 0n : BigInt(count) * rate
 }
 
+=======
+>>>>>>> main
 function maximum(...values: bigint[]): bigint {
   return values.reduce((a, b) => (a > b ? a : b))
-}
-
-function rounded(sum: bigint, denominator: bigint): number {
-  const result = Number((2n * sum + denominator) / (2n * denominator))
-  if (!Number.isSafeInteger(result)) throw new RangeError('a charge is beyond what can be counted')
-  return result
 }

@@ -16,6 +16,7 @@ import { serveControl } from '../control/serve-control.ts'
 import type { Settings } from '../domain/settings.ts'
 import { seedAccounts } from '../bootstrap/seed-accounts.ts'
 import { followChanges } from './follow-changes.ts'
+import { gracefulStop } from './graceful-stop.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { CallSlots } from '../limits/call-slots.ts'
 import { NODE_LOOP } from '../limits/event-loop.ts'
@@ -51,9 +52,6 @@ import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
-
-/** How long the settlement of broken-off calls may take at the end of a stop. */
-const SETTLING_MS = 5_000
 
 /** How long the database may take to show that it can be written. */
 const PROBE_MS = 1_000
@@ -266,19 +264,16 @@ export async function serve({
   return {
     app,
     settings: inForce.settings,
-    async drain(shut) {
-      draining = true
-      const { drainTimeoutMs } = inForce.settings.options
-      const untilMs = performance.now() + drainTimeoutMs
-      await shut(drainTimeoutMs)
-      isShut = true
-      await until(() => app.openExchanges === 0, untilMs - performance.now())
-      relay.stop()
-      await until(() => app.openExchanges === 0 && ledger.unresolved === 0, SETTLING_MS)
-      const unresolved = ledger.unresolved
-      ledger.stopRetrying()
-      return unresolved
-    },
+    drain: (shut) =>
+      gracefulStop({
+        timeoutMs: inForce.settings.options.drainTimeoutMs,
+        shut,
+        beginDraining: () => (draining = true),
+        refuseRequests: () => (isShut = true),
+        openExchanges: () => app.openExchanges,
+        relay,
+        ledger,
+      }),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
 }
@@ -286,9 +281,4 @@ export async function serve({
 // A database that takes long to answer is not ready either.
 function soon(isSo: Promise<boolean>): Promise<boolean> {
   return Promise.race([isSo, new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, false).unref())])
-}
-
-async function until(isSo: () => boolean, limitMs: number): Promise<void> {
-  const endMs = performance.now() + limitMs
-  while (!isSo() && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, 10))
 }

@@ -1,5 +1,6 @@
 import type { Channel } from '../domain/channel.ts'
-import { charge, type Rate } from '../domain/price.ts'
+import { charge } from '../domain/charge.ts'
+import type { Rate } from '../domain/price.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
@@ -9,7 +10,7 @@ import { idHeaders } from '../server/id-headers.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import type { CallLimits } from './call-limits.ts'
-import { type ChargeBasis, NOTHING, type PricedUsage, price } from './charge.ts'
+import { type ChargeBasis, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
 import type { Dialect, Prepared, RelayedRequest } from './dialects/dialect.ts'
 import type { Drains } from './drains.ts'
 import type { Estimate, OutputBudget } from './estimate.ts'
@@ -213,7 +214,7 @@ export class Call implements MediaRequester {
    */
   settle(target: Target | undefined, basis: ChargeBasis | undefined, delivered: boolean): Promise<Usage> {
     const countPrompt = (): Promise<number> => this.#countChargedPrompt()
-    const priced = basis ? price(this.#admitted.rate, countPrompt, basis, this.count) : NOTHING
+    const priced = basis ? priceUsage(this.#admitted.rate, countPrompt, basis, this.count) : NOTHING
     return priced instanceof Promise
       ? priced.then((later) => this.#book(target, later, delivered))
       : this.#book(target, priced, delivered)

@@ -1,4 +1,5 @@
-import { maxCharge, type Rate } from '../domain/price.ts'
+import { maxCharge } from '../domain/charge.ts'
+import type { Rate } from '../domain/price.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { ChannelRequest, RelayedRequest } from './dialects/dialect.ts'
 

@@ -2,7 +2,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { Channel, ProtocolName } from '../domain/channel.ts'
 import { type EndpointType, endpointTypes } from '../domain/endpoint-types.ts'
 import type { Settings } from '../domain/settings.ts'
-import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
+import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './key-permissions.ts'
 import { modelOf, plainName } from './routing.ts'
 
 /** A model that a key may call. */

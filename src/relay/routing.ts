@@ -3,7 +3,7 @@ import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { Group, Model, Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { withoutThinkingSuffix } from '../protocols/messages/index.ts'
-import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
+import { groupName, groupRefused, requireAllowedModel, routesOf, usableGroup } from './key-permissions.ts'
 import { truncatedName } from './truncated-name.ts'
 
 /** Channels that a call may go to, and the group whose prices hold. */
@@ -45,7 +45,7 @@ export class Routing {
    */
   resolve(settings: Settings, caller: Caller, name: string, protocol: ProtocolName): Resolution {
     const plain = protocol === 'chat' ? plainName(name) : name
-    requireAllowed(caller, name, plain)
+    requireAllowedModel(caller.token, name, plain)
     const model = modelOf(settings, name, plain)
     const group = groupOf(settings, caller, model)
     const serving = this.#serving(settings, group, protocol, name, plain)
@@ -109,12 +109,6 @@ export function plainName(name: string): string {
 export function modelOf(settings: Settings, name: string, plain: string): Model {
   const model = settings.models.get(name)
   return plain === name || model.price ? model : settings.models.get(plain)
-}
-
-function requireAllowed({ token }: Caller, model: string, plain: string): void {
-  const allowed = allowedNames(token)
-  if (!allowed || allowed.has(model) || allowed.has(plain)) return
-  throw new GatewayError('model_not_allowed', `this API key may not use the model ${truncatedName(model)}`)
 }
 
 function groupOf(settings: Settings, caller: Caller, { vendor }: Model): Group {

@@ -1,7 +1,7 @@
 import { NO_USAGE, type Usage } from '../domain/usage.ts'
 import type { TapStep } from '../protocols/sse/stream-tap.ts'
 import type { Call, Target } from './call.ts'
-import type { Ending } from './charge.ts'
+import type { Ending } from './priced-usage.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { gatewayErrorFrame, HOLD_USED_UP, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
 import {

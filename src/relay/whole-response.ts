@@ -1,6 +1,6 @@
 import { ChunkList } from '../protocols/sse/chunk-list.ts'
 import type { ReplyFacts } from '../protocols/reply-facts.ts'
-import type { ChargeBasis } from './charge.ts'
+import type { ChargeBasis } from './priced-usage.ts'
 import { errorWithStatus200, type Failure, noUsableResponse } from './failure.ts'
 import type { PreparedReply } from './dialects/dialect.ts'
 import { ResponseHandler } from './response-handler.ts'

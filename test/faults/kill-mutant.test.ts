@@ -30,7 +30,7 @@ const NO_GATE_TWO_STREAMED: Patch = {
 }
 /** Charges a client that leaves in the middle for the prompt alone. */
 const NO_OUTPUT_COUNTED: Patch = {
-  file: 'src/relay/charge.ts',
+  file: 'src/relay/priced-usage.ts',
   text: 'output: isComplete ? output : Math.max(reported?.output ?? 0, output)',
   by: 'output: isComplete ? output : (reported?.output ?? 0)',
 }

@@ -1,6 +1,6 @@
 import { accountFigures } from '../../management/users/account-figures.ts'
 import { tokenUsageObject, tokenUsageSchema } from '../../management/tokens/token-usage-object.ts'
-import { allowedNames } from '../../relay/permissions.ts'
+import { allowedNames } from '../../relay/key-permissions.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
 /** `docs/api.md: Self-check and billing`. */

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
-import { refuseOtherSecret } from '../../store/key-check.ts'
+import { refuseOtherSecret } from '../../store/secret-check.ts'
 import type { Database } from '../../store/schema.ts'
 import { databaseName, postgresUrl } from '../database-name.ts'
 import { type Comparison, compare, isComplete, type TableState } from './differences.ts'

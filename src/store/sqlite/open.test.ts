@@ -258,7 +258,7 @@ test('the main thread loads neither Kysely nor the database', () => {
     encoding: 'utf8',
   })
   const specifiers = JSON.parse(said) as string[]
-  expect(specifiers).toContain('./thread.ts')
+  expect(specifiers).toContain('./database-thread.ts')
   expect(specifiers.filter((specifier) => /kysely|sqlite$|operations/.test(specifier))).toEqual([])
 })
 

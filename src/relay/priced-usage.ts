@@ -1,4 +1,5 @@
-import { charge, type Rate } from '../domain/price.ts'
+import { charge } from '../domain/charge.ts'
+import type { Rate } from '../domain/price.ts'
 import type { SettlementReason } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import { type ReportedUsage, countsOf } from '../protocols/reported-usage.ts'
@@ -41,7 +42,7 @@ export const NOTHING: PricedUsage = { usage: NO_USAGE, quota: 0, reason: 'failed
  * reported and counted output. A price of calls alone needs no count where nothing was generated. Returns no
  * promise where nothing has to be counted.
  */
-export function price(
+export function priceUsage(
   rate: Rate,
   countPrompt: CountPrompt,
   basis: ChargeBasis,

@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.ts'
+import type { AddressSet } from './ip-allow-list.ts'
 import { TOKEN_STATUS, type Token, type TokenStatus } from './token.ts'
 import { USER_STATUS, type User } from './user.ts'
 
@@ -24,6 +25,12 @@ export function refuseUnusableKey(
   if (user.status !== USER_STATUS.enabled) {
     throw new GatewayError('user_disabled', 'the user of this API key is disabled')
   }
+}
+
+/** Refuses an address (403) that the key's list does not allow. */
+export function refuseOtherAddress(allowed: AddressSet, address: string): void {
+  if (allowed(address)) return
+  throw new GatewayError('ip_not_allowed', 'this API key may not be used from this address')
 }
 
 function refusal(status: Exclude<TokenStatus, 1>): GatewayError {

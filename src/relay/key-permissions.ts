@@ -16,6 +16,13 @@ export function allowedNames(token: Token): ReadonlySet<string> | undefined {
   return names
 }
 
+/** Refuses a model (403 `model_not_allowed`) that a token may not call by its name nor by its plain name. */
+export function requireAllowedModel(token: Token, model: string, plain: string): void {
+  const allowed = allowedNames(token)
+  if (!allowed || allowed.has(model) || allowed.has(plain)) return
+  throw new GatewayError('model_not_allowed', `this API key may not use the model ${truncatedName(model)}`)
+}
+
 /** Groups that a token names for single vendors; `group_not_allowed` if they cannot be read. */
 export function routesOf(token: Token): ReadonlyMap<string, string> {
   const routes = parseVendorRoutes(token.vendorRoutes)

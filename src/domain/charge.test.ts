@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Decimal, parseDecimal } from './decimal.ts'
-import { charge, maxCharge, type Price, rateOf, type TokenPrices } from './price.ts'
+import { charge, maxCharge } from './charge.ts'
+import { type Price, rateOf, type TokenPrices } from './price.ts'
 import { NO_USAGE } from './usage.ts'
 
 const decimal = (text: string): Decimal => {

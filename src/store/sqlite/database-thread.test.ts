@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { deriveSecrets } from '../secrets.ts'
 import { unpack } from './packed-batch.ts'
 import type { ThreadOptions, ToThread } from './messages.ts'
-import { DatabaseThread } from './thread.ts'
+import { DatabaseThread } from './database-thread.ts'
 
 let folder: string
 let thread: DatabaseThread
