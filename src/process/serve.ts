@@ -124,7 +124,7 @@ export async function serve({
   let isShut = false
   const addresses = (): ReturnType<typeof clientAddress> =>
     clientAddress(inForce.settings.options.trustedProxies, () =>
-      log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; it is not believed'),
+      log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; the header is ignored'),
     )
   let addressOf = addresses()
 

@@ -80,7 +80,7 @@ export class StreamedResponse extends ResponseHandler {
       return this.undelivered(failure)
     }
     if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
-    const reason = failure.refusal?.message ?? 'the upstream broke off before the answer was complete'
+    const reason = failure.refusal?.message ?? 'the upstream broke off before the response was complete'
     this.#breakOff(gatewayErrorFrame(this.call, this.#tap, UPSTREAM_CUT, reason))
   }
 
@@ -222,7 +222,7 @@ export class StreamedResponse extends ResponseHandler {
       if (!isUsedUp || this.state === 'over') return this.#continueAfterCount()
       this.#pauses.remove('count')
       this.upstream.cancel()
-      const reason = 'the quota held for this answer is used up'
+      const reason = 'the quota held for this response is used up'
       this.#breakOff(gatewayErrorFrame(this.call, this.#tap, HOLD_USED_UP, reason))
     })
   }

@@ -106,7 +106,7 @@ describe('a log that nobody reads', { timeout: 60_000 }, () => {
       .toEqual([lost])
     expect(text.match(/^\{.*"msg":"request"\}$/gm)).toHaveLength(answered - lost)
     expect(text).toMatch(
-      /^\{"level":40,"time":\d+,"dropped":\d+,"msg":"lines of this log were dropped[^"]*"\}$/m,
+      /^\{"level":40,"time":\d+,"dropped":\d+,"msg":"log lines were dropped[^"]*"\}$/m,
     )
   })
 
