@@ -1,7 +1,7 @@
 /** Words that no sentence of a document opens with: it opens with its subject. */
 const WORDS = 'Of|Who|Whoever|Whom|Whose|What|Whatever|Those'
 
-/** Matches an opening word at the start of a line, of a table's cell or of a sentence, and the rest of its sentence. */
+/** Matches an opening word at the start of a line, cell or sentence, and the rest of its sentence. */
 const SENTENCE = new RegExp(
   String.raw`(?:^[ \t>]*(?:[-*+] |\d+\. |#+ )?|\| *|[.!?:][)\]"*_]*\s+)[*_"([]*(?<opening>${WORDS})\b[^.!?|]*[.!?|]?`,
   'gm',

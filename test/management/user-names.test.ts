@@ -45,6 +45,6 @@ describe('a confusable name', () => {
     const starting = startGateway({ config: { users: [ROOT, user(2, name, [])] } }).then((started) =>
       started.discard(),
     )
-    await expect(starting).rejects.toThrow(/characters that are not seen|in case alone/)
+    await expect(starting).rejects.toThrow(/invisible characters|in case alone/)
   })
 })
