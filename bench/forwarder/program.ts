@@ -13,8 +13,8 @@ import { WholeAnswer } from './whole-answer.ts'
 /**
  * The least that a gateway costs on `node:http` and `undici`: parse the body, find the client's key and the
  * channel of the model, forward with the channel's key, and read the response's usage; events are converted
- * where the dialects differ, chat and messages. Nothing is checked, held, limited, kept, logged or charged. Sends its port to
- * its parent process.
+ * where the dialects differ, chat and messages. Nothing is checked, held, limited, kept, logged or charged.
+ * Sends its port to its parent process.
  */
 const upstream = new Pool(String(process.argv[2]), { connections: null })
 const clients = new Map([[CLIENT_KEY, 1], ...Array.from({ length: 1000 }, (_, i) => [`sk-${i}`, i] as const)])

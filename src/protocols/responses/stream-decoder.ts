@@ -147,7 +147,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     this.emit({
       kind: 'failure',
       type: type === undefined || type === 'error' ? 'api_error' : type,
-      message: message ?? 'The upstream reported an error in the middle of its answer.',
+      message: message ?? 'The upstream reported an error in the middle of its response.',
       ...(code !== undefined && { code }),
     })
   }
