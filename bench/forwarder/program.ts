@@ -13,7 +13,7 @@ import { WholeAnswer } from './whole-answer.ts'
 /**
  * The least that a gateway costs on `node:http` and `undici`: parse the body, find the client's key and the
  * channel of the model, forward with the channel's key, and read the response's usage; events are converted
- * where the dialects differ, chat and messages. Nothing is checked, held, limited, kept, logged or charged. Sends its port to
+ * between chat and messages. Nothing is checked, held, limited, kept, logged or charged. Sends its port to
  * its parent process.
  */
 const upstream = new Pool(String(process.argv[2]), { connections: null })
