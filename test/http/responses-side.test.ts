@@ -99,7 +99,7 @@ describe('a conversation', () => {
 
   test('is compacted for the official client, under the mapped name, without fields of responses', async () => {
     fixture.upstream.script('mapped', { kind: 'whole', body: COMPACTED })
-    const compacted = await client.responses.compact({ model: 'mapped' as never, input: 'hi' })
+    const compacted = await client.responses.compact({ model: 'mapped', input: 'hi' })
     expect(compacted.output).toHaveLength(2)
     expect(JSON.parse(fixture.upstream.only('mapped').text)).toEqual({ model: 'their-name', input: 'hi' })
   })

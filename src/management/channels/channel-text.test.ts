@@ -1,4 +1,3 @@
-import type { ProtocolName } from '../../domain/channel.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { withoutVersion, withVersion } from './channel-address.ts'
@@ -136,7 +135,7 @@ describe('an address', () => {
     [['responses', 'chat'], 'https://a.example/v1', 8, 'https://a.example'],
     ['responses', 'https://a.example/v1', 0, 'https://a.example'],
   ] as const)('of the file, %s %s, is type %i at %s', (protocol, url, type, bare) => {
-    const found = typeAt([protocol].flat() as ProtocolName[], url)
+    const found = typeAt([protocol].flat(), url)
     expect([found?.type, withoutVersion(url, found)]).toEqual([type, bare])
   })
 })
