@@ -17,6 +17,7 @@ export const ERRORS = {
   invalid_request: { status: 400, type: 'invalid_request_error', recurs: true },
   model_not_specified: { status: 400, type: 'gateway_error', recurs: true },
   batch_too_many: { status: 400, type: 'invalid_request_error', recurs: true },
+  unsupported_endpoint: { status: 400, type: 'invalid_request_error', recurs: true },
   model_price_error: { status: 400, type: 'invalid_request_error', recurs: true },
   unauthorized: { status: 401, type: 'authentication_error', recurs: true },
   missing_api_key: { status: 401, type: 'authentication_error', recurs: true },

@@ -20,7 +20,7 @@ export function welcome({ url, settings, firstCredentials, recovered }: Gateway)
   }
   if (firstCredentials) {
     const { userId, accessToken, key } = firstCredentials
-    const conversational = channels.find(({ protocol }) => protocol !== 'rerank')
+    const conversational = channels.find(({ protocols }) => protocols.some((one) => one !== 'rerank'))
     const model = newestModel(conversational?.models ?? []) ?? 'MODEL'
     lines.push(
       '',

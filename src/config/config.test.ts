@@ -126,9 +126,9 @@ describe('vendor keys', () => {
       COHERE_API_KEY: 'c',
     })
     expect(
-      settings.channels.map(({ name, protocol, baseUrl, keys, groups }) => [
+      settings.channels.map(({ name, protocols, baseUrl, keys, groups }) => [
         name,
-        protocol,
+        ...protocols,
         baseUrl,
         keys,
         groups,

@@ -155,7 +155,7 @@ describe('channels', () => {
     expect(channels).toEqual([
       {
         name: 'a',
-        protocol: 'chat',
+        protocols: ['chat'],
         baseUrl: 'https://a.example/v1',
         keys: [],
         models: ['m'],
@@ -172,6 +172,13 @@ describe('channels', () => {
         timeouts: { connectMs: 5_000, firstByteMs: 120_000, idleMs: 120_000, totalMs: 900_000 },
       },
     ])
+  })
+
+  test('speak one protocol or several, the first of which they are tested in', () => {
+    const { channels } = read(
+      'channels: [{ name: a, protocol: [responses, chat], base_url: "https://a.example/v1", models: [m] }]',
+    )
+    expect(channels[0]?.protocols).toEqual(['responses', 'chat'])
   })
 
   test('take everything that is documented', () => {
@@ -200,7 +207,7 @@ channels:
     )
     expect(channels[0]).toEqual({
       name: 'b',
-      protocol: 'messages',
+      protocols: ['messages'],
       baseUrl: 'http://127.0.0.1:4000/v1',
       keys: ['k1', '${KEY}'],
       models: ['m', 'n'],

@@ -178,6 +178,19 @@ export function list<T>(item: Field<T>, expected: string, minLength = 0): Field<
     })
 }
 
+/** One entry, or a list of distinct ones, at least one. `expected` describes the list. */
+export function oneOrList<T>(item: Field<T>, expected: string): Field<readonly T[]> {
+  const several = list(item, expected, 1)
+  const one = item.transform((value): readonly T[] => [value])
+  return z.unknown().transform((given, ctx): readonly T[] => {
+    const { data, error } = (Array.isArray(given) ? several : one).safeParse(given)
+    if (data) return data
+    for (const { message, path } of error?.issues ?? [])
+      ctx.issues.push({ code: 'custom', message, path, input: undefined })
+    return z.NEVER
+  })
+}
+
 function mismatch(expected: string, given: unknown): string {
   return given instanceof UnresolvedScalar ? ALREADY_REPORTED : `expected ${expected}, found ${kindOf(given)}`
 }

@@ -372,6 +372,21 @@ const CHANNELS: Case[] = [
     'gateway.yaml:2: channels[0].models: expected a list of at least one model, found nothing',
   ],
   [
+    'a list of protocols with an unknown one',
+    channel('protocol: [chat, response]'),
+    'gateway.yaml:3: channels[0].protocol[1]: expected one of chat, messages, responses, rerank (responses?), found "response"',
+  ],
+  [
+    'a list of protocols with one twice',
+    channel('protocol: [chat, chat]'),
+    'gateway.yaml:3: channels[0].protocol[1]: expected each entry once, this is entry 0 again',
+  ],
+  [
+    'an empty list of protocols',
+    channel('protocol: []'),
+    'gateway.yaml:3: channels[0].protocol: expected a list of at least one protocol, found nothing',
+  ],
+  [
     'an unknown protocol',
     channel('protocol: chats'),
     'gateway.yaml:3: channels[0].protocol: expected one of chat, messages, responses, rerank (chat?), found "chats"',

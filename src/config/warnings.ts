@@ -60,7 +60,8 @@ function channelWarnings(channel: Channel, index: number): Issue[] {
   ]
 }
 
-function missingPath({ baseUrl, protocol }: Channel, index: number, complete: string): Issue {
+function missingPath({ baseUrl, protocols }: Channel, index: number, complete: string): Issue {
+  const [protocol = 'chat'] = protocols
   return {
     path: ['channels', index, 'base_url'],
     message: `calls go to ${baseUrl}${ENDPOINTS[protocol]}, where this provider does not answer; its base_url is ${complete}`,

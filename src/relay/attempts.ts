@@ -187,9 +187,8 @@ export class Attempts {
   #send(attempt: Attempt, { hold, request }: Call, { channel, prepared }: Target, key: UpstreamKey): void {
     const accept = request.stream ? 'text/event-stream' : 'application/json'
     const headers = [...prepared.headers, 'accept', accept]
-    const { path, body } = prepared
     try {
-      attempt.onSent(this.#parts.upstreams.post(hold, channel, key, path, headers, body, attempt))
+      attempt.onSent(this.#parts.upstreams.post(hold, channel, key, { ...prepared, headers }, attempt))
     } catch (error) {
       attempt.cancel()
       throw error

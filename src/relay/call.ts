@@ -195,6 +195,11 @@ export class Call implements MediaRequester {
     this.#firstByteMs ??= this.#tookMs
   }
 
+  /** Whether the first byte of the attempt's response came. */
+  get hasFirstByte(): boolean {
+    return this.#firstByteMs !== null
+  }
+
   /** Notes that `tokens` of output were generated: a crash from now on is charged them, too. */
   mark(tokens: number): void {
     const amount = charge(this.#admitted.rate, { ...NO_USAGE, input: this.expectedPrompt, output: tokens })

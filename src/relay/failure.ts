@@ -4,6 +4,7 @@ import { passedOnError } from '../protocols/messages/index.ts'
 import { readUpstreamError, statusOfError, type UpstreamErrorText } from '../protocols/upstream-error.ts'
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
+import type { Target } from './call.ts'
 
 /**
  * The next attempt after one that delivered nothing; `same-again` after a reused connection turned out
@@ -97,7 +98,7 @@ const UNLISTED: StatusRule = { next: 'next-channel', blames: 'channel' }
 
 /** The failure that a response without success means. */
 export function failureOfStatus(
-  channel: Channel,
+  { channel, prepared }: Target,
   status: number,
   body: Buffer,
   retryAfter: string | undefined,
@@ -109,7 +110,10 @@ export function failureOfStatus(
     next: rule.next,
     blames: blamed(rule, cooldownMs),
     cooldownMs,
-    refusal: rule.type === undefined ? undefined : refusalOf(channel, status, rule, body, error, retryAfter),
+    refusal:
+      rule.type === undefined
+        ? undefined
+        : refusalOf({ channel, prepared }, status, rule, body, error, retryAfter),
     cause: `status ${status}`,
     status,
     upstreamMessage: messageOf(channel, error),
@@ -123,7 +127,7 @@ function blamed({ blames }: StatusRule, cooldownMs: number | undefined): Failure
 }
 
 function refusalOf(
-  channel: Channel,
+  { channel, prepared }: Target,
   status: number,
   { type = '', code = '' }: StatusRule,
   body: Buffer,
@@ -139,7 +143,7 @@ function refusalOf(
     redact(error.code ?? code, channel),
     message.slice(0, MAX_MESSAGE_LENGTH),
     forwardedRetryAfter(retryAfter),
-    channel.protocol === 'messages' ? passedOnError(body, (text) => redact(text, channel)) : undefined,
+    prepared.protocol === 'messages' ? passedOnError(body, (text) => redact(text, channel)) : undefined,
   )
 }
 
@@ -153,8 +157,8 @@ function messageOf(channel: Channel, { message }: UpstreamErrorText): string | u
 }
 
 /** The failure of a stream that begins with an error: as by its status, but another channel may be asked. */
-export function errorInFirstEvent(channel: Channel, data: string): Failure {
-  const failure = failureOfStatus(channel, statusOfError(data), Buffer.from(data), undefined)
+export function errorInFirstEvent(target: Target, data: string): Failure {
+  const failure = failureOfStatus(target, statusOfError(data), Buffer.from(data), undefined)
   return {
     ...failure,
     next: failure.next === 'nowhere' ? 'next-channel' : failure.next,

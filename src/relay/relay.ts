@@ -10,7 +10,6 @@ import { affordable, InsufficientQuota } from '../ledger/balance.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { OpenHold } from '../ledger/open-hold.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
-import { countableText } from '../protocols/messages/index.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import { type AttemptParts, Attempts, unwritable } from './attempts.ts'
 import type { BodyReader, BodyOptions } from './body-reader.ts'
@@ -22,10 +21,11 @@ import { Routing } from './routing.ts'
 import type { Media } from './media.ts'
 import { chatDialect } from './dialects/chat/client-dialect.ts'
 import { Conversions } from './dialects/conversions.ts'
-import { countTokensDialect, CountingUnsupported } from './dialects/messages/count-tokens.ts'
+import { type Counting, countingDialect, CountingUnsupported } from './dialects/counting.ts'
 import { messagesDialect } from './dialects/messages/client-dialect.ts'
 import { rerankDialect } from './dialects/rerank/client-dialect.ts'
 import { responsesDialect } from './dialects/responses/client-dialect.ts'
+import { compactionDialect } from './dialects/responses/compaction.ts'
 import type { Dialect } from './dialects/dialect.ts'
 
 /** Services that relaying needs. */
@@ -72,19 +72,22 @@ export class Relay {
     this.#attempts.close()
   }
 
-  /** Answers with the number of tokens that a messages request would have. */
-  async countTokens(incoming: IncomingCall, caller: Caller): Promise<void> {
+  /** Answers with the number of tokens that a request would have. */
+  async countTokens(counting: Counting, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
     try {
-      await this.#relay(countTokensDialect, incoming, caller, settings, body.bytes)
+      await this.#relay(countingDialect(counting), incoming, caller, settings, body.bytes)
     } catch (error) {
       if (!isCountingUnsupported(error)) throw error
-      const { text, extraTokens } = countableText(scanObject(body.bytes))
-      const input = (await this.#parts.count.countLowPriority(text)) + extraTokens
+      const { text, extraTokens } = counting.countable(scanObject(body.bytes))
+      const tokens = (await this.#parts.count.countLowPriority(text)) + extraTokens
       incoming.response
-        .writeHead(200, { 'content-type': 'application/json', ...idHeaders(incoming.id, true) })
-        .end(JSON.stringify({ input_tokens: input }))
+        .writeHead(200, {
+          'content-type': 'application/json',
+          ...idHeaders(incoming.id, counting.protocol === 'messages'),
+        })
+        .end(JSON.stringify(counting.response(tokens)))
     } finally {
       body.release()
     }
@@ -94,8 +97,16 @@ export class Relay {
    * Relays one call in the client's dialect. Rejects with the error for the client, where nothing was sent to
    * it yet.
    */
-  async call(protocol: ProtocolName, incoming: IncomingCall, caller: Caller): Promise<void> {
-    const dialect = this.#dialects[protocol]
+  call(protocol: ProtocolName, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#charged(this.#dialects[protocol], incoming, caller)
+  }
+
+  /** Relays a request to compact a conversation, in the same way. */
+  compact(incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#charged(compactionDialect, incoming, caller)
+  }
+
+  async #charged(dialect: Dialect, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
     try {

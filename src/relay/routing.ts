@@ -75,7 +75,7 @@ export class Routing {
     if (known) return known.channels
     const channels = settings.channels.filter(
       (channel) =>
-        isReranking(channel.protocol) === isReranking(protocol) &&
+        channel.protocols.some((one) => isReranking(one) === isReranking(protocol)) &&
         channel.groups.includes(group.name) &&
         serves(channel, name, plain),
     )
@@ -93,8 +93,8 @@ function isReranking(protocol: ProtocolName): boolean {
 }
 
 // Only messages upstreams understand a request without the suffix: it becomes a field there.
-function serves({ protocol, models }: Channel, name: string, plain: string): boolean {
-  return models.includes(name) || (plain !== name && protocol === 'messages' && models.includes(plain))
+function serves({ protocols, models }: Channel, name: string, plain: string): boolean {
+  return models.includes(name) || (plain !== name && protocols.includes('messages') && models.includes(plain))
 }
 
 /** The name without the thinking suffix; the name itself where it has none. */
@@ -124,7 +124,7 @@ function inOrder(channels: readonly Channel[], protocol: ProtocolName, random: (
   return [...channels].sort(
     (a, b) =>
       b.priority - a.priority ||
-      Number(b.protocol === protocol) - Number(a.protocol === protocol) ||
+      Number(b.protocols.includes(protocol)) - Number(a.protocols.includes(protocol)) ||
       (key.get(b) ?? 0) - (key.get(a) ?? 0),
   )
 }

@@ -11,6 +11,7 @@ import {
   streamErrorText,
   unreadableStream,
 } from './failure.ts'
+import { KeepAlive } from './keep-alive.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
 import { PromptCount } from './prompt-count.ts'
@@ -46,6 +47,7 @@ export class StreamedResponse extends ResponseHandler {
    * necessary.
    */
   readonly #unread: (Buffer | typeof END)[] = []
+  readonly #keepAlive = new KeepAlive()
   #clientPausedAt = 0
   #markedAt = performance.now()
 
@@ -92,9 +94,19 @@ export class StreamedResponse extends ResponseHandler {
       this.#outgoing.tick(nowMs)
       if (!this.#pauses.has('hold')) this.#sendOutgoing()
     }
+    this.#keepClient(nowMs)
     if (nowMs - this.#markedAt < MARK_INTERVAL_MS) return
     this.#markedAt = nowMs
     if (this.#tap.emittedBytes > 0) this.call.mark(this.#watch.tokens)
+  }
+
+  // A client that is still to read what it was sent needs no further event.
+  #keepClient(nowMs: number): void {
+    if (this.state === 'draining' || this.#pauses.isAny || this.#prompt?.isPending) return
+    const frame = this.call.hasFirstByte ? this.#keepAlive.frameFor(this.#tap, nowMs) : undefined
+    if (!frame) return
+    this.#forward(frame)
+    if (!this.#pauses.has('hold')) this.#sendOutgoing()
   }
 
   protected override onDraining(): void {
@@ -137,7 +149,7 @@ export class StreamedResponse extends ResponseHandler {
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere) {
       this.upstream.cancel()
-      return this.onFailure(errorInFirstEvent(this.target.channel, error.data))
+      return this.onFailure(errorInFirstEvent(this.target, error.data))
     }
     if (step.forward) this.#forward(step.forward)
     if (step.terminal) this.#complete()
@@ -154,7 +166,7 @@ export class StreamedResponse extends ResponseHandler {
     const { channel } = this.target
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere)
-      this.onFailure(errorInFirstEvent(channel, error.data))
+      this.onFailure(errorInFirstEvent(this.target, error.data))
     else if (error) {
       this.call.noteCut(channel.name, 'error in the stream', streamErrorText(channel, error.data).message)
       this.#breakOff(upstreamErrorFrame(this.target, this.#tap, error))

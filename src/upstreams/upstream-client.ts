@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import { credentials } from './credentials.ts'
 import type { UpstreamResponseListener, UpstreamRequest } from './upstream-request.ts'
@@ -13,10 +13,23 @@ import { LOOP_MARK_HEADER } from './loop-detection.ts'
 interface CachedAddress {
   readonly destination: Destination
   readonly basePath: string
-  /** Headers that every request carries. */
+  /** Headers that every request carries before those with the key. */
   readonly headers: string
-  /** Request line and common headers, by path. */
+  /** Headers of the channel, after those with the key. */
+  readonly channelHeaders: string
+  /** Request line and common headers, by path: a path belongs to one dialect. */
   readonly heads: Map<string, string>
+}
+
+/** A request to an upstream, without what the channel adds. */
+export interface PostedRequest {
+  /** The dialect that it is written in, which decides how the key is sent. */
+  readonly protocol: ProtocolName
+  /** Below the channel's base URL. */
+  readonly path: string
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+  readonly body: Buffer
 }
 
 /** HTTP client for all model upstreams. A request needs a hold, so that nothing unpaid goes upstream. */
@@ -32,20 +45,19 @@ export class UpstreamClient {
     this.#pools = new ConnectionPools(parts)
   }
 
-  /** Posts `body` to `path` below the channel's base URL; `headers` are names and values in turn. */
+  /** Posts a request to a channel with one of its keys. */
   post(
     hold: Hold,
     channel: Channel,
     key: UpstreamKey,
-    path: string,
-    headers: readonly string[],
-    body: Buffer,
+    { protocol, path, headers, body }: PostedRequest,
     listener: UpstreamResponseListener,
   ): UpstreamRequest {
     if (hold.isSettled) throw new Error(`hold ${hold.facts.id} is settled: nothing may be sent for it`)
     const address = this.#address(channel, key)
     const { connectMs, firstByteMs, idleMs } = channel.timeouts
-    const head = `${headFor(address, path)}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
+    const common = headFor(address, path, () => credentials(protocol, key.value))
+    const head = `${common}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
     const pool = this.#pools.poolFor(address.destination)
     return pool.send({ head, body, connectMs, firstByteMs, idleMs }, listener)
   }
@@ -67,10 +79,14 @@ export class UpstreamClient {
     const { url } = destination
     const headers = ['host', url.host, 'connection', 'keep-alive', 'content-type', 'application/json']
     headers.push('accept-encoding', 'identity', LOOP_MARK_HEADER, this.#loopMark)
-    headers.push(...credentials(channel.protocol, key.value))
-    for (const [name, value] of channel.headers) headers.push(name, value)
     const basePath = url.pathname === '/' ? '' : url.pathname
-    return { destination, basePath, headers: headerLines(headers), heads: new Map() }
+    return {
+      destination,
+      basePath,
+      headers: headerLines(headers),
+      channelHeaders: headerLines([...channel.headers].flat()),
+      heads: new Map(),
+    }
   }
 
   /** Closes every connection. */
@@ -79,8 +95,15 @@ export class UpstreamClient {
   }
 }
 
-function headFor({ basePath, headers, heads }: CachedAddress, path: string): string {
+function headFor(
+  { basePath, headers, channelHeaders, heads }: CachedAddress,
+  path: string,
+  keyHeaders: () => readonly string[],
+): string {
   let head = heads.get(path)
-  if (head === undefined) heads.set(path, (head = requestLine(basePath + path) + headers))
+  if (head === undefined) {
+    head = requestLine(basePath + path) + headers + headerLines(keyHeaders()) + channelHeaders
+    heads.set(path, head)
+  }
   return head
 }

@@ -13,6 +13,7 @@ import { call } from '../equipment/client.ts'
 import { commandOn, type Outcome, SECRET, sluice } from '../equipment/command.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { BASE_ENVIRONMENT, programFolder } from '../equipment/program.ts'
 import { type FamilyDatabase, familyDatabase } from '../family-database.ts'
 import { ENGINES } from '../store-engines.ts'
 import { newToken, openedStore } from '../store-rows.ts'
@@ -778,8 +779,9 @@ test('an import that is killed and run again has the same result: no user is imp
     ${numbers} SELECT i, 'first' || i, 'a', i, i / 2 FROM n UNION ALL SELECT i, 'second' || i, 'b', i, 0 FROM n`)
   const dataDir = folder()
   const child = spawn(process.execPath, ['bin/sluice.mjs', 'import', source.place, '--apply'], {
+    cwd: await programFolder(),
     stdio: 'ignore',
-    env: { PATH: process.env['PATH'], DATA_DIR: dataDir, GATEWAY_SECRET: SECRET },
+    env: { ...BASE_ENVIRONMENT, DATA_DIR: dataDir, GATEWAY_SECRET: SECRET },
   })
   const gone = once(child, 'exit')
   const users = (): unknown => {

@@ -8,6 +8,7 @@ import { COPIED_TABLES, NOT_COPIED } from '../../src/moving/copy/tables.ts'
 import { lockDataFolder } from '../../src/store/data-folder.ts'
 import { deriveSecrets, hashKey, unseal } from '../../src/store/secrets.ts'
 import { type Outcome, sluice } from '../equipment/command.ts'
+import { BASE_ENVIRONMENT, programFolder } from '../equipment/program.ts'
 import { type Filling, filledFolder, SECRET } from '../filled-store.ts'
 import { ENGINES, type TestDatabase } from '../store-engines.ts'
 import { newToken } from '../store-rows.ts'
@@ -251,8 +252,9 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       for (const moment of MOMENTS) {
         await lingerFrom(database, moment)
         const child = spawn(process.execPath, ['bin/sluice.mjs', 'migrate', '--to', database.place], {
+          cwd: await programFolder(),
           stdio: 'ignore',
-          env: { PATH: process.env['PATH'], DATA_DIR: folder, GATEWAY_SECRET: SECRET },
+          env: { ...BASE_ENVIRONMENT, DATA_DIR: folder, GATEWAY_SECRET: SECRET },
         })
         const gone = once(child, 'exit')
         await expect

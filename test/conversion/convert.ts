@@ -65,7 +65,7 @@ export async function convertRequest(
       rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
       capabilities,
     }
-    const channelRequest = requestFor(channelOf({ protocol: OTHER[from], ...channel }), model)
+    const channelRequest = requestFor(channelOf({ protocols: [OTHER[from]], ...channel }), OTHER[from], model)
     const { body, dropped } = await channelRequest.prepare(false, ASKER)
     return { body, dropped }
   } catch (error) {

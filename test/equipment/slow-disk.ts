@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Patch } from './patched-copy.ts'
+import type { Patch } from './patch.ts'
 
 /** Makes each commit slow, so that responses have to wait for commits in every round. */
 export const SLOW_DISK: Patch = {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
+import type { Patch } from '../equipment/patch.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
 import { HANGING_DISK } from '../equipment/slow-disk.ts'
 import { storm, type StormPlan } from '../equipment/storm.ts'
 
@@ -46,7 +47,7 @@ async function brokenByKill(patches: readonly Patch[], rounds: number): Promise<
 }
 
 async function brokenOn(patches: readonly Patch[], plan: StormPlan): Promise<string> {
-  const copy = patchedCopy(patches)
+  const copy = await patchedProgram(patches)
   try {
     return (await storm({ ...plan, root: copy.root })).broken.join('\n')
   } finally {

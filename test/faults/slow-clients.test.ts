@@ -17,9 +17,10 @@ const QUICK_MS = 2_000
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    models: priced(['m', 'endless']),
+    models: priced(['m', 'large', 'endless']),
     channels: [
       channel('m', upstream.baseUrl('m')),
+      channel('large', upstream.baseUrl('large')),
       channel('endless', upstream.baseUrl('endless'), { timeouts: { total: '15s' } }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -123,14 +124,14 @@ describe(`${CLIENTS} clients that are slow`, () => {
   test('for a second in reading get all of a stream then, in pieces of any size', async () => {
     const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(400_000)}",`)
     const frames = [...Array.from({ length: 30 }, () => frame), finishFrame(), DONE_FRAME]
-    fixture.upstream.script('m', { kind: 'stream', frames })
-    const body = JSON.stringify(askStream('m'))
+    fixture.upstream.script('large', { kind: 'stream', frames })
+    const body = JSON.stringify(askStream('large'))
     const connections = Array.from({ length: 3 }, () => {
       const connection = rawConnection(fixture.gateway.port, head(body.length) + body)
       connection.socket.once('data', () => connection.socket.pause())
       return connection
     })
-    await fixture.upstream.receivedAtLeast('m', connections.length)
+    await fixture.upstream.receivedAtLeast('large', connections.length)
     await sleep(1_000)
     for (const { socket } of connections) socket.resume()
     for (const { until, socket } of connections) {

@@ -66,6 +66,8 @@ describe('what is refused', () => {
     const answer = await call(fixture.gateway.url, undefined, { ...asked, headers })
     expect(answer.status).toBe(426)
     expect(answer.json().error.code).toBe('upgrade_required')
+    expect(answer.headers['upgrade']).toBe('HTTP/1.1')
+    expect(answer.headers['connection']).toContain('upgrade')
     expect((await call(fixture.gateway.url, undefined, asked)).status).toBe(405)
   })
 })

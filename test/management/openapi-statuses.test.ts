@@ -5,6 +5,7 @@ import { errorBody } from '../equipment/behaviour.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
 import { type Body, call, retryWhileShed } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { wholeResponse } from '../equipment/responses-behaviour.ts'
 import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
 import { ROUTES } from '../equipment/routes.ts'
@@ -45,11 +46,12 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 0, body_limit: '64KiB', metrics_token: 'token-of-metrics' },
     rate_limits: { global: off, search: off, critical: off, relay: off },
-    models: priced(['m', 'claude', 'sorter']),
+    models: priced(['m', 'claude', 'sorter', 'native']),
     channels: [
       channel('m', upstream.baseUrl('m')),
       channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' }),
       channel('sorter', upstream.baseUrl('sorter'), { protocol: 'rerank' }),
+      channel('native', upstream.baseUrl('native'), { protocol: 'responses' }),
     ],
     users: [
       ROOT,
@@ -175,18 +177,24 @@ async function provokeByName(): Promise<void> {
   await at('GET /metrics', { authorization: 'Bearer token-of-metrics' })
 }
 
+/** The model whose channel speaks the protocol of a route that cannot be converted, or any. */
+function laneFor({ area, path }: Endpoint): 'claude' | 'sorter' | 'native' | 'm' {
+  if (path.startsWith('/v1/responses/')) return 'native'
+  return area === 'messages' ? 'claude' : area === 'rerank' ? 'sorter' : 'm'
+}
+
 /** Makes successful calls, and provokes every upstream error that is passed on. */
 async function provokeUpstreams(): Promise<void> {
   const messages = [{ role: 'user', content: 'hi' }]
   for (const route of ROUTES) {
     if (route.access !== 'api-key') continue
-    const lane = route.area === 'messages' ? 'claude' : route.area === 'rerank' ? 'sorter' : 'm'
+    const lane = laneFor(route)
+    const counted = { kind: 'whole', body: '{"input_tokens":3}' } as const
     const behaviour = {
-      claude: route.path.endsWith('count_tokens')
-        ? ({ kind: 'whole', body: '{"input_tokens":3}' } as const)
-        : wholeMessage([{ text: 'Hello.' }]),
+      claude: route.path.endsWith('count_tokens') ? counted : wholeMessage([{ text: 'Hello.' }]),
       sorter: cohereAnswer(scored(1)),
       m: wholeChat({ text: 'Hello.' }),
+      native: route.path.endsWith('input_tokens') ? counted : wholeResponse({ text: 'Hello.' }),
     }[lane]
     const body = { model: lane, max_tokens: 5, messages, input: 'hi', query: 'q', documents: ['a'] }
     fixture.upstream.script(lane, behaviour)

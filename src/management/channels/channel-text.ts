@@ -20,6 +20,7 @@ const MAX_EXTRA_CHARACTERS = 65_536
 /** Fields with a meaning here; others are stored unchanged. */
 const MAPPED_FIELDS = new Set([
   'name',
+  'protocol',
   'models',
   'group',
   'model_mapping',
@@ -48,7 +49,7 @@ export function channelText(fields: ChannelFields, keys: readonly string[]): Cha
   const settings = objectIn('settings', fields.settings)
   const groups = listIn(fields.group)
   const declared: Record<string, Json> = {
-    protocol: type.protocol,
+    protocol: protocolOf(fields, type),
     base_url: withVersion(fields.base_url ?? '', type),
     models: listIn(fields.models),
     model_mapping: textsIn('model_mapping', fields.model_mapping),
@@ -91,6 +92,17 @@ export function keysIn(text: string | null | undefined): string[] {
     throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
   }
   return [...new Set(keys)]
+}
+
+/** The protocol of a channel's own, else that of its type. */
+function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | readonly string[] {
+  const [first, ...others] = typeof protocol === 'string' ? [protocol] : (protocol ?? [])
+  if (first !== undefined) return others.length > 0 ? [first, ...others] : first
+  if (type.protocol) return type.protocol
+  throw new GatewayError(
+    'invalid_request',
+    `protocol: expected what the upstream of a channel of type ${type.type} speaks: chat, messages, responses, rerank, or a list of them`,
+  )
 }
 
 function extraFields(fields: ChannelFields): Record<string, Json> {

@@ -96,13 +96,13 @@ function failureOf(
     startedMs,
     promptAmount: 0,
   })
-  const { path, headers, body } = testRequest(channel, model)
+  const request = testRequest(channel, model)
   const { promise, resolve } = Promise.withResolvers<Failure | undefined>()
   let status = 0
   const chunks: Buffer[] = []
   let length = 0
   const ended = (): void => resolve(failureIn(channel, status, Buffer.concat(chunks)))
-  const exchange = upstreams.post(hold, channel, { value: channel.keys[0] ?? '' }, path, headers, body, {
+  const exchange = upstreams.post(hold, channel, { value: channel.keys[0] ?? '' }, request, {
     onHead: (head) => void (status = head.status),
     onData(chunk) {
       chunks.push(chunk)

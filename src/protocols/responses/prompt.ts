@@ -96,11 +96,15 @@ export function promptBound(scan: ScannedObject): number {
  * conversation begins with the text of its earlier turns, which may have been counted before.
  */
 export function promptText(bytes: Buffer): PromptText {
-  const scan = scanObject(bytes)
+  return countableText(scanObject(bytes))
+}
+
+/** The same of a request that was scanned. */
+export function countableText(scan: ScannedObject): PromptText {
   const pieces: string[] = []
   for (const field of INSTRUCTED_FIELDS) {
     const member = scan.span(field)
-    if (member) pieces.push(bytes.toString('utf8', member.start, member.end))
+    if (member) pieces.push(scan.bytes.toString('utf8', member.start, member.end))
   }
   for (const field of ['instructions', 'input']) {
     const value = scan.value(field)

@@ -11,6 +11,11 @@ export interface ResponseFacts extends ReplyFacts {
   readonly status: string | undefined
 }
 
+/** Reads the facts of a compaction: it repeats messages of the request, and nothing else can be counted. */
+export function usageOfCompaction(bytes: Buffer): ReplyFacts {
+  return { ...usageOfResponse(bytes), text: () => '' }
+}
+
 /** Reads a whole response's facts; never throws. One that failed is an error, whatever its HTTP status. */
 export function usageOfResponse(bytes: Buffer): ResponseFacts {
   const response = parseRecord(bytes.toString()) ?? {}

@@ -41,25 +41,32 @@ export class ResponsesTap extends StreamTap {
    * dialect recognise no other end.
    */
   failureFrame(error: ErrorParts): Buffer {
-    const response = {
-      id: this.responseId,
-      object: 'response',
-      created_at: this.#created,
-      status: 'failed',
-      error: responseError(error),
-      incomplete_details: null,
-      model: this.#model,
-      output: [],
-      usage: null,
-    }
-    const type = 'response.failed'
-    const data = JSON.stringify({ type, sequence_number: this.#sequence, response })
-    return Buffer.from(`event: ${type}\ndata: ${data}\n\n`)
+    return this.#frame('failed', this.#sequence, responseError(error))
+  }
+
+  /**
+   * Returns `response.in_progress` once more, with the number of the event before it: the numbers of the
+   * upstream's own events stay as they are, without gaps. Undefined before the response has begun and in the
+   * middle of an event.
+   */
+  override keepAliveFrame(): Buffer | undefined {
+    if (this.responseId === '' || this.isMidEvent) return undefined
+    return this.#frame('in_progress', Math.max(0, this.#sequence - 1), null)
+  }
+
+  /** Clients wait for a final event, be there an error before it or not. */
+  override get endsWithError(): boolean {
+    return this.status !== undefined
   }
 
   protected read(data: string, frame: string): Verdict {
     const event = parseRecord(data)
-    if (!event) return isErrorEvent(frame) ? this.#fail(data, undefined) : 'forward'
+    this.sentEvents++
+    if (!event) {
+      if (isErrorEvent(frame)) return this.#fail(data, undefined)
+      // Some servers end so: a client would not read what follows on a stream that was cut.
+      return data === '[DONE]' ? 'swallow' : 'forward'
+    }
     this.#count(event)
     const type = eventType(event, frame)
     if (TERMINAL.has(type)) return this.#end(type, event, data)
@@ -89,12 +96,32 @@ export class ResponsesTap extends StreamTap {
   /** A frame that needs no reading is numbered, too. */
   protected override readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     const isRead = super.readTemplated(known, bytes)
-    if (isRead) this.#sequence++
+    if (isRead) {
+      this.#sequence++
+      this.sentEvents++
+    }
     return isRead
   }
 
   protected isTerminator(data: string): boolean {
     return TERMINAL.has(textOr(parseRecord(data)?.['type']))
+  }
+
+  #frame(status: 'failed' | 'in_progress', number: number, error: object | null): Buffer {
+    const response = {
+      id: this.responseId,
+      object: 'response',
+      created_at: this.#created,
+      status,
+      error,
+      incomplete_details: null,
+      model: this.#model,
+      output: [],
+      usage: null,
+    }
+    const type = `response.${status}`
+    const data = JSON.stringify({ type, sequence_number: number, response })
+    return Buffer.from(`event: ${type}\ndata: ${data}\n\n`)
   }
 
   #count(event: Event): void {

@@ -62,6 +62,8 @@ export abstract class StreamTap extends FrameLoop {
   error: StreamError | undefined
   /** Error frame as it came, or its part that was not forwarded. */
   errorFrame: Buffer | undefined
+  /** Events that were read, where a subclass counts them. */
+  sentEvents = 0
   /** UTF-8 bytes of generated text that were forwarded. */
   emittedBytes = 0
   /** Number of forwarded frames with generated text, or too large to be told. */
@@ -85,6 +87,11 @@ export abstract class StreamTap extends FrameLoop {
 
   /** Reads a frame that matches no template, and calls `emit` for generated text. */
   protected abstract read(data: string, frame: string): Verdict
+
+  /** Whether the upstream's own error is the end of a stream to clients. */
+  get endsWithError(): boolean {
+    return true
+  }
 
   /** Generated text so far, for counting; only the beginning of very long text. */
   get text(): string {
@@ -115,6 +122,11 @@ export abstract class StreamTap extends FrameLoop {
       cutBytes: wasRead ? 0 : bytes.length,
       complete: this.error === undefined && !isCut && (this.done || this.sawFinish),
     }
+  }
+
+  /** Returns an event that only says that the answer goes on; undefined without one. */
+  keepAliveFrame(): Buffer | undefined {
+    return undefined
   }
 
   /** Returns the bytes that end a complete stream, to be sent once it is charged. */

@@ -26,13 +26,15 @@ type Decoded =
 
 /** A conversation for one channel. */
 interface Fitted {
+  /** The dialect that the channel is asked in. */
+  readonly spoken: ProtocolName
   readonly conversation: Conversation
   readonly upstream: UpstreamModel
   readonly dropped: Dropped
 }
 
-/** Makes a channel's request of a client's. */
-type RequestFor = (channel: Channel, model: Model) => ChannelRequest
+/** Makes a channel's request, in a dialect that it speaks, of a client's. */
+export type RequestFor = (channel: Channel, spoken: ProtocolName, model: Model) => ChannelRequest
 
 /** Conversion between two dialects: requests there, replies back. */
 export class Conversions {
@@ -51,10 +53,11 @@ export class Conversions {
   decode(from: ProtocolName, scan: ScannedObject, maxTokens: number | undefined): RequestFor {
     const client = convertedDialect(from)
     const decoded = decodeRequest(client, scan)
-    return (channel, model) => {
+    return (channel, spoken, model) => {
       try {
         if ('refusal' in decoded) throw decoded.refusal
-        return this.#requestFor(client, channel, fit(decoded.conversation, decoded.dropped, channel, model))
+        const { conversation, dropped } = decoded
+        return this.#requestFor(client, channel, fit(conversation, dropped, channel, spoken, model))
       } catch (refusal) {
         return refusedRequest(channel, maxTokens, refusal)
       }
@@ -62,22 +65,21 @@ export class Conversions {
   }
 
   #requestFor(client: ConvertedDialect, channel: Channel, fitted: Fitted): ChannelRequest {
-    const { conversation, upstream } = fitted
+    const { spoken, conversation, upstream } = fitted
     return {
       channel,
-      outputMaximum: convertedDialect(channel.protocol).outputMaximum(conversation, upstream.capabilities),
+      outputMaximum: convertedDialect(spoken).outputMaximum(conversation, upstream.capabilities),
       choices: 1,
-      prepare: (_passThrough, requester) => this.#prepare(client, channel, fitted, requester),
+      prepare: (_passThrough, requester) => this.#prepare(client, fitted, requester),
     }
   }
 
   async #prepare(
     client: ConvertedDialect,
-    channel: Channel,
-    { conversation, upstream, dropped: before }: Fitted,
+    { spoken, conversation, upstream, dropped: before }: Fitted,
     requester: MediaRequester,
   ): Promise<Prepared> {
-    const { codec, path, headers } = convertedDialect(channel.protocol)
+    const { codec, path, headers } = convertedDialect(spoken)
     const dropped: Dropped = new Set(before)
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
     const body = codec.encodeRequest(inline, upstream, dropped)
@@ -85,6 +87,7 @@ export class Conversions {
     // The turns can be large, and are not kept for as long as the answer takes.
     const asked: Asked = { tools: inline.tools, ...(inline.repeated && { repeated: inline.repeated }) }
     return {
+      protocol: spoken,
       path,
       headers,
       body,
@@ -131,10 +134,11 @@ function fit(
   decoded: Conversation,
   droppedBefore: ReadonlySet<string>,
   channel: Channel,
+  spoken: ProtocolName,
   model: Model,
 ): Fitted {
   const dropped: Dropped = new Set(droppedBefore)
-  const upstream = convertedDialect(channel.protocol)
+  const upstream = convertedDialect(spoken)
   const asked = decoded.model
   const plain = upstream.hasThinkingField ? withoutThinkingSuffix(asked) : undefined
   const wanted = plain ?? asked
@@ -144,7 +148,7 @@ function fit(
   const allowed = withoutGatedFields(thinking, channel, dropped)
   const accepted = withAcceptedSampling(allowed, capabilities, dropped)
   const conversation = upstream.takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
-  return { conversation, upstream: { name, capabilities }, dropped }
+  return { spoken, conversation, upstream: { name, capabilities }, dropped }
 }
 
 function streamDecoder(upstream: Codec, budget: EventBudget, answerTool: string | undefined): StreamDecoder {

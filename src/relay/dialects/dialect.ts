@@ -46,6 +46,8 @@ export interface ChannelRequest {
 
 /** A request ready for a channel, and the way its response comes back. */
 export interface Prepared {
+  /** The dialect that it is written in. */
+  readonly protocol: ProtocolName
   /** Below the channel's base URL. */
   readonly path: string
   /** Headers beside those of the channel, names and values in turn. */
@@ -77,6 +79,10 @@ export interface Tap {
   readonly error: StreamError | undefined
   /** The error's frame as it came, where the client's dialect is the upstream's. */
   readonly errorFrame: Buffer | undefined
+  /** Whether that frame is the end of a stream to clients of the dialect; else `failureFrame` follows. */
+  readonly endsWithError: boolean
+  /** Events for the client so far, as far as the dialect needs them counted; comments are none. */
+  readonly sentEvents: number
   /** An event came, be it one that is not forwarded; comments are none. */
   readonly sawEvent: boolean
   /** A part of an event went on, and its end is to come. */
@@ -89,6 +95,11 @@ export interface Tap {
   readonly text: string
   push(chunk: Buffer): TapStep
   end(): Pick<TapEnd, 'complete'>
+  /**
+   * An event that only says that the answer goes on; undefined where none can be sent now, or where the
+   * dialect has none.
+   */
+  keepAliveFrame(): Buffer | undefined
   /** The bytes that end a complete stream, once it is charged: `charged` is the usage to tell. */
   finalBytes(charged: Usage): Buffer
   /** The frame that ends a broken-off stream. */

@@ -24,6 +24,7 @@ export function responsesDialect(conversions: Conversions): Dialect {
         forChannels: (channels, model) =>
           requestsFor(
             'responses',
+            request.model,
             channels,
             model,
             (channel) => ({
@@ -33,6 +34,7 @@ export function responsesDialect(conversions: Conversions): Dialect {
               prepare(passThrough) {
                 const gated = gateResponsesRequest(scan, request, channel, { passThrough })
                 return {
+                  protocol: 'responses',
                   path: convertedResponses.path,
                   headers: [],
                   body: gated.body,
