@@ -9,7 +9,7 @@ import { responseError } from './errors.ts'
 import { type Event, eventType, outputIndex, responseIn, TERMINAL } from './event.ts'
 import { generatedText } from './generated-text.ts'
 import { textOr } from './read-item.ts'
-import { usageOf } from './usage.ts'
+import { isSearch, usageOf } from './usage.ts'
 
 /** Events that bring more of what the model wrote: other deltas repeat nothing. */
 const DELTA = /\.delta$/
@@ -139,8 +139,7 @@ export class ResponsesTap extends StreamTap {
   /** Counts an item that came without deltas when it is done; the name of a call never comes in a delta. */
   #readDone(index: number, item: Event | undefined): void {
     if (!item) return
-    if (item['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search')
-      this.#searches++
+    if (isSearch(item)) this.#searches++
     if (!this.#growing.has(index)) for (const piece of generatedText(item)) this.emit(index, piece)
     else if (typeof item['name'] === 'string') this.emit(index, item['name'])
   }
