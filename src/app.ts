@@ -46,7 +46,7 @@ export interface AppParts {
   readonly json: () => Promise<JsonApi>
   readonly globalLimit: GlobalLimit
   readonly metrics: Metrics
-  /** Whether calls are taken. */
+  /** Whether calls are accepted. */
   readonly isOpen: () => boolean
   /** Whether connections are kept. */
   readonly isStaying: () => boolean

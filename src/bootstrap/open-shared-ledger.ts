@@ -41,7 +41,7 @@ export async function openSharedLedger({
   if (!rows.hasRelayRole) {
     log.warn(
       `the user of DATABASE_URL may not manage the role ${RELAY_ROLE}: calls are charged with that user's ` +
-        'own rights (docs/ledger.md tells how the role is made by hand)',
+        'own rights (docs/ledger.md describes how to create the role by hand)',
     )
   }
   const { bankId, hasRelayRole } = rows

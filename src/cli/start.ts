@@ -39,7 +39,7 @@ export async function run(config: Config, thread?: IdleThread): Promise<number> 
     )
     process.exit(1)
   }
-  process.stdout.write(`${reason}: no new calls are taken; running ones may end\n`)
+  process.stdout.write(`${reason}: no new calls are accepted; running calls continue to their end\n`)
   const unresolved = await gateway.close()
   if (unresolved > 0) {
     process.stderr.write(`${unresolved} calls could not be settled; the next start will settle them\n`)

@@ -24,7 +24,7 @@ export function welcome({ url, settings, firstCredentials, recovered }: Gateway)
     const model = newestModel(conversational?.models ?? []) ?? 'MODEL'
     lines.push(
       '',
-      'A root user was made. This is printed once; keep it:',
+      'A root user was created. This is printed once; keep it:',
       `  user id       ${userId}`,
       `  access token  ${accessToken}`,
       `  API key       ${key}`,

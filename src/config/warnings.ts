@@ -44,7 +44,7 @@ export function warnings(
 const NO_CHANNEL: Issue = {
   path: ['channels'],
   message:
-    'there is no channel, and no *_API_KEY of a known vendor in the environment: no call can be answered',
+    'there is no channel, and no *_API_KEY of a known vendor in the environment: no call can be served',
 }
 
 function channelWarnings(channel: Channel, index: number): Issue[] {

@@ -21,7 +21,7 @@ export function charge(rate: Rate, usage: Usage): number {
 }
 
 /**
- * Highest possible charge of a call (`docs/ledger.md: What is held`): the prompt at its most expensive input
+ * Highest possible charge of a call (`docs/ledger.md: Holds`): the prompt at its most expensive input
  * rate, cache writes included, and the whole output, each at the most expensive tier within reach.
  */
 export function maxCharge(rate: Rate, promptBound: number, outputBound: number, webSearches = 0): number {

@@ -58,7 +58,7 @@ import { MissingModels } from '../upstreams/missing-models.ts'
 const PROBE_MS = 1_000
 
 const UNASKED =
-  'the upstream sent bytes that nobody asked for; for ten minutes each call of this channel has a connection of its own'
+  'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
 
 /** Parts that are ready before any call is served. */
 interface ServeParts {
@@ -125,7 +125,7 @@ export async function serve({
   let isShut = false
   const addresses = (): ReturnType<typeof clientAddress> =>
     clientAddress(inForce.settings.options.trustedProxies, () =>
-      log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; it is not believed'),
+      log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; the header is ignored'),
     )
   let addressOf = addresses()
 

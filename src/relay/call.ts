@@ -226,7 +226,7 @@ export class Call implements MediaRequester {
 
   /**
    * Ends the call with its charge; with none where there is no `basis`, as nothing was delivered. Resolves
-   * with the charged usage when the charge is durable: gate two. `delivered`: the client got any of it.
+   * with the charged usage when the charge is durable. `delivered`: the client got any of it.
    */
   settle(target: Target | undefined, basis: ChargeBasis | undefined, delivered: boolean): Promise<Usage> {
     const countPrompt = (): Promise<number> => this.#countChargedPrompt()

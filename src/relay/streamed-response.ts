@@ -82,7 +82,7 @@ export class StreamedResponse extends ResponseHandler {
       return this.undelivered(failure)
     }
     if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
-    const reason = failure.refusal?.message ?? 'the upstream broke off before the answer was complete'
+    const reason = failure.refusal?.message ?? 'the upstream broke off before the response was complete'
     this.#breakOff(gatewayErrorFrame(this.call, this.#tap, UPSTREAM_CUT, reason))
   }
 
@@ -181,7 +181,7 @@ export class StreamedResponse extends ResponseHandler {
     return this.state === 'waiting' && !this.#outgoing.isDue
   }
 
-  // Gate one: nothing is sent before a crash can no longer lose the hold.
+  // `docs/ledger.md: Durability before delivery`: nothing is sent before a crash can no longer lose the hold.
   #forward(bytes: Buffer): void {
     if (this.state === 'draining') return
     this.#outgoing.add(bytes, this.#tap.sawEvent || this.#tap.isMidEvent)
@@ -244,7 +244,7 @@ export class StreamedResponse extends ResponseHandler {
       if (!isUsedUp || this.state === 'over') return this.#continueAfterCount()
       this.#pauses.remove('count')
       this.upstream.cancel()
-      const reason = 'the quota held for this answer is used up'
+      const reason = 'the quota held for this response is used up'
       this.#breakOff(gatewayErrorFrame(this.call, this.#tap, HOLD_USED_UP, reason))
     })
   }
@@ -271,7 +271,7 @@ export class StreamedResponse extends ResponseHandler {
     this.settled(this.#settleAndEnd(ending, lastFrame, isComplete))
   }
 
-  // Gate two: the last frame goes out, in a write of its own, once the charge is durable.
+  // The last frame goes out, in a write of its own, once the charge is durable.
   async #settleAndEnd(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): Promise<void> {
     const tap = this.#tap
     const { response } = this.call

@@ -57,7 +57,7 @@ export class WholeResponse extends ResponseHandler {
     this.settled(this.call.settle(this.target, chargeBasis('client_gone', facts), false))
   }
 
-  // Gate two: the response is sent once its charge is durable, and so its hold was.
+  // `docs/ledger.md: Durability before delivery`: the response is sent once its charge is durable.
   async #deliver(reply: PreparedReply): Promise<void> {
     const charging = this.call.settle(this.target, chargeBasis('complete', reply.facts), true)
     const keeping = reply.keep?.(this.target, this.call, charging)

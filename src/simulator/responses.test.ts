@@ -140,6 +140,29 @@ test('a response is continued by its id, unless it was not to be stored', async 
   })
 })
 
+test('a stored response is read, listed and deleted', async () => {
+  const { id, output } = await create({
+    input: [
+      { role: 'user', content: 'Good morning' },
+      { role: 'user', content: 'Tell me about lighthouses' },
+    ],
+  })
+  expect((await client.responses.retrieve(id)).output).toEqual(output)
+  const first = await client.responses.inputItems.list(id, { limit: 1 })
+  expect(first.data).toMatchObject([{ content: 'Tell me about lighthouses' }])
+  expect((await first.getNextPage()).data).toMatchObject([{ content: 'Good morning' }])
+  await expect(client.responses.cancel(id)).rejects.toMatchObject({ status: 400 })
+  await client.responses.delete(id)
+  await expect(client.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
+  await expect(create({ previous_response_id: id, input: 'And now?' })).rejects.toMatchObject({ status: 400 })
+})
+
+test('the tokens of a request are counted as its answer reports them', async () => {
+  const request = { input: 'Tell me about lighthouses', tools: WEATHER }
+  const { input_tokens } = await client.responses.inputTokens.count({ model: 'demo-responses', ...request })
+  expect((await create(request)).usage?.input_tokens).toBe(input_tokens)
+})
+
 test('items are referred to by their ids', async () => {
   const user = { role: 'user', content: 'What is the weather in Lisbon?' } as const
   const { output } = await create({ input: [user], tools: WEATHER })

@@ -5,8 +5,9 @@ import type { PromptCache } from './prompt-cache.ts'
 import { Refusal, type RefusalKind } from './refusal.ts'
 import type { ResponseHistory } from './response-history.ts'
 import { inputItems, responsesPrompt } from './responses-request.ts'
+import { storedResponse } from './stored-responses.ts'
 import { tokensOf } from './tokens.ts'
-import { bearer, type Frame, type Reply, type Stamp, type Upstream } from './upstream.ts'
+import { bearer, type Call, type Frame, type Reply, type Stamp, type Upstream } from './upstream.ts'
 
 // Count from which cached tokens are reported, in steps of 128.
 const MIN_CACHED_TOKENS = 1024
@@ -22,6 +23,7 @@ export function responsesUpstream(
     models,
     keyOf: bearer,
     reply: (body, model, stamp) => reply(body, model, stamp, cache, history),
+    other: (call) => storedResponse(call, history) ?? countedTokens(call, history),
     refuse,
   }
 }
@@ -33,8 +35,7 @@ function reply(
   cache: PromptCache,
   history: ResponseHistory,
 ): Reply {
-  const given = inputItems(body.input).map((item) => referredItem(item, history))
-  const items = [...earlierItems(body, history), ...given]
+  const items = conversationOf(body, history)
   const prompt = responsesPrompt(body, items, model)
   const output = generate(prompt)
   const shown = {
@@ -44,13 +45,25 @@ function reply(
   const made = outputItems(output, shown, stamp)
   const complete = made.map((item) => item.complete)
   const head = { id: stamp.id('resp_'), object: 'response', created_at: stamp.created }
-  if (body.store !== false) history.keep(head.id, items, complete)
   const response = (state: object): Fields => ({ ...head, ...state, ...settings(body, model) })
   const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), output)
   const end = response({ ...ending(output, stamp), output: complete, usage })
+  if (body.store !== false) history.keep(end, items)
   if (body.stream !== true) return { kind: 'whole', body: end, tokens: output.tokens }
   const start = response({ ...IN_PROGRESS, output: [], usage: null })
   return { kind: 'stream', frames: frames(start, made, end) }
+}
+
+/** Counts the tokens of a request that is not answered; undefined for other calls. */
+function countedTokens({ method, path, body }: Call, history: ResponseHistory): unknown {
+  if (method !== 'POST' || path !== '/responses/input_tokens') return undefined
+  const { transcript } = responsesPrompt(body, conversationOf(body, history), string(body.model))
+  return { object: 'response.input_tokens', input_tokens: tokensOf(transcript.length) }
+}
+
+function conversationOf(body: Fields, history: ResponseHistory): readonly Fields[] {
+  const given = inputItems(body.input).map((item) => referredItem(item, history))
+  return [...earlierItems(body, history), ...given]
 }
 
 /** Returns the conversation that the request continues; empty if it begins one. */

@@ -113,7 +113,7 @@ export function convertStream(
 function said({ error }: ConvertingTap): { type?: string; code?: string; message: string } {
   const { type, code, message } = readUpstreamError(Buffer.from(error?.data ?? ''))
   return {
-    message: message ?? 'the upstream broke off before the answer was complete',
+    message: message ?? 'the upstream broke off before the response was complete',
     ...(type !== undefined && { type }),
     ...(code !== undefined && { code }),
   }

@@ -15,7 +15,7 @@ const ENTRIES = [
 /** Data file that src/http1/llhttp.ts reads beside itself. */
 const PARSER = 'vendor/llhttp/llhttp.wasm'
 
-/** Source of packages: the bundle, which starts faster, or node_modules, which is built faster. */
+/** Source of packages: the bundle, which starts faster, or node_modules, with which it is built faster. */
 export type Packages = 'bundled' | 'linked'
 
 /**
@@ -41,12 +41,15 @@ export async function writeProgram(
     external: packages === 'linked' ? /^[^./\0]/ : /^@node-rs\/|^pg-native$/,
     input: ENTRIES,
     logLevel: 'silent',
+    // Nothing is removed: a call whose result is not used may be there for what it throws.
+    treeshake: false,
     plugins: [{ name: 'patches', load: (id) => patched.get(relative(REPOSITORY, id)) }],
   })
   try {
     await bundle.write({
       dir: cli,
       format: 'esm',
+      minify: false,
       entryFileNames: '[name].js',
       chunkFileNames: '[name]-[hash].js',
     })

@@ -55,15 +55,15 @@ async function brokenOn(patches: readonly Patch[], plan: StormPlan): Promise<str
   }
 }
 
-test('without gate one, content is delivered that leaves no trace', LIMIT, async () => {
+test('if content does not wait for its hold, it is delivered and leaves no trace', LIMIT, async () => {
   expect(await brokenByKill([NO_GATE_ONE], ROUNDS)).toMatch(
     /delivered content without a trace|showed content before its hold was durable/,
   )
 })
-test('without gate two, whole answers are never charged', LIMIT, async () => {
+test('if whole responses do not wait for their charge, they are never charged', LIMIT, async () => {
   expect(await brokenByKill([NO_GATE_TWO_WHOLE], ROUNDS)).toMatch(/was seen complete and/)
 })
-test('without gate two, streams are never charged in full', LIMIT, async () => {
+test('if streams do not wait for their charge, they are never charged in full', LIMIT, async () => {
   expect(await brokenByKill([NO_GATE_TWO_STREAMED], ROUNDS)).toMatch(/was seen complete and/)
 })
 test('a charge below the work of the upstream is found by its log', LIMIT, async () => {

@@ -134,11 +134,11 @@ describe(`${CLIENTS} clients that are slow`, () => {
     await fixture.upstream.receivedAtLeast('large', connections.length)
     await sleep(1_000)
     for (const { socket } of connections) socket.resume()
-    for (const { until, socket } of connections) {
-      const text = await until('\r\n0\r\n\r\n')
+    for (const connection of connections) {
+      const text = await connection.until('\r\n0\r\n\r\n')
       expect(text.match(/"obfuscation"/g)).toHaveLength(30)
       expect(text).toContain(DONE_FRAME)
-      socket.destroy()
+      connection.socket.destroy()
     }
   })
 

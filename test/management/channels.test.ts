@@ -223,7 +223,7 @@ describe('POST /api/channel/', () => {
     ['a mapping to numbers', { model_mapping: '{"a": 1}' }, 'model_mapping: expected a text for "a"'],
     ['a mapping of __proto__', { model_mapping: '{"__proto__": "a"}' }, 'other names than __proto__'],
     ['a header that is ours', { header_override: '{"Host": "a"}' }, 'headers.Host: expected a header'],
-    ['a placeholder', { header_override: '{"X-A": "{api_key}"}' }, 'placeholders are not known here'],
+    ['a placeholder', { header_override: '{"X-A": "{api_key}"}' }, 'placeholders are not supported'],
     ['a flag that is a text', { settings: '{"allow_speed": "yes"}' }, 'settings: expected true or false'],
     ['a negative weight', { weight: -1 }, 'weight: expected 0 or more'],
     ['a fraction as priority', { priority: 1.5 }, 'priority: expected a whole number'],

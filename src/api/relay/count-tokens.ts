@@ -10,7 +10,7 @@ export const countTokens: KeyEndpoint = {
   kind: 'raw',
   access: 'api-key',
   keyIn: 'x-api-key',
-  summary: 'How many tokens a conversation has',
+  summary: 'Counts the tokens of a conversation',
   requestSchema: countRequestSchema,
   // Upstreams need not have this path: the gateway then counts itself.
   hiddenStatuses: [404],

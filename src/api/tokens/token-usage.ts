@@ -9,7 +9,7 @@ export const tokenUsage = defineEndpoint({
   path: '/api/usage/token/',
   area: 'usage',
   access: 'reading-key',
-  summary: 'What the API key has used and has left',
+  summary: 'Used and remaining quota of the API key',
   responseBody: tokenUsageSchema,
   async handle({ token: { id }, parts }) {
     const { token } = await accountFigures(parts, id)

@@ -123,7 +123,7 @@ function headersIn(text: string | null | undefined): Record<string, string> {
     if (!/\{(?:api_key|client_header:)/.test(value)) continue
     throw new GatewayError(
       'invalid_request',
-      `header_override: ${name}: placeholders are not known here; expected a fixed value (the channel's key is sent by itself, and no header of a caller's goes upstream)`,
+      `header_override: ${name}: placeholders are not supported; expected a fixed value (the channel's key is sent without a header of yours, and no header of a client is sent upstream)`,
     )
   }
   return headers

@@ -10,7 +10,7 @@ import { type Event, eventType, outputIndex, responseIn, TERMINAL } from './even
 import { encryptedIn } from './encrypted-content.ts'
 import { generatedText } from './generated-text.ts'
 import { textOr } from './read-item.ts'
-import { usageOf } from './usage.ts'
+import { isSearch, usageOf } from './usage.ts'
 
 /** Events that bring more of what the model wrote: other deltas repeat nothing. */
 const DELTA = /\.delta$/
@@ -152,8 +152,7 @@ export class ResponsesTap extends StreamTap {
   #readDone(index: number, item: Event | undefined): void {
     if (!item) return
     this.encrypted.push(...encryptedIn(item))
-    if (item['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search')
-      this.#searches++
+    if (isSearch(item)) this.#searches++
     if (!this.#growing.has(index)) for (const piece of generatedText(item)) this.emit(index, piece)
     else if (typeof item['name'] === 'string') this.emit(index, item['name'])
   }
