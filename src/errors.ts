@@ -16,6 +16,7 @@ export const ERRORS = {
   invalid_json: { status: 400, type: 'invalid_request_error', recurs: true },
   invalid_request: { status: 400, type: 'invalid_request_error', recurs: true },
   model_not_specified: { status: 400, type: 'gateway_error', recurs: true },
+  previous_response_not_found: { status: 400, type: 'invalid_request_error', recurs: true },
   batch_too_many: { status: 400, type: 'invalid_request_error', recurs: true },
   unsupported_endpoint: { status: 400, type: 'invalid_request_error', recurs: true },
   model_price_error: { status: 400, type: 'invalid_request_error', recurs: true },

@@ -47,7 +47,7 @@ function ourClient(origin: string): MeasuredClient {
   const key = { value: KEY }
   return {
     post: (body, listener) =>
-      void client.post(
+      void client.send(
         HOLD,
         channel,
         key,

@@ -5,6 +5,7 @@ import { healthz, readyz } from './monitoring/health.ts'
 import { messages } from './relay/messages.ts'
 import { metricsEndpoint } from './monitoring/metrics.ts'
 import { compactResponses, countInputTokens, responses } from './relay/responses.ts'
+import { storedResponses } from './relay/stored-responses.ts'
 import { rerank } from './relay/rerank.ts'
 import type { RawEndpoint } from './endpoint.ts'
 import { tokenUsageRedirect } from './tokens/token-usage-redirect.ts'
@@ -18,6 +19,7 @@ export const RAW_ROUTES: readonly RawEndpoint[] = [
   responses,
   countInputTokens,
   compactResponses,
+  ...storedResponses,
   ...rerank,
   healthz,
   readyz,

@@ -37,6 +37,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         usageLogDays: 90,
         maxCalls: 8_000,
         drainTimeoutMs: 30_000,
+        keepResponsesMs: 0,
         media: { allowPrivateNetworks: false, maxBytes: 20_971_520, timeoutMs: 10_000 },
         cors: { origins: [] },
       })

@@ -20,6 +20,8 @@ export const ALREADY_REPORTED = '(reported already)'
 
 /** The longest delay of `setTimeout`. */
 const MAX_TIMER_MS = 2 ** 31 - 1
+/** Ten years. */
+const MAX_RETENTION_MS = 87_600 * 3_600_000
 
 /**
  * A scalar: `read` returns the value, undefined if it is invalid, or a `Refusal` with a more specific
@@ -119,6 +121,14 @@ export const duration: Field<number> = scalar('a duration such as 500ms, 5s, 20m
   return milliseconds > 0 && milliseconds <= MAX_TIMER_MS
     ? milliseconds
     : new Refusal('a duration from 1ms to 596h')
+})
+
+/** A time for which something is kept, in milliseconds; 0 = not at all. */
+export const retention: Field<number> = scalar('a duration such as 24h or 720h, or 0', ({ value }) => {
+  if (value === 0 || value === '0') return 0
+  const milliseconds = typeof value === 'string' ? parseDuration(value) : undefined
+  if (milliseconds === undefined) return undefined
+  return milliseconds <= MAX_RETENTION_MS ? milliseconds : new Refusal('a duration of at most 87600h, or 0')
 })
 
 /** Bytes, written `32MiB`, `1KB` or `1024`. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Decimal, parseDecimal } from './decimal.ts'
 import { charge, maxCharge } from './charge.ts'
-import { type Price, rateOf, type TokenPrices } from './price.ts'
+import { type Price, rateFrom, rateOf, rateText, type TokenPrices } from './price.ts'
 import { NO_USAGE } from './usage.ts'
 
 const decimal = (text: string): Decimal => {
@@ -121,4 +121,14 @@ test('a rate is free only where nothing costs anything', () => {
   expect(rateOf(price({}), ONE, 500_000).free).toBe(true)
   expect(rateOf(price({ request: decimal('0.1') }), ONE, 500_000).free).toBe(false)
   expect(rateOf(price({ tokens: tokens('3', '15') }), decimal('0'), 500_000).free).toBe(true)
+})
+
+test('a rate is the same after it was written as text', () => {
+  const tiers = [{ above: 1_000, tokens: tokens('6', '22.5') }]
+  const rate = rateOf(
+    price({ tokens: tokens('3', '15', '0.3'), tiers, request: decimal('0.01') }),
+    decimal('0.7'),
+    500_000,
+  )
+  expect(rateFrom(rateText(rate))).toEqual(rate)
 })

@@ -88,3 +88,13 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
 function maximum(...values: bigint[]): bigint {
   return values.reduce((a, b) => (a > b ? a : b))
 }
+
+/** Text of a rate, for `rateFrom`. */
+export function rateText(rate: Rate): string {
+  return JSON.stringify(rate, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+}
+
+/** Reads the text of a rate: all texts in it are whole numbers. */
+export function rateFrom(text: string): Rate {
+  return JSON.parse(text, (_, value: unknown) => (typeof value === 'string' ? BigInt(value) : value)) as Rate
+}

@@ -37,6 +37,7 @@ import { LocalCount } from '../relay/local-count.ts'
 import { Media } from '../relay/media.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { Relay } from '../relay/relay.ts'
+import { openResponses } from './open-responses.ts'
 import { reloadOnChange } from './reload.ts'
 import type { ConnectionFigures } from '../server/http-server.ts'
 import {
@@ -134,7 +135,7 @@ export async function serve({
     connections,
     openStreams: () => relay.openStreams,
     openCalls: () => app.openExchanges,
-    openHolds: () => ledger.openHolds.size,
+    openHolds: () => ledger.openHolds.size + ledger.parkedHolds.size,
     coolingChannels: () => health.openCircuits(performance.now()),
     missingModels: () => missing.list(performance.now()),
     pendingWrites: () => store.queued,
@@ -154,18 +155,19 @@ export async function serve({
     }),
     (upstreams) => upstreams.close(),
   )
+  const count = opened.adopt(new LocalCount(), (open) => open.close())
+  const callParts = { ledger, upstreams, metrics, count, settings: () => inForce.settings, log }
+  const kept = await openResponses(accounts, secrets, callParts)
+  opened.defer(() => kept.background.close())
   const relay: Relay = opened.adopt(
     new Relay({
-      settings: () => inForce.settings,
-      ledger,
-      upstreams,
+      ...callParts,
+      ...kept,
       keyRings: new KeyRings(),
       health,
       missing,
       bodies,
-      count: opened.adopt(new LocalCount(), (count) => count.close()),
       drains: new Drains(),
-      metrics,
       limits: new CallLimits(limits),
       failureLog: new FailureLog(log),
       media: opened.adopt(new Media(() => inForce.settings.options.media, nowMs), (media) => media.close()),

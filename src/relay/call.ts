@@ -9,6 +9,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
+import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { CallLimits } from './call-limits.ts'
 import { type ChargeBasis, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
 import type { Dialect, Prepared, RelayedRequest } from './dialects/dialect.ts'
@@ -73,6 +74,7 @@ export interface AdmittedRequest {
 export interface Target {
   readonly channel: Channel
   readonly prepared: Prepared
+  readonly key: UpstreamKey
 }
 
 /** An upstream's breaking off in the middle of its response. */
@@ -144,6 +146,15 @@ export class Call implements MediaRequester {
     return this.#services.drains
   }
 
+  /** Prices that the call was admitted at. */
+  get rate(): Rate {
+    return this.#admitted.rate
+  }
+
+  get settings(): Settings {
+    return this.#admitted.settings
+  }
+
   get budget(): OutputBudget {
     return this.#admitted.estimate.budget
   }
@@ -180,7 +191,7 @@ export class Call implements MediaRequester {
     if (this.#countedPrompt !== undefined) return this.#countedPrompt
     if (this.count.isBusy) return this.expectedPrompt
     const { text, extraTokens } = this.dialect.promptText(this.body)
-    const tokens = (await this.count.countLowPriority(text)) + extraTokens
+    const tokens = (await this.count.countLowPriority(text)) + extraTokens + this.#contextTokens
     return (this.#countedPrompt ??= tokens)
   }
 
@@ -234,7 +245,12 @@ export class Call implements MediaRequester {
   async #countChargedPrompt(): Promise<number> {
     if (this.#countedPrompt !== undefined) return this.#countedPrompt
     const { text, extraTokens } = this.dialect.promptText(this.body)
-    return (await this.count.count(text)) + extraTokens
+    return (await this.count.count(text)) + extraTokens + this.#contextTokens
+  }
+
+  // A stored context is billed as a part of the prompt.
+  get #contextTokens(): number {
+    return this.request.contextTokens ?? 0
   }
 
   #book(target: Target | undefined, priced: PricedUsage, delivered: boolean): Promise<Usage> {

@@ -28,6 +28,7 @@ export class ErrorResponse {
   /** The failure, by the bytes that came. */
   get failure(): Failure {
     const body = Buffer.concat(this.#chunks).subarray(0, MAX_BYTES)
-    return failureOfStatus(this.#target, this.#status, body, this.#retryAfter)
+    const { prepared } = this.#target
+    return failureOfStatus(this.#target, this.#status, prepared.errorBody?.(body) ?? body, this.#retryAfter)
   }
 }

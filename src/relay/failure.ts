@@ -5,6 +5,7 @@ import { readUpstreamError, statusOfError, type UpstreamErrorText } from '../pro
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
 import type { Target } from './call.ts'
+import type { Prepared } from './dialects/dialect.ts'
 
 /**
  * The next attempt after one that delivered nothing; `same-again` after a reused connection turned out
@@ -96,9 +97,15 @@ const STATUSES = new Map<number, StatusRule>([
 
 const UNLISTED: StatusRule = { next: 'next-channel', blames: 'channel' }
 
+/** Channel that answered, and the dialect that it was asked in. */
+interface AskedUpstream {
+  readonly channel: Channel
+  readonly prepared: Pick<Prepared, 'protocol'>
+}
+
 /** The failure that a response without success means. */
 export function failureOfStatus(
-  { channel, prepared }: Target,
+  { channel, prepared }: AskedUpstream,
   status: number,
   body: Buffer,
   retryAfter: string | undefined,
@@ -127,7 +134,7 @@ function blamed({ blames }: StatusRule, cooldownMs: number | undefined): Failure
 }
 
 function refusalOf(
-  { channel, prepared }: Target,
+  { channel, prepared }: AskedUpstream,
   status: number,
   { type = '', code = '' }: StatusRule,
   body: Buffer,

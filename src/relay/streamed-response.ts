@@ -185,9 +185,11 @@ export class StreamedResponse extends ResponseHandler {
   #forward(bytes: Buffer): void {
     if (this.state === 'draining') return
     this.#outgoing.add(bytes, this.#tap.sawEvent || this.#tap.isMidEvent)
-    if (this.#pauses.has('hold') || this.call.hold.isDurable) return
+    if (this.#pauses.has('hold')) return
+    const opening = this.#openGate()
+    if (!opening) return
     this.#pauses.begin('hold')
-    this.#after(this.call.hold.durable, (isDurable) => {
+    this.#after(opening, (isDurable) => {
       this.#pauses.remove('hold')
       if (isDurable) {
         this.#sendOutgoing()
@@ -197,6 +199,14 @@ export class StreamedResponse extends ResponseHandler {
       this.upstream.cancel()
       this.onFailure(noUsableResponse('the hold could not be written'))
     })
+  }
+
+  // A stream that goes on without its client is parked first.
+  #openGate(): Promise<boolean> | undefined {
+    const { hold } = this.call
+    const { goOn } = this.#tap
+    if (!goOn || hold.isParked) return hold.isDurable ? undefined : hold.durable
+    return hold.durable.then((isDurable) => isDurable && goOn(this.target, this.call))
   }
 
   #sendOutgoing(): void {
@@ -267,13 +277,19 @@ export class StreamedResponse extends ResponseHandler {
     const { response } = this.call
     const hasText = tap.emittedBytes > 0
     let charged: Usage = NO_USAGE
-    if (ending === 'cut' && tap.contentFrames === 0) this.call.settleForNothing(this.target)
+    const { hold } = this.call
+    if (hold.isParked && (!isComplete || hold.isSettled)) {
+      // The upstream goes on: the call is charged when its end is known.
+    } else if (ending === 'cut' && tap.contentFrames === 0) this.call.settleForNothing(this.target)
     else {
-      charged = await this.call.settle(
+      const charging = this.call.settle(
         this.target,
         { ending, isComplete, reported: tap.usage, hasText: () => hasText, text: () => tap.text },
         ending !== 'client_gone' || response.headersSent,
       )
+      const keeping = isComplete ? tap.keep?.(this.target, this.call, charging) : undefined
+      charged = await charging
+      if (keeping) await keeping
     }
     if (!lastFrame || ending === 'client_gone') return
     this.#outgoing.release()

@@ -21,14 +21,17 @@ interface CachedAddress {
   readonly heads: Map<string, string>
 }
 
-/** A request to an upstream, without what the channel adds. */
-export interface PostedRequest {
+/** Request to a channel, without what the channel adds. */
+export interface OutgoingRequest {
+  /** `POST` if absent. */
+  readonly method?: 'GET' | 'DELETE' | 'POST'
   /** The dialect that it is written in, which decides how the key is sent. */
   readonly protocol: ProtocolName
-  /** Below the channel's base URL. */
+  /** Path and query. Those of requests with a body are few: their heads are cached. */
   readonly path: string
   /** Names and values in turn. */
   readonly headers: readonly string[]
+  /** Empty unless it is a POST. */
   readonly body: Buffer
 }
 
@@ -45,19 +48,21 @@ export class UpstreamClient {
     this.#pools = new ConnectionPools(parts)
   }
 
-  /** Posts a request to a channel with one of its keys. */
-  post(
+  /** Sends a request below the channel's base URL. */
+  send(
     hold: Hold,
     channel: Channel,
     key: UpstreamKey,
-    { protocol, path, headers, body }: PostedRequest,
+    { method = 'POST', protocol, path, headers, body }: OutgoingRequest,
     listener: UpstreamResponseListener,
   ): UpstreamRequest {
     if (hold.isSettled) throw new Error(`hold ${hold.facts.id} is settled: nothing may be sent for it`)
     const address = this.#address(channel, key)
     const { connectMs, firstByteMs, idleMs } = channel.timeouts
-    const common = headFor(address, path, () => credentials(protocol, key.value))
-    const head = `${common}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
+    const keyHeaders = (): readonly string[] => credentials(protocol, key.value)
+    const start =
+      body.length > 0 ? cachedHead(address, path, keyHeaders) : headOf(address, method, path, keyHeaders)
+    const head = `${start}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
     const pool = this.#pools.poolFor(address.destination)
     return pool.send({ head, body, connectMs, firstByteMs, idleMs }, listener)
   }
@@ -95,15 +100,19 @@ export class UpstreamClient {
   }
 }
 
-function headFor(
-  { basePath, headers, channelHeaders, heads }: CachedAddress,
+function cachedHead(address: CachedAddress, path: string, keyHeaders: () => readonly string[]): string {
+  const { heads } = address
+  let head = heads.get(path)
+  if (head === undefined) heads.set(path, (head = headOf(address, 'POST', path, keyHeaders)))
+  return head
+}
+
+// Requests without a body name one response each in their path: their heads are not cached.
+function headOf(
+  { basePath, headers, channelHeaders }: CachedAddress,
+  method: 'GET' | 'DELETE' | 'POST',
   path: string,
   keyHeaders: () => readonly string[],
 ): string {
-  let head = heads.get(path)
-  if (head === undefined) {
-    head = requestLine(basePath + path) + headers + headerLines(keyHeaders()) + channelHeaders
-    heads.set(path, head)
-  }
-  return head
+  return requestLine(method, basePath + path) + headers + headerLines(keyHeaders()) + channelHeaders
 }

@@ -4,7 +4,7 @@ import { contentFrame, finishFrame, roleFrame } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { patchedProgram } from '../equipment/patched-copy.ts'
-import { frames } from '../equipment/responses-behaviour.ts'
+import { frames, upstreamNamed } from '../equipment/responses-behaviour.ts'
 
 /** A gateway that holds a stream for silent after a second already. */
 const copy = await patchedProgram([
@@ -76,7 +76,7 @@ test("a native stream repeats it with the last number: the upstream's events sta
     after: all.slice(5),
     until: inProgress(4),
   })
-  const events = text.split(/(?<=\n\n)/)
+  const events = upstreamNamed(text).split(/(?<=\n\n)/)
   const added = events.filter((event) => event.includes(inProgress(4)))
   expect(added.length).toBeGreaterThan(0)
   expect(JSON.parse(added[0]?.slice(added[0].indexOf('{')) ?? '')).toMatchObject({

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { frames } from '../equipment/responses-behaviour.ts'
+import { frames, upstreamNamed } from '../equipment/responses-behaviour.ts'
 
 const KEY = 'upstream-key-of-m'
 
@@ -23,14 +23,14 @@ const begun = all.slice(0, all.findIndex((frame) => frame.includes('.delta')) + 
 const errorFrame = (fields: string): string =>
   `event: error\ndata: {"type":"error",  "sequence_number":${begun.length},${fields}}\n\n`
 
-/** The stream's text, from an upstream that sends these frames. */
+/** The stream's text, from an upstream that sends these frames, under the upstream's own id. */
 async function stream(sent: readonly string[], ending: 'no done' | 'close' = 'no done'): Promise<string> {
   fixture.upstream.script('m', { kind: 'stream', frames: sent, ending })
   const live = await fixture.live('ann', { model: 'm', input: 'hi', stream: true }, { path: '/v1/responses' })
   const { text, headers } = await live.end()
   const row = databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))
   expect(row?.reason).toBe('cut')
-  return text
+  return upstreamNamed(text)
 }
 
 const lastEvent = (text: string): Record<string, unknown> =>

@@ -10,6 +10,7 @@ import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour
 import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
 import { ROUTES } from '../equipment/routes.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { storingUpstream } from '../equipment/stored-responses.ts'
 
 type DescribedResponse = Record<string, { readonly content?: Record<string, unknown> }>
 type Headers = Readonly<Record<string, string>>
@@ -64,6 +65,7 @@ beforeAll(async () => {
   for (const route of ROUTES) await provoke(route)
   await provokeByName()
   await provokeUpstreams()
+  await provokeStored()
 }, 300_000)
 afterAll(() => fixture?.close())
 
@@ -175,6 +177,29 @@ async function provokeByName(): Promise<void> {
   await at('GET /v1/models/:id*', KEY_OF_ANN, undefined, 'm')
   await at('GET /api/user/token', AS_ANN)
   await at('GET /metrics', { authorization: 'Bearer token-of-metrics' })
+}
+
+/** Makes a response, and every request for it. */
+async function provokeStored(): Promise<void> {
+  const provider = storingUpstream('native')
+  fixture.upstream.decide('native', (request) => provider.decision(request))
+  const options = { path: '/v1/responses', headers: KEY_OF_ANN }
+  const made = await call(fixture.gateway.url, { model: 'native', input: 'hi' }, options)
+  const { id } = JSON.parse(made.text)
+  const stored = ROUTES.filter(({ path }) => path.startsWith('/v1/responses/:id'))
+  const behaviours = PASSED_ON.map((status) => ({ kind: 'status', status, body: errorBody('no') }) as const)
+  for (const route of stored)
+    for (const behaviour of behaviours) {
+      fixture.upstream.script('native', behaviour)
+      await requestAndRecord(route, route.path.replace(':id', id), KEY_OF_ANN)
+    }
+  fixture.upstream.decide('native', (request) => provider.decision(request))
+  const isDelete = ({ method }: Endpoint): number => Number(method === 'DELETE')
+  for (const route of stored.toSorted((a, b) => isDelete(a) - isDelete(b))) {
+    await requestAndRecord(route, route.path.replace(':id', id), KEY_OF_ANN)
+    if (!route.path.endsWith(':id') || isDelete(route)) continue
+    await requestAndRecord(route, `${route.path.replace(':id', id)}?stream=true`, KEY_OF_ANN)
+  }
 }
 
 /** The model whose channel speaks the protocol of a route that cannot be converted, or any. */

@@ -85,7 +85,7 @@ function secretsOf({ secret, dataDir }: Environment): Secrets {
 async function settleOpenCalls(path: string, secrets: Secrets): Promise<OpenCalls> {
   const store = await openSqliteStore({ path, secrets, onCallingThread: true })
   try {
-    return await store.write('recover', { owner: 'a move', nowMs: Date.now() })
+    return await store.write('recover', { owner: 'a move', nowMs: Date.now(), parkedToo: true })
   } finally {
     await store.close()
   }

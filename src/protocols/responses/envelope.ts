@@ -22,10 +22,15 @@ export function sealOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'v
   return seal({ protocol, value })
 }
 
+/** Whether `encrypted_content` is an envelope, which no provider made. */
+export function isEnvelope(content: string): boolean {
+  return content.startsWith(PREFIX)
+}
+
 /** Opens `encrypted_content`; without an envelope it is a proof of responses itself. */
 export function open(content: string): Enclosed {
   const own: Enclosed = { proof: { protocol: 'responses', value: content } }
-  if (!content.startsWith(PREFIX)) return own
+  if (!isEnvelope(content)) return own
   const enclosed = parseRecord(Buffer.from(content.slice(PREFIX.length), 'base64url').toString())
   const protocol = enclosed?.['protocol']
   if (!PROTOCOLS.has(protocol)) return own

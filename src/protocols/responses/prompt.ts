@@ -65,6 +65,8 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'prompt_cache_retention',
   'prompt_cache_options',
   'client_metadata',
+  // The continued response counts apart, by the tokens that it had.
+  'previous_response_id',
 ])
 
 interface MediaPart {

@@ -7,12 +7,16 @@ import { StreamTap } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { responseError } from './errors.ts'
 import { type Event, eventType, outputIndex, responseIn, TERMINAL } from './event.ts'
+import { encryptedIn } from './encrypted-content.ts'
 import { generatedText } from './generated-text.ts'
 import { textOr } from './read-item.ts'
 import { isSearch, usageOf } from './usage.ts'
 
 /** Events that bring more of what the model wrote: other deltas repeat nothing. */
 const DELTA = /\.delta$/
+
+/** A response's id where it is the first member. */
+const EARLY_ID = /"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,256})"/
 
 /**
  * Taps a native stream of a response. Its final event holds the whole usage. A failed response or an error
@@ -23,6 +27,8 @@ export class ResponsesTap extends StreamTap {
   responseId = ''
   /** The status that the response ended with; undefined before it did. */
   status: string | undefined
+  /** Encrypted contents of the items that are done, which only the account that made them can read. */
+  readonly encrypted: string[] = []
   #model = ''
   #created = 0
   /** The number of the next event. */
@@ -57,6 +63,12 @@ export class ResponsesTap extends StreamTap {
   /** Clients wait for a final event, be there an error before it or not. */
   override get endsWithError(): boolean {
     return this.status !== undefined
+  }
+
+  /** The id must be known before any of it goes on; most servers put it first. */
+  protected override asksForWhole(head: string): boolean {
+    this.responseId ||= EARLY_ID.exec(head)?.[1] ?? ''
+    return this.responseId === ''
   }
 
   protected read(data: string, frame: string): Verdict {
@@ -139,6 +151,7 @@ export class ResponsesTap extends StreamTap {
   /** Counts an item that came without deltas when it is done; the name of a call never comes in a delta. */
   #readDone(index: number, item: Event | undefined): void {
     if (!item) return
+    this.encrypted.push(...encryptedIn(item))
     if (isSearch(item)) this.#searches++
     if (!this.#growing.has(index)) for (const piece of generatedText(item)) this.emit(index, piece)
     else if (typeof item['name'] === 'string') this.emit(index, item['name'])
@@ -148,6 +161,9 @@ export class ResponsesTap extends StreamTap {
     const response = responseIn(event) ?? {}
     this.#begin(response)
     this.status = type.slice('response.'.length)
+    const { output } = response
+    if (this.encrypted.length === 0 && Array.isArray(output))
+      this.encrypted.push(...output.flatMap((item) => encryptedIn(asRecord(item))))
     this.usage = usageOf(response, this.#searches) ?? this.usage
     if (type === 'response.failed') {
       this.error ??= { data, afterContent: this.contentFrames > 0 }

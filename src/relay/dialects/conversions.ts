@@ -5,7 +5,7 @@ import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
 import type { Codec, Dropped, ReplyIdentity, StreamDecoder, UpstreamModel } from '../../protocols/codec.ts'
-import type { Asked, Conversation } from '../../protocols/conversation.ts'
+import type { Asked, Conversation, RepeatedFields } from '../../protocols/conversation.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/index.ts'
 import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
@@ -18,6 +18,8 @@ import type { ConvertedDialect } from './converted-dialect.ts'
 import { convertedDialect } from './converted-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
 import type { ChannelRequest, Prepared, PreparedReply } from './dialect.ts'
+
+const NOTHING_REPEATED: RepeatedFields = new Map()
 
 /** A decoded request of a client, or why it cannot be decoded. */
 type Decoded =
@@ -48,11 +50,17 @@ export class Conversions {
   /**
    * Decodes a request of the dialect `from`, for all channels that speak another. If that fails, the refusal
    * is thrown where a channel's request is prepared: a channel that speaks `from` may still be asked.
-   * `maxTokens`: the output maximum that holds then.
+   * `maxTokens`: the output maximum that holds then. `repeats`: what the response repeats besides the
+   * request's own members.
    */
-  decode(from: ProtocolName, scan: ScannedObject, maxTokens: number | undefined): RequestFor {
+  decode(
+    from: ProtocolName,
+    scan: ScannedObject,
+    maxTokens: number | undefined,
+    repeats: RepeatedFields = NOTHING_REPEATED,
+  ): RequestFor {
     const client = convertedDialect(from)
-    const decoded = decodeRequest(client, scan)
+    const decoded = decodeRequest(client, scan, repeats)
     return (channel, spoken, model) => {
       try {
         if ('refusal' in decoded) throw decoded.refusal
@@ -105,10 +113,12 @@ export class Conversions {
   }
 }
 
-function decodeRequest({ codec }: ConvertedDialect, scan: ScannedObject): Decoded {
+function decodeRequest({ codec }: ConvertedDialect, scan: ScannedObject, repeats: RepeatedFields): Decoded {
   const dropped: Dropped = new Set()
   try {
-    return { conversation: codec.decodeRequest(scan, dropped), dropped }
+    const decoded = codec.decodeRequest(scan, dropped)
+    const repeated = new Map([...(decoded.repeated ?? []), ...repeats])
+    return { conversation: repeats.size > 0 ? { ...decoded, repeated } : decoded, dropped }
   } catch (refusal) {
     return { refusal }
   }

@@ -1,46 +1,85 @@
+import type { Channel } from '../../../domain/channel.ts'
 import { GatewayError } from '../../../errors.ts'
+import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import {
   gateResponsesRequest,
   promptText,
   readCompactionRequest,
+  RenamedIds,
+  type ResponsesRequest,
   usageOfCompaction,
 } from '../../../protocols/responses/index.ts'
-import type { Dialect } from '../dialect.ts'
+import { channelsToContinue, type Continued, findContinued } from '../../state/continued.ts'
+import type { ResponseStore } from '../../state/response-store.ts'
+import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 
 /** `POST /v1/responses/compact`: bytes to channels that speak responses, whose form a compaction has. */
-export const compactionDialect: Dialect = {
-  name: 'responses',
-  promptText,
-  read(scan) {
-    const request = readCompactionRequest(scan)
-    return {
-      ...request,
-      mayBeUnserved: true,
-      forChannels(channels) {
-        const speaking = channels.filter(({ protocols }) => protocols.includes('responses'))
-        if (speaking.length === 0) throw notCompacted()
-        return speaking.map((channel) => ({
-          channel,
-          outputMaximum: undefined,
-          choices: 1,
-          prepare(passThrough) {
-            const { body, upstreamModel } = gateResponsesRequest(scan, request, channel, { passThrough })
+export function compactionDialect(responses: ResponseStore): Dialect {
+  return {
+    name: 'responses',
+    promptText,
+    read(scan, _headers, { caller, settings }) {
+      const request = readCompactionRequest(scan)
+      const id = request.previousResponseId
+      if (id === undefined) return compacted(request, scan, undefined)
+      return findContinued(scan, id, caller, settings, responses).then((continued) =>
+        compacted(request, scan, continued),
+      )
+    },
+  }
+
+  function compacted(
+    request: ResponsesRequest,
+    scan: ScannedObject,
+    continued: Continued | undefined,
+  ): RelayedRequest {
+    const previous = continued?.response
+    const native = (channel: Channel): ChannelRequest => ({
+      channel,
+      outputMaximum: undefined,
+      choices: 1,
+      ...(previous && { isOfKey: ({ value }) => responses.keyTag(value) === previous.keyTag }),
+      prepare(passThrough) {
+        const replace = new Map(previous && [['previous_response_id', JSON.stringify(previous.upstreamId)]])
+        const { body, upstreamModel } = gateResponsesRequest(scan, request, channel, { passThrough, replace })
+        const ids = new RenamedIds()
+        if (previous) ids.add(previous.upstreamId, previous.id)
+        return {
+          protocol: 'responses',
+          path: '/responses/compact',
+          headers: [],
+          body,
+          upstreamModel,
+          dropped: [],
+          errorBody: (bytes) => ids.inProse(bytes),
+          tap: unstreamed,
+          reply(bytes) {
+            const facts = usageOfCompaction(bytes)
             return {
-              protocol: 'responses',
-              path: '/responses/compact',
-              headers: [],
-              body,
-              upstreamModel,
-              dropped: [],
-              tap: unstreamed,
-              reply: (bytes) => ({ facts: usageOfCompaction(bytes), body: () => bytes }),
+              facts,
+              body: () => ids.whole(bytes),
+              // Only this account can read what it compacted.
+              keep: ({ channel: { name }, key }, call) =>
+                responses.keepOrigins(call.hold.account.user.id, facts.encrypted, name, key.value),
             }
           },
-        }))
+        }
       },
+    })
+    return {
+      ...request,
+      ...(previous && { contextTokens: previous.tokens }),
+      mayBeUnserved: true,
+      channelsFor(channels) {
+        if (continued?.kind === 'native') return channelsToContinue(continued, channels)
+        const speaking = channels.filter(({ protocols }) => protocols.includes('responses'))
+        if (speaking.length === 0 || continued) throw notCompacted()
+        return speaking
+      },
+      forChannels: (channels) => channels.map(native),
     }
-  },
+  }
 }
 
 function notCompacted(): GatewayError {
