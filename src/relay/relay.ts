@@ -25,9 +25,11 @@ import { chatDialect } from './dialects/chat/client-dialect.ts'
 import { Conversions } from './dialects/conversions.ts'
 import { type Counting, countingDialect, CountingUnsupported } from './dialects/counting.ts'
 import { messagesDialect } from './dialects/messages/client-dialect.ts'
+import { messagesCounting } from './dialects/messages/count-tokens.ts'
 import { rerankDialect } from './dialects/rerank/client-dialect.ts'
 import { responsesDialect } from './dialects/responses/client-dialect.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
+import { responsesCounting } from './dialects/responses/input-tokens.ts'
 import type { Dialect } from './dialects/dialect.ts'
 
 /** Services that relaying needs. */
@@ -48,6 +50,7 @@ export class Relay {
   readonly #routing = new Routing()
   readonly #dialects: Record<ProtocolName, Dialect>
   readonly #compaction: Dialect
+  readonly #counting: Record<'messages' | 'responses', Counting>
   readonly #attempts: Attempts
 
   constructor(parts: RelayParts) {
@@ -55,6 +58,7 @@ export class Relay {
     const conversions = new Conversions(parts.media)
     this.responses = new ResponseRequests(parts)
     this.#compaction = compactionDialect(parts.responses)
+    this.#counting = { messages: messagesCounting, responses: responsesCounting(parts.responses) }
     this.#dialects = {
       chat: chatDialect(conversions),
       messages: messagesDialect(conversions),
@@ -80,19 +84,28 @@ export class Relay {
   }
 
   /** Answers with the number of tokens that a request would have. */
-  async countTokens(counting: Counting, incoming: IncomingCall, caller: Caller): Promise<void> {
+  async countTokens(
+    protocol: 'messages' | 'responses',
+    incoming: IncomingCall,
+    caller: Caller,
+  ): Promise<void> {
+    const counting = this.#counting[protocol]
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
     try {
       await this.#relay(countingDialect(counting), incoming, caller, settings, body.bytes)
     } catch (error) {
       if (!isCountingUnsupported(error)) throw error
-      const { text, extraTokens } = counting.countable(scanObject(body.bytes))
+      const composed = error instanceof CountingUnsupported ? error.composed : undefined
+      const { text, extraTokens } = counting.countable(
+        composed ?? scanObject(body.bytes),
+        composed !== undefined,
+      )
       const tokens = (await this.#parts.count.countLowPriority(text)) + extraTokens
       incoming.response
         .writeHead(200, {
           'content-type': 'application/json',
-          ...idHeaders(incoming.id, counting.protocol === 'messages'),
+          ...idHeaders(incoming.id, protocol === 'messages'),
         })
         .end(JSON.stringify(counting.response(tokens)))
     } finally {

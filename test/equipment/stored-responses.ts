@@ -32,6 +32,7 @@ export function storingUpstream(lane: string): StoringUpstream {
     const { pathname, searchParams } = new URL(path, 'http://upstream')
     const [, , , id = '', below] = pathname.split('/')
     if (method === 'POST' && (id === '' || id === 'compact')) return make(JSON.parse(text), key)
+    if (method === 'POST' && id === 'input_tokens') return count(JSON.parse(text), key)
     const found = made.find((one) => one.id === id && one.key === key)
     if (!found) return missing(id)
     if (found.status === 'in_progress') found.status = upstream.backgroundStatus
@@ -57,14 +58,26 @@ export function storingUpstream(lane: string): StoringUpstream {
   }
 
   function make(body: MadeResponse['body'], key: string): Behaviour {
-    const previous = body['previous_response_id']
-    if (typeof previous === 'string' && !made.some((one) => one.id === previous && one.key === key))
-      return missing(previous)
+    const lost = lostOf(body, key)
+    if (lost !== undefined) return missing(lost)
     const status = body['background'] === true ? 'in_progress' : 'completed'
     const response = { id: `resp_${lane}_${made.length + 1}`, key, body, status }
     made.push(response)
     if (body['stream'] === true) return { kind: 'stream', frames: framesOf(response), ending: 'no done' }
     return { kind: 'whole', body: textOf(response) }
+  }
+
+  function count(body: MadeResponse['body'], key: string): Behaviour {
+    const lost = lostOf(body, key)
+    if (lost !== undefined) return missing(lost)
+    return { kind: 'whole', body: '{"object":"response.input_tokens",  "input_tokens":4711}' }
+  }
+
+  /** The response that a request continues, where this key did not make it. */
+  function lostOf(body: MadeResponse['body'], key: string): string | undefined {
+    const previous = body['previous_response_id']
+    const isLost = typeof previous === 'string' && !made.some((one) => one.id === previous && one.key === key)
+    return isLost ? previous : undefined
   }
 
   function missing(id: string): Behaviour {

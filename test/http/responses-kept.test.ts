@@ -80,6 +80,21 @@ describe('a converted response that is kept', () => {
     expect(new Set(all.map(({ id }) => id)).size).toBe(5)
   })
 
+  test('is counted here with all that went before', async () => {
+    fixture.upstream.script('chat', said('whale '.repeat(1_000)))
+    const first = await client.responses.create({ model: 'chat', input: 'word '.repeat(1_000) })
+    const asked = fixture.upstream.received('chat').length
+    const count = (fields: object): Promise<{ input_tokens: number }> =>
+      client.responses.inputTokens.count({ model: 'chat', input: 'and?', ...fields })
+    const alone = (await count({})).input_tokens
+    const whole = (await count({ previous_response_id: first.id })).input_tokens
+    expect(whole - alone).toBeGreaterThan(2_000)
+    expect(whole - alone).toBeLessThan(3_500)
+    expect(fixture.upstream.received('chat')).toHaveLength(asked)
+    const elsewhere = count({ previous_response_id: first.id, conversation: 'conv_1' })
+    await expect(elsewhere).rejects.toMatchObject({ status: 400 })
+  })
+
   test('is the same when it is retrieved, and gone when it is deleted', async () => {
     fixture.upstream.script('messages', wholeMessage([{ text: 'Hello.' }], {}))
     const made = await client.responses.create({ model: 'messages', input: 'hi' })

@@ -66,9 +66,11 @@ describe('the tokens of an input', () => {
   })
 
   test('are not guessed where the input is kept elsewhere, and a wrong request is a 400', async () => {
-    const referring = await post('input_tokens', { model: 'chat', previous_response_id: 'resp_1' })
+    const referring = await post('input_tokens', { model: 'chat', conversation: 'conv_1' })
     expect(referring.status).toBe(400)
-    expect(referring.json().error.message).toContain(`Invalid 'previous_response_id': expected all items`)
+    expect(referring.json().error.message).toContain(`Invalid 'conversation': expected all items`)
+    const unknown = await post('input_tokens', { model: 'native', previous_response_id: 'resp_1' })
+    expect([unknown.status, unknown.json().error.code]).toEqual([400, 'previous_response_not_found'])
     expect((await post('input_tokens', { model: 'chat', input: 5 })).status).toBe(400)
     expect((await post('input_tokens', {})).status).toBe(400)
   })

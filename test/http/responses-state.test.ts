@@ -43,8 +43,8 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-const post = (fields: object, key = 'ann'): Promise<FullResponse> =>
-  fixture.chat(key, { model: 'm', input: 'hi', ...fields }, { path: '/v1/responses' })
+const post = (fields: object, key = 'ann', path = '/v1/responses'): Promise<FullResponse> =>
+  fixture.chat(key, { model: 'm', input: 'hi', ...fields }, { path })
 
 const at = (path: string, key = 'ann', method = 'GET'): Promise<FullResponse> =>
   fixture.chat(key, undefined, { path: `/v1/responses/${path}`, method })
@@ -105,6 +105,36 @@ describe('a response that is continued', () => {
       expect(next.text).toContain(`"previous_response_id":"${id}"`)
       expect(next.text).not.toMatch(/"resp_(?:one|two)/)
     }
+  })
+
+  test('is counted where it was made, under the upstream’s id', async () => {
+    for (let round = 0; round < 6; round += 1) {
+      const id = await created()
+      const counted = await post({ previous_response_id: id }, 'ann', '/v1/responses/input_tokens')
+      expect(counted.text).toBe('{"object":"response.input_tokens",  "input_tokens":4711}')
+    }
+  })
+
+  test('is not counted for others, by an unknown id, or by half', async () => {
+    const id = await created({ model: 'lonely' })
+    const count = (fields: object, key?: string): Promise<FullResponse> =>
+      post({ model: 'lonely', ...fields }, key, '/v1/responses/input_tokens')
+    const before = fixture.upstream.received('lonely').length
+    for (const refused of [
+      await count({ previous_response_id: id }, 'bob'),
+      await count({ previous_response_id: 'resp_unknown' }),
+      await count({ previous_response_id: id, model: 'chat' }),
+    ]) {
+      expect(refused.status).toBe(400)
+      expect(JSON.parse(refused.text).error.code).toBe('previous_response_not_found')
+    }
+    expect(fixture.upstream.received('lonely')).toHaveLength(before)
+    fixture.upstream.script('lonely', { kind: 'status', status: 404, body: '{}' })
+    const uncounted = await count({ previous_response_id: id })
+    const upstream = lanes.get('lonely')
+    fixture.upstream.decide('lonely', (request) => upstream?.decision(request) ?? { kind: 'silence' })
+    expect(uncounted.status).toBe(400)
+    expect(uncounted.text).toContain(`Invalid 'previous_response_id': expected all items`)
   })
 
   test('is held with the tokens of its context', async () => {

@@ -1,5 +1,4 @@
 import { countRequestSchema } from '../../protocols/messages/index.ts'
-import { messagesCounting } from '../../relay/dialects/messages/count-tokens.ts'
 import type { KeyEndpoint } from '../endpoint.ts'
 
 /** `docs/api.md: Messages`. */
@@ -14,5 +13,5 @@ export const countTokens: KeyEndpoint = {
   requestSchema: countRequestSchema,
   // Upstreams need not have this path: the gateway then counts itself.
   hiddenStatuses: [404],
-  handle: (exchange, caller, relay) => relay.countTokens(messagesCounting, exchange, caller),
+  handle: (exchange, caller, relay) => relay.countTokens('messages', exchange, caller),
 }

@@ -1,5 +1,4 @@
 import { responsesRequestSchema } from '../../protocols/responses/index.ts'
-import { responsesCounting } from '../../relay/dialects/responses/input-tokens.ts'
 import type { KeyEndpoint } from '../endpoint.ts'
 
 const COMMON = {
@@ -27,7 +26,7 @@ export const countInputTokens: KeyEndpoint = {
   summary: 'How many tokens the input of a response has',
   // Upstreams need not have this path: the gateway then counts itself.
   hiddenStatuses: [404],
-  handle: (exchange, caller, relay) => relay.countTokens(responsesCounting, exchange, caller),
+  handle: (exchange, caller, relay) => relay.countTokens('responses', exchange, caller),
 }
 
 /** `docs/api.md: Responses`. */

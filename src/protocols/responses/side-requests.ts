@@ -15,10 +15,11 @@ export function countedModel(scan: ScannedObject): string {
 
 /**
  * Returns the text to count of a checked request; throws `invalid_request` where its input is not all there.
+ * `isComposed`: the items of the previous response are in it.
  */
-export function countableText(scan: ScannedObject): PromptText {
+export function countableText(scan: ScannedObject, isComposed: boolean): PromptText {
   for (const field of REFERENCES)
-    if (isPresent(scan, field))
+    if (isPresent(scan, field) && !(isComposed && field === 'previous_response_id'))
       refuse(field, `all items in 'input' where no channel of the model counts tokens`, 'a reference')
   return textOf(scan)
 }

@@ -1,19 +1,38 @@
-import type { ProtocolName } from '../../domain/channel.ts'
+import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
 import { edit } from '../../protocols/json/json-edit.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import type { PromptText } from '../../protocols/prompt-tokens.ts'
 import type { Headers } from '../../server/header-names.ts'
-import type { Dialect, Prepared } from './dialect.ts'
+import type { UpstreamKey } from '../../upstreams/key-ring.ts'
+import type { Dialect, Prepared, Reader, RelayedRequest } from './dialect.ts'
 import { unstreamed } from './unstreamed.ts'
 
 /** No channel of the model counts tokens: the gateway counts itself. */
 export class CountingUnsupported extends Error {
-  constructor() {
+  /** The request with the items that it continues in front; undefined where it continues none kept here. */
+  readonly composed: ScannedObject | undefined
+
+  constructor(composed: ScannedObject | undefined) {
     super('no channel of this model counts tokens')
     this.name = 'CountingUnsupported'
+    this.composed = composed
   }
+}
+
+/** The stored response that a counted request continues. */
+export interface CountedContext {
+  /** The request with the items that it continues in front; undefined where an upstream keeps them. */
+  readonly composed: ScannedObject | undefined
+  /** Members as the upstream knows them, as JSON texts. */
+  readonly replace: ReadonlyMap<string, string>
+  /** The channels among these that know the response; throws where none does. */
+  channelsFor(channels: readonly Channel[]): readonly Channel[]
+  /** Whether the response was made with this key. */
+  isOfKey(key: UpstreamKey): boolean
+  /** The body of an upstream's error with the ids that the client knows. */
+  errorBody(body: Buffer): Buffer
 }
 
 /** An endpoint of a protocol that counts the tokens of a request. */
@@ -25,59 +44,81 @@ export interface Counting {
   model(scan: ScannedObject): string
   /** Headers for the upstream, names and values in turn. */
   upstreamHeaders(headers: Headers): readonly string[]
-  /** The text that the gateway counts itself; throws for a request whose text is not all in it. */
-  countable(scan: ScannedObject): PromptText
+  /** The stored response that a checked request continues; absent where the protocol knows none. */
+  contextOf?(scan: ScannedObject, reader: Reader): Promise<CountedContext> | undefined
+  /**
+   * The text that the gateway counts itself; throws for a request whose text is not all in it. `isComposed`:
+   * the items of the response that it continues are in it.
+   */
+  countable(scan: ScannedObject, isComposed: boolean): PromptText
   /** The response that tells the count. */
   response(tokens: number): object
 }
 
 /** The calls of such an endpoint, for channels that speak its protocol. They cost nothing. */
 export function countingDialect(counting: Counting): Dialect {
-  const { protocol } = counting
   return {
-    name: protocol,
+    name: counting.protocol,
     promptText: () => ({ text: '', extraTokens: 0 }),
-    read(scan, headers) {
+    read(scan, headers, reader) {
       const model = counting.model(scan)
-      return {
-        model,
-        stream: false,
-        maxTokens: 0,
-        promptBound: 0,
-        webSearch: false,
-        isFree: true,
-        mayBeUnserved: true,
-        forChannels: (channels) =>
-          channels.map((channel) => ({
-            channel,
-            outputMaximum: 0,
-            choices: 1,
-            prepare() {
-              if (!channel.protocols.includes(protocol)) throw new CountingUnsupported()
-              const upstreamModel = channel.modelMapping.get(model) ?? model
-              return prepared(counting, scan, upstreamModel, counting.upstreamHeaders(headers))
-            },
-          })),
-      }
+      const upstreamHeaders = counting.upstreamHeaders(headers)
+      const counted = (context?: CountedContext): RelayedRequest =>
+        relayed(counting, { scan, model, headers: upstreamHeaders, context })
+      return counting.contextOf?.(scan, reader)?.then(counted) ?? counted()
     },
+  }
+}
+
+/** A checked request to count tokens. */
+interface CountedRequest {
+  readonly scan: ScannedObject
+  readonly model: string
+  /** Headers for the upstream, names and values in turn. */
+  readonly headers: readonly string[]
+  readonly context: CountedContext | undefined
+}
+
+function relayed(counting: Counting, request: CountedRequest): RelayedRequest {
+  const { model, context } = request
+  return {
+    model,
+    stream: false,
+    maxTokens: 0,
+    promptBound: 0,
+    webSearch: false,
+    isFree: true,
+    mayBeUnserved: true,
+    channelsFor: (channels) => context?.channelsFor(channels) ?? channels,
+    forChannels: (channels) =>
+      channels.map((channel) => ({
+        channel,
+        outputMaximum: 0,
+        choices: 1,
+        ...(context && { isOfKey: (key: UpstreamKey) => context.isOfKey(key) }),
+        prepare() {
+          if (!channel.protocols.includes(counting.protocol)) throw new CountingUnsupported(context?.composed)
+          return prepared(counting, request, channel.modelMapping.get(model) ?? model)
+        },
+      })),
   }
 }
 
 function prepared(
   { protocol, path }: Counting,
-  scan: ScannedObject,
+  { scan, headers, context }: CountedRequest,
   upstreamModel: string,
-  headers: readonly string[],
 ): Prepared {
-  const replace = new Map([['model', JSON.stringify(upstreamModel)]])
+  const replace = new Map(context?.replace)
+  if (scan.value('model') !== upstreamModel) replace.set('model', JSON.stringify(upstreamModel))
   return {
     protocol,
     path,
     headers,
-    body:
-      scan.value('model') === upstreamModel ? scan.bytes : edit(scan.bytes, scan, { remove: [], replace }),
+    body: edit(scan.bytes, scan, { remove: [], replace }),
     upstreamModel,
     dropped: [],
+    ...(context && { errorBody: (bytes: Buffer) => context.errorBody(bytes) }),
     tap: unstreamed,
     reply(bytes) {
       const valid = typeof parseRecord(bytes.toString())?.['input_tokens'] === 'number'

@@ -1,12 +1,11 @@
-import type { Caller } from '../../auth/caller.ts'
 import type { Channel } from '../../domain/channel.ts'
-import type { Settings } from '../../domain/settings.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
 import { edit } from '../../protocols/json/json-edit.ts'
 import { scanObject } from '../../protocols/json/json-scan.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import { inputItems, joinedArrays } from '../../protocols/responses/index.ts'
+import type { Reader } from '../dialects/dialect.ts'
 import { truncatedName } from '../truncated-name.ts'
 import type { ResponseStore } from './response-store.ts'
 
@@ -23,8 +22,7 @@ export type Continued =
 export async function findContinued(
   scan: ScannedObject,
   id: string,
-  { user }: Caller,
-  { options }: Settings,
+  { caller: { user }, settings: { options } }: Reader,
   responses: ResponseStore,
 ): Promise<Continued> {
   const response = await responses.find(user.id, id)

@@ -42,11 +42,12 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
   return {
     name: 'responses',
     promptText,
-    read(scan, _headers, { caller, settings }) {
+    read(scan, _headers, reader) {
+      const { caller, settings } = reader
       const request = readResponsesRequest(scan)
       const id = request.previousResponseId
       if (id !== undefined)
-        return findContinued(scan, id, caller, settings, responses).then((continued) =>
+        return findContinued(scan, id, reader, responses).then((continued) =>
           relayed(request, scan, { continued }, settings),
         )
       const encrypted = hasSeveralAccounts(settings) ? encryptedInput(scan) : []

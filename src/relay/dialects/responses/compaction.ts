@@ -19,11 +19,11 @@ export function compactionDialect(responses: ResponseStore): Dialect {
   return {
     name: 'responses',
     promptText,
-    read(scan, _headers, { caller, settings }) {
+    read(scan, _headers, reader) {
       const request = readCompactionRequest(scan)
       const id = request.previousResponseId
       if (id === undefined) return compacted(request, scan, undefined)
-      return findContinued(scan, id, caller, settings, responses).then((continued) =>
+      return findContinued(scan, id, reader, responses).then((continued) =>
         compacted(request, scan, continued),
       )
     },

@@ -1,12 +1,32 @@
-import { countableText, countedModel } from '../../../protocols/responses/index.ts'
-import type { Counting } from '../counting.ts'
+import { countableText, countedModel, RenamedIds } from '../../../protocols/responses/index.ts'
+import { channelsToContinue, findContinued } from '../../state/continued.ts'
+import type { ResponseStore } from '../../state/response-store.ts'
+import type { CountedContext, Counting } from '../counting.ts'
 
 /** `POST /v1/responses/input_tokens`. */
-export const responsesCounting: Counting = {
-  protocol: 'responses',
-  path: '/responses/input_tokens',
-  model: countedModel,
-  upstreamHeaders: () => [],
-  countable: countableText,
-  response: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
+export function responsesCounting(responses: ResponseStore): Counting {
+  return {
+    protocol: 'responses',
+    path: '/responses/input_tokens',
+    model: countedModel,
+    upstreamHeaders: () => [],
+    contextOf(scan, reader) {
+      const id = scan.value('previous_response_id')
+      if (typeof id !== 'string') return undefined
+      return findContinued(scan, id, reader, responses).then((continued): CountedContext => {
+        const { kind, response } = continued
+        const ids = new RenamedIds()
+        if (kind === 'native') ids.add(response.upstreamId, response.id)
+        return {
+          composed: kind === 'kept' ? continued.scan : undefined,
+          replace: new Map([['previous_response_id', JSON.stringify(response.upstreamId)]]),
+          channelsFor: (channels) => channelsToContinue(continued, channels),
+          isOfKey: ({ value }) => responses.keyTag(value) === response.keyTag,
+          errorBody: (bytes) => ids.inProse(bytes),
+        }
+      })
+    },
+    countable: countableText,
+    response: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
+  }
 }
