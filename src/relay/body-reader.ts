@@ -23,6 +23,8 @@ const DECODERS = new Map<string, () => Transform>([
 /** A decoded request body. Its memory is held until `release`. */
 export interface Body {
   readonly bytes: Buffer
+  /** Takes memory for as many bytes beside it; throws `overloaded` where none is left for the client. */
+  readonly hold: (bytes: number) => void
   release(): void
 }
 
@@ -65,7 +67,13 @@ export class BodyReader {
     if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
     const allocation = new BodyAllocation(options.client)
     const bytes = await this.#receive(request, decoder, options.limit, allocation)
-    return { bytes, release: () => this.#memory.give(allocation, allocation.bytes) }
+    return {
+      bytes,
+      hold: (more) => {
+        if (!this.#take({ allocation, stallRatio: 1 }, more)) throw busy()
+      },
+      release: () => this.#memory.give(allocation, allocation.bytes),
+    }
   }
 
   #receive(
@@ -124,9 +132,9 @@ export class BodyReader {
   }
 
   /** Takes memory for more bytes, if need be that of stalled bodies. */
-  #take(pending: PendingBody, bytes: number): boolean {
-    while (!this.#memory.take(pending.allocation, bytes))
-      if (!this.#slow.refuseStalled(pending, this.#memory)) return false
+  #take(requester: Pick<PendingBody, 'allocation' | 'stallRatio'>, bytes: number): boolean {
+    while (!this.#memory.take(requester.allocation, bytes))
+      if (!this.#slow.refuseStalled(requester, this.#memory)) return false
     return true
   }
 }

@@ -12,7 +12,7 @@ import { OpenHold } from '../ledger/open-hold.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import { type AttemptParts, Attempts, unwritable } from './attempts.ts'
-import type { BodyReader, BodyOptions } from './body-reader.ts'
+import type { Body, BodyReader, BodyOptions } from './body-reader.ts'
 import { Call, type CallServices, type IncomingCall } from './call.ts'
 import { type Estimate, estimate } from './estimate.ts'
 import { STOPPING, UpstreamRefusal } from './failure.ts'
@@ -93,7 +93,7 @@ export class Relay {
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
     try {
-      await this.#relay(countingDialect(counting), incoming, caller, settings, body.bytes)
+      await this.#relay(countingDialect(counting), incoming, caller, settings, body)
     } catch (error) {
       if (!isCountingUnsupported(error)) throw error
       const composed = error instanceof CountingUnsupported ? error.composed : undefined
@@ -172,7 +172,7 @@ export class Relay {
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
     try {
-      await this.#relay(dialect, incoming, caller, settings, body.bytes)
+      await this.#relay(dialect, incoming, caller, settings, body)
     } catch (error) {
       throw error instanceof InsufficientQuota ? withAmountText(error, settings.options) : error
     } finally {
@@ -185,9 +185,10 @@ export class Relay {
     incoming: IncomingCall,
     caller: Caller,
     settings: Settings,
-    body: Buffer,
+    body: Body,
   ): Promise<void> {
-    const read = dialect.read(scanObject(body), incoming.request.headers, { caller, settings })
+    const reader = { caller, settings, hold: body.hold }
+    const read = dialect.read(scanObject(body.bytes), incoming.request.headers, reader)
     const request = read instanceof Promise ? await read : read
     const { record } = incoming
     record.model = request.model
@@ -229,7 +230,7 @@ export class Relay {
     const admitted = {
       dialect,
       request,
-      body: request.body ?? body,
+      body: request.body ?? body.bytes,
       settings,
       model,
       rate,

@@ -77,7 +77,7 @@ export class SlowBodies {
    * same client, or of a client that holds at least as much. False where there is none, or where
    * `requester` has stalled more.
    */
-  refuseStalled(requester: PendingBody, memory: BodyMemory): boolean {
+  refuseStalled(requester: Pick<PendingBody, 'allocation' | 'stallRatio'>, memory: BodyMemory): boolean {
     const { client } = requester.allocation
     const own = memory.heldBy(client)
     let worst: PendingBody | undefined

@@ -1,5 +1,5 @@
 import OpenAI from 'openai'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
 import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
 import type { FullResponse } from '../equipment/client.ts'
@@ -7,6 +7,7 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { startGateway } from '../equipment/gateway.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
 
 const CALLS = [{ id: 'call_1', name: 'weather', input: '{"city":"Bern"}' }]
 const tools = [{ type: 'function' as const, name: 'weather', parameters: { type: 'object' }, strict: false }]
@@ -161,6 +162,39 @@ describe('a converted response that is kept', () => {
     const later = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
     expect(await later.responses.retrieve(id)).toMatchObject({ id, output_text: 'A whale told me.' })
   })
+})
+
+test('a continued conversation counts as a part of the memory for bodies until its call ends', async () => {
+  const copy = await patchedProgram([
+    { file: 'src/relay/body-memory.ts', text: 'SHARED_BYTES = 192 * MIB', by: 'SHARED_BYTES = 2 * MIB' },
+  ])
+  onTestFinished(() => copy.discard())
+  const small = await startGateway({
+    root: copy.root,
+    config: {
+      options: { keep_responses: '1h', body_limit: '512KiB' },
+      models: priced(['chat']),
+      channels: [channel('chat', fixture.upstream.baseUrl('chat'))],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    },
+  })
+  onTestFinished(() => small.discard())
+  const ann = new OpenAI({ apiKey: 'sk-ann', baseURL: `${small.url}/v1`, maxRetries: 0 })
+  fixture.upstream.script('chat', said('Hello.'))
+  const { id } = await ann.responses.create({ model: 'chat', input: 'word '.repeat(80_000) })
+  const next = (): Promise<unknown> =>
+    ann.responses.create({ model: 'chat', input: 'and?', previous_response_id: id })
+  const answered = Promise.withResolvers<void>()
+  onTestFinished(() => answered.resolve())
+  fixture.upstream.script('chat', { ...said('Hello.'), after: answered.promise })
+  // One client gets 7 of 8 parts of 2 MiB.
+  const before = fixture.upstream.received('chat').length
+  const calls = Array.from({ length: 4 }, next)
+  await vi.waitFor(() => expect(fixture.upstream.received('chat')).toHaveLength(before + 4), 20_000)
+  await expect(next()).rejects.toMatchObject({ status: 503, code: 'overloaded' })
+  answered.resolve()
+  await Promise.all(calls)
+  await next()
 })
 
 describe('options.keep_responses', () => {

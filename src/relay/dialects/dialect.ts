@@ -141,6 +141,8 @@ export interface Tap extends Lasting {
 export interface Reader {
   readonly caller: Caller
   readonly settings: Settings
+  /** Takes memory for as many bytes beside the body, until the call ends; throws `overloaded` without any. */
+  readonly hold: (bytes: number) => void
 }
 
 /** A protocol as clients speak it. */

@@ -22,7 +22,7 @@ export type Continued =
 export async function findContinued(
   scan: ScannedObject,
   id: string,
-  { caller: { user }, settings: { options } }: Reader,
+  { caller: { user }, settings: { options }, hold }: Reader,
   responses: ResponseStore,
 ): Promise<Continued> {
   const response = await responses.find(user.id, id)
@@ -44,6 +44,7 @@ export async function findContinued(
       'request_too_large',
       `the conversation that is continued is larger than ${options.bodyLimit} bytes`,
     )
+  hold(scan.bytes.length + Buffer.byteLength(input))
   const body = edit(scan.bytes, scan, { remove: [], replace: new Map([['input', input]]) })
   return { kind: 'kept', response, scan: scanObject(body) }
 }
