@@ -156,7 +156,15 @@ export async function serve({
     (upstreams) => upstreams.close(),
   )
   const count = opened.adopt(new LocalCount(), (open) => open.close())
-  const callParts = { ledger, upstreams, metrics, count, settings: () => inForce.settings, log }
+  const callParts = {
+    ledger,
+    upstreams,
+    metrics,
+    count,
+    limits: new CallLimits(limits),
+    settings: () => inForce.settings,
+    log,
+  }
   const kept = await openResponses(accounts, secrets, callParts)
   opened.defer(() => kept.background.close())
   const relay: Relay = opened.adopt(
@@ -168,7 +176,6 @@ export async function serve({
       missing,
       bodies,
       drains: new Drains(),
-      limits: new CallLimits(limits),
       failureLog: new FailureLog(log),
       media: opened.adopt(new Media(() => inForce.settings.options.media, nowMs), (media) => media.close()),
     }),

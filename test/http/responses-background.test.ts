@@ -1,7 +1,15 @@
 import OpenAI from 'openai'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type FullResponse, call, open } from '../equipment/client.ts'
-import { type Configuration, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import {
+  type Configuration,
+  channel,
+  PLAIN_PRICE,
+  priced,
+  ROOT,
+  token,
+  user,
+} from '../equipment/configuration.ts'
 import { databaseOf, type UsageRow } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { dateClock } from '../equipment/moved-clock.ts'
@@ -21,11 +29,22 @@ interface Stage {
   readonly client: OpenAI
 }
 
-const configuration = (upstream: ScriptedUpstream): Configuration => ({
+/** Limits beside what the configuration says. */
+interface Limited {
+  readonly channel?: object
+  readonly models?: Record<string, unknown>
+  readonly rate_limits?: Record<string, unknown>
+}
+
+const configuration = (
+  upstream: ScriptedUpstream,
+  { channel: fields, models, ...limits }: Limited = {},
+): Configuration => ({
+  ...limits,
   options: { keep_responses: '1h' },
-  models: priced(['m', 'chat']),
+  models: { ...priced(['m', 'chat']), ...models },
   channels: [
-    channel('m', upstream.baseUrl('m'), { protocol: 'responses' }),
+    channel('m', upstream.baseUrl('m'), { protocol: 'responses', ...fields }),
     channel('chat', upstream.baseUrl('chat')),
   ],
   users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -34,14 +53,19 @@ const configuration = (upstream: ScriptedUpstream): Configuration => ({
 const clientOf = ({ url }: RunningGateway): OpenAI =>
   new OpenAI({ apiKey: 'sk-ann', baseURL: `${url}/v1`, maxRetries: 0 })
 
-async function stage(
-  options: { env?: Readonly<Record<string, string>>; root?: string } = {},
-): Promise<Stage> {
+async function stage({
+  limited,
+  ...options
+}: {
+  env?: Readonly<Record<string, string>>
+  root?: string
+  limited?: Limited
+} = {}): Promise<Stage> {
   const upstream = await startUpstream()
   onTestFinished(() => upstream.stop())
   const provider = storingUpstream('m')
   upstream.decide('m', (request) => provider.decision(request))
-  const gateway = await startGateway({ config: configuration(upstream), ...options })
+  const gateway = await startGateway({ config: configuration(upstream, limited), ...options })
   onTestFinished(() => gateway.discard())
   return { gateway, upstream, provider, client: clientOf(gateway) }
 }
@@ -91,6 +115,7 @@ describe('a response in the background', () => {
     expect(row.reason).toBe('client_gone')
     expect(row.quota).toBeGreaterThan(0)
     expect(row.quota).toBeLessThan(100)
+    expect(row.input_tokens).toBe(row.quota)
   })
 
   test('is not deleted while it is made, and charged before it is', async () => {
@@ -114,6 +139,23 @@ describe('a response in the background', () => {
     expect((await again(on).responses.retrieve(id)).status).toBe('completed')
     expect(await charged(on.gateway)).toMatchObject({ quota: CHARGE, reason: 'complete' })
     expect(databaseOf(on.gateway.dataDir).user('ann').used_quota).toBe(CHARGE)
+  })
+
+  test.each([
+    ['its key', { rate_limits: { key: { tokens: 100, window: '1h' } } }],
+    [
+      'its model',
+      { models: { m: { vendor: 'acme', price: PLAIN_PRICE, rate_limit: { tokens: 100, window: '1h' } } } },
+    ],
+    ['its channel', { channel: { rate_limit: { tokens: 100, window: '1h' } } }],
+  ])('counts on the token limit of %s once it is settled', async (_, limited) => {
+    const on = await stage({ limited })
+    const { id } = await begin(on)
+    on.provider.backgroundStatus = 'completed'
+    await on.client.responses.retrieve(id)
+    await vi.waitFor(() => expect(usage(on.gateway)).toHaveLength(1), 30_000)
+    expect(usage(on.gateway)[0]).toMatchObject({ quota: CHARGE })
+    await expect(begin(on)).rejects.toMatchObject({ status: 429 })
   })
 
   test('that failed costs nothing', async () => {
@@ -196,7 +238,7 @@ async function streamOf({ provider }: Stage): Promise<{ kind: 'stream'; frames: 
 
 describe.each(SHARED)('two nodes on one $name', (engine) => {
   test('know the responses of each other, and charge one in the background once, whoever sees its end', async () => {
-    const nodes = await setNodes(engine, 2, configuration)
+    const nodes = await setNodes(engine, 2, (upstream) => configuration(upstream))
     const provider = storingUpstream('m')
     nodes.upstream.decide('m', (request) => provider.decision(request))
     const [one, two] = nodes.gateways.map(clientOf)

@@ -1,9 +1,9 @@
 import type { Settings } from '../../domain/settings.ts'
 import { charge } from '../../domain/charge.ts'
 import { type Rate, rateFrom } from '../../domain/price.ts'
-import type { SettlementReason } from '../../domain/settlement.ts'
+import type { Settlement, SettlementReason } from '../../domain/settlement.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
-import { NO_USAGE, type Usage } from '../../domain/usage.ts'
+import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { OpenHold } from '../../ledger/open-hold.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
@@ -13,6 +13,7 @@ import { usageOfResponse } from '../../protocols/responses/index.ts'
 import { exchangeWhole } from '../../upstreams/exchange-whole.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { Call } from '../call.ts'
+import type { CallLimits } from '../call-limits.ts'
 import type { LocalCount } from '../local-count.ts'
 import { accountOf } from './account-of.ts'
 import type { ResponseStore } from './response-store.ts'
@@ -37,6 +38,7 @@ export interface BackgroundParts {
   readonly upstreams: UpstreamClient
   readonly metrics: Metrics
   readonly count: LocalCount
+  readonly limits: CallLimits
   readonly settings: () => Settings
   /** Whether other nodes may see the end of a call of this one. */
   readonly isShared: boolean
@@ -148,7 +150,7 @@ export class BackgroundCalls {
   }
 
   async #end(open: OpenCall, { status, usage, counted }: Outcome): Promise<void> {
-    const { hold, rate } = open
+    const { hold, rate, response } = open
     if (open.isStreamed || hold.isSettled) return
     const isFinished = status === 'completed' || status === 'incomplete'
     if (usage) {
@@ -156,11 +158,12 @@ export class BackgroundCalls {
       return this.#settle(open, charge(rate, usage), reason, usage)
     }
     const { promptAmount } = hold.facts
+    const prompt = { ...NO_USAGE, input: response.tokens }
     if (isFinished) {
-      const output = { ...NO_USAGE, output: counted }
-      return this.#settle(open, promptAmount + charge(rate, output), 'estimated', output)
+      const amount = promptAmount + charge(rate, { ...NO_USAGE, output: counted })
+      return this.#settle(open, amount, 'estimated', { ...prompt, output: counted })
     }
-    if (status === 'cancelled') return this.#settle(open, promptAmount, 'client_gone', NO_USAGE)
+    if (status === 'cancelled') return this.#settle(open, promptAmount, 'client_gone', prompt)
     return this.#settle(open, 0, 'failed', NO_USAGE)
   }
 
@@ -185,8 +188,17 @@ export class BackgroundCalls {
     }
     const settling = hold.settle(settlement)
     this.#open.delete(facts.id)
+    this.#countOnLimits(hold, settlement)
     this.#parts.metrics.settled(facts.model, facts.stream, endedMs - facts.startedMs, settlement)
     await settling
+  }
+
+  // Limits are those in force now: they may have changed since the call began.
+  #countOnLimits({ account, facts }: OpenHold, { usage, channel: name }: Settlement): void {
+    const settings = this.#parts.settings()
+    const model = settings.models.get(facts.model)
+    const channel = settings.channels.find((one) => one.name === name)
+    this.#parts.limits.spend(settings, account.token.id, model, channel, promptTokens(usage) + usage.output)
   }
 
   /** Settles calls whose end another node has seen. */
