@@ -1,3 +1,5 @@
+import { createOpenAI } from '@ai-sdk/openai'
+import { generateText } from 'ai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
@@ -96,6 +98,55 @@ describe('a converted response that is kept', () => {
     await expect(elsewhere).rejects.toMatchObject({ status: 400 })
   })
 
+  test('lends its items to whoever refers to them, if that is its user', async () => {
+    const calls = [{ id: 'call_1', name: 'shout', input: '{"input":"HEY"}' }]
+    const custom = [{ type: 'custom' as const, name: 'shout' }]
+    fixture.upstream.script('chat', wholeChat({ text: 'Now.', calls, usage: usageText(10, 5) }))
+    const made = await client.responses.create({ model: 'chat', input: 'shout', tools: custom })
+    expect(made.output.map(({ type }) => type)).toEqual(['message', 'custom_tool_call'])
+    const items = (...references: (string | undefined)[]): object[] => [
+      { role: 'user', content: 'shout' },
+      ...references.map((id) => ({ type: 'item_reference', id })),
+    ]
+    const ids = made.output.map(({ id }) => id)
+    const output = { type: 'custom_tool_call_output', call_id: 'call_1', output: 'ok' }
+    fixture.upstream.script('chat', said('Done.'))
+    const answer = await post({ input: [...items(...ids), output], tools: custom })
+    expect(answer.headers['x-gateway-dropped']).toBeUndefined()
+    expect(messagesSent()).toMatchObject([
+      { role: 'user', content: 'shout' },
+      { role: 'assistant', content: 'Now.', tool_calls: [{ id: 'call_1' }] },
+      { role: 'tool', tool_call_id: 'call_1', content: 'ok' },
+    ])
+    const next = await post({ input: 'and?', previous_response_id: answer.json().id })
+    expect(next.status).toBe(200)
+    expect(messagesSent()).toMatchObject([{}, { content: 'Now.' }, {}, { content: 'Done.' }, {}])
+    const [text = ''] = ids
+    for (const [id, key] of [
+      [text, 'bob'],
+      [text.replace(/...$/, '009'), 'ann'],
+      ['msg_1', 'ann'],
+    ] as const) {
+      const without = await post({ input: items(id) }, key)
+      expect(without.headers['x-gateway-dropped']).toBe('input.item_reference')
+      expect(messagesSent()).toEqual([{ role: 'user', content: 'shout' }])
+    }
+  })
+
+  test('is remembered by the AI SDK, which refers to what it got', async () => {
+    const model = createOpenAI({ baseURL: `${fixture.gateway.url}/v1`, apiKey: 'sk-ann' }).responses('chat')
+    fixture.upstream.script('chat', said('A whale told me.'))
+    const prompt = [{ role: 'user' as const, content: 'who told you?' }]
+    const { response } = await generateText({ model, messages: prompt, maxRetries: 0 })
+    const again = [...prompt, ...response.messages, { role: 'user' as const, content: 'sure?' }]
+    await generateText({ model, messages: again, maxRetries: 0 })
+    expect(messagesSent()).toEqual([
+      { role: 'user', content: 'who told you?' },
+      { role: 'assistant', content: 'A whale told me.' },
+      { role: 'user', content: 'sure?' },
+    ])
+  })
+
   test('is the same when it is retrieved, and gone when it is deleted', async () => {
     fixture.upstream.script('messages', wholeMessage([{ text: 'Hello.' }], {}))
     const made = await client.responses.create({ model: 'messages', input: 'hi' })
@@ -164,7 +215,7 @@ describe('a converted response that is kept', () => {
   })
 })
 
-test('a continued conversation counts as a part of the memory for bodies until its call ends', async () => {
+test('what a call continues or refers to counts as a part of its body, until it ends', async () => {
   const copy = await patchedProgram([
     { file: 'src/relay/body-memory.ts', text: 'SHARED_BYTES = 192 * MIB', by: 'SHARED_BYTES = 2 * MIB' },
   ])
@@ -181,7 +232,11 @@ test('a continued conversation counts as a part of the memory for bodies until i
   onTestFinished(() => small.discard())
   const ann = new OpenAI({ apiKey: 'sk-ann', baseURL: `${small.url}/v1`, maxRetries: 0 })
   fixture.upstream.script('chat', said('Hello.'))
-  const { id } = await ann.responses.create({ model: 'chat', input: 'word '.repeat(80_000) })
+  const { id, output } = await ann.responses.create({ model: 'chat', input: 'word '.repeat(80_000) })
+  const refer = (times: number): Promise<unknown> => {
+    const item = { type: 'item_reference' as const, id: output[0]?.id ?? '' }
+    return ann.responses.create({ model: 'chat', input: Array.from({ length: times }, () => item) })
+  }
   const next = (): Promise<unknown> =>
     ann.responses.create({ model: 'chat', input: 'and?', previous_response_id: id })
   const answered = Promise.withResolvers<void>()
@@ -191,10 +246,12 @@ test('a continued conversation counts as a part of the memory for bodies until i
   const before = fixture.upstream.received('chat').length
   const calls = Array.from({ length: 4 }, next)
   await vi.waitFor(() => expect(fixture.upstream.received('chat')).toHaveLength(before + 4), 20_000)
-  await expect(next()).rejects.toMatchObject({ status: 503, code: 'overloaded' })
+  for (const further of [next, () => refer(1_500)])
+    await expect(further()).rejects.toMatchObject({ status: 503, code: 'overloaded' })
   answered.resolve()
   await Promise.all(calls)
-  await next()
+  await Promise.all([next(), refer(1_500)])
+  await expect(refer(4_000)).rejects.toMatchObject({ status: 413 })
 })
 
 describe('options.keep_responses', () => {

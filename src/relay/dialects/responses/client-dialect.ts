@@ -5,6 +5,7 @@ import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import {
   encryptedInput,
   gateResponsesRequest,
+  itemReferences,
   promptText,
   readResponsesRequest,
   type ResponsesRequest,
@@ -12,11 +13,12 @@ import {
   usageOfResponse,
 } from '../../../protocols/responses/index.ts'
 import { channelsToContinue, type Continued, findContinued } from '../../state/continued.ts'
+import { withKeptItems } from '../../state/kept-items.ts'
 import { keptRequest } from '../../state/kept-response.ts'
 import { type NativeParts, NativeResponse } from '../../state/native-response.ts'
 import { NativeTap } from '../../state/native-tap.ts'
 import type { Conversions } from '../conversions.ts'
-import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
+import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { convertedResponses } from './converted-responses.ts'
 
@@ -31,6 +33,8 @@ interface Referred {
   readonly continued?: Continued | undefined
   /** The account that made the encrypted reasoning in its input. */
   readonly reasoning?: Origin | undefined
+  /** The request for channels of other dialects: with all that the gateway keeps of what it refers to. */
+  readonly composed?: ScannedObject | undefined
 }
 
 /** Settings that a kept response repeats. */
@@ -43,31 +47,44 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     name: 'responses',
     promptText,
     read(scan, _headers, reader) {
-      const { caller, settings } = reader
+      const { settings } = reader
       const request = readResponsesRequest(scan)
-      const id = request.previousResponseId
-      if (id !== undefined)
-        return findContinued(scan, id, reader, responses).then((continued) =>
-          relayed(request, scan, { continued }, settings),
-        )
-      const encrypted = hasSeveralAccounts(settings) ? encryptedInput(scan) : []
-      if (encrypted.length === 0) return relayed(request, scan, {}, settings)
-      return responses
-        .originOf(caller.user.id, encrypted)
-        .then((reasoning) => relayed(request, scan, { reasoning }, settings))
+      const isContinuing = request.previousResponseId !== undefined
+      // A continued response tells the account by itself.
+      const encrypted = !isContinuing && hasSeveralAccounts(settings) ? encryptedInput(scan) : []
+      if (!isContinuing && encrypted.length === 0 && itemReferences(scan).length === 0)
+        return relayed(request, scan, {}, settings)
+      return referredBy(request, scan, encrypted, reader).then((referred) =>
+        relayed(request, scan, referred, settings),
+      )
     },
+  }
+
+  async function referredBy(
+    { previousResponseId: id }: ResponsesRequest,
+    scan: ScannedObject,
+    encrypted: readonly string[],
+    reader: Reader,
+  ): Promise<Referred> {
+    const continued = id === undefined ? undefined : await findContinued(scan, id, reader, responses)
+    const reasoning =
+      encrypted.length > 0 ? await responses.originOf(reader.caller.user.id, encrypted) : undefined
+    if (continued?.kind === 'native') return { continued, reasoning }
+    const conversation = continued?.scan ?? scan
+    const composed = await withKeptItems(conversation, reader, responses)
+    return { continued, reasoning, composed: composed === scan ? undefined : composed }
   }
 
   function relayed(
     own: ResponsesRequest,
     ownScan: ScannedObject,
-    { continued, reasoning }: Referred,
+    { continued, reasoning, composed }: Referred,
     { options }: Settings,
   ): RelayedRequest {
     const kept = continued?.kind === 'kept' ? continued : undefined
     const previous = continued?.kind === 'native' ? continued.response : undefined
-    const scan = kept?.scan ?? ownScan
-    const request = kept ? readResponsesRequest(scan) : own
+    const scan = composed ?? ownScan
+    const request = composed ? readResponsesRequest(scan) : own
     const origin = continued?.response ?? reasoning
     const isKept = options.keepResponsesMs > 0 && request.store !== false
     const native = (channel: Channel): ChannelRequest => ({
@@ -81,7 +98,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         const isStored = request.store !== false && !channel.disableStore
         const response = new NativeResponse(parts, { isStored, isBackground: request.background, previous })
         const replace = new Map(previous && [['previous_response_id', JSON.stringify(previous.upstreamId)]])
-        const { body, upstreamModel } = gateResponsesRequest(scan, request, channel, { passThrough, replace })
+        const { body, upstreamModel } = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
         return {
           protocol: 'responses',
           path: convertedResponses.path,
@@ -98,7 +115,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     return {
       ...request,
       ...(previous && { contextTokens: previous.tokens }),
-      ...(kept && { body: scan.bytes }),
+      ...(composed && { body: scan.bytes }),
       channelsFor(channels) {
         const able = continued ? channelsToContinue(continued, channels) : channels
         if (request.background) return ableToGoOn(able)

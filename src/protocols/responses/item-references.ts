@@ -1,0 +1,61 @@
+import { edit } from '../json/json-edit.ts'
+import { scanObject } from '../json/json-scan.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
+
+/** Reference to an item of a response that this gateway converted. */
+export interface ItemReference {
+  readonly node: Node
+  readonly id: string
+  /** The response that the item is of: ids of items are made of it. */
+  readonly responseId: string
+}
+
+/** Item of a response as JSON text, with its length in UTF-8. */
+export interface ItemText {
+  readonly text: string
+  readonly bytes: number
+}
+
+/** Ids of items as `itemId` makes them of a response's id. */
+const ITEM_ID = /^[a-z]{2,3}_([0-9a-f]{32})\d{3,6}$/
+
+/** References in a request's input to items of responses that this gateway converted. */
+export function itemReferences(scan: ScannedObject): ItemReference[] {
+  const input = scan.span('input')
+  if (!input || scan.kindOf(input.node) !== 'array') return []
+  return scan.elements(input.node).flatMap((node) => {
+    if (scan.kindOf(node) !== 'object' || textIn(scan, node, 'type') !== 'item_reference') return []
+    const id = textIn(scan, node, 'id') ?? ''
+    const [, key] = ITEM_ID.exec(id) ?? []
+    return key === undefined ? [] : [{ node, id, responseId: `resp_${key}` }]
+  })
+}
+
+/** The output items of a response by their ids. */
+export function outputItems(response: string): Map<string, ItemText> {
+  const scan = scanObject(Buffer.from(response))
+  const items = new Map<string, ItemText>()
+  const output = scan.span('output')
+  if (!output || scan.kindOf(output.node) !== 'array') return items
+  for (const node of scan.elements(output.node)) {
+    const id = scan.kindOf(node) === 'object' ? textIn(scan, node, 'id') : undefined
+    if (id !== undefined)
+      items.set(id, { text: scan.textOf(node), bytes: scan.endOf(node) - scan.startOf(node) })
+  }
+  return items
+}
+
+/** The request with items in place of references to them; other references stay. */
+export function withItems(scan: ScannedObject, items: ReadonlyMap<string, ItemText>): ScannedObject {
+  const input = scan.span('input')
+  if (!input) return scan
+  const known = new Map(itemReferences(scan).map(({ node, id }) => [node, items.get(id)?.text]))
+  const texts = scan.elements(input.node).map((node) => known.get(node) ?? scan.textOf(node))
+  const replace = new Map([['input', `[${texts.join(',')}]`]])
+  return scanObject(edit(scan.bytes, scan, { remove: [], replace }))
+}
+
+function textIn(scan: ScannedObject, node: Node, member: string): string | undefined {
+  const found = scan.memberOf(node, member)
+  return found !== undefined && scan.kindOf(found) === 'string' ? String(scan.parse(found)) : undefined
+}
