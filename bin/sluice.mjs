@@ -53,9 +53,18 @@ function runWith(node) {
   })
 }
 
-// V8 runs a full collection for every 64 MB of external buffers, unless it counts them with the heap's limit.
-// The flag is unknown to old Nodes and after V8 14.7, so it cannot be on the first line.
-function needsExternalMemoryFlag([major, minor]) {
+// Flags that are not on the first line, because some Nodes do not know them: both exist up to V8 14.7.
+const LATE_FLAGS = [
+  // V8 runs a full collection for every 64 MB of external buffers, unless it counts them with the heap's
+  // limit.
+  '--external-memory-accounted-in-global-limit',
+  // While V8 marks for a full collection, it collects nothing of the young generation, unless the phases may
+  // overlap. Under load, marking takes half a second: all that calls allocate meanwhile is promoted, and
+  // brings about the next full collection.
+  '--no-separate-gc-phases',
+]
+
+function knowsLateFlags([major, minor]) {
   return major < 14 || (major === 14 && minor < 8)
 }
 
@@ -71,8 +80,8 @@ function restartWithMallocVariable() {
 
 if (newEnough(process.versions.node.split('.').map(Number))) {
   restartWithMallocVariable()
-  if (needsExternalMemoryFlag(process.versions.v8.split('.').map(Number)))
-    setFlagsFromString('--external-memory-accounted-in-global-limit')
+  if (knowsLateFlags(process.versions.v8.split('.').map(Number)))
+    for (const flag of LATE_FLAGS) setFlagsFromString(flag)
   // Caches compiled code, with types stripped: later starts are faster and use less memory.
   const { directory } = nodeModule.enableCompileCache()
   // Worker threads find the cache through this variable.

@@ -31,6 +31,13 @@ test('the program has the same flags however it is started: by its first line, b
   expect(flagsIn(PROGRAM.match(/const FLAGS = \[[^\]]*\]/)?.[0] ?? '')).toEqual(FIRST_LINE)
 })
 
+test('the flags that the program sets as it begins are known to this Node', () => {
+  const known = spawnSync(process.execPath, ['--v8-options']).stdout.toString()
+  const late = flagsIn(PROGRAM.match(/const LATE_FLAGS = \[[^\]]*\]/)?.[0] ?? '')
+  expect(late).toContain('--no-separate-gc-phases')
+  for (const flag of late) expect(known).toContain(`  ${flag.replace('--no-', '--').replace(/=.*/, '')} (`)
+})
+
 test('the variable of the C library is the same however the program is started', () => {
   const variable = /\bMALLOC_MMAP_THRESHOLD_=\d+/
   const first = PROGRAM.split('\n', 1)[0]?.match(variable)?.[0]
