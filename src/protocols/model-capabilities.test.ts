@@ -62,6 +62,14 @@ describe('what a model takes goes by the version in its name:', () => {
       toolsNeedNoEffort: false,
       takesSchema: true,
       maximumField: 'max_tokens',
+      gemini: {
+        levels: undefined,
+        budgets: [1, 24_576],
+        canStopThinking: true,
+        requiresSignatures: true,
+        mixesTools: true,
+        takesSystem: true,
+      },
     })
   })
 })

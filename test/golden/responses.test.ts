@@ -3,7 +3,7 @@ import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
-import { PAIRS, replyAs, requestAs, streamAs } from '../conversion/convert-through.ts'
+import { pairsOf, replyAs, requestAs, streamAs } from '../conversion/convert-through.ts'
 import { chopped } from '../generators/chunks.ts'
 import { prettyJson } from './pretty-json.ts'
 
@@ -26,25 +26,23 @@ interface Case {
 }
 
 function casesOf(kind: string, ending: string): Case[] {
-  return PAIRS.filter(({ from, to }) => from === 'responses' || to === 'responses').flatMap(
-    ({ from, to }) => {
-      const folders = [
-        `${ROOT}responses/${kind}/${from}`,
-        ...(from === 'responses' ? [] : [`${ROOT}${kind}/${from}`]),
-      ]
-      return folders
-        .filter((folder) => existsSync(folder))
-        .flatMap((folder) =>
-          readdirSync(folder)
-            .filter((file) => file.endsWith(`.${ending}`) && !file.includes('.as-'))
-            .map((file) => {
-              const name = file.slice(0, -ending.length - 1)
-              const target = `${ROOT}responses/${kind}/${from}-as-${to}/${name}.${ending}`
-              return { name, from, to, source: `${folder}/${file}`, target }
-            }),
-        )
-    },
-  )
+  return pairsOf('responses').flatMap(({ from, to }) => {
+    const folders = [
+      `${ROOT}responses/${kind}/${from}`,
+      ...(from === 'responses' ? [] : [`${ROOT}${kind}/${from}`]),
+    ]
+    return folders
+      .filter((folder) => existsSync(folder))
+      .flatMap((folder) =>
+        readdirSync(folder)
+          .filter((file) => file.endsWith(`.${ending}`) && !file.includes('.as-'))
+          .map((file) => {
+            const name = file.slice(0, -ending.length - 1)
+            const target = `${ROOT}responses/${kind}/${from}-as-${to}/${name}.${ending}`
+            return { name, from, to, source: `${folder}/${file}`, target }
+          }),
+      )
+  })
 }
 
 const requests = casesOf('requests', 'json')

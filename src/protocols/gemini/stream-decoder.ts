@@ -1,0 +1,85 @@
+import { asRecord, parseRecord } from '../json/record.ts'
+import type { Fields } from '../field.ts'
+import { isError } from '../reply-facts.ts'
+import type { ReportedUsage } from '../reported-usage.ts'
+import { isErrorEvent } from '../sse/event-splitter.ts'
+import { FrameReader } from '../sse/frame-reader.ts'
+import { argumentsIn, blockReason, firstCandidate, partsOf } from './answer.ts'
+import { readGeminiError } from './errors.ts'
+import { modelOf } from './model-name.ts'
+import { ReplyParts } from './reply-parts.ts'
+import { finishReasonOf, stopOf } from './stop-reasons.ts'
+import { StreamUsage } from './usage.ts'
+
+/**
+ * Decodes a stream, the first of several candidates. The wire has no terminator: parts and usage may follow
+ * the finish reason, so the end is emitted when the upstream closes. A stream without a reason is truncated.
+ */
+export class GeminiStreamDecoder extends FrameReader {
+  readonly #parts = new ReplyParts((event) => this.emit(event))
+  readonly #usage = new StreamUsage()
+  #isStarted = false
+  #finishReason: string | undefined
+
+  get usage(): ReportedUsage | undefined {
+    return this.#usage.usage
+  }
+
+  protected read(data: string, frame: string): void {
+    // Servers that speak other dialects as well end with a marker of theirs.
+    const chunk = parseRecord(data)
+    if (isErrorEvent(frame) || (chunk && isError(chunk['error']))) return this.#fail(data, chunk)
+    if (chunk) this.#take(chunk, data)
+    return undefined
+  }
+
+  /** Returns nothing: each chunk has counts of its own, so that no two are alike. */
+  protected pieceOf(): undefined {
+    return undefined
+  }
+
+  protected readPiece(): void {}
+
+  /** Any last frame that is whole counts, since none of them is a terminator. */
+  protected isTerminator(data: string): boolean {
+    return parseRecord(data) !== undefined
+  }
+
+  protected handleClose(): void {
+    if (this.#finishReason === undefined) return
+    this.#parts.end()
+    this.emit({ kind: 'end', stop: stopOf(this.#finishReason, this.#parts), usage: this.usage })
+  }
+
+  #take(chunk: Fields, data: string): void {
+    this.#usage.read(chunk)
+    this.#start(chunk)
+    const first = firstCandidate(chunk)
+    if (first) {
+      const parts = partsOf(first.candidate)
+      this.#parts.read(parts, argumentsIn(data, first.at, parts))
+      this.#finishReason = finishReasonOf(first.candidate['finishReason']) ?? this.#finishReason
+    } else if (blockReason(chunk) !== undefined) this.#finishReason ??= 'SAFETY'
+  }
+
+  #start(chunk: Fields): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    const id = typeof chunk['responseId'] === 'string' ? chunk['responseId'] : ''
+    const model = typeof chunk['modelVersion'] === 'string' ? modelOf(chunk['modelVersion']) : ''
+    this.#parts.setAnswerId(id)
+    this.emit({ kind: 'start', id, model, usage: this.usage })
+  }
+
+  #fail(data: string, chunk: Fields | undefined): void {
+    this.isOver = true
+    if (chunk) this.#usage.read(chunk)
+    const { type, message, status } = readGeminiError(Buffer.from(data))
+    this.emit({
+      kind: 'failure',
+      type: type ?? 'api_error',
+      message: message ?? 'The upstream reported an error in the middle of its answer.',
+      code: status ?? asRecord(chunk?.['error'])?.['code'],
+    })
+  }
+}
