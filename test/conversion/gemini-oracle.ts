@@ -4,7 +4,8 @@ type Json = Record<string, any> // oxlint-disable-line typescript/no-explicit-an
 
 /** Reads the content of a whole answer with JSON.parse alone and none of the product's code. */
 export function geminiReplySays(json: string): Content {
-  return chunksSay([JSON.parse(json) as Json])
+  const value = JSON.parse(json) as Json | Json[]
+  return chunksSay(Array.isArray(value) ? value : [value])
 }
 
 /** Reads the content of a stream. Arguments that come in pieces are left out of it. */

@@ -3,6 +3,7 @@ import { asRecord } from '../json/record.ts'
 import type { Fields } from '../field.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import type { ArgumentsText } from './reply-parts.ts'
+import { modelOf } from './model-name.ts'
 import { nodeOf } from './spelling.ts'
 
 /** The candidate that counts: number 0, or one without a number. */
@@ -15,10 +16,32 @@ export function firstCandidate({ candidates }: Fields): { candidate: Fields; at:
   return undefined
 }
 
+/**
+ * The texts of the answers in a body: of its elements where it is an array, which is a stream that was
+ * collected.
+ */
+export function answerTexts(body: string): readonly string[] {
+  if (!body.trimStart().startsWith('[')) return [body]
+  const scan = scanned(`{"answers":${body}}`)
+  const answers = scan?.span('answers')
+  return scan && answers ? scan.elements(answers.node).map((node) => scan.textOf(node)) : []
+}
+
 /** Parts of a candidate; none where its content is absent or empty. */
 export function partsOf(candidate: Fields): readonly unknown[] {
   const parts = asRecord(candidate['content'])?.['parts']
   return Array.isArray(parts) ? (parts as readonly unknown[]) : []
+}
+
+/** Id and model of an answer; '' where it states none. */
+export function identityOf({ responseId, modelVersion }: Fields): {
+  readonly id: string
+  readonly model: string
+} {
+  return {
+    id: typeof responseId === 'string' ? responseId : '',
+    model: typeof modelVersion === 'string' ? modelOf(modelVersion) : '',
+  }
 }
 
 /** Why a prompt was refused; undefined where it was not. */

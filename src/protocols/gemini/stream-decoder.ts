@@ -4,9 +4,8 @@ import { isError } from '../reply-facts.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { isErrorEvent } from '../sse/event-splitter.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
-import { argumentsIn, blockReason, firstCandidate, partsOf } from './answer.ts'
+import { argumentsIn, blockReason, firstCandidate, identityOf, partsOf } from './answer.ts'
 import { readGeminiError } from './errors.ts'
-import { modelOf } from './model-name.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { finishReasonOf, stopOf } from './stop-reasons.ts'
 import { StreamUsage } from './usage.ts'
@@ -26,7 +25,6 @@ export class GeminiStreamDecoder extends FrameReader {
   }
 
   protected read(data: string, frame: string): void {
-    // Servers that speak other dialects as well end with a marker of theirs.
     const chunk = parseRecord(data)
     if (isErrorEvent(frame) || (chunk && isError(chunk['error']))) return this.#fail(data, chunk)
     if (chunk) this.#take(chunk, data)
@@ -65,10 +63,9 @@ export class GeminiStreamDecoder extends FrameReader {
   #start(chunk: Fields): void {
     if (this.#isStarted) return
     this.#isStarted = true
-    const id = typeof chunk['responseId'] === 'string' ? chunk['responseId'] : ''
-    const model = typeof chunk['modelVersion'] === 'string' ? modelOf(chunk['modelVersion']) : ''
-    this.#parts.setAnswerId(id)
-    this.emit({ kind: 'start', id, model, usage: this.usage })
+    const identity = identityOf(chunk)
+    this.#parts.setAnswerId(identity.id)
+    this.emit({ kind: 'start', ...identity, usage: this.usage })
   }
 
   #fail(data: string, chunk: Fields | undefined): void {

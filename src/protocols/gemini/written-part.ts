@@ -50,7 +50,12 @@ export class PartWriter {
     this.#callSignature = undefined
     const args = inputObject(input)
     if (args === undefined) return JSON.stringify({ text: input })
-    const call = objectOf([...membersOf({ id, name }), ['args', args]])
+    const call = objectOf([...membersOf({ id, name }), ['args', inOneLine(args)]])
     return objectOf([['functionCall', call], ...membersOf({ thoughtSignature: signature })])
   }
+}
+
+/** Writes JSON in one line, which a stream's event must be: line ends can only stand between its values. */
+function inOneLine(json: string): string {
+  return json.replaceAll(/[\r\n]/g, ' ')
 }
