@@ -75,7 +75,7 @@ function expressible(conversation: Conversation): Conversation {
   return JSON.parse(
     JSON.stringify({ ...conversation, turns, parallelTools: undefined }),
     (key, value: unknown) =>
-      key === 'cache' || key === 'strict' || (key === 'name' && /\.pdf$/.test(String(value)))
+      key === 'cache' || key === 'strict' || (key === 'name' && String(value).endsWith('.pdf'))
         ? undefined
         : value,
   ) as Conversation

@@ -130,10 +130,10 @@ function replay(): void {
   })
 
   test.each([...streams, ...replies])('$name: the total is what is charged', ({ name, bytes }) => {
-    const usage = name.endsWith('.sse')
-      ? tapped(bytes).usage
-      : usageOfAnswer(bytes).usage
-    const totals = [...bytes.toString().matchAll(/"totalTokenCount": ?(\d+)/g)].map((match) => Number(match[1]))
+    const usage = name.endsWith('.sse') ? tapped(bytes).usage : usageOfAnswer(bytes).usage
+    const totals = [...bytes.toString().matchAll(/"totalTokenCount": ?(\d+)/g)].map((match) =>
+      Number(match[1]),
+    )
     const total = totals.at(-1)
     if (total !== undefined) expect(usage && usage.input + usage.cacheRead + usage.output).toBe(total)
   })

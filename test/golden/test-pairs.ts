@@ -32,10 +32,7 @@ export function testPairs(
   const casesOf = (kind: string, ending: string): Case[] =>
     pairsOf(protocol).flatMap(({ from, to }) => {
       const isShared = sharesSources && from !== protocol
-      const folders = [
-        `${ROOT}${protocol}/${kind}/${from}`,
-        ...(isShared ? [`${ROOT}${kind}/${from}`] : []),
-      ]
+      const folders = [`${ROOT}${protocol}/${kind}/${from}`, ...(isShared ? [`${ROOT}${kind}/${from}`] : [])]
       return folders
         .filter((folder) => existsSync(folder))
         .flatMap((folder) =>

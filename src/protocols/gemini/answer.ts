@@ -44,6 +44,24 @@ export function identityOf({ responseId, modelVersion }: Fields): {
   }
 }
 
+/**
+ * The text of a chunk that brings nothing else but counts, and whether it is a thought; undefined for other
+ * chunks.
+ */
+export function plainText(chunk: Fields): { readonly text: string; readonly isThought: boolean } | undefined {
+  const { candidates } = chunk
+  const [value, ...others] = Array.isArray(candidates) ? (candidates as readonly unknown[]) : []
+  const candidate = asRecord(value)
+  if (!candidate || others.length > 0 || (candidate['index'] ?? 0) !== 0) return undefined
+  if (Object.keys(candidate).some((name) => name !== 'content' && name !== 'index')) return undefined
+  const [only, ...more] = partsOf(candidate)
+  const part = asRecord(only)
+  const text = part?.['text']
+  if (!part || more.length > 0 || typeof text !== 'string' || text === '') return undefined
+  if (Object.keys(part).some((name) => name !== 'text' && name !== 'thought')) return undefined
+  return chunk['error'] === undefined ? { text, isThought: part['thought'] === true } : undefined
+}
+
 /** Why a prompt was refused; undefined where it was not. */
 export function blockReason(answer: Fields): string | undefined {
   const reason = asRecord(answer['promptFeedback'])?.['blockReason']

@@ -24,10 +24,11 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   const given = topValue(scan, 'generationConfig')
   const config = given === undefined ? {} : fieldsAt(given, 'generationConfig')
   const number = (name: string): number | undefined => either(config, name) as number | undefined
+  const model = topValue(scan, 'model')
   const tier = topValue(scan, 'serviceTier')
   const shared = sharedField('service_tier', typeof tier === 'string' ? tierOf(tier) : undefined)
   return {
-    model: modelOf(String(scan.value('model') ?? '')),
+    model: modelOf(model === undefined ? '' : textAt(model, 'model')),
     stream: scan.value('stream') === true,
     system: decodeSystem(topValue(scan, 'systemInstruction'), dropped),
     turns: new ContentsReader(scan, dropped).read(),

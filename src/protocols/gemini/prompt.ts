@@ -55,7 +55,8 @@ interface MediaPart {
  * byte, so the bytes of the body bound its text; media count by their kind.
  */
 export function promptBound(scan: ScannedObject): number {
-  const model = String(scan.value('model') ?? '')
+  const name = scan.value('model')
+  const model = typeof name === 'string' ? name : ''
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   if (INSTRUCTED_FIELDS.some((field) => topMember(scan, field))) tokens += TOOLS_TOKENS
   if (topMember(scan, 'cachedContent')) tokens += NAMED_TOKENS

@@ -41,6 +41,16 @@ export class ReplyParts {
     }
   }
 
+  /** Adds text or thinking. */
+  grow(kind: 'text' | 'thinking', text: string): void {
+    this.#endCall()
+    if (this.#growing?.kind !== kind) {
+      this.#endGrowing()
+      this.#growing = { kind, index: this.#start({ kind }) }
+    }
+    this.#emit({ kind, index: this.#growing.index, text })
+  }
+
   /** Ends all open parts. */
   end(): void {
     this.#endGrowing()
@@ -57,20 +67,11 @@ export class ReplyParts {
     }
     const text = typeof part['text'] === 'string' ? part['text'] : ''
     const isThought = part['thought'] === true
-    if (text !== '') this.#grow(isThought ? 'thinking' : 'text', text)
+    if (text !== '') this.grow(isThought ? 'thinking' : 'text', text)
     const media = asRecord(part['inlineData'])
-    if (media && !isThought) this.#grow('text', linkTo(media))
+    if (media && !isThought) this.grow('text', linkTo(media))
     if (signature !== '') this.#sign(signature, isThought ? undefined : 'text')
     return undefined
-  }
-
-  #grow(kind: 'text' | 'thinking', text: string): void {
-    this.#endCall()
-    if (this.#growing?.kind !== kind) {
-      this.#endGrowing()
-      this.#growing = { kind, index: this.#start({ kind }) }
-    }
-    this.#emit({ kind, index: this.#growing.index, text })
   }
 
   /** The proof goes to the thought that grows, if it signs this or the call behind it. */

@@ -11,7 +11,6 @@ import {
   kindName,
   object,
   refuse,
-  requestSchema,
   text,
 } from '../field-check.ts'
 import type { Fields } from '../field.ts'
@@ -71,9 +70,6 @@ const FIELDS: readonly (readonly [string, Check])[] = [
 const CHECKS: ReadonlyMap<string, Check> = new Map(
   FIELDS.flatMap(([name, check]) => [name, snakeCase(name)].map((spelling) => [spelling, check] as const)),
 )
-
-/** JSON Schema of the requests that are accepted. */
-export const geminiRequestSchema = requestSchema(['contents'], CHECKS)
 
 /** Checks a request and returns what the gateway reads. Throws `invalid_request` naming the field. */
 export function readGeminiRequest(scan: ScannedObject): GeminiRequest {

@@ -3,12 +3,17 @@ import type { Fields } from '../field.ts'
 import { isError } from '../reply-facts.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { isErrorEvent } from '../sse/event-splitter.ts'
+import type { FramePiece } from '../sse/frame-template.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
-import { argumentsIn, blockReason, firstCandidate, identityOf, partsOf } from './answer.ts'
+import { argumentsIn, blockReason, firstCandidate, identityOf, partsOf, plainText } from './answer.ts'
 import { readGeminiError } from './errors.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { finishReasonOf, stopOf } from './stop-reasons.ts'
 import { StreamUsage } from './usage.ts'
+
+/** Index of a frame's text. */
+const TEXT = 0
+const THINKING = 1
 
 /**
  * Decodes a stream, the first of several candidates. The wire has no terminator: parts and usage may follow
@@ -31,12 +36,16 @@ export class GeminiStreamDecoder extends FrameReader {
     return undefined
   }
 
-  /** Returns nothing: each chunk has counts of its own, so that no two are alike. */
-  protected pieceOf(): undefined {
-    return undefined
+  /** The counts in such a chunk are not read: a later chunk, if only the last one, states them again. */
+  protected pieceOf(data: string): FramePiece | undefined {
+    const chunk = parseRecord(data)
+    const piece = chunk && plainText(chunk)
+    return piece && { index: piece.isThought ? THINKING : TEXT, text: piece.text }
   }
 
-  protected readPiece(): void {}
+  protected readPiece(index: number, text: string): void {
+    this.#parts.grow(index === THINKING ? 'thinking' : 'text', text)
+  }
 
   /** Any last frame that is whole counts, since none of them is a terminator. */
   protected isTerminator(data: string): boolean {

@@ -4,9 +4,10 @@ import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import { isErrorEvent } from '../sse/event-splitter.ts'
 import type { Verdict } from '../sse/frame-loop.ts'
+import type { FramePiece } from '../sse/frame-template.ts'
 import { StreamTap, type TapStep } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'
-import { blockReason, partsOf } from './answer.ts'
+import { blockReason, partsOf, plainText } from './answer.ts'
 import { geminiErrorText, statusOf } from './errors.ts'
 import { generatedText } from './generated-text.ts'
 import { finishReasonOf } from './stop-reasons.ts'
@@ -56,13 +57,16 @@ export class GeminiTap extends StreamTap {
     }
     if (chunk) this.#take(chunk)
     if (!this.sawFinish || wasForwarded) return 'forward'
+    this.resetTemplates()
     this.#held.push(Buffer.from(frame))
     return 'swallow'
   }
 
-  /** Returns nothing: each chunk has counts of its own, so that no two are alike. */
-  protected pieceOf(): undefined {
-    return undefined
+  /** The counts in such a chunk are not read: a later chunk, if only the last one, states them again. */
+  protected pieceOf(data: string): FramePiece | undefined {
+    const chunk = this.sawFinish ? undefined : parseRecord(data)
+    const piece = chunk && plainText(chunk)
+    return piece && { index: 0, text: piece.text }
   }
 
   /** Any last frame that is whole counts, since none of them is a terminator. */

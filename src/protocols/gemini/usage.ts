@@ -5,10 +5,11 @@ import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
 import { count, toCount } from '../token-count.ts'
 
 /**
- * Reads `usageMetadata`, in which counts of 0 are absent, and the total is the sum of prompt, answer, thoughts
- * and results of the provider's tools. Thoughts are output, results of tools are input; cached tokens are
- * part of the prompt. The total decides where the parts say something else: its unexplained rest is thoughts,
- * or the prompt if that is absent. Undefined without a prompt; the prompt alone without any output.
+ * Reads `usageMetadata`, in which counts of 0 are absent, and the total is the sum of prompt, answer,
+ * thoughts and results of the provider's tools. Thoughts are output, results of tools are input; cached
+ * tokens are part of the prompt. The total decides where the parts say something else: its unexplained rest
+ * is thoughts, or the prompt if that is absent. Undefined without a prompt; the prompt alone without any
+ * output.
  */
 function read(usage: Fields, webSearches: number): ReportedUsage | undefined {
   const candidates = count(usage, 'candidatesTokenCount')
