@@ -2,6 +2,7 @@ import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/longest-first.ts'
 
 /** The day tier: every test that needs nothing but this machine. What takes longer lives under test/night. */
 export default defineConfig({
@@ -26,6 +27,7 @@ export default defineConfig({
     ],
     // More than there may be cores: many of them wait for a clock.
     maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
   },
 })
 

@@ -10,7 +10,11 @@ import { BEHAVIOURS, type Behaviour, LATE_MS, PACE_MS, PATHS, type Wire } from '
  * model that names none is answered at once. Sends its port to its parent process, and ends its streams on
  * the message `finish`.
  */
-const answers: Readonly<Record<Wire, Answers>> = { chat: answersOf('chat'), messages: answersOf('messages') }
+const answers: Readonly<Record<Wire, Answers>> = {
+  chat: answersOf('chat'),
+  messages: answersOf('messages'),
+  responses: answersOf('responses'),
+}
 
 const HELD_PACE_MS = 1000
 
@@ -31,7 +35,8 @@ const server = createServer({ noDelay: true }, (socket) => {
   const reader = new MessageReader()
   socket.on('data', (chunk: Buffer) =>
     reader.push(chunk, (firstLine, body) => {
-      const wire = firstLine.includes(PATHS.messages) ? 'messages' : 'chat'
+      const wire =
+        (['messages', 'responses'] as const).find((one) => firstLine.includes(PATHS[one])) ?? 'chat'
       answer(socket, answers[wire], behaviourOf(body))
     }),
   )

@@ -10,8 +10,13 @@ const TURN = 2000
 /** The body of a call in this dialect. */
 export function bodyOf({ behaviour, upstream, bytes, content }: Call, wire: Wire): string {
   const isStream = behaviour !== 'whole' && behaviour !== 'late'
+  const model = modelOf(behaviour, upstream)
+  if (wire === 'responses') {
+    const { messages: input } = proseConversation(bytes)
+    return JSON.stringify({ model, max_output_tokens: 500, ...(isStream && { stream: true }), input })
+  }
   return JSON.stringify({
-    model: modelOf(behaviour, upstream),
+    model,
     max_tokens: 500,
     ...(isStream ? { stream: true } : {}),
     ...(isStream && wire === 'chat' ? { stream_options: { include_usage: true } } : {}),

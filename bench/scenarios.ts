@@ -31,6 +31,7 @@ const FEW: readonly CandidateName[] = ['nginx', 'forwarder', 'sluice']
 
 const native: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour: 'whole', bytes: 2000 }
 const fromMessages: Call = { ...native, upstream: 'messages' }
+const nativeResponses: Call = { ...native, client: 'responses', upstream: 'responses' }
 const toMessages: Call = { ...native, client: 'messages' }
 
 const burst = (call: Call): Saturated => ({
@@ -75,6 +76,22 @@ export const SCENARIOS = {
     unit: EVENT,
     candidates: EVERYBODY,
     ...burst(native),
+  },
+  'whole-2kb-responses': {
+    kind: 'saturated',
+    title: 'whole answer of responses, request of 2 KB, 64 connections',
+    unit: REQUEST,
+    candidates: ['forwarder', 'sluice'],
+    call: nativeResponses,
+    connections: 64,
+    units: 1,
+  },
+  'burst-pass-responses': {
+    kind: 'saturated',
+    title: 'stream of responses passed on, 200 events at once',
+    unit: EVENT,
+    candidates: ['forwarder', 'sluice'],
+    ...burst(nativeResponses),
   },
   'burst-to-chat': {
     kind: 'saturated',

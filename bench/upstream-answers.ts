@@ -47,6 +47,27 @@ const choice = (delta: object, finish: string | null = null): object => ({
 })
 const chatUsage = { prompt_tokens: INPUT, completion_tokens: OUTPUT, total_tokens: INPUT + OUTPUT }
 
+let sequence = 2
+const responseOf = (status: string, output: readonly object[]): object => ({
+  id: 'resp_68a1f0c2d4e881a19c0b7e5d3f2a4c6e',
+  object: 'response',
+  created_at: 1_760_000_000,
+  status,
+  model: 'gpt-4.1-2025-04-14',
+  output,
+  usage:
+    status === 'completed'
+      ? { input_tokens: INPUT, output_tokens: OUTPUT, total_tokens: INPUT + OUTPUT }
+      : null,
+})
+const outputMessage = (content: readonly object[]): object => ({
+  id: 'msg_68a1f0c2d4e881a19c0b7e5d3f2a4c6f',
+  type: 'message',
+  role: 'assistant',
+  content,
+})
+const outputText = (text: string): object => ({ type: 'output_text', text, annotations: [] })
+
 const LANGUAGES: Readonly<Record<Wire, Language>> = {
   chat: {
     whole: (content) => ({
@@ -93,6 +114,25 @@ const LANGUAGES: Readonly<Record<Wire, Language>> = {
         usage: { output_tokens: OUTPUT },
       }) +
       event('message_stop'),
+  },
+  responses: {
+    whole: (text) => responseOf('completed', [outputMessage([outputText(text)])]),
+    start:
+      event('response.created', { sequence_number: 0, response: responseOf('in_progress', []) }) +
+      event('response.output_item.added', { sequence_number: 1, output_index: 0, item: outputMessage([]) }),
+    piece: (delta) =>
+      event('response.output_text.delta', {
+        sequence_number: sequence++,
+        item_id: 'msg_68a1f0c2d4e881a19c0b7e5d3f2a4c6f',
+        output_index: 0,
+        content_index: 0,
+        delta,
+        logprobs: [],
+      }),
+    end: event('response.completed', {
+      sequence_number: sequence,
+      response: responseOf('completed', [outputMessage([outputText('All of it.')])]),
+    }),
   },
 }
 

@@ -1,10 +1,11 @@
 /** The dialects that are measured. */
-export type Wire = 'chat' | 'messages'
+export type Wire = 'chat' | 'messages' | 'responses'
 
 /** The path of each dialect, below the base address of upstream and gateways. */
 export const PATHS: Readonly<Record<Wire, string>> = {
   chat: '/v1/chat/completions',
   messages: '/v1/messages',
+  responses: '/v1/responses',
 }
 
 /**
@@ -31,6 +32,7 @@ export function modelOf(behaviour: Behaviour, upstream: Wire): string {
 export const MODELS: Readonly<Record<Wire, readonly string[]>> = {
   chat: modelsBehind('chat'),
   messages: modelsBehind('messages'),
+  responses: modelsBehind('responses'),
 }
 
 function modelsBehind(upstream: Wire): string[] {

@@ -46,7 +46,7 @@ export interface AppParts {
   readonly json: () => Promise<JsonApi>
   readonly globalLimit: GlobalLimit
   readonly metrics: Metrics
-  /** Whether calls are taken. */
+  /** Whether calls are accepted. */
   readonly isOpen: () => boolean
   /** Whether connections are kept. */
   readonly isStaying: () => boolean
@@ -144,7 +144,7 @@ export class App {
 
   async #answer(exchange: ClientExchange, path: string, route: Route, raw: RawMatch): Promise<void> {
     const { request, response } = exchange
-    if (raw && 'endpoint' in raw) return this.#answerRaw(exchange, raw.endpoint)
+    if (raw && 'endpoint' in raw) return this.#answerRaw(exchange, raw)
     const json = await this.#parts.json()
     const found = raw ?? json.find(request.method, path)
     if (found && 'endpoint' in found) {
@@ -167,7 +167,10 @@ export class App {
     throw pathNotFound(path, meant)
   }
 
-  async #answerRaw(exchange: ClientExchange, endpoint: RawEndpoint): Promise<void> {
+  async #answerRaw(
+    exchange: ClientExchange,
+    { endpoint, params }: FoundEndpoint<RawEndpoint>,
+  ): Promise<void> {
     const { admission, apiKeys, clientAddress, isReady, limits, mark, metrics, metricsToken } = this.#parts
     const { relay, relayLimit } = this.#parts
     switch (endpoint.access) {
@@ -194,7 +197,7 @@ export class App {
         exchange.record.tokenId = caller.token.id
         const taken = admission.takeCallSlot(exchange, caller.token.id)
         if (!(taken instanceof Promise ? await taken : taken)) return
-        return endpoint.handle(exchange, caller, relay)
+        return endpoint.handle(exchange, caller, relay, params)
       }
     }
   }

@@ -10,9 +10,9 @@ import { LogQueue } from './process/log-queue.ts'
 import { openLedger } from './bootstrap/open-ledger.ts'
 import { lockDataFolderInTurn, secretOfDataFolder } from './store/data-folder.ts'
 import { deriveSecrets, type Secrets } from './store/secrets.ts'
-import type { IdleThread } from './store/sqlite/thread.ts'
+import type { IdleThread } from './store/sqlite/database-thread.ts'
 
-const DROPPED = 'lines of this log were dropped: their reader was too slow, or had no room'
+const DROPPED = 'log lines were dropped: their reader was too slow, or its disk was full'
 
 /** A gateway that listens. */
 export interface Gateway {

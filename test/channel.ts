@@ -4,7 +4,7 @@ import type { Channel } from '../src/domain/channel.ts'
 export function channelOf(fields: Partial<Channel>): Channel {
   return {
     name: 'upstream',
-    protocol: 'chat',
+    protocols: ['chat'],
     baseUrl: 'http://127.0.0.1/v1',
     keys: ['key'],
     models: [],

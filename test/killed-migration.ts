@@ -14,8 +14,10 @@ import { SECRETS } from './store-rows.ts'
 const TABLES = [
   'channels',
   'holds',
+  'reasoning_origins',
   'sessions',
   'store_identity',
+  'stored_responses',
   'stored_settings',
   'tokens',
   'usage_days',

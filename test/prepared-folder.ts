@@ -1,7 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import process from 'node:process'
 import type { TestProject } from 'vitest/node'
+import { writeProgram } from './equipment/program-bundle.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -10,9 +14,27 @@ declare module 'vitest' {
   }
 }
 
-/** Makes the folder. */
-export default function setUp(project: TestProject): () => void {
+/**
+ * Makes the folder; the program that tests start is written into it when the first of them asks for its path.
+ * Variables of the environment reach helpers that also run outside of tests.
+ */
+export default async function setUp(project: TestProject): Promise<() => void> {
   const folder = mkdtempSync(join(project.config.env['TMPDIR'] ?? tmpdir(), 'sluice-prepared-'))
   project.provide('preparedFolder', folder)
-  return () => rmSync(folder, { recursive: true, force: true })
+  const program = join(folder, 'program')
+  let written: Promise<void> | undefined
+  const desk = createServer((_, response) => {
+    written ??= writeProgram(program, 'bundled')
+    written.then(
+      () => response.end(program),
+      (error: unknown) => response.writeHead(500).end(String(error)),
+    )
+  })
+  await new Promise<void>((resolve) => desk.listen(0, '127.0.0.1', resolve))
+  process.env['TEST_PROGRAM_URL'] = `http://127.0.0.1:${(desk.address() as AddressInfo).port}`
+  process.env['TEST_COMPILE_CACHE'] = join(folder, 'compile-cache')
+  return () => {
+    desk.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
 }

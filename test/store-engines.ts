@@ -42,7 +42,8 @@ const sqlite: Engine = {
 function databaseAt(place: string): TestDatabase {
   return {
     place,
-    open: (secrets = SECRETS) => openSqliteStore({ path: place, secrets }),
+    // On the calling thread, like `openedStore`.
+    open: (secrets = SECRETS) => openSqliteStore({ path: place, secrets, onCallingThread: true }),
     sql(statement) {
       const file = new DatabaseSync(place, { timeout: 5000 })
       try {

@@ -38,10 +38,13 @@ async function makeTemplate(): Promise<string> {
   return path
 }
 
-/** A store on a file of its own, closed after the test. */
-export async function openedStore(file?: string): Promise<Store> {
+/**
+ * A store on a file of its own, closed after the test. Its database runs on the calling thread, as in
+ * commands: starting threads, as a gateway does, would take most of a test's time.
+ */
+export async function openedStore(file?: string, threads: 'calling' | 'own' = 'calling'): Promise<Store> {
   const path = file ?? (await preparedFile())
-  const store = await openSqliteStore({ path, secrets: SECRETS })
+  const store = await openSqliteStore({ path, secrets: SECRETS, onCallingThread: threads === 'calling' })
   onTestFinished(() => store.close())
   return store
 }
@@ -54,8 +57,11 @@ export interface Account {
 }
 
 /** A store with one user and one token of that user, closed after the test. */
-export async function storeWithAccount(path?: string): Promise<Account & { store: Store }> {
-  const store = await openedStore(path)
+export async function storeWithAccount(
+  path?: string,
+  threads?: 'calling' | 'own',
+): Promise<Account & { store: Store }> {
+  const store = await openedStore(path, threads)
   return { store, ...(await addAccount(store)) }
 }
 

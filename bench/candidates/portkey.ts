@@ -11,7 +11,11 @@ import { PATHS, type Wire } from '../wire.ts'
 
 const FOLDER = fileURLToPath(new URL('../peer', import.meta.url))
 const PROGRAM = join(FOLDER, 'node_modules/@portkey-ai/gateway/build/start-server.js')
-const PROVIDERS: Readonly<Record<Wire, string>> = { chat: 'openai', messages: 'anthropic' }
+const PROVIDERS: Readonly<Record<Wire, string>> = {
+  chat: 'openai',
+  messages: 'anthropic',
+  responses: 'openai',
+}
 let upstreamOrigin = ''
 
 /** Portkey's gateway, with the versions of its server library that it works with (`bench/peer`). */

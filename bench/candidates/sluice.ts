@@ -41,13 +41,13 @@ function configuration(upstreamPort: number): object {
       // One stream stays open for the whole run.
       timeouts: { total: '2h' },
     })
-  const models = priced([...MODELS.chat, ...MODELS.messages])
+  const models = priced(Object.values(MODELS).flat())
   return {
     rate_limits: { key: LIMIT, relay: { requests: LIMIT.requests, window: LIMIT.window } },
     models: Object.fromEntries(
       Object.entries(models).map(([name, entry]) => [name, { ...(entry as object), rate_limit: LIMIT }]),
     ),
-    channels: [upstream('chat'), upstream('messages')],
+    channels: [upstream('chat'), upstream('messages'), upstream('responses')],
     users: [ROOT, user(2, 'ann', [token(CLIENT_KEY.slice('sk-'.length), { remain_quota: AMPLE })])],
   }
 }

@@ -13,19 +13,19 @@ import { WholeAnswer } from './whole-answer.ts'
 /**
  * The least that a gateway costs on `node:http` and `undici`: parse the body, find the client's key and the
  * channel of the model, forward with the channel's key, and read the response's usage; events are converted
- * where the dialects differ. Nothing is checked, held, limited, kept, logged or charged. Sends its port to
- * its parent process.
+ * where the dialects differ, chat and messages. Nothing is checked, held, limited, kept, logged or charged.
+ * Sends its port to its parent process.
  */
 const upstream = new Pool(String(process.argv[2]), { connections: null })
 const clients = new Map([[CLIENT_KEY, 1], ...Array.from({ length: 1000 }, (_, i) => [`sk-${i}`, i] as const)])
 const channels = new Map<unknown, { readonly key: string; readonly wire: Wire }>(
-  (['chat', 'messages'] as const).flatMap((wire) =>
+  (['chat', 'messages', 'responses'] as const).flatMap((wire) =>
     MODELS[wire].map((model) => [model, { key: 'Bearer upstream-key', wire }] as const),
   ),
 )
 
 function forward(request: IncomingMessage, reply: ServerResponse, body: Buffer): void {
-  const client = request.url === PATHS.messages ? 'messages' : 'chat'
+  const client = (['messages', 'responses'] as const).find((wire) => request.url === PATHS[wire]) ?? 'chat'
   const asked = JSON.parse(body.toString()) as Record<string, unknown>
   const channel = channels.get(asked['model'])
   if (!channel) {

@@ -46,7 +46,14 @@ function ourClient(origin: string): MeasuredClient {
   const client = new UpstreamClient(MARK, { channels: () => channels, onUnsolicited: () => {} })
   const key = { value: KEY }
   return {
-    post: (body, listener) => void client.post(HOLD, channel, key, '/chat/completions', [], body, listener),
+    post: (body, listener) =>
+      void client.send(
+        HOLD,
+        channel,
+        key,
+        { protocol: 'chat', path: '/chat/completions', headers: [], body },
+        listener,
+      ),
   }
 }
 

@@ -14,7 +14,9 @@ export interface Agent {
   readonly packageName: string
   readonly command: string
   /** The endpoint that the agent calls. */
-  readonly path: '/v1/messages' | '/v1/chat/completions'
+  readonly path: '/v1/messages' | '/v1/chat/completions' | '/v1/responses'
+  /** Whether the agent has no tools for files but a shell and patches, which its task then asks for. */
+  readonly patches?: true
   args(task: Task): readonly string[]
   env(task: Task): Readonly<Record<string, string>>
   /** Files of the agent's home folder. */
@@ -122,6 +124,43 @@ export const PI: Agent = {
             },
           },
         }),
+      ],
+    ]),
+}
+
+export const CODEX: Agent = {
+  name: 'Codex',
+  packageName: '@openai/codex',
+  command: 'codex',
+  path: '/v1/responses',
+  patches: true,
+  args: ({ prompt, model }) => [
+    'exec',
+    '--skip-git-repo-check',
+    '--ephemeral',
+    '--sandbox',
+    'danger-full-access',
+    '--model',
+    model,
+    prompt,
+  ],
+  env: ({ key }) => ({ SLUICE_KEY: key }),
+  files: ({ url }) =>
+    new Map([
+      [
+        '.codex/config.toml',
+        [
+          'model_provider = "sluice"',
+          'check_for_update_on_startup = false',
+          '[analytics]',
+          'enabled = false',
+          '[model_providers.sluice]',
+          'name = "Sluice"',
+          `base_url = "${url}/v1"`,
+          'env_key = "SLUICE_KEY"',
+          'wire_api = "responses"',
+          '',
+        ].join('\n'),
       ],
     ]),
 }

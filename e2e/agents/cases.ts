@@ -1,10 +1,21 @@
 import { DEMO_MODELS } from '../../src/simulator/demo-models.ts'
-import { type Agent, CLAUDE_CODE, OPENCODE, PI, QWEN_CODE } from './agents.ts'
+import { type Agent, CLAUDE_CODE, CODEX, OPENCODE, PI, QWEN_CODE } from './agents.ts'
 
 /** Models of the strict upstreams, which refuse what a provider would. */
 export const STRICT_MODELS = {
   chat: ['qwen3-coder-plus', 'gpt-5-mini'],
   messages: ['claude-sonnet-4-5', 'claude-opus-4-7', 'claude-opus-5'],
+  responses: ['gpt-5.5', 'gpt-6.1-sol'],
+} as const
+
+/**
+ * Names whose beginning tells Codex which tools to offer, and the models that answer: with the first it
+ * offers functions, a custom tool and a search for tools; with the second one custom tool that runs scripts,
+ * in a namespace and among the items.
+ */
+export const CODEX_NAMES = {
+  chat: { 'gpt-5.5-over-chat': 'gpt-5-mini', 'gpt-6.1-sol-over-chat': 'qwen3-coder-plus' },
+  messages: { 'gpt-5.5-over-messages': 'claude-sonnet-4-5', 'gpt-6.1-sol-over-messages': 'claude-opus-5' },
 } as const
 
 /**
@@ -16,13 +27,14 @@ export interface Case {
   readonly upstream: 'demo' | 'strict'
 }
 
-export const AGENTS: readonly Agent[] = [CLAUDE_CODE, QWEN_CODE, OPENCODE, PI]
+export const AGENTS: readonly Agent[] = [CLAUDE_CODE, QWEN_CODE, OPENCODE, PI, CODEX]
 
-/** Every agent on every model of the demo that talks, and each of them on strict models of both dialects. */
+/** Models of the demo that talk. */
+const TALKING = [...DEMO_MODELS.chat, ...DEMO_MODELS.messages, ...DEMO_MODELS.responses]
+
+/** Every agent on every model of the demo that talks, and on strict models of several dialects. */
 export const CASES: readonly Case[] = [
-  ...AGENTS.flatMap((agent) =>
-    [...DEMO_MODELS.chat, ...DEMO_MODELS.messages].map((model): Case => ({ agent, model, upstream: 'demo' })),
-  ),
+  ...AGENTS.flatMap((agent) => TALKING.map((model): Case => ({ agent, model, upstream: 'demo' }))),
   { agent: CLAUDE_CODE, model: 'claude-sonnet-4-5', upstream: 'strict' },
   { agent: CLAUDE_CODE, model: 'claude-opus-4-7', upstream: 'strict' },
   { agent: CLAUDE_CODE, model: 'claude-opus-5', upstream: 'strict' },
@@ -33,10 +45,18 @@ export const CASES: readonly Case[] = [
   { agent: OPENCODE, model: 'claude-sonnet-4-5', upstream: 'strict' },
   { agent: PI, model: 'gpt-5-mini', upstream: 'strict' },
   { agent: PI, model: 'claude-sonnet-4-5', upstream: 'strict' },
+  ...[...STRICT_MODELS.responses, ...Object.keys(CODEX_NAMES.chat), ...Object.keys(CODEX_NAMES.messages)].map(
+    (model): Case => ({ agent: CODEX, model, upstream: 'strict' }),
+  ),
 ]
+
+const MODELS_OF: Readonly<Record<Agent['path'], readonly string[]>> = {
+  '/v1/chat/completions': [...DEMO_MODELS.chat, ...STRICT_MODELS.chat],
+  '/v1/messages': [...DEMO_MODELS.messages, ...STRICT_MODELS.messages],
+  '/v1/responses': [...DEMO_MODELS.responses, ...STRICT_MODELS.responses],
+}
 
 /** Whether the case's calls are converted from one dialect to another. */
 export function isConverted({ agent, model }: Case): boolean {
-  const chat: readonly string[] = [...DEMO_MODELS.chat, ...STRICT_MODELS.chat]
-  return chat.includes(model) !== (agent.path === '/v1/chat/completions')
+  return !MODELS_OF[agent.path].includes(model)
 }

@@ -1,12 +1,18 @@
 import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
 
+/** Tool that a model is offered; in the schema of one that takes plain text, the text is `input`. */
+export interface OfferedTool {
+  readonly name: string
+  readonly schema: Fields
+}
+
 /** A model's input, whichever dialect it came in. */
 export interface ModelInput {
   /** All text of the user, without tool results. */
   readonly user: string
   /** Tool results so far. */
   readonly results: readonly string[]
-  readonly tools: readonly { readonly name: string; readonly schema: Fields }[]
+  readonly tools: readonly OfferedTool[]
 }
 
 /** The model's next turn. */
@@ -22,33 +28,78 @@ export function secret(word: string): string {
   return `The secret word is ${word}, and nobody else knows it.`
 }
 
-const SECRET = /The secret word is ([\w-]+),/
+const SECRET = /The secret word is ([\w-]+),/g
 const PATH = /\/\S+\.txt/g
+/** The file that the user wants the words to be written into by a patch. */
+const TARGET = /by a patch into (\S+\.txt)/
 /** Names under which coding agents offer the tool that reads a file. */
 const READ_TOOL = /^read(?:_?file)?$/i
 
 /**
  * A model that can do one thing: it reads the files that the user names, all in one turn and with the agent's
- * own tool, and then quotes the secret word of each from the tool results. Without such a tool (as in a
+ * own tool, writes their secret words into a file by a patch if the user wants that, and then quotes them
+ * from the tool results. Where it may search for tools, it does so first. Without a tool that reads (as in a
  * request for a title) it answers with small talk.
  */
 export function nextTurn({ user, results, tools }: ModelInput): Turn {
-  if (results.length > 0) {
-    const words = results.map((result) => SECRET.exec(result)?.[1])
-    const text = words.map((word, at) => (word ? `"${word}"` : `nothing, but: ${results[at]}`)).join(' and ')
+  const paths = [...new Set(user.match(PATH))]
+  const search = toolNamed(tools, 'tool_search')
+  const reading = readCalls(tools, paths)
+  const searches = search && reading.length > 0 ? 1 : 0
+  if (search && searches > results.length) {
+    const input = JSON.stringify({ query: 'agents' })
+    return { thinking: 'Perhaps there are better tools.', text: '', calls: [{ name: search.name, input }] }
+  }
+  const words = [...results.join('\n').matchAll(SECRET)].map(([, word = '']) => word)
+  const wanted = [...user.matchAll(new RegExp(TARGET, 'g'))].at(-1)?.[1]
+  const patching = wanted === undefined ? [] : patchCalls(tools, wanted, words)
+  if (results.length >= searches + reading.length + patching.length && results.length > 0) {
+    const text =
+      words.length > 0 ? words.map((word) => `"${word}"`).join(' and ') : `nothing, but: ${results[0]}`
     return { thinking: 'Now I know what they say.', text: `The files say ${text}.`, calls: [] }
   }
+  if (reading.length === 0) return { thinking: '', text: 'Secrets in two files', calls: [] }
+  if (results.length >= searches + reading.length)
+    return { thinking: 'Their words belong into a file.', text: 'I will write them down.', calls: patching }
+  const thinking = 'The words are in the files, so I have to read them.'
+  return { thinking, text: 'I will read both files.', calls: reading }
+}
+
+/** Calls that read the files: one for each, or a script that reads them all. */
+function readCalls(tools: readonly OfferedTool[], paths: readonly string[]): Turn['calls'] {
   const reader = tools.find(({ name }) => READ_TOOL.test(name))
-  const paths = [...new Set(user.match(PATH))]
-  if (!reader || paths.length === 0) return { thinking: '', text: 'Secrets in two files', calls: [] }
-  return {
-    thinking: 'The words are in the files, so I have to read them.',
-    text: 'I will read both files.',
-    calls: paths.map((path) => ({
+  const shell = toolNamed(tools, 'exec_command')
+  const script = toolNamed(tools, 'exec')
+  if (paths.length === 0) return []
+  if (reader)
+    return paths.map((path) => ({
       name: reader.name,
       input: JSON.stringify({ [pathField(reader.schema)]: path }),
-    })),
-  }
+    }))
+  if (shell) return paths.map((path) => ({ name: shell.name, input: JSON.stringify({ cmd: `cat ${path}` }) }))
+  if (!script) return []
+  const commands = paths.map((path) => `text(await tools.exec_command({ cmd: "cat ${path}" }))`)
+  return [{ name: script.name, input: JSON.stringify({ input: commands.join('\n') }) }]
+}
+
+function patchCalls(tools: readonly OfferedTool[], path: string, words: readonly string[]): Turn['calls'] {
+  const patch = [
+    '*** Begin Patch',
+    `*** Add File: ${path}`,
+    ...words.map((word) => `+${word}`),
+    '*** End Patch',
+  ]
+  const text = `${patch.join('\n')}\n`
+  const patcher = toolNamed(tools, 'apply_patch')
+  if (patcher) return [{ name: patcher.name, input: JSON.stringify({ input: text }) }]
+  const script = toolNamed(tools, 'exec')
+  const input = `text(await tools.apply_patch(${JSON.stringify(text)}))`
+  return script ? [{ name: script.name, input: JSON.stringify({ input }) }] : []
+}
+
+/** Finds a tool by its name, also where a namespace stands before it. */
+function toolNamed(tools: readonly OfferedTool[], wanted: string): OfferedTool | undefined {
+  return tools.find(({ name }) => name === wanted || name.endsWith(`__${wanted}`))
 }
 
 function pathField({ required, properties }: Fields): string {

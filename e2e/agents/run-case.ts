@@ -1,11 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { databaseOf, type UsageRow } from '../../test/equipment/database.ts'
 import type { RunningGateway } from '../../test/equipment/gateway.ts'
+import type { Agent } from './agents.ts'
 import type { Case } from './cases.ts'
 import { secret } from './model.ts'
 import { runProgram } from './run-program.ts'
@@ -38,6 +47,8 @@ interface Assignment {
   readonly prompt: string
   readonly files: ReadonlyMap<string, string>
   readonly words: readonly string[]
+  /** Files that the agent has to write. */
+  readonly written: ReadonlyMap<string, string>
   readonly limitMs: number
 }
 
@@ -54,7 +65,8 @@ export async function runCase(
   try {
     const folder = join(home, 'project')
     mkdirSync(folder)
-    const { prompt, files, words, limitMs } = one.upstream === 'demo' ? notes() : secrets(folder)
+    const { prompt, files, words, written, limitMs } =
+      one.upstream === 'demo' ? notes(agent) : secrets(agent, folder)
     const task = { url: gateway.url, key: `sk-${key}`, model, prompt }
     for (const [path, text] of files) writeFileSync(join(folder, path), text)
     for (const [path, text] of agent.files(task)) {
@@ -74,35 +86,60 @@ export async function runCase(
     const usage = usageOf(gateway, key).slice(known)
     const log = gateway.logs().slice(logged)
     const worked = workedMs(log, agent.path, endedAt)
-    const found = findFaults({ ended, words, usage, path: agent.path, log, workedMs: worked, limitMs })
+    const wrongFiles = [...written]
+      .filter(([path, text]) => textOf(join(folder, path)) !== text)
+      .map(([path]) => path)
+    const found = findFaults({
+      ended,
+      words,
+      wrongFiles,
+      usage,
+      path: agent.path,
+      log,
+      workedMs: worked,
+      limitMs,
+    })
     return { ms: ended.ms, workedMs: worked, calls: usage.length, faults: found, out: ended.out }
   } finally {
     rmSync(home, { recursive: true, force: true })
   }
 }
 
-/** The task that a person would try on the demo. */
-function notes(): Assignment {
+/** The task that a person would try on the demo: to read a file, or to change it by a shell and a patch. */
+function notes({ patches }: Agent): Assignment {
   const lines = [`Meet at the ${word()} gate.`, `Bring ${word()} and a blue folder.`]
+  const changed = lines.map((line) => line.replace('gate', 'tower'))
   return {
-    prompt: 'Read notes.txt and tell me what it says',
-    files: new Map([['notes.txt', `${lines.join('\n')}\n`]]),
-    words: lines,
+    prompt: patches ? 'Replace "gate" with "tower" in notes.txt' : 'Read notes.txt and tell me what it says',
+    files: new Map([['notes.txt', fileOf(lines)]]),
+    words: patches ? [...lines, 'M notes.txt'] : lines,
+    written: new Map([['notes.txt', fileOf(patches ? changed : lines)]]),
     limitMs: DEMO_LIMIT_MS,
   }
 }
 
 /** The task for the strict upstreams, whose model finds the words in the tool results. */
-function secrets(folder: string): Assignment {
+function secrets({ patches }: Agent, folder: string): Assignment {
   const words = [word(), word()]
   const files = words.map((one, at): [string, string] => [`secret-${at}.txt`, `${secret(one)}\n`])
   const paths = files.map(([name]) => join(folder, name)).join(' and ')
   return {
-    prompt: `Read the files ${paths} with your tool, and quote the secret word of each.`,
+    prompt:
+      `Read the files ${paths} with your tool, and quote the secret word of each.` +
+      (patches ? ' Write the words by a patch into words.txt.' : ''),
     files: new Map(files),
     words,
+    written: new Map(patches ? [['words.txt', fileOf(words)]] : []),
     limitMs: AGENT_LIMIT_MS,
   }
+}
+
+function fileOf(lines: readonly string[]): string {
+  return `${lines.join('\n')}\n`
+}
+
+function textOf(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
 }
 
 function word(): string {

@@ -6,10 +6,11 @@ import { serve } from '../../src/simulator/server.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../../test/equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../../test/equipment/gateway.ts'
-import { AGENTS, type Case, CASES, isConverted, STRICT_MODELS } from './cases.ts'
+import { AGENTS, type Case, CASES, CODEX_NAMES, isConverted, STRICT_MODELS } from './cases.ts'
 import { chatUpstream } from './chat-upstream.ts'
 import { commandOf, installAgents, versionAsked } from './install.ts'
 import { messagesUpstream } from './messages-upstream.ts'
+import { responsesUpstream } from './responses-upstream.ts'
 import { type Outcome, runCase } from './run-case.ts'
 import { asJson, asTable, type Row } from './table.ts'
 
@@ -22,15 +23,22 @@ const { values: options } = parseArgs({
 
 const keyOf = (at: number): string => `agent${at}`
 
-function configuration(demo: Simulator, strict: { chat: string; messages: string }): Configuration {
+type Dialect = keyof typeof STRICT_MODELS
+
+function configuration(demo: Simulator, strict: Readonly<Record<Dialect, string>>): Configuration {
   const { channels = [], models, groups } = parse(demoYaml(demo)) as Configuration
   return {
     groups: groups ?? {},
-    models: { ...models, ...priced([...STRICT_MODELS.chat, ...STRICT_MODELS.messages]) },
+    models: { ...models, ...priced(DIALECTS.flatMap(namesOf)) },
     channels: [
       ...channels,
-      channel('chat', strict.chat, { models: STRICT_MODELS.chat }),
-      channel('messages', strict.messages, { protocol: 'messages', models: STRICT_MODELS.messages }),
+      ...DIALECTS.map((protocol) =>
+        channel(protocol, strict[protocol], {
+          protocol,
+          models: namesOf(protocol),
+          model_mapping: codexNames(protocol),
+        }),
+      ),
     ],
     users: [
       ROOT,
@@ -41,6 +49,16 @@ function configuration(demo: Simulator, strict: { chat: string; messages: string
       ),
     ],
   }
+}
+
+const DIALECTS = ['chat', 'messages', 'responses'] as const
+
+function namesOf(protocol: Dialect): string[] {
+  return [...STRICT_MODELS[protocol], ...Object.keys(codexNames(protocol))]
+}
+
+function codexNames(protocol: Dialect): Readonly<Record<string, string>> {
+  return protocol === 'responses' ? {} : CODEX_NAMES[protocol]
 }
 
 /** Reports progress; with `--json` standard output holds the result alone. */
@@ -61,15 +79,17 @@ async function main(stop: AbortSignal): Promise<number> {
     const asked = `${packageName}@${versionAsked(packageName)}`
     log(`NOT INSTALLED: ${name}; npm does not get ${asked} for this machine${failure ? `: ${failure}` : ''}`)
   }
-  const [demo, chat, messages] = await Promise.all([
+  const [demo, chat, messages, responses] = await Promise.all([
     startSimulator(),
     serve(chatUpstream(STRICT_MODELS.chat), STRICT_PACE),
     serve(messagesUpstream(STRICT_MODELS.messages), STRICT_PACE),
+    serve(responsesUpstream(STRICT_MODELS.responses), STRICT_PACE),
   ])
   const rows: Row[] = []
   let gateway: RunningGateway | undefined
   try {
-    gateway = await startGateway({ config: configuration(demo, { chat: chat.url, messages: messages.url }) })
+    const strict = { chat: chat.url, messages: messages.url, responses: responses.url }
+    gateway = await startGateway({ config: configuration(demo, strict) })
     for (const { one, key } of wanted) {
       const command = commandOf(one.agent)
       if (command !== undefined && stop.aborted) continue
@@ -80,7 +100,7 @@ async function main(stop: AbortSignal): Promise<number> {
   } finally {
     await gateway?.discard()
     await demo.close()
-    for (const { server } of [chat, messages]) {
+    for (const { server } of [chat, messages, responses]) {
       server.close()
       server.closeAllConnections()
     }

@@ -7,6 +7,8 @@ export interface Traces {
   readonly ended: Ended
   /** Words that the answer has to quote. */
   readonly words: readonly string[]
+  /** Files that the agent had to write, and did not write as it had to. */
+  readonly wrongFiles: readonly string[]
   /** The usage rows of the case's key. */
   readonly usage: readonly UsageRow[]
   /** The gateway's log of that time. */
@@ -19,7 +21,16 @@ export interface Traces {
 }
 
 /** Faults of a case; empty where it passed. */
-export function findFaults({ ended, words, usage, log, path, workedMs, limitMs }: Traces): string[] {
+export function findFaults({
+  ended,
+  words,
+  wrongFiles,
+  usage,
+  log,
+  path,
+  workedMs,
+  limitMs,
+}: Traces): string[] {
   const lines = log.split('\n').map(parsed)
   const requests = lines.filter(({ msg }) => msg === 'request')
   const calls = requests.filter((line) => line.path === path)
@@ -33,6 +44,7 @@ export function findFaults({ ended, words, usage, log, path, workedMs, limitMs }
       ? [`it took ${(workedMs / 1000).toFixed(1)} s, more than ${limitMs / 1000} s`]
       : []),
     ...words.filter((word) => !ended.out.includes(word)).map((word) => `the answer does not quote ${word}`),
+    ...wrongFiles.map((path) => `it did not write ${path} as it had to`),
     ...(calls.length < 2 ? [`${calls.length} calls of ${path}: no round trip`] : []),
     ...requests
       .filter(({ status }) => typeof status !== 'number' || status >= 400)

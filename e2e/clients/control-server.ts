@@ -15,7 +15,7 @@ export interface ControlServer {
 export async function startControlServer(upstream: ScriptedUpstream): Promise<ControlServer> {
   const server: Server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost')
-    const found = ['chat', 'messages']
+    const found = ['chat', 'messages', 'responses']
       .flatMap((lane) => upstream.received(lane))
       .filter(({ text }) => text.includes(searchParams.get('word') ?? ''))
     const tell = (): void => {

@@ -11,10 +11,9 @@ KEY = os.environ["SLUICE_KEY"]
 LIMITED_KEY = os.environ["SLUICE_LIMITED_KEY"]
 UPSTREAM = os.environ["UPSTREAM_CONTROL"]
 
-CHAT, MESSAGES, RERANK = "chat-model", "messages-model", "rerank-model"
-# A model of either dialect behind the gateway: one of them needs a conversion, whichever dialect the client
-# speaks.
-MODELS = (CHAT, MESSAGES)
+CHAT, MESSAGES, RESPONSES, RERANK = "chat-model", "messages-model", "responses-model", "rerank-model"
+# A model of each dialect behind the gateway: some need a conversion, whichever dialect the client speaks.
+MODELS = (CHAT, MESSAGES, RESPONSES)
 
 GREETING = "Hello there."
 AFTER_TOOL = "It is sunny in Bern."

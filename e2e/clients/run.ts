@@ -95,10 +95,17 @@ async function testWith(python: string, clients: readonly string[], stop: AbortS
 function configuration(upstream: ScriptedUpstream): Configuration {
   return {
     options: { retries: 0 },
-    models: { ...priced(['chat-model', 'messages-model']), 'rerank-model': { price: { request: 0.002 } } },
+    models: {
+      ...priced(['chat-model', 'messages-model', 'responses-model']),
+      'rerank-model': { price: { request: 0.002 } },
+    },
     channels: [
       channel('chat', upstream.baseUrl('chat'), { models: ['chat-model'] }),
       channel('messages', upstream.baseUrl('messages'), { protocol: 'messages', models: ['messages-model'] }),
+      channel('responses', upstream.baseUrl('responses'), {
+        protocol: 'responses',
+        models: ['responses-model'],
+      }),
       channel('rerank', upstream.baseUrl('rerank'), { protocol: 'rerank', models: ['rerank-model'] }),
     ],
     users: [

@@ -5,9 +5,10 @@ import json
 import unittest
 
 import openai
+import pydantic
 
 from gateway import AFTER_TOOL, CHAT, GREETING, KEY, LIMITED_KEY, MESSAGES, SCHEMA, TOOL_INPUT, URL
-from gateway import CITY_SCHEMA, ended_with, on_each_model, requests_with, word
+from gateway import RESPONSES, CITY_SCHEMA, ended_with, on_each_model, requests_with, word
 
 TOOLS = [{"type": "function", "function": {"name": "get_weather", "description": "Weather", "parameters": SCHEMA}}]
 
@@ -25,6 +26,7 @@ class OpenAIClient(unittest.TestCase):
         names = [model.id for model in client().models.list()]
         self.assertIn(CHAT, names)
         self.assertIn(MESSAGES, names)
+        self.assertIn(RESPONSES, names)
         self.assertEqual(client().models.retrieve(CHAT).id, CHAT)
 
     @on_each_model
@@ -135,6 +137,80 @@ class OpenAIClient(unittest.TestCase):
         ) as stream:
             for count, _ in enumerate(stream):
                 if count == 3:
+                    break
+        self.assertEqual([request["completed"] for request in ended_with(mark)], [False])
+
+
+class Weather(pydantic.BaseModel):
+    """The weather of a city."""
+
+    city: str
+    degrees: int
+
+
+FUNCTIONS = [{"type": "function", "name": "get_weather", "description": "Weather", "parameters": SCHEMA}]
+
+
+class OpenAIResponses(unittest.TestCase):
+    @on_each_model
+    def test_gets_a_whole_response(self, model):
+        response = client().responses.create(model=model, input="scenario: greet")
+        self.assertEqual((response.status, response.output_text), ("completed", GREETING))
+        self.assertEqual((response.usage.input_tokens, response.usage.output_tokens), (10, 5))
+        self.assertTrue(response._request_id)
+
+    @on_each_model
+    def test_gets_a_stream_of_events(self, model):
+        events = list(client().responses.create(model=model, input=ask("greet"), stream=True))
+        text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+        self.assertEqual(text, GREETING)
+        self.assertEqual([event.sequence_number for event in events], list(range(len(events))))
+        self.assertEqual(events[-1].type, "response.completed")
+        self.assertEqual(events[-1].response.usage.total_tokens, 15)
+
+    @on_each_model
+    def test_assembles_a_stream_by_its_helper(self, model):
+        with client().responses.stream(model=model, input=ask("greet")) as stream:
+            self.assertEqual(stream.get_final_response().output_text, GREETING)
+
+    @on_each_model
+    def test_calls_a_function_and_gives_its_output(self, model):
+        first = client().responses.create(model=model, input=ask("tool"), tools=FUNCTIONS)
+        call = first.output[0]
+        self.assertEqual((call.type, call.name, json.loads(call.arguments)), ("function_call", "get_weather", TOOL_INPUT))
+        output = {"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}
+        second = client().responses.create(
+            model=model, input=[*ask("tool"), *first.output, output], tools=FUNCTIONS
+        )
+        self.assertEqual(second.output_text, AFTER_TOOL)
+
+    @on_each_model
+    def test_gets_a_function_call_from_a_stream(self, model):
+        with client().responses.stream(model=model, input=ask("tool"), tools=FUNCTIONS) as stream:
+            final = stream.get_final_response()
+        self.assertEqual(json.loads(final.output[0].arguments), TOOL_INPUT)
+
+    @on_each_model
+    def test_parses_an_answer_that_follows_a_model(self, model):
+        mark = word()
+        response = client().responses.parse(model=model, input=ask(f"structured {mark}"), text_format=Weather)
+        self.assertEqual(response.output_parsed, Weather(city="Bern", degrees=21))
+        self.assertIn('"degrees"', requests_with(mark)[0]["text"])
+
+    @on_each_model
+    def test_raises_the_class_of_each_refusal(self, model):
+        classes = {400: openai.BadRequestError, 429: openai.RateLimitError, 500: openai.InternalServerError}
+        for status, expected in classes.items():
+            with self.assertRaises(expected) as raised:
+                client().responses.create(model=model, input=f"scenario: status {status}")
+            self.assertIn(f"asked for {status}", raised.exception.message)
+
+    @on_each_model
+    def test_leaves_in_mid_stream_and_the_upstream_is_told(self, model):
+        mark = word()
+        with client().responses.create(model=model, input=f"scenario: forever {mark}", stream=True) as stream:
+            for event in stream:
+                if event.type == "response.output_text.delta":
                     break
         self.assertEqual([request["completed"] for request in ended_with(mark)], [False])
 

@@ -12,6 +12,7 @@ import type { Relay } from '../relay/relay.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import type { Area } from './envelopes.ts'
+import type { PathParams } from './routing/path-pattern.ts'
 
 /** The declarations that all endpoints have in common. */
 interface EndpointDeclaration {
@@ -69,7 +70,7 @@ export interface KeyEndpoint extends EndpointDeclaration, RawDescription {
   readonly keyIn: KeyLocations
   /** Statuses of upstream errors that it handles itself instead of passing them on. */
   readonly hiddenStatuses?: readonly number[]
-  handle(exchange: ClientExchange, caller: Caller, relay: Relay): Promise<void>
+  handle(exchange: ClientExchange, caller: Caller, relay: Relay, params: PathParams): Promise<void>
 }
 
 /** Open to clients without credentials. */

@@ -119,6 +119,9 @@ function withRequestId(message: string, requestId: string): string {
   return `${message} (request id: ${requestId})`
 }
 
+/** A 426 states the protocol to use: the one that the client spoke (RFC 9110, 15.5.22 and 7.8). */
+const UPGRADE = { upgrade: 'HTTP/1.1', connection: 'upgrade' }
+
 /** The one place where errors become responses. An unexpected error is shown without its message. */
 export function renderError(area: Area, error: unknown, requestId: string): RenderedError {
   const facts = errorFacts(error)
@@ -131,6 +134,7 @@ export function renderError(area: Area, error: unknown, requestId: string): Rend
   }
   if (facts.retryAfter !== undefined) headers['retry-after'] = facts.retryAfter
   if (facts.recurs) headers['x-should-retry'] = 'false'
+  if (facts.ours && facts.code === 'upgrade_required') Object.assign(headers, UPGRADE)
   if (error instanceof GatewayError && error.allow !== undefined) headers['allow'] = error.allow
   return { status: facts.status, headers, body }
 }

@@ -4,7 +4,8 @@ import { countTokens } from './relay/count-tokens.ts'
 import { healthz, readyz } from './monitoring/health.ts'
 import { messages } from './relay/messages.ts'
 import { metricsEndpoint } from './monitoring/metrics.ts'
-import { responses } from './relay/responses.ts'
+import { compactResponses, countInputTokens, responses } from './relay/responses.ts'
+import { storedResponses } from './relay/stored-responses.ts'
 import { rerank } from './relay/rerank.ts'
 import type { RawEndpoint } from './endpoint.ts'
 import { tokenUsageRedirect } from './tokens/token-usage-redirect.ts'
@@ -16,6 +17,9 @@ export const RAW_ROUTES: readonly RawEndpoint[] = [
   messages,
   countTokens,
   responses,
+  countInputTokens,
+  compactResponses,
+  ...storedResponses,
   ...rerank,
   healthz,
   readyz,

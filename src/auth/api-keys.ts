@@ -4,7 +4,7 @@ import { lookupKey } from '../domain/api-key.ts'
 import type { Change } from '../domain/change.ts'
 import { type AddressSet, allowedAddresses } from '../domain/ip-allow-list.ts'
 import { TOKEN_STATUS, type Token, type TokenStatus } from '../domain/token.ts'
-import { type KeyUse, refuseUnusableKey } from '../domain/refuse-unusable-key.ts'
+import { type KeyUse, refuseOtherAddress, refuseUnusableKey } from '../domain/key-checks.ts'
 import { statusAt } from '../domain/token-status.ts'
 import type { User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
@@ -175,8 +175,7 @@ export class ApiKeys {
       this.#storeStatus(token.id, status)
     }
     refuseUnusableKey(token, user, status, use)
-    if (!addresses(address))
-      throw new GatewayError('ip_not_allowed', 'this API key may not be used from this address')
+    refuseOtherAddress(addresses, address)
     return { token, user }
   }
 

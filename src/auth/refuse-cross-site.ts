@@ -26,5 +26,5 @@ function hostOf(origin: string): string | undefined {
 }
 
 function crossSite(): GatewayError {
-  return new GatewayError('other_site', 'this was asked by a page of another site')
+  return new GatewayError('other_site', 'the request comes from a page of another site')
 }

@@ -14,7 +14,7 @@ export function requireOperator(request: Request, token: string, ownHost: string
     if (!sameText(bearerKey(request.headers.authorization) ?? '', token)) throw notOperator('')
   } else if (!isLoopback(request.remoteAddress)) throw notOperator('')
   else if (isForwarded(request, ownHost))
-    throw notOperator('; through a proxy it takes options.metrics_token')
+    throw notOperator('; through a proxy it needs options.metrics_token')
 }
 
 function notOperator(hint: string): GatewayError {

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { sqlitePath } from '../domain/database-url.ts'
 import { seedAccounts } from './seed-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import { pruneResponses } from '../store/prune-responses.ts'
 import { pruneUsage } from '../store/prune-usage.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { OpenedLedger, OpenLedgerOptions } from './opened-ledger.ts'
@@ -32,7 +33,10 @@ async function openOwnLedger(
       firstCredentials,
       recovered,
       announcements: undefined,
-      prune: async (days, signal) => ({ removed: await pruneUsage(store, days, Date.now(), signal) }),
+      prune: async (days, signal) => ({
+        removed: await pruneUsage(store, days, Date.now(), signal),
+        removedResponses: await pruneResponses(store, Date.now(), signal),
+      }),
       isReady: () => ledger.probe(),
       close: () => store.close(),
     }

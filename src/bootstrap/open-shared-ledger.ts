@@ -11,6 +11,7 @@ import { Announcements } from '../store/postgres/announcements.ts'
 import { postgresBank } from '../store/postgres/bank.ts'
 import { BankConnection } from '../store/postgres/bank-connection.ts'
 import { openPostgresStore, type SharedRows } from '../store/postgres/open.ts'
+import { pruneResponses } from '../store/prune-responses.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
 import { openNodeFile } from '../store/sqlite/open-node-file.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -40,7 +41,7 @@ export async function openSharedLedger({
   if (!rows.hasRelayRole) {
     log.warn(
       `the user of DATABASE_URL may not manage the role ${RELAY_ROLE}: calls are charged with that user's ` +
-        'own rights (docs/ledger.md tells how the role is made by hand)',
+        'own rights (docs/ledger.md describes how to create the role by hand)',
     )
   }
   const { bankId, hasRelayRole } = rows
@@ -53,7 +54,7 @@ export async function openSharedLedger({
   const bankClient = new BankClient({
     bank: postgresBank(connection, file.node),
     file,
-    openHolds: () => ledger.openHolds,
+    openHolds: () => [...ledger.openHolds, ...ledger.parkedHolds],
     onReachabilityChange: (failure) => {
       if (failure) log.warn(`calls continue on leased quota: ${failure.message}`)
       else log.info('the database can be reached again')
@@ -75,7 +76,7 @@ export async function openSharedLedger({
   const firstCredentials = await seedAccounts(store, config.users)
   const recovered = await ledger.recover()
   await bankClient.start()
-  opened.defer(() => bankClient.close({ isUnresolved: ledger.unresolved > 0 }))
+  opened.defer(() => bankClient.close({ isUnresolved: ledger.unresolved + ledger.parkedHolds.size > 0 }))
   announcements.listen({
     received: (text) => handleAnnouncement(text, { accounts, bankClient, node: file.node }),
     connected: () => accounts.onAllChanged(),
@@ -90,7 +91,10 @@ export async function openSharedLedger({
     firstCredentials,
     recovered,
     announcements,
-    prune: (days, signal) => rows.maintainUsageLog(days, signal),
+    prune: async (days, signal) => ({
+      ...(await rows.maintainUsageLog(days, signal)),
+      removedResponses: await pruneResponses(rows, Date.now(), signal),
+    }),
     // Calls of known keys are answered without the database for as long as leased quota lasts.
     isReady: async () => bankClient.isConnected && (await ledger.probe()),
     close: () => resources.disposeAsync(),

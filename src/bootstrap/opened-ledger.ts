@@ -4,7 +4,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Prune } from './prune.ts'
 import type { Announcements } from '../store/postgres/announcements.ts'
 import type { Secrets } from '../store/secrets.ts'
-import type { IdleThread } from '../store/sqlite/thread.ts'
+import type { IdleThread } from '../store/sqlite/database-thread.ts'
 import type { Store } from '../store/store.ts'
 
 /** Ledger and store, open and recovered. */

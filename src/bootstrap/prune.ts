@@ -4,8 +4,8 @@ const FIRST_MS = 60_000
 const HOUR_MS = 3_600_000
 
 /**
- * Removes usage rows that are older than `days`. The result is logged, unless all of its values are 0 or
- * empty.
+ * Removes usage rows that are older than `days`, and stored responses that have expired. The result is
+ * logged, unless all of its values are 0 or empty.
  */
 export type Prune = (days: number, signal: AbortSignal) => Promise<object>
 

@@ -5,8 +5,8 @@ import type { Shell } from './shell.ts'
 import { printJson, withAccounts } from './with-accounts.ts'
 
 const HELP = `
-The copy holds the accounts as they are at one moment; the gateway may run meanwhile. It does not hold the secret that the
-keys in it are encrypted with: keep that too, apart from the copy. docs/operations.md describes how to restore it.
+The copy is a consistent snapshot of the accounts; the gateway may run meanwhile. The copy does not contain the secret that its
+keys are encrypted with: keep the secret too, in another place. docs/operations.md describes how to restore the copy.
 Example:
   sluice backup /backups/sluice-$(date +%F).db`
 
@@ -20,7 +20,7 @@ export function addBackupCommand(program: Command, shell: Shell): void {
   program
     .command('backup <file>')
     .description('copy the embedded database into a file')
-    .option('--force', 'replace the file if it is there')
+    .option('--force', 'replace an existing file')
     .addOption(JSON_OUTPUT)
     .addHelpText('after', HELP)
     .action((file: string, options: BackupOptions) => backup(shell, file, options))
@@ -37,7 +37,7 @@ async function backup(
     else shell.out.write(`Copied the database into ${made.file} (${made.bytes} bytes).\n`)
     const secret = made.secret_file ?? 'GATEWAY_SECRET'
     shell.err.write(
-      `The secret is not in it: without the same ${secret} the copy cannot be used. Keep it too, somewhere else.\n`,
+      `The secret is not in the copy: without the same ${secret} the copy cannot be used. Keep the secret too, in another place.\n`,
     )
   })
 }

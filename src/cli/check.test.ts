@@ -68,7 +68,7 @@ describe('sluice check', () => {
     )
     expect(await run({ config })).toEqual({
       code: 0,
-      out: 'The configuration is good: 1 channel, 1 model, 1 group, 0 users.\n',
+      out: 'The configuration is valid: 1 channel, 1 model, 1 group, 0 users.\n',
       err: 'warning: gateway.yaml:1: channels[0].models[0]: house-model has no price: calls to it are refused\n',
     })
   })
@@ -94,7 +94,7 @@ describe('the example file', () => {
   test('is good once its variables are set', async () => {
     expect(await run({ config: EXAMPLE }, SET)).toMatchObject({
       code: 0,
-      out: 'The configuration is good: 3 channels, 3 models, 2 groups, 1 user.\n',
+      out: 'The configuration is valid: 3 channels, 3 models, 2 groups, 1 user.\n',
     })
   })
 

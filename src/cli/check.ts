@@ -46,10 +46,10 @@ function countsOf({ settings, users }: Config): Record<'channels' | 'models' | '
   }
 }
 
-/** `The configuration is good: 2 channels, 3 models, 2 groups, 1 user.` */
+/** `The configuration is valid: 2 channels, 3 models, 2 groups, 1 user.` */
 function summary(config: Config): string {
   const parts = Object.entries(countsOf(config)).map(
     ([things, count]) => `${count} ${count === 1 ? things.slice(0, -1) : things}`,
   )
-  return `The configuration is good: ${parts.join(', ')}.`
+  return `The configuration is valid: ${parts.join(', ')}.`
 }

@@ -7,13 +7,13 @@ import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, reportingErrors } from './with-accounts.ts'
 
 const HELP = `
-SOURCE is the SQLite file of a one-api or new-api, or postgres://user@host/database. It is read only; the other gateway may run.
+SOURCE is the SQLite file of a one-api or new-api, or postgres://user@host/database. It is only read; the other gateway may run.
 Users, keys, channels, groups, prices and a few options carry over into the database of DATA_DIR or DATABASE_URL: keys go on
-working, ids stay where they are free. Without --apply nothing is written: the report says, row by row, what would not carry
-over, and what would carry over otherwise. Read it, then run the command again with --apply.
-What is there already (a user or a channel of the same name, the same key, a group, a price) is left as it is, so that the command
+working, ids stay if they are free. Without --apply nothing is written: the report lists, row by row, what would not carry
+over, and what would be changed. Read it, then run the command again with --apply.
+Existing entries (a user or a channel of the same name, the same key, a group, a price) stay unchanged, so that the command
 can be repeated. Passwords do not carry over: "sluice user password NAME" sets new ones. docs/moving.md describes all steps.
-Exits with 1 if something that was planned could not be written.
+Exits with 1 if a planned entry could not be written.
 Examples:
   sluice import /srv/new-api/one-api.db
   sluice import postgres://reader@db.example.com/newapi --apply`
@@ -23,7 +23,7 @@ const KINDS: readonly Kind[] = ['user', 'token', 'channel', 'group', 'price', 'o
 const OUTCOMES: Readonly<Record<Fate, string>> = {
   carried: 'carries over',
   changed: 'carries over',
-  there: 'is there already',
+  there: 'exists already',
   left: 'does not carry over',
 }
 
@@ -35,9 +35,9 @@ interface ImportOptions extends AccountOptions {
 export function addImportCommand(program: Command, shell: Shell): void {
   program
     .command('import <source>')
-    .description('take over users, keys, channels and prices from a one-api or new-api')
-    .option('--apply', 'write; without it, say what would be written')
-    .addOption(new Option('--dry-run', 'write nothing: what happens anyway').conflicts('apply'))
+    .description('import users, keys, channels and prices from a one-api or new-api')
+    .option('--apply', 'write; without it, only report what would be written')
+    .addOption(new Option('--dry-run', 'write nothing (the default)').conflicts('apply'))
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', HELP)
@@ -106,11 +106,11 @@ function reportText(report: ImportReport, { out }: Shell): string {
     ...listed.map(lineText),
     converted !== undefined && `quota: units are converted: ${converted}\n`,
     passwords > 0 &&
-      `passwords: the ${passwords} that there are do not carry over; "sluice user password NAME" sets new ones\n`,
-    !hasRoot && 'root: nobody has role 100; "sluice user create NAME --role 100" makes somebody who has\n',
+      `passwords: ${passwords} passwords do not carry over; "sluice user password NAME" sets new ones\n`,
+    !hasRoot && 'root: no user has role 100; "sluice user create NAME --role 100" creates one\n',
     '\n',
     applied
-      ? 'Imported. Start the gateway, and try a key. Then send callers to it: their keys are the same.\n'
+      ? 'Imported. Start the gateway, and try a key. Then switch the clients over: their keys are the same.\n'
       : 'Nothing was written. Run it again with --apply to import.\n',
     !nodesNotified && 'Running nodes could not be notified: they see it within a minute.\n',
   ]

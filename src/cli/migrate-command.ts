@@ -11,11 +11,11 @@ const MAX_LISTED = 50
 
 const HELP = `
 Copies users, keys, channels, settings, sessions and the whole usage log of the embedded database in DATA_DIR, then compares every
-row and every sum. No gateway may run on DATA_DIR meanwhile. The source is read only, but for calls that a crash left open:
-they are settled first. Keys are copied as they are, encrypted: GATEWAY_SECRET stays the same.
-The target must be empty, or a copy of this database that was begun: a copy that was interrupted is completed by running the
+row and every sum. No gateway may run on DATA_DIR meanwhile. The source is only read, except that calls which a crash left open
+are settled first. Keys are copied as they are, encrypted: GATEWAY_SECRET stays the same.
+The target must be empty, or an interrupted copy of this database, which is completed by running the
 command again. If the URL names no password, PGPASSWORD is taken. docs/moving.md describes all steps.
-Exits with 1 if anything is not alike.
+Exits with 1 if anything differs.
 Examples:
   sluice migrate --to postgres://sluice@db.example.com/sluice --dry-run
   sluice migrate --to postgres://sluice@db.example.com/sluice`
@@ -32,7 +32,7 @@ export function addMigrateCommand(program: Command, shell: Shell): void {
     .command('migrate')
     .description('copy the embedded database to PostgreSQL, and compare')
     .requiredOption('--to <url>', 'postgres://user@host:port/database')
-    .option('--dry-run', 'say what would be copied, and write nothing')
+    .option('--dry-run', 'report what would be copied, and write nothing')
     .addOption(JSON_OUTPUT)
     .addHelpText('after', HELP)
     .action((options: MigrateOptions) => migrate(shell, options))
@@ -106,7 +106,7 @@ function report(migration: MigrationReport, { out }: Shell): string {
     dryRun && `A dry run: nothing was written to ${to}.\n`,
     !dryRun &&
       differences.length === 0 &&
-      `${copied} rows were written to ${to}. All rows are alike, and the sums of ${here.users.length} users and ` +
+      `${copied} rows were written to ${to}. All rows are equal, and the sums of ${here.users.length} users and ` +
         `${here.tokens.length} tokens.\n`,
   ]
     .filter((part) => part !== false)
@@ -149,22 +149,22 @@ function failureText({ to, differences }: MigrationReport): string {
   const listed = differences.slice(0, MAX_LISTED).map((sentence) => `  ${sentence}\n`)
   const more = differences.length - listed.length
   return (
-    `sluice: what is in ${to} now is not what is here:\n${listed.join('')}` +
+    `sluice: the content of ${to} differs from the source:\n${listed.join('')}` +
     (more > 0 ? `  and ${more} more\n` : '') +
-    'The source is as it was, and still the one to use. Look for whoever else writes there, and copy into an empty database.\n'
+    'The source is unchanged; continue to use it. Find the program that writes to the target, and copy into an empty database.\n'
   )
 }
 
 function nextSteps(secret: string | undefined, dataDir: string): string {
   const secretLine =
     secret === undefined
-      ? `  2. Set GATEWAY_SECRET, on every node, to what ${dataDir}/secret holds.\n`
+      ? `  2. Set GATEWAY_SECRET, on every node, to the content of ${dataDir}/secret.\n`
       : '  2. Keep GATEWAY_SECRET as it is, the same on every node.\n'
   return (
-    'What to do next:\n' +
+    'Next steps:\n' +
     '  1. Set DATABASE_URL to that URL.\n' +
     secretLine +
-    '  3. Start the gateway: "sluice start". Do not start it on the old database again: the two would go apart.\n'
+    '  3. Start the gateway: "sluice start". Do not start it on the old database again: the two would diverge.\n'
   )
 }
 

@@ -4,7 +4,7 @@ import { parseExpiry } from './expiry.ts'
 /** The option for the configuration file, which commands validate against where no gateway runs. */
 export const CONFIG = new Option(
   '--config <file>',
-  'the configuration; default ./gateway.yaml if it is there (env: GATEWAY_CONFIG)',
+  'the configuration; default ./gateway.yaml if it exists (env: GATEWAY_CONFIG)',
 )
 
 /** The option for machine-readable output. */
@@ -13,7 +13,7 @@ export const JSON_OUTPUT = new Option('--json', 'print JSON, with the field name
 /** Parses a nonnegative whole number. */
 export function wholeNumber(text: string): number {
   if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text))) {
-    throw new InvalidArgumentError('A whole number is expected.')
+    throw new InvalidArgumentError('Expected a whole number.')
   }
   return Number(text)
 }
@@ -23,7 +23,7 @@ export function expiry(text: string): number {
   const time = parseExpiry(text, Date.now())
   if (time === undefined) {
     throw new InvalidArgumentError(
-      'Expected is "never", a span such as 30d or 12h, a date such as 2027-01-31 (in UTC), or a Unix time in seconds.',
+      'Expected "never", a duration such as 30d or 12h, a date such as 2027-01-31 (in UTC), or a Unix time in seconds.',
     )
   }
   return time

@@ -12,8 +12,8 @@ const MAX_BYTES = 16_384
 export async function readPassword(shell: Shell): Promise<string> {
   if (!shell.input.isTTY) return oneLine(await readAll(shell))
   const first = await prompted(shell, 'New password: ')
-  if ((await prompted(shell, 'The same again: ')) === first) return first
-  throw new Error('the two were not the same; nothing was changed')
+  if ((await prompted(shell, 'Repeat it: ')) === first) return first
+  throw new Error('the two passwords differ; nothing was changed')
 }
 
 async function prompted({ input, err }: Shell, prompt: string): Promise<string> {
@@ -24,7 +24,7 @@ async function prompted({ input, err }: Shell, prompt: string): Promise<string> 
   try {
     return await new Promise<string>((resolve, reject) => {
       lines.once('line', resolve)
-      lines.once('SIGINT', () => reject(new Error('given up; nothing was changed')))
+      lines.once('SIGINT', () => reject(new Error('cancelled; nothing was changed')))
       lines.once('close', () => reject(new Error('no password was given; nothing was changed')))
     })
   } finally {
@@ -46,7 +46,7 @@ async function readAll({ input }: Shell): Promise<string> {
 
 function oneLine(text: string): string {
   const line = text.replace(/\r?\n$/, '')
-  if (line === '') throw new Error('a password is expected on standard input; nothing came')
-  if (/[\r\n]/.test(line)) throw new Error('one line is expected on standard input, with the password alone')
+  if (line === '') throw new Error('expected a password on standard input; it is empty')
+  if (/[\r\n]/.test(line)) throw new Error('expected one line on standard input, with the password alone')
   return line
 }

@@ -22,18 +22,18 @@ export async function runCommand(args: readonly string[], shell: Shell): Promise
     .exitOverride()
     .description('A gateway in front of language models: keys, quotas, channels, exact accounts.')
     .version(version())
-    .showHelpAfterError('(run it with --help to see what it takes)')
+    .showHelpAfterError('(run it with --help for its arguments)')
     .addHelpText(
       'after',
       `
-Begin here:
+First steps:
   sluice demo                     the gateway with simulated upstreams, to look around
   sluice check --config FILE      prints all errors in a configuration
   sluice start --config FILE      the gateway
   sluice user create NAME         an account, and then
   sluice token create --user NAME --name KEY --unlimited
                                   an API key for it
-  sluice import SOURCE            what a one-api or new-api holds that carries over
+  sluice import SOURCE            imports users, keys and channels of a one-api or new-api
 
 user, token and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
 docs/configuration.md lists all environment variables (PORT, HOST, GATEWAY_SECRET, LOG_LEVEL, …), and

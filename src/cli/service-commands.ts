@@ -3,9 +3,9 @@ import { CONFIG } from './options.ts'
 import type { Shell } from './shell.ts'
 
 const START_HELP = `
-The first start on an empty database makes a root user and prints its access token and an API key, once.
+The first start on an empty database creates a root user and prints its access token and an API key, once.
 Example:
-  OPENAI_API_KEY=… sluice start   # without a configuration, each vendor key in the environment makes a channel`
+  OPENAI_API_KEY=… sluice start   # without a configuration, each vendor key in the environment creates a channel`
 
 /** `sluice start`, `demo` and `check`. */
 export function addServiceCommands(program: Command, shell: Shell): void {
@@ -29,7 +29,7 @@ export function addServiceCommands(program: Command, shell: Shell): void {
 
   program
     .command('check')
-    .description('read the configuration and print all errors, with file, line and what is expected')
+    .description('read the configuration and print all errors, with file, line and the expected value')
     .addOption(CONFIG)
     .option('--json', 'print one JSON object')
     .addHelpText('after', '\nExits with 1 if there is any error.')

@@ -3,7 +3,7 @@ import process from 'node:process'
 import type { Config } from '../config/config.ts'
 import type { Gateway } from '../main.ts'
 import { untilStopSignal } from '../process/stop-signals.ts'
-import { type IdleThread, startThread } from '../store/sqlite/thread.ts'
+import { type IdleThread, startThread } from '../store/sqlite/database-thread.ts'
 
 /** `sluice start`: runs until a signal. The exit code is 0 after a graceful stop, 1 after a failed start. */
 export async function start(options: { readonly config?: string }): Promise<number> {
@@ -39,7 +39,7 @@ export async function run(config: Config, thread?: IdleThread): Promise<number> 
     )
     process.exit(1)
   }
-  process.stdout.write(`${reason}: no new calls are taken; running ones may end\n`)
+  process.stdout.write(`${reason}: no new calls are accepted; running calls continue to their end\n`)
   const unresolved = await gateway.close()
   if (unresolved > 0) {
     process.stderr.write(`${unresolved} calls could not be settled; the next start will settle them\n`)

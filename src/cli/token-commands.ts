@@ -15,8 +15,8 @@ const STATUS = new Map([
 ])
 
 const CREATE_HELP = `
-The key is printed once, alone on standard output: KEY=$(sluice token create …) holds it and nothing else.
-It works at once. What it spends is taken from its own quota, if it has one, and from its user's.
+The key is printed once, alone on standard output: KEY=$(sluice token create …) captures it alone.
+It works at once. Its calls are charged to its own quota, if it has one, and to its user's.
 Examples:
   sluice token create --user ann --name laptop --unlimited
   sluice token create --user ann --name trial --quota 500000 --expires 30d
@@ -24,7 +24,7 @@ Examples:
   sluice token create --user ann --name both --unlimited --vendor-routes '{"anthropic": "vip"}'`
 
 const LIST_HELP = `
-Keys are masked. An id is what "sluice token disable" takes.
+Keys are masked. "sluice token disable" takes an id.
 Example:
   sluice token list --user ann`
 
@@ -47,38 +47,34 @@ interface ListOptions extends AccountOptions {
 
 /** `sluice token …`. */
 export function addTokenCommands(program: Command, shell: Shell): void {
-  const token = program.command('token').description('API keys, and what each of them may do')
+  const token = program.command('token').description('manage API keys')
 
   token
     .command('create')
-    .description('make an API key, and print it once')
-    .requiredOption('--user <name>', 'whose key it is')
-    .requiredOption('--name <name>', 'what to call it: at most 50 characters')
+    .description('create an API key, and print it once')
+    .requiredOption('--user <name>', 'the user of the key')
+    .requiredOption('--name <name>', 'a name of at most 50 characters')
     .addOption(
-      new Option('--quota <units>', 'what it may spend, in quota units')
+      new Option('--quota <units>', 'the quota of the key, in quota units')
         .argParser(wholeNumber)
         .conflicts('unlimited'),
     )
-    .option('--unlimited', 'it may spend what its user has')
+    .option('--unlimited', "limit the key by its user's quota alone")
     .addOption(
       new Option('--expires <time>', 'never, 30d, 12h, 2027-01-31, or a Unix time in seconds')
         .argParser(expiry)
         .default(-1, 'never'),
     )
     .option('--group <name>', "the group that its calls go through; default the user's own")
-    .option('--models <names>', 'the only models it may use, with commas between them', commaList)
-    .option(
-      '--allow-ips <ranges>',
-      'the only addresses it may come from, with commas between them',
-      commaList,
-    )
+    .option('--models <names>', 'the models that the key may use, separated by commas', commaList)
+    .option('--allow-ips <ranges>', 'the addresses that may use the key, separated by commas', commaList)
     .option('--vendor-routes <json>', 'groups by vendor, as a JSON map')
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', CREATE_HELP)
     .action((options: CreateOptions, command: Command) => {
       if (options.quota === undefined && !options.unlimited) {
-        command.error('error: say what the key may spend: --quota <units> or --unlimited')
+        command.error('error: expected the quota of the key: --quota <units> or --unlimited')
       }
       return create(shell, options)
     })
@@ -97,7 +93,7 @@ export function addTokenCommands(program: Command, shell: Shell): void {
     .description('refuse a key, from the next call on')
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
-    .addHelpText('after', '\n"sluice token list --user NAME" tells the ids.')
+    .addHelpText('after', '\n"sluice token list --user NAME" shows the ids.')
     .action((id: string, options: AccountOptions) => disable(shell, id, options))
 }
 
@@ -140,7 +136,7 @@ async function list(shell: Shell, { user, ...options }: ListOptions): Promise<vo
 async function disable(shell: Shell, id: string, options: AccountOptions): Promise<void> {
   await withAccounts(shell, options, async (accounts) => {
     if (!/^\d{1,15}$/.test(id))
-      throw new Error(`expected the id of a token, not "${id}": token list tells it`)
+      throw new Error(`expected the id of a token, not "${id}": token list shows it`)
     const changed = await accounts.run('disableToken', { id: Number(id) })
     if (options.json) printJson(shell, changed)
     else shell.out.write(`The key "${changed.name}" (id ${changed.id}) is refused from now on.\n`)

@@ -16,32 +16,32 @@ const ROLES = new Map<number, string>([
 ])
 
 const LIST_HELP = `
-Quota is shown in quota units, and as the money that it stands for (options.display).
+Quota is shown in quota units, and as an amount of money (options.display).
 Example:
   sluice user list --json | jq '.[] | select(.quota < 500000) | .username'`
 
 const CREATE_HELP = `
-Quota units are what keys are charged in: 500000 are a dollar, unless options.quota_per_unit says otherwise.
+Keys are charged in quota units: 500000 are one US dollar, unless options.quota_per_unit says otherwise.
 A new user has no API key, no access token and no password: "sluice token create", "sluice user access-token" and
-"sluice user password" make them.
+"sluice user password" create them.
 Examples:
   sluice user create ann --quota 5000000
   sluice user create ops --role 10 --group vip`
 
 const TOP_UP_HELP = `
-Calls that are running go on; what is added can be spent at once.
+Running calls go on; the added quota can be spent at once.
 Example:
   sluice user top-up ann 5000000`
 
 const ACCESS_TOKEN_HELP = `
-The token is printed once, alone on standard output; only its hash is kept. The one before stops working.
+The token is printed once, alone on standard output; only its hash is kept. The former token stops working.
 Example:
   ACCESS_TOKEN=$(sluice user access-token ann)`
 
 const PASSWORD_HELP = `
-The password, 8 to 128 characters, is what the user logs in to the console with. At a terminal it is asked for and not
-shown; else it is read from standard input, where it is one line. Whoever is logged in as the user has to log in again; where
-the user had a password before, its access token stops working too.
+The user logs in with the password, 8 to 128 characters. At a terminal the command prompts for it and does not show
+it; else it reads one line from standard input. All sessions of the user end; if the user had a password before,
+its access token stops working too.
 Examples:
   sluice user password ann
   openssl rand -base64 18 | tee ann.txt | sluice user password ann`
@@ -54,7 +54,7 @@ interface CreateOptions extends AccountOptions {
 
 /** `sluice user …`. */
 export function addUserCommands(program: Command, shell: Shell): void {
-  const user = program.command('user').description('accounts: who may have API keys, and what they may spend')
+  const user = program.command('user').description('manage users and their quota')
 
   user
     .command('create <name>')
@@ -65,7 +65,7 @@ export function addUserCommands(program: Command, shell: Shell): void {
         .argParser(wholeNumber),
     )
     .option('--group <name>', 'a group that the configuration declares', 'default')
-    .option('--quota <units>', 'what the user may spend, in quota units', wholeNumber, 0)
+    .option('--quota <units>', 'the quota of the user, in quota units', wholeNumber, 0)
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', CREATE_HELP)
@@ -95,7 +95,7 @@ export function addUserCommands(program: Command, shell: Shell): void {
 
   user
     .command('top-up <name> <quota>')
-    .description('add quota units to what a user may spend')
+    .description("add quota units to a user's balance")
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', TOP_UP_HELP)
@@ -103,7 +103,7 @@ export function addUserCommands(program: Command, shell: Shell): void {
 
   user
     .command('access-token <name>')
-    .description("issue a new access token for the account API, in the place of the user's old one")
+    .description("issue a new access token for the account API, which replaces the user's old one")
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', ACCESS_TOKEN_HELP)
@@ -111,8 +111,8 @@ export function addUserCommands(program: Command, shell: Shell): void {
 
   user
     .command('password <name>')
-    .description('set the password that a user logs in to the console with')
-    .option('--keep-access-tokens', 'leave the access token be, though the password replaces another')
+    .description('set the password that a user logs in with')
+    .option('--keep-access-tokens', 'keep the access token, even if the password replaces another')
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', PASSWORD_HELP)
@@ -130,7 +130,8 @@ async function create(
     async (accounts) => {
       const made = await accounts.run('createUser', { username, role: role as Role, group, quota })
       if (options.json) printJson(shell, made)
-      else say(shell, `Made the user ${named(made)} with ${quotaText(made.quota, await accounts.display())}.`)
+      else
+        say(shell, `Created the user ${named(made)} with ${quotaText(made.quota, await accounts.display())}.`)
     },
     { createsDatabase: true },
   )

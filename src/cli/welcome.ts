@@ -20,11 +20,11 @@ export function welcome({ url, settings, firstCredentials, recovered }: Gateway)
   }
   if (firstCredentials) {
     const { userId, accessToken, key } = firstCredentials
-    const conversational = channels.find(({ protocol }) => protocol !== 'rerank')
+    const conversational = channels.find(({ protocols }) => protocols.some((one) => one !== 'rerank'))
     const model = newestModel(conversational?.models ?? []) ?? 'MODEL'
     lines.push(
       '',
-      'A root user was made. This is printed once; keep it:',
+      'A root user was created. This is printed once; keep it:',
       `  user id       ${userId}`,
       `  access token  ${accessToken}`,
       `  API key       ${key}`,

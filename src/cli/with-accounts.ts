@@ -56,7 +56,7 @@ async function errorText(error: unknown): Promise<string> {
 
 function firstCredentialsText({ userId, accessToken, key }: FirstCredentials): string {
   return (
-    'The database is new, and a root user was made in it. This is printed once; keep it:\n' +
+    'The database is new, and a root user was created in it. This is printed once; keep it:\n' +
     `  user id       ${userId}\n  access token  ${accessToken}\n  API key       ${key}\n`
   )
 }

@@ -9,7 +9,7 @@ export async function joinThroughRedis(url: string, options: ClusterOptions): Pr
   const { namespace, node, log, onIsolated } = options
   const server = `the Redis server at ${new URL(url).host}`
   const logReachability = (isReachable: boolean, reason = ''): void => {
-    if (isReachable) log.info(`${server} answers: limits hold over all nodes together`)
+    if (isReachable) log.info(`${server} responds: limits hold over all nodes together`)
     else
       log.warn(
         `${server} cannot be used (${reason}): until it can, each node keeps to its share of each limit`,

@@ -10,6 +10,7 @@ import {
   list,
   name,
   oneOf,
+  oneOrList,
   Refusal,
   scalar,
   secret,
@@ -64,6 +65,11 @@ const baseUrl = text('an http:// or https:// URL', (given) => {
   return 'url' in read ? read.url : new Refusal(read.expected)
 })
 
+const protocols = oneOrList(
+  oneOf(['chat', 'messages', 'responses', 'rerank']),
+  'a list of at least one protocol',
+)
+
 const weight = scalar('a number from 0 to 1000000', ({ value }) => {
   const number = value === '' || typeof value === 'boolean' ? Number.NaN : Number(value)
   return number >= 0 && number <= 1_000_000 ? number : undefined
@@ -104,7 +110,7 @@ const timeouts = section({
 export function channel(groups: ReadonlySet<string>): Field<Channel> {
   return section({
     name: name('a name for the channel'),
-    protocol: oneOf(['chat', 'messages', 'responses', 'rerank']),
+    protocol: protocols,
     base_url: baseUrl,
     keys: list(credential('a key: printable characters without spaces'), 'a list of keys'),
     models: list(servedModel, 'a list of at least one model', 1),
@@ -122,7 +128,7 @@ export function channel(groups: ReadonlySet<string>): Field<Channel> {
   }).transform(
     (given): Channel => ({
       name: given.name,
-      protocol: given.protocol,
+      protocols: given.protocol,
       baseUrl: given.base_url,
       keys: given.keys,
       models: given.models,

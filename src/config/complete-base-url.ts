@@ -7,9 +7,10 @@ const OTHER_VALID_BASE_URLS: ReadonlySet<string> = new Set(['https://api.deepsee
 /** The base URL that was probably meant, where a channel's is a known vendor's without its version. */
 export function completeBaseUrl({
   baseUrl,
-  protocol,
-}: Pick<Channel, 'baseUrl' | 'protocol'>): string | undefined {
+  protocols,
+}: Pick<Channel, 'baseUrl' | 'protocols'>): string | undefined {
   if (OTHER_VALID_BASE_URLS.has(baseUrl)) return undefined
-  return VENDORS.find((vendor) => vendor.protocol === protocol && vendor.baseUrl.startsWith(`${baseUrl}/`))
-    ?.baseUrl
+  return VENDORS.find(
+    (vendor) => protocols.includes(vendor.protocol) && vendor.baseUrl.startsWith(`${baseUrl}/`),
+  )?.baseUrl
 }

@@ -126,9 +126,9 @@ describe('vendor keys', () => {
       COHERE_API_KEY: 'c',
     })
     expect(
-      settings.channels.map(({ name, protocol, baseUrl, keys, groups }) => [
+      settings.channels.map(({ name, protocols, baseUrl, keys, groups }) => [
         name,
-        protocol,
+        ...protocols,
         baseUrl,
         keys,
         groups,
@@ -224,7 +224,7 @@ describe('a warning is said of', () => {
 
   test('a configuration without channels', () => {
     expect(warnings(withoutFile({}))).toEqual([
-      'environment: channels: there is no channel, and no *_API_KEY of a known vendor in the environment: no call can be answered',
+      'environment: channels: there is no channel, and no *_API_KEY of a known vendor in the environment: no call can be served',
     ])
   })
 
@@ -289,8 +289,8 @@ describe('a warning is said of', () => {
     headers: { authorization: Bearer $C_KEY }
 `
     expect(warnings(config(text, { B_KEY: '$D_KEY' }))).toEqual([
-      'some.yaml:7: channels[0].keys[0]: a variable is written ${NAME}, in braces: without them this is taken letter by letter',
-      'some.yaml:11: channels[0].headers.authorization: a variable is written ${NAME}, in braces: without them this is taken letter by letter',
+      'some.yaml:7: channels[0].keys[0]: a variable is written ${NAME}, in braces: without braces the text is used literally',
+      'some.yaml:11: channels[0].headers.authorization: a variable is written ${NAME}, in braces: without braces the text is used literally',
     ])
   })
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { charge, rateOf } from '../domain/price.ts'
+import { charge } from '../domain/charge.ts'
+import { rateOf } from '../domain/price.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import { type FileContent, readContent } from './content.ts'
 import { parseYamlDocument } from './document.ts'
@@ -36,6 +37,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         usageLogDays: 90,
         maxCalls: 8_000,
         drainTimeoutMs: 30_000,
+        keepResponsesMs: 0,
         media: { allowPrivateNetworks: false, maxBytes: 20_971_520, timeoutMs: 10_000 },
         cors: { origins: [] },
       })
@@ -154,7 +156,7 @@ describe('channels', () => {
     expect(channels).toEqual([
       {
         name: 'a',
-        protocol: 'chat',
+        protocols: ['chat'],
         baseUrl: 'https://a.example/v1',
         keys: [],
         models: ['m'],
@@ -171,6 +173,13 @@ describe('channels', () => {
         timeouts: { connectMs: 5_000, firstByteMs: 120_000, idleMs: 120_000, totalMs: 900_000 },
       },
     ])
+  })
+
+  test('speak one protocol or several, the first of which they are tested in', () => {
+    const { channels } = read(
+      'channels: [{ name: a, protocol: [responses, chat], base_url: "https://a.example/v1", models: [m] }]',
+    )
+    expect(channels[0]?.protocols).toEqual(['responses', 'chat'])
   })
 
   test('take everything that is documented', () => {
@@ -199,7 +208,7 @@ channels:
     )
     expect(channels[0]).toEqual({
       name: 'b',
-      protocol: 'messages',
+      protocols: ['messages'],
       baseUrl: 'http://127.0.0.1:4000/v1',
       keys: ['k1', '${KEY}'],
       models: ['m', 'n'],

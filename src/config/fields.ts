@@ -20,6 +20,8 @@ export const ALREADY_REPORTED = '(reported already)'
 
 /** The longest delay of `setTimeout`. */
 const MAX_TIMER_MS = 2 ** 31 - 1
+/** Ten years. */
+const MAX_RETENTION_MS = 87_600 * 3_600_000
 
 /**
  * A scalar: `read` returns the value, undefined if it is invalid, or a `Refusal` with a more specific
@@ -121,6 +123,14 @@ export const duration: Field<number> = scalar('a duration such as 500ms, 5s, 20m
     : new Refusal('a duration from 1ms to 596h')
 })
 
+/** A time for which something is kept, in milliseconds; 0 = not at all. */
+export const retention: Field<number> = scalar('a duration such as 24h or 720h, or 0', ({ value }) => {
+  if (value === 0 || value === '0') return 0
+  const milliseconds = typeof value === 'string' ? parseDuration(value) : undefined
+  if (milliseconds === undefined) return undefined
+  return milliseconds <= MAX_RETENTION_MS ? milliseconds : new Refusal('a duration of at most 87600h, or 0')
+})
+
 /** Bytes, written `32MiB`, `1KB` or `1024`. */
 export function size(min: number, max: number): Field<number> {
   return scalar('a size such as 32MiB, 20MB or 1048576', ({ value }) => {
@@ -176,6 +186,19 @@ export function list<T>(item: Field<T>, expected: string, minLength = 0): Field<
           })
       }
     })
+}
+
+/** One entry, or a list of distinct ones, at least one. `expected` describes the list. */
+export function oneOrList<T>(item: Field<T>, expected: string): Field<readonly T[]> {
+  const several = list(item, expected, 1)
+  const one = item.transform((value): readonly T[] => [value])
+  return z.unknown().transform((given, ctx): readonly T[] => {
+    const { data, error } = (Array.isArray(given) ? several : one).safeParse(given)
+    if (data) return data
+    for (const { message, path } of error?.issues ?? [])
+      ctx.issues.push({ code: 'custom', message, path, input: undefined })
+    return z.NEVER
+  })
 }
 
 function mismatch(expected: string, given: unknown): string {

@@ -73,7 +73,7 @@ function conflictOf(
       : undefined
   }
   return keys(child(fileNode, SECTION_KEYS[section])).includes(name)
-    ? 'the configuration file says otherwise'
+    ? 'the configuration file overrides it'
     : undefined
 }
 

@@ -8,6 +8,7 @@ import {
   integer,
   list,
   oneOf,
+  retention,
   secret,
   section,
   size,
@@ -70,6 +71,7 @@ export const options: Field<Options> = section({
   usage_log_days: integer(1, 100_000).default(90),
   max_calls: integer(1, 9_000).default(8_000),
   drain_timeout: duration.default(30_000),
+  keep_responses: retention.default(0),
   media,
   cors,
 }).transform(
@@ -89,6 +91,7 @@ export const options: Field<Options> = section({
     usageLogDays: given.usage_log_days,
     maxCalls: given.max_calls,
     drainTimeoutMs: given.drain_timeout,
+    keepResponsesMs: given.keep_responses,
     media: given.media,
     cors: given.cors,
   }),

@@ -147,7 +147,7 @@ const OPTIONS: Case[] = [
   [
     'a section that is a list',
     'options: [1]\n',
-    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, unpriced_models, hold_tokens, pass_through, retries, trusted_proxies, metrics_token, usage_log_days, max_calls, drain_timeout, media, cors, found a list',
+    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, unpriced_models, hold_tokens, pass_through, retries, trusted_proxies, metrics_token, usage_log_days, max_calls, drain_timeout, keep_responses, media, cors, found a list',
   ],
   [
     'a word for a number',
@@ -370,6 +370,21 @@ const CHANNELS: Case[] = [
     'gateway.yaml:2: channels[0].protocol: expected one of chat, messages, responses, rerank, found nothing',
     'gateway.yaml:2: channels[0].base_url: expected an http:// or https:// URL, found nothing',
     'gateway.yaml:2: channels[0].models: expected a list of at least one model, found nothing',
+  ],
+  [
+    'a list of protocols with an unknown one',
+    channel('protocol: [chat, response]'),
+    'gateway.yaml:3: channels[0].protocol[1]: expected one of chat, messages, responses, rerank (responses?), found "response"',
+  ],
+  [
+    'a list of protocols with one twice',
+    channel('protocol: [chat, chat]'),
+    'gateway.yaml:3: channels[0].protocol[1]: expected each entry once, this is entry 0 again',
+  ],
+  [
+    'an empty list of protocols',
+    channel('protocol: []'),
+    'gateway.yaml:3: channels[0].protocol: expected a list of at least one protocol, found nothing',
   ],
   [
     'an unknown protocol',

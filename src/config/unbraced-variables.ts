@@ -6,7 +6,7 @@ import { YamlScalar, type YamlNode } from './yaml-node.ts'
 const UNBRACED = /(?:^|\s)\$[A-Za-z_]\w*$/
 
 const MISSING_BRACES: Issue['message'] =
-  'a variable is written ${NAME}, in braces: without them this is taken letter by letter'
+  'a variable is written ${NAME}, in braces: without braces the text is used literally'
 
 /** Finds values that were probably meant as variables. Messages omit their text, which may be a secret. */
 export function unbracedVariables(tree: YamlNode, path: Path = []): Issue[] {

@@ -44,7 +44,7 @@ export function warnings(
 const NO_CHANNEL: Issue = {
   path: ['channels'],
   message:
-    'there is no channel, and no *_API_KEY of a known vendor in the environment: no call can be answered',
+    'there is no channel, and no *_API_KEY of a known vendor in the environment: no call can be served',
 }
 
 function channelWarnings(channel: Channel, index: number): Issue[] {
@@ -60,7 +60,8 @@ function channelWarnings(channel: Channel, index: number): Issue[] {
   ]
 }
 
-function missingPath({ baseUrl, protocol }: Channel, index: number, complete: string): Issue {
+function missingPath({ baseUrl, protocols }: Channel, index: number, complete: string): Issue {
+  const [protocol = 'chat'] = protocols
   return {
     path: ['channels', index, 'base_url'],
     message: `calls go to ${baseUrl}${ENDPOINTS[protocol]}, where this provider does not answer; its base_url is ${complete}`,

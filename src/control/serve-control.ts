@@ -103,7 +103,7 @@ async function runOperation(parts: ControlParts, request: Request): Promise<unkn
   if (request.method !== 'POST' || !Object.hasOwn(operations, name)) {
     throw new GatewayError(
       'not_found',
-      'the gateway that runs does not know this operation: is it of another version?',
+      'the running gateway does not know this operation: it may be of another version',
     )
   }
   const input: unknown = parseJson(await readBody(request))
@@ -143,7 +143,7 @@ function gatewayErrorFrom(log: Logger, error: unknown): GatewayError {
   log.error({ error }, 'unforeseen error of a command')
   return new GatewayError(
     'internal_error',
-    'it failed for a reason that nobody foresaw; the log of the gateway says more',
+    'it failed for an unforeseen reason; the log of the gateway has the details',
   )
 }
 

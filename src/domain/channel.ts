@@ -26,7 +26,8 @@ export interface Channel {
   readonly name: string
   /** Set over HTTP, not by the operator: it may not lead to a cloud's metadata service. */
   readonly isSetOverHttp?: true
-  readonly protocol: ProtocolName
+  /** Dialects that its upstream speaks, at least one, all with the same keys below the same address. */
+  readonly protocols: readonly ProtocolName[]
   /** Ends with the version, without a slash: `https://api.example.com/v1`. */
   readonly baseUrl: string
   /** Credentials, used in turn; empty for an upstream without authentication. */

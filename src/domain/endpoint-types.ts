@@ -7,6 +7,17 @@ export type EndpointType = 'vendor' | 'compat'
 export function endpointTypes(protocols: ReadonlySet<ProtocolName>): EndpointType[] {
   return [
     ...(protocols.has('messages') ? (['vendor'] as const) : []),
-    ...(protocols.has('chat') ? (['compat'] as const) : []),
+    ...(protocols.has('chat') || protocols.has('responses') ? (['compat'] as const) : []),
+  ]
+}
+
+/** Endpoints that conversations are converted to, whatever their channels speak. */
+const CONVERSATIONS = ['chat', 'messages', 'responses'] as const
+
+/** The endpoints that serve a model, by the protocols of its channels: `docs/api.md: Model objects`. */
+export function endpointsFor(protocols: ReadonlySet<ProtocolName>): ProtocolName[] {
+  return [
+    ...(CONVERSATIONS.some((one) => protocols.has(one)) ? CONVERSATIONS : []),
+    ...(protocols.has('rerank') ? (['rerank'] as const) : []),
   ]
 }

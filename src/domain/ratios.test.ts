@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Decimal, decimalText, parseDecimal } from './decimal.ts'
-import { charge, type Price, rateOf } from './price.ts'
+import { charge } from './charge.ts'
+import { type Price, rateOf } from './price.ts'
 import { pricedByRatios, type Ratios, ratiosOf } from './ratios.ts'
 import { NO_USAGE } from './usage.ts'
 

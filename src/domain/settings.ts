@@ -41,6 +41,8 @@ export interface Options {
     readonly maxBytes: number
     readonly timeoutMs: number
   }
+  /** How long converted responses are kept, in milliseconds; 0 = not at all. */
+  readonly keepResponsesMs: number
   /** Origins of browser pages that may call; `*` = all. */
   readonly cors: { readonly origins: readonly string[] }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ManagedUser } from '../domain/profile.ts'
-import { refuseUnusableKey } from '../domain/refuse-unusable-key.ts'
+import { refuseUnusableKey } from '../domain/key-checks.ts'
 import { statusAt } from '../domain/token-status.ts'
 import { GatewayError } from '../errors.ts'
 import type { AccountName, Loan, LoanRequest } from '../store/bank.ts'

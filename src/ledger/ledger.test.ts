@@ -56,6 +56,26 @@ describe('the ledger', () => {
     expect(ledger.openHolds.size).toBe(0)
   })
 
+  test('a parked hold goes on in the next run, where it is held and settled once', async () => {
+    const { store, tokenId } = await storeWithAccount()
+    const first = new Ledger(store, 'run')
+    const hold = first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1'))
+    expect(await hold.park()).toBe(true)
+    expect(first.unresolved).toBe(0)
+    const second = new Ledger(store, 'next run')
+    expect((await second.recover()).count).toBe(0)
+    const [taken] = await second.takeUpParked()
+    const account = await accountOf(second, tokenId)
+    expect(taken).toMatchObject({ amount: 300_000, isParked: true, isSettled: false })
+    expect(account.token.free).toBe(200_000)
+    await taken?.settle(settlementOf(7))
+    expect(account.token.free).toBe(499_993)
+    await hold.settle(settlementOf(9))
+    const row = await store.write('loadAccount', { tokenId })
+    expect(row?.token).toMatchObject({ remainQuota: 499_993, usedQuota: 7 })
+    expect(await store.write('parkedHolds')).toEqual([])
+  })
+
   test('a hold grows only within free quota, and releases all of it', async () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')

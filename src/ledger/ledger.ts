@@ -22,6 +22,8 @@ export class Ledger {
   readonly accounts: AccountSource
   /** Holds that are not settled. */
   readonly openHolds = new DenseSet<OpenHold>()
+  /** Holds of calls that go on at their upstreams, whatever becomes of this process. */
+  readonly parkedHolds = new DenseSet<OpenHold>()
   readonly #store: Store
   readonly #owner: string
   /** Holds for whose growth quota is being borrowed. */
@@ -132,12 +134,35 @@ export class Ledger {
     void this.#write(account, this.#store.write('markProgress', { id: facts.id, userId, amount }))
   }
 
+  /** Called by `OpenHold.park`. */
+  park(hold: OpenHold): Promise<boolean> {
+    const { facts, account } = hold
+    this.openHolds.delete(hold)
+    this.parkedHolds.add(hold)
+    return this.#write(account, this.#store.write('parkHold', { id: facts.id, userId: account.user.id }))
+  }
+
+  /** Takes up the holds that an earlier run has parked, each with its account. Call once, before any call. */
+  async takeUpParked(): Promise<OpenHold[]> {
+    const holds: OpenHold[] = []
+    for (const parked of await this.#store.write('parkedHolds')) {
+      const account = await this.accounts.load(parked.tokenId)
+      // Without its token nobody can be charged; the row stays for whoever looks into it.
+      if (!account) continue
+      addHold(account, parked.amount)
+      const hold = OpenHold.takenUp(this, account, parked)
+      this.parkedHolds.add(hold)
+      holds.push(hold)
+    }
+    return holds
+  }
+
   /** Called by `OpenHold.settle`. */
   settle(hold: OpenHold, settlement: Settlement): Promise<void> {
     const { account } = hold
     addHold(account, -hold.amount)
     chargeBoth(account, settlement.quota)
-    this.openHolds.delete(hold)
+    ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)
     return this.#settleUntilWritten(hold, settlement)
   }
 

@@ -26,7 +26,7 @@ export class LoanQueue {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting = this.#waiting.filter((pending) => pending !== pendingLoan)
-        reject(new StoreUnavailable('the database that lends quota does not answer'))
+        reject(new StoreUnavailable('the database that leases quota does not respond'))
       }, TIMEOUT_MS)
       const pendingLoan: PendingLoan = {
         request,

@@ -1,17 +1,20 @@
 import type { Hold, HoldFacts } from '../domain/hold.ts'
 import type { Settlement } from '../domain/settlement.ts'
+import type { ParkedHold } from '../store/ledger-writes.ts'
 import { type Account, affordable } from './balance.ts'
 
 /** Receiver of a hold's changes: a ledger, or `NO_LEDGER`. */
 interface HoldLedger {
   grow(hold: OpenHold, by: number): boolean
   markProgress(hold: OpenHold, amount: number): void
+  park(hold: OpenHold): Promise<boolean>
   settle(hold: OpenHold, settlement: Settlement): Promise<void>
 }
 
 const NO_LEDGER: HoldLedger = {
   grow: () => true,
   markProgress: () => {},
+  park: () => Promise.resolve(true),
   settle: () => Promise.resolve(),
 }
 
@@ -29,6 +32,7 @@ export class OpenHold implements Hold {
   #isDurable = false
   #hasWriteFailed = false
   #isSettled = false
+  #isParked = false
   #amount: number
   #marked = 0
   readonly #ledger: HoldLedger
@@ -57,6 +61,14 @@ export class OpenHold implements Hold {
     return new OpenHold(NO_LEDGER, account, facts, 0, Promise.resolve(true))
   }
 
+  /** A parked hold of an earlier run. */
+  static takenUp(ledger: HoldLedger, account: Account, parked: ParkedHold): OpenHold {
+    const hold = new OpenHold(ledger, account, parked, parked.amount, Promise.resolve(true))
+    hold.#isParked = true
+    hold.#marked = parked.progressAmount
+    return hold
+  }
+
   get amount(): number {
     return this.#amount
   }
@@ -77,6 +89,21 @@ export class OpenHold implements Hold {
 
   get isSettled(): boolean {
     return this.#isSettled
+  }
+
+  /** Whether the call goes on at its upstream without this process. */
+  get isParked(): boolean {
+    return this.#isParked
+  }
+
+  /**
+   * Keeps the hold open beyond its call, and beyond this process: whoever learns how the call ended settles
+   * it. Resolves to whether that is durable.
+   */
+  park(): Promise<boolean> {
+    if (this.#isSettled || this.#isParked) return Promise.resolve(this.#isParked)
+    this.#isParked = true
+    return this.#ledger.park(this)
   }
 
   /** Quota units that `grow` could add at this moment. */

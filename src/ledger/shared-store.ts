@@ -6,6 +6,8 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
   'hold',
   'growHold',
   'markProgress',
+  'parkHold',
+  'parkedHolds',
   'settle',
   'recover',
 ])
@@ -13,10 +15,14 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
 /** Reads that show no charges, and so need not wait for a flush. */
 const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'countUsers',
+  'backgroundOutcomes',
   'credentials',
+  'reasoningOrigins',
+  'responseChain',
   'revealKey',
   'revealKeys',
   'storedConfiguration',
+  'storedResponse',
   'tokenByKeyHash',
   'userByAccessToken',
   'userBySession',

@@ -85,7 +85,7 @@ const steps = fc.array(
 )
 
 async function runs(sequence: readonly Step[]): Promise<void> {
-  const store = await openSqliteStore({ path: await preparedFile(), secrets: SECRETS })
+  const store = await openSqliteStore({ path: await preparedFile(), secrets: SECRETS, onCallingThread: true })
   const user = await store.write('createUser', newUser({ quota: 1000 }))
   const tokens: Token[] = []
   for (const key of ['a', 'b', 'c']) {

@@ -13,7 +13,7 @@ const ALONE = 31 / 32
 /** The refusal where no slot was free in time. Made once: it is thrown often, and stacks are costly. */
 export const NO_SLOT = new GatewayError(
   'overloaded',
-  'as many calls are under way as there may be, or as one caller may have; try again',
+  'the maximum of calls under way is reached, for the gateway or for this client; try again',
   { retryAfter: 1 },
 )
 

@@ -19,9 +19,9 @@ const POLL_MS = 5
 const MIN_OPEN = 64
 
 // Created once: with thousands a second, capturing stacks would cost as much as the rest of the refusals.
-const TOO_MANY = overloaded('more calls come than can be served; try again')
-const NO_MEMORY = overloaded('the calls under way take all the memory that they may; try again')
-const FULL = overloaded('as many calls are under way as there may be; try again')
+const TOO_MANY = overloaded('more calls arrive than can be served; try again')
+const NO_MEMORY = overloaded('the calls under way use all available memory; try again')
+const FULL = overloaded('the maximum of calls under way is reached; try again')
 
 function overloaded(message: string): GatewayError {
   return new GatewayError('overloaded', message, { retryAfter: 1 })

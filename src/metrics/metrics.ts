@@ -47,15 +47,15 @@ export class Metrics {
     'kind',
   ])
   readonly quota = new Counter('sluice_quota_total', 'Quota units charged.', ['model', 'channel'])
-  readonly settlements = new Counter('sluice_settlements_total', 'How calls ended.', ['reason'])
+  readonly settlements = new Counter('sluice_settlements_total', 'Settlements, by reason.', ['reason'])
   readonly upstreamErrors = new Counter(
     'sluice_upstream_errors_total',
-    'Attempts that failed, before or in the middle of an answer.',
+    'Attempts that failed, before or during a response.',
     ['channel', 'cause'],
   )
   readonly unsolicitedBytes = new Counter(
     'sluice_upstream_unasked_total',
-    'Connections on which an upstream sent bytes that nobody asked for.',
+    'Connections on which an upstream sent unrequested bytes.',
     ['channel'],
   )
   readonly reloads = new Counter('sluice_config_reloads_total', 'Readings of the configuration.', ['result'])
@@ -74,10 +74,10 @@ export class Metrics {
       Math.max(0, this.#loopDelay.percentile(percentile) / 1e9 - SAMPLE_MS / 1000)
     const { connections } = gauges
     this.#gauges = [
-      new Gauge('sluice_open_connections', 'Connections of callers.', () => connections.open),
+      new Gauge('sluice_open_connections', 'Connections of clients.', () => connections.open),
       new Gauge(
         'sluice_connections_refused_total',
-        'Connections that were turned away, and requests of one client behind proxies.',
+        'Connections, and requests of a client behind proxies, that were refused above the limits.',
         () => connections.refused,
         'counter',
       ),
@@ -88,28 +88,40 @@ export class Metrics {
         'counter',
       ),
       new Gauge('sluice_open_streams', 'Streams under way.', gauges.openStreams),
-      new Gauge('sluice_open_calls', 'Requests that are not answered to the last byte.', gauges.openCalls),
+      new Gauge('sluice_open_calls', 'Requests whose response is not complete.', gauges.openCalls),
       new Gauge('sluice_open_holds', 'Holds that are not settled.', gauges.openHolds),
       new Gauge(
         'sluice_resting_channels',
-        'Channels that are passed over after failures, or asked by a single call.',
+        'Channels whose circuit breaker is open or half-open.',
         gauges.coolingChannels,
       ),
       new LabelSetGauge(
         'sluice_missing_models',
-        'Models that a channel answered 404 for, and is passed over for.',
+        'Models that a channel responded 404 for, and is left out for.',
         () => [...gauges.missingModels()].map(({ channel, model }) => ({ channel, model })),
       ),
       new Gauge('sluice_ledger_lag', 'Writes that are not durable yet.', gauges.pendingWrites),
       new Gauge(
         'sluice_log_lines_dropped_total',
-        'Lines of the log that nobody read in time.',
+        'Lines of the log that were not read in time.',
         gauges.droppedLines,
         'counter',
       ),
-      new Gauge('sluice_event_loop_delay_p50_seconds', 'Since the last look.', delay(50)),
-      new Gauge('sluice_event_loop_delay_p99_seconds', 'Since the last look.', delay(99)),
-      new Gauge('sluice_event_loop_delay_max_seconds', 'Since the last look.', delay(100)),
+      new Gauge(
+        'sluice_event_loop_delay_p50_seconds',
+        'Delay of the event loop since the last scrape.',
+        delay(50),
+      ),
+      new Gauge(
+        'sluice_event_loop_delay_p99_seconds',
+        'Delay of the event loop since the last scrape.',
+        delay(99),
+      ),
+      new Gauge(
+        'sluice_event_loop_delay_max_seconds',
+        'Delay of the event loop since the last scrape.',
+        delay(100),
+      ),
       ...(gauges.isRedisReachable ? [redisGauge(gauges.isRedisReachable)] : []),
       new Gauge('sluice_resident_memory_bytes', 'Resident memory.', () => process.memoryUsage.rss()),
     ]
@@ -144,7 +156,7 @@ export class Metrics {
 }
 
 function redisGauge(isReachable: () => boolean): Gauge {
-  return new Gauge('sluice_redis_connected', 'Whether the Redis server answers.', () =>
+  return new Gauge('sluice_redis_connected', 'Whether the Redis server responds.', () =>
     isReachable() ? 1 : 0,
   )
 }

@@ -29,7 +29,7 @@ export function followChanges(
     stored.reread().then(
       () => (failed = false),
       (error: unknown) => {
-        if (!failed) warn(`what another node has set cannot be read yet: ${String(error)}`)
+        if (!failed) warn(`settings of another node cannot be read yet: ${String(error)}`)
         failed = true
         rereadIn(RETRY_MS)
       },

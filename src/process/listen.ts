@@ -148,15 +148,16 @@ function renderedError(error: GatewayError, url = ''): Refusal {
 const EXPLANATIONS = new Map<string | undefined, (host: string, port: number) => string>([
   [
     'EADDRINUSE',
-    (host, port) => `port ${port} of ${host} is taken: stop what listens there, or set PORT to another`,
+    (host, port) =>
+      `port ${port} of ${host} is taken: stop the program that listens there, or set PORT to another`,
   ],
   [
     'EACCES',
     (host, port) =>
       `port ${port} of ${host} needs more rights than this user has: set PORT to one above 1023`,
   ],
-  ['EADDRNOTAVAIL', (host) => `${host} is no address of this machine: set HOST to one that is`],
-  ['ENOTFOUND', (host) => `${host} is no address of this machine: set HOST to one that is`],
+  ['EADDRNOTAVAIL', (host) => `${host} is not an address of this machine: set HOST to one that is`],
+  ['ENOTFOUND', (host) => `${host} is not an address of this machine: set HOST to one that is`],
 ])
 
 function explainedError(error: NodeJS.ErrnoException, { host, port }: Address): Error {

@@ -16,6 +16,7 @@ import { serveControl } from '../control/serve-control.ts'
 import type { Settings } from '../domain/settings.ts'
 import { seedAccounts } from '../bootstrap/seed-accounts.ts'
 import { followChanges } from './follow-changes.ts'
+import { gracefulStop } from './graceful-stop.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { CallSlots } from '../limits/call-slots.ts'
 import { NODE_LOOP } from '../limits/event-loop.ts'
@@ -36,6 +37,7 @@ import { LocalCount } from '../relay/local-count.ts'
 import { Media } from '../relay/media.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { Relay } from '../relay/relay.ts'
+import { openResponses } from './open-responses.ts'
 import { reloadOnChange } from './reload.ts'
 import type { ConnectionFigures } from '../server/http-server.ts'
 import {
@@ -52,14 +54,11 @@ import { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
 
-/** How long the settlement of broken-off calls may take at the end of a stop. */
-const SETTLING_MS = 5_000
-
 /** How long the database may take to show that it can be written. */
 const PROBE_MS = 1_000
 
 const UNASKED =
-  'the upstream sent bytes that nobody asked for; for ten minutes each call of this channel has a connection of its own'
+  'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
 
 /** Parts that are ready before any call is served. */
 interface ServeParts {
@@ -126,7 +125,7 @@ export async function serve({
   let isShut = false
   const addresses = (): ReturnType<typeof clientAddress> =>
     clientAddress(inForce.settings.options.trustedProxies, () =>
-      log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; it is not believed'),
+      log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; the header is ignored'),
     )
   let addressOf = addresses()
 
@@ -136,7 +135,7 @@ export async function serve({
     connections,
     openStreams: () => relay.openStreams,
     openCalls: () => app.openExchanges,
-    openHolds: () => ledger.openHolds.size,
+    openHolds: () => ledger.openHolds.size + ledger.parkedHolds.size,
     coolingChannels: () => health.openCircuits(performance.now()),
     missingModels: () => missing.list(performance.now()),
     pendingWrites: () => store.queued,
@@ -156,18 +155,19 @@ export async function serve({
     }),
     (upstreams) => upstreams.close(),
   )
+  const count = opened.adopt(new LocalCount(), (open) => open.close())
+  const callParts = { ledger, upstreams, metrics, count, settings: () => inForce.settings, log }
+  const kept = await openResponses(accounts, secrets, callParts)
+  opened.defer(() => kept.background.close())
   const relay: Relay = opened.adopt(
     new Relay({
-      settings: () => inForce.settings,
-      ledger,
-      upstreams,
+      ...callParts,
+      ...kept,
       keyRings: new KeyRings(),
       health,
       missing,
       bodies,
-      count: opened.adopt(new LocalCount(), (count) => count.close()),
       drains: new Drains(),
-      metrics,
       limits: new CallLimits(limits),
       failureLog: new FailureLog(log),
       media: opened.adopt(new Media(() => inForce.settings.options.media, nowMs), (media) => media.close()),
@@ -266,19 +266,16 @@ export async function serve({
   return {
     app,
     settings: inForce.settings,
-    async drain(shut) {
-      draining = true
-      const { drainTimeoutMs } = inForce.settings.options
-      const untilMs = performance.now() + drainTimeoutMs
-      await shut(drainTimeoutMs)
-      isShut = true
-      await until(() => app.openExchanges === 0, untilMs - performance.now())
-      relay.stop()
-      await until(() => app.openExchanges === 0 && ledger.unresolved === 0, SETTLING_MS)
-      const unresolved = ledger.unresolved
-      ledger.stopRetrying()
-      return unresolved
-    },
+    drain: (shut) =>
+      gracefulStop({
+        timeoutMs: inForce.settings.options.drainTimeoutMs,
+        shut,
+        beginDraining: () => (draining = true),
+        refuseRequests: () => (isShut = true),
+        openExchanges: () => app.openExchanges,
+        relay,
+        ledger,
+      }),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
 }
@@ -286,9 +283,4 @@ export async function serve({
 // A database that takes long to answer is not ready either.
 function soon(isSo: Promise<boolean>): Promise<boolean> {
   return Promise.race([isSo, new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, false).unref())])
-}
-
-async function until(isSo: () => boolean, limitMs: number): Promise<void> {
-  const endMs = performance.now() + limitMs
-  while (!isSo() && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, 10))
 }

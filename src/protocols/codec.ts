@@ -82,6 +82,11 @@ export interface StreamEncoder {
    */
   push(events: readonly ReplyEvent[]): string
   /**
+   * Returns an event that only says that the answer goes on; '' where the dialect has none, or none may come
+   * yet. `model`: the name to state where the upstream has not stated one.
+   */
+  keepAliveFrame(model: string): string
+  /**
    * Returns the frames that end a complete stream, to be sent once it is charged; '' before the `end` event.
    * `charged` replaces the usage that the upstream reported.
    */

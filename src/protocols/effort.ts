@@ -5,7 +5,7 @@ import type { Effort, Thinking } from './conversation.ts'
  */
 export type EffortName = 'none' | 'minimal' | Effort
 
-/** Efforts in ascending order, with their budgets in tokens; `docs/api.md: What models take`. */
+/** Efforts in ascending order, with their budgets in tokens; `docs/api.md: Parameters by model`. */
 const BUDGETS = [
   ['low', 1280],
   ['medium', 2048],

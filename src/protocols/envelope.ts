@@ -27,10 +27,15 @@ export function sealOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'v
   return seal({ protocol, value })
 }
 
+/** Whether a signature is an envelope, which no provider made. */
+export function isEnvelope(content: string): boolean {
+  return content.startsWith(PREFIX)
+}
+
 /** Opens an envelope; without one, the content is a proof of the wire itself. */
 export function open(content: string, wire: ConversionProtocol): Enclosed {
   const own: Enclosed = { proof: { protocol: wire, value: content } }
-  if (!content.startsWith(PREFIX)) return own
+  if (!isEnvelope(content)) return own
   const enclosed = parseRecord(Buffer.from(content.slice(PREFIX.length), 'base64url').toString())
   const protocol = enclosed?.['protocol']
   if (!PROTOCOLS.has(protocol) || protocol === wire) return own

@@ -2,7 +2,7 @@ import type { StatedCapabilities, ThinkingForm } from '../domain/settings.ts'
 import type { EffortName } from './effort.ts'
 import { claudeVersion, geminiVersion, gptVersion, isSince, type ModelVersion } from './model-version.ts'
 
-/** Settings that a model accepts; `docs/api.md: What models take`. */
+/** Settings that a model accepts; `docs/api.md: Parameters by model`. */
 export interface Capabilities {
   /** Accepted sampling settings; the second value excludes `top_p` beside `temperature`. */
   readonly sampling: 'all' | 'no-top-p-beside-temperature' | 'none'

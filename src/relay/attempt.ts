@@ -88,7 +88,7 @@ export class Attempt implements UpstreamResponseListener {
 
   onHead({ status, contentType, retryAfter }: UpstreamResponseHead): void {
     if (status < 200 || status > 299 || status === 204) {
-      this.#error = new ErrorResponse(this.#target.channel, status, retryAfter)
+      this.#error = new ErrorResponse(this.#target, status, retryAfter)
     } else if (
       /^text\/event-stream\b/i.test(contentType) === this.isStream &&
       !/^text\/html\b/i.test(contentType)

@@ -103,8 +103,8 @@ export class Attempts {
         const asked = limits.ask(channel)
         if (!(asked instanceof Promise ? await asked : asked)) break
         failed.nextAttemptAt(channel)
-        let failure = await this.#tryOnce(call, { channel, prepared }, key)
-        if (failure?.next === 'same-again') failure = await this.#tryOnce(call, { channel, prepared }, key)
+        let failure = await this.#tryOnce(call, { channel, prepared, key })
+        if (failure?.next === 'same-again') failure = await this.#tryOnce(call, { channel, prepared, key })
         if (!failure) return
         if (call.hold.hasWriteFailed) throw unwritable()
         if (isOfUpstream(failure)) failed.addOfUpstream({ call, channel, key }, failure)
@@ -135,7 +135,7 @@ export class Attempts {
     for (const request of requests) {
       const { channel } = request
       if (limits.waitMs(channel) > 0) continue
-      const keys = keyRings.rotated(channel)
+      const keys = keysFor(request, keyRings.rotated(channel))
       all.push({ request, keys })
       if (health.isCircuitOpen(channel, nowMs) || this.#parts.missing.isMissing(channel, model, nowMs))
         continue
@@ -146,11 +146,11 @@ export class Attempts {
   }
 
   /** Makes one attempt, and ends its trial in any case. Undefined where the call is settled by it. */
-  async #tryOnce(call: Call, target: Target, key: UpstreamKey): Promise<Failure | undefined> {
+  async #tryOnce(call: Call, target: Target): Promise<Failure | undefined> {
     const { response, request, record } = call
     if (response.isAborted) return CLIENT_GONE
     if (this.#stopped) return STOPPING
-    const { channel } = target
+    const { channel, key } = target
     using trial = this.#parts.health.begin(channel)
     const attempt = new Attempt(call, target, performance.now())
     const unsubscribe = response.onClosed(() => {
@@ -160,7 +160,7 @@ export class Attempts {
     call.beginAttempt()
     let end: AttemptEnd | undefined
     try {
-      this.#send(attempt, call, target, key)
+      this.#send(attempt, call, target)
       end = await attempt.end
       if (end !== 'settled' && end.blames === 'model' && request.mayBeUnserved) end = endpointMissing(end)
     } finally {
@@ -184,12 +184,11 @@ export class Attempts {
     return end
   }
 
-  #send(attempt: Attempt, { hold, request }: Call, { channel, prepared }: Target, key: UpstreamKey): void {
+  #send(attempt: Attempt, { hold, request }: Call, { channel, prepared, key }: Target): void {
     const accept = request.stream ? 'text/event-stream' : 'application/json'
     const headers = [...prepared.headers, 'accept', accept]
-    const { path, body } = prepared
     try {
-      attempt.onSent(this.#parts.upstreams.post(hold, channel, key, path, headers, body, attempt))
+      attempt.onSent(this.#parts.upstreams.send(hold, channel, key, { ...prepared, headers }, attempt))
     } catch (error) {
       attempt.cancel()
       throw error
@@ -230,4 +229,10 @@ export function unwritable(): GatewayError {
   return new GatewayError('overloaded', 'the gateway cannot write its accounts at the moment; try again', {
     retryAfter: 5,
   })
+}
+
+/** The keys of the account that the request belongs to; all, where it belongs to none or its key is gone. */
+function keysFor(request: ChannelRequest, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
+  const own = keys.filter((key) => request.isOfKey?.(key) ?? true)
+  return own.length > 0 ? own : keys
 }

@@ -142,16 +142,12 @@ function requireJson(contentType: string | undefined): void {
 function decoderFor(contentEncoding: string | undefined, isPlain: boolean): (() => Transform) | undefined {
   const encoding = (contentEncoding ?? 'identity').trim().toLowerCase()
   if (encoding === 'identity' || encoding === '') return undefined
-  if (isPlain)
-    throw new GatewayError(
-      'unsupported_media_type',
-      'the request body is read here without a content-encoding',
-    )
+  if (isPlain) throw new GatewayError('unsupported_media_type', 'this path accepts no content-encoding')
   const decoder = DECODERS.get(encoding)
   if (decoder) return decoder
   throw new GatewayError(
     'unsupported_media_type',
-    'this content-encoding is not read here; gzip, br, deflate, zstd and identity are',
+    'this content-encoding is not supported; gzip, br, deflate, zstd and identity are',
   )
 }
 

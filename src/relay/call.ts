@@ -1,5 +1,6 @@
 import type { Channel } from '../domain/channel.ts'
-import { charge, type Rate } from '../domain/price.ts'
+import { charge } from '../domain/charge.ts'
+import type { Rate } from '../domain/price.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
@@ -8,8 +9,9 @@ import type { Metrics } from '../metrics/metrics.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
+import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { CallLimits } from './call-limits.ts'
-import { type ChargeBasis, NOTHING, type PricedUsage, price } from './charge.ts'
+import { type ChargeBasis, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
 import type { Dialect, Prepared, RelayedRequest } from './dialects/dialect.ts'
 import type { Drains } from './drains.ts'
 import type { Estimate, OutputBudget } from './estimate.ts'
@@ -72,6 +74,7 @@ export interface AdmittedRequest {
 export interface Target {
   readonly channel: Channel
   readonly prepared: Prepared
+  readonly key: UpstreamKey
 }
 
 /** An upstream's breaking off in the middle of its response. */
@@ -143,6 +146,15 @@ export class Call implements MediaRequester {
     return this.#services.drains
   }
 
+  /** Prices that the call was admitted at. */
+  get rate(): Rate {
+    return this.#admitted.rate
+  }
+
+  get settings(): Settings {
+    return this.#admitted.settings
+  }
+
   get budget(): OutputBudget {
     return this.#admitted.estimate.budget
   }
@@ -179,7 +191,7 @@ export class Call implements MediaRequester {
     if (this.#countedPrompt !== undefined) return this.#countedPrompt
     if (this.count.isBusy) return this.expectedPrompt
     const { text, extraTokens } = this.dialect.promptText(this.body)
-    const tokens = (await this.count.countLowPriority(text)) + extraTokens
+    const tokens = (await this.count.countLowPriority(text)) + extraTokens + this.#contextTokens
     return (this.#countedPrompt ??= tokens)
   }
 
@@ -192,6 +204,11 @@ export class Call implements MediaRequester {
   /** Notes that the first byte of a response came. */
   noteFirstByte(): void {
     this.#firstByteMs ??= this.#tookMs
+  }
+
+  /** Whether the first byte of the attempt's response came. */
+  get hasFirstByte(): boolean {
+    return this.#firstByteMs !== null
   }
 
   /** Notes that `tokens` of output were generated: a crash from now on is charged them, too. */
@@ -209,11 +226,11 @@ export class Call implements MediaRequester {
 
   /**
    * Ends the call with its charge; with none where there is no `basis`, as nothing was delivered. Resolves
-   * with the charged usage when the charge is durable: gate two. `delivered`: the client got any of it.
+   * with the charged usage when the charge is durable. `delivered`: the client got any of it.
    */
   settle(target: Target | undefined, basis: ChargeBasis | undefined, delivered: boolean): Promise<Usage> {
     const countPrompt = (): Promise<number> => this.#countChargedPrompt()
-    const priced = basis ? price(this.#admitted.rate, countPrompt, basis, this.count) : NOTHING
+    const priced = basis ? priceUsage(this.#admitted.rate, countPrompt, basis, this.count) : NOTHING
     return priced instanceof Promise
       ? priced.then((later) => this.#book(target, later, delivered))
       : this.#book(target, priced, delivered)
@@ -228,7 +245,12 @@ export class Call implements MediaRequester {
   async #countChargedPrompt(): Promise<number> {
     if (this.#countedPrompt !== undefined) return this.#countedPrompt
     const { text, extraTokens } = this.dialect.promptText(this.body)
-    return (await this.count.count(text)) + extraTokens
+    return (await this.count.count(text)) + extraTokens + this.#contextTokens
+  }
+
+  // A stored context is billed as a part of the prompt.
+  get #contextTokens(): number {
+    return this.request.contextTokens ?? 0
   }
 
   #book(target: Target | undefined, priced: PricedUsage, delivered: boolean): Promise<Usage> {

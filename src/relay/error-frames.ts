@@ -10,11 +10,17 @@ export const UPSTREAM_CUT = { type: 'api_error', code: 'upstream_error' }
 export const HOLD_USED_UP = { type: 'permission_error', code: 'insufficient_quota' }
 /** End of an event that was sent in part, so that an error after it is an event of its own. */
 const BLANK_LINE = Buffer.from('\n\n')
+const ENDED = /(?:\n|\r\n?)(?:\n|\r\n?)$/
 
 /** The upstream's error, redacted; otherwise as it came, where the client speaks the upstream's dialect. */
 export function upstreamErrorFrame({ channel }: Target, tap: Tap, error: StreamError): Buffer {
-  if (tap.errorFrame) return redactFrame(tap.errorFrame, channel)
-  return tap.failureFrame({ ...UPSTREAM_CUT, ...streamErrorText(channel, error.data) })
+  const own = tap.errorFrame && redactFrame(tap.errorFrame, channel)
+  if (own && tap.endsWithError) return own
+  const last = tap.failureFrame({ ...UPSTREAM_CUT, ...streamErrorText(channel, error.data) })
+  if (!own) return last
+  return Buffer.concat(
+    ENDED.test(own.subarray(-4).toString('latin1')) ? [own, last] : [own, BLANK_LINE, last],
+  )
 }
 
 /** The gateway's own reason for ending a stream. */

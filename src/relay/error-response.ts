@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Target } from './call.ts'
 import { type Failure, failureOfStatus } from './failure.ts'
 
 /** Bytes of an upstream's error body that are read. */
@@ -6,14 +6,14 @@ const MAX_BYTES = 64 * 1024
 
 /** A response that is no success: its body says why. */
 export class ErrorResponse {
-  readonly #channel: Channel
+  readonly #target: Target
   readonly #status: number
   readonly #retryAfter: string | undefined
   readonly #chunks: Buffer[] = []
   #length = 0
 
-  constructor(channel: Channel, status: number, retryAfter: string | undefined) {
-    this.#channel = channel
+  constructor(target: Target, status: number, retryAfter: string | undefined) {
+    this.#target = target
     this.#status = status
     this.#retryAfter = retryAfter
   }
@@ -28,6 +28,7 @@ export class ErrorResponse {
   /** The failure, by the bytes that came. */
   get failure(): Failure {
     const body = Buffer.concat(this.#chunks).subarray(0, MAX_BYTES)
-    return failureOfStatus(this.#channel, this.#status, body, this.#retryAfter)
+    const { prepared } = this.#target
+    return failureOfStatus(this.#target, this.#status, prepared.errorBody?.(body) ?? body, this.#retryAfter)
   }
 }

@@ -1,4 +1,5 @@
-import { maxCharge, type Rate } from '../domain/price.ts'
+import { maxCharge } from '../domain/charge.ts'
+import type { Rate } from '../domain/price.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { ChannelRequest, RelayedRequest } from './dialects/dialect.ts'
 
@@ -37,7 +38,8 @@ export function estimate(
 ): Estimate {
   const searches = request.webSearch ? HELD_SEARCHES : 0
   const { tokens, named } = outputBound(channelRequests, holdTokens)
-  const max = (output: number): number => maxCharge(rate, request.promptBound, output, searches)
+  const context = request.contextTokens ?? 0
+  const max = (output: number): number => maxCharge(rate, request.promptBound + context, output, searches)
   const amount = max(tokens)
   return {
     amount,
@@ -47,7 +49,7 @@ export function estimate(
       slice: holdTokens,
       sliceQuota: max(tokens + holdTokens) - amount,
     },
-    promptTokens: Math.ceil(request.promptBound / EXPECTED_BYTES_PER_TOKEN),
+    promptTokens: Math.ceil(request.promptBound / EXPECTED_BYTES_PER_TOKEN) + context,
   }
 }
 

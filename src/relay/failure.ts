@@ -4,6 +4,8 @@ import { passedOnError } from '../protocols/messages/index.ts'
 import { readUpstreamError, statusOfError, type UpstreamErrorText } from '../protocols/upstream-error.ts'
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
+import type { Target } from './call.ts'
+import type { Prepared } from './dialects/dialect.ts'
 
 /**
  * The next attempt after one that delivered nothing; `same-again` after a reused connection turned out
@@ -95,9 +97,15 @@ const STATUSES = new Map<number, StatusRule>([
 
 const UNLISTED: StatusRule = { next: 'next-channel', blames: 'channel' }
 
+/** Channel that answered, and the dialect that it was asked in. */
+interface AskedUpstream {
+  readonly channel: Channel
+  readonly prepared: Pick<Prepared, 'protocol'>
+}
+
 /** The failure that a response without success means. */
 export function failureOfStatus(
-  channel: Channel,
+  { channel, prepared }: AskedUpstream,
   status: number,
   body: Buffer,
   retryAfter: string | undefined,
@@ -109,7 +117,10 @@ export function failureOfStatus(
     next: rule.next,
     blames: blamed(rule, cooldownMs),
     cooldownMs,
-    refusal: rule.type === undefined ? undefined : refusalOf(channel, status, rule, body, error, retryAfter),
+    refusal:
+      rule.type === undefined
+        ? undefined
+        : refusalOf({ channel, prepared }, status, rule, body, error, retryAfter),
     cause: `status ${status}`,
     status,
     upstreamMessage: messageOf(channel, error),
@@ -123,7 +134,7 @@ function blamed({ blames }: StatusRule, cooldownMs: number | undefined): Failure
 }
 
 function refusalOf(
-  channel: Channel,
+  { channel, prepared }: AskedUpstream,
   status: number,
   { type = '', code = '' }: StatusRule,
   body: Buffer,
@@ -139,7 +150,7 @@ function refusalOf(
     redact(error.code ?? code, channel),
     message.slice(0, MAX_MESSAGE_LENGTH),
     forwardedRetryAfter(retryAfter),
-    channel.protocol === 'messages' ? passedOnError(body, (text) => redact(text, channel)) : undefined,
+    prepared.protocol === 'messages' ? passedOnError(body, (text) => redact(text, channel)) : undefined,
   )
 }
 
@@ -153,8 +164,8 @@ function messageOf(channel: Channel, { message }: UpstreamErrorText): string | u
 }
 
 /** The failure of a stream that begins with an error: as by its status, but another channel may be asked. */
-export function errorInFirstEvent(channel: Channel, data: string): Failure {
-  const failure = failureOfStatus(channel, statusOfError(data), Buffer.from(data), undefined)
+export function errorInFirstEvent(target: Target, data: string): Failure {
+  const failure = failureOfStatus(target, statusOfError(data), Buffer.from(data), undefined)
   return {
     ...failure,
     next: failure.next === 'nowhere' ? 'next-channel' : failure.next,

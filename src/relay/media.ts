@@ -199,7 +199,9 @@ class MediaBatch {
   add(bytes: number): void {
     this.#bytes += bytes
     if (this.#bytes > MAX_TOTAL_BYTES) {
-      throw new MediaUnavailable(`all that this request names is larger than ${MAX_TOTAL_BYTES} bytes`)
+      throw new MediaUnavailable(
+        `the files of this request are together larger than ${MAX_TOTAL_BYTES} bytes`,
+      )
     }
   }
 

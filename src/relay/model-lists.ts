@@ -1,8 +1,8 @@
 import type { Caller } from '../auth/caller.ts'
 import type { Channel, ProtocolName } from '../domain/channel.ts'
-import { type EndpointType, endpointTypes } from '../domain/endpoint-types.ts'
+import { endpointsFor, type EndpointType, endpointTypes } from '../domain/endpoint-types.ts'
 import type { Settings } from '../domain/settings.ts'
-import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
+import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './key-permissions.ts'
 import { modelOf, plainName } from './routing.ts'
 
 /** A model that a key may call. */
@@ -11,6 +11,8 @@ export interface ListedModel {
   /** Undefined where it is not known. */
   readonly vendor: string | undefined
   readonly endpointTypes: readonly EndpointType[]
+  /** The endpoints that serve it. */
+  readonly endpoints: readonly ProtocolName[]
 }
 
 /** A model with the groups that have a channel for it. */
@@ -73,7 +75,7 @@ function servedBy(settings: Settings): Served {
     if (!price && settings.options.unpricedModels === 'refuse') return []
     const listed = [...inGroups].map(([group, ofGroup]): [string, ListedModel] => [
       group,
-      { id, vendor, endpointTypes: endpointTypes(ofGroup) },
+      { id, vendor, endpointTypes: endpointTypes(ofGroup), endpoints: endpointsFor(ofGroup) },
     ])
     return { id, plain, vendor, inGroups: new Map(listed) }
   })
@@ -83,15 +85,15 @@ function servedBy(settings: Settings): Served {
 
 function note(
   protocols: Map<string, Map<string, Set<ProtocolName>>>,
-  { models, groups, protocol }: Channel,
+  { models, groups, protocols: spoken }: Channel,
 ): void {
   for (const id of models) {
     let inGroups = protocols.get(id)
     if (!inGroups) protocols.set(id, (inGroups = new Map()))
     for (const group of groups) {
       const ofGroup = inGroups.get(group)
-      if (ofGroup) ofGroup.add(protocol)
-      else inGroups.set(group, new Set([protocol]))
+      if (ofGroup) for (const protocol of spoken) ofGroup.add(protocol)
+      else inGroups.set(group, new Set(spoken))
     }
   }
 }

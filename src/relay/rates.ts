@@ -29,5 +29,5 @@ export class Rates {
 }
 
 function refuse(model: Model): never {
-  throw new GatewayError('model_price_error', `the model ${model.name.slice(0, 200)} has no price here`)
+  throw new GatewayError('model_price_error', `the model ${model.name.slice(0, 200)} has no price`)
 }

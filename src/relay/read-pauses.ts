@@ -16,6 +16,11 @@ export class ReadPauses {
     this.#upstream = upstream
   }
 
+  /** Whether there is any reason not to read. */
+  get isAny(): boolean {
+    return this.#reasons !== 0
+  }
+
   has(reason: PauseReason): boolean {
     return (this.#reasons & BITS[reason]) !== 0
   }

@@ -2,7 +2,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { ProtocolName } from '../domain/channel.ts'
 import { amountText } from '../domain/display-amount.ts'
 import type { HoldFacts } from '../domain/hold.ts'
-import { charge } from '../domain/price.ts'
+import { charge } from '../domain/charge.ts'
 import type { Options, Settings } from '../domain/settings.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import { GatewayError } from '../errors.ts'
@@ -10,26 +10,28 @@ import { affordable, InsufficientQuota } from '../ledger/balance.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { OpenHold } from '../ledger/open-hold.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
-import { countableText } from '../protocols/messages/index.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import { type AttemptParts, Attempts, unwritable } from './attempts.ts'
 import type { BodyReader, BodyOptions } from './body-reader.ts'
 import { Call, type CallServices, type IncomingCall } from './call.ts'
-import { estimate } from './estimate.ts'
+import { type Estimate, estimate } from './estimate.ts'
 import { STOPPING, UpstreamRefusal } from './failure.ts'
 import { Rates } from './rates.ts'
+import { type Replay, replayRequest } from './state/replay.ts'
+import { type Asked, type ResponseRequestParts, ResponseRequests } from './state/response-requests.ts'
 import { Routing } from './routing.ts'
 import type { Media } from './media.ts'
 import { chatDialect } from './dialects/chat/client-dialect.ts'
 import { Conversions } from './dialects/conversions.ts'
-import { countTokensDialect, CountingUnsupported } from './dialects/messages/count-tokens.ts'
+import { type Counting, countingDialect, CountingUnsupported } from './dialects/counting.ts'
 import { messagesDialect } from './dialects/messages/client-dialect.ts'
 import { rerankDialect } from './dialects/rerank/client-dialect.ts'
 import { responsesDialect } from './dialects/responses/client-dialect.ts'
+import { compactionDialect } from './dialects/responses/compaction.ts'
 import type { Dialect } from './dialects/dialect.ts'
 
 /** Services that relaying needs. */
-export interface RelayParts extends CallServices, AttemptParts {
+export interface RelayParts extends CallServices, AttemptParts, ResponseRequestParts {
   /** The configuration in force; each call keeps the one it began with. */
   readonly settings: () => Settings
   readonly ledger: Ledger
@@ -39,19 +41,24 @@ export interface RelayParts extends CallServices, AttemptParts {
 
 /** Relays calls: reads, admits, tries channel after channel, and makes sure that each hold is settled. */
 export class Relay {
+  /** Requests for responses by their ids. */
+  readonly responses: ResponseRequests
   readonly #parts: RelayParts
   readonly #rates = new Rates()
   readonly #routing = new Routing()
   readonly #dialects: Record<ProtocolName, Dialect>
+  readonly #compaction: Dialect
   readonly #attempts: Attempts
 
   constructor(parts: RelayParts) {
     this.#parts = parts
     const conversions = new Conversions(parts.media)
+    this.responses = new ResponseRequests(parts)
+    this.#compaction = compactionDialect(parts.responses)
     this.#dialects = {
       chat: chatDialect(conversions),
       messages: messagesDialect(conversions),
-      responses: responsesDialect(conversions),
+      responses: responsesDialect(conversions, parts),
       rerank: rerankDialect,
     }
     this.#attempts = new Attempts(parts)
@@ -72,21 +79,66 @@ export class Relay {
     this.#attempts.close()
   }
 
-  /** Answers with the number of tokens that a messages request would have. */
-  async countTokens(incoming: IncomingCall, caller: Caller): Promise<void> {
+  /** Answers with the number of tokens that a request would have. */
+  async countTokens(counting: Counting, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
     try {
-      await this.#relay(countTokensDialect, incoming, caller, settings, body.bytes)
+      await this.#relay(countingDialect(counting), incoming, caller, settings, body.bytes)
     } catch (error) {
       if (!isCountingUnsupported(error)) throw error
-      const { text, extraTokens } = countableText(scanObject(body.bytes))
-      const input = (await this.#parts.count.countLowPriority(text)) + extraTokens
+      const { text, extraTokens } = counting.countable(scanObject(body.bytes))
+      const tokens = (await this.#parts.count.countLowPriority(text)) + extraTokens
       incoming.response
-        .writeHead(200, { 'content-type': 'application/json', ...idHeaders(incoming.id, true) })
-        .end(JSON.stringify({ input_tokens: input }))
+        .writeHead(200, {
+          'content-type': 'application/json',
+          ...idHeaders(incoming.id, counting.protocol === 'messages'),
+        })
+        .end(JSON.stringify(counting.response(tokens)))
     } finally {
       body.release()
+    }
+  }
+
+  /** Answers with a response of the caller's, whole or as the stream that it was. */
+  async retrieve(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
+    const asked = await this.responses.find(incoming, caller, id)
+    const replay = this.responses.replayOf(asked)
+    return replay ? this.#replay(asked, replay, caller) : this.responses.retrieve(asked)
+  }
+
+  // Nobody pays for a stream twice.
+  async #replay({ incoming, settings }: Asked, replay: Replay, caller: Caller): Promise<void> {
+    const { accounts } = this.#parts.ledger
+    const account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
+    if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
+    const request = replayRequest(replay)
+    const { channel } = replay.account
+    incoming.record.stream = true
+    const hold = OpenHold.unrecorded(account, {
+      id: incoming.id,
+      model: replay.model,
+      channel: channel.name,
+      group: '',
+      stream: true,
+      priceVersion: settings.priceVersion,
+      startedMs: incoming.startedMs,
+      promptAmount: 0,
+    })
+    const admitted = {
+      dialect: this.#dialects.responses,
+      request,
+      body: Buffer.alloc(0),
+      settings,
+      model: settings.models.get(replay.model),
+      rate: this.#rates.free,
+      estimate: UNBOUNDED,
+    }
+    const call = new Call(this.#parts, incoming, admitted, hold)
+    try {
+      await this.#attempts.run(call, settings, request.forChannels([channel], admitted.model))
+    } finally {
+      if (!hold.isSettled) call.settleForNothing(undefined)
     }
   }
 
@@ -94,8 +146,16 @@ export class Relay {
    * Relays one call in the client's dialect. Rejects with the error for the client, where nothing was sent to
    * it yet.
    */
-  async call(protocol: ProtocolName, incoming: IncomingCall, caller: Caller): Promise<void> {
-    const dialect = this.#dialects[protocol]
+  call(protocol: ProtocolName, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#charged(this.#dialects[protocol], incoming, caller)
+  }
+
+  /** Relays a request to compact a conversation, in the same way. */
+  compact(incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#charged(this.#compaction, incoming, caller)
+  }
+
+  async #charged(dialect: Dialect, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
     try {
@@ -114,11 +174,17 @@ export class Relay {
     settings: Settings,
     body: Buffer,
   ): Promise<void> {
-    const request = dialect.read(scanObject(body), incoming.request.headers)
+    const read = dialect.read(scanObject(body), incoming.request.headers, { caller, settings })
+    const request = read instanceof Promise ? await read : read
     const { record } = incoming
     record.model = request.model
     record.stream = request.stream
-    const { model, group, channels } = this.#routing.resolve(settings, caller, request.model, dialect.name)
+    const {
+      model,
+      group,
+      channels: all,
+    } = this.#routing.resolve(settings, caller, request.model, dialect.name)
+    const channels = request.channelsFor?.(all) ?? all
     const { ledger, limits } = this.#parts
     const entering = limits.enter(settings, caller.token.id, model)
     if (entering) await entering
@@ -147,14 +213,29 @@ export class Relay {
     const hold = request.isFree
       ? OpenHold.unrecorded(account, facts)
       : ledger.admit(account, estimated.amount, facts)
-    const admitted = { dialect, request, body, settings, model, rate, estimate: estimated }
+    const admitted = {
+      dialect,
+      request,
+      body: request.body ?? body,
+      settings,
+      model,
+      rate,
+      estimate: estimated,
+    }
     const call = new Call(this.#parts, incoming, admitted, hold)
     try {
       await this.#attempts.run(call, settings, channelRequests)
     } finally {
-      if (!hold.isSettled) call.settleForNothing(undefined)
+      if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
     }
   }
+}
+
+/** Estimate of a stream that costs nothing. */
+const UNBOUNDED: Estimate = {
+  amount: 0,
+  budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: 0 },
+  promptTokens: 0,
 }
 
 /** Each key has its share of the memory for bodies. */

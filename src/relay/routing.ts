@@ -3,7 +3,7 @@ import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { Group, Model, Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { withoutThinkingSuffix } from '../protocols/messages/index.ts'
-import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './permissions.ts'
+import { groupName, groupRefused, requireAllowedModel, routesOf, usableGroup } from './key-permissions.ts'
 import { truncatedName } from './truncated-name.ts'
 
 /** Channels that a call may go to, and the group whose prices hold. */
@@ -45,7 +45,7 @@ export class Routing {
    */
   resolve(settings: Settings, caller: Caller, name: string, protocol: ProtocolName): Resolution {
     const plain = protocol === 'chat' ? plainName(name) : name
-    requireAllowed(caller, name, plain)
+    requireAllowedModel(caller.token, name, plain)
     const model = modelOf(settings, name, plain)
     const group = groupOf(settings, caller, model)
     const serving = this.#serving(settings, group, protocol, name, plain)
@@ -75,7 +75,7 @@ export class Routing {
     if (known) return known.channels
     const channels = settings.channels.filter(
       (channel) =>
-        isReranking(channel.protocol) === isReranking(protocol) &&
+        channel.protocols.some((one) => isReranking(one) === isReranking(protocol)) &&
         channel.groups.includes(group.name) &&
         serves(channel, name, plain),
     )
@@ -93,8 +93,8 @@ function isReranking(protocol: ProtocolName): boolean {
 }
 
 // Only messages upstreams understand a request without the suffix: it becomes a field there.
-function serves({ protocol, models }: Channel, name: string, plain: string): boolean {
-  return models.includes(name) || (plain !== name && protocol === 'messages' && models.includes(plain))
+function serves({ protocols, models }: Channel, name: string, plain: string): boolean {
+  return models.includes(name) || (plain !== name && protocols.includes('messages') && models.includes(plain))
 }
 
 /** The name without the thinking suffix; the name itself where it has none. */
@@ -111,12 +111,6 @@ export function modelOf(settings: Settings, name: string, plain: string): Model 
   return plain === name || model.price ? model : settings.models.get(plain)
 }
 
-function requireAllowed({ token }: Caller, model: string, plain: string): void {
-  const allowed = allowedNames(token)
-  if (!allowed || allowed.has(model) || allowed.has(plain)) return
-  throw new GatewayError('model_not_allowed', `this API key may not use the model ${truncatedName(model)}`)
-}
-
 function groupOf(settings: Settings, caller: Caller, { vendor }: Model): Group {
   const name = groupName(caller, routesOf(caller.token), vendor)
   const group = usableGroup(settings, caller, name)
@@ -130,7 +124,7 @@ function inOrder(channels: readonly Channel[], protocol: ProtocolName, random: (
   return [...channels].sort(
     (a, b) =>
       b.priority - a.priority ||
-      Number(b.protocol === protocol) - Number(a.protocol === protocol) ||
+      Number(b.protocols.includes(protocol)) - Number(a.protocols.includes(protocol)) ||
       (key.get(b) ?? 0) - (key.get(a) ?? 0),
   )
 }

@@ -1,7 +1,7 @@
 import { NO_USAGE, type Usage } from '../domain/usage.ts'
 import type { TapStep } from '../protocols/sse/stream-tap.ts'
 import type { Call, Target } from './call.ts'
-import type { Ending } from './charge.ts'
+import type { Ending } from './priced-usage.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { gatewayErrorFrame, HOLD_USED_UP, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
 import {
@@ -11,6 +11,7 @@ import {
   streamErrorText,
   unreadableStream,
 } from './failure.ts'
+import { KeepAlive } from './keep-alive.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
 import { PromptCount } from './prompt-count.ts'
@@ -46,6 +47,7 @@ export class StreamedResponse extends ResponseHandler {
    * necessary.
    */
   readonly #unread: (Buffer | typeof END)[] = []
+  readonly #keepAlive = new KeepAlive()
   #clientPausedAt = 0
   #markedAt = performance.now()
 
@@ -80,7 +82,7 @@ export class StreamedResponse extends ResponseHandler {
       return this.undelivered(failure)
     }
     if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
-    const reason = failure.refusal?.message ?? 'the upstream broke off before the answer was complete'
+    const reason = failure.refusal?.message ?? 'the upstream broke off before the response was complete'
     this.#breakOff(gatewayErrorFrame(this.call, this.#tap, UPSTREAM_CUT, reason))
   }
 
@@ -92,9 +94,19 @@ export class StreamedResponse extends ResponseHandler {
       this.#outgoing.tick(nowMs)
       if (!this.#pauses.has('hold')) this.#sendOutgoing()
     }
+    this.#keepClient(nowMs)
     if (nowMs - this.#markedAt < MARK_INTERVAL_MS) return
     this.#markedAt = nowMs
     if (this.#tap.emittedBytes > 0) this.call.mark(this.#watch.tokens)
+  }
+
+  // A client that is still to read what it was sent needs no further event.
+  #keepClient(nowMs: number): void {
+    if (this.state === 'draining' || this.#pauses.isAny || this.#prompt?.isPending) return
+    const frame = this.call.hasFirstByte ? this.#keepAlive.frameFor(this.#tap, nowMs) : undefined
+    if (!frame) return
+    this.#forward(frame)
+    if (!this.#pauses.has('hold')) this.#sendOutgoing()
   }
 
   protected override onDraining(): void {
@@ -137,7 +149,7 @@ export class StreamedResponse extends ResponseHandler {
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere) {
       this.upstream.cancel()
-      return this.onFailure(errorInFirstEvent(this.target.channel, error.data))
+      return this.onFailure(errorInFirstEvent(this.target, error.data))
     }
     if (step.forward) this.#forward(step.forward)
     if (step.terminal) this.#complete()
@@ -154,7 +166,7 @@ export class StreamedResponse extends ResponseHandler {
     const { channel } = this.target
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere)
-      this.onFailure(errorInFirstEvent(channel, error.data))
+      this.onFailure(errorInFirstEvent(this.target, error.data))
     else if (error) {
       this.call.noteCut(channel.name, 'error in the stream', streamErrorText(channel, error.data).message)
       this.#breakOff(upstreamErrorFrame(this.target, this.#tap, error))
@@ -169,13 +181,15 @@ export class StreamedResponse extends ResponseHandler {
     return this.state === 'waiting' && !this.#outgoing.isDue
   }
 
-  // Gate one: nothing is sent before a crash can no longer lose the hold.
+  // `docs/ledger.md: Durability before delivery`: nothing is sent before a crash can no longer lose the hold.
   #forward(bytes: Buffer): void {
     if (this.state === 'draining') return
     this.#outgoing.add(bytes, this.#tap.sawEvent || this.#tap.isMidEvent)
-    if (this.#pauses.has('hold') || this.call.hold.isDurable) return
+    if (this.#pauses.has('hold')) return
+    const opening = this.#openGate()
+    if (!opening) return
     this.#pauses.begin('hold')
-    this.#after(this.call.hold.durable, (isDurable) => {
+    this.#after(opening, (isDurable) => {
       this.#pauses.remove('hold')
       if (isDurable) {
         this.#sendOutgoing()
@@ -185,6 +199,14 @@ export class StreamedResponse extends ResponseHandler {
       this.upstream.cancel()
       this.onFailure(noUsableResponse('the hold could not be written'))
     })
+  }
+
+  // A stream that goes on without its client is parked first.
+  #openGate(): Promise<boolean> | undefined {
+    const { hold } = this.call
+    const { goOn } = this.#tap
+    if (!goOn || hold.isParked) return hold.isDurable ? undefined : hold.durable
+    return hold.durable.then((isDurable) => isDurable && goOn(this.target, this.call))
   }
 
   #sendOutgoing(): void {
@@ -222,7 +244,7 @@ export class StreamedResponse extends ResponseHandler {
       if (!isUsedUp || this.state === 'over') return this.#continueAfterCount()
       this.#pauses.remove('count')
       this.upstream.cancel()
-      const reason = 'the quota held for this answer is used up'
+      const reason = 'the quota held for this response is used up'
       this.#breakOff(gatewayErrorFrame(this.call, this.#tap, HOLD_USED_UP, reason))
     })
   }
@@ -249,19 +271,25 @@ export class StreamedResponse extends ResponseHandler {
     this.settled(this.#settleAndEnd(ending, lastFrame, isComplete))
   }
 
-  // Gate two: the last frame goes out, in a write of its own, once the charge is durable.
+  // The last frame goes out, in a write of its own, once the charge is durable.
   async #settleAndEnd(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): Promise<void> {
     const tap = this.#tap
     const { response } = this.call
     const hasText = tap.emittedBytes > 0
     let charged: Usage = NO_USAGE
-    if (ending === 'cut' && tap.contentFrames === 0) this.call.settleForNothing(this.target)
+    const { hold } = this.call
+    if (hold.isParked && (!isComplete || hold.isSettled)) {
+      // The upstream goes on: the call is charged when its end is known.
+    } else if (ending === 'cut' && tap.contentFrames === 0) this.call.settleForNothing(this.target)
     else {
-      charged = await this.call.settle(
+      const charging = this.call.settle(
         this.target,
         { ending, isComplete, reported: tap.usage, hasText: () => hasText, text: () => tap.text },
         ending !== 'client_gone' || response.headersSent,
       )
+      const keeping = isComplete ? tap.keep?.(this.target, this.call, charging) : undefined
+      charged = await charging
+      if (keeping) await keeping
     }
     if (!lastFrame || ending === 'client_gone') return
     this.#outgoing.release()

@@ -1,6 +1,8 @@
+import { NO_USAGE } from '../domain/usage.ts'
 import { ChunkList } from '../protocols/sse/chunk-list.ts'
 import type { ReplyFacts } from '../protocols/reply-facts.ts'
-import type { ChargeBasis } from './charge.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
+import type { ChargeBasis } from './priced-usage.ts'
 import { errorWithStatus200, type Failure, noUsableResponse } from './failure.ts'
 import type { PreparedReply } from './dialects/dialect.ts'
 import { ResponseHandler } from './response-handler.ts'
@@ -32,7 +34,10 @@ export class WholeResponse extends ResponseHandler {
         facts.error ? errorWithStatus200(channel, bytes) : noUsableResponse('no answer of its protocol'),
       )
     } else if (this.state === 'draining') this.settleWithoutClient(facts)
-    else {
+    else if (reply.goOn) {
+      this.close()
+      this.settled(this.#deliverBegun(reply, reply.goOn))
+    } else {
       this.close()
       this.settled(this.#deliver(reply))
     }
@@ -52,12 +57,26 @@ export class WholeResponse extends ResponseHandler {
     this.settled(this.call.settle(this.target, chargeBasis('client_gone', facts), false))
   }
 
-  // Gate two: the response is sent once its charge is durable, and so its hold was.
+  // `docs/ledger.md: Durability before delivery`: the response is sent once its charge is durable.
   async #deliver(reply: PreparedReply): Promise<void> {
-    const charged = await this.call.settle(this.target, chargeBasis('complete', reply.facts), true)
+    const charging = this.call.settle(this.target, chargeBasis('complete', reply.facts), true)
+    const keeping = reply.keep?.(this.target, this.call, charging)
+    const charged = await charging
+    if (keeping) await keeping
+    this.#send(reply.body(charged))
+  }
+
+  // The upstream goes on: the call's hold stays open, and is durable before the client sees the response.
+  async #deliverBegun(reply: PreparedReply, goOn: NonNullable<PreparedReply['goOn']>): Promise<void> {
+    const { hold } = this.call
+    if (!(await hold.durable) || !(await goOn(this.target, this.call)))
+      throw new StoreUnavailable('the hold of a background call could not be written')
+    this.#send(reply.body(NO_USAGE))
+  }
+
+  #send(body: Buffer): void {
     const { response } = this.call
     if (response.isAborted) return
-    const body = reply.body(charged)
     const headers = this.call.headers(this.contentType, this.target)
     response.writeHead(200, { ...headers, 'content-length': String(body.length) }).end(body)
   }

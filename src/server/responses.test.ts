@@ -111,6 +111,36 @@ describe('an answer', () => {
     expect(bodyIn(await connection.closed())).toHaveLength(20_000_000)
   })
 
+  // The last piece is taken in part: less than a socket's buffer waits, for which it announces no drain.
+  test.each([20_000, 30_000, 60_000])(
+    'in pieces of %i bytes continues once a slow reader reads',
+    async (size) => {
+      const piece = Buffer.alloc(size, 'x')
+      let pieces = 0
+      let waited = 0
+      const port = await serve((_, response) => {
+        const more = (): void => {
+          while (waited < 3) {
+            pieces += 1
+            if (response.write(piece)) continue
+            waited += 1
+            return response.whenDrained(more)
+          }
+          response.end()
+        }
+        response.writeHead(200, {})
+        more()
+      })
+      const connection = rawConnection(port, GET)
+      connection.socket.pause()
+      await expect.poll(() => waited).toBe(1)
+      connection.socket.resume()
+      const answer = await connection.closed()
+      expect(answer.match(/x+/g)?.join('')).toHaveLength(pieces * size)
+      expect(answer.endsWith('\r\n0\r\n\r\n')).toBe(true)
+    },
+  )
+
   test.each(['a\r\nb', 'a\0', 'ü\u0100'])('whose header says %j is not given', async (value) => {
     let thrown: unknown
     await said((_, response) => {

@@ -10,11 +10,15 @@ export function writeTimed(socket: Socket, bytes: Buffer | string): boolean {
   return isBelowLimit
 }
 
-/** Writes several pieces together; false, with a timeout set, unless the system took all of them at once. */
+/**
+ * Writes several pieces together; false, with a timeout set, if more data waits than should. Pieces that the
+ * system takes at once never count, and the socket announces `drain` in no other case than this.
+ */
 export function writePartsTimed(socket: Socket, parts: readonly (Buffer | string)[]): boolean {
   socket.cork()
   for (const part of parts) socket.write(part, 'latin1')
   socket.uncork()
-  if (socket.writableLength > 0) socket.setTimeout(WRITE_TIMEOUT_MS)
-  return socket.writableLength === 0
+  const isDrainPending = socket.writableNeedDrain && socket.writableLength > 0
+  if (isDrainPending) socket.setTimeout(WRITE_TIMEOUT_MS)
+  return !isDrainPending
 }

@@ -71,7 +71,7 @@ function message({ thinking, text, calls }: ModelOutput, stamp: Stamp): unknown 
     ...(thinking.length > 0 && { reasoning_content: thinking.join('') }),
     refusal: null,
     ...(calls.length > 0 && {
-      tool_calls: calls.map(({ name, input }) => ({
+      tool_calls: calls.map(({ tool: { name }, input }) => ({
         id: stamp.id('call_'),
         type: 'function',
         function: { name, arguments: input.join('') },
@@ -128,7 +128,7 @@ function deltas({ thinking, text, calls, stopCause }: ModelOutput, stamp: Stamp)
     step({ role: 'assistant', content: calls.length > 0 && text.length === 0 ? null : '', refusal: null }, 0),
     ...thinking.map((piece) => step({ reasoning_content: piece }, 1)),
     ...text.map((piece) => step({ content: piece }, 1)),
-    ...calls.flatMap(({ name, input }, index) => [
+    ...calls.flatMap(({ tool: { name }, input }, index) => [
       step(
         {
           tool_calls: [{ index, id: stamp.id('call_'), type: 'function', function: { name, arguments: '' } }],
@@ -149,15 +149,13 @@ function interleaved(streams: readonly (readonly Frame[])[]): Frame[] {
   ).flat()
 }
 
-const CODE: Record<RefusalKind, string | null> = {
+const CODE: Partial<Record<RefusalKind, string>> = {
   missing_key: 'invalid_api_key',
   unknown_model: 'model_not_found',
   unknown_path: 'unknown_url',
-  malformed: null,
-  too_large: null,
 }
 
 function refuse({ kind, message }: Refusal): unknown {
   const text = kind === 'unknown_model' ? `The model \`${message}\` does not exist` : message
-  return { error: { message: text, type: 'invalid_request_error', param: null, code: CODE[kind] } }
+  return { error: { message: text, type: 'invalid_request_error', param: null, code: CODE[kind] ?? null } }
 }

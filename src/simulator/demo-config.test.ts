@@ -6,7 +6,8 @@ test('the demo has a channel of each protocol, a price for each of its models, a
   const yaml = demoYaml({
     chatUrl: 'http://127.0.0.1:1/v1',
     messagesUrl: 'http://127.0.0.1:2/v1',
-    rerankUrl: 'http://127.0.0.1:3/v1',
+    responsesUrl: 'http://127.0.0.1:3/v1',
+    rerankUrl: 'http://127.0.0.1:4/v1',
   })
   const { channels, models, users } = parse(yaml) as {
     channels: { protocol: string; base_url: string; models: string[] }[]
@@ -16,7 +17,8 @@ test('the demo has a channel of each protocol, a price for each of its models, a
   expect(channels.map(({ protocol, base_url }) => `${protocol} ${base_url}`)).toEqual([
     'chat http://127.0.0.1:1/v1',
     'messages http://127.0.0.1:2/v1',
-    'rerank http://127.0.0.1:3/v1',
+    'responses http://127.0.0.1:3/v1',
+    'rerank http://127.0.0.1:4/v1',
   ])
   expect(channels.flatMap((channel) => channel.models).sort()).toEqual(Object.keys(models).sort())
   expect(users).toBeUndefined()

@@ -2,13 +2,13 @@ import { DEMO_MODELS } from './demo-models.ts'
 import type { Simulator } from './start-simulator.ts'
 
 /** URLs of the simulated upstreams. */
-export type DemoUrls = Pick<Simulator, 'chatUrl' | 'messagesUrl' | 'rerankUrl'>
+export type DemoUrls = Pick<Simulator, 'chatUrl' | 'messagesUrl' | 'responsesUrl' | 'rerankUrl'>
 
 /**
  * Renders a gateway.yaml with a channel for each simulated upstream. Without users in it, the first start
  * creates the root user and its key, and prints them.
  */
-export function demoYaml({ chatUrl, messagesUrl, rerankUrl }: DemoUrls): string {
+export function demoYaml({ chatUrl, messagesUrl, responsesUrl, rerankUrl }: DemoUrls): string {
   return `# The demo: one simulated upstream of each protocol.
 groups:
   default: { ratio: 1 }
@@ -24,6 +24,9 @@ models:
   demo-claude:
     vendor: simulator
     price: { input: 3, output: 15 }
+  demo-responses:
+    vendor: simulator
+    price: { input: 1.25, output: 10, cache_read: 0.125 }
   demo-rerank:
     vendor: simulator
     price: { request: 0.002 }
@@ -40,6 +43,12 @@ channels:
     base_url: ${messagesUrl}
     keys: [ simulated-key ]
     models: [ ${DEMO_MODELS.messages.join(', ')} ]
+    groups: [ default, vip ]
+  - name: demo-responses-upstream
+    protocol: responses
+    base_url: ${responsesUrl}
+    keys: [ simulated-key ]
+    models: [ ${DEMO_MODELS.responses.join(', ')} ]
     groups: [ default, vip ]
   - name: demo-rerank-upstream
     protocol: rerank

@@ -2,5 +2,6 @@
 export const DEMO_MODELS = {
   chat: ['demo-chat', 'demo-reason'],
   messages: ['demo-claude'],
+  responses: ['demo-responses'],
   rerank: ['demo-rerank'],
 } as const

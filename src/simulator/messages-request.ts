@@ -1,10 +1,9 @@
 import { type Step, conversationState } from './conversation.ts'
 import { type Fields, fields, list, number, string } from './fields.ts'
+import { IMAGE } from './media.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
-// Stand-in for an image, which counts about as much as this many characters, whatever its size.
-const IMAGE = '[image]'.padEnd(1200, '.')
 const MIN_THINKING_TOKENS = 1024
 
 /** Part of the prompt to cache, in characters of the transcript, and its lifetime. */

@@ -84,7 +84,7 @@ function blocks({ thinking, text, calls }: ModelOutput, transcript: string, stam
   return [
     ...(thinking.length > 0 ? [thinkingBlock(thinking, signature(transcript))] : []),
     ...(text.length > 0 ? [textBlock(text)] : []),
-    ...calls.map(({ name, input }) => toolBlock(stamp.id('toolu_'), name, input)),
+    ...calls.map(({ tool, input }) => toolBlock(stamp.id('toolu_'), tool.name, input)),
   ]
 }
 
@@ -143,15 +143,18 @@ function signature(seed: string): string {
   return Buffer.from(Array.from({ length: 96 }, () => Math.floor(random() * 256))).toString('base64')
 }
 
-const ERROR_TYPE: Record<RefusalKind, string> = {
+const ERROR_TYPE: Partial<Record<RefusalKind, string>> = {
   missing_key: 'authentication_error',
   unknown_model: 'not_found_error',
   unknown_path: 'not_found_error',
-  malformed: 'invalid_request_error',
   too_large: 'request_too_large',
 }
 
 function refuse({ kind, message }: Refusal, stamp: Stamp): unknown {
   const text = kind === 'unknown_model' ? `model: ${message}` : message
-  return { type: 'error', error: { type: ERROR_TYPE[kind], message: text }, request_id: stamp.id('req_') }
+  return {
+    type: 'error',
+    error: { type: ERROR_TYPE[kind] ?? 'invalid_request_error', message: text },
+    request_id: stamp.id('req_'),
+  }
 }

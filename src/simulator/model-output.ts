@@ -1,6 +1,6 @@
 import { jsonReply } from './json-reply.ts'
 import { prose, thoughts } from './prose.ts'
-import type { Prompt } from './prompt.ts'
+import type { Prompt, Tool } from './prompt.ts'
 import { type Random, seededBy } from './random.ts'
 import { replySchema, titleFor } from './side-request.ts'
 import { pieces } from './tokens.ts'
@@ -14,7 +14,7 @@ export type StopCause = 'done' | 'stop_text' | 'length' | 'tools'
 export interface ModelOutput {
   readonly thinking: readonly string[]
   readonly text: readonly string[]
-  readonly calls: readonly { readonly name: string; readonly input: readonly string[] }[]
+  readonly calls: readonly { readonly tool: Tool; readonly input: readonly string[] }[]
   readonly stopCause: StopCause
   /** Stop text that was met. */
   readonly stopText: string | null
@@ -32,7 +32,7 @@ export function generate(prompt: Prompt, choice = 0): ModelOutput {
   const thinking = budget.take(prompt.thinks ? pieces(thoughts(prompt.lastUser, random)) : [])
   const textPieces = budget.take(pieces(text))
   const callPieces = (stopText === null ? calls : [])
-    .map(({ name, input }) => ({ name, input: budget.take(pieces(input)) }))
+    .map(({ tool, input }) => ({ tool, input: budget.take(pieces(input)) }))
     .filter(({ input }) => input.length > 0)
   return {
     thinking,

@@ -6,6 +6,10 @@ export interface Tool {
   readonly name: string
   readonly description: string
   readonly schema: Fields
+  /** Whether its input is plain text, which the schema then holds as the member `input`. */
+  readonly takesText?: true
+  /** Group of tools in which the client knows it, in the dialect that has them. */
+  readonly namespace?: string
 }
 
 /** Constraint on tool calls: free, none, any tool, or the named tool. */

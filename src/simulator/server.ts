@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { type Fields, fields, string } from './fields.ts'
 import { type Pace, send } from './pace.ts'
 import { Refusal, REFUSAL_STATUS } from './refusal.ts'
-import type { Stamp, Upstream } from './upstream.ts'
+import type { Call, Reply, Stamp, Upstream } from './upstream.ts'
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
@@ -29,8 +29,7 @@ async function handle(
   const stamp: Stamp = { created: Math.floor(Date.now() / 1000), id: freshId }
   response.setHeader('x-request-id', stamp.id('req_'))
   try {
-    const body = await read(upstream, request)
-    await send(response, upstream.reply(body, string(body.model), stamp), pace)
+    await send(response, replyTo(await read(upstream, request), upstream, stamp), pace)
   } catch (error) {
     // Other errors mean that the client is gone.
     if (!(error instanceof Refusal) || response.headersSent) return void response.destroy()
@@ -39,18 +38,29 @@ async function handle(
   }
 }
 
-async function read(upstream: Upstream, request: IncomingMessage): Promise<Fields> {
-  const path = (request.url ?? '').replace(/\?.*$/, '')
+async function read(upstream: Upstream, request: IncomingMessage): Promise<Call> {
+  const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost')
   const bytes = await collected(request)
-  if (request.method !== 'POST' || path !== `/v1${upstream.path}`) {
-    throw new Refusal('unknown_path', `There is nothing at ${request.method} ${path.slice(0, 200)}`)
-  }
   if (upstream.keyOf(request.headers) === '') throw new Refusal('missing_key', 'No API key was given')
-  const body = parsed(bytes)
+  return {
+    method: request.method ?? '',
+    path: pathname.replace(/^\/v1/, ''),
+    query: searchParams,
+    body: bytes.length === 0 ? {} : parsed(bytes),
+  }
+}
+
+function replyTo(call: Call, upstream: Upstream, stamp: Stamp): Reply {
+  const { method, path, body } = call
+  if (method !== 'POST' || path !== upstream.path) {
+    const answer = upstream.other?.(call)
+    if (answer !== undefined) return { kind: 'whole', body: answer, tokens: 0 }
+    throw new Refusal('unknown_path', `There is nothing at ${method} ${path.slice(0, 200)}`)
+  }
   const model = string(body.model)
   if (model === '') throw new Refusal('malformed', 'model: a name is required')
   if (!upstream.models.includes(model)) throw new Refusal('unknown_model', model.slice(0, 200))
-  return body
+  return upstream.reply(body, model, stamp)
 }
 
 async function collected(request: IncomingMessage): Promise<Buffer> {

@@ -275,31 +275,3 @@ describe('rerank', () => {
     })
   })
 })
-
-describe('refusals', () => {
-  const paths = { chat: '/chat/completions', messages: '/messages', rerank: '/rerank' }
-  const shapes = {
-    chat: { error: { type: 'invalid_request_error', message: expect.any(String) } },
-    messages: { type: 'error', error: { type: expect.any(String), message: expect.any(String) } },
-    rerank: { message: expect.any(String) },
-  }
-  const bases = () => ({
-    chat: simulator.chatUrl,
-    messages: simulator.messagesUrl,
-    rerank: simulator.rerankUrl,
-  })
-
-  test.each(['chat', 'messages', 'rerank'] as const)('%s refuses in its own envelope', async (name) => {
-    const url = bases()[name] + paths[name]
-    const cases = [
-      { status: 401, response: await post(url, { model: 'demo-chat' }, { authorization: '' }) },
-      { status: 404, response: await post(url, { model: 'unheard-of' }) },
-      { status: 400, response: await post(url, '{"model":') },
-      { status: 404, response: await post(`${bases()[name]}/elsewhere`, {}) },
-    ]
-    for (const { status, response } of cases) {
-      expect(response.status).toBe(status)
-      expect(await response.json()).toMatchObject(shapes[name])
-    }
-  })
-})

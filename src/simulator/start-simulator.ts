@@ -5,12 +5,15 @@ import { messagesUpstream } from './messages.ts'
 import { REALISTIC_PACE, type Pace } from './pace.ts'
 import { PromptCache } from './prompt-cache.ts'
 import { rerankUpstream } from './rerank.ts'
+import { ResponseHistory } from './response-history.ts'
+import { responsesUpstream } from './responses.ts'
 import { serve } from './server.ts'
 
 /** Running upstreams; their base URLs end with the version. */
 export interface Simulator {
   readonly chatUrl: string
   readonly messagesUrl: string
+  readonly responsesUrl: string
   readonly rerankUrl: string
   /** Closes every connection and waits until the ports are free. */
   close(): Promise<void>
@@ -18,15 +21,17 @@ export interface Simulator {
 
 /** Starts one upstream per dialect on free ports of the loopback address, for `sluice demo`. */
 export async function startSimulator(pace: Pace = REALISTIC_PACE): Promise<Simulator> {
-  const [chat, messages, rerank] = await Promise.all([
+  const [chat, messages, responses, rerank] = await Promise.all([
     serve(chatUpstream(DEMO_MODELS.chat, new PromptCache()), pace),
     serve(messagesUpstream(DEMO_MODELS.messages, new PromptCache()), pace),
+    serve(responsesUpstream(DEMO_MODELS.responses, new PromptCache(), new ResponseHistory()), pace),
     serve(rerankUpstream(DEMO_MODELS.rerank), pace),
   ])
-  const servers = [chat.server, messages.server, rerank.server]
+  const servers = [chat, messages, responses, rerank].map(({ server }) => server)
   return {
     chatUrl: chat.url,
     messagesUrl: messages.url,
+    responsesUrl: responses.url,
     rerankUrl: rerank.url,
     close: async () => void (await Promise.all(servers.map(closed))),
   }

@@ -1,6 +1,7 @@
 import { posix, win32 } from 'node:path'
 import { type Fields, list, string } from './fields.ts'
 import { type Mentions, mentionsIn, stem } from './mentions.ts'
+import { isPatchTool, patchCommand, patchFor } from './patch.ts'
 import type { Prompt } from './prompt.ts'
 import { prose } from './prose.ts'
 import type { Random } from './random.ts'
@@ -13,7 +14,8 @@ import type { PlannedCall } from './tool-plan.ts'
  * Creates the arguments of a call from the user's message: required members, and optional ones that the
  * message mentions. They satisfy the tool's schema.
  */
-export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random: Random): unknown {
+export function argumentsOf(call: PlannedCall, prompt: Prompt, random: Random): unknown {
+  const { tool, path } = call
   const { lastUser, workingDirectory } = prompt
   const mentions = mentionsIn(lastUser)
   const quoted = mentions.quoted.map(({ text }) => text)
@@ -23,6 +25,8 @@ export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random:
   return valueFor({ type: 'object', ...tool.schema }, lastUser, random, {
     text: (name, schema) => {
       const need = needOf(name, schema)
+      const done = isPatchTool(tool) || need === 'command' ? taskText(call, prompt, mentions) : undefined
+      if (done !== undefined) return done
       const given = need === 'path' || need === 'directory' ? undefined : namedValue(name, lastUser)
       return given ?? textFor(need, schema, source)
     },
@@ -31,6 +35,19 @@ export function argumentsOf({ tool, path }: PlannedCall, prompt: Prompt, random:
       wordsOfName(name).some(isMentioned) ||
       list(schema.enum).some((value) => stems.has(stem(String(value).toLowerCase()))),
   })
+}
+
+/** Writes what a tool that can do anything is to do with the file; undefined for other calls. */
+function taskText({ tool, path, task }: PlannedCall, prompt: Prompt, mentions: Mentions): string | undefined {
+  if (task === undefined || path === undefined) return undefined
+  if (task === 'show') return `cat ${shellWord(path)}`
+  const quoted = mentions.quoted.map(({ text }) => text)
+  const patch = patchFor(path, quoted, prompt.results.join('\n'))
+  return isPatchTool(tool) ? patch : patchCommand(patch)
+}
+
+function shellWord(text: string): string {
+  return /^[\w./@+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
 /** Words in names that are too common to show that a message mentions the member. */

@@ -1,33 +1,43 @@
+import { fields, string } from './fields.ts'
 import { mentionsIn } from './mentions.ts'
 import type { Prompt, Tool } from './prompt.ts'
 import type { Random } from './random.ts'
 import { argumentsOf } from './tool-arguments.ts'
 import { MAX_CALLS, type PlannedCall, planOf } from './tool-plan.ts'
 
-/** Call as a model writes it; `input` is JSON text. */
+/** Call as a model writes it; `input` is JSON text, or plain text where the tool takes that. */
 export interface ToolCall {
-  readonly name: string
+  readonly tool: Tool
   readonly input: string
 }
 
 /** Chooses the tool calls of the next turn; none for a plain reply. */
 export function toolCalls(prompt: Prompt, random: Random): ToolCall[] {
-  return chosen(prompt).map((call) => ({
-    name: call.tool.name,
-    input: JSON.stringify(argumentsOf(call, prompt, random)),
-  }))
+  return chosen(prompt).map((call) => {
+    const { tool } = call
+    const input = argumentsOf(call, prompt, random)
+    return { tool, input: tool.takesText ? string(fields(input).input) : JSON.stringify(input) }
+  })
 }
 
 /** Chooses the remaining calls of the message's plan; at least one if a call is required. */
-function chosen({ tools, toolChoice, callsMade, lastUser, parallelTools }: Prompt): PlannedCall[] {
+function chosen({
+  tools,
+  toolChoice,
+  callsMade,
+  lastUser,
+  parallelTools,
+  instructions,
+}: Prompt): PlannedCall[] {
   if (toolChoice === 'none') return []
   const forced = (all: readonly Tool[]): PlannedCall[] => {
     const { paths } = mentionsIn(lastUser)
     return all.slice(0, 1).map((tool) => ({ tool, path: (paths[callsMade] ?? paths[0])?.text }))
   }
   if (typeof toolChoice === 'object') return forced(tools.filter(({ name }) => name === toolChoice.name))
-  const plan = planOf(lastUser, tools)
-  const remaining = plan.slice(callsMade, parallelTools ? MAX_CALLS : callsMade + 1)
+  const plan = planOf(lastUser, tools, instructions.includes('apply_patch'))
+  const ready = plan.slice(callsMade, parallelTools ? MAX_CALLS : callsMade + 1)
+  const remaining = ready.filter(({ waits }, at) => at === 0 || !waits)
   if (remaining.length > 0 || toolChoice !== 'required') return remaining
   return plan.length > 0 ? plan.slice(0, 1) : forced(tools)
 }

@@ -30,7 +30,7 @@ export const READING = verb(
   'read open view show print display cat summarize summarise say says contain contains',
   'read view open cat',
 )
-const RUNNING = verb('run execute list', 'bash shell run exec execute terminal', true)
+export const RUNNING = verb('run execute list', 'bash shell run exec execute terminal', true)
 const VERBS: readonly Verb[] = [
   READING,
   verb('list ls', 'list ls dir'),

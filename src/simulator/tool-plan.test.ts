@@ -105,6 +105,35 @@ test('a tool is found by its description where there are few', () => {
   expect(plan('Read notes.txt', [tool('lookup', ['path'], 'Reads a document')])).toEqual(['lookup notes.txt'])
 })
 
+/** Tools of an agent that reads through its shell and edits by patches. */
+const SHELL_TOOLS = [
+  tool('exec_command', ['cmd'], 'Runs a command in a PTY.'),
+  tool('write_stdin', ['session_id'], 'Writes characters to a session.'),
+  tool('view_image', ['path'], 'View a local image file.'),
+  tool('get_goal', [], 'Get the current goal.'),
+  tool('create_goal', ['objective'], 'Create a goal.'),
+]
+const PATCHING_TOOLS = [...SHELL_TOOLS, tool('apply_patch', ['input'], 'Edits files.')]
+
+test.each([
+  ['Read notes.txt and tell me what it says', ['exec_command notes.txt']],
+  ['Replace "gate" with "tower" in notes.txt', ['exec_command notes.txt', 'apply_patch notes.txt']],
+  ['Write "hello" to greeting.txt', ['apply_patch greeting.txt']],
+  ['Read notes.txt and write me a summary', ['exec_command notes.txt']],
+  ['Does notes.txt say "write to me"?', ['exec_command notes.txt']],
+  ['Run `ls`', ['exec_command']],
+  ['Create something', []],
+  ['What is in photo.png?', []],
+])('with a shell and patches: %s', (message, expected) => {
+  expect(plan(message, PATCHING_TOOLS)).toEqual(expected)
+})
+
+test('a shell takes patches only where the agent says so', () => {
+  const message = 'Write "hello" to greeting.txt'
+  expect(plan(message, SHELL_TOOLS)).toEqual(['exec_command greeting.txt'])
+  expect(planOf(message, SHELL_TOOLS, true)).toMatchObject([{ path: 'greeting.txt', task: 'patch' }])
+})
+
 test('a tool that takes no path is called once, whatever looks like one', () => {
   expect(plan('Compare the weather in Node.js and Vue.js', [tool('get_weather', ['city'])])).toHaveLength(1)
 })

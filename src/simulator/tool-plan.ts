@@ -1,5 +1,7 @@
+import { editPlan, isShell } from './edit-plan.ts'
 import { fields } from './fields.ts'
 import { type Mention, type Mentions, mentionsIn, stem } from './mentions.ts'
+import { isPatchTool } from './patch.ts'
 import type { Tool } from './prompt.ts'
 import { areFew, type Fit, fitOf, READING } from './tool-fit.ts'
 import { needOf, wordsOfName } from './tool-needs.ts'
@@ -8,24 +10,36 @@ import { needOf, wordsOfName } from './tool-needs.ts'
 export interface PlannedCall {
   readonly tool: Tool
   readonly path: string | undefined
+  /** Purpose of a tool that can do anything: to show the file, or to patch it. */
+  readonly task?: 'show' | 'patch'
+  /** Whether its arguments depend on the result of the call before. */
+  readonly waits?: true
 }
 
 /** Most calls per user message. */
 export const MAX_CALLS = 2
 
+/** Names of files that a shell cannot show. */
+const NO_TEXT = /\.(?:png|jpe?g|gif|webp|pdf)$/i
+
 const STRENGTH = ['its name', 'words of its name', 'its description'] as const
 
 /**
  * Plans the calls that a message asks for, in its order: of the tools that it names, else of those that fit
- * its words. Deterministic, so that a later turn knows the earlier calls.
+ * its words. Deterministic, so that a later turn knows the earlier calls. `shellPatches` tells that a shell
+ * takes patches too.
  */
-export function planOf(message: string, tools: readonly Tool[]): PlannedCall[] {
+export function planOf(message: string, tools: readonly Tool[], shellPatches = false): PlannedCall[] {
   const mentions = mentionsIn(message)
-  const fits = tools.map((tool) => fitOf(tool, mentions, areFew(tools))).filter((fit) => fit !== undefined)
+  const edits = editPlan(mentions, tools, shellPatches)
+  const fits = tools
+    .filter((tool) => !isPatchTool(tool))
+    .map((tool) => fitOf(tool, mentions, areFew(tools)))
+    .filter((fit) => fit !== undefined)
   const strongest = STRENGTH.find((by) => fits.some((fit) => fit.by === by))
   const chosen = bestPerPosition(fits.filter(({ by }) => by === strongest))
   const [only, another] = strongest === 'its description' ? chosen.slice(0, 1) : chosen
-  if (!only) return readCalls(mentions, tools)
+  if (!only) return edits.length > 0 ? edits : readCalls(mentions, tools)
   if (another)
     return chosen.slice(0, MAX_CALLS).map(({ tool, at }) => ({ tool, path: pathFrom(mentions.paths, at) }))
   return callPerPath(only.tool, mentions.paths)
@@ -35,7 +49,11 @@ export function planOf(message: string, tools: readonly Tool[]): PlannedCall[] {
 function readCalls(mentions: Mentions, tools: readonly Tool[]): PlannedCall[] {
   const reader = tools.find(({ name }) => isReader(wordsOfName(name).map(stem)))
   const files = mentions.paths.filter(({ text }) => !text.endsWith('/'))
-  return reader && files.length > 0 ? callPerPath(reader, files) : []
+  if (files.length === 0) return []
+  if (reader) return callPerPath(reader, files)
+  const shell = tools.find(isShell)
+  const texts = files.filter(({ text }) => !NO_TEXT.test(text))
+  return shell ? distinctPaths(texts).map((path) => ({ tool: shell, path, task: 'show' })) : []
 }
 
 function isReader(parts: readonly string[]): boolean {
@@ -47,11 +65,17 @@ function isReader(parts: readonly string[]): boolean {
 
 /** Creates one call per path, if there are several and the tool takes one. */
 function callPerPath(tool: Tool, paths: readonly Mention[]): PlannedCall[] {
-  const unique = [...new Set(paths.map(({ text }) => text))]
+  const unique = distinctPaths(paths)
   const members = Object.entries(fields(tool.schema.properties))
   const takesPath = members.some(([name, member]) => needOf(name, fields(member)) === 'path')
-  if (unique.length === 0 || !takesPath) return [{ tool, path: unique[0] }]
-  return unique.slice(0, MAX_CALLS).map((path) => ({ tool, path }))
+  return unique.length === 0 || !takesPath
+    ? [{ tool, path: unique[0] }]
+    : unique.map((path) => ({ tool, path }))
+}
+
+/** Returns as many paths as there may be calls. */
+function distinctPaths(paths: readonly Mention[]): string[] {
+  return [...new Set(paths.map(({ text }) => text))].slice(0, MAX_CALLS)
 }
 
 /** Finds the first path after a position, else the last before it. */

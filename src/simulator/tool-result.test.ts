@@ -22,6 +22,11 @@ test.each([
     'one\ntwo\n<system-reminder>\nBeware.\n</system-reminder>',
     'The tool returned:\n\none\ntwo',
   ],
+  [
+    'so is what stands before the output of a command',
+    'Wall time: 0.1 seconds\nOutput:\nExit code: 0\nWall time: 0 seconds\nOutput:\nDone:\nM a.txt',
+    'The tool returned:\n\nDone:\nM a.txt',
+  ],
   ['nothing is said so', '', 'According to the tool, there is nothing to report.'],
 ])('%s', (_, result, said) => {
   expect(readOut([result])).toBe(said)

@@ -28,8 +28,18 @@ function parsed(result: string): unknown {
   try {
     return JSON.parse(result)
   } catch {
-    return withoutLineNumbers(contentOf(withoutReminders(result))).trim() || NOTHING
+    return withoutLineNumbers(contentOf(withoutHeads(withoutReminders(result)))).trim() || NOTHING
   }
+}
+
+/** Lines that agents put before the output of a command. */
+const HEAD =
+  /^(?:(?:Chunk ID|Wall time|Process exited|Exit code|Original token count|Total output lines)\b[^\n]*\n)+Output:\n/
+
+/** Removes what is before the output of a command, also where a patch reports within it. */
+function withoutHeads(text: string): string {
+  const rest = text.replace(HEAD, '')
+  return rest === text ? text : withoutHeads(rest)
 }
 
 /** Extracts the text between `<content>` tags, if a tool marks a file's content with them. */

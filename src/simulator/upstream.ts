@@ -19,6 +19,14 @@ export interface Stamp {
   id(prefix: string): string
 }
 
+/** Call of an upstream: `path` is what follows the version, and `body` is empty where there is none. */
+export interface Call {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly body: Fields
+}
+
 /** Dialect of a simulated provider. Pure: time, ids and sockets are the server's. */
 export interface Upstream {
   /** Path after the version. */
@@ -28,6 +36,8 @@ export interface Upstream {
   keyOf(headers: IncomingHttpHeaders): string
   /** Creates the reply to a request whose key and model are checked; throws `Refusal`. */
   reply(body: Fields, model: string, stamp: Stamp): Reply
+  /** Creates the body of the answer to a call of another path; undefined if there is nothing. */
+  other?(call: Call): unknown
   /** Renders the body of a refusal. */
   refuse(refusal: Refusal, stamp: Stamp): unknown
 }

@@ -19,6 +19,15 @@ interface HoldReference {
   readonly userId: number
 }
 
+/** Hold of a call that goes on at the upstream without its client. */
+export interface ParkedHold extends HoldOpening {
+  /** Worth of the output when it was last noted, in quota units. */
+  readonly progressAmount: number
+}
+
+/** Owner of parked holds: no run of a gateway. */
+export const PARKED = 'parked'
+
 /** Settlement with all columns of its usage row. */
 export interface SettledCall extends Settlement {
   /** Id of the call, shared by its hold and its usage row. */
@@ -61,8 +70,15 @@ export interface LedgerWrites {
   markProgress(mark: HoldReference & { readonly amount: number }): void
   /** Closes the hold and charges the call; repetitions for the same id have no effect. */
   settle(call: SettledCall): void
-  /** Settles the holds of other owners at what was delivered, with reason `crash`. */
-  recover(run: { readonly owner: string; readonly nowMs: number }): {
+  /** Parks a hold: its call goes on at the upstream, and recovery leaves it open. */
+  parkHold(hold: HoldReference): void
+  /** The parked holds. */
+  parkedHolds(): ParkedHold[]
+  /**
+   * Settles the holds of other owners at what was delivered, with reason `crash`. Parked holds stay open,
+   * unless `parkedToo`.
+   */
+  recover(run: { readonly owner: string; readonly nowMs: number; readonly parkedToo?: boolean }): {
     readonly count: number
     /** Sum of the charges. */
     readonly quota: number

@@ -14,7 +14,8 @@ export interface OutboxEntry {
 }
 
 /** Writes to the file of one node of a cluster: its open holds, its outbox and its name. */
-export interface NodeWrites extends Pick<LedgerWrites, 'growHold' | 'markProgress' | 'recover'> {
+export interface NodeWrites
+  extends Pick<LedgerWrites, 'growHold' | 'markProgress' | 'parkHold' | 'parkedHolds' | 'recover'> {
   hold(opening: HoldOpening): void
   /** Closes the hold and puts the call into the outbox. */
   settle(call: SettledCall): void

@@ -14,6 +14,8 @@ export interface Database {
   readonly channels: ChannelsTable
   readonly stored_settings: StoredSettingsTable
   readonly store_identity: StoreIdentityTable
+  readonly stored_responses: StoredResponsesTable
+  readonly reasoning_origins: ReasoningOriginsTable
 }
 
 /** Users: `docs/api.md: User profile`, and columns that are never shown. */
@@ -184,6 +186,40 @@ interface StoreIdentityTable {
   /** Check value of the secret that this database was made with. */
   key_check: string
 }
+
+/** Responses by the ids that the gateway issued: `StoredResponse`. */
+interface StoredResponsesTable {
+  id: string
+  user_id: number
+  model: string
+  group_name: string
+  channel: string
+  key_tag: string
+  upstream_id: string
+  tokens: number
+  previous_id: string | null
+  created_ms: number
+  expires_ms: number
+  /** Encrypted JSON of `StoredContent`; null for a native response. */
+  content_cipher: string | null
+  call_id: string | null
+  /** Prices of a background call, as `rateText` writes them. */
+  rate: string | null
+  /** JSON of a background response's end, for the node that holds its quota; null before. */
+  outcome: string | null
+}
+
+/** Accounts that can read encrypted reasoning. */
+interface ReasoningOriginsTable {
+  /** HMAC of the content and its owner. */
+  hash: string
+  channel: string
+  key_tag: string
+  expires_ms: number
+}
+
+/** Row of a stored response. */
+export type StoredResponseRow = Selectable<StoredResponsesTable>
 
 /** Row of a user. */
 export type UserRow = Selectable<UsersTable>

@@ -42,6 +42,11 @@ export function hashKey(secrets: Secrets, key: string): string {
   return createHmac('sha256', secrets.lookupKey).update('api key\n').update(key).digest('hex')
 }
 
+/** Tags a text, to compare it without storing it; tags of different purposes never equal each other. */
+export function tagOf(secrets: Secrets, purpose: 'upstream key' | 'reasoning', text: string): string {
+  return createHmac('sha256', secrets.lookupKey).update(`${purpose}\n`).update(text).digest('base64url')
+}
+
 /** Hashes an access token for its lookup; only the hash is stored. */
 export function hashAccessToken(secrets: Secrets, accessToken: string): string {
   return createHmac('sha256', secrets.lookupKey).update('access token\n').update(accessToken).digest('hex')

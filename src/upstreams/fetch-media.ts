@@ -31,7 +31,7 @@ export async function fetchMedia(
         target = checkedUrl(URL.parse(headers['location'], target.href)?.href ?? '')
         continue
       }
-      if (statusCode !== 200) throw new MediaUnavailable(`its server answered ${statusCode}`)
+      if (statusCode !== 200) throw new MediaUnavailable(`its server responded ${statusCode}`)
       return { bytes: await collected(body, headers, maxBytes), mediaType: typeOf(headers) }
     } finally {
       // A body that is not read to its end would hold its connection.

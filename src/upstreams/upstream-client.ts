@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import { credentials } from './credentials.ts'
 import type { UpstreamResponseListener, UpstreamRequest } from './upstream-request.ts'
@@ -13,10 +13,26 @@ import { LOOP_MARK_HEADER } from './loop-detection.ts'
 interface CachedAddress {
   readonly destination: Destination
   readonly basePath: string
-  /** Headers that every request carries. */
+  /** Headers that every request carries before those with the key. */
   readonly headers: string
-  /** Request line and common headers, by path. */
+  /** Headers of the channel, after those with the key. */
+  readonly channelHeaders: string
+  /** Request line and common headers, by path: a path belongs to one dialect. */
   readonly heads: Map<string, string>
+}
+
+/** Request to a channel, without what the channel adds. */
+export interface OutgoingRequest {
+  /** `POST` if absent. */
+  readonly method?: 'GET' | 'DELETE' | 'POST'
+  /** The dialect that it is written in, which decides how the key is sent. */
+  readonly protocol: ProtocolName
+  /** Path and query. Those of requests with a body are few: their heads are cached. */
+  readonly path: string
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+  /** Empty unless it is a POST. */
+  readonly body: Buffer
 }
 
 /** HTTP client for all model upstreams. A request needs a hold, so that nothing unpaid goes upstream. */
@@ -32,20 +48,21 @@ export class UpstreamClient {
     this.#pools = new ConnectionPools(parts)
   }
 
-  /** Posts `body` to `path` below the channel's base URL; `headers` are names and values in turn. */
-  post(
+  /** Sends a request below the channel's base URL. */
+  send(
     hold: Hold,
     channel: Channel,
     key: UpstreamKey,
-    path: string,
-    headers: readonly string[],
-    body: Buffer,
+    { method = 'POST', protocol, path, headers, body }: OutgoingRequest,
     listener: UpstreamResponseListener,
   ): UpstreamRequest {
     if (hold.isSettled) throw new Error(`hold ${hold.facts.id} is settled: nothing may be sent for it`)
     const address = this.#address(channel, key)
     const { connectMs, firstByteMs, idleMs } = channel.timeouts
-    const head = `${headFor(address, path)}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
+    const keyHeaders = (): readonly string[] => credentials(protocol, key.value)
+    const start =
+      body.length > 0 ? cachedHead(address, path, keyHeaders) : headOf(address, method, path, keyHeaders)
+    const head = `${start}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
     const pool = this.#pools.poolFor(address.destination)
     return pool.send({ head, body, connectMs, firstByteMs, idleMs }, listener)
   }
@@ -67,10 +84,14 @@ export class UpstreamClient {
     const { url } = destination
     const headers = ['host', url.host, 'connection', 'keep-alive', 'content-type', 'application/json']
     headers.push('accept-encoding', 'identity', LOOP_MARK_HEADER, this.#loopMark)
-    headers.push(...credentials(channel.protocol, key.value))
-    for (const [name, value] of channel.headers) headers.push(name, value)
     const basePath = url.pathname === '/' ? '' : url.pathname
-    return { destination, basePath, headers: headerLines(headers), heads: new Map() }
+    return {
+      destination,
+      basePath,
+      headers: headerLines(headers),
+      channelHeaders: headerLines([...channel.headers].flat()),
+      heads: new Map(),
+    }
   }
 
   /** Closes every connection. */
@@ -79,8 +100,19 @@ export class UpstreamClient {
   }
 }
 
-function headFor({ basePath, headers, heads }: CachedAddress, path: string): string {
+function cachedHead(address: CachedAddress, path: string, keyHeaders: () => readonly string[]): string {
+  const { heads } = address
   let head = heads.get(path)
-  if (head === undefined) heads.set(path, (head = requestLine(basePath + path) + headers))
+  if (head === undefined) heads.set(path, (head = headOf(address, 'POST', path, keyHeaders)))
   return head
+}
+
+// Requests without a body name one response each in their path: their heads are not cached.
+function headOf(
+  { basePath, headers, channelHeaders }: CachedAddress,
+  method: 'GET' | 'DELETE' | 'POST',
+  path: string,
+  keyHeaders: () => readonly string[],
+): string {
+  return requestLine(method, basePath + path) + headers + headerLines(keyHeaders()) + channelHeaders
 }

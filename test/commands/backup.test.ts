@@ -77,7 +77,7 @@ test('a copy that is made under load is restored: its keys work, and its account
   expect(made).toMatchObject({
     code: 0,
     out: `Copied the database into ${file} (${statSync(file).size} bytes).\n`,
-    err: 'The secret is not in it: without the same GATEWAY_SECRET the copy cannot be used. Keep it too, somewhere else.\n',
+    err: 'The secret is not in the copy: without the same GATEWAY_SECRET the copy cannot be used. Keep the secret too, in another place.\n',
   })
   expect(during).toBeGreaterThan(0)
   expect(new Set(statuses)).toEqual(new Set([200]))

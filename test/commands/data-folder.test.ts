@@ -123,7 +123,9 @@ describe('a data folder', () => {
       0,
       expect.objectContaining({ id: 2, username: 'ann' }),
     ])
-    expect(made.err).toMatch(/root user was made.*\n +user id +1\n +access token +\S+\n +API key +sk-\w+\n$/s)
+    expect(made.err).toMatch(
+      /root user was created.*\n +user id +1\n +access token +\S+\n +API key +sk-\w+\n$/s,
+    )
     const listed = await sluice(['user', 'list', '--json'], { DATA_DIR: dataDir, ...ENV })
     expect(JSON.parse(listed.out)).toMatchObject([{ username: 'root', role: 100 }, { username: 'ann' }])
   })

@@ -13,6 +13,7 @@ import { call } from '../equipment/client.ts'
 import { commandOn, type Outcome, SECRET, sluice } from '../equipment/command.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { BASE_ENVIRONMENT, programFolder } from '../equipment/program.ts'
 import { type FamilyDatabase, familyDatabase } from '../family-database.ts'
 import { ENGINES } from '../store-engines.ts'
 import { newToken, openedStore } from '../store-rows.ts'
@@ -188,8 +189,8 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
       'channel 2 "bedrock" does not carry over: type: expected an upstream that speaks chat completions, messages or rerank; ' +
         'type 33, AWS Bedrock, does not\n',
     )
-    expect(plain.out).not.toContain('root: nobody')
-    expect(plain.out).toContain('passwords: the 2 that there are do not carry over')
+    expect(plain.out).not.toContain('root: no user')
+    expect(plain.out).toContain('passwords: 2 passwords do not carry over')
     expect(plain.out).toContain('Nothing was written. Run it again with --apply to import.\n')
     expect(plain.out).not.toMatch(/hidden-secret|upstream-key|AbCdEf|AnnsAccess/)
     expect((await importInto(dataDir, source.place, '--dry-run', '--apply')).code).toBe(1)
@@ -212,7 +213,7 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
     expect(fateOf(done, 'token', 'limited')).toEqual({
       fate: 'changed',
       notes: [
-        'allow_ips: left out what is no address (1 of 2)',
+        'allow_ips: left out invalid addresses (1 of 2)',
         'group: "auto" is not known here; the key has the group of its user',
       ],
     })
@@ -221,7 +222,7 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
       notes: [
         'param_override has no effect here',
         'left out 1 of 2 keys, which are disabled there',
-        'header_override: left out "x-caller", which is no fixed value',
+        'header_override: left out "x-caller", which is not a fixed value',
       ],
     })
 
@@ -410,11 +411,11 @@ describe('what is converted', () => {
       { name: 'all', models: '["gpt-4o-mini"]' },
     ])
     expect(fateOf(done, 'channel', 'all')?.notes).toEqual([
-      `left out models of endpoints that are not here: ${foreign.join(', ')}`,
+      `left out models of unsupported endpoints: ${foreign.join(', ')}`,
     ])
     expect(fateOf(done, 'channel', 'pictures')).toMatchObject({
       fate: 'left',
-      notes: ['models: expected a model of an endpoint that there is here; not dall-e-3'],
+      notes: ['models: expected a model of a supported endpoint; not dall-e-3'],
     })
     const plain = await importInto(dataDir, source.place)
     for (const option of options) expect(plain.out).toContain(option)
@@ -504,7 +505,7 @@ describe('what is converted', () => {
       },
     ])
     expect(fateOf(done, 'channel', 'jina')?.notes).toEqual([
-      'left out models of endpoints that are not here: jina-embeddings-v3',
+      'left out models of unsupported endpoints: jina-embeddings-v3',
     ])
     expect(fateOf(done, 'price', 'jina-reranker-m0')).toMatchObject({ fate: 'left' })
   })
@@ -521,7 +522,7 @@ describe('what is converted', () => {
     // The root user of a new database has id 1, and owns the first token.
     expect(fateOf(done, 'user', 'ben')).toEqual({
       fate: 'changed',
-      notes: ["id: 10 here, as 1 is somebody else's"],
+      notes: ["id: 10 here, as 1 is another user's"],
     })
     expect(fateOf(done, 'token', 'a')).toEqual({
       fate: 'changed',
@@ -560,7 +561,7 @@ test('a user that the database refuses is named, and all others are imported', a
   file.close()
   const { code, out, err } = await importInto(dataDir, source.place, '--apply')
   // A database that was made without a root user gets none by itself.
-  expect(out).toContain('root: nobody has role 100; "sluice user create NAME --role 100"')
+  expect(out).toContain('root: no user has role 100; "sluice user create NAME --role 100"')
   expect([code, err]).toEqual([1, 'sluice: 1 users could not be written; the report says why\n'])
   expect(out).toContain('user 12 "ben" does not carry over: it could not be written: not this one\n')
   expect(out).toContain('token 22 "ben" does not carry over: it could not be written: not this one\n')
@@ -778,8 +779,9 @@ test('an import that is killed and run again has the same result: no user is imp
     ${numbers} SELECT i, 'first' || i, 'a', i, i / 2 FROM n UNION ALL SELECT i, 'second' || i, 'b', i, 0 FROM n`)
   const dataDir = folder()
   const child = spawn(process.execPath, ['bin/sluice.mjs', 'import', source.place, '--apply'], {
+    cwd: await programFolder(),
     stdio: 'ignore',
-    env: { PATH: process.env['PATH'], DATA_DIR: dataDir, GATEWAY_SECRET: SECRET },
+    env: { ...BASE_ENVIRONMENT, DATA_DIR: dataDir, GATEWAY_SECRET: SECRET },
   })
   const gone = once(child, 'exit')
   const users = (): unknown => {
@@ -873,7 +875,7 @@ test('of users with confusable names one is imported', async () => {
   expect(fates).toEqual([
     { fate: 'carried', notes: [] },
     { fate: 'left', notes: ['username: it differs from "ben" in case alone'] },
-    { fate: 'left', notes: ['username: it has characters that are not seen'] },
+    { fate: 'left', notes: ['username: it has invisible characters'] },
   ])
   expect(fateOf(done, 'token', 't1')).toEqual({ fate: 'left', notes: ['its user does not carry over'] })
 })

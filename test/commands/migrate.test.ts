@@ -8,6 +8,7 @@ import { COPIED_TABLES, NOT_COPIED } from '../../src/moving/copy/tables.ts'
 import { lockDataFolder } from '../../src/store/data-folder.ts'
 import { deriveSecrets, hashKey, unseal } from '../../src/store/secrets.ts'
 import { type Outcome, sluice } from '../equipment/command.ts'
+import { BASE_ENVIRONMENT, programFolder } from '../equipment/program.ts'
 import { type Filling, filledFolder, SECRET } from '../filled-store.ts'
 import { ENGINES, type TestDatabase } from '../store-engines.ts'
 import { newToken } from '../store-rows.ts'
@@ -139,11 +140,11 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     for (const more of [[], ['--dry-run']]) {
       const { code, err } = await migrate(folder, database.place, ...more)
       expect(code).toBe(1)
-      expect(err).toContain('is not empty, and no copy of this database as it is now:')
+      expect(err).toContain('is not empty, and not a copy of the present database:')
       // 500,000, of which the second of the six tokens was charged 250, and 100 for its open call.
       expect(err).toContain('  tokens 2 has another remain_quota (499650 here, 1 there)\n')
       expect(err).toContain('  users 3 has another password_hash\n')
-      expect(err).toContain('  stored_settings "options", "hold_tokens" is in the target alone\n')
+      expect(err).toContain('  stored_settings "options", "hold_tokens" exists in the target alone\n')
     }
     expect(await database.sql('SELECT remain_quota FROM tokens WHERE id = 2')).toEqual([{ remain_quota: 1 }])
   })
@@ -159,13 +160,13 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     const before = embeddedRows(folder, 'SELECT * FROM users')
     const { code, err, out } = await migrate(folder, database.place)
     expect(code).toBe(1)
-    expect(out).not.toContain('All rows are alike')
+    expect(out).not.toContain('All rows are equal')
     expect(err).toMatch(/ usage_log "[0-9a-f-]{36}" has another quota \(900 here, 899 there\)\n/)
     expect(err).toContain('  charged in the usage log: 1300 here, 1299 there\n')
     expect(err).toMatch(
       / user 3: \d+ left and 931 used \(931 in the log, 931 in daily sums\) here, .*930 in the log/,
     )
-    expect(err).toContain('The source is as it was')
+    expect(err).toContain('The source is unchanged')
     expect(embeddedRows(folder, 'SELECT * FROM users')).toEqual(before)
   })
 
@@ -251,8 +252,9 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       for (const moment of MOMENTS) {
         await lingerFrom(database, moment)
         const child = spawn(process.execPath, ['bin/sluice.mjs', 'migrate', '--to', database.place], {
+          cwd: await programFolder(),
           stdio: 'ignore',
-          env: { PATH: process.env['PATH'], DATA_DIR: folder, GATEWAY_SECRET: SECRET },
+          env: { ...BASE_ENVIRONMENT, DATA_DIR: folder, GATEWAY_SECRET: SECRET },
         })
         const gone = once(child, 'exit')
         await expect

@@ -50,9 +50,9 @@ describe.each(GATEWAY_STATES)('sluice user password, %s', (manner) => {
 })
 
 test.each([
-  ['', 'ann', 'a password is expected on standard input; nothing came'],
-  ['\n', 'ann', 'a password is expected on standard input; nothing came'],
-  ['two\nlines of it\n', 'ann', 'one line is expected on standard input, with the password alone'],
+  ['', 'ann', 'expected a password on standard input; it is empty'],
+  ['\n', 'ann', 'expected a password on standard input; it is empty'],
+  ['two\nlines of it\n', 'ann', 'expected one line on standard input, with the password alone'],
   ['7 chars\n', 'ann', 'password: expected a text of 8 to 128 characters'],
   ['a good one', 'nobody', 'there is no user "nobody"'],
 ])('%j for %s is refused with an error message', async (input, name, sentence) => {

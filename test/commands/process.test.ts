@@ -44,6 +44,6 @@ test('help is on standard output, with exit code 0', async () => {
   expect(help).toMatchObject({ code: 0, err: '' })
   expect(help.out).toContain('Usage: sluice token create')
   expect(help.out.replaceAll(/\s+/g, ' ')).toContain(
-    'default ./gateway.yaml if it is there (env: GATEWAY_CONFIG)',
+    'default ./gateway.yaml if it exists (env: GATEWAY_CONFIG)',
   )
 })

@@ -210,7 +210,7 @@ describe('sluice token', () => {
     [['list', '--user', 'nobody'], 'there is no user "nobody"'],
     [['create', '--user', 'nobody', '--name', 'x', '--unlimited'], 'there is no user "nobody"'],
     [['disable', '99'], 'there is no token with the id 99'],
-    [['disable', 'laptop'], 'expected the id of a token, not "laptop": token list tells it'],
+    [['disable', 'laptop'], 'expected the id of a token, not "laptop": token list shows it'],
     [
       ['create', '--user', 'star', '--name', '👩‍👩‍👧‍👦'.repeat(51), '--unlimited'],
       'name: expected a text of 1 to 50 characters without spaces around it',
@@ -233,10 +233,10 @@ describe('sluice token', () => {
   })
 
   test.each([
-    [[...create], 'say what the key may spend'],
+    [[...create], 'expected the quota of the key'],
     [[...create, '--quota', '1', '--unlimited'], 'cannot be used with'],
     [[...create, '--quota', '-1'], 'whole number'],
-    [[...create, '--unlimited', '--expires', 'tomorrow'], 'a span such as 30d or 12h'],
+    [[...create, '--unlimited', '--expires', 'tomorrow'], 'a duration such as 30d or 12h'],
     [['create', '--name', 'x', '--unlimited'], "required option '--user <name>'"],
   ])('%j is refused, and the supported values are named', async (args, said) => {
     const { code, out, err } = await run(...args)

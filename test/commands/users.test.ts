@@ -64,7 +64,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     }
     expect(made).toMatchObject({ code: 0, err: '' })
     expect(made.json()).toEqual(bob)
-    expect(plain).toMatchObject({ code: 0, out: 'Made the user Zoë (id 6) with 0 ($0.00).\n', err: '' })
+    expect(plain).toMatchObject({ code: 0, out: 'Created the user Zoë (id 6) with 0 ($0.00).\n', err: '' })
     expect((listed.json() as UserLine[]).map(({ username }) => username)).toEqual([
       'root',
       'ann',

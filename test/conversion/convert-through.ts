@@ -120,7 +120,7 @@ export function streamAs(
   const failure = events.find((event) => event.kind === 'failure')
   const complete = !failure && events.some((event) => event.kind === 'end')
   if (complete) return { text: text + encoder.finalFrames(), complete }
-  const { type = 'api_error', message = 'the upstream broke off before the answer was complete' } =
+  const { type = 'api_error', message = 'the upstream broke off before the response was complete' } =
     failure ?? {}
   return {
     text:

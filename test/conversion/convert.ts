@@ -65,7 +65,7 @@ export async function convertRequest(
       rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
       capabilities,
     }
-    const channelRequest = requestFor(channelOf({ protocol: OTHER[from], ...channel }), model)
+    const channelRequest = requestFor(channelOf({ protocols: [OTHER[from]], ...channel }), OTHER[from], model)
     const { body, dropped } = await channelRequest.prepare(false, ASKER)
     return { body, dropped }
   } catch (error) {
@@ -113,7 +113,7 @@ export function convertStream(
 function said({ error }: ConvertingTap): { type?: string; code?: string; message: string } {
   const { type, code, message } = readUpstreamError(Buffer.from(error?.data ?? ''))
   return {
-    message: message ?? 'the upstream broke off before the answer was complete',
+    message: message ?? 'the upstream broke off before the response was complete',
     ...(type !== undefined && { type }),
     ...(code !== undefined && { code }),
   }

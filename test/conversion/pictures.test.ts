@@ -97,7 +97,7 @@ describe('an image by its URL', () => {
   )
 
   test.each([
-    ['/gone', 'answered 404'],
+    ['/gone', 'responded 404'],
     ['/large', 'larger than'],
   ])('that cannot be fetched is a 400 with the reason: %s', async (path, why) => {
     permissive.upstream.forget(MODEL.messages)

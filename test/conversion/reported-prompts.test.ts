@@ -2,15 +2,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { streamedChat } from '../equipment/chat-behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { patchedCopy } from '../equipment/patched-copy.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
 import { askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** A gateway whose token count differs each time, and which waits for the count. */
-const copy = patchedCopy([
+const copy = await patchedProgram([
   {
     file: 'src/relay/local-count-worker.ts',
-    text: '  return length > text.length ?',
-    by: '  tokens += 1000 * (globalThis.times = (globalThis.times ?? 0) + 1)\n  return length > text.length ?',
+    text: 'counts.tokensOf(text)',
+    by: 'counts.tokensOf(text) + 1000 * (globalThis.times = (globalThis.times ?? 0) + 1)',
   },
   { file: 'src/relay/prompt-count.ts', text: 'TIMEOUT_MS = 250', by: 'TIMEOUT_MS = 60_000' },
 ])

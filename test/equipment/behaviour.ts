@@ -35,6 +35,8 @@ export interface Streamed {
   readonly ending?: 'done' | 'no done' | 'stall' | 'reset' | 'close' | 'error' | 'half frame'
   /** The text of every frame, in place of generated ones; events, word and usage then have no effect. */
   readonly frames?: readonly string[]
+  /** More frames, sent once a promise settles. */
+  readonly rest?: { readonly after: Promise<unknown>; readonly frames: readonly string[] }
   /** Sends single bytes. */
   readonly drip?: boolean
   readonly headers?: Readonly<Record<string, string | string[]>>

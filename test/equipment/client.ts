@@ -67,7 +67,7 @@ export async function retryWhileShed<Told extends { readonly text: string }>(
 ): Promise<Told> {
   for (;;) {
     const answer = await asking()
-    if (!answer.text.includes('more calls come than can be served')) return answer
+    if (!answer.text.includes('more calls arrive than can be served')) return answer
   }
 }
 

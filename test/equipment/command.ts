@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { Readable, Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
-import { fileURLToPath } from 'node:url'
 import { runCommand } from '../../src/cli/run-command.ts'
 import type { RunningGateway } from './gateway.ts'
+import { BASE_ENVIRONMENT, programFolder } from './program.ts'
 
 /** The outcome of a command. */
 export interface Outcome {
@@ -15,8 +15,6 @@ export interface Outcome {
   /** Standard output as JSON. */
   json(): unknown
 }
-
-const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
 /** The secret of gateways that commands run beside. */
 export const SECRET = 'the-secret-of-the-tests-of-commands'
@@ -38,15 +36,15 @@ export async function sluice(
 }
 
 /** Runs a command as operators do, as a process of its own. */
-export function sluiceProcess(
+export async function sluiceProcess(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   input?: string,
 ): Promise<Outcome> {
   const child = spawn(process.execPath, ['bin/sluice.mjs', ...args], {
-    cwd: REPOSITORY,
+    cwd: await programFolder(),
     stdio: ['pipe', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+    env: { ...BASE_ENVIRONMENT, ...env },
   })
   // A command that does not read its input may end before.
   child.stdin.on('error', () => {})

@@ -8,13 +8,14 @@ import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import type { Configuration } from './configuration.ts'
 import { freePort, statusOn } from './port.ts'
+import { BASE_ENVIRONMENT, programFolder } from './program.ts'
 
 /** Options of a gateway's start. */
 export interface GatewayOptions {
   /** The fields of gateway.yaml, or its text. */
   readonly config: Configuration | string
   readonly env?: Readonly<Record<string, string>>
-  /** The program's folder; the repository itself by default. */
+  /** The program's folder, where it is not the program of all tests. */
   readonly root?: string
   /** An address to listen on; 127.0.0.1 by default. */
   readonly host?: string
@@ -72,6 +73,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-test-'))
   const file = join(dataDir, 'gateway.yaml')
   const port = await freePort()
+  const cwd = options.root ?? (await programFolder())
   let output = ''
   let child: ChildProcess | undefined
   /** Whether the test asked the process to end. */
@@ -85,11 +87,10 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
     mkdirSync(dataDir, { recursive: true })
     writeFileSync(file, typeof config === 'string' ? config : stringify(config))
     const started = spawn(process.execPath, [...FLAGS, 'bin/sluice.mjs', 'start', '--config', file], {
-      cwd: options.root ?? REPOSITORY,
+      cwd,
       stdio: ['ignore', options.stdout ?? 'pipe', 'pipe'],
       env: {
-        PATH: process.env['PATH'],
-        HOME: process.env['HOME'],
+        ...BASE_ENVIRONMENT,
         PORT: String(port),
         HOST: options.host ?? '127.0.0.1',
         DATA_DIR: dataDir,

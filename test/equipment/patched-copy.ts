@@ -1,30 +1,41 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type Patch, patchedTexts } from './patch.ts'
+import { writeProgram } from './program-bundle.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** A text to be replaced in one file of the sources. */
-export interface Patch {
-  readonly file: string
-  /** The text to replace, which must occur exactly once. */
-  readonly text: string
-  readonly by: string
+/** A broken gateway or a part of one, to see whether a test notices. */
+export interface PatchedCopy {
+  readonly root: string
+  discard(): void
 }
 
-/** A copy of the program with patches: a broken gateway, to see whether a test notices. */
-export function patchedCopy(patches: readonly Patch[]): { readonly root: string; discard(): void } {
-  const root = mkdtempSync(join(tmpdir(), 'sluice-mutant-'))
-  for (const part of ['bin', 'src', 'package.json'])
-    cpSync(join(REPOSITORY, part), join(root, part), { recursive: true })
-  symlinkSync(join(REPOSITORY, 'node_modules'), join(root, 'node_modules'))
-  for (const { file, text, by } of patches) {
-    const path = join(root, file)
-    const source = readFileSync(path, 'utf8')
-    const parts = source.split(text)
-    if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} places that read:\n${text}`)
-    writeFileSync(path, parts.join(by))
+/** A copy of the sources with patches, for tests of parts of them. */
+export function patchedSources(patches: readonly Patch[]): PatchedCopy {
+  const copy = newFolder()
+  cpSync(join(REPOSITORY, 'src'), join(copy.root, 'src'), { recursive: true })
+  cpSync(join(REPOSITORY, 'package.json'), join(copy.root, 'package.json'))
+  symlinkSync(join(REPOSITORY, 'node_modules'), join(copy.root, 'node_modules'))
+  for (const [file, text] of patchedTexts(patches)) writeFileSync(join(copy.root, file), text)
+  return copy
+}
+
+/** A program with patches, to be started as a gateway. */
+export async function patchedProgram(patches: readonly Patch[]): Promise<PatchedCopy> {
+  const copy = newFolder()
+  try {
+    await writeProgram(copy.root, 'linked', patches)
+  } catch (error) {
+    copy.discard()
+    throw error
   }
+  return copy
+}
+
+function newFolder(): PatchedCopy {
+  const root = mkdtempSync(join(tmpdir(), 'sluice-mutant-'))
   return { root, discard: () => rmSync(root, { recursive: true, force: true }) }
 }

@@ -79,6 +79,8 @@ async function playStream(stream: Streamed, performance: Playback): Promise<void
       if (stream.paceMs) await sleep(stream.paceMs)
       await write(frame)
     }
+    await stream.rest?.after
+    for (const frame of stream.rest?.frames ?? []) await write(frame)
   } else {
     await write(roleFrame())
     const count = stream.events ?? 5

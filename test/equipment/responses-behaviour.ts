@@ -12,6 +12,11 @@ export interface ResponsesContent {
 const HEAD =
   '"id":"resp_upstream",  "object":"response","created_at":1700000000,"model":"upstream-model","x_unknown":9007199254740993'
 
+/** A text with the upstream's own id of a response in place of the one that the gateway issued. */
+export function upstreamNamed(text: string): string {
+  return text.replaceAll(/"resp_[0-9a-f]{48}"/g, '"resp_upstream"')
+}
+
 /** The usage object of the responses dialect as JSON text. */
 export function responsesUsage(input: number, output: number, cached = 0): string {
   return `{"input_tokens":${input},"input_tokens_details":{"cached_tokens":${cached}},"output_tokens":${output},"output_tokens_details":{"reasoning_tokens":0},"total_tokens":${input + output}}`

@@ -1,8 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Patch } from './patched-copy.ts'
+import type { Patch } from './patch.ts'
 
-/** Makes each commit slow, so that the situations that the gates exist for arise in every round. */
+/** Makes each commit slow, so that responses have to wait for commits in every round. */
 export const SLOW_DISK: Patch = {
   file: 'src/store/sqlite/write-batch.ts',
   text: 'this.#commit.run()',

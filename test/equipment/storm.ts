@@ -55,7 +55,7 @@ const HANGING_PACE_MS = 25
 const QUIET_MS = 1_000
 /** Number of clients that have left and been charged in each tenth round. */
 const LEFT = 5
-/** The share of streams for which gate one is checked. */
+/** The share of streams whose first content is checked against the file. */
 const CHECKED_SHARE = 0.2
 const KEYS = ['calm', 'windy', 'scarce']
 
@@ -74,7 +74,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
   })
   const seen: ObservedCall[] = []
   const sent: Sent[] = []
-  const gateOne = new GateOneCheck(gateway.dataDir)
+  const gateOne = new HoldCheck(gateway.dataDir)
   const witness = async (live: LiveResponse): Promise<void> => {
     if (plan.hasHangingDisk || random() < CHECKED_SHARE) await gateOne.check(live)
   }
@@ -178,7 +178,7 @@ async function untilLeft(dataDir: string): Promise<void> {
 async function untilDelivered(
   dataDir: string,
   observations: readonly ObservedCall[],
-  gateOne: GateOneCheck,
+  gateOne: HoldCheck,
   upstream: ScriptedUpstream,
 ): Promise<void> {
   const stuckMs = performance.now()
@@ -198,10 +198,9 @@ async function untilDelivered(
 }
 
 /**
- * Checks gate one from outside: whether a call's hold or its charge is in the file when its first content has
- * come.
+ * Checks from outside whether a call's hold or its charge is in the file when its first content has come.
  */
-class GateOneCheck {
+class HoldCheck {
   readonly #dataDir: string
   /** Number of checked responses. */
   checked = 0

@@ -1,3 +1,4 @@
+import { Agent } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/api/endpoint.ts'
 import { ROUTES } from '../equipment/routes.ts'
@@ -49,6 +50,8 @@ const owners: Owner[] = ROUTES.flatMap(() => Object.keys(OWNERS) as Credential[]
 const fresh = [...owners]
 
 let gateway: RunningGateway
+/** Keeps the connection: there are some ten thousand requests. */
+const agent = new Agent({ keepAlive: true })
 beforeAll(async () => {
   gateway = await startGateway({ config: configuration() })
   await gateway.stop()
@@ -57,7 +60,10 @@ beforeAll(async () => {
   )
   await gateway.restart()
 })
-afterAll(() => gateway?.discard())
+afterAll(async () => {
+  agent.destroy()
+  await gateway?.discard()
+})
 
 function configuration(): Configuration {
   const off = { requests: 0 }
@@ -89,7 +95,7 @@ function ownerOf(secret: Credential, { access }: Endpoint, verdict: Verdict): Ow
 }
 
 function asked(body: object | undefined, options: CallOptions): Promise<FullResponse> {
-  return retryWhileShed(() => call(gateway.url, body, options))
+  return retryWhileShed(() => call(gateway.url, body, { ...options, agent }))
 }
 
 function pathOf({ path }: Endpoint): string {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chunkFrame, streamedChat } from '../equipment/chat-behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
+import type { Patch } from '../equipment/patch.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
 import { askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const STREAMS = 'src/relay/streamed-response.ts'
@@ -27,7 +28,7 @@ const THROWS: Patch[] = [
 ].map(({ by, text, ...rest }) => ({ ...rest, text, by: by.replace('$&', () => text) }))
 
 const MODELS = ['prompt', 'count', 'hold']
-const copy = patchedCopy(THROWS)
+const copy = await patchedProgram(THROWS)
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture(

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { errorBody } from '../equipment/behaviour.ts'
 import { call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
+import type { Patch } from '../equipment/patch.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /** A gateway that throws on a response: an unknown bug. */
@@ -12,7 +13,7 @@ const THROWS: Patch = {
   by: "const bytes = this.#bytes.take(); if (bytes.includes('stumbling block')) throw new Error('unforeseen')",
 }
 
-const copy = patchedCopy([THROWS])
+const copy = await patchedProgram([THROWS])
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture(

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { patchedCopy } from '../equipment/patched-copy.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
 import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
@@ -17,7 +17,7 @@ const PROXY = '127.0.0.8'
 let next = 10
 const freshAddress = (): string => `127.0.0.${next++}`
 
-const copy = patchedCopy([
+const copy = await patchedProgram([
   {
     file: 'src/process/listen.ts',
     text: 'const MAX_CONNECTIONS = 10_000',

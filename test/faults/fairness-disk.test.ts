@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type FullResponse, call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { patchedCopy } from '../equipment/patched-copy.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
 import { SLOW_DISK } from '../equipment/slow-disk.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 import { expectFairDuring } from './latency-under-attack.ts'
@@ -11,7 +11,7 @@ const MANY = 160
 const PATIENTLY = { timeout: 20_000 }
 
 // Small batches for each commit and a long usage log need fewer calls for the same effect.
-const copy = patchedCopy([
+const copy = await patchedProgram([
   SLOW_DISK,
   {
     file: 'src/store/sqlite/fair-batch.ts',

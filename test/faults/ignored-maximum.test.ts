@@ -105,7 +105,7 @@ describe('upstreams that send ten times the maximum, twenty at a time', () => {
         expect(text.slice(-300)).not.toContain(LAST[client])
         const last = text.trim().split('\n\n').at(-1) ?? ''
         const { error } = JSON.parse(last.slice(last.indexOf('{')))
-        expect(error.message).toMatch(/the quota held for this answer is used up/)
+        expect(error.message).toMatch(/the quota held for this response is used up/)
         expect(database.usageOf(String(headers['x-request-id']))?.reason).toBe('cut')
       }
       expect(remain).toBeGreaterThanOrEqual(-AT_ONCE * SLICE)
@@ -124,7 +124,7 @@ test.each(['chat', 'messages'] as const)(
         : [...Array.from({ length: TENFOLD }, () => contentFrame(WORD)), finishFrame(), DONE_FRAME]
     const inOnePiece: Streamed = { kind: 'stream', ending: 'no done', frames: [frames.join('')] }
     const { answers, remain } = await spend(protocol, protocol, inOnePiece, 1)
-    expect(answers[0]?.text).toMatch(/the quota held for this answer is used up/)
+    expect(answers[0]?.text).toMatch(/the quota held for this response is used up/)
     expect(answers[0]?.text).not.toContain(LAST[protocol])
     expect(remain).toBeGreaterThanOrEqual(-SLICE)
   },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
+import type { Patch } from '../equipment/patch.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
 import { HANGING_DISK } from '../equipment/slow-disk.ts'
 import { storm, type StormPlan } from '../equipment/storm.ts'
 
@@ -30,7 +31,7 @@ const NO_GATE_TWO_STREAMED: Patch = {
 }
 /** Charges a client that leaves in the middle for the prompt alone. */
 const NO_OUTPUT_COUNTED: Patch = {
-  file: 'src/relay/charge.ts',
+  file: 'src/relay/priced-usage.ts',
   text: 'output: isComplete ? output : Math.max(reported?.output ?? 0, output)',
   by: 'output: isComplete ? output : (reported?.output ?? 0)',
 }
@@ -46,7 +47,7 @@ async function brokenByKill(patches: readonly Patch[], rounds: number): Promise<
 }
 
 async function brokenOn(patches: readonly Patch[], plan: StormPlan): Promise<string> {
-  const copy = patchedCopy(patches)
+  const copy = await patchedProgram(patches)
   try {
     return (await storm({ ...plan, root: copy.root })).broken.join('\n')
   } finally {
@@ -54,15 +55,15 @@ async function brokenOn(patches: readonly Patch[], plan: StormPlan): Promise<str
   }
 }
 
-test('without gate one, content is delivered that leaves no trace', LIMIT, async () => {
+test('if content does not wait for its hold, it is delivered and leaves no trace', LIMIT, async () => {
   expect(await brokenByKill([NO_GATE_ONE], ROUNDS)).toMatch(
     /delivered content without a trace|showed content before its hold was durable/,
   )
 })
-test('without gate two, whole answers are never charged', LIMIT, async () => {
+test('if whole responses do not wait for their charge, they are never charged', LIMIT, async () => {
   expect(await brokenByKill([NO_GATE_TWO_WHOLE], ROUNDS)).toMatch(/was seen complete and/)
 })
-test('without gate two, streams are never charged in full', LIMIT, async () => {
+test('if streams do not wait for their charge, they are never charged in full', LIMIT, async () => {
   expect(await brokenByKill([NO_GATE_TWO_STREAMED], ROUNDS)).toMatch(/was seen complete and/)
 })
 test('a charge below the work of the upstream is found by its log', LIMIT, async () => {

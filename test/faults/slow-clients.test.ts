@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { contentFrame } from '../equipment/behaviour.ts'
+import { contentFrame, DONE_FRAME, finishFrame } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import { slowClients } from '../equipment/slow-clients.ts'
@@ -17,9 +17,10 @@ const QUICK_MS = 2_000
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    models: priced(['m', 'endless']),
+    models: priced(['m', 'large', 'endless']),
     channels: [
       channel('m', upstream.baseUrl('m')),
+      channel('large', upstream.baseUrl('large')),
       channel('endless', upstream.baseUrl('endless'), { timeouts: { total: '15s' } }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -118,6 +119,27 @@ describe(`${CLIENTS} clients that are slow`, () => {
     expect(slowestMs).toBeLessThan(SLOW_MS)
     for (const { lasted } of clients) expect(lasted()).toBeUndefined()
     for (const client of clients) client.hangUp()
+  })
+
+  test('for a second in reading get all of a stream then, in pieces of any size', async () => {
+    const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(400_000)}",`)
+    const frames = [...Array.from({ length: 30 }, () => frame), finishFrame(), DONE_FRAME]
+    fixture.upstream.script('large', { kind: 'stream', frames })
+    const body = JSON.stringify(askStream('large'))
+    const connections = Array.from({ length: 3 }, () => {
+      const connection = rawConnection(fixture.gateway.port, head(body.length) + body)
+      connection.socket.once('data', () => connection.socket.pause())
+      return connection
+    })
+    await fixture.upstream.receivedAtLeast('large', connections.length)
+    await sleep(1_000)
+    for (const { socket } of connections) socket.resume()
+    for (const connection of connections) {
+      const text = await connection.until('\r\n0\r\n\r\n')
+      expect(text.match(/"obfuscation"/g)).toHaveLength(30)
+      expect(text).toContain(DONE_FRAME)
+      connection.socket.destroy()
+    }
   })
 
   test('in reading delay nobody, and end with their call', { timeout: 300_000 }, async () => {

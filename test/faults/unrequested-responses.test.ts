@@ -127,7 +127,7 @@ const unasked = async (name: string): Promise<number> =>
   (await metricsOf(program.url)).sum('sluice_upstream_unasked_total', { channel: name })
 
 const warnings = (): Record<string, unknown>[] =>
-  program.log().filter(({ msg }) => String(msg).includes('nobody asked for'))
+  program.log().filter(({ msg }) => String(msg).includes('unrequested bytes'))
 
 describe.each(Object.keys(WAYS_TO_SEND) as (keyof typeof WAYS_TO_SEND)[])(
   'an unrequested response, %s,',

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
+import type { Patch } from '../equipment/patch.ts'
+import { patchedSources } from '../equipment/patched-copy.ts'
 import { runFuzzer } from './run-fuzzer.ts'
 
 /** Bound within which each planted defect is found, the corpus included. */
@@ -135,7 +136,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
 ]
 
 test.each(MUTANTS)('where %s, %s finds it', async (_, target, patch, words) => {
-  const copy = patchedCopy([patch])
+  const copy = patchedSources([patch])
   try {
     const { failure, inputs } = await runFuzzer({ target, seed: SEED, inputs: MAX_INPUTS, root: copy.root })
     console.log(`${target} found ${JSON.stringify(failure?.input)} after ${inputs} inputs`)

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-const MODELS = [...DEMO_MODELS.chat, ...DEMO_MODELS.messages]
+const MODELS = [...DEMO_MODELS.chat, ...DEMO_MODELS.messages, ...DEMO_MODELS.responses]
 const SCHEMA = {
   type: 'object',
   properties: {

@@ -21,7 +21,13 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 /** GET requests that change or spend something. */
-const WITH_EFFECT = ['/api/user/token', '/api/user/logout', '/api/channel/test/:id']
+const WITH_EFFECT = [
+  '/api/user/token',
+  '/api/user/logout',
+  '/api/channel/test/:id',
+  '/v1/responses/:id',
+  '/v1/responses/:id/input_items',
+]
 const GETS = [...new Set(ROUTES.filter(({ method }) => method === 'GET').map(({ path }) => path))]
 /** Headers that differ for each request. */
 const OWN = new Set(['date', 'x-request-id'])

@@ -41,6 +41,7 @@ describe('the official OpenAI client', () => {
       created: 1_626_777_600,
       owned_by: 'acme',
       supported_endpoint_types: ['vendor', 'compat'],
+      endpoints: ['chat', 'messages', 'responses'],
     })
   })
   test.each(NAMES)('retrieves %s', async (name) => {

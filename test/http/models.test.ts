@@ -98,6 +98,7 @@ const CHAT = (id: string, vendor: string, types: string[]) => ({
   created: 1_626_777_600,
   owned_by: vendor,
   supported_endpoint_types: types,
+  endpoints: types.length > 0 ? ['chat', 'messages', 'responses'] : ['rerank'],
 })
 const MESSAGES = (id: string) => ({
   id,
@@ -156,6 +157,12 @@ describe('which models are listed:', () => {
 })
 
 describe('GET /v1/models', () => {
+  test('has an empty catalogue beside the list for clients that state their version, as Codex does', async () => {
+    const list = await body('/v1/models', bearer('ann'))
+    expect(await body('/v1/models?client_version=0.99.0', bearer('ann'))).toEqual({ ...list, models: [] })
+    expect(list).not.toHaveProperty('models')
+  })
+
   test('has the chat shape for bearer tokens', async () => {
     expect(await body('/v1/models', bearer('ann'))).toEqual({
       success: true,

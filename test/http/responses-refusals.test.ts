@@ -28,21 +28,22 @@ const post = (model: string, fields: object = {}, key = 'ann'): Promise<FullResp
   fixture.chat(key, { model, input: 'hi', ...fields }, PATH)
 
 describe('what is refused', () => {
-  test.each(CONVERTED)(
-    'is what continues a stored response, with a channel that speaks %s',
+  test.each(PROTOCOLS)(
+    'is what continues a response that nobody stored, with a channel that speaks %s',
     async (model) => {
       fixture.upstream.script(model, { kind: 'silence' })
       const answer = await post(model, { previous_response_id: 'resp_1' })
       expect(answer.status).toBe(400)
-      expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', code: 'invalid_request' })
-      expect(answer.json().error.message).toContain(
-        `Invalid 'previous_response_id': expected all items in 'input'`,
-      )
+      expect(answer.json().error).toMatchObject({
+        type: 'invalid_request_error',
+        code: 'previous_response_not_found',
+      })
+      expect(answer.json().error.message).toContain('options.keep_responses is 0')
       expect(fixture.upstream.received(model)).toHaveLength(0)
     },
   )
 
-  test.each(PROTOCOLS)('is an answer in the background, with a channel that speaks %s', async (model) => {
+  test.each(CONVERTED)('is an answer in the background, with a channel that speaks %s', async (model) => {
     fixture.upstream.script(model, { kind: 'silence' })
     const answer = await post(model, { background: true })
     expect(answer.status).toBe(400)
@@ -66,6 +67,8 @@ describe('what is refused', () => {
     const answer = await call(fixture.gateway.url, undefined, { ...asked, headers })
     expect(answer.status).toBe(426)
     expect(answer.json().error.code).toBe('upgrade_required')
+    expect(answer.headers['upgrade']).toBe('HTTP/1.1')
+    expect(answer.headers['connection']).toContain('upgrade')
     expect((await call(fixture.gateway.url, undefined, asked)).status).toBe(405)
   })
 })

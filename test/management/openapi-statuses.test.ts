@@ -5,10 +5,12 @@ import { errorBody } from '../equipment/behaviour.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
 import { type Body, call, retryWhileShed } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { wholeResponse } from '../equipment/responses-behaviour.ts'
 import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
 import { ROUTES } from '../equipment/routes.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { storingUpstream } from '../equipment/stored-responses.ts'
 
 type DescribedResponse = Record<string, { readonly content?: Record<string, unknown> }>
 type Headers = Readonly<Record<string, string>>
@@ -45,11 +47,12 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 0, body_limit: '64KiB', metrics_token: 'token-of-metrics' },
     rate_limits: { global: off, search: off, critical: off, relay: off },
-    models: priced(['m', 'claude', 'sorter']),
+    models: priced(['m', 'claude', 'sorter', 'native']),
     channels: [
       channel('m', upstream.baseUrl('m')),
       channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' }),
       channel('sorter', upstream.baseUrl('sorter'), { protocol: 'rerank' }),
+      channel('native', upstream.baseUrl('native'), { protocol: 'responses' }),
     ],
     users: [
       ROOT,
@@ -62,6 +65,7 @@ beforeAll(async () => {
   for (const route of ROUTES) await provoke(route)
   await provokeByName()
   await provokeUpstreams()
+  await provokeStored()
 }, 300_000)
 afterAll(() => fixture?.close())
 
@@ -175,18 +179,47 @@ async function provokeByName(): Promise<void> {
   await at('GET /metrics', { authorization: 'Bearer token-of-metrics' })
 }
 
+/** Makes a response, and every request for it. */
+async function provokeStored(): Promise<void> {
+  const provider = storingUpstream('native')
+  fixture.upstream.decide('native', (request) => provider.decision(request))
+  const options = { path: '/v1/responses', headers: KEY_OF_ANN }
+  const made = await call(fixture.gateway.url, { model: 'native', input: 'hi' }, options)
+  const { id } = JSON.parse(made.text)
+  const stored = ROUTES.filter(({ path }) => path.startsWith('/v1/responses/:id'))
+  const behaviours = PASSED_ON.map((status) => ({ kind: 'status', status, body: errorBody('no') }) as const)
+  for (const route of stored)
+    for (const behaviour of behaviours) {
+      fixture.upstream.script('native', behaviour)
+      await requestAndRecord(route, route.path.replace(':id', id), KEY_OF_ANN)
+    }
+  fixture.upstream.decide('native', (request) => provider.decision(request))
+  const isDelete = ({ method }: Endpoint): number => Number(method === 'DELETE')
+  for (const route of stored.toSorted((a, b) => isDelete(a) - isDelete(b))) {
+    await requestAndRecord(route, route.path.replace(':id', id), KEY_OF_ANN)
+    if (!route.path.endsWith(':id') || isDelete(route)) continue
+    await requestAndRecord(route, `${route.path.replace(':id', id)}?stream=true`, KEY_OF_ANN)
+  }
+}
+
+/** The model whose channel speaks the protocol of a route that cannot be converted, or any. */
+function laneFor({ area, path }: Endpoint): 'claude' | 'sorter' | 'native' | 'm' {
+  if (path.startsWith('/v1/responses/')) return 'native'
+  return area === 'messages' ? 'claude' : area === 'rerank' ? 'sorter' : 'm'
+}
+
 /** Makes successful calls, and provokes every upstream error that is passed on. */
 async function provokeUpstreams(): Promise<void> {
   const messages = [{ role: 'user', content: 'hi' }]
   for (const route of ROUTES) {
     if (route.access !== 'api-key') continue
-    const lane = route.area === 'messages' ? 'claude' : route.area === 'rerank' ? 'sorter' : 'm'
+    const lane = laneFor(route)
+    const counted = { kind: 'whole', body: '{"input_tokens":3}' } as const
     const behaviour = {
-      claude: route.path.endsWith('count_tokens')
-        ? ({ kind: 'whole', body: '{"input_tokens":3}' } as const)
-        : wholeMessage([{ text: 'Hello.' }]),
+      claude: route.path.endsWith('count_tokens') ? counted : wholeMessage([{ text: 'Hello.' }]),
       sorter: cohereAnswer(scored(1)),
       m: wholeChat({ text: 'Hello.' }),
+      native: route.path.endsWith('input_tokens') ? counted : wholeResponse({ text: 'Hello.' }),
     }[lane]
     const body = { model: lane, max_tokens: 5, messages, input: 'hi', query: 'q', documents: ['a'] }
     fixture.upstream.script(lane, behaviour)

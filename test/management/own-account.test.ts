@@ -51,7 +51,7 @@ describe('PUT /api/user/self', () => {
   })
 
   test('sets a new password with the present one', async () => {
-    const wrong = { status: 400, message: 'original_password: expected the password that you have now' }
+    const wrong = { status: 400, message: 'original_password: expected your present password' }
     expect(await change(ANN, { password: 'the second one' })).toMatchObject(wrong)
     expect(await change(ANN, { password: 'the second one', original_password: '' })).toMatchObject(wrong)
     expect(await change(ANN, { password: 'the second one', original_password: 'a guess' })).toMatchObject(

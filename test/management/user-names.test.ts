@@ -4,8 +4,7 @@ import { ROOT, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
-const UNSEEN =
-  'username: expected a name without controls of direction and characters that are not seen, found '
+const UNSEEN = 'username: expected a name without bidirectional controls and invisible characters, found '
 
 let gateway: RunningGateway
 beforeAll(async () => {
@@ -46,6 +45,6 @@ describe('a confusable name', () => {
     const starting = startGateway({ config: { users: [ROOT, user(2, name, [])] } }).then((started) =>
       started.discard(),
     )
-    await expect(starting).rejects.toThrow(/characters that are not seen|in case alone/)
+    await expect(starting).rejects.toThrow(/invisible characters|in case alone/)
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { patchedCopy } from '../equipment/patched-copy.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
 import { SLOW_DISK } from '../equipment/slow-disk.ts'
 import { storm } from '../equipment/storm.ts'
 import { nightSeed } from './night-seed.ts'
@@ -19,7 +19,7 @@ test(`two hundred kills lose no charge, double none, and overdraw nobody (seed $
 test(`nor on a slow disk, where the day tier's mutants are caught (seed ${seed})`, {
   timeout: 600_000,
 }, async () => {
-  const copy = patchedCopy([SLOW_DISK])
+  const copy = await patchedProgram([SLOW_DISK])
   try {
     const report = await storm({ seed, rounds: 20, clients: 32, root: copy.root })
     console.info(report)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { withoutCrashes } from '../equipment/own-postgres.ts'
-import { type Patch, patchedCopy } from '../equipment/patched-copy.ts'
+import type { Patch } from '../equipment/patch.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
 import { withoutRedis } from '../equipment/redis-server.ts'
 import { POOR_ACCOUNTS } from '../nodes/accounts.ts'
 import { killNodes } from '../nodes/fault-injection.ts'
@@ -52,7 +53,7 @@ const NO_RECOVERY: Patch = {
 }
 
 async function brokenBy(patches: readonly Patch[], plan: Partial<NodesStormPlan> = {}): Promise<string> {
-  const copy = patchedCopy(patches)
+  const copy = await patchedProgram(patches)
   try {
     const report = await nodesStorm({
       seed,

@@ -26,7 +26,7 @@ describe.each(FILES)('%s', (name) => {
   })
 
   test('reads only variables that the page on scaling documents, and contains no secret', () => {
-    const told = documented('docs/scaling.md', 'What is set where')
+    const told = documented('docs/scaling.md', 'Environment')
     const variables = variablesOf(file)
     expect([...variables.keys()].filter((variable) => !told.has(variable))).toEqual([])
     expect(file.text.match(/\$\{(?!\w+:[-?])/g)).toBeNull()

@@ -72,6 +72,6 @@ test.each([
         .on('error', () => resolve())
     })
     expect(databaseOf(program.folder.path).openHolds()).toEqual([])
-    expect(program.out()).toContain(`${signal}: no new calls are taken`)
+    expect(program.out()).toContain(`${signal}: no new calls are accepted`)
   },
 )

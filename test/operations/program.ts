@@ -9,6 +9,7 @@ import { onTestFinished } from 'vitest'
 import { stringify } from 'yaml'
 import type { Configuration } from '../equipment/configuration.ts'
 import { freePort, statusOn } from '../equipment/port.ts'
+import { BASE_ENVIRONMENT, programFolder } from '../equipment/program.ts'
 
 /** Options of a run of the program. */
 export interface ProgramOptions {
@@ -22,8 +23,8 @@ export interface ProgramOptions {
   readonly folder?: Folder
   readonly port?: number
   /**
-   * A command in place of `node bin/sluice.mjs start`; it gets the configuration's path through the
-   * environment.
+   * A command in place of `node bin/sluice.mjs start`, run in the repository; it gets the configuration's
+   * path through the environment.
    */
   readonly command?: readonly string[]
   /** Makes a process group of its own, which then gets signals as a whole: as from a terminal. */
@@ -95,12 +96,11 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
     folder.configFile,
   ]
   const child = spawn(file, args, {
-    cwd: REPOSITORY,
+    cwd: options.command ? REPOSITORY : await programFolder(),
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: options.group === true,
     env: {
-      PATH: process.env['PATH'],
-      HOME: process.env['HOME'],
+      ...BASE_ENVIRONMENT,
       PORT: String(port),
       DATA_DIR: folder.path,
       GATEWAY_CONFIG: folder.configFile,

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { call, events, open, streamedContent } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type UsageRow } from '../equipment/database.ts'
-import { patchedCopy } from '../equipment/patched-copy.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { statusOn } from '../equipment/port.ts'
@@ -154,7 +154,7 @@ test('a call whose body comes after drain_timeout is refused: no call begins any
 
 test('it listens as long as calls come, and loses none of them; it reports at once that it is not ready', async () => {
   // A pause longer than a busy machine makes between two calls of this process.
-  const copy = patchedCopy([
+  const copy = await patchedProgram([
     { file: 'src/process/listen.ts', text: 'const PAUSE_MS = 80', by: 'const PAUSE_MS = 3_000' },
     {
       file: 'src/process/listen.ts',

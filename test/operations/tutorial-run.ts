@@ -3,11 +3,10 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
-import { fileURLToPath } from 'node:url'
 import { freePort } from '../equipment/port.ts'
+import { BASE_ENVIRONMENT, programFolder } from '../equipment/program.ts'
 import type { TutorialBlock } from './tutorial-page.ts'
 
-const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 /** Ports of the pages; each run replaces them with free ones. */
 const PAGE_PORTS = ['3000', '3001', '3002', '8443']
 const READY_SECONDS = 120
@@ -40,7 +39,10 @@ export async function runTutorial(
   const home = join(folder, 'home')
   for (const path of [work, home, join(folder, 'bin')]) mkdirSync(path)
   const program = join(folder, 'bin/sluice')
-  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${REPOSITORY}/bin/sluice.mjs' "$@"\n`)
+  writeFileSync(
+    program,
+    `#!/bin/sh\nexec '${process.execPath}' '${await programFolder()}/bin/sluice.mjs' "$@"\n`,
+  )
   chmodSync(program, 0o755)
   const ports = new Map<string, string>()
   for (const port of PAGE_PORTS) ports.set(port, String(await freePort()))
@@ -62,7 +64,7 @@ export async function runTutorial(
       PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
       HOME: home,
       PORT: ports.get('3000'),
-      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+      NODE_COMPILE_CACHE: BASE_ENVIRONMENT['NODE_COMPILE_CACHE'],
     },
   })
   let said = ''

@@ -8,7 +8,7 @@ export const createChannel = defineEndpoint({
   path: '/api/channel/',
   area: 'management',
   access: 'admin',
-  summary: 'Makes a channel, or one for each of several keys',
+  summary: 'Creates a channel, or one for each of several keys',
   errorStatuses: [409],
   body: newChannelBody,
   responseBody: z.object({ ids: z.array(z.int()) }),

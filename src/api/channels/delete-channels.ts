@@ -8,7 +8,7 @@ export const deleteChannelsEndpoint = defineEndpoint({
   path: '/api/channel/batch',
   area: 'management',
   access: 'admin',
-  summary: 'Removes channels; answers with how many there were',
+  summary: 'Removes channels; returns how many there were',
   errorStatuses: [409],
   body: channelIdsBody,
   responseBody: z.int(),

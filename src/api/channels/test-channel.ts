@@ -9,7 +9,7 @@ export const testChannelEndpoint = defineEndpoint({
   path: '/api/channel/test/:id',
   area: 'management',
   access: 'admin',
-  summary: 'Asks the upstream of a channel for one token',
+  summary: 'Tests a channel with a request for one token',
   params: channelPath,
   query: testQuery,
   responseBody: testResult,

@@ -8,7 +8,7 @@ export const updateChannelEndpoint = defineEndpoint({
   path: '/api/channel/',
   area: 'management',
   access: 'admin',
-  summary: 'Changes a channel; what is absent stays',
+  summary: 'Changes a channel; absent fields stay',
   errorStatuses: [404, 409],
   body: channelChange,
   responseBody: channelSchema,

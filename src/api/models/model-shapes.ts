@@ -14,12 +14,13 @@ const UNKNOWN_VENDOR = 'custom'
 
 /** One model in each shape. */
 export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
-  chat: ({ id, vendor, endpointTypes }) => ({
+  chat: ({ id, vendor, endpointTypes, endpoints }) => ({
     id,
     object: 'model',
     created: CREATED,
     owned_by: vendor ?? UNKNOWN_VENDOR,
     supported_endpoint_types: endpointTypes,
+    endpoints,
   }),
   messages: ({ id }) => ({ type: 'model', id, display_name: id, created_at: CREATED_AT }),
   // The gateway serves no methods of that vendor's protocol.

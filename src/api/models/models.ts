@@ -1,5 +1,13 @@
+import { z } from 'zod'
 import { defineEndpoint } from '../endpoint.ts'
 import { listShape, MODEL_LIST, modelArea } from './model-shapes.ts'
+
+/**
+ * The catalogue for clients that state `client_version`, such as Codex, beside the list. It is empty: an
+ * entry would replace what the client knows of a model, its instructions among it, and without the member the
+ * client reports an error.
+ */
+const CATALOGUE = { models: [] }
 
 /** The models that an API key may call. `docs/api.md: Models`. */
 export const models = defineEndpoint({
@@ -10,7 +18,9 @@ export const models = defineEndpoint({
   access: 'key',
   keyIn: 'x-api-key',
   summary: 'The models that the API key may call',
-  async handle({ token, user, exchange, models: lists, parts }) {
-    return MODEL_LIST[listShape(exchange.request)](lists.list(parts.settings(), { token, user }))
+  query: z.object({ client_version: z.string().optional() }),
+  async handle({ token, user, query, exchange, models: lists, parts }) {
+    const list = MODEL_LIST[listShape(exchange.request)](lists.list(parts.settings(), { token, user }))
+    return query.client_version === undefined ? list : { ...list, ...CATALOGUE }
   },
 })

@@ -7,7 +7,7 @@ export const pricingEndpoint = defineEndpoint({
   path: '/api/pricing',
   area: 'management',
   access: 'account',
-  summary: 'What the models cost that the caller may call',
+  summary: 'Prices of the models that the account may call',
   responseBody: pricingSchema,
   envelope: 'own',
   handle: ({ user, parts }) => Promise.resolve(pricing(parts.settings(), user)),

@@ -25,7 +25,7 @@ export const readyz: OpenEndpoint = {
   method: 'GET',
   path: '/readyz',
   isPolled: true,
-  summary: 'Whether calls are taken',
+  summary: 'Whether calls are accepted',
   textErrorStatuses: [503],
   contentTypes: PLAIN,
   area: 'relay',

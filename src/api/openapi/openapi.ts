@@ -5,7 +5,7 @@ import { SECURITY_SCHEMES } from './openapi-security.ts'
 
 const DESCRIPTION =
   'A gateway in front of language models. A request whose head cannot be read, or takes too long, reaches none of ' +
-  'these operations: it is answered 400, 408, 417 or 431. A method that a path does not take is answered 405.'
+  'these operations: it gets 400, 408, 417 or 431. A method that a path does not take gets 405.'
 
 /** The description of all routes as OpenAPI 3.1, made from the schemas that check requests and responses. */
 export function openApiDocument(routes: readonly Endpoint[]): object {

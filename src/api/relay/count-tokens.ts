@@ -1,7 +1,8 @@
 import { countRequestSchema } from '../../protocols/messages/index.ts'
+import { messagesCounting } from '../../relay/dialects/messages/count-tokens.ts'
 import type { KeyEndpoint } from '../endpoint.ts'
 
-/** x */
+/** `docs/api.md: Messages`. */
 export const countTokens: KeyEndpoint = {
   method: 'POST',
   path: '/v1/messages/count_tokens',
@@ -9,9 +10,9 @@ export const countTokens: KeyEndpoint = {
   kind: 'raw',
   access: 'api-key',
   keyIn: 'x-api-key',
-  summary: 'How many tokens a conversation has',
+  summary: 'Counts the tokens of a conversation',
   requestSchema: countRequestSchema,
   // Upstreams need not have this path: the gateway then counts itself.
   hiddenStatuses: [404],
-  handle: (exchange, caller, relay) => relay.countTokens(exchange, caller),
+  handle: (exchange, caller, relay) => relay.countTokens(messagesCounting, exchange, caller),
 }

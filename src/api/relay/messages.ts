@@ -9,7 +9,7 @@ export const messages: KeyEndpoint = {
   kind: 'raw',
   access: 'api-key',
   keyIn: 'x-api-key',
-  summary: 'An answer to a conversation, whole or streamed',
+  summary: 'A response to a conversation, whole or streamed',
   requestSchema: messagesRequestSchema,
   contentTypes: ['application/json', 'text/event-stream'],
   handle: (exchange, caller, relay) => relay.call('messages', exchange, caller),

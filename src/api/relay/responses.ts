@@ -1,16 +1,40 @@
 import { responsesRequestSchema } from '../../protocols/responses/index.ts'
+import { responsesCounting } from '../../relay/dialects/responses/input-tokens.ts'
 import type { KeyEndpoint } from '../endpoint.ts'
 
-/** `docs/api.md: Responses`. */
-export const responses: KeyEndpoint = {
+const COMMON = {
   method: 'POST',
-  path: '/v1/responses',
   area: 'relay',
   kind: 'raw',
   access: 'api-key',
   keyIn: 'bearer',
-  summary: 'A response, whole or streamed',
   requestSchema: responsesRequestSchema,
+} as const satisfies Partial<KeyEndpoint>
+
+/** `docs/api.md: Responses`. */
+export const responses: KeyEndpoint = {
+  ...COMMON,
+  path: '/v1/responses',
+  summary: 'A response, whole or streamed',
   contentTypes: ['application/json', 'text/event-stream'],
   handle: (exchange, caller, relay) => relay.call('responses', exchange, caller),
+}
+
+/** `docs/api.md: Responses`. */
+export const countInputTokens: KeyEndpoint = {
+  ...COMMON,
+  path: '/v1/responses/input_tokens',
+  summary: 'How many tokens the input of a response has',
+  // Upstreams need not have this path: the gateway then counts itself.
+  hiddenStatuses: [404],
+  handle: (exchange, caller, relay) => relay.countTokens(responsesCounting, exchange, caller),
+}
+
+/** `docs/api.md: Responses`. */
+export const compactResponses: KeyEndpoint = {
+  ...COMMON,
+  path: '/v1/responses/compact',
+  summary: 'A conversation, compacted by its upstream',
+  contentTypes: ['application/json'],
+  handle: (exchange, caller, relay) => relay.compact(exchange, caller),
 }

@@ -9,7 +9,7 @@ export const deleteToken = defineEndpoint({
   area: 'management',
   access: 'account',
   tokenForm: 'bare',
-  summary: "Deletes one of the caller's tokens",
+  summary: "Deletes one of the account's tokens",
   params: tokenPath,
   async handle({ user, params, parts }) {
     if ((await deleteTokens(parts, { user: user.id, ids: [params.id] })) === 0) noOwnToken()

@@ -10,7 +10,7 @@ export const deleteTokens = defineEndpoint({
   area: 'management',
   access: 'account',
   tokenForm: 'bare',
-  summary: "Deletes several of the caller's tokens, and tells how many there were",
+  summary: "Deletes several of the account's tokens, and returns how many there were",
   body: tokenIdsBody,
   responseBody: z.int(),
   handle: ({ user, body, parts }) => deleteAll(parts, { user: user.id, ids: body.ids }),

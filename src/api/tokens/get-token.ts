@@ -9,7 +9,7 @@ export const getToken = defineEndpoint({
   area: 'management',
   access: 'account',
   tokenForm: 'bare',
-  summary: "One of the caller's tokens, its key masked",
+  summary: "One of the account's tokens, its key masked",
   params: tokenPath,
   responseBody: tokenSchema,
   async handle({ user, params, parts }) {

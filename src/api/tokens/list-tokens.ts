@@ -9,7 +9,7 @@ export const listTokens = defineEndpoint({
   area: 'management',
   access: 'account',
   tokenForm: 'bare',
-  summary: "A page of the caller's tokens, newest first",
+  summary: "A page of the account's tokens, newest first",
   query: pageQuery,
   responseBody: tokenPageSchema,
   handle: ({ user, query, parts }) => tokenPage(parts, { user: user.id, ...pageOf(query) }),

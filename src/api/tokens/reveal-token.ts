@@ -12,7 +12,7 @@ export const revealToken = defineEndpoint({
   tokenForm: 'bare',
   limit: 'critical',
   cache: 'never',
-  summary: "The whole key of one of the caller's tokens",
+  summary: "The whole key of one of the account's tokens",
   params: tokenPath,
   responseBody: z.object({ key: z.string() }),
   async handle({ user, params, parts }) {

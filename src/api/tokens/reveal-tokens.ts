@@ -12,7 +12,7 @@ export const revealTokens = defineEndpoint({
   tokenForm: 'bare',
   limit: 'critical',
   cache: 'never',
-  summary: "The whole keys of several of the caller's tokens",
+  summary: "The whole keys of several of the account's tokens",
   body: tokenIdsBody,
   responseBody: z.object({ keys: z.record(z.string(), z.string()) }),
   async handle({ user, body, parts }) {

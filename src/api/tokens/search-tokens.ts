@@ -12,7 +12,7 @@ export const searchTokens = defineEndpoint({
   access: 'account',
   tokenForm: 'bare',
   limit: 'search',
-  summary: "A page of those of the caller's tokens whose name and key match",
+  summary: "A page of the account's tokens whose name and key match",
   errorStatuses: [400],
   query: pageQuery.extend({ keyword: z.string().optional(), token: z.string().optional() }),
   responseBody: tokenPageSchema,

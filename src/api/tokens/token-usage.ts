@@ -1,6 +1,6 @@
 import { accountFigures } from '../../management/users/account-figures.ts'
 import { tokenUsageObject, tokenUsageSchema } from '../../management/tokens/token-usage-object.ts'
-import { allowedNames } from '../../relay/permissions.ts'
+import { allowedNames } from '../../relay/key-permissions.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
 /** `docs/api.md: Self-check and billing`. */
@@ -9,7 +9,7 @@ export const tokenUsage = defineEndpoint({
   path: '/api/usage/token/',
   area: 'usage',
   access: 'reading-key',
-  summary: 'What the API key has used and has left',
+  summary: 'Used and remaining quota of the API key',
   responseBody: tokenUsageSchema,
   async handle({ token: { id }, parts }) {
     const { token } = await accountFigures(parts, id)

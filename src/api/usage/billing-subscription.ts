@@ -9,7 +9,7 @@ export const billingSubscription: readonly JsonEndpoint[] = ['/v1', ''].map((pre
     path: `${prefix}/dashboard/billing/subscription`,
     area: 'billing-subscription',
     access: 'reading-key',
-    summary: 'What the API key, or its user, was granted',
+    summary: 'Granted quota of the API key, or of its user',
     responseBody: subscriptionSchema,
     async handle({ token, parts }) {
       return subscriptionObject(await accountFigures(parts, token.id), parts.settings().options)

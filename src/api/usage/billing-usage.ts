@@ -9,7 +9,7 @@ export const billingUsage: readonly JsonEndpoint[] = ['/v1', ''].map((prefix) =>
     path: `${prefix}/dashboard/billing/usage`,
     area: 'billing-usage',
     access: 'reading-key',
-    summary: 'What the API key, or its user, has consumed',
+    summary: 'Used quota of the API key, or of its user',
     responseBody: billingUsageSchema,
     async handle({ token, parts }) {
       return billingUsageObject(await accountFigures(parts, token.id), parts.settings().options)

@@ -9,7 +9,7 @@ export const createUser = defineEndpoint({
   path: '/api/user/',
   area: 'management',
   access: 'admin',
-  summary: 'Make a user who can log in',
+  summary: 'Create a user who can log in',
   body: newUserInput.extend({ password: passwordField }),
   responseBody: managedUserSchema,
   async handle({ user, body, parts }) {

@@ -9,7 +9,7 @@ export const ownAccessToken = defineEndpoint({
   path: '/api/user/token',
   area: 'management',
   access: 'account',
-  summary: "A new access token, in the place of the caller's old one",
+  summary: "A new access token, which replaces the account's old one",
   limit: 'critical',
   cache: 'never',
   responseBody: z.string(),

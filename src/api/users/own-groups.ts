@@ -7,7 +7,7 @@ export const ownGroups = defineEndpoint({
   path: '/api/user/self/groups',
   area: 'management',
   access: 'account',
-  summary: "The groups that the caller's tokens may name",
+  summary: "The groups that the account's tokens may name",
   responseBody: groupsSchema,
   handle: ({ user, parts }) => Promise.resolve(usableGroupsObject(parts.settings(), user)),
 })

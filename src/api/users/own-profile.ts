@@ -8,7 +8,7 @@ export const ownProfile = defineEndpoint({
   path: '/api/user/self',
   area: 'management',
   access: 'account',
-  summary: "The caller's own profile",
+  summary: "The account's own profile",
   responseBody: profileSchema,
   async handle({ user, parts }) {
     return profileObject((await parts.store.read('profile', { userId: user.id })) ?? noUser(user.id))

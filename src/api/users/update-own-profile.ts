@@ -8,7 +8,7 @@ export const updateOwnProfile = defineEndpoint({
   path: '/api/user/self',
   area: 'management',
   access: 'account',
-  summary: "Change the caller's own display name or password",
+  summary: "Change the account's own display name or password",
   // The endpoint checks a password, so guessing must be limited.
   limit: 'critical',
   body: ownProfileInput,

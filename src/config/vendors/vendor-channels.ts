@@ -29,7 +29,7 @@ export function vendorChannels(keys: ReadonlyMap<string, string>, builtIn: Built
     return [
       {
         name: protocol === 'rerank' ? `${id}-rerank` : id,
-        protocol,
+        protocols: [protocol],
         baseUrl,
         keys: [key],
         models,

@@ -15,6 +15,10 @@ export const channelFields = z.looseObject(
     name: textField,
     type: z.int({ error: `expected one of ${KNOWN_TYPES}` }),
     base_url: textField.nullish(),
+    /** Dialects of the upstream, where they are not the one that the type stands for. */
+    protocol: z
+      .union([z.string(), z.array(z.string()).readonly()], { error: 'expected a protocol or a list of them' })
+      .nullish(),
     /** Keys, one a line. */
     key: textField.nullish(),
     /** Comma-separated names. */

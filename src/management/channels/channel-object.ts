@@ -15,6 +15,7 @@ export const channelSchema = z.looseObject({
   id: z.int(),
   name: z.string(),
   type: z.int(),
+  protocol: z.array(z.string()),
   key: z.string(),
   status: z.int(),
   base_url: z.string(),
@@ -56,6 +57,7 @@ export function fieldsOf({ name, declared, status, family }: ChannelDefinition) 
     ...family,
     name,
     type: family['type'] as number,
+    protocol: [declared['protocol']].flat() as string[],
     base_url: (family['base_url'] ?? '') as string,
     status,
     models: (declared['models'] as readonly string[]).join(','),
@@ -86,12 +88,13 @@ export function storedObject(channel: StoredChannel): ChannelObject {
 
 /** A declared channel in responses. Header values are blanked, since they may be secrets. */
 export function declaredObject(channel: Channel, by: DeclaredSettings['by']): ChannelObject {
-  const type = typeAt(channel.protocol, channel.baseUrl)
+  const type = typeAt(channel.protocols, channel.baseUrl)
   const flags = Object.entries(ALLOW_FLAGS).map(([flag, gated]) => [flag, channel.allow.has(gated)])
   return {
     id: declaredId(channel.name),
     name: channel.name,
     type: type?.type ?? 0,
+    protocol: [...channel.protocols],
     key: '',
     status: 1,
     base_url: withoutVersion(channel.baseUrl, type),

@@ -17,6 +17,7 @@ const mapping = fc.dictionary(word, word, { maxKeys: 3 })
 const sent = fc.record({
   name: word,
   type: fc.constantFrom(...CHANNEL_TYPES.map(({ type }) => type)),
+  protocol: fc.uniqueArray(fc.constantFrom('chat', 'messages', 'responses', 'rerank'), { minLength: 1 }),
   base_url: word.map((host) => `https://${host}.example`),
   models: words.map((names) => names.join(',')),
   group: words.map((names) => names.join(',')),
@@ -130,8 +131,11 @@ describe('an address', () => {
     ['rerank', 'https://api.jina.ai/v1', 38, 'https://api.jina.ai'],
     ['rerank', 'https://a.example/v1', 34, 'https://a.example'],
     ['chat', 'https://openrouter.ai/api/v1', 20, 'https://openrouter.ai/api'],
+    [['chat', 'responses'], 'https://api.openai.com/v1', 1, 'https://api.openai.com'],
+    [['responses', 'chat'], 'https://a.example/v1', 8, 'https://a.example'],
+    ['responses', 'https://a.example/v1', 0, 'https://a.example'],
   ] as const)('of the file, %s %s, is type %i at %s', (protocol, url, type, bare) => {
-    const found = typeAt(protocol, url)
+    const found = typeAt([protocol].flat(), url)
     expect([found?.type, withoutVersion(url, found)]).toEqual([type, bare])
   })
 })

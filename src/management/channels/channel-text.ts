@@ -20,6 +20,7 @@ const MAX_EXTRA_CHARACTERS = 65_536
 /** Fields with a meaning here; others are stored unchanged. */
 const MAPPED_FIELDS = new Set([
   'name',
+  'protocol',
   'models',
   'group',
   'model_mapping',
@@ -48,7 +49,7 @@ export function channelText(fields: ChannelFields, keys: readonly string[]): Cha
   const settings = objectIn('settings', fields.settings)
   const groups = listIn(fields.group)
   const declared: Record<string, Json> = {
-    protocol: type.protocol,
+    protocol: protocolOf(fields, type),
     base_url: withVersion(fields.base_url ?? '', type),
     models: listIn(fields.models),
     model_mapping: textsIn('model_mapping', fields.model_mapping),
@@ -93,6 +94,17 @@ export function keysIn(text: string | null | undefined): string[] {
   return [...new Set(keys)]
 }
 
+/** The protocol of a channel's own, else that of its type. */
+function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | readonly string[] {
+  const [first, ...others] = typeof protocol === 'string' ? [protocol] : (protocol ?? [])
+  if (first !== undefined) return others.length > 0 ? [first, ...others] : first
+  if (type.protocol) return type.protocol
+  throw new GatewayError(
+    'invalid_request',
+    `protocol: expected what the upstream of a channel of type ${type.type} speaks: chat, messages, responses, rerank, or a list of them`,
+  )
+}
+
 function extraFields(fields: ChannelFields): Record<string, Json> {
   const others = Object.entries(fields).filter(
     ([name, value]) => value !== undefined && !MAPPED_FIELDS.has(name) && !OWN_FIELDS.has(name),
@@ -111,7 +123,7 @@ function headersIn(text: string | null | undefined): Record<string, string> {
     if (!/\{(?:api_key|client_header:)/.test(value)) continue
     throw new GatewayError(
       'invalid_request',
-      `header_override: ${name}: placeholders are not known here; expected a fixed value (the channel's key is sent by itself, and no header of a caller's goes upstream)`,
+      `header_override: ${name}: placeholders are not supported; expected a fixed value (the channel's key is sent without a header of yours, and no header of a client is sent upstream)`,
     )
   }
   return headers

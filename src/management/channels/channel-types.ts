@@ -4,7 +4,8 @@ import type { ProtocolName } from '../../domain/channel.ts'
 export interface ChannelType {
   readonly type: number
   readonly vendor: string
-  readonly protocol: ProtocolName
+  /** The dialect of a channel that states none; undefined = a channel must state one. */
+  readonly protocol: ProtocolName | undefined
   /** The address without the version where a channel states none. Empty = a channel must state one. */
   readonly defaultAddress: string
   /** The version part of its path, added to addresses without one. */
@@ -13,8 +14,9 @@ export interface ChannelType {
   readonly keyless?: true
 }
 
-/** The known types: those that speak a dialect of the gateway. */
+/** The known types: those that speak a dialect of the gateway. None of the numbers but 0 means responses. */
 export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
+  { type: 0, vendor: 'any', protocol: undefined, defaultAddress: '', version: '/v1', keyless: true },
   { type: 1, vendor: 'OpenAI', protocol: 'chat', defaultAddress: 'https://api.openai.com', version: '/v1' },
   {
     type: 4,
@@ -109,15 +111,16 @@ export function channelType(type: number): ChannelType | undefined {
 /** The known numbers with their vendors, for messages. */
 export const KNOWN_TYPES = CHANNEL_TYPES.map(({ type, vendor }) => `${type} (${vendor})`).join(', ')
 
-/** The type of a protocol whose default address has the same host, else the default type of the protocol. */
-export function typeAt(protocol: ProtocolName, baseUrl: string): ChannelType | undefined {
-  const speaking = CHANNEL_TYPES.filter((one) => one.protocol === protocol)
+/** The type at the vendor's own address, else the default type of the first protocol that has one. */
+export function typeAt(protocols: readonly ProtocolName[], baseUrl: string): ChannelType | undefined {
+  const speaking = CHANNEL_TYPES.filter(({ protocol }) => protocol && protocols.includes(protocol))
   const host = new URL(baseUrl).host
   const own = speaking.find(
     ({ defaultAddress }) => defaultAddress !== '' && new URL(defaultAddress).host === host,
   )
-  return own ?? speaking.find(({ type }) => type === DEFAULT_TYPES[protocol])
+  const usual = protocols.map((protocol) => DEFAULT_TYPES[protocol]).find((type) => type !== undefined)
+  return own ?? channelType(usual ?? 0)
 }
 
-/** The types of upstreams of unknown vendors; none of the numbers means responses. */
+/** The types of upstreams of unknown vendors. */
 const DEFAULT_TYPES: Partial<Record<ProtocolName, number>> = { chat: 8, messages: 14, rerank: 34 }

@@ -56,7 +56,7 @@ export function refuseDeclaredName(liveConfig: LiveSettings, name: string): void
 function declaredError({ declared }: LiveSettings, name: string): GatewayError {
   const where =
     declared.by === 'environment' ? 'comes from a key in the environment' : 'is declared in gateway.yaml'
-  return new GatewayError('managed_by_file', `the channel "${name}" ${where}, and is changed there alone`)
+  return new GatewayError('managed_by_file', `the channel "${name}" ${where}, and can be changed there alone`)
 }
 
 function declaredChannel({ declared }: LiveSettings, id: number): Channel | undefined {

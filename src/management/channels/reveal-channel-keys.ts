@@ -8,6 +8,6 @@ export async function revealChannelKeys(parts: AdministrationParts, id: number):
   if ('stored' in found) return { key: found.stored.keys.join('\n') }
   throw new GatewayError(
     'managed_by_file',
-    `the keys of the channel "${found.declared.name}" stand in the configuration, and are not shown`,
+    `the keys of the channel "${found.declared.name}" are in the configuration, and are not shown`,
   )
 }

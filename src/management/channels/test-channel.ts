@@ -5,6 +5,7 @@ import type { Channel } from '../../domain/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import { OperatorHold } from '../../ledger/operator-hold.ts'
 import { readUpstreamError } from '../../protocols/upstream-error.ts'
+import { exchangeWhole } from '../../upstreams/exchange-whole.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import { redact } from '../../upstreams/redact.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
@@ -79,7 +80,7 @@ function publicMessage(failure: Failure | undefined): string | undefined {
 }
 
 /** The failure of a test request; undefined if it succeeds. */
-function failureOf(
+async function failureOf(
   upstreams: UpstreamClient,
   channel: Channel,
   model: string,
@@ -96,32 +97,14 @@ function failureOf(
     startedMs,
     promptAmount: 0,
   })
-  const { path, headers, body } = testRequest(channel, model)
-  const { promise, resolve } = Promise.withResolvers<Failure | undefined>()
-  let status = 0
-  const chunks: Buffer[] = []
-  let length = 0
-  const ended = (): void => resolve(failureIn(channel, status, Buffer.concat(chunks)))
-  const exchange = upstreams.post(hold, channel, { value: channel.keys[0] ?? '' }, path, headers, body, {
-    onHead: (head) => void (status = head.status),
-    onData(chunk) {
-      chunks.push(chunk)
-      length += chunk.length
-      if (length <= MAX_BODY_BYTES) return
-      exchange.cancel()
-      ended()
-    },
-    onEnd: ended,
-    onError: ({ message }) => resolve({ message: `no answer: ${message}` }),
-  })
-  const timer = setTimeout(() => {
-    exchange.cancel()
-    resolve({ message: `no answer within ${timeoutMs / 1000} s` })
-  }, timeoutMs)
-  return promise.finally(() => {
-    hold.settle()
-    clearTimeout(timer)
-  })
+  const key = { value: channel.keys[0] ?? '' }
+  const sent = testRequest(channel, model)
+  const bounds = { maxBytes: MAX_BODY_BYTES, timeoutMs }
+  const came = await exchangeWhole(upstreams, { hold, channel, key }, sent, bounds)
+  hold.settle()
+  if (!('failure' in came)) return failureIn(channel, came.status, came.body)
+  const { failure } = came
+  return { message: failure.startsWith('no answer') ? failure : `no answer: ${failure}` }
 }
 
 function failureIn(channel: Channel, status: number, body: Buffer): Failure | undefined {

@@ -1,14 +1,6 @@
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
-
-/** A minimal request to an upstream. */
-export interface TestRequest {
-  /** The path below the channel's base URL. */
-  readonly path: string
-  /** Alternating names and values. */
-  readonly headers: readonly string[]
-  readonly body: Buffer
-}
+import type { OutgoingRequest } from '../../upstreams/upstream-client.ts'
 
 /** The version of the messages protocol; `docs/api.md: Versioning`. */
 const VERSION = '2023-06-01'
@@ -17,7 +9,7 @@ const MESSAGES = [{ role: 'user', content: 'hi' }]
 
 const REQUESTS: Record<
   ProtocolName,
-  (model: string, requested: string) => Omit<TestRequest, 'body'> & { body: object }
+  (model: string, requested: string) => Omit<OutgoingRequest, 'protocol' | 'body'> & { body: object }
 > = {
   chat: (model, requested) => ({
     path: '/chat/completions',
@@ -42,10 +34,12 @@ const REQUESTS: Record<
   }),
 }
 
-/** Builds a request for one token of a model, or for the ranking of one document. */
-export function testRequest(channel: Channel, model: string): TestRequest {
-  const { path, headers, body } = REQUESTS[channel.protocol](channel.modelMapping.get(model) ?? model, model)
+/** Builds a request for one token of a model, or for the ranking of one document, in the first dialect. */
+export function testRequest(channel: Channel, model: string): OutgoingRequest {
+  const [protocol = 'chat'] = channel.protocols
+  const { path, headers, body } = REQUESTS[protocol](channel.modelMapping.get(model) ?? model, model)
   return {
+    protocol,
     path,
     headers: [...headers, 'accept', 'application/json'],
     body: Buffer.from(JSON.stringify(body)),

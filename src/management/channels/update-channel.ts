@@ -24,7 +24,8 @@ export async function updateChannel(
   const { store, liveConfig } = parts
   const before = await editableChannel(parts, id)
   const sent = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  const fields = readInput(channelFields, { ...fieldsOf(before), ...sent })
+  const shown = fieldsOf(before)
+  const fields = readInput(channelFields, { ...shown, ...sent, ...protocolOfNewType(shown, given) })
   const keys = keysIn(given.key)
   const channel = channelText(fields, keys.length > 0 ? keys : before.keys)
   requireSecretsForNewAddress(by, before, channel, {
@@ -39,4 +40,19 @@ export async function updateChannel(
   )
   if (!isThere) throw new GatewayError('not_found', `there is no channel with the id ${id}`)
   return storedObject(after)
+}
+
+/**
+ * A new type brings its own protocol, unless the change states another: tools send back every field that they
+ * were shown.
+ */
+function protocolOfNewType(
+  shown: ReturnType<typeof fieldsOf>,
+  { type, protocol }: Pick<z.output<typeof channelChange>, 'type' | 'protocol'>,
+): { protocol?: undefined } {
+  const isNewType = type !== undefined && type !== 0 && type !== shown.type
+  const stated = protocol === undefined || protocol === null ? [] : [protocol].flat()
+  return isNewType && (stated.length === 0 || String(stated) === String(shown.protocol))
+    ? { protocol: undefined }
+    : {}
 }

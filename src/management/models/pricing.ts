@@ -43,7 +43,7 @@ export function pricing(settings: Settings, user: User): z.output<typeof pricing
       const one = served.get(name) ?? { groups: new Set(), protocols: new Set() }
       served.set(name, one)
       for (const group of usable) one.groups.add(group)
-      one.protocols.add(channel.protocol)
+      for (const protocol of channel.protocols) one.protocols.add(protocol)
     }
   }
   return {

@@ -146,6 +146,6 @@ function changed(entries: readonly StoredEntry[], changes: readonly Change[]): S
 function managed(key: string, path: string): GatewayError {
   return new GatewayError(
     'managed_by_file',
-    `${key}: ${path} stands in gateway.yaml, and is changed there alone`,
+    `${key}: ${path} is set in gateway.yaml, and can be changed there alone`,
   )
 }

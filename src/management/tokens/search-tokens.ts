@@ -27,7 +27,7 @@ export async function searchTokens(
   refuse('token', patternError(keyPattern))
   const tokens = await store.read('keyedTokens', { userId })
   if (tokens.length >= settings().options.maxUserTokens) {
-    const error = 'with as many tokens as a user may have, only an exact search is possible, without %'
+    const error = 'at the maximum number of tokens, only an exact search is possible, without %'
     if (hasWildcard(keyword)) refuse('keyword', error)
     if (hasWildcard(keyPattern)) refuse('token', error)
   }

@@ -5,7 +5,9 @@ import type { UsageEntry } from '../../domain/usage-entry.ts'
 /** The usage fields of a row and of a sum of rows. */
 const counted = {
   quota: z.int(),
-  prompt_tokens: z.int().meta({ description: 'All input, with what was read from and written to a cache' }),
+  prompt_tokens: z
+    .int()
+    .meta({ description: 'All input, including tokens read from and written to a cache' }),
   completion_tokens: z.int(),
   cached_tokens: z.int(),
   cache_write_5m_tokens: z.int(),
@@ -41,7 +43,7 @@ export const usageSchema = ownUsageSchema.extend({ channel: z.string(), upstream
 /** Sums over the usage log; `docs/api.md: Usage log`. */
 export const usageStatSchema = z.object({
   ...counted,
-  requests: z.int().meta({ description: 'Calls that were answered' }),
+  requests: z.int().meta({ description: 'Calls that got a response' }),
   rpm: z.int().meta({ description: 'Of these, in the last minute' }),
   tpm: z.int().meta({ description: 'Tokens of the last minute' }),
 })

@@ -54,12 +54,12 @@ async function newPassword(
   if (passwordWas === null) {
     throw new GatewayError(
       'invalid_request',
-      'password: you have none yet; an administrator, or "sluice user password", gives the first one',
+      'password: there is none yet; an administrator, or "sluice user password", sets the first one',
     )
   }
   const queue = fairQueueKey({ id: userId })
   if (typeof original !== 'string' || !(await passwords.verify(passwordWas, original, queue))) {
-    throw new GatewayError('invalid_request', 'original_password: expected the password that you have now')
+    throw new GatewayError('invalid_request', 'original_password: expected your present password')
   }
   return { passwordHash: await passwords.hash(password, queue), passwordWas }
 }

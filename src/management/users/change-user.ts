@@ -100,6 +100,6 @@ function refuseOwn(before: ManagedUser, input: Input): void {
   const now: Readonly<Record<string, unknown>> = { ...before }
   for (const [field, value] of Object.entries(input)) {
     if (OWN_FIELDS.has(field) || value === null || value === undefined || value === now[field]) continue
-    throw new GatewayError('role_too_low', `${field}: only somebody above you may change this of you`)
+    throw new GatewayError('role_too_low', `${field}: only a user with a higher role may change this for you`)
   }
 }

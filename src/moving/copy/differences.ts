@@ -84,7 +84,7 @@ async function findUnexpectedRows(
   for await (const rows of readPages(target, table, table.key)) {
     const known = await rowsWithKeys(source, table, table.key, rows)
     for (const row of rows) {
-      if (!known.has(keyOf(table, row))) found.add(`${rowName(table, row)} is in the target alone`)
+      if (!known.has(keyOf(table, row))) found.add(`${rowName(table, row)} exists in the target alone`)
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
-import { refuseOtherSecret } from '../../store/key-check.ts'
+import { refuseOtherSecret } from '../../store/secret-check.ts'
 import type { Database } from '../../store/schema.ts'
 import { databaseName, postgresUrl } from '../database-name.ts'
 import { type Comparison, compare, isComplete, type TableState } from './differences.ts'
@@ -143,7 +143,7 @@ async function refuseOtherContent(existing: Comparison, target: Db, to: string):
   if (sentences.length === 0) return
   const more = existing.contradictionCount - existing.contradictions.length
   throw new Error(
-    `${databaseName(to)} is not empty, and no copy of this database as it is now:\n` +
+    `${databaseName(to)} is not empty, and not a copy of the present database:\n` +
       sentences.map((sentence) => `  ${sentence}\n`).join('') +
       (more > 0 ? `  and ${more} more\n` : '') +
       'Nothing was written. Name an empty database.',
@@ -170,6 +170,6 @@ function remainingDifferences(after: Comparison): string[] {
       here === there ? [] : [`${table}: ${here} rows here, ${there} there`],
     ),
     ...after.contradictions,
-    ...(more > 0 ? [`and ${more} more rows that are not alike`] : []),
+    ...(more > 0 ? [`and ${more} more rows that differ`] : []),
   ]
 }

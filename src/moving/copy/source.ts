@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
 import { secretOfDataFolder } from '../../store/data-folder.ts'
-import { refuseOtherSecret } from '../../store/key-check.ts'
+import { refuseOtherSecret } from '../../store/secret-check.ts'
 import { isCurrent } from '../../store/migrations/step-names.ts'
 import type { Database } from '../../store/schema.ts'
 import { deriveSecrets, type Secrets } from '../../store/secrets.ts'
@@ -85,7 +85,7 @@ function secretsOf({ secret, dataDir }: Environment): Secrets {
 async function settleOpenCalls(path: string, secrets: Secrets): Promise<OpenCalls> {
   const store = await openSqliteStore({ path, secrets, onCallingThread: true })
   try {
-    return await store.write('recover', { owner: 'a move', nowMs: Date.now() })
+    return await store.write('recover', { owner: 'a move', nowMs: Date.now(), parkedToo: true })
   } finally {
     await store.close()
   }

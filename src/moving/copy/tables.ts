@@ -14,6 +14,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'channels', key: ['id'], batchSize: 1000 },
   { name: 'stored_settings', key: ['section', 'name'], batchSize: 200 },
   { name: 'sessions', key: ['id_hash'], batchSize: 1000 },
+  { name: 'stored_responses', key: ['id'], batchSize: 100 },
+  { name: 'reasoning_origins', key: ['hash'], batchSize: 1000 },
   { name: 'usage_log', key: ['id'], batchSize: 1000 },
   // Smaller batches, because a key of many columns makes long conditions.
   {

@@ -100,13 +100,13 @@ function planOwner(
     const line: ReportLine = { kind: 'user', id, name, fate: 'there', notes }
     return { username: read.username, idHere: there.id, group: there.group, user: undefined, lines: [line] }
   }
-  if (!isFullyVisible(read.username)) return left('username: it has characters that are not seen')
+  if (!isFullyVisible(read.username)) return left('username: it has invisible characters')
   const alike = identifiers.similarName(read.username)
   if (alike !== undefined) return left(`username: it differs from "${alike}" in case alone`)
   const own = identifiers.allocateUser(id, read)
-  if (own.id !== id) cells.note(`id: ${own.id} here, as ${id} is somebody else's`)
+  if (own.id !== id) cells.note(`id: ${own.id} here, as ${id} is another user's`)
   if (own.accessToken === null && read.accessToken !== null) {
-    cells.note('access_token: somebody else has it; left out')
+    cells.note('access_token: another user has it; left out')
   }
   const inviter = idHere.get(cells.lenient(() => cells.integer('inviter_id'), 0)) ?? 0
   const user: ImportedUser = { ...read, ...own, columns: { ...read.columns, inviter_id: inviter } }
@@ -162,7 +162,7 @@ function accountToImport(
   }
   const used = tokens.reduce((sum, { usedQuota }) => sum + usedQuota, 0)
   if (used > user.usedQuota) {
-    cells.note(`used_quota: ${used}, what its tokens used, where ${user.usedQuota} stands there`)
+    cells.note(`used_quota: ${used}, the sum of its tokens; the source has ${user.usedQuota} stands there`)
     return { ...common, user: { ...user, usedQuota: used }, tokens }
   }
   if (used === user.usedQuota) return { ...common, user, tokens }

@@ -68,13 +68,9 @@ function splitByDialect(name: string, read: SourceChannel, kind: SupportedKind):
   const foreign = read.models.filter(isForUnsupportedEndpoint)
   const models = read.models.filter((model) => !foreign.includes(model))
   if (foreign.length > 0 && models.length === 0) {
-    throw new UnreadableValue(
-      'models',
-      `a model of an endpoint that there is here; not ${foreign.join(', ')}`,
-    )
+    throw new UnreadableValue('models', `a model of a supported endpoint; not ${foreign.join(', ')}`)
   }
-  if (foreign.length > 0)
-    read.cells.note(`left out models of endpoints that are not here: ${foreign.join(', ')}`)
+  if (foreign.length > 0) read.cells.note(`left out models of unsupported endpoints: ${foreign.join(', ')}`)
   const ranking = models.filter((model) => /rerank/i.test(model))
   const others = models.filter((model) => !ranking.includes(model))
   const type = requireType(kind.type)

@@ -16,11 +16,11 @@ const READ_ELSEWHERE: ReadonlySet<string> = new Set([
 
 /** Options about prices and permissions that have no counterpart here, with an explanation each. */
 const UNSUPPORTED_OPTIONS: ReadonlyMap<string, string> = new Map([
-  ['GroupGroupRatio', 'a group has one ratio here, whoever uses it'],
+  ['GroupGroupRatio', 'a group has one ratio here, for all users'],
   ['AutoGroups', 'a token has one group here; "auto" becomes the group of its user'],
-  ['ModelRequestRateLimitEnabled', 'rate limits stand in gateway.yaml (rate_limits)'],
+  ['ModelRequestRateLimitEnabled', 'rate limits are set in gateway.yaml (rate_limits)'],
   ['SensitiveWords', 'nothing is filtered here'],
-  ['QuotaForNewUser', 'users are made by administrators here'],
+  ['QuotaForNewUser', 'users are created by administrators here'],
   ['ImageRatio', 'images are charged as the tokens that the provider reports'],
   ['AudioRatio', 'audio is charged as the tokens that the provider reports'],
 ])
@@ -49,7 +49,7 @@ export function planOptions(options: FamilyOptions): {
   }
   if (others.length > 0) {
     const name = others.length === 1 ? '1 other' : `${others.length} others`
-    const note = `nothing here does the same: ${others.toSorted().join(', ')}`
+    const note = `not supported: ${others.toSorted().join(', ')}`
     left.push({ kind: 'option', id: undefined, name, fate: 'left', notes: [note] })
   }
   return { entries, left }

@@ -75,7 +75,7 @@ function statusOf(cells: Cells): TokenStatus {
   const status = cells.integer('status', TOKEN_STATUS.enabled)
   const known = Object.values(TOKEN_STATUS).find((one) => one === status)
   if (known !== undefined) return known
-  cells.note(`status: ${status} is not known; disabled`)
+  cells.note(`status: ${status} is unknown; disabled`)
   return TOKEN_STATUS.disabled
 }
 
@@ -117,9 +117,9 @@ function addressesOf(cells: Cells): string | null {
   const kept = (good.length > 0 ? good : lines).join('\n')
   if (lines.length === 0) return null
   if (kept.length > 65_536) throw new UnreadableValue(column, 'at most 65536 characters')
-  if (good.length === 0) cells.note(`${column}: it holds no address; nobody can use the key, as before`)
+  if (good.length === 0) cells.note(`${column}: it holds no address; no client can use the key, as before`)
   else if (good.length < lines.length)
-    cells.note(`${column}: left out what is no address (${lines.length - good.length} of ${lines.length})`)
+    cells.note(`${column}: left out invalid addresses (${lines.length - good.length} of ${lines.length})`)
   return kept
 }
 

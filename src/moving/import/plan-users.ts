@@ -79,14 +79,14 @@ function displayNameOf(cells: Cells): string | undefined {
 function roleOf(cells: Cells): Role {
   const role = roleField.safeParse(cells.integer('role', Role.user))
   if (role.success) return role.data
-  cells.note('role: it is none that is known here; a common user')
+  cells.note('role: it is unknown; a common user')
   return Role.user
 }
 
 function statusOf(cells: Cells): 1 | 2 {
   const status = cells.integer('status', ENABLED)
   if (status === ENABLED || status === DISABLED) return status
-  cells.note(`status: ${status} is not known; disabled`)
+  cells.note(`status: ${status} is unknown; disabled`)
   return DISABLED
 }
 

@@ -89,7 +89,7 @@ function headersOf(cells: Cells): ReadonlyMap<string, string> {
       !/\{(?:api_key|client_header:)/.test(value)
     ) {
       headers.set(name, value)
-    } else cells.note(`header_override: left out ${JSON.stringify(name)}, which is no fixed value`)
+    } else cells.note(`header_override: left out ${JSON.stringify(name)}, which is not a fixed value`)
   }
   const organization = cells.lenient(() => cells.text('openai_organization').trim(), '')
   if (organization !== '') headers.set('OpenAI-Organization', organization)
@@ -100,13 +100,13 @@ function mappingOf(cells: Cells): ReadonlyMap<string, string> {
   const given = new Map<string, string>()
   for (const [model, upstream] of Object.entries(readObject(cells, 'model_mapping'))) {
     if (typeof upstream === 'string' && upstream.trim() !== '') given.set(model, upstream.trim())
-    else cells.note(`model_mapping: left out ${JSON.stringify(model)}, whose value is no name`)
+    else cells.note(`model_mapping: left out ${JSON.stringify(model)}, whose value is not a name`)
   }
   const ends = new Map<string, string>()
   for (const [model, upstream] of given) {
     const end = endOfChain(given, model, upstream)
     if (end === undefined)
-      cells.note(`model_mapping: left out ${JSON.stringify(model)}, which leads in a circle`)
+      cells.note(`model_mapping: left out ${JSON.stringify(model)}, which is part of a cycle`)
     else if (end !== model) ends.set(model, end)
   }
   return ends

@@ -136,9 +136,7 @@ async function stateFrom(db: Db, secrets: Secrets | undefined): Promise<TargetSt
     .select('name')
     .execute()
   if (!isCurrent(run.map(({ name }) => name))) {
-    throw new Error(
-      'the database is one of an older version: start the gateway once, which brings it up to date',
-    )
+    throw new Error('the database is one of an older version: start the gateway once, which updates it')
   }
   if (!secrets) throw new Error('set GATEWAY_SECRET to the secret that the database was made with')
   return {

@@ -14,7 +14,7 @@ export function decodeReply(bytes: Buffer): Reply {
   const reply = parseAnswer(bytes.toString())
   const choice = firstChoice(reply?.['choices'])
   if (!reply || !choice || isError(reply['error']))
-    throw new GatewayError('upstream_error', 'The upstream answered with something that is no answer.')
+    throw new GatewayError('upstream_error', 'The upstream sent no response that could be understood.')
   const id = textOr(reply['id'])
   const events: ReplyEvent[] = []
   const parts = new ReplyParts((event) => events.push(event))

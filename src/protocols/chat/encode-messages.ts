@@ -27,7 +27,7 @@ export function encodeMessages({ system, turns }: Conversation, dropped: Dropped
   const messages = turns.flatMap((turn) => encodeTurn(turn, dropped))
   if (system.length > 0) messages.unshift(systemMessage(system, dropped))
   if (messages.length === 0 && turns.length > 0)
-    throw new GatewayError('invalid_request', `'messages' holds nothing that this model can be told.`)
+    throw new GatewayError('invalid_request', `'messages' contains nothing that can be sent to this model.`)
   return messages
 }
 

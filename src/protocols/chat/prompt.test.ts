@@ -164,6 +164,7 @@ describe('the text for counting', () => {
       }),
     )
     expect(text.split('\n')).toEqual([
+      '[{"type":"function","function":{"name":"weather","description":"tells it"}}]',
       'system',
       'Be "short"',
       '',
@@ -176,8 +177,14 @@ describe('the text for counting', () => {
       '{"city":"Ulm"}',
       'tool',
       'rain',
-      '[{"type":"function","function":{"name":"weather","description":"tells it"}}]',
     ])
+  })
+
+  test('begins with the text of the earlier turns', () => {
+    const turn = { role: 'user', content: 'again' }
+    const asked = (...messages: object[]): string =>
+      promptText(bytes({ model: 'm', messages, tools: [{}], response_format: { type: 'json_object' } })).text
+    expect(asked(turn, turn)).toBe(`${asked(turn)}\nuser\nagain`)
   })
 
   test('leaves media out and allows a flat number of tokens for each', () => {

@@ -107,21 +107,24 @@ export function promptBound(scan: ScannedObject): number {
   return tokens
 }
 
-/** Collects the text of messages and tools of a valid chat request, and estimates the rest. */
+/**
+ * Collects the text of tools and messages of a valid chat request, and estimates the rest. The text of a
+ * conversation begins with the text of its earlier turns, which may have been counted before.
+ */
 export function promptText(bytes: Buffer): PromptText {
   const scan = scanObject(bytes)
   const pieces: string[] = []
   let extraTokens = TYPICAL_REQUEST_TOKENS
+  for (const field of ['tools', 'functions', 'response_format']) {
+    const member = scan.span(field)
+    if (member) pieces.push(bytes.toString('utf8', member.start, member.end))
+  }
   const messages = scan.span('messages')
   for (const message of messages ? scan.elements(messages.node) : []) {
     extraTokens += TYPICAL_MESSAGE_TOKENS
     const media = mediaParts(scan, message)
     for (const { tokens, bytes: size } of media) extraTokens += tokens.typical(size)
     pieces.push(...messageText(scan, message, new Set(media.map(({ node }) => node))))
-  }
-  for (const field of ['tools', 'functions', 'response_format']) {
-    const member = scan.span(field)
-    if (member) pieces.push(bytes.toString('utf8', member.start, member.end))
   }
   return { text: pieces.join('\n'), extraTokens }
 }

@@ -94,7 +94,7 @@ export class ChatStreamDecoder extends FrameReader {
       this.emit({
         kind: 'failure',
         type: 'api_error',
-        message: 'The upstream ended its stream without an answer.',
+        message: 'The upstream ended its stream without a response.',
       })
       return
     }
@@ -109,7 +109,7 @@ export class ChatStreamDecoder extends FrameReader {
     this.emit({
       kind: 'failure',
       type: type ?? 'api_error',
-      message: message ?? 'The upstream reported an error in the middle of its answer.',
+      message: message ?? 'The upstream reported an error in the middle of its response.',
       code: asRecord(chunk?.['error'])?.['code'] ?? chunk?.['code'],
     })
   }

@@ -52,6 +52,11 @@ export class ChatStreamEncoder implements StreamEncoder {
     return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged))}}\n\n${DONE}`
   }
 
+  /** Chunks of chat all bring something. */
+  keepAliveFrame(): string {
+    return ''
+  }
+
   failureFrame(error: { readonly type: string; readonly code: string; readonly message: string }): string {
     return chatErrorFrame(error).toString()
   }

@@ -53,6 +53,11 @@ export class GeminiStreamEncoder implements StreamEncoder {
     )
   }
 
+  /** Every chunk brings a part. */
+  keepAliveFrame(): string {
+    return ''
+  }
+
   failureFrame(error: ErrorParts): string {
     return this.#last(geminiErrorText({ ...error, status: statusOf(error) }))
   }

@@ -17,7 +17,7 @@ export function decodeReply(bytes: Buffer): Reply {
   const scan = scanned(bytes)
   const content = scan?.span('content')
   if (!scan || !content || scan.kindOf(content.node) !== 'array' || isError(scan.value('error')))
-    throw new GatewayError('upstream_error', 'The upstream sent no answer that could be understood.')
+    throw new GatewayError('upstream_error', 'The upstream sent no response that could be understood.')
   const stop = { stop_reason: scan.value('stop_reason'), stop_sequence: scan.value('stop_sequence') }
   return {
     id: textAt(scan, 'id'),

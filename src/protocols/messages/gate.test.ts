@@ -6,7 +6,7 @@ import { scanObject } from '../json/json-scan.ts'
 import { type GatedMessages, gateMessagesRequest } from './gate.ts'
 import { readMessagesRequest } from './request.ts'
 
-const CHANNEL = channelOf({ protocol: 'messages', modelMapping: new Map([['big', 'vendor/big-2026']]) })
+const CHANNEL = channelOf({ protocols: ['messages'], modelMapping: new Map([['big', 'vendor/big-2026']]) })
 
 function gate(
   source: string,

@@ -109,6 +109,7 @@ describe('the text to count', () => {
     }
     const { text, extraTokens } = promptText(request(fields))
     expect(text.split('\n')).toEqual([
+      '[{"name":"f","input_schema":{"type":"object"}}]',
       'S',
       'U',
       'T',
@@ -119,7 +120,6 @@ describe('the text to count', () => {
       'D',
       '{"type":"text","media_type":"text/plain","data":"doc"}',
       '{"type":"search_result","title":"found"}',
-      '[{"name":"f","input_schema":{"type":"object"}}]',
     ])
     expect(extraTokens).toBe(3 + 3 * 4 + 1000)
     expect(countableText(scanObject(request(fields)))).toEqual({ text, extraTokens })
@@ -133,6 +133,14 @@ describe('the text to count', () => {
     [{ output_config: 5, output_format: null }, ''],
   ])('has the form of the answer, and no other setting: %j', (fields, text) => {
     expect(promptText(request(fields)).text).toBe(text)
+  })
+
+  test('begins with the text of the earlier turns', () => {
+    const turn = { role: 'user', content: 'again' }
+    const asked = (...messages: object[]): string =>
+      promptText(request({ system: 'S', messages, tools: [{ name: 'f' }], output_format: { type: 'json' } }))
+        .text
+    expect(asked(turn, turn)).toBe(`${asked(turn)}\nagain`)
   })
 
   test('is what is there, where a request is not what it should be', () => {

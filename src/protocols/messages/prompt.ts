@@ -66,7 +66,10 @@ export function promptBound(scan: ScannedObject): number {
   return tokens
 }
 
-/** Collects the text of system prompt, messages and tools of a valid request, and estimates the rest. */
+/**
+ * Collects the text of tools, system prompt and messages of a valid request, and estimates the rest. The text
+ * of a conversation begins with the text of its earlier turns, which may have been counted before.
+ */
 export function promptText(bytes: Buffer): PromptText {
   return countableText(scanObject(bytes))
 }
@@ -84,15 +87,15 @@ export function countableText(scan: ScannedObject): PromptText {
       else pieces.push(...textOf(scan, block, type))
     })
   }
+  const tools = scan.span('tools')
+  if (tools && tools.count > 0) pieces.push(scan.textOf(tools.node))
+  const format = outputFormatNode(scan)
+  if (format !== undefined) pieces.push(scan.textOf(format))
   addContent(scan.span('system')?.node)
   for (const message of elementsOf(scan, scan.span('messages')?.node)) {
     extraTokens += TYPICAL_MESSAGE_TOKENS
     addContent(contentOf(scan, message))
   }
-  const tools = scan.span('tools')
-  if (tools && tools.count > 0) pieces.push(scan.textOf(tools.node))
-  const format = outputFormatNode(scan)
-  if (format !== undefined) pieces.push(scan.textOf(format))
   return { text: pieces.join('\n'), extraTokens }
 }
 

@@ -194,7 +194,7 @@ describe('a whole reply', () => {
     '{"content":"x"}',
     '{"type":"error","error":{"message":"m"},"content":[]}',
   ])('%s is none', (text) => {
-    expect(() => messagesCodec.decodeReply(Buffer.from(text))).toThrow('no answer')
+    expect(() => messagesCodec.decodeReply(Buffer.from(text))).toThrow('no response')
   })
 
   test('is written in the order and form of the contract', () => {

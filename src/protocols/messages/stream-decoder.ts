@@ -118,7 +118,7 @@ export class MessagesStreamDecoder extends FrameReader {
   #start(message: Fields, data: string): void {
     if (isSameMessage(this.#id, message['id'])) return this.#counts.addRepeatedStart(message['usage'])
     if (this.#started)
-      return this.#fail('api_error', 'The upstream began a second message within its answer.')
+      return this.#fail('api_error', 'The upstream began a second message within its response.')
     this.#started = true
     this.#id = textOf(message['id'])
     this.#stop = readStop(message)

@@ -60,6 +60,10 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return eventText('message_delta', { delta, usage: writeUsage(charged) }) + STOP_FRAME
   }
 
+  keepAliveFrame(): string {
+    return this.#isStarted ? PING_FRAME : ''
+  }
+
   failureFrame(error: { readonly type: string; readonly code: string; readonly message: string }): string {
     return messagesErrorText(error)
   }

@@ -13,7 +13,7 @@ function gated(text: string, fields: Partial<Channel> = {}, passThrough = false)
   return gateRerankRequest(
     scan,
     readRerankRequest(scan),
-    channelOf({ protocol: 'rerank', ...fields }),
+    channelOf({ protocols: ['rerank'], ...fields }),
     passThrough,
   )
 }

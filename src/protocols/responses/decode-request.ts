@@ -14,7 +14,7 @@ import { decodeToolChoice } from './tool-choice.ts'
 import { ToolNames } from './tool-names.ts'
 
 /** Fields that continue what an upstream stored, which no other upstream has. */
-const STATEFUL = ['previous_response_id', 'conversation', 'prompt'] as const
+const STATEFUL = ['conversation', 'prompt'] as const
 
 /**
  * Shared fields that this codec keeps. `store` is not among them: an upstream of another dialect stores
@@ -32,7 +32,7 @@ const SHARED: readonly SharedField[] = [
 /**
  * A request that was checked, as the shared form has it. What that cannot hold is named in `dropped`. Throws
  * `invalid_request` naming the path of what cannot be read, and where the request continues something that
- * an upstream stored: who keeps responses puts their items in front of the input first.
+ * an upstream stored. The items of a response that the gateway keeps are in front of the input already.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   const value = (key: string): unknown => present(scan.value(key))

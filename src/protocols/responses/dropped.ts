@@ -79,6 +79,8 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
   'tools',
   'tool_choice',
   'parallel_tool_calls',
+  // Its items are in front of the input already.
+  'previous_response_id',
   'text',
   'reasoning',
   'metadata',

@@ -21,7 +21,10 @@ export function encodeItems({ system, turns }: Conversation, dropped: Dropped): 
     turn.role === 'user' ? encodeUser(turn, dropped) : encodeAssistant(turn, dropped),
   )
   if (items.length === 0 && turns.length > 0)
-    throw new GatewayError('invalid_request', `The conversation holds nothing that this model can be told.`)
+    throw new GatewayError(
+      'invalid_request',
+      `The conversation contains nothing that can be sent to this model.`,
+    )
   const content = contentOf(system.flatMap((part) => encodePart(part, dropped)))
   if (items.length === 0 && content === '') return { instructions: undefined, input: [PLACEHOLDER] }
   // Upstreams refuse instructions alone.

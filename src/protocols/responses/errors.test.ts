@@ -8,6 +8,8 @@ test.each([
   ['invalid_request_error', 'context_length_exceeded', 'context_length_exceeded'],
   ['invalid_request_error', 'something', 'invalid_prompt'],
   ['overloaded_error', '', 'server_is_overloaded'],
+  ['invalid_request_error', 'cyber_policy', 'cyber_policy'],
+  ['rate_limit_error', 'slow_down', 'slow_down'],
 ])('an error of type %s and code %s fails a response with %s', (type, code, expected) => {
   expect(responseError({ type, code, message: 'm' })).toEqual({ code: expected, message: 'm' })
 })

@@ -9,6 +9,10 @@ const CODES: ReadonlyMap<string, string> = new Map([
   ['context_length_exceeded', 'context_length_exceeded'],
   ['invalid_prompt', 'invalid_prompt'],
   ['invalid_request_error', 'invalid_prompt'],
+  ['usage_not_included', 'usage_not_included'],
+  ['cyber_policy', 'cyber_policy'],
+  ['slow_down', 'slow_down'],
+  ['server_is_overloaded', 'server_is_overloaded'],
   ['overloaded', 'server_is_overloaded'],
   ['overloaded_error', 'server_is_overloaded'],
 ])

@@ -91,6 +91,12 @@ describe('the text that is counted', () => {
     expect(found).not.toContain(base64(99))
   })
 
+  test('begins with the text of the earlier turns', () => {
+    const turn = { role: 'user', content: 'again' }
+    const instructed = { instructions: 'short', tools: [{ type: 'function', name: 'weather' }] }
+    expect(text(asked([turn, turn], instructed))).toBe(`${text(asked([turn], instructed))}\nuser\nagain`)
+  })
+
   test('is the input where that is a text', () => {
     expect(promptText(bytes(asked('Hello'))).text).toBe('Hello')
   })

@@ -65,6 +65,8 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'prompt_cache_retention',
   'prompt_cache_options',
   'client_metadata',
+  // The continued response counts apart, by the tokens that it had.
+  'previous_response_id',
 ])
 
 interface MediaPart {
@@ -91,22 +93,31 @@ export function promptBound(scan: ScannedObject): number {
   return tokens
 }
 
-/** The text of the items and tools of a valid request, and an allowance for what is not text. */
+/**
+ * The text of the tools and items of a valid request, and an allowance for what is not text. The text of a
+ * conversation begins with the text of its earlier turns, which may have been counted before.
+ */
 export function promptText(bytes: Buffer): PromptText {
-  const scan = scanObject(bytes)
-  const pieces = ['instructions', 'input']
-    .map((field) => scan.value(field))
-    .filter((value): value is string => typeof value === 'string')
+  return countableText(scanObject(bytes))
+}
+
+/** The same of a request that was scanned. */
+export function countableText(scan: ScannedObject): PromptText {
+  const pieces: string[] = []
+  for (const field of INSTRUCTED_FIELDS) {
+    const member = scan.span(field)
+    if (member) pieces.push(scan.bytes.toString('utf8', member.start, member.end))
+  }
+  for (const field of ['instructions', 'input']) {
+    const value = scan.value(field)
+    if (typeof value === 'string') pieces.push(value)
+  }
   let extraTokens = TYPICAL_REQUEST_TOKENS
   for (const item of itemsOf(scan)) {
     extraTokens += TYPICAL_MESSAGE_TOKENS
     const media = mediaParts(scan, item)
     for (const { tokens, bytes: size } of media) extraTokens += tokens.typical(size)
     pieces.push(...itemText(scan, item, new Set(media.map(({ node }) => node))))
-  }
-  for (const field of INSTRUCTED_FIELDS) {
-    const member = scan.span(field)
-    if (member) pieces.push(bytes.toString('utf8', member.start, member.end))
   }
   return { text: pieces.join('\n'), extraTokens }
 }

@@ -1,5 +1,6 @@
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
+import { encryptedIn } from './encrypted-content.ts'
 import { generatedText } from './generated-text.ts'
 import { usageOf } from './usage.ts'
 
@@ -9,6 +10,13 @@ export interface ResponseFacts extends ReplyFacts {
   readonly id: string
   /** `completed`, `queued` and the like; undefined where it says none. */
   readonly status: string | undefined
+  /** Encrypted contents of its items, which only the account that made them can read. */
+  readonly encrypted: readonly string[]
+}
+
+/** Reads the facts of a compaction: it repeats messages of the request, and nothing else can be counted. */
+export function usageOfCompaction(bytes: Buffer): ResponseFacts {
+  return { ...usageOfResponse(bytes), text: () => '' }
 }
 
 /** Reads a whole response's facts; never throws. One that failed is an error, whatever its HTTP status. */
@@ -19,6 +27,7 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
   return {
     id: typeof id === 'string' ? id : '',
     status: typeof status === 'string' ? status : undefined,
+    encrypted: Array.isArray(output) ? output.flatMap((item) => encryptedIn(asRecord(item))) : [],
     valid: Array.isArray(output) && !error,
     usage: usageOf(response),
     error,

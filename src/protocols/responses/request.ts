@@ -50,7 +50,7 @@ const isTyped = withSchema(typed, (value: unknown) => isText(asRecord(value)?.['
 const effortSchema = { type: 'object', properties: { effort: { type: ['string', 'null'] } } }
 
 /** The fields of a request. Enumerations are open: a provider may know more. */
-const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   [
     'input',
@@ -122,7 +122,8 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['prompt', object],
 ])
 
-const REQUIRED = ['model'] as const
+/** Fields that no request may leave out. */
+export const REQUIRED = ['model'] as const
 /** One of these brings what the model is asked. */
 const ASKS = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
 

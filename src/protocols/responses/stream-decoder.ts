@@ -19,7 +19,7 @@ import {
 import { ItemParts } from './item-parts.ts'
 import { textOr } from './read-item.ts'
 import { stopOf } from './stop-reasons.ts'
-import { usageOf } from './usage.ts'
+import { isSearch, usageOf } from './usage.ts'
 
 const KINDS: ReadonlyMap<string, (typeof DELTAS)[number]['kind']> = new Map(
   DELTAS.map(({ type, kind }) => [type, kind]),
@@ -35,6 +35,8 @@ export class ResponsesStreamDecoder extends FrameReader {
   readonly #items = new ItemParts((event) => this.emit(event))
   #isStarted = false
   #usage: ReportedUsage | undefined
+  /** The searches among the items that are done; the last event may leave items out. */
+  #searches = 0
 
   get usage(): ReportedUsage | undefined {
     return this.#usage
@@ -64,6 +66,7 @@ export class ResponsesStreamDecoder extends FrameReader {
         return this.#items.begin(outputIndex(event), asRecord(event['item']) ?? {})
       case 'response.output_item.done': {
         const item = asRecord(event['item']) ?? {}
+        if (isSearch(item)) this.#searches++
         return this.#items.finish(
           outputIndex(event),
           item,
@@ -115,7 +118,7 @@ export class ResponsesStreamDecoder extends FrameReader {
 
   #finish(type: string, event: Event, data: string): void {
     const response = responseIn(event) ?? {}
-    this.#usage = usageOf(response) ?? this.#usage
+    this.#usage = usageOf(response, this.#searches) ?? this.#usage
     if (type === 'response.failed' || type === 'response.cancelled') return this.#fail(data, event)
     this.#start(response)
     const output = response['output']
@@ -144,7 +147,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     this.emit({
       kind: 'failure',
       type: type === undefined || type === 'error' ? 'api_error' : type,
-      message: message ?? 'The upstream reported an error in the middle of its answer.',
+      message: message ?? 'The upstream reported an error in the middle of its response.',
       ...(code !== undefined && { code }),
     })
   }

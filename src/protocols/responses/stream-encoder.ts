@@ -44,6 +44,14 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     return this.#out
   }
 
+  /** Begins the response, or repeats that it is in progress: comments are no events to clients. */
+  keepAliveFrame(model: string): string {
+    const isStarted = this.#isStarted
+    this.#out = ''
+    this.#start(model)
+    return isStarted ? this.#progressFrame('response.in_progress') : this.#out
+  }
+
   finalFrames(charged = this.#ended?.usage): string {
     if (!this.#ended) return ''
     const reason = incompleteReason(this.#ended.stop)
@@ -86,7 +94,6 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       case 'part-end':
         return this.#end(event)
       case 'ping':
-        // A comment would not do: clients wait for events.
         if (this.#isStarted) this.#out += this.#progressFrame('response.in_progress')
         return
       case 'end':

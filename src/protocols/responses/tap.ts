@@ -7,12 +7,16 @@ import { StreamTap } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { responseError } from './errors.ts'
 import { type Event, eventType, outputIndex, responseIn, TERMINAL } from './event.ts'
+import { encryptedIn } from './encrypted-content.ts'
 import { generatedText } from './generated-text.ts'
 import { textOr } from './read-item.ts'
-import { usageOf } from './usage.ts'
+import { isSearch, usageOf } from './usage.ts'
 
 /** Events that bring more of what the model wrote: other deltas repeat nothing. */
 const DELTA = /\.delta$/
+
+/** A response's id where it is the first member. */
+const EARLY_ID = /"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,256})"/
 
 /**
  * Taps a native stream of a response. Its final event holds the whole usage. A failed response or an error
@@ -23,6 +27,8 @@ export class ResponsesTap extends StreamTap {
   responseId = ''
   /** The status that the response ended with; undefined before it did. */
   status: string | undefined
+  /** Encrypted contents of the items that are done, which only the account that made them can read. */
+  readonly encrypted: string[] = []
   #model = ''
   #created = 0
   /** The number of the next event. */
@@ -41,25 +47,38 @@ export class ResponsesTap extends StreamTap {
    * dialect recognise no other end.
    */
   failureFrame(error: ErrorParts): Buffer {
-    const response = {
-      id: this.responseId,
-      object: 'response',
-      created_at: this.#created,
-      status: 'failed',
-      error: responseError(error),
-      incomplete_details: null,
-      model: this.#model,
-      output: [],
-      usage: null,
-    }
-    const type = 'response.failed'
-    const data = JSON.stringify({ type, sequence_number: this.#sequence, response })
-    return Buffer.from(`event: ${type}\ndata: ${data}\n\n`)
+    return this.#frame('failed', this.#sequence, responseError(error))
+  }
+
+  /**
+   * Returns `response.in_progress` once more, with the number of the event before it: the numbers of the
+   * upstream's own events stay as they are, without gaps. Undefined before the response has begun and in the
+   * middle of an event.
+   */
+  override keepAliveFrame(): Buffer | undefined {
+    if (this.responseId === '' || this.isMidEvent) return undefined
+    return this.#frame('in_progress', Math.max(0, this.#sequence - 1), null)
+  }
+
+  /** Clients wait for a final event, be there an error before it or not. */
+  override get endsWithError(): boolean {
+    return this.status !== undefined
+  }
+
+  /** The id must be known before any of it goes on; most servers put it first. */
+  protected override asksForWhole(head: string): boolean {
+    this.responseId ||= EARLY_ID.exec(head)?.[1] ?? ''
+    return this.responseId === ''
   }
 
   protected read(data: string, frame: string): Verdict {
     const event = parseRecord(data)
-    if (!event) return isErrorEvent(frame) ? this.#fail(data, undefined) : 'forward'
+    this.sentEvents++
+    if (!event) {
+      if (isErrorEvent(frame)) return this.#fail(data, undefined)
+      // Some servers end so: a client would not read what follows on a stream that was cut.
+      return data === '[DONE]' ? 'swallow' : 'forward'
+    }
     this.#count(event)
     const type = eventType(event, frame)
     if (TERMINAL.has(type)) return this.#end(type, event, data)
@@ -89,12 +108,32 @@ export class ResponsesTap extends StreamTap {
   /** A frame that needs no reading is numbered, too. */
   protected override readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     const isRead = super.readTemplated(known, bytes)
-    if (isRead) this.#sequence++
+    if (isRead) {
+      this.#sequence++
+      this.sentEvents++
+    }
     return isRead
   }
 
   protected isTerminator(data: string): boolean {
     return TERMINAL.has(textOr(parseRecord(data)?.['type']))
+  }
+
+  #frame(status: 'failed' | 'in_progress', number: number, error: object | null): Buffer {
+    const response = {
+      id: this.responseId,
+      object: 'response',
+      created_at: this.#created,
+      status,
+      error,
+      incomplete_details: null,
+      model: this.#model,
+      output: [],
+      usage: null,
+    }
+    const type = `response.${status}`
+    const data = JSON.stringify({ type, sequence_number: number, response })
+    return Buffer.from(`event: ${type}\ndata: ${data}\n\n`)
   }
 
   #count(event: Event): void {
@@ -112,8 +151,8 @@ export class ResponsesTap extends StreamTap {
   /** Counts an item that came without deltas when it is done; the name of a call never comes in a delta. */
   #readDone(index: number, item: Event | undefined): void {
     if (!item) return
-    if (item['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search')
-      this.#searches++
+    this.encrypted.push(...encryptedIn(item))
+    if (isSearch(item)) this.#searches++
     if (!this.#growing.has(index)) for (const piece of generatedText(item)) this.emit(index, piece)
     else if (typeof item['name'] === 'string') this.emit(index, item['name'])
   }
@@ -122,6 +161,9 @@ export class ResponsesTap extends StreamTap {
     const response = responseIn(event) ?? {}
     this.#begin(response)
     this.status = type.slice('response.'.length)
+    const { output } = response
+    if (this.encrypted.length === 0 && Array.isArray(output))
+      this.encrypted.push(...output.flatMap((item) => encryptedIn(asRecord(item))))
     this.usage = usageOf(response, this.#searches) ?? this.usage
     if (type === 'response.failed') {
       this.error ??= { data, afterContent: this.contentFrames > 0 }

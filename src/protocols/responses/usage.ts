@@ -19,13 +19,12 @@ export function usageOf(
   return { ...usage, webSearches }
 }
 
-/** The items of a response that are searches: pages that are opened or searched for a word are none. */
+/** Whether an item is a search: pages that are opened or searched for a word are none. */
+export function isSearch(value: unknown): boolean {
+  const item = asRecord(value)
+  return item?.['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search'
+}
+
 function searchesIn(output: unknown): number {
-  if (!Array.isArray(output)) return 0
-  return output.filter((value) => {
-    const item = asRecord(value)
-    return (
-      item?.['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search'
-    )
-  }).length
+  return Array.isArray(output) ? output.filter(isSearch).length : 0
 }

@@ -41,9 +41,9 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 const MAX_ENDING_BYTES = 65_536
 /** Most bytes of an event that wait for its end; a larger one is forwarded as it comes. */
 const MAX_HELD_BYTES = 65_536
-/** Most held bytes of an error, which must be redacted; its beginning identifies it. */
-const MAX_ERROR_BYTES = 1_048_576
-const ERROR_HEAD_BYTES = 1_024
+/** Most held bytes of an event that must be read before it goes on; its beginning tells whether it must. */
+const MAX_WHOLE_BYTES = 1_048_576
+const HEAD_BYTES = 1_024
 /** UTF-8 bytes of a UTF-16 code unit. */
 const MAX_UTF8_BYTES = 3
 const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
@@ -62,6 +62,8 @@ export abstract class StreamTap extends FrameLoop {
   error: StreamError | undefined
   /** Error frame as it came, or its part that was not forwarded. */
   errorFrame: Buffer | undefined
+  /** Events that were read, where a subclass counts them. */
+  sentEvents = 0
   /** UTF-8 bytes of generated text that were forwarded. */
   emittedBytes = 0
   /** Number of forwarded frames with generated text, or too large to be told. */
@@ -85,6 +87,11 @@ export abstract class StreamTap extends FrameLoop {
 
   /** Reads a frame that matches no template, and calls `emit` for generated text. */
   protected abstract read(data: string, frame: string): Verdict
+
+  /** Whether the upstream's own error is the end of a stream to clients. */
+  get endsWithError(): boolean {
+    return true
+  }
 
   /** Generated text so far, for counting; only the beginning of very long text. */
   get text(): string {
@@ -115,6 +122,11 @@ export abstract class StreamTap extends FrameLoop {
       cutBytes: wasRead ? 0 : bytes.length,
       complete: this.error === undefined && !isCut && (this.done || this.sawFinish),
     }
+  }
+
+  /** Returns an event that only says that the answer goes on; undefined without one. */
+  keepAliveFrame(): Buffer | undefined {
+    return undefined
   }
 
   /** Returns the bytes that end a complete stream, to be sent once it is charged. */
@@ -161,7 +173,7 @@ export abstract class StreamTap extends FrameLoop {
   #process(chunk: Buffer): Buffer | undefined {
     const bytes = this.take(chunk)
     const complete = bytes && this.#readFrames(bytes)
-    if (this.frames.heldBytes <= MAX_HELD_BYTES || this.frames.isHeldComplete || this.#mayBeError)
+    if (this.frames.heldBytes <= MAX_HELD_BYTES || this.frames.isHeldComplete || this.#mustHold)
       return complete
     const begun = this.#beginLarge()
     return complete ? Buffer.concat([complete, begun]) : begun
@@ -190,12 +202,16 @@ export abstract class StreamTap extends FrameLoop {
     return kept.length > 1 ? Buffer.concat(kept) : kept[0]
   }
 
-  get #mayBeError(): boolean {
+  /** Whether an event's head asks for the whole event, up to a bound; by default none does. */
+  protected asksForWhole(_head: string): boolean {
+    return false
+  }
+
+  get #mustHold(): boolean {
     const { frames } = this
-    return (
-      frames.heldBytes <= MAX_ERROR_BYTES &&
-      LOOKS_LIKE_ERROR.test(frames.heldHead(ERROR_HEAD_BYTES).toString('latin1'))
-    )
+    if (frames.heldBytes > MAX_WHOLE_BYTES) return false
+    const head = frames.heldHead(HEAD_BYTES).toString('latin1')
+    return LOOKS_LIKE_ERROR.test(head) || this.asksForWhole(head)
   }
 
   /** Begins to forward an event as it comes; returns its held bytes. */

@@ -5,7 +5,7 @@ import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
 import type { Codec, Dropped, ReplyIdentity, StreamDecoder, UpstreamModel } from '../../protocols/codec.ts'
-import type { Asked, Conversation } from '../../protocols/conversation.ts'
+import type { Asked, Conversation, RepeatedFields } from '../../protocols/conversation.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/index.ts'
 import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
@@ -19,6 +19,8 @@ import { convertedDialect } from './converted-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
 import type { ChannelRequest, Prepared, PreparedReply } from './dialect.ts'
 
+const NOTHING_REPEATED: RepeatedFields = new Map()
+
 /** A decoded request of a client, or why it cannot be decoded. */
 type Decoded =
   | { readonly conversation: Conversation; readonly dropped: ReadonlySet<string> }
@@ -26,13 +28,15 @@ type Decoded =
 
 /** A conversation for one channel. */
 interface Fitted {
+  /** The dialect that the channel is asked in. */
+  readonly spoken: ProtocolName
   readonly conversation: Conversation
   readonly upstream: UpstreamModel
   readonly dropped: Dropped
 }
 
-/** Makes a channel's request of a client's. */
-type RequestFor = (channel: Channel, model: Model) => ChannelRequest
+/** Makes a channel's request, in a dialect that it speaks, of a client's. */
+export type RequestFor = (channel: Channel, spoken: ProtocolName, model: Model) => ChannelRequest
 
 /** Conversion between two dialects: requests there, replies back. */
 export class Conversions {
@@ -46,15 +50,22 @@ export class Conversions {
   /**
    * Decodes a request of the dialect `from`, for all channels that speak another. If that fails, the refusal
    * is thrown where a channel's request is prepared: a channel that speaks `from` may still be asked.
-   * `maxTokens`: the output maximum that holds then.
+   * `maxTokens`: the output maximum that holds then. `repeats`: what the response repeats besides the
+   * request's own members.
    */
-  decode(from: ProtocolName, scan: ScannedObject, maxTokens: number | undefined): RequestFor {
+  decode(
+    from: ProtocolName,
+    scan: ScannedObject,
+    maxTokens: number | undefined,
+    repeats: RepeatedFields = NOTHING_REPEATED,
+  ): RequestFor {
     const client = convertedDialect(from)
-    const decoded = decodeRequest(client, scan)
-    return (channel, model) => {
+    const decoded = decodeRequest(client, scan, repeats)
+    return (channel, spoken, model) => {
       try {
         if ('refusal' in decoded) throw decoded.refusal
-        return this.#requestFor(client, channel, fit(decoded.conversation, decoded.dropped, channel, model))
+        const { conversation, dropped } = decoded
+        return this.#requestFor(client, channel, fit(conversation, dropped, channel, spoken, model))
       } catch (refusal) {
         return refusedRequest(channel, maxTokens, refusal)
       }
@@ -62,22 +73,21 @@ export class Conversions {
   }
 
   #requestFor(client: ConvertedDialect, channel: Channel, fitted: Fitted): ChannelRequest {
-    const { conversation, upstream } = fitted
+    const { spoken, conversation, upstream } = fitted
     return {
       channel,
-      outputMaximum: convertedDialect(channel.protocol).outputMaximum(conversation, upstream.capabilities),
+      outputMaximum: convertedDialect(spoken).outputMaximum(conversation, upstream.capabilities),
       choices: 1,
-      prepare: (_passThrough, requester) => this.#prepare(client, channel, fitted, requester),
+      prepare: (_passThrough, requester) => this.#prepare(client, fitted, requester),
     }
   }
 
   async #prepare(
     client: ConvertedDialect,
-    channel: Channel,
-    { conversation, upstream, dropped: before }: Fitted,
+    { spoken, conversation, upstream, dropped: before }: Fitted,
     requester: MediaRequester,
   ): Promise<Prepared> {
-    const { codec, path, headers } = convertedDialect(channel.protocol)
+    const { codec, path, headers } = convertedDialect(spoken)
     const dropped: Dropped = new Set(before)
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
     const body = codec.encodeRequest(inline, upstream, dropped)
@@ -85,6 +95,7 @@ export class Conversions {
     // The turns can be large, and are not kept for as long as the answer takes.
     const asked: Asked = { tools: inline.tools, ...(inline.repeated && { repeated: inline.repeated }) }
     return {
+      protocol: spoken,
       path,
       headers,
       body,
@@ -102,10 +113,12 @@ export class Conversions {
   }
 }
 
-function decodeRequest({ codec }: ConvertedDialect, scan: ScannedObject): Decoded {
+function decodeRequest({ codec }: ConvertedDialect, scan: ScannedObject, repeats: RepeatedFields): Decoded {
   const dropped: Dropped = new Set()
   try {
-    return { conversation: codec.decodeRequest(scan, dropped), dropped }
+    const decoded = codec.decodeRequest(scan, dropped)
+    const repeated = new Map([...(decoded.repeated ?? []), ...repeats])
+    return { conversation: repeats.size > 0 ? { ...decoded, repeated } : decoded, dropped }
   } catch (refusal) {
     return { refusal }
   }
@@ -131,10 +144,11 @@ function fit(
   decoded: Conversation,
   droppedBefore: ReadonlySet<string>,
   channel: Channel,
+  spoken: ProtocolName,
   model: Model,
 ): Fitted {
   const dropped: Dropped = new Set(droppedBefore)
-  const upstream = convertedDialect(channel.protocol)
+  const upstream = convertedDialect(spoken)
   const asked = decoded.model
   const plain = upstream.hasThinkingField ? withoutThinkingSuffix(asked) : undefined
   const wanted = plain ?? asked
@@ -144,7 +158,7 @@ function fit(
   const allowed = withoutGatedFields(thinking, channel, dropped)
   const accepted = withAcceptedSampling(allowed, capabilities, dropped)
   const conversation = upstream.takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
-  return { conversation, upstream: { name, capabilities }, dropped }
+  return { spoken, conversation, upstream: { name, capabilities }, dropped }
 }
 
 function streamDecoder(upstream: Codec, budget: EventBudget, answerTool: string | undefined): StreamDecoder {

@@ -23,6 +23,8 @@ export class ConvertingTap implements Tap {
   contentFrames = 0
   /** Errors are put into the words of the client's dialect. */
   readonly errorFrame = undefined
+  readonly endsWithError = true
+  sentEvents = 0
   /** Events go on whole. */
   readonly isMidEvent = false
   /** Nothing but events is written. */
@@ -60,6 +62,11 @@ export class ConvertingTap implements Tap {
     return { complete: this.#isComplete && !this.error }
   }
 
+  keepAliveFrame(): Buffer | undefined {
+    const frame = this.#isOver ? '' : this.#encoder.keepAliveFrame(this.#defaults.model)
+    return frame === '' ? undefined : Buffer.from(frame)
+  }
+
   finalBytes(charged: Usage): Buffer {
     return Buffer.from(this.#lastFrames + this.#encoder.finalFrames(charged))
   }
@@ -87,6 +94,7 @@ export class ConvertingTap implements Tap {
       this.error = { data, afterContent: this.emittedBytes > 0 }
     }
     const bytes = encodeUtf8(sent.map((event) => this.#encoder.push([event])))
+    if (bytes.length > 0) this.sentEvents++
     return { forward: bytes.length === 0 ? undefined : bytes, terminal: this.#isOver }
   }
 

@@ -1,5 +1,6 @@
+import type { Caller } from '../../auth/caller.ts'
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
-import type { Model } from '../../domain/settings.ts'
+import type { Model, Settings } from '../../domain/settings.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
@@ -7,6 +8,8 @@ import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import type { Headers } from '../../server/header-names.ts'
+import type { UpstreamKey } from '../../upstreams/key-ring.ts'
+import type { Call, Target } from '../call.ts'
 import type { MediaRequester } from '../media.ts'
 
 /** A client's request as the relay sees it, in any dialect. */
@@ -21,6 +24,12 @@ export interface RelayedRequest {
   readonly webSearch: boolean
   /** A call without a price and without an entry in the usage log, whatever the model costs. */
   readonly isFree?: boolean
+  /** Tokens of the stored context that the request continues. */
+  readonly contextTokens?: number
+  /** Bytes of the request with the stored context in front, where the gateway keeps that. */
+  readonly body?: Buffer
+  /** The channels among these that can take the request; throws where none can. All, if absent. */
+  channelsFor?(channels: readonly Channel[]): readonly Channel[]
   /** Upstreams need not have the endpoint: a 404 then says nothing of the model. */
   readonly mayBeUnserved?: boolean
   /**
@@ -37,6 +46,8 @@ export interface ChannelRequest {
   readonly outputMaximum: number | undefined
   /** Number of answers that the channel will be asked for, each of up to that maximum. */
   readonly choices: number
+  /** Whether the request belongs to the account of this key; others are tried only if it is gone. */
+  isOfKey?(key: UpstreamKey): boolean
   /**
    * The bytes for the channel; throws the error for the client where it cannot be asked. `requester`: on
    * whose behalf files are fetched, if any must be.
@@ -46,6 +57,10 @@ export interface ChannelRequest {
 
 /** A request ready for a channel, and the way its response comes back. */
 export interface Prepared {
+  /** `POST` if absent. */
+  readonly method?: 'GET'
+  /** The dialect that it is written in. */
+  readonly protocol: ProtocolName
   /** Below the channel's base URL. */
   readonly path: string
   /** Headers beside those of the channel, names and values in turn. */
@@ -57,26 +72,46 @@ export interface Prepared {
   readonly dropped: readonly string[]
   /** The stream's first event tells the tokens of the prompt, which the upstream may tell only later. */
   readonly beginsWithPrompt?: boolean
+  /** The body of an upstream's error for the client's eyes: with the ids that the client knows. */
+  errorBody?(body: Buffer): Buffer
   /** The tap of the response's stream. `promptTokens` is called where the first event needs them. */
   tap(promptTokens: () => number): Tap
   /** Reads a response that is no stream. */
   reply(bytes: Buffer): PreparedReply
 }
 
+/** Response that clients may refer to after its call. */
+export interface Lasting {
+  /**
+   * Stores what clients may refer to, before they see the end; never rejects. `charged` is the usage that the
+   * call was charged for.
+   */
+  keep?(target: Target, call: Call, charged: Promise<Usage>): Promise<void>
+  /**
+   * Set where the upstream goes on without its client: parks the call's hold, so that it is charged when the
+   * end is known. Resolves to whether that is durable. Called once, before the client sees anything.
+   */
+  readonly goOn?: ((target: Target, call: Call) => Promise<boolean>) | undefined
+}
+
 /** A response that is no stream, on its way to the client. */
-export interface PreparedReply {
+export interface PreparedReply extends Lasting {
   readonly facts: ReplyFacts
   /** Bytes for the client, where the facts are valid. `charged`: the usage that the call was charged for. */
   body(charged: Usage): Buffer
 }
 
 /** Watches a stream, or converts it, on its way to the client. */
-export interface Tap {
+export interface Tap extends Lasting {
   /** The last valid usage. */
   readonly usage: ReportedUsage | undefined
   readonly error: StreamError | undefined
   /** The error's frame as it came, where the client's dialect is the upstream's. */
   readonly errorFrame: Buffer | undefined
+  /** Whether that frame is the end of a stream to clients of the dialect; else `failureFrame` follows. */
+  readonly endsWithError: boolean
+  /** Events for the client so far, as far as the dialect needs them counted; comments are none. */
+  readonly sentEvents: number
   /** An event came, be it one that is not forwarded; comments are none. */
   readonly sawEvent: boolean
   /** A part of an event went on, and its end is to come. */
@@ -89,6 +124,11 @@ export interface Tap {
   readonly text: string
   push(chunk: Buffer): TapStep
   end(): Pick<TapEnd, 'complete'>
+  /**
+   * An event that only says that the answer goes on; undefined where none can be sent now, or where the
+   * dialect has none.
+   */
+  keepAliveFrame(): Buffer | undefined
   /** The bytes that end a complete stream, once it is charged: `charged` is the usage to tell. */
   finalBytes(charged: Usage): Buffer
   /** The frame that ends a broken-off stream. */
@@ -97,11 +137,17 @@ export interface Tap {
   release(): void
 }
 
+/** Maker of a request, and the settings that it is read by. */
+export interface Reader {
+  readonly caller: Caller
+  readonly settings: Settings
+}
+
 /** A protocol as clients speak it. */
 export interface Dialect {
   readonly name: ProtocolName
   /** Checks a request; throws `invalid_request` naming the field. */
-  read(scan: ScannedObject, headers: Headers): RelayedRequest
+  read(scan: ScannedObject, headers: Headers, reader: Reader): RelayedRequest | Promise<RelayedRequest>
   /** Text for the token count where the upstream reported nothing. */
   promptText(body: Buffer): { readonly text: string; readonly extraTokens: number }
 }

@@ -1,20 +1,24 @@
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { Model } from '../../domain/settings.ts'
 import type { ChannelRequest } from './dialect.ts'
+import type { RequestFor } from './conversions.ts'
+import { spokenDialect } from './spoken-dialect.ts'
 
 /**
- * A client's request for each channel: `native` for those that speak its dialect, a converted one for the
- * others. `decode` is called once, and only where there are others.
+ * A client's request for the model `name` to each channel: `native` for those that speak its dialect, a
+ * converted one for the others. `decode` is called once, and only where there are others.
  */
 export function requestsFor(
   dialect: ProtocolName,
+  name: string,
   channels: readonly Channel[],
   model: Model,
   native: (channel: Channel) => ChannelRequest,
-  decode: () => (channel: Channel, model: Model) => ChannelRequest,
+  decode: () => RequestFor,
 ): ChannelRequest[] {
-  const isNative = ({ protocol }: Channel): boolean => protocol === dialect
-  if (channels.every(isNative)) return channels.map(native)
-  const converted = decode()
-  return channels.map((channel) => (isNative(channel) ? native(channel) : converted(channel, model)))
+  let converted: RequestFor | undefined
+  return channels.map((channel) => {
+    const spoken = spokenDialect(channel, dialect, name)
+    return spoken === dialect ? native(channel) : (converted ??= decode())(channel, spoken, model)
+  })
 }

@@ -7,6 +7,7 @@ import { management } from './0003-management.ts'
 import { bank } from './0004-bank.ts'
 import { usagePartitions } from './0005-usage-partitions.ts'
 import { freedUsernames } from './0006-freed-usernames.ts'
+import { storedResponses } from './0007-stored-responses.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
@@ -18,6 +19,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0004-bank': bank(types),
     '0005-usage-partitions': usagePartitions(types),
     '0006-freed-usernames': freedUsernames(),
+    '0007-stored-responses': storedResponses(types),
   }
 }
 

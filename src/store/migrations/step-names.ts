@@ -6,6 +6,7 @@ export const STEP_NAMES = [
   '0004-bank',
   '0005-usage-partitions',
   '0006-freed-usernames',
+  '0007-stored-responses',
 ] as const
 
 /**

@@ -41,6 +41,12 @@ export async function deleteUser(
     .where('user_id', '=', userId)
     .where('deleted_time', 'is', null)
     .execute()
+  // Rows without content stay: a background call may have to be charged by one.
+  await db
+    .deleteFrom('stored_responses')
+    .where('user_id', '=', userId)
+    .where('content_cipher', 'is not', null)
+    .execute()
   await endSessionsOf(db, userId)
   return true
 }

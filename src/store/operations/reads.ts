@@ -8,6 +8,7 @@ import { managedUser, profile } from './profile.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { userBySession } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
+import { backgroundOutcomes, reasoningOrigins, responseChain, storedResponse } from './stored-responses.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
 import { listUsage, scanUsage } from './usage-rows.ts'
 import { sumUsageDays, sumUsageScan, usageByDay } from './usage-totals.ts'
@@ -15,6 +16,7 @@ import { sumUsageDays, sumUsageScan, usageByDay } from './usage-totals.ts'
 /** Read operations, each on a snapshot of the database. */
 export const reads = {
   accountOfToken,
+  backgroundOutcomes,
   conservation,
   countUsers,
   credentials,
@@ -26,10 +28,13 @@ export const reads = {
   managedUser,
   pageOfUsers,
   profile,
+  reasoningOrigins,
+  responseChain,
   revealKey,
   revealKeys,
   scanUsage,
   storedConfiguration,
+  storedResponse,
   sumUsageDays,
   sumUsageScan,
   takenIdentifiers,

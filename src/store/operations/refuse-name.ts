@@ -11,7 +11,7 @@ export async function refuseName(db: Db, username: string, own?: number): Promis
   if (!isFullyVisible(username)) {
     throw new GatewayError(
       'invalid_request',
-      `username: expected a name without controls of direction and characters that are not seen, found "${escapeInvisible(username)}"`,
+      `username: expected a name without bidirectional controls and invisible characters, found "${escapeInvisible(username)}"`,
     )
   }
   const wanted = foldCase(username)

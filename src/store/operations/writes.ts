@@ -10,6 +10,7 @@ import { importAccount } from './import-account.ts'
 import { seedUsers } from './seed-users.ts'
 import { beginSession, endSession } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
+import { deleteResponse, noteOutcome, pruneResponses, storeOrigins, storeResponse } from './store-response.ts'
 import { setTokenStatus, switchToken } from './token-status.ts'
 
 /** Write operations, without those of calls (`LedgerWrites`). */
@@ -23,14 +24,19 @@ export const writes = {
   createUser,
   createUserToken,
   deleteChannels,
+  deleteResponse,
   deleteTokens,
   deleteUser,
   endSession,
   importAccount,
   noteChannelTest,
+  noteOutcome,
+  pruneResponses,
   seedUsers,
   setAccessToken,
   setEntries,
   setTokenStatus,
+  storeOrigins,
+  storeResponse,
   switchToken,
 } as const

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Kysely, PostgresDialect, sql } from 'kysely'
-import { refuseOtherSecret } from '../key-check.ts'
+import { refuseOtherSecret } from '../secret-check.ts'
 import { POSTGRES_TYPES } from '../migrations/column-types.ts'
 import { migrateToLatest } from '../migrations/migrate.ts'
 import type { Db } from '../operations/operation.ts'

@@ -91,6 +91,6 @@ function parserOf(type: number, format: 'text' | 'binary' | undefined): unknown 
 
 function wholeNumber(text: string): number {
   const number = Number(text)
-  if (!Number.isSafeInteger(number)) throw new RangeError(`${text} is beyond what can be counted here (2^53)`)
+  if (!Number.isSafeInteger(number)) throw new RangeError(`${text} is beyond the supported range (2^53)`)
   return number
 }

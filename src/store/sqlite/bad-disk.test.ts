@@ -31,7 +31,7 @@ function fill(file: string): void {
 describe.each(DISKS)('$kind that is full', () => {
   test('refuses calls, each with StoreUnavailable, and takes them again when there is room; nothing is lost or doubled', async () => {
     const disk = mountSmallDisk(4_000_000)
-    const { store, who, tokenId } = await storeWithAccount(join(disk.path, 'sluice.db'))
+    const { store, who, tokenId } = await storeWithAccount(join(disk.path, 'sluice.db'), 'own')
     const filler = join(disk.path, 'filler')
     fill(filler)
     let taken = 0
@@ -70,14 +70,14 @@ describe.each(DISKS)('$kind that is full', () => {
     expect(() => secretOfDataFolder(disk.path)).toThrow(/the data folder \/.* has no room left.*make room/)
     rmSync(filler)
     expect(secretOfDataFolder(disk.path)).toMatch(/^[0-9a-f]{64}$/)
-    const store = await openedStore(path)
+    const store = await openedStore(path, 'own')
     expect(await store.read('countUsers')).toBe(0)
   })
 
   test('that is full when holds are to be recovered loses none of them', async () => {
     const disk = mountSmallDisk(3_000_000)
     const path = join(disk.path, 'sluice.db')
-    const { store, who } = await storeWithAccount(path)
+    const { store, who } = await storeWithAccount(path, 'own')
     await Promise.all(
       Array.from({ length: 2000 }, (_, index) =>
         store.write('hold', holdOf(who, `id-${index}`, { owner: 'gone' })),

@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSy
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import { patchedCopy } from '../../../test/equipment/patched-copy.ts'
+import { patchedSources } from '../../../test/equipment/patched-copy.ts'
 import { holdOf, newToken, newUser, openedStore, SECRETS, temporaryFolder } from '../../../test/store-rows.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { mapDatabaseError } from './failure.ts'
@@ -55,7 +55,7 @@ describe('a damaged database', () => {
 
   test('with a damaged page among its accounts is refused after a stop that was not clean', async () => {
     const path = await largeDatabase()
-    const store = await openedStore(path)
+    const store = await openedStore(path, 'own')
     await store.write('hold', holdOf({ userId: 1, tokenId: 1 }, 'a'))
     // Copies the files as a crash leaves them: the database and its log.
     const copy = join(temporaryFolder(), 'sluice.db')
@@ -69,7 +69,7 @@ describe('a damaged database', () => {
   test('that shows its damage later ends the store: it says so once, and takes nothing more', async () => {
     const path = await largeDatabase()
     damage(path, 'tokens')
-    const store = await openedStore(path)
+    const store = await openedStore(path, 'own')
     const error: unknown = await store.read('keyedTokens', { userId: 1 }).catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(StoreUnavailable)
     const reason = await store.failed
@@ -82,7 +82,7 @@ describe('a damaged database', () => {
   test('that shows its damage to the writer refuses all that waits behind', async () => {
     const path = await largeDatabase()
     damage(path, 'tokens')
-    const store = await openedStore(path)
+    const store = await openedStore(path, 'own')
     const loads = Array.from({ length: 2000 }, (_, index) =>
       store.write('loadAccount', { tokenId: index + 1 }),
     )
@@ -124,7 +124,7 @@ const DEAD_THREAD = `
 
 /** Returns the output of a program whose database threads die on an operation. */
 function saidAfter(text: string, by: string): string[] {
-  const copy = patchedCopy([{ file: 'src/store/sqlite/serve-database.ts', text, by }])
+  const copy = patchedSources([{ file: 'src/store/sqlite/serve-database.ts', text, by }])
   try {
     const path = join(copy.root, 'data', 'sluice.db')
     mkdirSync(join(copy.root, 'data'))

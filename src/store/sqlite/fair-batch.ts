@@ -15,7 +15,7 @@ export interface BatchRule {
   readonly turnOf: (operation: QueuedOperation) => Turn
 }
 
-const CALL_WRITES: ReadonlySet<string> = new Set(['hold', 'growHold', 'markProgress', 'settle'])
+const CALL_WRITES: ReadonlySet<string> = new Set(['hold', 'growHold', 'markProgress', 'parkHold', 'settle'])
 /** User id for reads of the usage of all users. */
 const ALL_USERS = 0
 

@@ -1,10 +1,14 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { HoldOpening } from '../ledger-writes.ts'
+import { type HoldOpening, PARKED, type ParkedHold } from '../ledger-writes.ts'
+import type { Database } from '../schema.ts'
 import { boundValues } from './bound-values.ts'
 
 /** Prepared statements on holds, for either kind of file. */
 export type HoldStatements = Readonly<
-  Record<'insertHold' | 'growHold' | 'markProgress' | 'deleteHold' | 'orphans', StatementSync>
+  Record<
+    'insertHold' | 'growHold' | 'markProgress' | 'parkHold' | 'parkedHolds' | 'deleteHold' | 'orphans',
+    StatementSync
+  >
 >
 
 /** Prepares the statements. Sums are cast, because the driver binds every number as a double. */
@@ -20,7 +24,9 @@ export function prepareHolds(db: DatabaseSync): HoldStatements {
       'UPDATE holds SET progress_amount = max(progress_amount, CAST(? AS INTEGER)) WHERE id = ?',
     ),
     deleteHold: db.prepare('DELETE FROM holds WHERE id = ?'),
-    orphans: db.prepare('SELECT * FROM holds WHERE owner <> ? LIMIT ?'),
+    parkHold: db.prepare(`UPDATE holds SET owner = '${PARKED}' WHERE id = ?`),
+    parkedHolds: db.prepare(`SELECT * FROM holds WHERE owner = '${PARKED}'`),
+    orphans: db.prepare('SELECT * FROM holds WHERE owner NOT IN (?, ?) LIMIT ?'),
   }
 }
 
@@ -40,4 +46,31 @@ export function holdValues(opening: HoldOpening): readonly SQLInputValue[] {
     opening.stream ? 1 : 0,
     opening.priceVersion,
   ])
+}
+
+/** Parameters of `orphans`: the owners whose holds stay open, and a limit. */
+export function orphanValues(
+  { owner, parkedToo = false }: { readonly owner: string; readonly parkedToo?: boolean },
+  limit: number,
+): readonly SQLInputValue[] {
+  return [owner, parkedToo ? owner : PARKED, limit]
+}
+
+/** Converts a row of `parkedHolds`. */
+export function parkedHold(row: Database['holds']): ParkedHold {
+  return {
+    id: row.id,
+    owner: row.owner,
+    tokenId: row.token_id,
+    userId: row.user_id,
+    amount: row.amount,
+    promptAmount: row.prompt_amount,
+    progressAmount: row.progress_amount,
+    startedMs: row.started_ms,
+    model: row.model,
+    channel: row.channel,
+    group: row.group_name,
+    stream: row.stream === 1,
+    priceVersion: row.price_version,
+  }
 }

@@ -68,7 +68,7 @@ test('nothing that was acknowledged is lost when the process is killed, and the 
   file.close()
   expect(acknowledged.length).toBeGreaterThan(40)
   expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
-  const store = await openedStore(path)
+  const store = await openedStore(path, 'own')
   const accounts = await store.read('conservation')
   expect(accounts).toMatchObject({ tokens: [], users: [] })
   expect((await store.write('loadAccount', { tokenId: 1 }))?.token.usedQuota).toBe(3 * kept.size)

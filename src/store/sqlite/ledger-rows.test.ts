@@ -239,6 +239,19 @@ describe('recovery', () => {
     expect((await store.read('conservation')).tokens).toEqual([])
   })
 
+  test('leaves parked holds open, unless it is told otherwise', async () => {
+    const { store, who } = await storeWithAccount()
+    const opening = holdOf(who, 'parked', { owner: 'gone' })
+    void store.write('hold', opening)
+    void store.write('parkHold', { id: 'parked', userId: who.userId })
+    await store.write('markProgress', { id: 'parked', userId: who.userId, amount: 40 })
+    expect((await store.write('recover', { owner: 'now', nowMs: 1 })).count).toBe(0)
+    expect(await store.write('parkedHolds')).toEqual([{ ...opening, owner: 'parked', progressAmount: 40 }])
+    const moved = await store.write('recover', { owner: 'now', nowMs: 1, parkedToo: true })
+    expect(moved).toEqual({ count: 1, quota: 140 })
+    expect(await store.write('parkedHolds')).toEqual([])
+  })
+
   test('does not charge again what was settled, and a late settlement does not charge what was recovered', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('hold', holdOf(who, 'a', { owner: 'gone' }))

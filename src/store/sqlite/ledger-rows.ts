@@ -1,11 +1,18 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import type { HoldOpening, LedgerWrites, PruneResult, SettledCall, StoredAccount } from '../ledger-writes.ts'
+import type {
+  HoldOpening,
+  LedgerWrites,
+  ParkedHold,
+  PruneResult,
+  SettledCall,
+  StoredAccount,
+} from '../ledger-writes.ts'
 import type { Database, TokenRow, UserRow } from '../schema.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import { boundValues } from './bound-values.ts'
 import { crashedCall } from './crashed-call.ts'
-import { holdValues } from './hold-statements.ts'
+import { holdValues, orphanValues, parkedHold } from './hold-statements.ts'
 import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
 import { countsOf } from '../usage-counts.ts'
 import { UsageSums } from './usage-sums.ts'
@@ -73,12 +80,24 @@ export class LedgerRows implements LedgerWrites {
     }
   }
 
-  recover({ owner, nowMs }: Parameters<LedgerWrites['recover']>[0]): { count: number; quota: number } {
+  parkHold({ id }: Parameters<LedgerWrites['parkHold']>[0]): void {
+    this.#writeHold(id)
+    this.#statements.parkHold.run(id)
+  }
+
+  parkedHolds(): ParkedHold[] {
+    const rows = this.#statements.parkedHolds.all() as unknown as Database['holds'][]
+    return rows.map(parkedHold)
+  }
+
+  recover({ nowMs, ...run }: Parameters<LedgerWrites['recover']>[0]): { count: number; quota: number } {
     this.#writeAllHolds()
     let count = 0
     let sum = 0
     for (;;) {
-      const orphans = this.#statements.orphans.all(owner, RECOVERY_BATCH) as unknown as Database['holds'][]
+      const orphans = this.#statements.orphans.all(
+        ...orphanValues(run, RECOVERY_BATCH),
+      ) as unknown as Database['holds'][]
       for (const hold of orphans) {
         const call = crashedCall(hold, nowMs)
         this.settle(call)

@@ -35,6 +35,20 @@ describe("a node's file", () => {
     expect(await second.write('recover', { owner: 'next', nowMs: 1 })).toEqual({ count: 0, quota: 0 })
   })
 
+  test('keeps parked holds over restarts, and lets them be settled once', async () => {
+    const path = join(temporaryFolder(), 'node.db')
+    const first = await opened(path)
+    await first.write('hold', holdOf(WHO, 'a'))
+    await first.write('parkHold', { id: 'a', userId: WHO.userId })
+    await first.close()
+    const second = await opened(path)
+    expect((await second.write('recover', { owner: 'next', nowMs: 1 })).count).toBe(0)
+    expect(await second.write('parkedHolds')).toMatchObject([{ id: 'a', amount: 1000, tokenId: 17 }])
+    for (let time = 0; time < 2; time += 1) await second.write('settle', settledCall(WHO, 'a'))
+    expect(await second.write('parkedHolds')).toEqual([])
+    expect(await second.write('outbox', { limit: 10 })).toHaveLength(1)
+  })
+
   test('has each settled call once in its outbox, until it was reported', async () => {
     const file = await opened()
     for (const id of ['a', 'a', 'b', 'c']) await file.write('settle', settledCall(WHO, id))

@@ -1,11 +1,11 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { HoldOpening, SettledCall } from '../ledger-writes.ts'
+import type { HoldOpening, ParkedHold, SettledCall } from '../ledger-writes.ts'
 import type { NodeWrites, OutboxEntry } from '../node-file.ts'
 import { outboxRow } from '../outbox-row.ts'
 import type { Database } from '../schema.ts'
 import { boundValues } from './bound-values.ts'
 import { crashedCall } from './crashed-call.ts'
-import { type HoldStatements, holdValues, prepareHolds } from './hold-statements.ts'
+import { type HoldStatements, holdValues, orphanValues, parkedHold, prepareHolds } from './hold-statements.ts'
 
 /** Holds that recovery loads at a time, to bound memory. */
 const RECOVERY_BATCH = 2000
@@ -51,10 +51,21 @@ export class NodeRows implements NodeWrites {
     this.#holds.deleteHold.run(call.id)
   }
 
-  recover({ owner, nowMs }: Parameters<NodeWrites['recover']>[0]): { count: number; quota: number } {
+  parkHold({ id }: Parameters<NodeWrites['parkHold']>[0]): void {
+    this.#holds.parkHold.run(id)
+  }
+
+  parkedHolds(): ParkedHold[] {
+    const rows = this.#holds.parkedHolds.all() as unknown as Database['holds'][]
+    return rows.map(parkedHold)
+  }
+
+  recover({ nowMs, ...run }: Parameters<NodeWrites['recover']>[0]): { count: number; quota: number } {
     let [count, quota] = [0, 0]
     for (;;) {
-      const orphans = this.#holds.orphans.all(owner, RECOVERY_BATCH) as unknown as Database['holds'][]
+      const orphans = this.#holds.orphans.all(
+        ...orphanValues(run, RECOVERY_BATCH),
+      ) as unknown as Database['holds'][]
       for (const hold of orphans) {
         const call = crashedCall(hold, nowMs)
         this.settle(call)

@@ -1,6 +1,6 @@
 import type { NodeFile } from '../node-file.ts'
 import type { StoreUnavailable } from '../store-unavailable.ts'
-import { DatabaseThread, type IdleThread } from './thread.ts'
+import { DatabaseThread, type IdleThread } from './database-thread.ts'
 
 /**
  * Opens the file of a node that reports to this bank; creates it if it is missing. Rejects with a sentence

@@ -40,7 +40,7 @@ const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(() 
 describe('group commit', () => {
   test('what gathers while a commit is under way shares the next one', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
-    const { store, who } = await storeWithAccount(path)
+    const { store, who } = await storeWithAccount(path, 'own')
     const before = commitsIn(path)
     const first = store.write('hold', holdOf(who, 'first'))
     await endOfTurn()
@@ -52,7 +52,7 @@ describe('group commit', () => {
 
   test('a write that comes alone is committed alone, without waiting for others', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
-    const { store, who } = await storeWithAccount(path)
+    const { store, who } = await storeWithAccount(path, 'own')
     const before = commitsIn(path)
     for (let index = 0; index < 5; index += 1) await store.write('hold', holdOf(who, `id-${index}`))
     expect(commitsIn(path) - before).toBe(5)
@@ -60,7 +60,7 @@ describe('group commit', () => {
 
   test('a batch is bounded', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
-    const { store, who } = await storeWithAccount(path)
+    const { store, who } = await storeWithAccount(path, 'own')
     const before = commitsIn(path)
     await Promise.all(
       Array.from({ length: 1202 }, (_, index) => store.write('hold', holdOf(who, `id-${index}`))),
@@ -71,7 +71,7 @@ describe('group commit', () => {
 
   test('what was acknowledged is there for another connection at once', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
-    const { store, who } = await storeWithAccount(path)
+    const { store, who } = await storeWithAccount(path, 'own')
     const other = new DatabaseSync(path, { readOnly: true })
     const count = other.prepare('SELECT count(*) AS n FROM holds')
     for (let index = 1; index <= 20; index += 1) {
@@ -84,7 +84,7 @@ describe('group commit', () => {
 
 describe('the queue', () => {
   test('answers in the order of the calls, whatever kind they are of, failures too', async () => {
-    const { store, userId, tokenId, who } = await storeWithAccount()
+    const { store, userId, tokenId, who } = await storeWithAccount(undefined, 'own')
     const order: number[] = []
     const note = (place: number) => () => void order.push(place)
     await Promise.all([
@@ -100,7 +100,7 @@ describe('the queue', () => {
   })
 
   test('counts what is not durable yet', async () => {
-    const { store, who } = await storeWithAccount()
+    const { store, who } = await storeWithAccount(undefined, 'own')
     expect(store.queued).toBe(0)
     const writes = [store.write('hold', holdOf(who, 'a')), store.write('hold', holdOf(who, 'b'))]
     expect(store.queued).toBe(2)
@@ -109,7 +109,7 @@ describe('the queue', () => {
   })
 
   test('an operation that fails rejects alone, and leaves nothing behind', async () => {
-    const { store, userId, who } = await storeWithAccount()
+    const { store, userId, who } = await storeWithAccount(undefined, 'own')
     const results = await Promise.allSettled([
       store.write('hold', holdOf(who, 'first')),
       store.write('hold', holdOf(who, 'a')),
@@ -146,21 +146,21 @@ describe('the queue', () => {
   })
 
   test('an input that cannot cross to the thread rejects, and the queue goes on', async () => {
-    const { store, who } = await storeWithAccount()
+    const { store, who } = await storeWithAccount(undefined, 'own')
     const uncloneable = { ...holdOf(who, 'a'), id: (() => 'a') as never }
     await expect(store.write('hold', uncloneable)).rejects.toThrow(/could not be cloned/)
     await store.write('hold', holdOf(who, 'b'))
   })
 
   test("an operation's own error comes back with its class and code", async () => {
-    const { store } = await storeWithAccount()
+    const { store } = await storeWithAccount(undefined, 'own')
     const error: unknown = await store.write('createUser', newUser()).catch((error: unknown) => error)
     expect(error).toBeInstanceOf(GatewayError)
     expect(error).toMatchObject({ code: 'invalid_request', message: 'there is a user "ada" already' })
   })
 
   test('text with NUL is refused, in the operations of every call and in the others', async () => {
-    const { store, userId, who } = await storeWithAccount()
+    const { store, userId, who } = await storeWithAccount(undefined, 'own')
     await expect(store.write('hold', holdOf(who, 'a', { model: 'm\0x' }))).rejects.toThrow(/NUL/)
     await expect(store.write('createToken', newToken(userId, { name: 'n\0', key: 'k2' }))).rejects.toThrow(
       /NUL/,
@@ -172,7 +172,7 @@ describe('the queue', () => {
 describe('a database that cannot be written', () => {
   test('rejects with StoreUnavailable, and serves again when it can', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
-    const { store, who } = await storeWithAccount(path)
+    const { store, who } = await storeWithAccount(path, 'own')
     const other = new DatabaseSync(path)
     other.exec('BEGIN IMMEDIATE')
     const refused = store.write('hold', holdOf(who, 'a')).catch((error: unknown) => error)
@@ -197,7 +197,7 @@ describe('a database that cannot be written', () => {
 describe('closing', () => {
   test('waits for all that was queued, and refuses what comes after', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
-    const { store, who } = await storeWithAccount(path)
+    const { store, who } = await storeWithAccount(path, 'own')
     const writes = Array.from({ length: 700 }, (_, index) => store.write('hold', holdOf(who, `id-${index}`)))
     const closed = store.close()
     await expect(store.write('hold', holdOf(who, 'late'))).rejects.toBeInstanceOf(StoreUnavailable)
@@ -206,7 +206,7 @@ describe('closing', () => {
     await expect(store.read('countUsers')).rejects.toBeInstanceOf(StoreUnavailable)
     // The log was folded into the file.
     expect(readdirSync(dirname(path))).toEqual(['sluice.db'])
-    const again = await openedStore(path)
+    const again = await openedStore(path, 'own')
     expect((await again.read('conservation')).openHolds.count).toBe(700)
   })
 })
@@ -214,7 +214,7 @@ describe('closing', () => {
 describe('keys at rest', () => {
   test('neither a key nor an access token is anywhere in the files, and the files are their owner’s alone', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
-    const store = await openedStore(path)
+    const store = await openedStore(path, 'own')
     const user = await store.write('createUser', newUser({ accessToken: 'PlainAccessToken' }))
     const token = await store.write('createToken', newToken(user.id, { key: 'PlainKey0123456789' }))
     for (const name of readdirSync(dirname(path))) {
@@ -258,7 +258,7 @@ test('the main thread loads neither Kysely nor the database', () => {
     encoding: 'utf8',
   })
   const specifiers = JSON.parse(said) as string[]
-  expect(specifiers).toContain('./thread.ts')
+  expect(specifiers).toContain('./database-thread.ts')
   expect(specifiers.filter((specifier) => /kysely|sqlite$|operations/.test(specifier))).toEqual([])
 })
 

@@ -3,7 +3,7 @@ import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
 import { isLocalRead } from './messages.ts'
-import { DatabaseThread, type IdleThread, startThread } from './thread.ts'
+import { DatabaseThread, type IdleThread, startThread } from './database-thread.ts'
 
 /**
  * Opens the database file; creates it if it is missing, and migrates its schema. Rejects with a sentence for

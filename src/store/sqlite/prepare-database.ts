@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { refuseOtherSecret } from '../key-check.ts'
+import { refuseOtherSecret } from '../secret-check.ts'
 import { isCurrent } from '../migrations/step-names.ts'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'

@@ -20,6 +20,8 @@ const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'hold',
   'growHold',
   'markProgress',
+  'parkHold',
+  'parkedHolds',
   'settle',
   'recover',
   'loadAccount',

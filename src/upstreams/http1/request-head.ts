@@ -15,8 +15,8 @@ export function headerLines(headers: readonly string[]): string {
   return lines
 }
 
-/** Renders the request line of a POST. Throws `TypeError` on an invalid target. */
-export function requestLine(target: string): string {
+/** Renders a request line. Throws `TypeError` on an invalid target. */
+export function requestLine(method: 'GET' | 'DELETE' | 'POST', target: string): string {
   if (!TARGET.test(target)) throw new TypeError('a path that no request may ask for')
-  return `POST ${target} HTTP/1.1\r\n`
+  return `${method} ${target} HTTP/1.1\r\n`
 }

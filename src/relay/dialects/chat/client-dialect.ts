@@ -22,6 +22,7 @@ export function chatDialect(conversions: Conversions): Dialect {
         forChannels: (channels, model) =>
           requestsFor(
             'chat',
+            request.model,
             channels,
             model,
             (channel) => ({
@@ -32,6 +33,7 @@ export function chatDialect(conversions: Conversions): Dialect {
                 const gated = gateChatRequest(scan, request, channel, passThrough)
                 const { body, upstreamModel, askedForUsage } = gated
                 return {
+                  protocol: 'chat',
                   path: convertedChat.path,
                   headers: [],
                   body,

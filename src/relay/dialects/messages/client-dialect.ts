@@ -24,6 +24,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
         forChannels: (channels, model) =>
           requestsFor(
             'messages',
+            request.model,
             channels,
             model,
             (channel) => ({
@@ -33,6 +34,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
               prepare(passThrough) {
                 const { body, upstreamModel } = gateMessagesRequest(scan, request, channel, passThrough)
                 return {
+                  protocol: 'messages',
                   path: convertedMessages.path,
                   headers: upstreamHeaders,
                   body,

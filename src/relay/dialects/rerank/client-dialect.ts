@@ -27,6 +27,7 @@ export const rerankDialect: Dialect = {
           prepare(passThrough) {
             const { body, upstreamModel, dropped } = gateRerankRequest(scan, request, channel, passThrough)
             return {
+              protocol: 'rerank',
               path: '/rerank',
               headers: [],
               body,

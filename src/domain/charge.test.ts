@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest'
+import { type Decimal, parseDecimal } from './decimal.ts'
+import { charge, maxCharge } from './charge.ts'
+import { type Price, rateFrom, rateOf, rateText, type TokenPrices } from './price.ts'
+import { NO_USAGE } from './usage.ts'
+
+const decimal = (text: string): Decimal => {
+  const value = parseDecimal(text)
+  if (!value) throw new Error(`${text} is no decimal`)
+  return value
+}
+
+const tokens = (input: string, output: string, read = '0', write5m = '0', write1h = '0'): TokenPrices => ({
+  input: decimal(input),
+  output: decimal(output),
+  cacheRead: decimal(read),
+  cacheWrite5m: decimal(write5m),
+  cacheWrite1h: decimal(write1h),
+})
+
+const price = (parts: Partial<Price>): Price => ({
+  tokens: tokens('0', '0'),
+  tiers: [],
+  request: decimal('0'),
+  webSearch: decimal('0'),
+  ...parts,
+})
+
+const ONE = decimal('1')
+
+describe('a charge', () => {
+  // 3 and 15 USD per million tokens at 500,000 units per USD: 1.5 and 7.5 units a token.
+  const rate = rateOf(price({ tokens: tokens('3', '15', '0.3', '3.75', '6') }), ONE, 500_000)
+
+  test('is price × usage × quota per unit', () => {
+    expect(charge(rate, { ...NO_USAGE, input: 1000, output: 100 })).toBe(2250)
+  })
+
+  test('prices each kind of prompt token by itself', () => {
+    const usage = { ...NO_USAGE, input: 10, cacheRead: 1000, cacheWrite5m: 100, cacheWrite1h: 10 }
+    // 15 + 150 + 187.5 + 30 = 382.5, half away from zero
+    expect(charge(rate, usage)).toBe(383)
+  })
+
+  test('is rounded once, half away from zero', () => {
+    expect(charge(rate, { ...NO_USAGE, input: 1 })).toBe(2)
+    expect(charge(rate, { ...NO_USAGE, input: 3 })).toBe(5)
+  })
+
+  test('is at least 1 where anything was used at a price', () => {
+    const tiny = rateOf(price({ tokens: tokens('0.000001', '0') }), ONE, 500_000)
+    expect(charge(tiny, { ...NO_USAGE, input: 1 })).toBe(1)
+    expect(charge(tiny, NO_USAGE)).toBe(0)
+    expect(charge(tiny, { ...NO_USAGE, output: 100 })).toBe(1)
+  })
+
+  test('is free of binary rounding errors: 0.1 + 0.2 is 0.3', () => {
+    const exact = rateOf(price({ tokens: tokens('0.1', '0.2') }), decimal('0.7'), 500_000)
+    // (1,000,000 × 0.1 + 1,000,000 × 0.2) USD/M × 0.7 × 500,000 = 105,000
+    expect(charge(exact, { ...NO_USAGE, input: 1_000_000, output: 1_000_000 })).toBe(105_000)
+  })
+
+  test('takes a tier for the whole call once the prompt is larger than its bound', () => {
+    const tiered = rateOf(
+      price({
+        tokens: tokens('3', '15', '0.3'),
+        tiers: [{ above: 200_000, tokens: tokens('6', '22.5', '0.6') }],
+      }),
+      ONE,
+      500_000,
+    )
+    expect(charge(tiered, { ...NO_USAGE, input: 200_000, output: 2 })).toBe(300_015)
+    expect(charge(tiered, { ...NO_USAGE, input: 200_000, cacheRead: 10, output: 2 })).toBe(600_026)
+  })
+
+  test('counts calls and web searches', () => {
+    const rerank = rateOf(price({ request: decimal('0.002'), webSearch: decimal('0.01') }), ONE, 500_000)
+    expect(charge(rerank, { ...NO_USAGE, webSearches: 3 })).toBe(1000 + 15_000)
+  })
+
+  test('throws if it exceeds the safe integers', () => {
+    const dear = rateOf(price({ tokens: tokens('1000000000', '0') }), ONE, 500_000)
+    expect(() => charge(dear, { ...NO_USAGE, input: 1_000_000_000 })).toThrow(RangeError)
+  })
+})
+
+describe('the most that a call can cost', () => {
+  test('uses the most expensive rate of the prompt, cache writes included', () => {
+    const rate = rateOf(price({ tokens: tokens('3', '15', '0.3', '3.75', '6') }), ONE, 500_000)
+    expect(maxCharge(rate, 100, 10)).toBe(300 + 75)
+  })
+
+  test('includes tiers that the prompt may reach, and no others', () => {
+    const rate = rateOf(
+      price({ tokens: tokens('3', '15'), tiers: [{ above: 1000, tokens: tokens('6', '30') }] }),
+      ONE,
+      500_000,
+    )
+    expect(maxCharge(rate, 1000, 10)).toBe(1500 + 75)
+    expect(maxCharge(rate, 1001, 10)).toBe(3003 + 150)
+  })
+
+  test('includes a more expensive lower tier, as the prompt may turn out shorter', () => {
+    const rate = rateOf(
+      price({
+        tokens: tokens('3', '15'),
+        tiers: [
+          { above: 1000, tokens: tokens('2', '30') },
+          { above: 2000, tokens: tokens('1', '10') },
+        ],
+      }),
+      ONE,
+      500_000,
+    )
+    expect(maxCharge(rate, 1001, 10)).toBe(1502 + 150)
+    expect(maxCharge(rate, 2002, 10)).toBe(3003 + 150)
+  })
+})
+
+test('a rate is free only where nothing costs anything', () => {
+  expect(rateOf(price({}), ONE, 500_000).free).toBe(true)
+  expect(rateOf(price({ request: decimal('0.1') }), ONE, 500_000).free).toBe(false)
+  expect(rateOf(price({ tokens: tokens('3', '15') }), decimal('0'), 500_000).free).toBe(true)
+})
+
+test('a rate is the same after it was written as text', () => {
+  const tiers = [{ above: 1_000, tokens: tokens('6', '22.5') }]
+  const rate = rateOf(
+    price({ tokens: tokens('3', '15', '0.3'), tiers, request: decimal('0.01') }),
+    decimal('0.7'),
+    500_000,
+  )
+  expect(rateFrom(rateText(rate))).toEqual(rate)
+})

@@ -1,0 +1,44 @@
+/** Response that clients may continue or read by the id that the gateway issued. */
+export interface StoredResponse {
+  /** Issued by the gateway. */
+  readonly id: string
+  /** Owner: ids of others are unknown to a user. */
+  readonly userId: number
+  /** Model as the client requested it. */
+  readonly model: string
+  /** Group that the call was charged to. */
+  readonly group: string
+  /** Channel that created it, by name, and a tag of the key that was used. */
+  readonly channel: string
+  readonly keyTag: string
+  /** Id at the upstream; empty for a converted response, which only the gateway keeps. */
+  readonly upstreamId: string
+  /** Tokens of the context that a continuing call is charged for: prompt and output. */
+  readonly tokens: number
+  /** Response that it continues; null = none. */
+  readonly previousId: string | null
+  readonly createdMs: number
+  readonly expiresMs: number
+  /** Input and output of a converted response; null for a native one. */
+  readonly content: StoredContent | null
+  /** Call whose hold a background response keeps open; null = none. */
+  readonly callId: string | null
+  /** Prices that this call was admitted at, as `rateText` writes them; null without a call. */
+  readonly rate: string | null
+}
+
+/** Input and output of a kept response, as JSON texts. */
+export interface StoredContent {
+  /** Array of the request's own input items. */
+  readonly input: string
+  /** Response object as the client got it. */
+  readonly response: string
+}
+
+/** Origin of encrypted reasoning, which only its account can read. */
+export interface ReasoningOrigin {
+  /** HMAC of the encrypted content and its owner. */
+  readonly hash: string
+  readonly channel: string
+  readonly keyTag: string
+}

@@ -1,0 +1,26 @@
+import type { ScannedObject } from '../json/scanned-object.ts'
+import { isEnvelope } from '../envelope.ts'
+
+/** Most items of a request whose contents are compared, from its end: they are the latest. */
+const MAX_COMPARED = 16
+
+/** The encrypted content of an item, if a provider of this wire made it. */
+export function encryptedIn(item: Readonly<Record<string, unknown>> | undefined): string[] {
+  const content = item?.['encrypted_content']
+  return typeof content === 'string' && content !== '' && !isEnvelope(content) ? [content] : []
+}
+
+/** Encrypted contents in a request's input that providers of this wire made, the latest first. */
+export function encryptedInput(scan: ScannedObject): string[] {
+  const input = scan.span('input')
+  if (!input || scan.kindOf(input.node) !== 'array') return []
+  const found: string[] = []
+  for (const item of scan.elements(input.node).toReversed()) {
+    if (scan.kindOf(item) !== 'object') continue
+    const node = scan.memberOf(item, 'encrypted_content')
+    if (node === undefined || scan.kindOf(node) !== 'string') continue
+    found.push(...encryptedIn({ encrypted_content: scan.parse(node) }))
+    if (found.length >= MAX_COMPARED) break
+  }
+  return found
+}

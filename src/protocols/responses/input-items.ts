@@ -1,0 +1,47 @@
+import type { ScannedObject } from '../json/scanned-object.ts'
+
+/** Makes the id of an item that came without one; `prefix` tells its type. */
+type NewId = (prefix: string) => string
+
+/** Beginnings of ids, by the type of an item; of others, the type itself says nothing. */
+const PREFIXES: ReadonlyMap<string, string> = new Map([
+  ['message', 'msg'],
+  ['reasoning', 'rs'],
+  ['function_call', 'fc'],
+  ['custom_tool_call', 'ctc'],
+])
+
+/**
+ * The input items of a request as a JSON array, each with an id and a type; a text is one message. All else
+ * stays as the client wrote it.
+ */
+export function inputItems(scan: ScannedObject, newId: NewId): string {
+  const input = scan.span('input')
+  if (!input || scan.kindOf(input.node) === 'null') return '[]'
+  if (scan.kindOf(input.node) === 'string')
+    return `[{"id":${JSON.stringify(newId('msg'))},"type":"message","role":"user","content":[{"type":"input_text","text":${scan.textOf(input.node)}}]}]`
+  const items = scan.elements(input.node).map((node) => {
+    const text = scan.textOf(node)
+    if (scan.kindOf(node) !== 'object') return text
+    const typeNode = scan.memberOf(node, 'type')
+    const isTyped = typeNode !== undefined && scan.kindOf(typeNode) === 'string'
+    const type = isTyped ? String(scan.parse(typeNode)) : 'message'
+    const idNode = scan.memberOf(node, 'id')
+    const hasId = idNode !== undefined && scan.kindOf(idNode) === 'string'
+    // A member that is given twice is read by its last value: what is added comes last.
+    const added = [
+      ...(hasId ? [] : [`"id":${JSON.stringify(newId(PREFIXES.get(type) ?? 'item'))}`]),
+      ...(isTyped ? [] : ['"type":"message"']),
+    ]
+    if (added.length === 0) return text
+    const inside = text.slice(1, -1).trimEnd()
+    return `{${inside}${inside.trim() === '' ? '' : ','}${added.join(',')}}`
+  })
+  return `[${items.join(',')}]`
+}
+
+/** Joins JSON arrays to one. */
+export function joinedArrays(arrays: readonly string[]): string {
+  const contents = arrays.map((text) => text.trim().slice(1, -1).trim()).filter((text) => text !== '')
+  return `[${contents.join(',')}]`
+}

@@ -1,0 +1,111 @@
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const LF = 0x0a
+const EMPTY = Buffer.alloc(0)
+
+/** Id as the upstream writes it, in quotes, and in its place the one that clients know. */
+interface Renaming {
+  readonly from: Buffer
+  readonly to: Buffer
+}
+
+/**
+ * Replaces ids in the bytes of responses, wherever one is a whole JSON string. All other bytes stay. Chunks
+ * may be cut anywhere: what may be the beginning of an id waits for the next chunk.
+ */
+export class RenamedIds {
+  readonly #renamings: Renaming[] = []
+  #held: Buffer = EMPTY
+  /** Last byte before the held ones. */
+  #before = 0
+
+  /** Adds an id; one that is known already stays as it is. */
+  add(from: string, to: string): void {
+    const quoted = Buffer.from(JSON.stringify(from))
+    if (from === '' || this.#renamings.some((known) => known.from.equals(quoted))) return
+    this.#renamings.push({ from: quoted, to: Buffer.from(JSON.stringify(to)) })
+  }
+
+  /** Returns the next bytes, renamed; possibly fewer than were given. */
+  push(chunk: Buffer): Buffer {
+    if (this.#renamings.length === 0 || chunk.length === 0) return chunk
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+    const { pieces, end } = this.#renamed(bytes)
+    const keep = bytes.length - beginningAt(bytes, end, this.#renamings)
+    const ready = bytes.length - keep
+    this.#held = keep === 0 ? EMPTY : Buffer.from(bytes.subarray(ready))
+    if (ready > 0) this.#before = bytes[ready - 1] as number
+    if (pieces.length === 0) return keep === 0 ? bytes : bytes.subarray(0, ready)
+    return Buffer.concat([...pieces, bytes.subarray(end, ready)])
+  }
+
+  /** Returns the bytes that waited, at the end. */
+  rest(): Buffer {
+    const held = this.#held
+    this.#held = EMPTY
+    return held
+  }
+
+  /** Renames bytes that stand for themselves. */
+  whole(bytes: Buffer): Buffer {
+    const { pieces, end } = this.#renamed(bytes)
+    return pieces.length === 0 ? bytes : Buffer.concat([...pieces, bytes.subarray(end)])
+  }
+
+  /** Renames ids in prose, such as an error's message, where nothing but words stands around them. */
+  inProse(bytes: Buffer): Buffer {
+    let text = bytes.toString('latin1')
+    for (const { from, to } of this.#renamings) {
+      const id = from.toString('latin1', 1, from.length - 1)
+      const parts = text.split(id)
+      text = parts.reduce((before, after) => {
+        const isWhole = !/[\w-]$/.test(before) && !/^[\w-]/.test(after)
+        return before + (isWhole ? to.toString('latin1', 1, to.length - 1) : id) + after
+      })
+    }
+    return Buffer.from(text, 'latin1')
+  }
+
+  /** Pieces up to the end of the last id. */
+  #renamed(bytes: Buffer): { readonly pieces: Buffer[]; readonly end: number } {
+    const pieces: Buffer[] = []
+    let end = 0
+    const next = this.#renamings.map(({ from }) => bytes.indexOf(from))
+    for (;;) {
+      let found = -1
+      for (let i = 0; i < next.length; i++) {
+        const { from } = this.#renamings[i] as Renaming
+        while ((next[i] as number) >= 0 && !this.#isWhole(bytes, next[i] as number, end))
+          next[i] = bytes.indexOf(from, (next[i] as number) + 1)
+        if ((next[i] as number) >= 0 && (found < 0 || (next[i] as number) < (next[found] as number)))
+          found = i
+      }
+      if (found < 0) return { pieces, end }
+      const { from, to } = this.#renamings[found] as Renaming
+      const at = next[found] as number
+      pieces.push(bytes.subarray(end, at), to)
+      end = at + from.length
+    }
+  }
+
+  /** An escaped quote is part of a text. */
+  #isWhole(bytes: Buffer, at: number, from: number): boolean {
+    return at >= from && (at === 0 ? this.#before : bytes[at - 1]) !== BACKSLASH
+  }
+}
+
+/** Offset from `from` on at which the beginning of an id ends the bytes; their length if there is none. */
+function beginningAt(bytes: Buffer, from: number, renamings: readonly Renaming[]): number {
+  const { length } = bytes
+  if (bytes[length - 1] === LF) return length
+  const longest = Math.max(...renamings.map((one) => one.from.length)) - 1
+  for (let at = Math.max(from, length - longest); at < length; at++) {
+    if (bytes[at] !== QUOTE) continue
+    const tail = bytes.subarray(at)
+    if (
+      renamings.some((one) => tail.length < one.from.length && one.from.subarray(0, tail.length).equals(tail))
+    )
+      return at
+  }
+  return length
+}

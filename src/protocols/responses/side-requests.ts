@@ -1,0 +1,32 @@
+import { checkMembers, isPresent, refuse } from '../field-check.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
+import type { PromptText } from '../prompt-tokens.ts'
+import { countableText as textOf } from './prompt.ts'
+import { CHECKS, readResponsesRequest, REQUIRED, type ResponsesRequest } from './request.ts'
+
+/** Fields that stand for items which are kept elsewhere. */
+const REFERENCES = ['previous_response_id', 'conversation', 'prompt'] as const
+
+/** Returns the model that tokens are counted for; throws `invalid_request` as for a response. */
+export function countedModel(scan: ScannedObject): string {
+  checkMembers(scan, REQUIRED, CHECKS)
+  return scan.value('model') as string
+}
+
+/**
+ * Returns the text to count of a checked request; throws `invalid_request` where its input is not all there.
+ */
+export function countableText(scan: ScannedObject): PromptText {
+  for (const field of REFERENCES)
+    if (isPresent(scan, field))
+      refuse(field, `all items in 'input' where no channel of the model counts tokens`, 'a reference')
+  return textOf(scan)
+}
+
+/** Checks a request to compact a conversation, as one for a response that is neither streamed nor stored. */
+export function readCompactionRequest(scan: ScannedObject): ResponsesRequest {
+  const request = readResponsesRequest(scan)
+  if (request.stream) refuse('stream', 'false: a compaction is not streamed', 'true')
+  // Without `store` no field is added to the request, which has none.
+  return { ...request, webSearch: false, background: false, store: false }
+}

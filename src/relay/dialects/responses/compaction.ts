@@ -1,0 +1,90 @@
+import type { Channel } from '../../../domain/channel.ts'
+import { GatewayError } from '../../../errors.ts'
+import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import {
+  gateResponsesRequest,
+  promptText,
+  readCompactionRequest,
+  RenamedIds,
+  type ResponsesRequest,
+  usageOfCompaction,
+} from '../../../protocols/responses/index.ts'
+import { channelsToContinue, type Continued, findContinued } from '../../state/continued.ts'
+import type { ResponseStore } from '../../state/response-store.ts'
+import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
+import { unstreamed } from '../unstreamed.ts'
+
+/** `POST /v1/responses/compact`: bytes to channels that speak responses, whose form a compaction has. */
+export function compactionDialect(responses: ResponseStore): Dialect {
+  return {
+    name: 'responses',
+    promptText,
+    read(scan, _headers, { caller, settings }) {
+      const request = readCompactionRequest(scan)
+      const id = request.previousResponseId
+      if (id === undefined) return compacted(request, scan, undefined)
+      return findContinued(scan, id, caller, settings, responses).then((continued) =>
+        compacted(request, scan, continued),
+      )
+    },
+  }
+
+  function compacted(
+    request: ResponsesRequest,
+    scan: ScannedObject,
+    continued: Continued | undefined,
+  ): RelayedRequest {
+    const previous = continued?.response
+    const native = (channel: Channel): ChannelRequest => ({
+      channel,
+      outputMaximum: undefined,
+      choices: 1,
+      ...(previous && { isOfKey: ({ value }) => responses.keyTag(value) === previous.keyTag }),
+      prepare(passThrough) {
+        const replace = new Map(previous && [['previous_response_id', JSON.stringify(previous.upstreamId)]])
+        const { body, upstreamModel } = gateResponsesRequest(scan, request, channel, { passThrough, replace })
+        const ids = new RenamedIds()
+        if (previous) ids.add(previous.upstreamId, previous.id)
+        return {
+          protocol: 'responses',
+          path: '/responses/compact',
+          headers: [],
+          body,
+          upstreamModel,
+          dropped: [],
+          errorBody: (bytes) => ids.inProse(bytes),
+          tap: unstreamed,
+          reply(bytes) {
+            const facts = usageOfCompaction(bytes)
+            return {
+              facts,
+              body: () => ids.whole(bytes),
+              // Only this account can read what it compacted.
+              keep: ({ channel: { name }, key }, call) =>
+                responses.keepOrigins(call.hold.account.user.id, facts.encrypted, name, key.value),
+            }
+          },
+        }
+      },
+    })
+    return {
+      ...request,
+      ...(previous && { contextTokens: previous.tokens }),
+      mayBeUnserved: true,
+      channelsFor(channels) {
+        if (continued?.kind === 'native') return channelsToContinue(continued, channels)
+        const speaking = channels.filter(({ protocols }) => protocols.includes('responses'))
+        if (speaking.length === 0 || continued) throw notCompacted()
+        return speaking
+      },
+      forChannels: (channels) => channels.map(native),
+    }
+  }
+}
+
+function notCompacted(): GatewayError {
+  return new GatewayError(
+    'unsupported_endpoint',
+    'no channel of this model speaks responses, which alone can compact a conversation; the model serves /v1/chat/completions, /v1/messages and /v1/responses',
+  )
+}

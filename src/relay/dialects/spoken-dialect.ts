@@ -1,0 +1,28 @@
+import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import { withoutThinkingSuffix } from '../../protocols/messages/index.ts'
+
+/** The dialects that each client's calls can be converted to, those that keep more of them first. */
+const NEAREST: Readonly<Record<ProtocolName, readonly ProtocolName[]>> = {
+  chat: ['responses', 'messages'],
+  messages: ['responses', 'chat'],
+  responses: ['messages', 'chat'],
+  rerank: [],
+}
+
+/**
+ * The dialect in which a channel is asked for the model `name`: the client's own where the channel speaks it,
+ * else the nearest that it speaks.
+ */
+export function spokenDialect(
+  { protocols, models }: Channel,
+  client: ProtocolName,
+  name: string,
+): ProtocolName {
+  const [first = client] = protocols
+  if (protocols.length === 1) return first
+  // A thinking suffix that the channel does not list becomes a field of messages requests.
+  const hasSuffix = client === 'chat' && withoutThinkingSuffix(name) !== undefined
+  if (hasSuffix && !models.includes(name)) return 'messages'
+  if (protocols.includes(client)) return client
+  return NEAREST[client].find((one) => protocols.includes(one)) ?? first
+}

@@ -1,0 +1,55 @@
+import type { Group, Settings } from '../domain/settings.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { Token } from '../domain/token.ts'
+import { parseVendorRoutes } from '../domain/vendor-routes.ts'
+import { GatewayError } from '../errors.ts'
+import { truncatedName } from './truncated-name.ts'
+
+/** Models that a token's `model_limits` allows; undefined where all are. */
+export function allowedNames(token: Token): ReadonlySet<string> | undefined {
+  if (!token.modelLimitsEnabled) return undefined
+  const names = new Set<string>()
+  for (const entry of token.modelLimits.split(',')) {
+    const name = entry.trim()
+    if (name !== '') names.add(name)
+  }
+  return names
+}
+
+/** Refuses a model (403 `model_not_allowed`) that a token may not call by its name nor by its plain name. */
+export function requireAllowedModel(token: Token, model: string, plain: string): void {
+  const allowed = allowedNames(token)
+  if (!allowed || allowed.has(model) || allowed.has(plain)) return
+  throw new GatewayError('model_not_allowed', `this API key may not use the model ${truncatedName(model)}`)
+}
+
+/** Groups that a token names for single vendors; `group_not_allowed` if they cannot be read. */
+export function routesOf(token: Token): ReadonlyMap<string, string> {
+  const routes = parseVendorRoutes(token.vendorRoutes)
+  if (!routes) throw new GatewayError('group_not_allowed', 'the vendor_routes of this API key cannot be read')
+  return routes
+}
+
+/**
+ * The group that a vendor's models are called in: the token's for this vendor, else the token's, else the
+ * user's.
+ */
+export function groupName(
+  { token, user }: Caller,
+  routes: ReadonlyMap<string, string>,
+  vendor?: string,
+): string {
+  const routed = vendor === undefined ? undefined : routes.get(vendor)
+  return routed ?? (token.group === '' ? user.group : token.group)
+}
+
+/** The group of that name, where the user may use it: an open one, or the user's own. */
+export function usableGroup({ groups }: Settings, { user }: Caller, name: string): Group | undefined {
+  const group = groups.get(name)
+  return group && (group.open || group.name === user.group) ? group : undefined
+}
+
+/** The error for a group that may not be used. */
+export function groupRefused(name: string): GatewayError {
+  return new GatewayError('group_not_allowed', `this API key may not use the group ${truncatedName(name)}`)
+}

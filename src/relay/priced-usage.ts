@@ -1,0 +1,87 @@
+import { charge } from '../domain/charge.ts'
+import type { Rate } from '../domain/price.ts'
+import type { SettlementReason } from '../domain/settlement.ts'
+import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
+import { type ReportedUsage, countsOf } from '../protocols/reported-usage.ts'
+import type { LocalCount } from './local-count.ts'
+
+/** Counts the tokens of the prompt. */
+type CountPrompt = () => Promise<number>
+
+/** End of a response that has content. */
+export type Ending = 'complete' | 'cut' | 'client_gone'
+
+/** Facts of a response that its charge depends on. */
+export interface ChargeBasis {
+  readonly ending: Ending
+  /** The upstream ended the response as its protocol says, whether or not the client was still there. */
+  readonly isComplete: boolean
+  /** Usage as the upstream reported it, if it did. */
+  readonly reported: ReportedUsage | undefined
+  /** Any text was generated. Called only where the reported output is zero, or only calls have a price. */
+  hasText(): boolean
+  /** The generated text. Called only where its tokens must be counted. */
+  text(): string
+}
+
+/** A charge, and the reason for it. */
+export interface PricedUsage {
+  readonly usage: Usage
+  /** Quota units. */
+  readonly quota: number
+  readonly reason: SettlementReason
+}
+
+/** The charge of a call that delivered nothing. */
+export const NOTHING: PricedUsage = { usage: NO_USAGE, quota: 0, reason: 'failed' }
+
+/**
+ * The charge by the table in `docs/ledger.md: Outcomes`: reported usage for a complete response; a count of
+ * prompt and output where it is missing or cannot be true, or of the output alone where the prompt was
+ * reported without it; for any other ending the reported input, else the counted prompt, and the larger of
+ * reported and counted output. A price of calls alone needs no count where nothing was generated. Returns no
+ * promise where nothing has to be counted.
+ */
+export function priceUsage(
+  rate: Rate,
+  countPrompt: CountPrompt,
+  basis: ChargeBasis,
+  count: LocalCount,
+): PricedUsage | Promise<PricedUsage> {
+  const { ending, isComplete, reported } = basis
+  const isUsable = isComplete && reported && isCredible(reported, basis)
+  const usage = isUsable ? reported : usageWithoutCount(rate, basis)
+  if (usage) return { usage, quota: charge(rate, usage), reason: ending === 'cut' ? 'complete' : ending }
+  return priceByCount(rate, countPrompt, basis, count)
+}
+
+/** The usage where only calls have a price and nothing was generated: a count would change nothing. */
+function usageWithoutCount(rate: Rate, basis: ChargeBasis): Usage | undefined {
+  if (rate.perToken || rate.free || basis.hasText()) return undefined
+  return basis.reported ? countsOf(basis.reported) : NO_USAGE
+}
+
+async function priceByCount(
+  rate: Rate,
+  countPrompt: CountPrompt,
+  basis: ChargeBasis,
+  count: LocalCount,
+): Promise<PricedUsage> {
+  const { ending, isComplete, reported } = basis
+  const output = await count.count(basis.text())
+  const usage: Usage =
+    reported && (!isComplete || reported.outputIsUnknown) && promptTokens(reported) > 0
+      ? { ...countsOf(reported), output: Math.max(reported.output, output) }
+      : {
+          ...NO_USAGE,
+          input: await countPrompt(),
+          output: isComplete ? output : Math.max(reported?.output ?? 0, output),
+        }
+  return { usage, quota: charge(rate, usage), reason: ending === 'complete' ? 'estimated' : ending }
+}
+
+// Text is not made of no tokens. A prompt may be reported as 0: some upstreams do so when all of it was
+// cached.
+function isCredible(usage: ReportedUsage, basis: ChargeBasis): boolean {
+  return !usage.outputIsUnknown && (usage.output > 0 || !basis.hasText())
+}

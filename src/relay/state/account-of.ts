@@ -1,0 +1,27 @@
+import type { Channel } from '../../domain/channel.ts'
+import type { Settings } from '../../domain/settings.ts'
+import type { StoredResponse } from '../../domain/stored-response.ts'
+import type { UpstreamKey } from '../../upstreams/key-ring.ts'
+import type { ResponseStore } from './response-store.ts'
+
+/** Channel and key by which a native response can be reached. */
+export interface ResponseAccount {
+  readonly channel: Channel
+  readonly key: UpstreamKey
+}
+
+/**
+ * The channel that created a native response, with the key that it was created with; the first key, if that
+ * one is gone: providers store responses for an organisation, whose keys change. Undefined if the channel is
+ * gone.
+ */
+export function accountOf(
+  { channel: name, keyTag }: StoredResponse,
+  { channels }: Settings,
+  responses: ResponseStore,
+): ResponseAccount | undefined {
+  const channel = channels.find((one) => one.name === name && one.protocols.includes('responses'))
+  if (!channel) return undefined
+  const value = channel.keys.find((key) => responses.keyTag(key) === keyTag) ?? channel.keys[0] ?? ''
+  return { channel, key: { value } }
+}

@@ -1,0 +1,236 @@
+import type { Settings } from '../../domain/settings.ts'
+import { charge } from '../../domain/charge.ts'
+import { type Rate, rateFrom } from '../../domain/price.ts'
+import type { SettlementReason } from '../../domain/settlement.ts'
+import type { StoredResponse } from '../../domain/stored-response.ts'
+import { NO_USAGE, type Usage } from '../../domain/usage.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import type { OpenHold } from '../../ledger/open-hold.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import { parseRecord } from '../../protocols/json/record.ts'
+import { countsOf, type ReportedUsage } from '../../protocols/reported-usage.ts'
+import { usageOfResponse } from '../../protocols/responses/index.ts'
+import { exchangeWhole } from '../../upstreams/exchange-whole.ts'
+import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
+import type { Call } from '../call.ts'
+import type { LocalCount } from '../local-count.ts'
+import { accountOf } from './account-of.ts'
+import type { ResponseStore } from './response-store.ts'
+
+/** Interval at which the upstreams of open calls are asked whether they are done. */
+const POLL_MS = 60_000
+/** Interval at which the ends are looked up that other nodes have seen. */
+const LOOK_UP_MS = 5_000
+/** Age at which a call is settled at the held amount, whatever became of it. */
+const MAX_AGE_MS = 24 * 3_600_000
+/** Bytes of a response that is asked for. */
+const MAX_BYTES = 64 * 1024 * 1024
+/** Calls whose upstreams are asked at a time. */
+const POLLED_AT_A_TIME = 8
+
+const FINAL: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
+
+/** Services that calls in the background need. */
+export interface BackgroundParts {
+  readonly ledger: Ledger
+  readonly responses: ResponseStore
+  readonly upstreams: UpstreamClient
+  readonly metrics: Metrics
+  readonly count: LocalCount
+  readonly settings: () => Settings
+  /** Whether other nodes may see the end of a call of this one. */
+  readonly isShared: boolean
+  readonly log: { warn(fields: object, sentence: string): void }
+}
+
+/** End of a response, as far as its charge depends on it. */
+interface Outcome {
+  readonly status: string
+  /** Null where the upstream reported none. */
+  readonly usage: Usage | null
+  /** Tokens of the output by a count of the gateway's own; 0 where usage was reported. */
+  readonly counted: number
+}
+
+/** Call whose response is made without its client. */
+interface OpenCall {
+  readonly hold: OpenHold
+  readonly response: StoredResponse
+  readonly rate: Rate
+  /** Whether its stream is still read by this node. */
+  isStreamed: boolean
+}
+
+/**
+ * Calls that go on at their upstreams after their clients have the first answer. Each is settled once, by the
+ * node that admitted it: when a GET, a cancel or a poll shows the end of its response, or after a day at the
+ * held amount. `docs/ledger.md: Background responses`.
+ */
+export class BackgroundCalls {
+  readonly #parts: BackgroundParts
+  readonly #open = new Map<string, OpenCall>()
+  readonly #timers: readonly NodeJS.Timeout[]
+
+  constructor(parts: BackgroundParts) {
+    this.#parts = parts
+    const lookUp = setInterval(() => void this.#guarded(() => this.#lookUp()), LOOK_UP_MS).unref()
+    const poll = setInterval(() => void this.#guarded(() => this.#poll()), POLL_MS).unref()
+    this.#timers = [lookUp, poll]
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer)
+  }
+
+  /** Takes up the calls that an earlier run left open. Call once, before any call. */
+  async takeUp(): Promise<void> {
+    const holds = await this.#parts.ledger.takeUpParked()
+    if (holds.length === 0) return
+    const stored = await this.#parts.responses.outcomes(holds.map(({ facts }) => facts.id))
+    const byCall = new Map(stored.map(({ response }) => [response.callId, response]))
+    for (const hold of holds) {
+      const response = byCall.get(hold.facts.id)
+      if (response?.rate) {
+        const call = { hold, response, rate: rateFrom(response.rate), isStreamed: false }
+        this.#open.set(hold.facts.id, call)
+      } else await this.#settle({ hold }, hold.expectedCost, 'crash', NO_USAGE)
+    }
+  }
+
+  /** Stores the response of a call that goes on, then parks its hold. False where either is not durable. */
+  async begin(call: Call, response: StoredResponse): Promise<boolean> {
+    const { hold } = call
+    try {
+      await this.#parts.responses.store(response)
+    } catch {
+      return false
+    }
+    if (!(await hold.park())) return false
+    const open = { hold, response, rate: call.rate, isStreamed: call.request.stream }
+    this.#open.set(call.id, open)
+    call.response.onClosed(() => (open.isStreamed = false))
+    if (call.response.isAborted) open.isStreamed = false
+    return true
+  }
+
+  /**
+   * Looks at a response as its upstream has just given it, and settles its call if that is over. Resolves to
+   * whether it is.
+   */
+  async see(response: StoredResponse, body: Buffer): Promise<boolean> {
+    if (response.callId === null) return true
+    const outcome = await this.#outcomeOf(body)
+    if (outcome) await this.#note(response, outcome)
+    return outcome !== undefined
+  }
+
+  /** Notes how a stream of the response ended. */
+  async note(response: StoredResponse, status: string, usage: ReportedUsage | undefined): Promise<void> {
+    // Without usage, the response itself tells what was generated.
+    if (usage) await this.#note(response, { status, usage: countsOf(usage), counted: 0 })
+  }
+
+  async #note(response: StoredResponse, outcome: Outcome): Promise<void> {
+    if (response.callId === null) return
+    const open = this.#open.get(response.callId)
+    if (open) await this.#end(open, outcome)
+    else if (this.#parts.isShared)
+      await this.#parts.responses.noteOutcome(response.id, JSON.stringify(outcome))
+  }
+
+  async #outcomeOf(body: Buffer): Promise<Outcome | undefined> {
+    const status = parseRecord(body.toString())?.['status']
+    if (!FINAL.has(status)) return undefined
+    const facts = usageOfResponse(body)
+    const { usage } = facts
+    const counted = usage ? 0 : await this.#parts.count.count(facts.text())
+    return { status: String(status), usage: usage ? countsOf(usage) : null, counted }
+  }
+
+  async #end(open: OpenCall, { status, usage, counted }: Outcome): Promise<void> {
+    const { hold, rate } = open
+    if (open.isStreamed || hold.isSettled) return
+    const isFinished = status === 'completed' || status === 'incomplete'
+    if (usage) {
+      const reason = isFinished ? 'complete' : status === 'cancelled' ? 'client_gone' : 'cut'
+      return this.#settle(open, charge(rate, usage), reason, usage)
+    }
+    const { promptAmount } = hold.facts
+    if (isFinished) {
+      const output = { ...NO_USAGE, output: counted }
+      return this.#settle(open, promptAmount + charge(rate, output), 'estimated', output)
+    }
+    if (status === 'cancelled') return this.#settle(open, promptAmount, 'client_gone', NO_USAGE)
+    return this.#settle(open, 0, 'failed', NO_USAGE)
+  }
+
+  async #settle(
+    { hold, response }: Pick<OpenCall, 'hold'> & Partial<OpenCall>,
+    quota: number,
+    reason: SettlementReason,
+    usage: Usage,
+  ): Promise<void> {
+    if (hold.isSettled) return
+    const { facts } = hold
+    const endedMs = Math.max(Date.now(), facts.startedMs)
+    const settlement = {
+      quota,
+      reason,
+      usage,
+      delivered: reason !== 'failed',
+      endedMs,
+      channel: response?.channel ?? facts.channel,
+      upstreamModel: facts.model,
+      firstByteMs: null,
+    }
+    const settling = hold.settle(settlement)
+    this.#open.delete(facts.id)
+    this.#parts.metrics.settled(facts.model, facts.stream, endedMs - facts.startedMs, settlement)
+    await settling
+  }
+
+  /** Settles calls whose end another node has seen. */
+  async #lookUp(): Promise<void> {
+    for (const [id, { hold }] of this.#open) if (hold.isSettled) this.#open.delete(id)
+    if (!this.#parts.isShared || this.#open.size === 0) return
+    for (const { response, outcome } of await this.#parts.responses.outcomes([...this.#open.keys()])) {
+      const open = this.#open.get(response.callId ?? '')
+      if (open && outcome !== null) await this.#end(open, JSON.parse(outcome) as Outcome)
+    }
+  }
+
+  async #poll(): Promise<void> {
+    const calls = [...this.#open.values()].filter(({ isStreamed }) => !isStreamed)
+    for (let at = 0; at < calls.length; at += POLLED_AT_A_TIME)
+      await Promise.all(calls.slice(at, at + POLLED_AT_A_TIME).map((call) => this.#ask(call)))
+  }
+
+  async #ask(open: OpenCall): Promise<void> {
+    const { hold, response } = open
+    if (hold.isSettled) return
+    if (Date.now() - hold.facts.startedMs > MAX_AGE_MS)
+      return this.#settle(open, hold.amount, 'estimated', NO_USAGE)
+    const { responses, settings, upstreams } = this.#parts
+    const account = accountOf(response, settings(), responses)
+    if (!account) return
+    const sent = {
+      method: 'GET',
+      protocol: 'responses',
+      path: `/responses/${response.upstreamId}`,
+      headers: [],
+      body: Buffer.alloc(0),
+    } as const
+    const bounds = { maxBytes: MAX_BYTES, timeoutMs: account.channel.timeouts.totalMs }
+    const came = await exchangeWhole(upstreams, { hold, ...account }, sent, bounds)
+    if (!('failure' in came) && came.status === 200) await this.see(response, came.body)
+  }
+
+  // The next round does what this one could not.
+  async #guarded(work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#parts.log.warn({ err: error }, 'calls in the background could not be looked after; tried again')
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import type { Usage } from '../../domain/usage.ts'
+import type { ReportedUsage } from '../../protocols/reported-usage.ts'
+import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
+import type { ErrorParts } from '../../protocols/upstream-error.ts'
+import type { Call, Target } from '../call.ts'
+import type { Tap } from '../dialects/dialect.ts'
+
+/** A tap around another; subclasses change what they must. */
+export abstract class DelegatingTap<Inner extends Tap> implements Tap {
+  protected readonly inner: Inner
+
+  constructor(inner: Inner) {
+    this.inner = inner
+  }
+
+  get usage(): ReportedUsage | undefined {
+    return this.inner.usage
+  }
+
+  get error(): StreamError | undefined {
+    return this.inner.error
+  }
+
+  get errorFrame(): Buffer | undefined {
+    return this.inner.errorFrame
+  }
+
+  get endsWithError(): boolean {
+    return this.inner.endsWithError
+  }
+
+  get sentEvents(): number {
+    return this.inner.sentEvents
+  }
+
+  get sawEvent(): boolean {
+    return this.inner.sawEvent
+  }
+
+  get isMidEvent(): boolean {
+    return this.inner.isMidEvent
+  }
+
+  get emittedBytes(): number {
+    return this.inner.emittedBytes
+  }
+
+  get contentFrames(): number {
+    return this.inner.contentFrames
+  }
+
+  get text(): string {
+    return this.inner.text
+  }
+
+  push(chunk: Buffer): TapStep {
+    return this.inner.push(chunk)
+  }
+
+  end(): Pick<TapEnd, 'complete'> {
+    return this.inner.end()
+  }
+
+  keepAliveFrame(): Buffer | undefined {
+    return this.inner.keepAliveFrame()
+  }
+
+  finalBytes(charged: Usage): Buffer {
+    return this.inner.finalBytes(charged)
+  }
+
+  failureFrame(error: ErrorParts): Buffer {
+    return this.inner.failureFrame(error)
+  }
+
+  release(): void {
+    this.inner.release()
+  }
+
+  abstract keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void>
+}

@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto'
+import type { StoredResponse } from '../../domain/stored-response.ts'
+import { promptTokens, type Usage } from '../../domain/usage.ts'
+import { scanObject } from '../../protocols/json/json-scan.ts'
+import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
+import { inputItems } from '../../protocols/responses/index.ts'
+import { dataOf } from '../../protocols/sse/event-splitter.ts'
+import type { Call, Target } from '../call.ts'
+import type { ChannelRequest, Prepared, PreparedReply, Tap } from '../dialects/dialect.ts'
+import { DelegatingTap } from './delegating-tap.ts'
+import type { ResponseStore } from './response-store.ts'
+
+/** How a converted response is kept. */
+export interface Keeping {
+  readonly responses: ResponseStore
+  /** The request without the items of what it continues. */
+  readonly scan: ScannedObject
+  readonly previousId: string | null
+  readonly retentionMs: number
+}
+
+/** The request for a channel whose response is kept by the gateway. */
+export function keptRequest(request: ChannelRequest, keeping: Keeping): ChannelRequest {
+  return {
+    ...request,
+    async prepare(passThrough, requester): Promise<Prepared> {
+      const prepared = await request.prepare(passThrough, requester)
+      const input = inputItems(keeping.scan, (prefix) => `${prefix}_${randomBytes(16).toString('hex')}`)
+      return {
+        ...prepared,
+        tap: (promptTokens) => new KeepingTap(prepared.tap(promptTokens), input, keeping),
+        reply: (bytes) => keptReply(prepared.reply(bytes), input, keeping),
+      }
+    },
+  }
+}
+
+function keptReply(reply: PreparedReply, input: string, keeping: Keeping): PreparedReply {
+  let body: Buffer | undefined
+  const encode = (charged: Usage): Buffer => (body ??= reply.body(charged))
+  return {
+    facts: reply.facts,
+    body: encode,
+    keep: async (target, call, charging) => {
+      const charged = await charging
+      await keep({ input, response: encode(charged).toString() }, charged, { target, call }, keeping)
+    },
+  }
+}
+
+/** Tap of a converted stream whose final event holds the response to be kept. */
+class KeepingTap extends DelegatingTap<Tap> {
+  readonly #input: string
+  readonly #keeping: Keeping
+  #final: Buffer | undefined
+
+  constructor(inner: Tap, input: string, keeping: Keeping) {
+    super(inner)
+    this.#input = input
+    this.#keeping = keeping
+  }
+
+  /** Final frames are numbered: they are made once. */
+  override finalBytes(charged: Usage): Buffer {
+    return (this.#final ??= this.inner.finalBytes(charged))
+  }
+
+  async keep(target: Target, call: Call, charging: Promise<Usage>): Promise<void> {
+    const charged = await charging
+    const last = this.finalBytes(charged).toString().trimEnd().split('\n\n').at(-1) ?? ''
+    const event = scanObject(Buffer.from(dataOf(`${last}\n\n`) ?? '{}'))
+    const node = event.span('response')?.node
+    if (node === undefined) return
+    const content = { input: this.#input, response: event.textOf(node) }
+    await keep(content, charged, { target, call }, this.#keeping)
+  }
+}
+
+async function keep(
+  content: NonNullable<StoredResponse['content']>,
+  charged: Usage,
+  { target, call }: { readonly target: Target; readonly call: Call },
+  { responses, previousId, retentionMs }: Keeping,
+): Promise<void> {
+  const createdMs = Date.now()
+  await responses.keep({
+    id: String(scanObject(Buffer.from(content.response)).value('id')),
+    userId: call.hold.account.user.id,
+    model: call.model,
+    group: call.hold.facts.group,
+    channel: target.channel.name,
+    keyTag: responses.keyTag(target.key.value),
+    upstreamId: '',
+    tokens: promptTokens(charged) + charged.output,
+    previousId,
+    createdMs,
+    expiresMs: createdMs + retentionMs,
+    content,
+    callId: null,
+    rate: null,
+  })
+}

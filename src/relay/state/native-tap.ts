@@ -1,0 +1,31 @@
+import type { Usage } from '../../domain/usage.ts'
+import type { ResponsesTap } from '../../protocols/responses/index.ts'
+import type { Call, Target } from '../call.ts'
+import type { NativeResponse } from './native-response.ts'
+import { RenamingTap } from './renaming-tap.ts'
+
+/** Tap of a native response as it is made. */
+export class NativeTap extends RenamingTap {
+  readonly #response: NativeResponse
+
+  constructor(inner: ResponsesTap, response: NativeResponse) {
+    super(inner, response.ids)
+    this.#response = response
+  }
+
+  /** A background stream goes on without its client, once it has an id by which it can be asked for. */
+  get goOn(): ((target: Target, call: Call) => Promise<boolean>) | undefined {
+    const { responseId } = this.inner
+    if (!this.#response.isBackground || responseId === '') return undefined
+    return (target, call) => this.#response.goOn(target, call, responseId)
+  }
+
+  keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void> {
+    const { responseId: id, encrypted, usage } = this.inner
+    return this.#response.keep({ id, encrypted, usage }, target, call, charged)
+  }
+
+  protected learn(): void {
+    this.#response.learn(this.inner.responseId)
+  }
+}

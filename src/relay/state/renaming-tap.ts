@@ -1,0 +1,46 @@
+import type { RenamedIds, ResponsesTap } from '../../protocols/responses/index.ts'
+import type { Usage } from '../../domain/usage.ts'
+import type { TapStep } from '../../protocols/sse/stream-tap.ts'
+import type { ErrorParts } from '../../protocols/upstream-error.ts'
+import { DelegatingTap } from './delegating-tap.ts'
+
+/** Tap of a native stream whose ids become those that the gateway issued. */
+export abstract class RenamingTap extends DelegatingTap<ResponsesTap> {
+  readonly #ids: RenamedIds
+
+  constructor(inner: ResponsesTap, ids: RenamedIds) {
+    super(inner)
+    this.#ids = ids
+  }
+
+  /** Learns the upstream's id; called before any of it goes on. */
+  protected abstract learn(): void
+
+  override get errorFrame(): Buffer | undefined {
+    const frame = this.inner.errorFrame
+    return frame && this.#ids.whole(frame)
+  }
+
+  override push(chunk: Buffer): TapStep {
+    const { forward, terminal } = this.inner.push(chunk)
+    this.learn()
+    const renamed = forward && this.#ids.push(forward)
+    return { forward: renamed && renamed.length > 0 ? renamed : undefined, terminal }
+  }
+
+  override keepAliveFrame(): Buffer | undefined {
+    const frame = this.inner.keepAliveFrame()
+    return frame && this.#ids.whole(frame)
+  }
+
+  override finalBytes(charged: Usage): Buffer {
+    this.learn()
+    const ending = this.#ids.push(this.inner.finalBytes(charged))
+    return Buffer.concat([ending, this.#ids.rest()])
+  }
+
+  override failureFrame(error: ErrorParts): Buffer {
+    this.learn()
+    return this.#ids.whole(this.inner.failureFrame(error))
+  }
+}

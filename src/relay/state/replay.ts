@@ -1,0 +1,77 @@
+import { NO_USAGE } from '../../domain/usage.ts'
+import { type RenamedIds, ResponsesTap } from '../../protocols/responses/index.ts'
+import type { ReportedUsage } from '../../protocols/reported-usage.ts'
+import type { ChannelRequest, RelayedRequest } from '../dialects/dialect.ts'
+import { unstreamed } from '../dialects/unstreamed.ts'
+import type { ResponseAccount } from './account-of.ts'
+import { RenamingTap } from './renaming-tap.ts'
+
+/** A stream that is replayed: where from, and with which ids. */
+export interface Replay {
+  readonly account: ResponseAccount
+  /** Model as the client requested it. */
+  readonly model: string
+  /** Path and query below the channel's base URL. */
+  readonly path: string
+  readonly ids: RenamedIds
+  /** Called with the status and the usage that the stream ended with. */
+  onEnd(status: string, usage: ReportedUsage | undefined): Promise<void>
+}
+
+/** The request for a replay, of its channel alone. */
+export function replayRequest(replay: Replay): RelayedRequest {
+  const { channel, key } = replay.account
+  const request: ChannelRequest = {
+    channel,
+    outputMaximum: 0,
+    choices: 1,
+    isOfKey: ({ value }) => value === key.value,
+    prepare: () => ({
+      method: 'GET',
+      protocol: 'responses',
+      path: replay.path,
+      headers: [],
+      body: Buffer.alloc(0),
+      upstreamModel: replay.model,
+      dropped: [],
+      errorBody: (bytes) => replay.ids.inProse(bytes),
+      tap: () => new ReplayTap(new ResponsesTap(), replay),
+      reply: unstreamed,
+    }),
+  }
+  return {
+    model: replay.model,
+    stream: true,
+    maxTokens: 0,
+    promptBound: 0,
+    webSearch: false,
+    isFree: true,
+    mayBeUnserved: true,
+    forChannels: () => [request],
+  }
+}
+
+/** Tap of a replay, whose tokens were charged when the response was made. */
+class ReplayTap extends RenamingTap {
+  readonly #replay: Replay
+
+  constructor(inner: ResponsesTap, replay: Replay) {
+    super(inner, replay.ids)
+    this.#replay = replay
+  }
+
+  override get usage(): ReportedUsage {
+    return NO_USAGE
+  }
+
+  override get emittedBytes(): number {
+    return 0
+  }
+
+  async keep(): Promise<void> {
+    const { status, usage } = this.inner
+    if (status !== undefined) await this.#replay.onEnd(status, usage)
+  }
+
+  protected learn(): void {}
+}

@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ReasoningOrigin, StoredResponse } from '../../domain/stored-response.ts'
+import type { Rows } from '../../store/store.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
+
+/** How long the ids of native responses are known: as long as providers store the responses themselves. */
+export const NATIVE_RETENTION_MS = 30 * 24 * 3_600_000
+/** Pauses before a row that could not be written is tried again; its client has the id already. */
+const RETRY_MS = [1_000, 5_000, 25_000, 60_000] as const
+
+/** Services that the store of responses needs. */
+export interface ResponseStoreParts {
+  readonly rows: Pick<Rows, 'read' | 'write'>
+  /** Tags a text, to compare it without storing it. */
+  readonly tag: (purpose: 'upstream key' | 'reasoning', text: string) => string
+}
+
+/** Responses that clients may refer to, and the accounts that they belong to. Every node sees the same. */
+export class ResponseStore {
+  readonly #rows: ResponseStoreParts['rows']
+  readonly #tag: ResponseStoreParts['tag']
+
+  constructor({ rows, tag }: ResponseStoreParts) {
+    this.#rows = rows
+    this.#tag = tag
+  }
+
+  /** A new id, which nobody can guess. */
+  static newId(): string {
+    return `resp_${randomBytes(24).toString('hex')}`
+  }
+
+  /** Tag of a channel's key. */
+  keyTag(key: string): string {
+    return this.#tag('upstream key', key)
+  }
+
+  /** A response of this user; undefined for any other id. */
+  async find(userId: number, id: string): Promise<StoredResponse | undefined> {
+    if (!isIssued(id)) return undefined
+    return (await this.#rows.read('storedResponse', { id, userId, nowMs: Date.now() })) ?? undefined
+  }
+
+  /** A kept response of this user and all that it continues, the latest first. */
+  chain(userId: number, id: string): Promise<readonly StoredResponse[]> {
+    return this.#rows.read('responseChain', { id, userId, nowMs: Date.now() })
+  }
+
+  /** Responses of background calls, with their ends as other nodes noted them. */
+  outcomes(
+    callIds: readonly string[],
+  ): Promise<readonly { readonly response: StoredResponse; readonly outcome: string | null }[]> {
+    return this.#rows.read('backgroundOutcomes', { callIds })
+  }
+
+  /** Stores a response; resolves once that is durable. */
+  async store(response: StoredResponse): Promise<void> {
+    await this.#rows.write('storeResponse', response)
+  }
+
+  /** Stores a response whose call is over; tried again later where the database is out of reach. */
+  keep(response: StoredResponse): Promise<void> {
+    return this.#persist(() => this.store(response))
+  }
+
+  /** Stores which account made encrypted reasoning; tried again like `keep`. */
+  keepOrigins(userId: number, contents: readonly string[], channel: string, key: string): Promise<void> {
+    const keyTag = this.keyTag(key)
+    const hashes = new Set(contents.map((content) => this.#hash(userId, content)))
+    const origins = [...hashes].map((hash) => ({ hash, channel, keyTag }))
+    const expiresMs = Date.now() + NATIVE_RETENTION_MS
+    return this.#persist(async () => {
+      await this.#rows.write('storeOrigins', { origins, expiresMs })
+    })
+  }
+
+  /** The account that made the first of these encrypted contents that is known. */
+  async originOf(userId: number, contents: readonly string[]): Promise<ReasoningOrigin | undefined> {
+    const hashes = contents.map((content) => this.#hash(userId, content))
+    const known = await this.#rows.read('reasoningOrigins', { hashes, nowMs: Date.now() })
+    const byHash = new Map(known.map((origin) => [origin.hash, origin]))
+    return hashes.map((hash) => byHash.get(hash)).find((origin) => origin !== undefined)
+  }
+
+  /** Notes how a background response ended, for the node that holds its quota. */
+  async noteOutcome(id: string, outcome: string): Promise<void> {
+    await this.#rows.write('noteOutcome', { id, outcome })
+  }
+
+  /** Removes a response of this user. */
+  async remove(userId: number, id: string): Promise<void> {
+    await this.#rows.write('deleteResponse', { userId, id, nowMs: Date.now() })
+  }
+
+  #hash(userId: number, content: string): string {
+    return this.#tag('reasoning', `${userId}\n${content}`)
+  }
+
+  // A call that was charged is not failed because nobody could note its id.
+  async #persist(write: () => Promise<void>): Promise<void> {
+    try {
+      await write()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      void retry(write)
+    }
+  }
+}
+
+async function retry(write: () => Promise<void>): Promise<void> {
+  for (const pauseMs of RETRY_MS) {
+    await delay(pauseMs, undefined, { ref: false })
+    try {
+      return await write()
+    } catch {
+      // The next pause is longer.
+    }
+  }
+}
+
+/** Whether an id can be one of the gateway's: others need no look-up. */
+function isIssued(id: string): boolean {
+  return /^resp_[\w-]{1,60}$/.test(id)
+}

@@ -1,0 +1,43 @@
+import { fields, list } from './fields.ts'
+import { type Mentions, stem, stemsOf } from './mentions.ts'
+import { isPatchTool } from './patch.ts'
+import type { Tool } from './prompt.ts'
+import { RUNNING } from './tool-fit.ts'
+import { needOf, wordsOfName } from './tool-needs.ts'
+import type { PlannedCall } from './tool-plan.ts'
+
+const EDITING = new Set('write create save add edit replace change patch'.split(' ').map(stem))
+
+/**
+ * Plans the calls by which an agent without tools for files changes one: a patch, and before it a look at
+ * the file if only a part is replaced. `shellPatches` tells that the agent's shell takes patches too.
+ */
+export function editPlan(mentions: Mentions, tools: readonly Tool[], shellPatches: boolean): PlannedCall[] {
+  const path = mentions.paths.find(({ text }) => !text.endsWith('/'))?.text
+  const shell = tools.find(isShell)
+  const editor = tools.find(isPatchTool) ?? (shellPatches ? shell : undefined)
+  if (!editor || path === undefined || !asksToEdit(mentions)) return []
+  const patch: PlannedCall = { tool: editor, path, task: 'patch' }
+  if (mentions.quoted.length < 2 || !shell) return [patch]
+  return [
+    { tool: shell, path, task: 'show' },
+    { ...patch, waits: true },
+  ]
+}
+
+/** Whether one of the verbs stands before the quoted texts that are to be written. */
+function asksToEdit(mentions: Mentions): boolean {
+  const first = mentions.quoted[0]
+  return first !== undefined && stemsOf(mentions).some(({ text, at }) => at < first.at && EDITING.has(text))
+}
+
+/** Whether a tool runs a command line. */
+export function isShell({ name, schema }: Tool): boolean {
+  const members = fields(schema.properties)
+  return (
+    wordsOfName(name).some((part) => RUNNING.nameStems.has(stem(part))) &&
+    list(schema.required).some(
+      (member) => needOf(String(member), fields(members[String(member)])) === 'command',
+    )
+  )
+}

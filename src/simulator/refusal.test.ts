@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Simulator, startSimulator } from './start-simulator.ts'
+
+let simulator: Simulator
+beforeAll(async () => {
+  simulator = await startSimulator({ firstTokenMs: 0, tokenMs: 0, maxWholeMs: 0 })
+})
+afterAll(() => simulator.close())
+
+/** Request with an object as JSON, or with a text as it is. */
+function post(url: string, body: unknown, authorization = 'Bearer key'): Promise<Response> {
+  const headers = { authorization, 'content-type': 'application/json' }
+  return fetch(url, {
+    method: 'POST',
+    headers,
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+}
+
+const paths = {
+  chat: '/chat/completions',
+  messages: '/messages',
+  responses: '/responses',
+  rerank: '/rerank',
+}
+const shapes = {
+  chat: { error: { type: 'invalid_request_error', message: expect.any(String) } },
+  messages: { type: 'error', error: { type: expect.any(String), message: expect.any(String) } },
+  responses: { error: { type: 'invalid_request_error', message: expect.any(String) } },
+  rerank: { message: expect.any(String) },
+}
+const bases = () => ({
+  chat: simulator.chatUrl,
+  messages: simulator.messagesUrl,
+  responses: simulator.responsesUrl,
+  rerank: simulator.rerankUrl,
+})
+
+test.each(['chat', 'messages', 'responses', 'rerank'] as const)(
+  '%s refuses in its own envelope',
+  async (name) => {
+    const url = bases()[name] + paths[name]
+    const cases = [
+      { status: 401, response: await post(url, { model: 'demo-chat' }, '') },
+      { status: 404, response: await post(url, { model: 'unheard-of' }) },
+      { status: 400, response: await post(url, '{"model":') },
+      { status: 404, response: await post(`${bases()[name]}/elsewhere`, {}) },
+    ]
+    for (const { status, response } of cases) {
+      expect(response.status).toBe(status)
+      expect(await response.json()).toMatchObject(shapes[name])
+    }
+  },
+)

@@ -1,0 +1,51 @@
+import { LRUCache } from 'lru-cache'
+import { type Fields, fields, list, string } from './fields.ts'
+
+const MAX_RESPONSES = 1000
+const MAX_ITEMS = 10_000
+
+/** Memory of a simulated provider: what later requests may continue or refer to. */
+export class ResponseHistory {
+  readonly #responses = new LRUCache<string, Fields>({ max: MAX_RESPONSES })
+  readonly #conversations = new LRUCache<string, readonly Fields[]>({ max: MAX_RESPONSES })
+  readonly #items = new LRUCache<string, Fields>({ max: MAX_ITEMS })
+
+  /** Returns all items up to a response and with it; undefined if it is unknown, or forgotten. */
+  upTo(id: string): readonly Fields[] | undefined {
+    return this.#conversations.get(id)
+  }
+
+  /** Returns an item of a response; undefined if it is unknown, or forgotten. */
+  item(id: string): Fields | undefined {
+    return this.#items.get(id)
+  }
+
+  /** Returns a response; undefined if it is unknown, or forgotten. */
+  response(id: string): Fields | undefined {
+    return this.#responses.get(id)
+  }
+
+  /** Returns what a response answered, with an id for each item. */
+  inputOf(id: string): readonly Fields[] {
+    const output = list(this.response(id)?.output).length
+    const items = this.upTo(id) ?? []
+    return items
+      .slice(0, items.length - output)
+      .map((item, at) => ({ id: `msg_${id.slice(-12)}${at}`, type: 'message', ...item }))
+  }
+
+  /** Keeps a response, which answers a conversation. */
+  keep(response: Fields, conversation: readonly Fields[]): void {
+    const id = string(response.id)
+    const output = list(response.output).map(fields)
+    this.#responses.set(id, response)
+    this.#conversations.set(id, [...conversation, ...output])
+    for (const item of output) this.#items.set(string(item.id), item)
+  }
+
+  /** Forgets a response; its items stay. */
+  forget(id: string): void {
+    this.#responses.delete(id)
+    this.#conversations.delete(id)
+  }
+}

@@ -1,0 +1,134 @@
+import { type Step, conversationState } from './conversation.ts'
+import { type Fields, fields, list, number, string } from './fields.ts'
+import { IMAGE } from './media.ts'
+import type { Prompt, Tool, ToolChoice } from './prompt.ts'
+import { Refusal } from './refusal.ts'
+
+const MIN_OUTPUT_TOKENS = 16
+const MAX_TOKENS = 4096
+
+/** Schema that stands for the input of a custom tool. */
+const TEXT_SCHEMA = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
+
+/** Returns the items of a request's input; a text is one message. */
+export function inputItems(input: unknown): Fields[] {
+  return typeof input === 'string' ? [{ role: 'user', content: input }] : list(input).map(fields)
+}
+
+/**
+ * Reads a request of the Responses API as a prompt; `items` are its input, after the items of the response
+ * that it continues. Throws `Refusal` where a provider would.
+ */
+export function responsesPrompt(body: Fields, items: readonly Fields[], model: string): Prompt {
+  if (items.length === 0) throw new Refusal('malformed', "Invalid 'input': a text or items are required")
+  const maxTokens = number(body.max_output_tokens) ?? MAX_TOKENS
+  if (maxTokens < MIN_OUTPUT_TOKENS) {
+    throw new Refusal('malformed', `Invalid 'max_output_tokens': ${MIN_OUTPUT_TOKENS} or more is expected`)
+  }
+  requireCalls(items)
+  const offered = [...list(body.tools), ...items.flatMap(({ type, tools }) => additional(type, tools))]
+  const tools = offered.map(fields).flatMap((tool) => asTools(tool))
+  const instructions = string(body.instructions)
+  const { effort } = fields(body.reasoning)
+  return {
+    model,
+    transcript: [JSON.stringify(tools), instructions, ...items.map(transcribed)].join('\n'),
+    ...conversationState([{ kind: 'system', text: instructions }, ...items.flatMap(steps)]),
+    tools,
+    toolChoice: choice(body.tool_choice),
+    parallelTools: body.parallel_tool_calls !== false,
+    announcesTools: false,
+    thinks:
+      effort !== undefined ? effort !== 'none' && effort !== null : fields(body.reasoning).summary != null,
+    jsonSchema: jsonSchema(fields(fields(body.text).format)),
+    maxTokens,
+    stop: [],
+  }
+}
+
+/** Requires the call before each output. */
+function requireCalls(items: readonly Fields[]): void {
+  const called = new Set<string>()
+  for (const { type, call_id } of items) {
+    if (isCall(type)) called.add(string(call_id))
+    else if (isOutput(type) && call_id !== undefined && !called.has(string(call_id)))
+      throw new Refusal(
+        'malformed',
+        `No tool call found for the output of call ${string(call_id).slice(0, 64)}`,
+      )
+  }
+}
+
+function isCall(type: unknown): boolean {
+  return string(type).endsWith('_call')
+}
+
+function isOutput(type: unknown): boolean {
+  return string(type).endsWith('_call_output')
+}
+
+function additional(type: unknown, tools: unknown): readonly unknown[] {
+  return type === 'additional_tools' || type === 'tool_search_output' ? list(tools) : []
+}
+
+/** Functions and custom tools, also those of a namespace; tools that a provider runs itself are left out. */
+function asTools(tool: Fields, namespace?: string): Tool[] {
+  const { type, description, parameters } = tool
+  const name = string(tool.name)
+  const group = namespace === undefined ? {} : { namespace }
+  if (type === 'namespace')
+    return list(tool.tools)
+      .map(fields)
+      .flatMap((inner) => asTools(inner, name))
+  if (type === 'function')
+    return [{ name, description: string(description), schema: fields(parameters), ...group }]
+  if (type === 'custom')
+    return [{ name, description: string(description), schema: TEXT_SCHEMA, takesText: true, ...group }]
+  return []
+}
+
+function choice(value: unknown): ToolChoice {
+  if (value === 'none' || value === 'required') return value
+  const name = string(fields(value).name)
+  return name === '' ? 'auto' : { name }
+}
+
+function jsonSchema({ type, schema }: Fields): Fields | undefined {
+  if (type === 'json_schema') return fields(schema)
+  return type === 'json_object'
+    ? { type: 'object', properties: { answer: {} }, required: ['answer'] }
+    : undefined
+}
+
+function steps({ type, role, content, output }: Fields): Step[] {
+  if (isCall(type)) return [{ kind: 'model', calls: 1 }]
+  if (isOutput(type)) return [{ kind: 'result', text: writtenText(output) }]
+  if (role === 'user')
+    return [{ kind: 'user', text: writtenText(content), hasMedia: parts(content).some(isMedia) }]
+  if (role === 'system' || role === 'developer') return [{ kind: 'system', text: writtenText(content) }]
+  return []
+}
+
+function isMedia({ text }: Fields): boolean {
+  return typeof text !== 'string'
+}
+
+/** Renders an item as the model reads it. */
+function transcribed(item: Fields): string {
+  const { type, role, content, output, summary } = item
+  if (isCall(type)) return JSON.stringify({ ...item, id: undefined, status: undefined })
+  const text = [content, output, summary]
+    .flatMap(parts)
+    .map((part) => (isMedia(part) ? IMAGE : string(part.text)))
+  return `${string(role ?? type)}: ${text.join('\n')}`
+}
+
+function parts(content: unknown): Fields[] {
+  return typeof content === 'string' ? [{ text: content }] : list(content).map(fields)
+}
+
+function writtenText(content: unknown): string {
+  return parts(content)
+    .map(({ text }) => string(text))
+    .join('\n')
+}

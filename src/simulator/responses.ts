@@ -1,0 +1,190 @@
+import { type Fields, fields, list, string } from './fields.ts'
+import { type ModelOutput, generate } from './model-output.ts'
+import { type OutputItem, outputItems } from './output-items.ts'
+import type { PromptCache } from './prompt-cache.ts'
+import { Refusal, type RefusalKind } from './refusal.ts'
+import type { ResponseHistory } from './response-history.ts'
+import { inputItems, responsesPrompt } from './responses-request.ts'
+import { storedResponse } from './stored-responses.ts'
+import { tokensOf } from './tokens.ts'
+import { bearer, type Call, type Frame, type Reply, type Stamp, type Upstream } from './upstream.ts'
+
+// Count from which cached tokens are reported, in steps of 128.
+const MIN_CACHED_TOKENS = 1024
+
+/** Creates a simulated provider of the Responses API, which remembers what it answered. */
+export function responsesUpstream(
+  models: readonly string[],
+  cache: PromptCache,
+  history: ResponseHistory,
+): Upstream {
+  return {
+    path: '/responses',
+    models,
+    keyOf: bearer,
+    reply: (body, model, stamp) => reply(body, model, stamp, cache, history),
+    other: (call) => storedResponse(call, history) ?? countedTokens(call, history),
+    refuse,
+  }
+}
+
+function reply(
+  body: Fields,
+  model: string,
+  stamp: Stamp,
+  cache: PromptCache,
+  history: ResponseHistory,
+): Reply {
+  const items = conversationOf(body, history)
+  const prompt = responsesPrompt(body, items, model)
+  const output = generate(prompt)
+  const shown = {
+    summary: typeof fields(body.reasoning).summary === 'string',
+    encrypted: list(body.include).includes('reasoning.encrypted_content'),
+  }
+  const made = outputItems(output, shown, stamp)
+  const complete = made.map((item) => item.complete)
+  const head = { id: stamp.id('resp_'), object: 'response', created_at: stamp.created }
+  const response = (state: object): Fields => ({ ...head, ...state, ...settings(body, model) })
+  const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), output)
+  const end = response({ ...ending(output, stamp), output: complete, usage })
+  if (body.store !== false) history.keep(end, items)
+  if (body.stream !== true) return { kind: 'whole', body: end, tokens: output.tokens }
+  const start = response({ ...IN_PROGRESS, output: [], usage: null })
+  return { kind: 'stream', frames: frames(start, made, end) }
+}
+
+/** Counts the tokens of a request that is not answered; undefined for other calls. */
+function countedTokens({ method, path, body }: Call, history: ResponseHistory): unknown {
+  if (method !== 'POST' || path !== '/responses/input_tokens') return undefined
+  const { transcript } = responsesPrompt(body, conversationOf(body, history), string(body.model))
+  return { object: 'response.input_tokens', input_tokens: tokensOf(transcript.length) }
+}
+
+function conversationOf(body: Fields, history: ResponseHistory): readonly Fields[] {
+  const given = inputItems(body.input).map((item) => referredItem(item, history))
+  return [...earlierItems(body, history), ...given]
+}
+
+/** Returns the conversation that the request continues; empty if it begins one. */
+function earlierItems({ previous_response_id: id }: Fields, history: ResponseHistory): readonly Fields[] {
+  if (typeof id !== 'string') return []
+  const items = history.upTo(id)
+  if (!items) throw new Refusal('unknown_response', id.slice(0, 100))
+  return items
+}
+
+/** Returns the item that a reference names; other items as they are. */
+function referredItem(item: Fields, history: ResponseHistory): Fields {
+  if (item.type !== 'item_reference') return item
+  const found = history.item(string(item.id))
+  if (!found) throw new Refusal('malformed', `Item with id '${string(item.id).slice(0, 100)}' not found.`)
+  return found
+}
+
+const IN_PROGRESS = { status: 'in_progress', completed_at: null, error: null, incomplete_details: null }
+
+function ending({ stopCause }: ModelOutput, { created }: Stamp): object {
+  const isCut = stopCause === 'length'
+  return {
+    status: isCut ? 'incomplete' : 'completed',
+    completed_at: isCut ? null : created,
+    error: null,
+    incomplete_details: isCut ? { reason: 'max_output_tokens' } : null,
+  }
+}
+
+/** Repeats the settings of a request, with the defaults of those that it leaves out. */
+function settings(body: Fields, model: string): Fields {
+  const given = Object.entries(DEFAULTS).map(([name, value]) => [name, body[name] ?? value])
+  return { model, ...Object.fromEntries(given) }
+}
+
+const DEFAULTS: Fields = {
+  background: false,
+  frequency_penalty: 0,
+  instructions: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  metadata: {},
+  parallel_tool_calls: true,
+  presence_penalty: 0,
+  previous_response_id: null,
+  prompt_cache_key: null,
+  prompt_cache_retention: null,
+  reasoning: { effort: null, summary: null },
+  safety_identifier: null,
+  service_tier: 'default',
+  store: true,
+  temperature: 1,
+  text: { format: { type: 'text' }, verbosity: 'medium' },
+  tool_choice: 'auto',
+  tools: [],
+  top_logprobs: 0,
+  top_p: 1,
+  truncation: 'disabled',
+  user: null,
+}
+
+function usageOf(transcript: string, knownCharacters: number, { tokens, thinking }: ModelOutput): object {
+  const input = tokensOf(transcript.length)
+  const known = Math.floor(knownCharacters / 512) * 128
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: known < MIN_CACHED_TOKENS ? 0 : known, cache_write_tokens: 0 },
+    output_tokens: tokens,
+    output_tokens_details: { reasoning_tokens: thinking.length },
+    total_tokens: input + tokens,
+  }
+}
+
+/** Renders the events, numbered without gaps. The stream ends without a mark of its own. */
+function frames(start: Fields, items: readonly OutputItem[], end: Fields): Frame[] {
+  let number = 0
+  const frame = (type: string, data: object, tokens = 0): Frame => {
+    const text =
+      type === ''
+        ? ''
+        : `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number++, ...data })}\n\n`
+    return { text, tokens }
+  }
+  return [
+    frame('response.created', { response: start }),
+    frame('response.in_progress', { response: start }),
+    ...items.flatMap(({ added, complete, events }, output_index) => [
+      frame('response.output_item.added', { output_index, item: added }),
+      ...events.map(({ type, data, tokens }) =>
+        frame(type, { item_id: complete.id, output_index, ...data }, tokens),
+      ),
+      frame('response.output_item.done', { output_index, item: complete }),
+    ]),
+    frame(`response.${String(end.status)}`, { response: end }),
+  ]
+}
+
+const CODE: Partial<Record<RefusalKind, string>> = {
+  missing_key: 'invalid_api_key',
+  unknown_model: 'model_not_found',
+  unknown_path: 'unknown_url',
+  unknown_response: 'previous_response_not_found',
+}
+const PARAM: Partial<Record<RefusalKind, string>> = {
+  unknown_model: 'model',
+  unknown_response: 'previous_response_id',
+}
+
+function refuse({ kind, message }: Refusal): unknown {
+  return {
+    error: {
+      message: text(kind, message),
+      type: 'invalid_request_error',
+      param: PARAM[kind] ?? null,
+      code: CODE[kind] ?? null,
+    },
+  }
+}
+
+function text(kind: RefusalKind, message: string): string {
+  if (kind === 'unknown_model') return `The requested model '${message}' does not exist.`
+  return kind === 'unknown_response' ? `Previous response with id '${message}' not found.` : message
+}

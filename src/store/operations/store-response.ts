@@ -1,0 +1,112 @@
+import type { ReasoningOrigin, StoredResponse } from '../../domain/stored-response.ts'
+import { type Secrets, seal } from '../secrets.ts'
+import type { Db } from './operation.ts'
+import { RESPONSES_TABLE } from './stored-responses.ts'
+
+/** Time after which the call of a background response is settled, with room for a node that was down. */
+const SETTLED_WITHIN_MS = 7 * 24 * 3_600_000
+
+/** Stores a response; one of the same id is replaced. Its content is encrypted for its row. */
+export async function storeResponse(db: Db, response: StoredResponse, secrets: Secrets): Promise<void> {
+  const { id, content } = response
+  const values = {
+    user_id: response.userId,
+    model: response.model,
+    group_name: response.group,
+    channel: response.channel,
+    key_tag: response.keyTag,
+    upstream_id: response.upstreamId,
+    tokens: response.tokens,
+    previous_id: response.previousId,
+    created_ms: response.createdMs,
+    expires_ms: response.expiresMs,
+    content_cipher: content && seal(secrets, JSON.stringify(content), { table: RESPONSES_TABLE, row: id }),
+    call_id: response.callId,
+    rate: response.rate,
+  }
+  await db
+    .insertInto('stored_responses')
+    .values({ id, ...values, outcome: null })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(values))
+    .execute()
+}
+
+/** Stores the origins of encrypted reasoning until a time. */
+export async function storeOrigins(
+  db: Db,
+  { origins, expiresMs }: { readonly origins: readonly ReasoningOrigin[]; readonly expiresMs: number },
+): Promise<void> {
+  if (origins.length === 0) return
+  await db
+    .insertInto('reasoning_origins')
+    .values(
+      origins.map(({ hash, channel, keyTag }) => ({ hash, channel, key_tag: keyTag, expires_ms: expiresMs })),
+    )
+    .onConflict((conflict) =>
+      conflict.column('hash').doUpdateSet((excluded) => ({
+        channel: excluded.ref('excluded.channel'),
+        key_tag: excluded.ref('excluded.key_tag'),
+        expires_ms: excluded.ref('excluded.expires_ms'),
+      })),
+    )
+    .execute()
+}
+
+/** Notes how a background response ended, for the node that holds its quota; the first note stays. */
+export async function noteOutcome(
+  db: Db,
+  { id, outcome }: { readonly id: string; readonly outcome: string },
+): Promise<void> {
+  await db
+    .updateTable('stored_responses')
+    .set({ outcome })
+    .where('id', '=', id)
+    .where('outcome', 'is', null)
+    .execute()
+}
+
+/**
+ * Removes a response of a user. One of a background call only expires: the call may have to be settled by it.
+ */
+export async function deleteResponse(
+  db: Db,
+  { id, userId, nowMs }: { readonly id: string; readonly userId: number; readonly nowMs: number },
+): Promise<void> {
+  await db
+    .deleteFrom('stored_responses')
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .where('call_id', 'is', null)
+    .execute()
+  await db
+    .updateTable('stored_responses')
+    .set({ expires_ms: nowMs })
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .execute()
+}
+
+/** Removes at most `limit` expired responses and as many expired origins; resolves to their number. */
+export async function pruneResponses(
+  db: Db,
+  { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
+): Promise<number> {
+  const responses = await db
+    .deleteFrom('stored_responses')
+    .where('id', 'in', (eb) =>
+      eb
+        .selectFrom('stored_responses')
+        .select('id')
+        .where('expires_ms', '<=', nowMs)
+        .where((or) => or('call_id', 'is', null).or('expires_ms', '<=', nowMs - SETTLED_WITHIN_MS))
+        .limit(limit),
+    )
+    .executeTakeFirst()
+  const origins = await db
+    .deleteFrom('reasoning_origins')
+    .where('hash', 'in', (eb) =>
+      eb.selectFrom('reasoning_origins').select('hash').where('expires_ms', '<=', nowMs).limit(limit),
+    )
+    .executeTakeFirst()
+  return Number(responses.numDeletedRows + origins.numDeletedRows)
+}

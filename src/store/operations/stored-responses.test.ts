@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest'
+import { ENGINES, openedRows } from '../../../test/store-engines.ts'
+import type { StoredResponse } from '../../domain/stored-response.ts'
+
+const NOW = 1_760_000_000_000
+const DAY_MS = 24 * 3_600_000
+
+function response(id: string, of: Partial<StoredResponse> = {}): StoredResponse {
+  return {
+    id,
+    userId: 2,
+    model: 'm',
+    group: 'default',
+    channel: 'c',
+    keyTag: 'tag',
+    upstreamId: `resp_upstream_${id}`,
+    tokens: 150,
+    previousId: null,
+    createdMs: NOW,
+    expiresMs: NOW + 1_000,
+    content: null,
+    callId: null,
+    rate: null,
+    ...of,
+  }
+}
+
+const kept = (id: string, previousId: string | null = null): StoredResponse =>
+  response(id, { previousId, upstreamId: '', content: { input: `["${id}"]`, response: '{"output":[]}' } })
+
+describe.each(ENGINES)('stored responses on $name', (engine) => {
+  test('are those of their user, until they expire', async () => {
+    const { store } = await openedRows(engine)
+    await store.write('storeResponse', response('a'))
+    const find = (userId: number, nowMs: number): Promise<StoredResponse | null> =>
+      store.read('storedResponse', { id: 'a', userId, nowMs })
+    expect(await find(2, NOW)).toEqual(response('a'))
+    expect(await find(3, NOW)).toBeNull()
+    expect(await find(2, NOW + 1_000)).toBeNull()
+  })
+
+  test('are replaced by a later state', async () => {
+    const { store } = await openedRows(engine)
+    await store.write('storeResponse', response('a', { callId: 'call', rate: '{}', tokens: 3 }))
+    await store.write('storeResponse', response('a'))
+    expect(await store.read('storedResponse', { id: 'a', userId: 2, nowMs: NOW })).toEqual(response('a'))
+  })
+
+  test('with content are encrypted, and read back along their chain', async () => {
+    const { store, database } = await openedRows(engine)
+    for (const [id, previous] of [
+      ['a', null],
+      ['b', 'a'],
+      ['c', 'b'],
+    ] as const)
+      await store.write('storeResponse', kept(id, previous))
+    const rows = await database.sql('select content_cipher from stored_responses')
+    expect(rows.every(({ content_cipher: text }) => /^v1\.\w+\.[\w-]+$/.test(String(text)))).toBe(true)
+    const chain = await store.read('responseChain', { id: 'c', userId: 2, nowMs: NOW })
+    expect(chain).toEqual([kept('c', 'b'), kept('b', 'a'), kept('a')])
+    await store.write('deleteResponse', { id: 'b', userId: 3, nowMs: NOW })
+    await store.write('deleteResponse', { id: 'a', userId: 2, nowMs: NOW })
+    expect(await store.read('responseChain', { id: 'c', userId: 2, nowMs: NOW })).toEqual(chain.slice(0, 2))
+  })
+
+  test('are pruned when they have expired; those of a background call only when it must be settled', async () => {
+    const { store, database } = await openedRows(engine)
+    const prune = (nowMs: number): Promise<number> => store.write('pruneResponses', { nowMs, limit: 10 })
+    await store.write('storeResponse', response('a'))
+    await store.write('storeResponse', response('b', { callId: 'call', rate: '{}' }))
+    await store.write('storeOrigins', {
+      origins: [{ hash: 'h', channel: 'c', keyTag: 't' }],
+      expiresMs: NOW + 1_000,
+    })
+    expect(await prune(NOW)).toBe(0)
+    expect(await prune(NOW + 1_000)).toBe(2)
+    await store.write('deleteResponse', { id: 'b', userId: 2, nowMs: NOW })
+    expect(await store.read('storedResponse', { id: 'b', userId: 2, nowMs: NOW })).toBeNull()
+    expect(await store.read('backgroundOutcomes', { callIds: ['call', 'other'] })).toMatchObject([
+      { response: { id: 'b', callId: 'call' }, outcome: null },
+    ])
+    expect(await prune(NOW + 8 * DAY_MS)).toBe(1)
+    expect(await database.sql('select id from stored_responses')).toEqual([])
+  })
+
+  test('keep the first end that was noted', async () => {
+    const { store } = await openedRows(engine)
+    await store.write('storeResponse', response('a', { callId: 'call', rate: '{}' }))
+    for (const outcome of ['first', 'second']) await store.write('noteOutcome', { id: 'a', outcome })
+    expect(await store.read('backgroundOutcomes', { callIds: ['call'] })).toMatchObject([
+      { outcome: 'first' },
+    ])
+  })
+
+  test('know the account that can read encrypted reasoning', async () => {
+    const { store } = await openedRows(engine)
+    const origin = { hash: 'h', channel: 'c', keyTag: 't' }
+    await store.write('storeOrigins', { origins: [{ ...origin, channel: 'old' }], expiresMs: NOW + 1 })
+    await store.write('storeOrigins', { origins: [origin], expiresMs: NOW + 1_000 })
+    const find = (nowMs: number): Promise<unknown> =>
+      store.read('reasoningOrigins', { hashes: ['h', 'other'], nowMs })
+    expect(await find(NOW + 500)).toEqual([origin])
+    expect(await find(NOW + 1_000)).toEqual([])
+  })
+})

@@ -1,0 +1,103 @@
+import type { ReasoningOrigin, StoredContent, StoredResponse } from '../../domain/stored-response.ts'
+import type { StoredResponseRow } from '../schema.ts'
+import { type Secrets, unseal } from '../secrets.ts'
+import type { Db } from './operation.ts'
+
+/** Name of the table in the context of its encrypted values. */
+export const RESPONSES_TABLE = 'stored_responses'
+/** Longest chain of kept responses that is rebuilt. */
+const MAX_CHAIN = 1_000
+
+/** Owner, id and time of a look-up; ids of other owners and expired ones are not found. */
+interface LookUp {
+  readonly id: string
+  readonly userId: number
+  readonly nowMs: number
+}
+
+/** Finds a response of a user. */
+export async function storedResponse(
+  db: Db,
+  lookUp: LookUp,
+  secrets: Secrets,
+): Promise<StoredResponse | null> {
+  const row = await find(db, lookUp)
+  return row ? fromRow(row, secrets) : null
+}
+
+/**
+ * Lists a kept response and all that it continues, the latest first. Ends early where one is missing, or too
+ * far back.
+ */
+export async function responseChain(db: Db, lookUp: LookUp, secrets: Secrets): Promise<StoredResponse[]> {
+  const chain: StoredResponse[] = []
+  for (let id: string | null = lookUp.id; id !== null && chain.length < MAX_CHAIN; ) {
+    const row: StoredResponseRow | undefined = await find(db, { ...lookUp, id })
+    if (!row) break
+    chain.push(fromRow(row, secrets))
+    id = row.previous_id
+  }
+  return chain
+}
+
+/** Finds the origins of encrypted reasoning, in any order; unknown ones are left out. */
+export function reasoningOrigins(
+  db: Db,
+  { hashes, nowMs }: { readonly hashes: readonly string[]; readonly nowMs: number },
+): Promise<ReasoningOrigin[]> {
+  return db
+    .selectFrom('reasoning_origins')
+    .select(['hash', 'channel', 'key_tag as keyTag'])
+    .where('hash', 'in', hashes)
+    .where('expires_ms', '>', nowMs)
+    .execute()
+}
+
+/** Responses of background calls by the ids of the calls, with their ends where another node saw one. */
+export async function backgroundOutcomes(
+  db: Db,
+  { callIds }: { readonly callIds: readonly string[] },
+  secrets: Secrets,
+): Promise<{ readonly response: StoredResponse; readonly outcome: string | null }[]> {
+  if (callIds.length === 0) return []
+  const rows = await db
+    .selectFrom('stored_responses')
+    .selectAll()
+    .where('call_id', 'in', callIds)
+    .where('call_id', 'is not', null)
+    .execute()
+  return rows.map((row) => ({ response: fromRow(row, secrets), outcome: row.outcome }))
+}
+
+function find(db: Db, { id, userId, nowMs }: LookUp): Promise<StoredResponseRow | undefined> {
+  return db
+    .selectFrom('stored_responses')
+    .selectAll()
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .where('expires_ms', '>', nowMs)
+    .executeTakeFirst()
+}
+
+function fromRow(row: StoredResponseRow, secrets: Secrets): StoredResponse {
+  const { id, content_cipher: cipher } = row
+  return {
+    id,
+    userId: row.user_id,
+    model: row.model,
+    group: row.group_name,
+    channel: row.channel,
+    keyTag: row.key_tag,
+    upstreamId: row.upstream_id,
+    tokens: row.tokens,
+    previousId: row.previous_id,
+    createdMs: row.created_ms,
+    expiresMs: row.expires_ms,
+    content:
+      cipher === null
+        ? null
+        : (JSON.parse(unseal(secrets, cipher, { table: RESPONSES_TABLE, row: id })) as StoredContent),
+    callId: row.call_id,
+    rate: row.rate,
+  }
+}

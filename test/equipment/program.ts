@@ -1,0 +1,25 @@
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+
+const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+const { TEST_PROGRAM_URL, TEST_COMPILE_CACHE, PATH, HOME } = process.env
+let folder: Promise<string> | undefined
+
+/** The folder of the program that tests start: bundled once for a run; outside of one, the repository. */
+export function programFolder(): Promise<string> {
+  return (folder ??= TEST_PROGRAM_URL === undefined ? Promise.resolve(REPOSITORY) : bundled(TEST_PROGRAM_URL))
+}
+
+async function bundled(url: string): Promise<string> {
+  const answer = await fetch(url)
+  const text = await answer.text()
+  if (!answer.ok) throw new Error(`the program cannot be bundled: ${text}`)
+  return text
+}
+
+/** Environment of the processes of a test: little more than they need, and the code that others compiled. */
+export const BASE_ENVIRONMENT: Readonly<Record<string, string | undefined>> = {
+  PATH,
+  HOME,
+  ...(TEST_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE: TEST_COMPILE_CACHE }),
+}

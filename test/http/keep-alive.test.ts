@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkResponsesStream } from '../conversion/responses-grammar.ts'
+import { contentFrame, finishFrame, roleFrame } from '../equipment/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
+import { frames, upstreamNamed } from '../equipment/responses-behaviour.ts'
+
+/** A gateway that holds a stream for silent after a second already. */
+const copy = await patchedProgram([
+  { file: 'src/relay/keep-alive.ts', text: 'MAX_SILENCE_MS = 15_000', by: 'MAX_SILENCE_MS = 500' },
+])
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture(
+    (upstream) => ({
+      models: priced(['chat', 'responses']),
+      channels: [
+        channel('chat', upstream.baseUrl('chat')),
+        channel('responses', upstream.baseUrl('responses'), { protocol: 'responses' }),
+      ],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }),
+    { root: copy.root },
+  )
+})
+afterAll(async () => {
+  await fixture?.close()
+  copy.discard()
+})
+
+interface Silent {
+  readonly before: readonly string[]
+  readonly after: readonly string[]
+  /** Text that the client must get in between. */
+  readonly until: string
+}
+
+/** The stream for a client of responses, from an upstream that is silent until the client got a text. */
+async function told(model: string, { before, after, until }: Silent): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const rest = { after: promise, frames: after }
+  fixture.upstream.script(model, { kind: 'stream', frames: before, rest, ending: 'no done' })
+  const live = await fixture.live('ann', { model, input: 'hi', stream: true }, { path: '/v1/responses' })
+  await live.until(until)
+  resolve()
+  return (await live.end()).text
+}
+
+const inProgress = (number: number): string => `"type":"response.in_progress","sequence_number":${number},`
+
+test('a converted stream repeats response.in_progress, numbered like every event', async () => {
+  const text = await told('chat', {
+    before: [roleFrame(), contentFrame('Hi')],
+    after: [contentFrame(' there'), finishFrame()],
+    until: inProgress(6),
+  })
+  checkResponsesStream(text, true)
+  expect(text).toContain(inProgress(5))
+})
+
+test('a converted stream begins when the upstream sends comments alone', async () => {
+  const text = await told('chat', {
+    before: [': keep-alive\n\n'],
+    after: [roleFrame(), contentFrame('Hi'), finishFrame()],
+    until: inProgress(2),
+  })
+  checkResponsesStream(text, true)
+  expect(text.split('event: response.created')).toHaveLength(2)
+})
+
+test("a native stream repeats it with the last number: the upstream's events stay as they came", async () => {
+  const all = frames({ text: 'Hello there.' })
+  const text = await told('responses', {
+    before: [...all.slice(0, 5), ': comment\n\n'],
+    after: all.slice(5),
+    until: inProgress(4),
+  })
+  const events = upstreamNamed(text).split(/(?<=\n\n)/)
+  const added = events.filter((event) => event.includes(inProgress(4)))
+  expect(added.length).toBeGreaterThan(0)
+  expect(JSON.parse(added[0]?.slice(added[0].indexOf('{')) ?? '')).toMatchObject({
+    response: { id: 'resp_upstream', object: 'response', status: 'in_progress', output: [] },
+  })
+  const own = events.filter((event) => !added.includes(event) && !event.startsWith(':'))
+  expect(own.join('')).toBe(all.join(''))
+})
+
+test('a messages client gets a ping', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const rest = { after: promise, frames: [finishFrame()] }
+  fixture.upstream.script('chat', { kind: 'stream', frames: [roleFrame(), contentFrame('Hi')], rest })
+  const body = { model: 'chat', stream: true, max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
+  const live = await fixture.live('ann', body, { path: '/v1/messages' })
+  await live.until('event: ping')
+  resolve()
+  expect((await live.end()).text).toContain('event: message_stop')
+})

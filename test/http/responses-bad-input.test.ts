@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { errorBody } from '../equipment/behaviour.ts'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import type { Body, FullResponse } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { wholeResponse } from '../equipment/responses-behaviour.ts'
+
+const NATIVE = 'responses'
+const CONVERTED = ['chat', 'messages'] as const
+const ALL = [NATIVE, ...CONVERTED] as const
+type Model = (typeof ALL)[number]
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 0 },
+    models: priced(ALL),
+    channels: ALL.map((protocol) => channel(protocol, upstream.baseUrl(protocol), { protocol })),
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => fixture?.close())
+
+const ANSWERS = {
+  responses: wholeResponse({ text: 'said' }),
+  chat: wholeChat({ text: 'said' }),
+  messages: wholeMessage([{ text: 'said' }]),
+}
+const send = (body: Body): Promise<FullResponse> => fixture.chat('ann', body, { path: '/v1/responses' })
+const spent = (): number => databaseOf(fixture.gateway.dataDir).user('ann').used_quota
+
+/** The answer to a request, the upstream of which answers well. */
+function post(model: Model, fields: object): Promise<FullResponse> {
+  fixture.upstream.script(model, ANSWERS[model])
+  return send({ model, input: 'hi', ...fields })
+}
+
+/** Asserts a 400 that says this, before the upstream is asked, for nothing. */
+async function refused(model: Model, fields: object, message: string): Promise<void> {
+  const before = spent()
+  const answer = await post(model, fields)
+  expect(answer.status).toBe(400)
+  expect(answer.json().error).toMatchObject({ type: 'invalid_request_error' })
+  expect(answer.json().error.message).toContain(message)
+  expect(answer.headers['x-should-retry']).toBe('false')
+  expect(fixture.upstream.received(model)).toHaveLength(0)
+  expect(spent()).toBe(before)
+}
+
+const hi = { role: 'user', content: 'hi' }
+const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' }
+const output = { type: 'function_call_output', call_id: 'c1', output: 'done' }
+
+describe('a 400 before anything is charged', () => {
+  test.each(ALL)('is the answer to an input that is no input, of %s', async (model) => {
+    await refused(model, { input: [] }, "Invalid 'input': expected a string or a non-empty array")
+    await refused(model, { input: '' }, "Invalid 'input': expected a non-empty string")
+    await refused(model, { input: null }, "'input' is required")
+    await refused(model, { input: { role: 'user' } }, "Invalid 'input'")
+    await refused(model, { input: [hi, 'hi'] }, "Invalid 'input[1]': expected an object")
+    await refused(model, { input: [{ type: 5 }] }, "Invalid 'input[0].type': expected a string")
+    await refused(model, { input: [{ role: ['user'] }] }, "Invalid 'input[0].role': expected a string")
+  })
+
+  test.each(ALL)('is the answer to limits that are none, of %s', async (model) => {
+    await refused(model, { max_output_tokens: 0 }, "Invalid 'max_output_tokens'")
+    await refused(model, { max_output_tokens: 1.5 }, "Invalid 'max_output_tokens'")
+    await refused(model, { tools: [{ name: 'f' }] }, "Invalid 'tools[0].type'")
+  })
+
+  test.each(ALL)('is the answer to JSON that is nested too deep, of %s', async (model) => {
+    const deep = '['.repeat(100_000) + ']'.repeat(100_000)
+    const before = spent()
+    fixture.upstream.script(model, ANSWERS[model])
+    for (const field of ['input', 'metadata', 'x_unknown']) {
+      const answer = await send(
+        `{"model":"${model}","input":"hi","${field === 'input' ? 'text' : field}":${deep}}`,
+      )
+      expect(answer.status).toBe(400)
+      expect(answer.json().error.message).toContain('nested deeper than')
+    }
+    expect(fixture.upstream.received(model)).toHaveLength(0)
+    expect(spent()).toBe(before)
+  })
+
+  test.each(CONVERTED)('is the answer to what %s cannot be told', async (model) => {
+    const role = "Invalid 'input[1].role': expected user, assistant, system or developer"
+    await refused(model, { input: [hi, { role: 'critic', content: 'x' }] }, role)
+    await refused(model, { input: [hi, call] }, "No tool output found for the tool call 'c1'")
+    await refused(model, { input: [hi, output] }, "No tool call found for the tool call output 'c1'")
+    for (const id of [5, null, { a: 1 }])
+      await refused(model, { input: [hi, { ...call, call_id: id }] }, "'input[1].call_id'")
+    await refused(model, { input: [hi, { ...output, call_id: 'a'.repeat(70_000) }] }, 'No tool call found')
+  })
+})
+
+describe("an upstream's own error", () => {
+  const OWN = 'No tool output found for function call c1.'
+
+  test.each([
+    ['an unknown role', { input: [{ role: 'critic', content: 'x' }] }],
+    ['an unknown type', { input: [{ type: 'brand_new', x: 1 }] }],
+    ['a malformed id', { input: [{ ...call, id: 5, call_id: 7 }] }],
+    ['a call without its output', { input: [hi, call] }],
+    ['an output without its call', { input: [hi, output] }],
+    ['a single token of output', { max_output_tokens: 1 }],
+    ['the id of another response', { previous_response_id: 'resp_/../x' }],
+  ])('answers %s natively, and costs nothing', async (_, fields) => {
+    const before = spent()
+    fixture.upstream.script(NATIVE, {
+      kind: 'status',
+      status: 400,
+      body: errorBody(OWN, 'invalid_request_error'),
+    })
+    const answer = await send({ model: NATIVE, input: 'hi', ...fields })
+    expect(answer.status).toBe(400)
+    expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', message: OWN })
+    expect(fixture.upstream.received(NATIVE)).toHaveLength(1)
+    expect(spent()).toBe(before)
+  })
+})
+
+describe('what can be converted is answered', () => {
+  test.each(CONVERTED)('without items of unknown types, which are named, by %s', async (model) => {
+    const answer = await post(model, { input: [hi, { type: 'brand_new', x: 1 }, { type: '' }] })
+    expect(answer.status).toBe(200)
+    expect(answer.headers['x-gateway-dropped']).toBe('input.unknown')
+  })
+
+  test.each(CONVERTED)('with one token of output, by %s', async (model) => {
+    expect((await post(model, { max_output_tokens: 1 })).status).toBe(200)
+    const sent = JSON.parse(fixture.upstream.only(model).text)
+    expect(sent.max_tokens ?? sent.max_completion_tokens).toBe(1)
+  })
+
+  test.each(CONVERTED)('whatever the ids of items look like, by %s', async (model) => {
+    const input = [
+      { ...hi, id: 5 },
+      { ...call, id: 'not an id', call_id: 'weird id/é' },
+      { ...output, call_id: 'weird id/é' },
+    ]
+    expect((await post(model, { input })).status).toBe(200)
+  })
+})
+
+describe('a large input', () => {
+  test.each(ALL)('of 5,000 items is answered by %s', async (model) => {
+    const input = Array.from({ length: 5_000 }, (_, at) => ({
+      role: at % 2 ? 'assistant' : 'user',
+      content: `n${at}`,
+    }))
+    const answer = await post(model, { input })
+    expect(answer.status).toBe(200)
+    const { text } = fixture.upstream.only(model)
+    expect(text).toContain('n0')
+    expect(text).toContain('n4999')
+  })
+
+  test.each(ALL)('of one item of 20 MB is answered by %s', async (model) => {
+    const content = 'word '.repeat(4_000_000)
+    const answer = await post(model, { input: [{ role: 'user', content }] })
+    expect(answer.status).toBe(200)
+    expect(fixture.upstream.only(model).body.length).toBeGreaterThan(20_000_000)
+  })
+
+  test.each(ALL)('above the limit of bodies is a 413, with %s', async (model) => {
+    const before = spent()
+    fixture.upstream.script(model, ANSWERS[model])
+    const answer = await send({ model, input: 'word '.repeat(7_000_000) })
+    expect(answer.status).toBe(413)
+    expect(answer.json().error.code).toBe('request_too_large')
+    expect(spent()).toBe(before)
+  })
+})

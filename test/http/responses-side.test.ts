@@ -1,0 +1,161 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { FullResponse } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { responsesUsage, wholeResponse } from '../equipment/responses-behaviour.ts'
+
+let fixture: Fixture
+let client: OpenAI
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 0 },
+    models: priced(['native', 'chat', 'mapped', 'both']),
+    channels: [
+      channel('native', upstream.baseUrl('native'), { protocol: 'responses' }),
+      channel('chat', upstream.baseUrl('chat')),
+      channel('mapped', upstream.baseUrl('mapped'), {
+        protocol: ['chat', 'responses'],
+        model_mapping: { mapped: 'their-name' },
+        disable_store: true,
+      }),
+      channel('first', upstream.baseUrl('first'), { models: ['both'], priority: 1 }),
+      channel('second', upstream.baseUrl('second'), { models: ['both'], protocol: 'responses' }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 500 })])],
+  }))
+  client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
+})
+afterAll(() => fixture?.close())
+
+const post = (path: string, fields: object, key = 'ann'): Promise<FullResponse> =>
+  fixture.chat(key, { input: 'How many tokens are these?', ...fields }, { path: `/v1/responses/${path}` })
+const spent = (): number => databaseOf(fixture.gateway.dataDir).user('ann').used_quota
+const rows = (): number => databaseOf(fixture.gateway.dataDir).usage().length
+
+describe('the tokens of an input', () => {
+  const COUNTED = '{"object":"response.input_tokens",  "input_tokens":4711}'
+
+  test('are counted by an upstream that speaks responses, under its name of the model, for free', async () => {
+    const before = [spent(), rows()]
+    for (const model of ['native', 'mapped']) {
+      fixture.upstream.script(model, { kind: 'whole', body: COUNTED })
+      expect((await post('input_tokens', { model, x_new: 1 })).text).toBe(COUNTED)
+    }
+    expect(fixture.upstream.only('native').path).toBe('/v1/responses/input_tokens')
+    expect(JSON.parse(fixture.upstream.only('mapped').text)).toEqual({
+      input: 'How many tokens are these?',
+      model: 'their-name',
+      x_new: 1,
+    })
+    expect([spent(), rows()]).toEqual(before)
+  })
+
+  test.each(['chat', 'native'])('are counted here where the upstream of %s cannot', async (model) => {
+    fixture.upstream.script(model, { kind: 'status', status: 404, body: '{}' })
+    const before = [spent(), rows()]
+    const counted = await client.responses.inputTokens.count({ model, input: 'How many tokens are these?' })
+    expect(counted.object).toBe('response.input_tokens')
+    expect(counted.input_tokens).toBeGreaterThan(5)
+    expect(counted.input_tokens).toBeLessThan(60)
+    const longer = await client.responses.inputTokens.count({ model, input: 'word '.repeat(1_000) })
+    expect(longer.input_tokens).toBeGreaterThan(1_000)
+    expect([spent(), rows()]).toEqual(before)
+    if (model === 'chat') expect(fixture.upstream.received(model)).toHaveLength(0)
+  })
+
+  test('are not guessed where the input is kept elsewhere, and a wrong request is a 400', async () => {
+    const referring = await post('input_tokens', { model: 'chat', previous_response_id: 'resp_1' })
+    expect(referring.status).toBe(400)
+    expect(referring.json().error.message).toContain(`Invalid 'previous_response_id': expected all items`)
+    expect((await post('input_tokens', { model: 'chat', input: 5 })).status).toBe(400)
+    expect((await post('input_tokens', {})).status).toBe(400)
+  })
+})
+
+describe('a conversation', () => {
+  const COMPACTED = JSON.stringify({
+    id: 'resp_c',
+    object: 'response.compaction',
+    created_at: 7,
+    output: [
+      { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'word '.repeat(5_000) }] },
+      { type: 'compaction', id: 'cmp_1', encrypted_content: 'gAAAA' },
+    ],
+    usage: JSON.parse(responsesUsage(1_000, 200, 400)),
+  })
+
+  test('is compacted by an upstream that speaks responses, byte for byte, and charged by its usage', async () => {
+    fixture.upstream.script('native', { kind: 'whole', body: COMPACTED })
+    const before = spent()
+    const body = '{"model":"native",  "input":"hi","x_new":9007199254740993}'
+    const answer = await fixture.chat('ann', body, { path: '/v1/responses/compact' })
+    expect(answer.text).toBe(COMPACTED)
+    expect(fixture.upstream.only('native').path).toBe('/v1/responses/compact')
+    expect(fixture.upstream.only('native').text).toBe(body)
+    expect(spent() - before).toBe(600 + 400 / 4 + 200 * 4)
+  })
+
+  test('is compacted for the official client, under the mapped name, without fields of responses', async () => {
+    fixture.upstream.script('mapped', { kind: 'whole', body: COMPACTED })
+    const compacted = await client.responses.compact({ model: 'mapped', input: 'hi' })
+    expect(compacted.output).toHaveLength(2)
+    expect(JSON.parse(fixture.upstream.only('mapped').text)).toEqual({ model: 'their-name', input: 'hi' })
+  })
+
+  test('goes past channels that cannot', async () => {
+    fixture.upstream.script('second', { kind: 'whole', body: COMPACTED })
+    expect((await post('compact', { model: 'both' })).status).toBe(200)
+    expect(fixture.upstream.received('first')).toHaveLength(0)
+  })
+
+  test('is charged for the prompt alone where the upstream tells no usage', async () => {
+    const { usage: _, ...without } = JSON.parse(COMPACTED)
+    fixture.upstream.script('native', { kind: 'whole', body: JSON.stringify(without) })
+    const before = spent()
+    expect((await post('compact', { model: 'native' })).status).toBe(200)
+    expect(spent() - before).toBeGreaterThan(0)
+    expect(spent() - before).toBeLessThan(100)
+  })
+
+  test('is held for: a key that cannot pay is refused before', async () => {
+    fixture.upstream.script('native', { kind: 'whole', body: COMPACTED })
+    const answer = await post('compact', { model: 'native' }, 'poor')
+    expect(answer.status).toBe(403)
+    expect(answer.json().error.code).toBe('insufficient_quota')
+    expect(fixture.upstream.received('native')).toHaveLength(0)
+  })
+
+  test('is a 400 where no channel of the model speaks responses, and where it is to be streamed', async () => {
+    const before = [spent(), rows()]
+    const answer = await post('compact', { model: 'chat' })
+    expect(answer.status).toBe(400)
+    expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', code: 'unsupported_endpoint' })
+    expect((await post('compact', { model: 'native', stream: true })).status).toBe(400)
+    expect([spent(), rows()]).toEqual(before)
+  })
+
+  test('is a 404 of an upstream that has no such path, and the model stays in use', async () => {
+    fixture.upstream.script('native', {
+      kind: 'status',
+      status: 404,
+      body: '{"error":{"message":"no path"}}',
+    })
+    expect((await post('compact', { model: 'native' })).status).toBe(404)
+    fixture.upstream.script('native', wholeResponse({ text: 'said' }))
+    const answer = await fixture.chat('ann', { model: 'native', input: 'hi' }, { path: '/v1/responses' })
+    expect(answer.status).toBe(200)
+  })
+})
+
+test("what an upstream's headers tell of its own account is not passed on", async () => {
+  fixture.upstream.script('native', {
+    ...wholeResponse({ text: 'said' }),
+    headers: { 'x-codex-primary-used-percent': '93', 'x-codex-turn-state': 'theirs', 'x-models-etag': 'e' },
+  })
+  const { headers } = await fixture.chat('ann', { model: 'native', input: 'hi' }, { path: '/v1/responses' })
+  expect(
+    Object.keys(headers).filter((name) => name.startsWith('x-codex') || name === 'x-models-etag'),
+  ).toEqual([])
+})

@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { call, type FullResponse } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { wholeResponse } from '../equipment/responses-behaviour.ts'
+
+/** Models, each behind one channel that speaks these. */
+const LISTS = {
+  'chat+responses': ['chat', 'responses'],
+  'chat+messages': ['chat', 'messages'],
+  'responses+messages': ['responses', 'messages'],
+  'all-three': ['chat', 'messages', 'responses'],
+  'plain-responses': ['responses'],
+  'chat+rerank': ['chat', 'rerank'],
+}
+type ListedModel = keyof typeof LISTS
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 1 },
+    models: priced([...Object.keys(LISTS), 'both', 'urgent']),
+    channels: [
+      ...Object.entries(LISTS).map(([name, protocol]) => channel(name, upstream.baseUrl(name), { protocol })),
+      channel('one', upstream.baseUrl('one'), {
+        models: ['both', 'urgent'],
+        protocol: 'messages',
+        weight: 1000,
+      }),
+      channel('two', upstream.baseUrl('two'), { models: ['both'], protocol: ['chat', 'responses'] }),
+      channel('less', upstream.baseUrl('less'), {
+        models: ['urgent'],
+        protocol: ['responses'],
+        priority: -1,
+      }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => fixture?.close())
+beforeEach(() => {
+  for (const name of [...Object.keys(LISTS), 'one', 'two', 'less']) answerAll(name)
+})
+
+const messages = [{ role: 'user', content: 'hi' }]
+const CLIENTS = {
+  chat: { path: '/v1/chat/completions', body: { messages } },
+  messages: { path: '/v1/messages', body: { messages, max_tokens: 9_000 } },
+  responses: { path: '/v1/responses', body: { input: 'hi' } },
+}
+type Client = keyof typeof CLIENTS
+const ENDPOINTS: Record<string, string> = {
+  '/v1/chat/completions': 'chat',
+  '/v1/messages': 'messages',
+  '/v1/responses': 'responses',
+}
+
+/** Scripts an upstream that answers in whatever dialect it is asked. */
+function answerAll(name: string): void {
+  const answers: Record<string, ReturnType<typeof wholeChat>> = {
+    chat: wholeChat({ text: 'said' }),
+    messages: wholeMessage([{ text: 'said' }]),
+    responses: wholeResponse({ text: 'said' }),
+  }
+  fixture.upstream.decide(name, ({ path }) => answers[ENDPOINTS[path] ?? ''] ?? wholeChat({ text: '?' }))
+}
+
+const ask = (client: Client, model: string, fields: object = {}): Promise<FullResponse> =>
+  fixture.chat('ann', { model, ...CLIENTS[client].body, ...fields }, { path: CLIENTS[client].path })
+
+/** The dialect in which the channel was asked. */
+const asked = (name: string): string | undefined => ENDPOINTS[fixture.upstream.only(name).path]
+
+describe('a channel that speaks several protocols', () => {
+  test.each<[ListedModel, Client, string]>([
+    ['chat+responses', 'chat', 'chat'],
+    ['chat+responses', 'responses', 'responses'],
+    ['chat+responses', 'messages', 'responses'],
+    ['chat+messages', 'chat', 'chat'],
+    ['chat+messages', 'messages', 'messages'],
+    ['chat+messages', 'responses', 'messages'],
+    ['responses+messages', 'chat', 'responses'],
+    ['responses+messages', 'responses', 'responses'],
+    ['responses+messages', 'messages', 'messages'],
+    ['all-three', 'chat', 'chat'],
+    ['all-three', 'messages', 'messages'],
+    ['all-three', 'responses', 'responses'],
+  ])('%s is asked by a client of %s in %s', async (model, client, spoken) => {
+    const answer = await ask(client, model)
+    expect(answer.status).toBe(200)
+    expect(answer.text).toContain('said')
+    expect(asked(model)).toBe(spoken)
+  })
+
+  test('gets its key as each of them sends it', async () => {
+    await ask('chat', 'chat+messages')
+    await ask('messages', 'chat+messages')
+    const [chat, message] = fixture.upstream.received('chat+messages')
+    expect(chat?.headers).toMatchObject({ authorization: 'Bearer upstream-key-of-chat+messages' })
+    expect(chat?.headers).not.toHaveProperty('x-api-key')
+    expect(message?.headers).toMatchObject({ 'x-api-key': 'upstream-key-of-chat+messages' })
+    expect(message?.headers).not.toHaveProperty('authorization')
+  })
+
+  test('is asked in messages for a thinking suffix that it does not list', async () => {
+    const answer = await ask('chat', 'chat+messages-thinking', { max_tokens: 9_000 })
+    expect(answer.status).toBe(200)
+    expect(asked('chat+messages')).toBe('messages')
+    expect(JSON.parse(fixture.upstream.only('chat+messages').text)).toMatchObject({
+      model: 'chat+messages',
+      thinking: { type: 'enabled' },
+    })
+  })
+
+  test('counts tokens with the upstream where it speaks messages', async () => {
+    fixture.upstream.script('chat+messages', { kind: 'whole', body: '{"input_tokens":5}' })
+    const path = '/v1/messages/count_tokens'
+    const answer = await fixture.chat('ann', { model: 'chat+messages', messages }, { path })
+    expect(answer.json()).toEqual({ input_tokens: 5 })
+    expect(fixture.upstream.only('chat+messages').path).toBe(path)
+  })
+})
+
+test('a model list states the endpoints that serve a model, whatever its channels speak', async () => {
+  const answer = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
+  const { data } = JSON.parse(answer.text)
+  const entry = (id: string) => data.find((model: { id: string }) => model.id === id)
+  const conversations = ['chat', 'messages', 'responses']
+  expect(entry('plain-responses')).toMatchObject({
+    endpoints: conversations,
+    supported_endpoint_types: ['compat'],
+  })
+  expect(entry('chat+messages')).toMatchObject({
+    endpoints: conversations,
+    supported_endpoint_types: ['vendor', 'compat'],
+  })
+  expect(entry('chat+rerank')).toMatchObject({ endpoints: [...conversations, 'rerank'] })
+})
+
+describe('among channels of one model', () => {
+  test("of equal priority, one that speaks the client's dialect is preferred", async () => {
+    for (let round = 0; round < 5; round++) {
+      for (const client of ['chat', 'responses', 'messages'] as const) {
+        for (const name of ['one', 'two']) answerAll(name)
+        await ask(client, 'both')
+        expect(asked(client === 'messages' ? 'one' : 'two')).toBe(client)
+      }
+    }
+  })
+
+  test('the priority counts for more than the dialect', async () => {
+    await ask('responses', 'urgent')
+    expect(asked('one')).toBe('messages')
+    expect(fixture.upstream.received('less')).toHaveLength(0)
+  })
+
+  test('the next is asked in its own dialect when the first fails', async () => {
+    fixture.upstream.script('two', { kind: 'status', status: 500, body: '{}' })
+    const answer = await ask('responses', 'both')
+    expect(answer.status).toBe(200)
+    expect(asked('two')).toBe('responses')
+    expect(asked('one')).toBe('messages')
+  })
+})
