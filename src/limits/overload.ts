@@ -143,6 +143,8 @@ export class Overload {
     if (last) {
       this.#forecast.addTime(nowMs - last.nowMs)
       this.#window.addIdleTime(idleMs - last.idleMs)
+      const { callMs } = this.#forecast
+      if (callMs !== undefined) this.#window.setCost(callMs)
     }
     this.#lastServed = { nowMs, idleMs }
     this.#beginWaiting(nowMs, last ? (nowMs - last.nowMs) / POLL_MS : 0)
