@@ -8,9 +8,10 @@ interface TrimFunction {
 }
 
 /**
- * Returns the free memory of the C library's heap to the system. Buffers of requests and responses leave holes
- * there, and glibc returns only its end by itself. Runs on another thread, but allocations wait for it: half a
- * second for 400 MB. Does nothing where the C library has no such function, or `koffi` is not installed.
+ * Returns the free memory of the C library's heap to the system. Buffers of requests and responses leave
+ * holes there, and glibc returns only its end by itself. Runs on another thread, but allocations wait for it:
+ * half a second for 400 MB. Does nothing where the C library has no such function, or `koffi` is not
+ * installed.
  */
 export async function trimHeap(): Promise<void> {
   if (process.platform !== 'linux') return

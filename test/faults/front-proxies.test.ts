@@ -41,7 +41,7 @@ function foundByGateway(): string[] {
   )
 }
 
-/** Both logs have all requests: those that the proxy passed on, and no more than it may have passed on in part. */
+/** Both logs have all requests that the proxy passed on, and no more than it may have passed on in part. */
 function isComplete({ found, passedOn, answered, takenUp }: Requests): boolean {
   const ids = takenUp.map(({ id = '' }) => id)
   const others = found.filter((id) => !ids.includes(id))
