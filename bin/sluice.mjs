@@ -1,4 +1,4 @@
-#!/usr/bin/env -S MALLOC_MMAP_THRESHOLD_=1048576 node --max-semi-space-size=32 --single-threaded-gc --no-allocation-site-pretenuring --v8-pool-size=1
+#!/usr/bin/env -S node --max-semi-space-size=32 --single-threaded-gc --no-allocation-site-pretenuring --v8-pool-size=1
 // Plain JavaScript that every Node can parse: finds a suitable Node, then runs the command. Calls are many
 // and short-lived, so their garbage is collected in the young generation: a large one, by one thread (several
 // have too little work and wait for each other), without pretenuring, which V8 would apply wrongly. Nodes 20
@@ -18,12 +18,6 @@ const FLAGS = [
   '--v8-pool-size=1',
 ]
 
-// Environment variable of glibc, as on the first line: buffers of 1 MiB and more are mapped one by one, and
-// unmapped when they are freed. Below, mapping costs more than it saves. Otherwise the heap of the C library
-// keeps what a storm needed: glibc returns only the free memory at the heap's end. It is read at the start of
-// a process.
-const MALLOC_VARIABLE = { name: 'MALLOC_MMAP_THRESHOLD_', value: '1048576' }
-
 // Older versions truncate text at NUL in node:sqlite, or cannot run TypeScript.
 function newEnough([major, minor]) {
   return (major === 24 && minor >= 16) || (major === 26 && minor >= 1) || major > 26
@@ -42,8 +36,7 @@ function bundledNode() {
 }
 
 function runWith(node) {
-  const env = { [MALLOC_VARIABLE.name]: MALLOC_VARIABLE.value, ...process.env }
-  const child = spawn(node, [...FLAGS, ...process.argv.slice(1)], { stdio: 'inherit', env })
+  const child = spawn(node, [...FLAGS, ...process.argv.slice(1)], { stdio: 'inherit' })
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => {
     if (signal) {
@@ -53,26 +46,24 @@ function runWith(node) {
   })
 }
 
-// V8 runs a full collection for every 64 MB of external buffers, unless it counts them with the heap's limit.
-// The flag is unknown to old Nodes and after V8 14.7, so it cannot be on the first line.
-function needsExternalMemoryFlag([major, minor]) {
+// Flags that are not on the first line, because some Nodes do not know them: both exist up to V8 14.7.
+const LATE_FLAGS = [
+  // V8 runs a full collection for every 64 MB of external buffers, unless it counts them with the heap's
+  // limit.
+  '--external-memory-accounted-in-global-limit',
+  // While V8 marks for a full collection, it collects nothing of the young generation, unless the phases may
+  // overlap. Under load, marking takes half a second: all that calls allocate meanwhile is promoted, and
+  // brings about the next full collection.
+  '--no-separate-gc-phases',
+]
+
+function knowsLateFlags([major, minor]) {
   return major < 14 || (major === 14 && minor < 8)
 }
 
-// Restarts a gateway that was started without the variable, as the same process. A process with an IPC
-// channel is not restarted: it would lose the channel.
-function restartWithMallocVariable() {
-  const { name, value } = MALLOC_VARIABLE
-  if (process.platform !== 'linux' || process.argv[2] !== 'start' || process.env[name] !== undefined) return
-  if (process.execve === undefined || process.send !== undefined) return
-  const args = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
-  process.execve(process.execPath, args, { ...process.env, [name]: value })
-}
-
 if (newEnough(process.versions.node.split('.').map(Number))) {
-  restartWithMallocVariable()
-  if (needsExternalMemoryFlag(process.versions.v8.split('.').map(Number)))
-    setFlagsFromString('--external-memory-accounted-in-global-limit')
+  if (knowsLateFlags(process.versions.v8.split('.').map(Number)))
+    for (const flag of LATE_FLAGS) setFlagsFromString(flag)
   // Caches compiled code, with types stripped: later starts are faster and use less memory.
   const { directory } = nodeModule.enableCompileCache()
   // Worker threads find the cache through this variable.

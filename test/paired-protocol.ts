@@ -1,4 +1,4 @@
 import type { ConversionProtocol } from '../src/protocols/conversation.ts'
 
 /** The two protocols between which the gateway converts the calls of its clients. */
-export type PairedProtocol = Exclude<ConversionProtocol, 'responses'>
+export type PairedProtocol = Exclude<ConversionProtocol, 'responses' | 'gemini'>

@@ -71,3 +71,13 @@ test('a reopened window admits 16 more calls, however many are under way', () =>
   window.reopen()
   expect(fill(window)).toBe(16)
 })
+
+test('as many calls may be under way as twelve milliseconds are enough for', () => {
+  const window = new CallWindow()
+  fill(window)
+  window.setCost(0.1)
+  expect(fill(window)).toBe(120 - 16)
+  window.setCost(2)
+  expect(window.isOpen).toBe(false)
+  expect(replace(window, 120)).toBe(16)
+})

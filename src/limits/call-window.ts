@@ -3,6 +3,11 @@
  * the window may exceed the calls under way by, and so the most that begin at once after an idle time.
  */
 const MIN_SIZE = 16
+/**
+ * Time for which calls may always be under way, in milliseconds: as many as begin within it. Cheap calls,
+ * thousands a second, gain from that: many of them share a batch of the database and a turn of the loop.
+ */
+const MIN_TIME_MS = 12
 /** Growth of the window for each idle millisecond of the event loop. */
 const GROWTH_PER_IDLE_MS = 2
 /** Shrinkage of the window for each call that ends. */
@@ -18,10 +23,16 @@ const SHRINKAGE_PER_END = 1 / 16
 export class CallWindow {
   #underWay = 0
   #size = MIN_SIZE
+  #minSize = MIN_SIZE
 
   /** Whether one more call may begin. */
   get isOpen(): boolean {
-    return this.#underWay < this.#size
+    return this.#underWay < Math.max(this.#size, this.#minSize)
+  }
+
+  /** Notes how many milliseconds of the event loop each call takes, while calls waited. */
+  setCost(callMs: number): void {
+    this.#minSize = Math.max(MIN_SIZE, Math.floor(MIN_TIME_MS / callMs))
   }
 
   /** Notes that a call has begun. */

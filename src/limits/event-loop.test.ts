@@ -12,10 +12,18 @@ async function idleDuring(action: () => unknown): Promise<number> {
 }
 
 test('a loop that waits is idle', async () => {
-  const startMs = NODE_LOOP.nowMs()
-  const idleMs = await idleDuring(() => sleep(200))
-  expect(idleMs).toBeGreaterThan(100)
-  expect(idleMs).toBeLessThanOrEqual(NODE_LOOP.nowMs() - startMs)
+  // A process that gets no processor for the whole time does not wait: then it is tried again.
+  await expect
+    .poll(
+      async () => {
+        const startMs = NODE_LOOP.nowMs()
+        const idleMs = await idleDuring(() => sleep(200))
+        expect(idleMs).toBeLessThanOrEqual(NODE_LOOP.nowMs() - startMs)
+        return idleMs
+      },
+      { timeout: 60_000 },
+    )
+    .toBeGreaterThan(100)
 })
 
 test('a loop that works is not idle', async () => {

@@ -33,13 +33,20 @@ export function memoryUsage(): MemoryUsage {
 export class MemoryPressure {
   readonly #usage: () => MemoryUsage
   readonly #collect: () => void
+  /** Called when overload begins and when it has ended. */
+  readonly setOverload: (isOverload: boolean) => void
   #sampledMs = Number.NEGATIVE_INFINITY
   #collectedMs = Number.NEGATIVE_INFINITY
   #isHigh = false
 
-  constructor(usage: () => MemoryUsage, collect: () => void) {
+  constructor(
+    usage: () => MemoryUsage,
+    collect: () => void,
+    setOverload: (isOverload: boolean) => void = () => {},
+  ) {
     this.#usage = usage
     this.#collect = collect
+    this.setOverload = setOverload
   }
 
   /** Whether usage is high. `nowMs`: milliseconds of a clock that never goes back. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type Outcome, SimulatedLoop, type Traffic, type Wait } from '../../test/equipment/simulated-loop.ts'
 import { type Memory, Overload } from './overload.ts'
 
-const ENOUGH_MEMORY: Memory = { isHigh: () => false }
+const ENOUGH_MEMORY: Memory = { isHigh: () => false, setOverload: () => {} }
 
 /** Costs of a call: a millisecond in all. The capacity is a thousand calls a second. */
 const CALL = { headMs: 0.03, refusalMs: 0.03, beginMs: 0.25, chunkMs: 0.72, upstreamMs: 1 }
@@ -84,6 +84,20 @@ describe('a storm of twice the capacity', () => {
     expect(quantile(begun, 0.99)).toBeLessThan(2_500)
     expect(quantile(sentFrom(3_000, refused), 0.99)).toBeLessThan(20)
     expect(quantile(refused, 1)).toBeLessThan(100)
+  })
+
+  test('is told to the memory as it begins and when it is over; a burst is not', () => {
+    const told: [isOverload: boolean, ms: number][] = []
+    const loop = new SimulatedLoop()
+    const memory = { isHigh: () => false, setOverload: (is: boolean) => void told.push([is, loop.nowMs()]) }
+    const overload = new Overload(loop, memory)
+    loop.run(overload, { ...CALL, ...burst(2_000) })
+    expect(told).toEqual([])
+    const startMs = loop.nowMs()
+    loop.run(overload, { ...storm, callsPerMs: (ms) => (ms < 10_000 ? 2 : 0.5) })
+    expect(told.map(([is]) => is)).toEqual([true, false])
+    expect(told[0]?.[1]).toBeLessThan(startMs + 6_000)
+    expect(told[1]?.[1]).toBeGreaterThan(startMs + 10_000)
   })
 
   test('ends with the load: later calls are admitted, and wait only for those before them', () => {
@@ -175,7 +189,7 @@ describe('a call', () => {
   })
 
   test('is refused when memory usage is high, unless few calls are open', () => {
-    const overload = new Overload(new SimulatedLoop(), { isHigh: () => true })
+    const overload = new Overload(new SimulatedLoop(), { isHigh: () => true, setOverload: () => {} })
     expect(overload.refusal(0, 64, 8_000)).toBeUndefined()
     expect(overload.refusal(0, 65, 8_000)).toMatchObject({ code: 'overloaded', retryAfter: 1 })
   })

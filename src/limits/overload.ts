@@ -39,6 +39,8 @@ export interface WaitingCall {
 export interface Memory {
   /** Whether too much is used. `nowMs`: milliseconds of a clock that never goes back. */
   isHigh(nowMs: number): boolean
+  /** Called when overload begins and when it has ended. */
+  setOverload(isOverload: boolean): void
 }
 
 /**
@@ -57,6 +59,8 @@ export class Overload {
   #queue: (WaitingCall | undefined)[] = []
   /** Index of the first waiting call. */
   #first = 0
+  /** Whether a call was refused for its wait since the queue was empty. */
+  #isOverload = false
   /** Last time that the queue was empty. */
   #emptyMs = 0
   /** Whether the queue is served after the input of this turn. */
@@ -85,7 +89,9 @@ export class Overload {
     if (open > MIN_OPEN && this.#memory.isHigh(nowMs)) return NO_MEMORY
     const { waiting } = this
     if (waiting < MAX_BURST && nowMs - this.#emptyMs < BURST_MS) return undefined
-    return this.#forecast.waitMs(waiting) > MAX_WAIT_MS ? TOO_MANY : undefined
+    if (this.#forecast.waitMs(waiting) <= MAX_WAIT_MS) return undefined
+    this.#setOverload(true)
+    return TOO_MANY
   }
 
   /**
@@ -111,6 +117,12 @@ export class Overload {
     if (this.waiting > 0) this.#schedule()
   }
 
+  #setOverload(isOverload: boolean): void {
+    if (isOverload === this.#isOverload) return
+    this.#isOverload = isOverload
+    this.#memory.setOverload(isOverload)
+  }
+
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
@@ -123,6 +135,7 @@ export class Overload {
     if (this.waiting === 0) {
       this.#lastServed = undefined
       this.#window.reopen()
+      this.#setOverload(false)
       return
     }
     const [nowMs, idleMs] = [this.#loop.nowMs(), this.#loop.idleMs()]
@@ -130,6 +143,8 @@ export class Overload {
     if (last) {
       this.#forecast.addTime(nowMs - last.nowMs)
       this.#window.addIdleTime(idleMs - last.idleMs)
+      const { callMs } = this.#forecast
+      if (callMs !== undefined) this.#window.setCost(callMs)
     }
     this.#lastServed = { nowMs, idleMs }
     this.#beginWaiting(nowMs, last ? (nowMs - last.nowMs) / POLL_MS : 0)

@@ -22,8 +22,13 @@ export class WaitForecast {
     this.#begun += 1
   }
 
+  /** Recent milliseconds for each call that began; undefined before anything was measured. */
+  get callMs(): number | undefined {
+    return this.#begun === 0 ? undefined : this.#elapsedMs / this.#begun
+  }
+
   /** Milliseconds that a call waits behind `queueLength` others; 0 before anything was measured. */
   waitMs(queueLength: number): number {
-    return this.#begun === 0 ? 0 : (queueLength * this.#elapsedMs) / this.#begun
+    return queueLength * (this.callMs ?? 0)
   }
 }

@@ -4,14 +4,17 @@ import { collectWhenIdle } from './idle-memory.ts'
 let openExchanges = 0
 let given = 0
 let residentBytes = 0
+let trimmedBytes = 0
 let giving: { stop(): void }
 beforeEach(() => {
   vi.useFakeTimers()
   openExchanges = 0
   given = 0
   residentBytes = 150e6
+  trimmedBytes = 150e6
   giving = collectWhenIdle(() => openExchanges, {
     collect: () => (given += 1),
+    trim: async () => void (residentBytes = Math.min(residentBytes, trimmedBytes)),
     residentBytes: () => residentBytes,
   })
 })
@@ -76,6 +79,20 @@ describe('memory is given back', () => {
     expect(given).toBe(3)
     // Memory that was no garbage is not collected again before there was more work.
     pass(1_000)
+    expect(given).toBe(3)
+  })
+
+  test('a growth counts from what was left after the heap of the C library was trimmed', async () => {
+    pass(3)
+    trimmedBytes = 100e6
+    pass(10, 1)
+    await vi.advanceTimersByTimeAsync(0)
+    pass(60)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(given).toBe(2)
+    pass(10, 1)
+    residentBytes = 130e6
+    pass(60)
     expect(given).toBe(3)
   })
 })

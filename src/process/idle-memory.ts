@@ -1,6 +1,7 @@
 import process from 'node:process'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { trimHeap } from './trim-heap.ts'
 
 /** Interval between checks whether anything is under way. */
 const SAMPLE_MS = 1_000
@@ -20,6 +21,7 @@ type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort
 /** Operations on the memory of the process, replaced in tests. */
 interface ProcessMemory {
   readonly collect: () => void
+  readonly trim: () => Promise<void>
   readonly residentBytes: () => number
 }
 
@@ -32,8 +34,9 @@ interface ProcessMemory {
  */
 export function collectWhenIdle(
   openRequests: () => number,
-  { collect, residentBytes }: ProcessMemory = {
+  { collect, trim, residentBytes }: ProcessMemory = {
     collect: collectAll,
+    trim: trimHeap,
     residentBytes: () => process.memoryUsage.rss(),
   },
 ): { stop(): void } {
@@ -58,6 +61,7 @@ export function collectWhenIdle(
     needed = QUIET_SAMPLES_AFTER_WORK
     collect()
     collectedBytes = residentBytes()
+    void trim().then(() => (collectedBytes = Math.min(collectedBytes, residentBytes())))
   }, SAMPLE_MS).unref()
   return { stop: () => clearInterval(timer) }
 }

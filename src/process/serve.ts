@@ -20,6 +20,7 @@ import { gracefulStop } from './graceful-stop.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { CallSlots } from '../limits/call-slots.ts'
 import { NODE_LOOP } from '../limits/event-loop.ts'
+import { setOverloadGrowth } from '../limits/heap-growth.ts'
 import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
@@ -250,7 +251,7 @@ export async function serve({
     host: environment.host,
     limits,
     admission: new Admission(
-      new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll)),
+      new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth)),
       new CallSlots(() => inForce.settings.options.maxCalls, nowMs),
     ),
     relayLimit: () => inForce.settings.rateLimits.relay,

@@ -56,6 +56,8 @@ export interface StreamOptions {
   readonly includeUsage: boolean
   /** Request, for dialects whose responses repeat parts of it. */
   readonly asked?: Asked
+  /** Whether the chunks are the elements of one JSON array, in a dialect that has both forms. */
+  readonly jsonArray?: boolean
 }
 
 /** Decoder of a stream, whose bytes may be split anywhere. */

@@ -181,10 +181,15 @@ export interface OpaquePart {
 export interface Proof {
   readonly protocol: ConversionProtocol
   readonly value: string
+  /**
+   * Part that is signed in place of the thought, where a dialect signs other parts: the next call, or an
+   * empty text at this place.
+   */
+  readonly signs?: 'call' | 'text'
 }
 
 /** Dialects that a conversation can be read from and written to. */
-export type ConversionProtocol = 'chat' | 'messages' | 'responses'
+export type ConversionProtocol = 'chat' | 'messages' | 'responses' | 'gemini'
 
 /** Tool that the client offers. */
 export interface Tool {

@@ -85,6 +85,12 @@ function unescaped(text: string): Buffer {
   return Buffer.from(bytes.toString('latin1').replaceAll(/%([\da-f]{2})/gi, byteOf), 'latin1')
 }
 
+/** Reads base64 with a stated type; `application/octet-stream` if it is unknown. */
+export function inlineAt(mediaType: string | undefined, base64: string, path: string): MediaSource {
+  const type = mediaType?.toLowerCase() || DEFAULT_TYPE
+  return inline(ALIASES.get(type) ?? type, base64, path)
+}
+
 function inline(mediaType: string, base64: string, path: string): MediaSource {
   const data = canonicalBase64(base64)
   if (data === undefined) refuse(path, 'base64', 'other data')

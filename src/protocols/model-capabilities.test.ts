@@ -62,8 +62,34 @@ describe('what a model takes goes by the version in its name:', () => {
       toolsNeedNoEffort: false,
       takesSchema: true,
       maximumField: 'max_tokens',
+      gemini: {
+        levels: undefined,
+        budgets: [1, 24_576],
+        canStopThinking: true,
+        requiresSignatures: true,
+        mixesTools: true,
+        takesSystem: true,
+      },
     })
   })
+})
+
+test.each<[string, Partial<Capabilities['gemini']>]>([
+  ['gemini-1.5-pro', { levels: undefined, requiresSignatures: false, mixesTools: false }],
+  ['gemini-2.5-flash', { levels: undefined, canStopThinking: true, requiresSignatures: false }],
+  ['gemini-2.5-flash-lite', { levels: undefined, budgets: [512, 24_576], canStopThinking: true }],
+  ['models/gemini-2.5-pro', { levels: undefined, budgets: [128, 32_768], canStopThinking: false }],
+  ['gemini-3-pro-preview', { levels: ['low', 'high'], requiresSignatures: true, mixesTools: true }],
+  ['gemini-3-flash-preview', { levels: ['minimal', 'low', 'medium', 'high'] }],
+  ['gemini-3.1-pro', { levels: ['low', 'medium', 'high'] }],
+  ['gemini-3.1-flash-lite', { levels: ['minimal', 'low', 'medium', 'high'] }],
+  ['gemini-3.1-flash-lite-image', { levels: ['minimal', 'high'] }],
+  ['gemini-3.6-flash', { levels: ['low', 'medium', 'high'] }],
+  ['gemini-4-pro', { levels: ['low', 'medium', 'high'] }],
+  ['gemini-flash-latest', { levels: undefined, requiresSignatures: true }],
+  ['gemma-3-27b-it', { takesSystem: false, requiresSignatures: false }],
+])('what %s takes at the Gemini API goes by its version, too', (name, expected) => {
+  expect(by(name).gemini).toMatchObject(expected)
 })
 
 test.each([

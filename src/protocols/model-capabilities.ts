@@ -17,6 +17,23 @@ export interface Capabilities {
   readonly takesSchema: boolean
   /** Chat's field for the maximum of output tokens. */
   readonly maximumField: 'max_tokens' | 'max_completion_tokens'
+  readonly gemini: GeminiCapabilities
+}
+
+/** Capabilities that differ between models behind the Gemini API. */
+export interface GeminiCapabilities {
+  /** Accepted levels of thinking, ascending; undefined for a model that takes a budget. */
+  readonly levels: readonly EffortName[] | undefined
+  /** Smallest and largest budget of thinking, in tokens. */
+  readonly budgets: readonly [min: number, max: number]
+  /** Whether a budget of 0 switches thinking off. */
+  readonly canStopThinking: boolean
+  /** Whether calls must come back with their signatures. */
+  readonly requiresSignatures: boolean
+  /** Whether results of tools may hold media, and JSON may be demanded beside tools. */
+  readonly mixesTools: boolean
+  /** Whether the model takes a system instruction. */
+  readonly takesSystem: boolean
 }
 
 /** Model name with the versions in it. */
@@ -38,12 +55,27 @@ const UNKNOWN: Capabilities = {
   toolsNeedNoEffort: false,
   takesSchema: true,
   maximumField: 'max_tokens',
+  gemini: {
+    levels: undefined,
+    budgets: [1, 24_576],
+    canStopThinking: true,
+    requiresSignatures: true,
+    mixesTools: true,
+    takesSystem: true,
+  },
 }
 
 const REASONING = { sampling: 'none', maximumField: 'max_completion_tokens' } as const
 const TO_HIGH = ['low', 'medium', 'high'] as const
 const TO_XHIGH = [...TO_HIGH, 'xhigh'] as const
 const TO_MAX = [...TO_XHIGH, 'max'] as const
+
+/** Rules of Gemini's models before 3. */
+const OLD_GEMINI = { ...UNKNOWN.gemini, requiresSignatures: false, mixesTools: false }
+const levels = (...names: readonly EffortName[]): Pick<Capabilities, 'efforts' | 'gemini'> => ({
+  efforts: TO_HIGH,
+  gemini: { ...UNKNOWN.gemini, levels: names, canStopThinking: false },
+})
 
 /**
  * The first row that covers a name counts. Rows begin at a version, so that a new model falls under the
@@ -86,11 +118,31 @@ const TABLE: readonly Row[] = [
   [({ gpt }) => isAtLeast(gpt, 5, 1), { ...REASONING, efforts: ['none', ...TO_HIGH] }],
   [({ gpt }) => isAtLeast(gpt, 5), { ...REASONING, efforts: ['minimal', ...TO_HIGH] }],
 
+  [({ text, gemini }) => isAtLeast(gemini, 3) && /flash-lite.*image/i.test(text), levels('minimal', 'high')],
+  [({ text, gemini }) => isAtLeast(gemini, 3) && /flash-lite/i.test(text), levels('minimal', ...TO_HIGH)],
   [
-    ({ text, gemini }) => isAtLeast(gemini, 3) || (isAtLeast(gemini, 2, 5) && /-pro\b/i.test(text)),
-    { efforts: TO_HIGH },
+    ({ text, gemini }) => isAtLeast(gemini, 3) && !isAtLeast(gemini, 3, 1) && /-pro\b/i.test(text),
+    levels('low', 'high'),
   ],
-  [({ gemini }) => isAtLeast(gemini, 2, 5), { efforts: ['none', ...TO_HIGH] }],
+  [
+    ({ text, gemini }) => isAtLeast(gemini, 3) && !isAtLeast(gemini, 3, 1) && /-flash\b/i.test(text),
+    levels('minimal', ...TO_HIGH),
+  ],
+  [({ gemini }) => isAtLeast(gemini, 3), levels(...TO_HIGH)],
+  [
+    ({ text, gemini }) => isAtLeast(gemini, 2, 5) && /-pro\b/i.test(text),
+    { efforts: TO_HIGH, gemini: { ...OLD_GEMINI, budgets: [128, 32_768], canStopThinking: false } },
+  ],
+  [
+    ({ text, gemini }) => isAtLeast(gemini, 2, 5) && /flash-lite/i.test(text),
+    { efforts: ['none', ...TO_HIGH], gemini: { ...OLD_GEMINI, budgets: [512, 24_576] } },
+  ],
+  [({ gemini }) => isAtLeast(gemini, 2, 5), { efforts: ['none', ...TO_HIGH], gemini: OLD_GEMINI }],
+  [
+    ({ text, gemini }) => gemini !== undefined && !/thinking/i.test(text),
+    { thinking: 'none', gemini: OLD_GEMINI },
+  ],
+  [({ text }) => /(?:^|[^a-z])gemma/i.test(text), { gemini: { ...OLD_GEMINI, takesSystem: false } }],
 ]
 
 /**
@@ -106,9 +158,12 @@ export function capabilitiesOf(
   const known = { ...UNKNOWN, ...named }
   const sampling = stated.sampling === undefined ? known.sampling : stated.sampling ? 'all' : 'none'
   if (stated.thinking === undefined) return { ...known, sampling }
+  const { gemini } = known
+  const statedLevels = stated.thinking === 'adaptive' ? (gemini.levels ?? TO_HIGH) : undefined
   return {
     ...known,
     sampling,
+    gemini: { ...gemini, levels: statedLevels },
     thinking: stated.thinking,
     alwaysThinks: known.alwaysThinks && stated.thinking === 'adaptive',
     toolsNeedNoEffort: known.toolsNeedNoEffort && stated.thinking === 'none',

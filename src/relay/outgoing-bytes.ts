@@ -8,7 +8,11 @@ const MAX_HELD_MS = 5_000
  * error, nothing was sent yet, and another upstream may answer. `docs/api.md: Events`.
  */
 export class OutgoingBytes {
-  #chunks: Buffer[] = []
+  /**
+   * Emptied, never replaced: in a call that waited, this list is in V8's old generation, and a list that is
+   * left behind there would keep its chunks until a full collection.
+   */
+  readonly #chunks: Buffer[] = []
   #bytes = 0
   #heldSince = 0
   #isHeldBack = true
@@ -40,13 +44,12 @@ export class OutgoingBytes {
   /** Removes the bytes that are due. */
   take(): Buffer | undefined {
     if (!this.isDue) return undefined
-    const chunks = this.#chunks
-    this.#chunks = []
+    const chunks = this.#chunks.splice(0)
     return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)
   }
 
   /** Discards the bytes that were not sent. */
   drop(): void {
-    this.#chunks = []
+    this.#chunks.length = 0
   }
 }

@@ -157,6 +157,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     const request = this.#request as Request
     const isComplete = reader.isComplete
     if (reader.body.length > 0) request.onChunks(reader.body)
+    reader.body.length = 0
     // The consumer may have answered at once, and the next request may have begun.
     if (!isComplete || this.#request !== request) return
     this.#halfCloseTimeout.requestCompleted()

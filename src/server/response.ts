@@ -34,6 +34,7 @@ const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 const CRLF = '\r\n'
 
 type Listener = () => void
+const forgotten: Listener = () => {}
 
 /** Response to a request. The head goes out with the first bytes of the body. */
 export class Response {
@@ -183,6 +184,9 @@ export class Response {
     const listeners = this.#closedListeners
     this.#closedListeners = []
     for (const listener of listeners) listener()
+    // The list of a call that has waited is in V8's old generation, and would keep what its listeners refer
+    // to until a full collection. A new length would not help: it leaves the old elements as they are.
+    listeners.fill(forgotten)
   }
 
   /** Renders the head, if it is not sent yet. `length`: bytes of the whole body, if known. */

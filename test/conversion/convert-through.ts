@@ -10,6 +10,7 @@ import type {
   Part,
 } from '../../src/protocols/conversation.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
+import { geminiCodec, readGeminiRequest } from '../../src/protocols/gemini/index.ts'
 import { messagesCodec, readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { readResponsesRequest, responsesCodec } from '../../src/protocols/responses/index.ts'
 import { upstreamOf } from '../conversation.ts'
@@ -19,12 +20,14 @@ export const ALL_PROTOCOLS = [
   'chat',
   'messages',
   'responses',
+  'gemini',
 ] as const satisfies readonly ConversionProtocol[]
 
 export const ALL_CODECS: Readonly<Record<ConversionProtocol, Codec>> = {
   chat: chatCodec,
   messages: messagesCodec,
   responses: responsesCodec,
+  gemini: geminiCodec,
 }
 
 /** The request check of each protocol. */
@@ -32,12 +35,19 @@ export const ALL_CHECKERS = {
   chat: readChatRequest,
   messages: readMessagesRequest,
   responses: readResponsesRequest,
+  gemini: readGeminiRequest,
 } as const
 
-/** Each protocol with each of the others. */
-export const PAIRS = ALL_PROTOCOLS.flatMap((from) =>
-  ALL_PROTOCOLS.filter((to) => to !== from).map((to) => ({ from, to })),
-)
+/** A protocol with each of those before it in the list, both ways. */
+export function pairsOf(protocol: ConversionProtocol): readonly {
+  readonly from: ConversionProtocol
+  readonly to: ConversionProtocol
+}[] {
+  return ALL_PROTOCOLS.slice(0, ALL_PROTOCOLS.indexOf(protocol)).flatMap((other) => [
+    { from: protocol, to: other },
+    { from: other, to: protocol },
+  ])
+}
 
 /** Fixed values in place of clock and random id. */
 export const IDENTITY: ReplyIdentity = { created: 1_700_000_000, id: '00000000000000000000000000000000' }
@@ -89,9 +99,14 @@ export function streamAs(
   to: ConversionProtocol,
   chunks: Iterable<Buffer>,
   asked?: Asked,
+  { jsonArray = false }: { readonly jsonArray?: boolean } = {},
 ): { readonly text: string; readonly complete: boolean } {
   const decoder = ALL_CODECS[from].streamDecoder()
-  const encoder = ALL_CODECS[to].streamEncoder(IDENTITY, { includeUsage: true, ...(asked && { asked }) })
+  const encoder = ALL_CODECS[to].streamEncoder(IDENTITY, {
+    includeUsage: true,
+    jsonArray,
+    ...(asked && { asked }),
+  })
   const events = []
   let text = ''
   for (const chunk of chunks) {

@@ -10,9 +10,10 @@ import { randomFrom } from '../equipment/random.ts'
 import { answers, chatFrames, messagesFrames } from '../generators/answers.ts'
 import { chopped, choppedAtRandom } from '../generators/chunks.ts'
 import { conversations, thoughtfulConversations } from '../generators/conversations.ts'
+import { geminiRequests } from '../generators/gemini-requests.ts'
 import { chatRequests, messagesRequests } from '../generators/requests.ts'
 import { responsesRequests } from '../generators/responses-requests.ts'
-import { ALL_CHECKERS, ALL_CODECS, IDENTITY, PAIRS, requestAs, streamAs } from './convert-through.ts'
+import { ALL_CHECKERS, ALL_CODECS, IDENTITY, pairsOf, requestAs, streamAs } from './convert-through.ts'
 import { comparable } from './comparable-reply.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
 import { lawRuns } from './law-runs.ts'
@@ -20,13 +21,17 @@ import { checkResponsesStream } from './responses-grammar.ts'
 
 const OTHERS = ['chat', 'messages'] as const
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
-const REQUESTS = { chat: chatRequests, messages: messagesRequests, responses: responsesRequests } as const
-const GRAMMARS: Readonly<Record<ConversionProtocol, (text: string, complete: boolean) => void>> = {
+const REQUESTS = {
+  chat: chatRequests,
+  messages: messagesRequests,
+  responses: responsesRequests,
+  gemini: geminiRequests,
+} as const
+const GRAMMARS = {
   chat: checkChatStream,
   messages: checkMessagesStream,
   responses: checkResponsesStream,
-}
-const RESPONSES_PAIRS = PAIRS.filter(({ from, to }) => from === 'responses' || to === 'responses')
+} as const
 
 /** Encodes to the protocol and decodes the result. */
 function there(protocol: ConversionProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
@@ -89,7 +94,7 @@ describe('a conversation that responses can express', () => {
   })
 })
 
-describe.each(RESPONSES_PAIRS)('any valid request of $from as $to', ({ from, to }) => {
+describe.each(pairsOf('responses'))('any valid request of $from as $to', ({ from, to }) => {
   test("is one that the other protocol's check accepts, or is refused with a reason; and the same each time", () => {
     fc.assert(
       fc.property(REQUESTS[from](), (text) => {

@@ -21,8 +21,6 @@ export interface GatewayOptions {
   readonly host?: string
   /** A file descriptor for standard output, which `logs` then lacks. */
   readonly stdout?: number
-  /** Starts without the environment variables of `npm start`. */
-  readonly isBare?: boolean
 }
 
 /** The real program, running as a process of its own on a data directory of its own. */
@@ -57,10 +55,6 @@ export interface RunningGateway {
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 /** Node's flags, as `npm start` gives them. */
 const FLAGS = startScript().match(/--\S+/g) ?? []
-/** Environment variables that `npm start` sets. */
-const VARIABLES = Object.fromEntries(
-  [...startScript().matchAll(/(?<!\S)([A-Z_]+)=(\S+)/g)].map((match) => match.slice(1)),
-)
 const START_LIMIT_MS = 240_000
 /**
  * A database on a busy machine may answer later than a gateway waits: then the start is repeated, as a
@@ -96,7 +90,6 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
         DATA_DIR: dataDir,
         GATEWAY_SECRET: 'a-secret-for-tests-0123456789abcdef',
         LOG_LEVEL: 'info',
-        ...(options.isBare ? {} : VARIABLES),
         ...options.env,
       },
     })

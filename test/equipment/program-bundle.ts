@@ -38,7 +38,7 @@ export async function writeProgram(
     cwd: REPOSITORY,
     platform: 'node',
     // A package with machine code loads its file from its own folder.
-    external: packages === 'linked' ? /^[^./\0]/ : /^@node-rs\/|^pg-native$/,
+    external: packages === 'linked' ? /^[^./\0]/ : /^@node-rs\/|^koffi$|^pg-native$/,
     input: ENTRIES,
     logLevel: 'silent',
     // Nothing is removed: a call whose result is not used may be there for what it throws.

@@ -2,7 +2,7 @@ import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { plainConfiguration } from '../equipment/configuration.ts'
-import { FRONT_PROXIES, startFrontProxy } from '../equipment/front-proxy.ts'
+import { FRONT_PROXIES, type PassedOn, startFrontProxy } from '../equipment/front-proxy.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { BODY, lengthOf, MISFRAMED, post } from './ambiguous-requests.ts'
@@ -16,19 +16,36 @@ const PLAIN = post(`content-type: application/json\r\nconnection: close\r\n${len
 
 const REFUSED = new Set([400, 417])
 
+/** Requests that a gateway found, and those that the proxy passed on, as far as their logs tell. */
+interface Requests {
+  readonly found: readonly string[]
+  readonly passedOn: readonly PassedOn[]
+  readonly answered: readonly PassedOn[]
+  readonly takenUp: readonly PassedOn[]
+}
+
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
 })
 afterAll(() => fixture?.close())
 
+/** Time after which logs that are written four times a second are complete, unless the machine is busy. */
+const LOGGING_MS = 500
+const PATIENCE_MS = 60_000
+
 /** The ids of the requests that the gateway found on its connections, from its log. */
-async function foundByGateway(): Promise<string[]> {
-  // The log is written four times a second.
-  await sleep(500)
+function foundByGateway(): string[] {
   return [...fixture.gateway.logs().matchAll(/"id":"([^"]+)","method":"[A-Z]+","path":"(?!\/healthz)/g)].map(
     ([, id]) => id ?? '',
   )
+}
+
+/** Both logs have all requests that the proxy passed on, and no more than it may have passed on in part. */
+function isComplete({ found, passedOn, answered, takenUp }: Requests): boolean {
+  const ids = takenUp.map(({ id = '' }) => id)
+  const others = found.filter((id) => !ids.includes(id))
+  return ids.every((id) => found.includes(id)) && others.length <= passedOn.length - answered.length
 }
 
 describe.each(Object.keys(FRONT_PROXIES) as (keyof typeof FRONT_PROXIES)[])('behind %s', (name) => {
@@ -41,7 +58,8 @@ describe.each(Object.keys(FRONT_PROXIES) as (keyof typeof FRONT_PROXIES)[])('beh
       return
     }
     onTestFinished(proxy.stop)
-    const [before, passedBefore] = [(await foundByGateway()).length, proxy.passedOn().length]
+    await sleep(LOGGING_MS)
+    const [before, passedBefore] = [foundByGateway().length, proxy.passedOn().length]
     const send = (bytes: string | Buffer): Promise<string> => rawConnection(proxy.port, bytes).closed()
     await Promise.all(
       MISFRAMED.flatMap(([, bytes]) => [
@@ -52,12 +70,19 @@ describe.each(Object.keys(FRONT_PROXIES) as (keyof typeof FRONT_PROXIES)[])('beh
     // The next client on these connections gets a response of its own.
     for (let i = 0; i < 20; i++) expect(await send(PLAIN)).toMatch(/^HTTP\/1\.1 200 [^\0]*chatcmpl/)
 
-    const found = (await foundByGateway()).slice(before)
-    const passedOn = proxy.passedOn().slice(passedBefore)
-    const answered = passedOn.filter(({ id }) => id !== undefined)
-    // Requests that are unreadable, have no host, or have an unknown expectation are refused without any
-    // effect, and the connection is closed.
-    const takenUp = answered.filter(({ status, id = '' }) => !REFUSED.has(status) || found.includes(id))
+    const read = (): Requests => {
+      const found = foundByGateway().slice(before)
+      const passedOn = proxy.passedOn().slice(passedBefore)
+      const answered = passedOn.filter(({ id }) => id !== undefined)
+      // Requests that are unreadable, have no host, or have an unknown expectation are refused without any
+      // effect, and the connection is closed.
+      const takenUp = answered.filter(({ status, id = '' }) => !REFUSED.has(status) || found.includes(id))
+      return { found, passedOn, answered, takenUp }
+    }
+    const deadlineMs = performance.now() + PATIENCE_MS
+    do await sleep(LOGGING_MS)
+    while (!isComplete(read()) && performance.now() < deadlineMs)
+    const { found, passedOn, answered, takenUp } = read()
     const givenUp = passedOn.length - answered.length
     console.log(
       `${name} passed on ${passedOn.length} of ${2 * MISFRAMED.length + 20} requests, ${givenUp} of them in part; the gateway took ${found.length} up and could not read ${answered.length - takenUp.length}`,

@@ -1,5 +1,6 @@
 import process from 'node:process'
 
-/** The laws of conversions to and from responses, on 20,000 cases for each pair. */
+/** The laws of conversions to and from responses and Gemini, on 20,000 cases for each pair. */
 process.env['LAW_RUNS'] ??= '20000'
 await import('../conversion/responses-laws.test.ts')
+await import('../conversion/gemini-laws.test.ts')

@@ -2,9 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
-import { expect, onTestFinished, test } from 'vitest'
-import { plainConfiguration } from '../equipment/configuration.ts'
-import { startGateway } from '../equipment/gateway.ts'
+import { expect, test } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const PROGRAM = readFileSync(join(ROOT, 'bin/sluice.mjs'), 'utf8')
@@ -31,26 +29,12 @@ test('the program has the same flags however it is started: by its first line, b
   expect(flagsIn(PROGRAM.match(/const FLAGS = \[[^\]]*\]/)?.[0] ?? '')).toEqual(FIRST_LINE)
 })
 
-test('the variable of the C library is the same however the program is started', () => {
-  const variable = /\bMALLOC_MMAP_THRESHOLD_=\d+/
-  const first = PROGRAM.split('\n', 1)[0]?.match(variable)?.[0]
-  expect(first).toBeDefined()
-  for (const text of [scripts.start, scripts.demo, readFileSync(join(ROOT, 'Dockerfile'), 'utf8')])
-    expect(text.match(variable)?.[0]).toBe(first)
-  const [name, value] = first?.split('=') ?? []
-  expect(PROGRAM).toContain(`MALLOC_VARIABLE = { name: '${name}', value: '${value}' }`)
+test('the flags that the program sets as it begins are known to this Node', () => {
+  const known = spawnSync(process.execPath, ['--v8-options']).stdout.toString()
+  const late = flagsIn(PROGRAM.match(/const LATE_FLAGS = \[[^\]]*\]/)?.[0] ?? '')
+  expect(late).toContain('--no-separate-gc-phases')
+  for (const flag of late) expect(known).toContain(`  ${flag.replace('--no-', '--').replace(/=.*/, '')} (`)
 })
-
-test.skipIf(process.platform !== 'linux')(
-  'a gateway that is started without the variable restarts itself with it',
-  async () => {
-    const gateway = await startGateway({ config: plainConfiguration('http://127.0.0.1:9/v1'), isBare: true })
-    onTestFinished(() => gateway.discard())
-    const environment = readFileSync(`/proc/${gateway.pid}/environ`, 'utf8').split('\0')
-    expect(environment).toContain('MALLOC_MMAP_THRESHOLD_=1048576')
-    expect(await gateway.stop()).toBe(0)
-  },
-)
 
 test.skipIf(OLD_NODE === undefined)('an older Node knows the flags, and finds the bundled Node', () => {
   const run = spawnSync(OLD_NODE ?? '', [...FIRST_LINE, 'bin/sluice.mjs', '--version'], {

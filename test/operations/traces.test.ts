@@ -1,3 +1,4 @@
+import process from 'node:process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
 import { call } from '../equipment/client.ts'
@@ -24,6 +25,9 @@ registerHooks({ load(url, context, next) {
   return next(url, context)
 } })`
 
+/** The program as it is in the repository: a bundle of it has no modules to record. */
+const SOURCES = [process.execPath, 'bin/sluice.mjs', 'start']
+
 const recordLoads = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOAD_RECORDER)}` }
 
 let upstream: ScriptedUpstream
@@ -45,6 +49,7 @@ beforeAll(async () => {
   }
   program = await runProgram({
     config,
+    command: SOURCES,
     env: {
       ...recordLoads,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -166,7 +171,7 @@ test('a missing collector costs nothing but the traces: the gateway answers, and
 })
 
 test('without an exporter, nothing of OpenTelemetry is loaded', async () => {
-  const plain = await runProgram({ config, env: recordLoads })
+  const plain = await runProgram({ config, command: SOURCES, env: recordLoads })
   try {
     await plain.ready()
     expect((await call(plain.url, ask('m'), { key: 'canarykey' })).status).toBe(200)

@@ -5,6 +5,7 @@ import { cacheOf } from './cache-control.ts'
 import { type ContentPart, decodeContent } from './decode-part.ts'
 import { CallReader } from './decode-tool-call.ts'
 import { drop, type DroppedName } from './dropped-fields.ts'
+import { signatureIn } from './thought-signature.ts'
 import { type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'
 
 /** System texts and turns of a conversation. */
@@ -121,8 +122,10 @@ class MessagesReader {
     if (refusal !== '') parts.push({ kind: 'text', text: refusal })
     const calls = present(message['tool_calls'])
     if (calls !== undefined) {
-      for (const [index, call] of listAt(calls, `${path}.tool_calls`).entries())
-        parts.push(this.#calls.readCall(call, `${path}.tool_calls[${index}]`))
+      for (const [index, value] of listAt(calls, `${path}.tool_calls`).entries()) {
+        const call = this.#calls.readCall(value, `${path}.tool_calls[${index}]`)
+        parts.push(...signatureIn(value as Fields), call)
+      }
     }
     const legacy = present(message['function_call'])
     if (legacy !== undefined) parts.push(this.#calls.readLegacyCall(legacy, `${path}.function_call`))

@@ -1,6 +1,7 @@
 import type { ReplyIdentity } from '../codec.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
 import { inputOrEmpty } from '../tool-input.ts'
+import { callSignature, extraContent, isToldAtCall } from './thought-signature.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
 
@@ -13,10 +14,10 @@ export const PROOF_MARK = '\n'
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   const { parts, stop, usage } = reply
-  const calls = parts.flatMap(callOf)
+  const calls = callsIn(parts)
   const content = joined(parts, (part) => (part.kind === 'text' ? part.text : ''))
   const thinking = joined(parts, (part) =>
-    part.kind === 'thinking' ? part.text + (part.proof ? PROOF_MARK : '') : '',
+    part.kind === 'thinking' ? part.text + (part.proof && !isToldAtCall(part.proof) ? PROOF_MARK : '') : '',
   )
   return Buffer.from(
     JSON.stringify({
@@ -46,9 +47,15 @@ function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string
   return parts.map(textOf).join('')
 }
 
-function callOf(part: ReplyPart): unknown[] {
-  if (part.kind !== 'tool-call') return []
-  return [
-    { id: part.id, type: 'function', function: { name: part.name, arguments: inputOrEmpty(part.input) } },
-  ]
+/** The calls; a signature in front of one stands at it. */
+function callsIn(parts: readonly ReplyPart[]): unknown[] {
+  let signature: string | undefined
+  return parts.flatMap((part) => {
+    if (part.kind === 'thinking' && part.proof) signature = callSignature(part.proof)
+    if (part.kind !== 'tool-call') return []
+    const extra = extraContent(signature)
+    signature = undefined
+    const { id, name, input } = part
+    return [{ id, type: 'function', function: { name, arguments: inputOrEmpty(input) }, ...extra }]
+  })
 }

@@ -3,6 +3,7 @@ import type { ReplyIdentity, StreamEncoder } from '../codec.ts'
 import type { ReplyEvent, StartedPart } from '../reply.ts'
 import { PROOF_MARK } from './encode-reply.ts'
 import { chatErrorFrame } from './errors.ts'
+import { callSignature, extraContent, isToldAtCall } from './thought-signature.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
 
@@ -28,6 +29,8 @@ export class ChatStreamEncoder implements StreamEncoder {
   #content = ''
   #reasoning = ''
   readonly #calls = new Map<number, WrittenCall>()
+  /** Signature of the next call. */
+  #signature: string | undefined
   #isComplete = false
   #usage: Usage | undefined
 
@@ -70,6 +73,8 @@ export class ChatStreamEncoder implements StreamEncoder {
       case 'thinking':
         return this.#reasoning + JSON.stringify(event.text) + NO_FINISH
       case 'proof':
+        this.#signature = callSignature(event.proof)
+        if (isToldAtCall(event.proof)) return ''
         return this.#reasoning + JSON.stringify(PROOF_MARK) + NO_FINISH
       case 'tool-input':
         return this.#addInput(event.index, event.text)
@@ -107,7 +112,9 @@ export class ChatStreamEncoder implements StreamEncoder {
       id: part.id,
       type: 'function',
       function: { name: part.name, arguments: '' },
+      ...extraContent(this.#signature),
     }
+    this.#signature = undefined
     return `${this.#delta}"tool_calls":[${JSON.stringify(call)}]${NO_FINISH}`
   }
 

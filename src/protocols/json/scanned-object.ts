@@ -89,6 +89,15 @@ export class ScannedObject {
     return elements
   }
 
+  /** Returns the values of an object's members, in order. */
+  values(node: Node): Node[] {
+    const values: Node[] = []
+    const tape = this.#tape
+    const end = tape[node + 2] as number
+    for (let at = node + 3; at < end; at = tape[at + 5] as number) values.push(at + 3)
+    return values
+  }
+
   /** Finds the value of an object's member; the last of several with the same key, as in JSON.parse. */
   memberOf(node: Node, key: string): Node | undefined {
     let found: Node | undefined

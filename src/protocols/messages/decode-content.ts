@@ -1,5 +1,6 @@
 import type { Dropped } from '../codec.ts'
 import type { MediaPart, OpaquePart, Part, TextPart, ToolResultPart, Turn } from '../conversation.ts'
+import { open } from '../envelope.ts'
 import { parseExact } from '../json/exact-json.ts'
 import { refuse } from '../field-check.ts'
 import { asRecord } from '../json/record.ts'
@@ -72,14 +73,10 @@ function decodeBlock(block: Block, place: Place): Part[] {
       return [decodeResult(block, place)]
     case 'thinking': {
       const signature = block['signature']
-      return [
-        {
-          kind: 'thinking',
-          text: text(block, 'thinking', path),
-          ...(typeof signature === 'string' &&
-            signature !== '' && { proof: { protocol: 'messages', value: signature } }),
-        },
-      ]
+      const thought = text(block, 'thinking', path)
+      if (typeof signature !== 'string' || signature === '') return [{ kind: 'thinking', text: thought }]
+      const enclosed = open(signature, 'messages')
+      return ['opaque' in enclosed ? enclosed.opaque : { kind: 'thinking', text: thought, ...enclosed }]
     }
     default:
       return decodePlain(block, place)

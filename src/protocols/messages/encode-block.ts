@@ -1,4 +1,5 @@
 import type { ReplyIdentity } from '../codec.ts'
+import { sealProof } from '../envelope.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
 import { inputObject, inputOrEmpty } from '../tool-input.ts'
 
@@ -14,7 +15,7 @@ export function encodeBlock(part: ReplyPart): string | undefined {
       return JSON.stringify({
         type: 'thinking',
         thinking: part.text,
-        signature: part.proof?.protocol === 'messages' ? part.proof.value : '',
+        signature: part.proof ? sealProof(part.proof, 'messages') : '',
       })
     case 'tool-call': {
       const head = JSON.stringify({ type: 'tool_use', id: part.id, name: part.name }).slice(0, -1)

@@ -1,5 +1,6 @@
 import type { ReplyIdentity, StreamEncoder } from '../codec.ts'
 import type { Proof } from '../conversation.ts'
+import { sealProof } from '../envelope.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import type { Usage } from '../../domain/usage.ts'
 import { messageId } from './encode-block.ts'
@@ -133,10 +134,10 @@ export class MessagesStreamEncoder implements StreamEncoder {
   #prove(index: number, proof: Proof): void {
     const waiting = this.#waiting.get(index)
     if (waiting) waiting.proof = proof
-    if (this.#current?.index !== index || proof.protocol !== 'messages') return
+    if (this.#current?.index !== index) return
     this.#frame('content_block_delta', {
       index: this.#next,
-      delta: { type: 'signature_delta', signature: proof.value },
+      delta: { type: 'signature_delta', signature: sealProof(proof, 'messages') },
     })
   }
 

@@ -8,7 +8,7 @@ import { type CallReader, readCall, readOutput } from './decode-calls.ts'
 import { decodeContent } from './decode-content.ts'
 import type { OfferedTools } from './decode-tools.ts'
 import { drop } from './dropped.ts'
-import { open } from './envelope.ts'
+import { open } from '../envelope.ts'
 
 /** The conversation's beginning and its turns. */
 export interface Transcript {
@@ -157,7 +157,7 @@ export class InputReader {
     const text = texts.filter((piece) => typeof piece === 'string').join('\n\n')
     const encrypted = present(item['encrypted_content'])
     const enclosed =
-      encrypted === undefined ? undefined : open(textAt(encrypted, `${path}.encrypted_content`))
+      encrypted === undefined ? undefined : open(textAt(encrypted, `${path}.encrypted_content`), 'responses')
     const { parts } = this.#turnOf('assistant')
     if (enclosed && 'opaque' in enclosed) parts.push(enclosed.opaque)
     else if (text !== '' || enclosed) parts.push({ kind: 'thinking', text, ...enclosed })

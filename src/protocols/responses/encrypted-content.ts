@@ -1,5 +1,5 @@
 import type { ScannedObject } from '../json/scanned-object.ts'
-import { isEnvelope } from './envelope.ts'
+import { isEnvelope } from '../envelope.ts'
 
 /** Most items of a request whose contents are compared, from its end: they are the latest. */
 const MAX_COMPARED = 16

@@ -2,7 +2,7 @@ import type { Tool, ToolForm } from '../conversation.ts'
 import { membersOf, objectOf } from '../json/json-text.ts'
 import type { ReplyPart, StartedPart } from '../reply.ts'
 import { inputObject, inputOrEmpty } from '../tool-input.ts'
-import { sealOpaque, sealProof } from './envelope.ts'
+import { sealOpaque, sealProof } from '../envelope.ts'
 import { customInput } from './custom-input.ts'
 
 /** How an item stands. */
@@ -82,7 +82,7 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
         id,
         type: 'reasoning',
         summary: part.text === '' ? [] : [summaryPart(part.text)],
-        encrypted_content: part.proof ? sealProof(part.proof) : null,
+        encrypted_content: part.proof ? sealProof(part.proof, 'responses') : null,
       })
     case 'opaque':
       return JSON.stringify({

@@ -1,6 +1,6 @@
 import { asRecord } from '../json/record.ts'
 import type { ReplyPart } from '../reply.ts'
-import { open } from './envelope.ts'
+import { open } from '../envelope.ts'
 import { customArguments } from './tool-forms.ts'
 
 type Item = Readonly<Record<string, unknown>>
@@ -64,7 +64,7 @@ function readReasoning(item: Item): ReplyPart {
     summary.length > 0 ? summary.map(partText).join('\n\n') : listOf(item['content']).map(partText).join('')
   const encrypted = textOr(item['encrypted_content'])
   if (encrypted === '') return { kind: 'thinking', text }
-  const enclosed = open(encrypted)
+  const enclosed = open(encrypted, 'responses')
   return 'opaque' in enclosed ? enclosed.opaque : { kind: 'thinking', text, ...enclosed }
 }
 

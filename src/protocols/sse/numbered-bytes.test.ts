@@ -22,6 +22,15 @@ describe('bytes that frames share', () => {
     expect(match('{"type":"x","sequence_number":9,"delta":"', text)).toBe(-1)
   })
 
+  test('may have any counts of tokens in them', () => {
+    const known = '{"candidatesTokenCount": 9,"totalTokenCount":10,"details":[{"tokenCount":1}]}'
+    const other = '{"candidatesTokenCount": 123,"totalTokenCount":9,"details":[{"tokenCount":22}]}'
+    expect(match(known, other)).toBe(other.length)
+    expect(match(known, other.replace('22', '"22"'))).toBe(-1)
+    expect(match(known, other.replace('candidates', 'thoughts'))).toBe(-1)
+    expect(match('"text":"TokenCount\\": 9"', '"text":"TokenCount\\": 10"')).toBe(-1)
+  })
+
   test('without a number are compared as they are', () => {
     expect(match('{"number":9,', '{"number":9,"a"')).toBe(12)
     expect(match('{"number":9,', '{"number":10,"a"')).toBe(-1)

@@ -1,35 +1,40 @@
-/** Bytes before the number of an event, in streams that number theirs. */
-const MARK = ',"sequence_number":'
+/**
+ * Numbers that differ between the frames of one kind: those of the events, and counts of tokens so far. Their
+ * marks cannot stand in a string of JSON, as its quotes would be escaped there.
+ */
+const NUMBERS = /(?:,"sequence_number":|[Tt]okenCount":) ?(?=\d)/g
 /** Up to so many bytes a loop compares faster than a call does. */
 const MAX_LOOP_BYTES = 16
 
-/**
- * Bytes that frames of one kind share, with any event number in them. The mark cannot stand in a string of
- * JSON, as its quotes would be escaped there.
- */
+/** Bytes that frames of one kind share, with any such numbers in them. */
 export class NumberedBytes {
-  readonly #before: Buffer
-  /** The bytes behind the number; undefined where there is none. */
-  readonly #after: Buffer | undefined
+  /** The bytes between the numbers. */
+  readonly #pieces: readonly Buffer[]
   /** The bytes, where there is no number in them. */
   readonly plain: Buffer | undefined
 
   constructor(bytes: Buffer) {
-    const mark = bytes.indexOf(MARK)
-    const from = mark + MARK.length
-    const to = mark < 0 ? from : endOfDigits(bytes, from)
-    const hasNumber = mark >= 0 && to > from
-    this.#before = hasNumber ? bytes.subarray(0, from) : bytes
-    this.#after = hasNumber ? bytes.subarray(to) : undefined
-    this.plain = hasNumber ? undefined : bytes
+    const pieces: Buffer[] = []
+    let from = 0
+    for (const { index, 0: mark } of bytes.toString('latin1').matchAll(NUMBERS)) {
+      const number = index + mark.length
+      pieces.push(bytes.subarray(from, number))
+      from = endOfDigits(bytes, number)
+    }
+    pieces.push(bytes.subarray(from))
+    this.#pieces = pieces
+    this.plain = pieces.length === 1 ? bytes : undefined
   }
 
   /** The offset after these bytes, if they are what stands at `from`; else −1. */
   endIn(bytes: Buffer, from: number): number {
-    const end = endOf(bytes, from, this.#before)
-    if (!this.#after || end < 0) return end
-    const digits = endOfDigits(bytes, end)
-    return digits > end ? endOf(bytes, digits, this.#after) : -1
+    const pieces = this.#pieces
+    let end = endOf(bytes, from, pieces[0] as Buffer)
+    for (let i = 1; i < pieces.length && end >= 0; i++) {
+      const digits = endOfDigits(bytes, end)
+      end = digits > end ? endOf(bytes, digits, pieces[i] as Buffer) : -1
+    }
+    return end
   }
 }
 

@@ -1,0 +1,29 @@
+import { describe, expect, test } from 'vitest'
+import { open, sealOpaque, sealProof } from './envelope.ts'
+
+describe('a signature, such as encrypted reasoning', () => {
+  test('of its own provider is neither wrapped nor opened', () => {
+    expect(sealProof({ protocol: 'responses', value: 'gAAAA' }, 'responses')).toBe('gAAAA')
+    expect(open('gAAAA', 'responses')).toEqual({ proof: { protocol: 'responses', value: 'gAAAA' } })
+  })
+
+  test('brings what another wire wants back, whatever it is', () => {
+    const proof = { protocol: 'messages', value: 'sig/+=ü' } as const
+    expect(open(sealProof(proof, 'responses'), 'responses')).toEqual({ proof })
+    const ofCall = { protocol: 'gemini', value: 'c2ln', signs: 'call' } as const
+    expect(open(sealProof(ofCall, 'messages'), 'messages')).toEqual({ proof: ofCall })
+    const opaque = { protocol: 'messages', value: { type: 'redacted_thinking', data: 'x' } } as const
+    expect(open(sealOpaque(opaque), 'responses')).toEqual({ opaque: { kind: 'opaque', ...opaque } })
+  })
+
+  test.each([
+    ['cut', sealProof({ protocol: 'messages', value: 'signature' }, 'responses').slice(0, -6)],
+    [
+      'of a wire that nobody knows',
+      `sluice-1.${Buffer.from('{"protocol":"x","proof":"y"}').toString('base64url')}`,
+    ],
+    ['with nothing in it', `sluice-1.${Buffer.from('{"protocol":"messages"}').toString('base64url')}`],
+  ])('that is no envelope, but %s, is the text that it is', (_, content) => {
+    expect(open(content, 'responses')).toEqual({ proof: { protocol: 'responses', value: content } })
+  })
+})

@@ -1,0 +1,55 @@
+import type { ConversionProtocol, OpaquePart, Proof } from './conversation.ts'
+import { asRecord, parseRecord } from './json/record.ts'
+
+/**
+ * Marks a signature that no provider of the wire made on which it stands: it holds what another wire wants
+ * back untouched.
+ */
+const PREFIX = 'sluice-1.'
+
+const PROTOCOLS: ReadonlySet<unknown> = new Set<ConversionProtocol>([
+  'chat',
+  'messages',
+  'responses',
+  'gemini',
+])
+
+/** Content of an envelope: the proof of a thought, or a part that only its own dialect knows. */
+type Enclosed = { readonly proof: Proof } | { readonly opaque: OpaquePart }
+
+/** A proof as it stands on a wire: one of its own as it is, one of another in an envelope. */
+export function sealProof({ protocol, value, signs }: Proof, wire: ConversionProtocol): string {
+  return protocol === wire ? value : seal({ protocol, proof: value, signs })
+}
+
+/** A part of another wire in an envelope. */
+export function sealOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>): string {
+  return seal({ protocol, value })
+}
+
+/** Whether a signature is an envelope, which no provider made. */
+export function isEnvelope(content: string): boolean {
+  return content.startsWith(PREFIX)
+}
+
+/** Opens an envelope; without one, the content is a proof of the wire itself. */
+export function open(content: string, wire: ConversionProtocol): Enclosed {
+  const own: Enclosed = { proof: { protocol: wire, value: content } }
+  if (!isEnvelope(content)) return own
+  const enclosed = parseRecord(Buffer.from(content.slice(PREFIX.length), 'base64url').toString())
+  const protocol = enclosed?.['protocol']
+  if (!PROTOCOLS.has(protocol) || protocol === wire) return own
+  const from = protocol as ConversionProtocol
+  const proof = enclosed?.['proof']
+  const signs = enclosed?.['signs']
+  if (typeof proof === 'string')
+    return {
+      proof: { protocol: from, value: proof, ...((signs === 'call' || signs === 'text') && { signs }) },
+    }
+  const value = asRecord(enclosed?.['value'])
+  return value ? { opaque: { kind: 'opaque', protocol: from, value } } : own
+}
+
+function seal(content: object): string {
+  return PREFIX + Buffer.from(JSON.stringify(content)).toString('base64url')
+}

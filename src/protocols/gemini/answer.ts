@@ -1,0 +1,98 @@
+import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
+import { asRecord } from '../json/record.ts'
+import type { Fields } from '../field.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
+import type { ArgumentsText } from './reply-parts.ts'
+import { modelOf } from './model-name.ts'
+import { nodeOf } from './spelling.ts'
+
+/** The candidate that counts: number 0, or one without a number. */
+export function firstCandidate({ candidates }: Fields): { candidate: Fields; at: number } | undefined {
+  if (!Array.isArray(candidates)) return undefined
+  for (const [at, value] of (candidates as readonly unknown[]).entries()) {
+    const candidate = asRecord(value)
+    if (candidate && (candidate['index'] ?? 0) === 0) return { candidate, at }
+  }
+  return undefined
+}
+
+/**
+ * The texts of the answers in a body: of its elements where it is an array, which is a stream that was
+ * collected.
+ */
+export function answerTexts(body: string): readonly string[] {
+  if (!body.trimStart().startsWith('[')) return [body]
+  const scan = scanned(`{"answers":${body}}`)
+  const answers = scan?.span('answers')
+  return scan && answers ? scan.elements(answers.node).map((node) => scan.textOf(node)) : []
+}
+
+/** Parts of a candidate; none where its content is absent or empty. */
+export function partsOf(candidate: Fields): readonly unknown[] {
+  const parts = asRecord(candidate['content'])?.['parts']
+  return Array.isArray(parts) ? (parts as readonly unknown[]) : []
+}
+
+/** Id and model of an answer; '' where it states none. */
+export function identityOf({ responseId, modelVersion }: Fields): {
+  readonly id: string
+  readonly model: string
+} {
+  return {
+    id: typeof responseId === 'string' ? responseId : '',
+    model: typeof modelVersion === 'string' ? modelOf(modelVersion) : '',
+  }
+}
+
+/**
+ * The text of a chunk that brings nothing else but counts, and whether it is a thought; undefined for other
+ * chunks.
+ */
+export function plainText(chunk: Fields): { readonly text: string; readonly isThought: boolean } | undefined {
+  const { candidates } = chunk
+  const [value, ...others] = Array.isArray(candidates) ? (candidates as readonly unknown[]) : []
+  const candidate = asRecord(value)
+  if (!candidate || others.length > 0 || (candidate['index'] ?? 0) !== 0) return undefined
+  if (Object.keys(candidate).some((name) => name !== 'content' && name !== 'index')) return undefined
+  const [only, ...more] = partsOf(candidate)
+  const part = asRecord(only)
+  const text = part?.['text']
+  if (!part || more.length > 0 || typeof text !== 'string' || text === '') return undefined
+  if (Object.keys(part).some((name) => name !== 'text' && name !== 'thought')) return undefined
+  return chunk['error'] === undefined ? { text, isThought: part['thought'] === true } : undefined
+}
+
+/** Why a prompt was refused; undefined where it was not. */
+export function blockReason(answer: Fields): string | undefined {
+  const reason = asRecord(answer['promptFeedback'])?.['blockReason']
+  return typeof reason === 'string' && reason !== '' ? reason : undefined
+}
+
+/**
+ * Finds the arguments of calls as they were written, in the text of an answer. The text is scanned when the
+ * first is asked for. Answers beyond the scan's limits lose the order of integer-like keys, and digits.
+ */
+export function argumentsIn(text: string, at: number, parts: readonly unknown[]): ArgumentsText {
+  let scan: ScannedObject | undefined
+  let isScanned = false
+  return (number) => {
+    const args = asRecord(asRecord(asRecord(parts[number])?.['functionCall'])?.['args'])
+    if (!args) return undefined
+    if (!isScanned) scan = scanned(text)
+    isScanned = true
+    const candidates = scan?.span('candidates')
+    const candidate = scan && candidates && scan.elements(candidates.node)[at]
+    const list = scan && nodeOf(scan, nodeOf(scan, candidate, 'content'), 'parts')
+    const part = scan && list !== undefined ? scan.elements(list)[number] : undefined
+    const node = scan && nodeOf(scan, nodeOf(scan, part, 'functionCall'), 'args')
+    return scan && node !== undefined ? scan.textOf(node) : JSON.stringify(args)
+  }
+}
+
+function scanned(text: string): ScannedObject | undefined {
+  try {
+    return scanObject(Buffer.from(text), RESPONSE_LIMITS)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest'
+import { conversationOf, upstreamOf } from '../../../test/conversation.ts'
+import { capabilitiesOf } from '../model-capabilities.ts'
+import { scanObject } from '../json/json-scan.ts'
+import type { Proof } from '../conversation.ts'
+import { geminiCodec } from './codec.ts'
+import { readSignature, writeOpaque, writeSignature } from './signature.ts'
+import { maxTokensOf } from './thinking.ts'
+
+const USER = { role: 'user', parts: [{ kind: 'text', text: 'Hi' }] } as const
+
+describe('a request that is written', () => {
+  test('asks for as many tokens as are held for', () => {
+    const asked = conversationOf({ turns: [USER], maxTokens: 100, thinking: { kind: 'budget', tokens: 500 } })
+    const upstream = upstreamOf('gemini-2.5-flash')
+    const body = geminiCodec.encodeRequest(asked, upstream, new Set())
+    expect(JSON.parse(body.toString()).generationConfig.maxOutputTokens).toBe(600)
+    expect(maxTokensOf(asked, upstream.capabilities)).toBe(600)
+  })
+
+  test.each([
+    ['adaptive', 'gemini-x', { thinkingLevel: 'MEDIUM', includeThoughts: true }],
+    ['budget', 'gemini-3-pro', { thinkingBudget: 2048, includeThoughts: true }],
+    ['none', 'gemini-2.5-pro', undefined],
+  ] as const)('takes the form of thinking that the operator states: %s', (thinking, name, expected) => {
+    const asked = conversationOf({ turns: [USER], thinking: { kind: 'adaptive', effort: 'medium' } })
+    const capabilities = capabilitiesOf(name, name, { thinking })
+    const body = geminiCodec.encodeRequest(asked, { name, capabilities }, new Set())
+    expect(JSON.parse(body.toString()).generationConfig?.thinkingConfig).toEqual(expected)
+  })
+
+  test('begins with the user, and says something in each of the turns', () => {
+    const turns = [
+      { role: 'assistant', parts: [{ kind: 'text', text: 'Hello.' }] },
+      { role: 'user', parts: [] },
+    ] as const
+    const body = geminiCodec.encodeRequest(conversationOf({ turns }), upstreamOf('m'), new Set())
+    expect(JSON.parse(body.toString()).contents).toEqual([
+      { role: 'user', parts: [{ text: '...' }] },
+      { role: 'model', parts: [{ text: 'Hello.' }] },
+      { role: 'user', parts: [{ text: '...' }] },
+    ])
+  })
+})
+
+describe('a request that is read', () => {
+  test('gives calls without an id other ids than those that others have', () => {
+    const part = (id?: string): object => ({ functionCall: { name: 'f', id } })
+    const contents = [{ role: 'model', parts: [part('call_1'), part(), part()] }]
+    const bytes = Buffer.from(JSON.stringify({ model: 'models/m', contents }))
+    const { turns, model } = geminiCodec.decodeRequest(scanObject(bytes), new Set())
+    expect(turns[0]?.parts).toMatchObject([{ id: 'call_1' }, { id: 'call_2' }, { id: 'call_3' }])
+    expect(model).toBe('m')
+  })
+})
+
+describe('a signature', () => {
+  test.each<Proof>([
+    { protocol: 'messages', value: 'EqQBCgIYAhIM/+==' },
+    { protocol: 'responses', value: 'gAAAA_-' },
+  ])('of another provider comes back as it was: $protocol', (proof) => {
+    const written = writeSignature(proof)
+    expect(Buffer.from(written, 'base64').toString('base64')).toBe(written)
+    expect(readSignature(written, 'I think.')).toEqual({ kind: 'thinking', text: 'I think.', proof })
+    // Some clients write bytes in the alphabet for addresses.
+    const urlSafe = written.replaceAll('+', '-').replaceAll('/', '_')
+    expect(readSignature(urlSafe, '')).toMatchObject({ proof })
+  })
+
+  test('may hold a part that only another provider knows', () => {
+    const part = {
+      kind: 'opaque',
+      protocol: 'messages',
+      value: { type: 'redacted_thinking', data: 'x' },
+    } as const
+    expect(readSignature(writeOpaque(part), '')).toEqual(part)
+  })
+})
+
+describe('a stream that is read', () => {
+  const frame = (value: unknown): Buffer => Buffer.from(`data: ${JSON.stringify(value)}\r\n\r\n`)
+  const text = (part: object, finishReason?: string): Buffer =>
+    frame({ candidates: [{ content: { parts: [part] }, ...(finishReason && { finishReason }) }] })
+
+  test('has an error with the status of its envelope', () => {
+    const events = geminiCodec
+      .streamDecoder()
+      .push(frame({ error: { code: 429, message: 'Slow down.', status: 'RESOURCE_EXHAUSTED' } }))
+    expect(events).toEqual([{ kind: 'failure', type: 'rate_limit_error', message: 'Slow down.', code: 429 }])
+  })
+
+  test('passes a signature of 200 KB on', () => {
+    const signature = 'A'.repeat(200_000)
+    const decoder = geminiCodec.streamDecoder()
+    const events = [
+      ...decoder.push(text({ text: '', thoughtSignature: signature }, 'STOP')),
+      ...decoder.end(),
+    ]
+    const proof = { protocol: 'gemini', value: signature, signs: 'text' }
+    expect(events).toContainEqual({ kind: 'proof', index: 0, proof })
+    expect(events.at(-1)).toMatchObject({ kind: 'end' })
+  })
+
+  test('ignores what is no chunk', () => {
+    const decoder = geminiCodec.streamDecoder()
+    const events = [
+      ...decoder.push(
+        Buffer.from('data: [DONE]\r\n\r\ndata: {"candidates":[null,7]}\r\n\r\n: comment\r\n\r\n'),
+      ),
+      ...decoder.push(frame({ candidates: [{ content: { parts: [null, 'x', { text: 5 }] } }] })),
+      ...decoder.push(text({ text: 'a' }, 'STOP')),
+      ...decoder.end(),
+    ]
+    expect(events.map(({ kind }) => kind)).toEqual(['start', 'part-start', 'text', 'part-end', 'end'])
+  })
+})

@@ -1,0 +1,66 @@
+import type { Dropped } from '../codec.ts'
+import type { Conversation, TextPart } from '../conversation.ts'
+import { refuse } from '../field-check.ts'
+import { type Fields, fieldsAt, textAt } from '../field.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
+import { sharedField } from '../shared-fields.ts'
+import { ContentsReader } from './decode-contents.ts'
+import { decodeTools } from './decode-tools.ts'
+import { drop, nameDroppedFields } from './dropped.ts'
+import { modelOf } from './model-name.ts'
+import { decodeOutputFormat } from './output-format.ts'
+import { either, topValue } from './spelling.ts'
+import { decodeThinking } from './thinking.ts'
+
+/**
+ * Decodes a checked request. Its path states the model and whether the answer is streamed: the members
+ * `model` and `stream` stand for it. Fields that a conversation cannot hold are named in `dropped`. Throws
+ * `invalid_request` naming the path of what cannot be read, and for content that only the provider has.
+ */
+export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
+  if (topValue(scan, 'cachedContent') !== undefined)
+    refuse('cachedContent', `all of the conversation in 'contents'`, 'content that only its provider has')
+  nameDroppedFields(scan, dropped)
+  const given = topValue(scan, 'generationConfig')
+  const config = given === undefined ? {} : fieldsAt(given, 'generationConfig')
+  const number = (name: string): number | undefined => either(config, name) as number | undefined
+  const model = topValue(scan, 'model')
+  const tier = topValue(scan, 'serviceTier')
+  const shared = sharedField('service_tier', typeof tier === 'string' ? tierOf(tier) : undefined)
+  return {
+    model: modelOf(model === undefined ? '' : textAt(model, 'model')),
+    stream: scan.value('stream') === true,
+    system: decodeSystem(topValue(scan, 'systemInstruction'), dropped),
+    turns: new ContentsReader(scan, dropped).read(),
+    ...decodeTools(scan, dropped),
+    maxTokens: number('maxOutputTokens'),
+    temperature: number('temperature'),
+    topP: number('topP'),
+    topK: number('topK'),
+    stop: ((either(config, 'stopSequences') ?? []) as readonly string[]).filter((text) => text !== ''),
+    thinking: decodeThinking(either(config, 'thinkingConfig')),
+    outputFormat: decodeOutputFormat(scan, dropped),
+    includeUsage: true,
+    ...(shared.length > 0 && { shared: new Map(shared) }),
+  }
+}
+
+/** Names of tiers without the prefix that they may have; the usual one is no tier elsewhere. */
+function tierOf(tier: string): string {
+  const name = tier.toLowerCase().replace(/^service_tier_/, '')
+  return name === 'standard' || name === 'unspecified' ? 'default' : name
+}
+
+/** Reads the texts of the system instruction; its role says nothing. */
+function decodeSystem(value: unknown, dropped: Dropped): TextPart[] {
+  if (value === undefined) return []
+  const given = either(fieldsAt(value, 'systemInstruction'), 'parts') ?? []
+  const parts = Array.isArray(given) ? (given as readonly unknown[]) : [given]
+  return parts.flatMap((part, index) => {
+    const path = `systemInstruction.parts[${index}]`
+    const fields: Fields = fieldsAt(part, path)
+    const text = either(fields, 'text')
+    if (text === undefined) drop(dropped, 'systemInstruction')
+    return text === undefined || text === '' ? [] : [{ kind: 'text', text: textAt(text, `${path}.text`) }]
+  })
+}

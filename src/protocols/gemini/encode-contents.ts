@@ -1,0 +1,140 @@
+import { GatewayError } from '../../errors.ts'
+import type { Dropped } from '../codec.ts'
+import type { Part, ThinkingPart, ToolCallPart, ToolResultPart, Turn } from '../conversation.ts'
+import { objectOf } from '../json/json-text.ts'
+import type { GeminiCapabilities } from '../model-capabilities.ts'
+import { inputObject } from '../tool-input.ts'
+import { drop } from './dropped.ts'
+import { encodeMedia, encodeText } from './encode-part.ts'
+import { encodeResult } from './encode-response-part.ts'
+import { UNSIGNED_CALL } from './signature.ts'
+
+/** Stand-in for a turn that says nothing: upstreams require parts. */
+const PLACEHOLDER = '{"text":"..."}'
+
+/** Contents as they are collected: turns of one side that follow one another are one. */
+interface OpenContent {
+  readonly role: 'user' | 'model'
+  readonly parts: string[]
+}
+
+/**
+ * Writes turns as `contents`, beginning with the user's. Responses stand first in their turn, with the names
+ * of their calls. The first call of each step has a signature where the model requires one, if only the
+ * stand-in: in earlier turns too, so that a longer history begins with the same bytes.
+ */
+export class ContentsWriter {
+  readonly #capabilities: GeminiCapabilities
+  readonly #dropped: Dropped
+  readonly #names = new Map<string, string>()
+
+  constructor(capabilities: GeminiCapabilities, dropped: Dropped) {
+    this.#capabilities = capabilities
+    this.#dropped = dropped
+  }
+
+  /** Writes the contents, each as JSON text. */
+  write(turns: readonly Turn[]): string[] {
+    const contents: OpenContent[] = []
+    for (const turn of turns) {
+      const role = turn.role === 'user' ? 'user' : 'model'
+      const parts = turn.role === 'user' ? this.#writeUser(turn.parts) : this.#writeModel(turn.parts)
+      const last = contents.at(-1)
+      if (last?.role === role) last.parts.push(...parts)
+      else if (role === 'user' || parts.length > 0) contents.push({ role, parts })
+    }
+    if (contents[0]?.role !== 'user') contents.unshift({ role: 'user', parts: [] })
+    return contents.map(({ role, parts }) => {
+      const written = parts.length > 0 ? parts.join(',') : PLACEHOLDER
+      return `{"role":"${role}","parts":[${written}]}`
+    })
+  }
+
+  #writeUser(parts: readonly Part[]): string[] {
+    const responses: string[] = []
+    const others: string[] = []
+    for (const part of parts) {
+      if (part.kind === 'tool-result') {
+        const { response, media } = this.#writeResult(part)
+        responses.push(response)
+        others.push(...media)
+      } else others.push(...this.#writeOther(part))
+    }
+    return [...responses, ...others]
+  }
+
+  #writeResult(part: ToolResultPart): ReturnType<typeof encodeResult> {
+    return encodeResult(part, this.#names.get(part.callId), {
+      holdsMedia: this.#capabilities.mixesTools,
+      dropped: this.#dropped,
+    })
+  }
+
+  #writeModel(parts: readonly Part[]): string[] {
+    const written: string[] = []
+    /** Signature of the next call. */
+    let signature: string | undefined
+    let isFirstCall = true
+    for (const part of parts) {
+      if (part.kind === 'tool-call') {
+        const standIn = isFirstCall && this.#capabilities.requiresSignatures ? UNSIGNED_CALL : undefined
+        written.push(this.#writeCall(part, signature ?? standIn))
+        signature = undefined
+        isFirstCall = false
+      } else if (part.kind === 'thinking' && part.proof?.protocol === 'gemini' && part.proof.signs === 'call')
+        signature = part.proof.value
+      else written.push(...this.#writeOther(part))
+    }
+    return written
+  }
+
+  #writeCall({ id, name, input, cache }: ToolCallPart, signature: string | undefined): string {
+    if (cache) drop(this.#dropped, 'cache_control')
+    const args = inputObject(input)
+    if (args === undefined)
+      throw new GatewayError(
+        'invalid_request',
+        `Invalid arguments of the tool call ${JSON.stringify(id.slice(0, 64))}: expected the text of a JSON object.`,
+      )
+    this.#names.set(id, name)
+    const call = objectOf([
+      ['id', JSON.stringify(id)],
+      ['name', JSON.stringify(name)],
+      ['args', args],
+    ])
+    return objectOf([
+      ['functionCall', call],
+      ['thoughtSignature', signature && JSON.stringify(signature)],
+    ])
+  }
+
+  #writeOther(part: Exclude<Part, ToolCallPart | ToolResultPart> | Part): string[] {
+    switch (part.kind) {
+      case 'text':
+        if (part.cache) drop(this.#dropped, 'cache_control')
+        return part.text === '' ? [] : [encodeText(part, this.#dropped)]
+      case 'media':
+        return [encodeMedia(part, this.#dropped)]
+      case 'thinking':
+        return this.#writeThought(part)
+      case 'opaque':
+        if (part.protocol === 'gemini') return [JSON.stringify(part.value)]
+        drop(this.#dropped, 'content')
+        return []
+      case 'tool-call':
+      case 'tool-result':
+        drop(this.#dropped, 'content')
+        return []
+    }
+  }
+
+  /** Thoughts without a signature are left out: as text they confuse the model. */
+  #writeThought({ text, proof }: ThinkingPart): string[] {
+    if (proof?.protocol !== 'gemini') {
+      drop(this.#dropped, 'reasoning_content')
+      return []
+    }
+    if (proof.signs === 'text') return [JSON.stringify({ text: '', thoughtSignature: proof.value })]
+    return [JSON.stringify({ text, thought: true, thoughtSignature: proof.value })]
+  }
+}

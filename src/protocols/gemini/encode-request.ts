@@ -1,0 +1,117 @@
+import type { Dropped, UpstreamModel } from '../codec.ts'
+import type { Conversation, SharedFields, Tool, ToolChoice } from '../conversation.ts'
+import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
+import { drop } from './dropped.ts'
+import { ContentsWriter } from './encode-contents.ts'
+import { encodeText } from './encode-part.ts'
+import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
+import { encodeThinking } from './thinking.ts'
+
+/** Most stop sequences that upstreams take. */
+const MAX_STOPS = 5
+
+/** Tiers that upstreams know. */
+const TIERS: ReadonlySet<string> = new Set(['flex', 'priority'])
+
+/**
+ * Encodes a request; the model and whether the answer is streamed are in its path. The order of fields is
+ * fixed, so that equal conversations are equal bytes and hit the upstream's cache. Schemas go where JSON
+ * Schema is taken as it is. Throws `invalid_request` for what cannot be said and must not be left out.
+ */
+export function encodeRequest(
+  requested: Conversation,
+  { capabilities }: UpstreamModel,
+  dropped: Dropped,
+): Buffer {
+  const conversation = withSystem(
+    withSupportedFormat(requested, capabilities.gemini, dropped),
+    capabilities.gemini.takesSystem,
+  )
+  const contents = new ContentsWriter(capabilities.gemini, dropped).write(conversation.turns)
+  const system = conversation.system
+    .filter(({ text }) => text !== '')
+    .map((part) => encodeText(part, dropped))
+  const body = objectOf([
+    ['systemInstruction', system.length > 0 ? objectOf([['parts', arrayOf(system)]]) : undefined],
+    ['contents', arrayOf(contents)],
+    ...encodeTools(conversation, dropped),
+    ['generationConfig', configOf(conversation, capabilities, dropped)],
+    ['serviceTier', tierOf(conversation.shared, dropped)],
+  ])
+  return Buffer.from(body)
+}
+
+/** Moves the system texts in front of the user's first words, for models that take no instruction. */
+function withSystem(conversation: Conversation, takesSystem: boolean): Conversation {
+  const { system, turns } = conversation
+  const [first, ...rest] = turns
+  if (takesSystem || system.length === 0) return conversation
+  if (first?.role === 'user')
+    return {
+      ...conversation,
+      system: [],
+      turns: [{ role: 'user', parts: [...system, ...first.parts] }, ...rest],
+    }
+  return { ...conversation, system: [], turns: [{ role: 'user', parts: system }, ...turns] }
+}
+
+function configOf(
+  conversation: Conversation,
+  capabilities: UpstreamModel['capabilities'],
+  dropped: Dropped,
+): string | undefined {
+  const { temperature, topP, topK, stop, outputFormat } = conversation
+  if (stop.length > MAX_STOPS) drop(dropped, 'stop')
+  const { maxOutputTokens, thinkingConfig } = encodeThinking(conversation, capabilities, dropped)
+  const config = objectOf([
+    ...membersOf({
+      maxOutputTokens,
+      temperature,
+      topP,
+      topK,
+      stopSequences: stop.length > 0 ? stop.slice(0, MAX_STOPS) : undefined,
+    }),
+    ...encodeOutputFormat(outputFormat),
+    ...membersOf({ thinkingConfig }),
+  ])
+  return config === '{}' ? undefined : config
+}
+
+/** Functions and a search together are refused by most models: the functions stay. */
+function encodeTools(
+  { tools, toolChoice, parallelTools, webSearch }: Conversation,
+  dropped: Dropped,
+): MemberText[] {
+  if (tools.some(({ strict }) => strict)) drop(dropped, 'tools.strict')
+  if (tools.some(({ cache }) => cache)) drop(dropped, 'cache_control')
+  if (parallelTools === false) drop(dropped, 'parallel_tool_calls')
+  if (tools.length === 0) {
+    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
+    return webSearch ? [['tools', '[{"googleSearch":{}}]']] : []
+  }
+  if (webSearch) drop(dropped, 'tools.web_search')
+  const declarations = arrayOf(tools.map(encodeTool))
+  return [
+    ['tools', arrayOf([objectOf([['functionDeclarations', declarations]])])],
+    ...membersOf({ toolConfig: toolChoice && { functionCallingConfig: callingConfigOf(toolChoice) } }),
+  ]
+}
+
+function encodeTool({ name, description, schema }: Tool): string {
+  return objectOf([...membersOf({ name, description }), ['parametersJsonSchema', schema]])
+}
+
+function callingConfigOf(choice: ToolChoice): object {
+  if (choice.kind === 'tool') return { mode: 'ANY', allowedFunctionNames: [choice.name] }
+  return { mode: choice.kind.toUpperCase() }
+}
+
+/** The tier as JSON text. Other fields that some dialects share are named as left out. */
+function tierOf(shared: SharedFields | undefined, dropped: Dropped): string | undefined {
+  let tier: string | undefined
+  for (const [name, value] of shared ?? []) {
+    if (name === 'service_tier' && TIERS.has(JSON.parse(value) as string)) tier = value
+    else dropped.add(name)
+  }
+  return tier
+}

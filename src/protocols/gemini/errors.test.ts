@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import { geminiErrorText, readGeminiError, statusOf } from './errors.ts'
+
+describe('an error of the gateway', () => {
+  test('has the status by number and name, its code as the reason, and the id of the request', () => {
+    const text = geminiErrorText({ status: 401, message: 'No.', code: 'invalid_api_key', requestId: 'r1' })
+    expect(JSON.parse(text)).toEqual({
+      error: {
+        code: 401,
+        message: 'No.',
+        status: 'UNAUTHENTICATED',
+        details: [
+          {
+            '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+            reason: 'invalid_api_key',
+            domain: 'sluice',
+            metadata: { request_id: 'r1' },
+          },
+        ],
+      },
+    })
+  })
+
+  test('tells when to try again in its details', () => {
+    const text = geminiErrorText({ status: 429, message: 'Slow down.', code: 'rate_limited', retryAfter: 7 })
+    expect(readGeminiError(Buffer.from(text))).toMatchObject({
+      status: 429,
+      retryAfter: 7,
+      type: 'rate_limit_error',
+      code: 'rate_limited',
+      message: 'Slow down.',
+    })
+  })
+
+  test.each([
+    [400, 'INVALID_ARGUMENT'],
+    [403, 'PERMISSION_DENIED'],
+    [404, 'NOT_FOUND'],
+    [413, 'INVALID_ARGUMENT'],
+    [429, 'RESOURCE_EXHAUSTED'],
+    [500, 'INTERNAL'],
+    [502, 'UNAVAILABLE'],
+    [503, 'UNAVAILABLE'],
+    [529, 'UNAVAILABLE'],
+  ])('of status %i is %s', (status, name) => {
+    expect(JSON.parse(geminiErrorText({ status, message: 'x', code: 'x' })).error.status).toBe(name)
+  })
+
+  test.each([
+    [{ type: 'rate_limit_error', code: 'x' }, 429],
+    [{ type: 'api_error', code: 'overloaded' }, 503],
+    [{ type: 'unheard_of', code: 'unheard_of' }, 500],
+  ])('inside a stream has a status: %j', (parts, status) => {
+    expect(statusOf(parts)).toBe(status)
+  })
+})
+
+describe('an error of an upstream', () => {
+  const error = (fields: object): Buffer => Buffer.from(JSON.stringify({ error: fields }))
+
+  test('of a bad key is one of authentication, though its status is 400', () => {
+    const details = [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID' }]
+    const bytes = error({ code: 400, message: 'API key not valid.', status: 'INVALID_ARGUMENT', details })
+    expect(readGeminiError(bytes)).toEqual({
+      message: 'API key not valid.',
+      type: 'authentication_error',
+      code: 'API_KEY_INVALID',
+      status: 400,
+      retryAfter: undefined,
+    })
+  })
+
+  test('stands in an array where a stream was asked for', () => {
+    const bytes = Buffer.from(
+      JSON.stringify([{ error: { code: 503, message: 'Full.', status: 'UNAVAILABLE' } }]),
+    )
+    expect(readGeminiError(bytes)).toMatchObject({ message: 'Full.', type: 'overloaded_error', status: 503 })
+  })
+
+  test.each([
+    ['34s', 34],
+    ['0.5s', 1],
+    ['34', undefined],
+    [-1, undefined],
+    ['9999999999999s', undefined],
+  ])('asks to wait for %j', (retryDelay, seconds) => {
+    const details = [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay }]
+    const { retryAfter } = readGeminiError(error({ code: 429, status: 'RESOURCE_EXHAUSTED', details }))
+    expect(retryAfter).toBe(seconds)
+  })
+
+  test.each(['', '<html>', '[]', 'null', '{"error":"text"}', '{"error":{"code":"x","details":[1,null]}}'])(
+    'that is none of its shape is read as far as it goes: %s',
+    (text) => {
+      expect(readGeminiError(Buffer.from(text))).toMatchObject({ status: undefined, retryAfter: undefined })
+    },
+  )
+})

@@ -1,0 +1,128 @@
+import type { Fields } from '../field.ts'
+import { asRecord } from '../json/record.ts'
+import { type ErrorParts, readUpstreamError, type UpstreamErrorText } from '../upstream-error.ts'
+
+/** Names of HTTP statuses in Google's envelope (google.rpc.Code). */
+const STATUS_NAMES: ReadonlyMap<number, string> = new Map([
+  [400, 'INVALID_ARGUMENT'],
+  [401, 'UNAUTHENTICATED'],
+  [403, 'PERMISSION_DENIED'],
+  [404, 'NOT_FOUND'],
+  [408, 'DEADLINE_EXCEEDED'],
+  [409, 'ABORTED'],
+  [429, 'RESOURCE_EXHAUSTED'],
+  [499, 'CANCELLED'],
+  [500, 'INTERNAL'],
+  [501, 'UNIMPLEMENTED'],
+  [503, 'UNAVAILABLE'],
+  [504, 'DEADLINE_EXCEEDED'],
+])
+
+/** Types of errors elsewhere, by the name of the status. */
+const TYPES: ReadonlyMap<unknown, string> = new Map([
+  ['INVALID_ARGUMENT', 'invalid_request_error'],
+  ['FAILED_PRECONDITION', 'invalid_request_error'],
+  ['OUT_OF_RANGE', 'invalid_request_error'],
+  ['UNAUTHENTICATED', 'authentication_error'],
+  ['PERMISSION_DENIED', 'permission_error'],
+  ['NOT_FOUND', 'not_found_error'],
+  ['RESOURCE_EXHAUSTED', 'rate_limit_error'],
+  ['UNAVAILABLE', 'overloaded_error'],
+])
+
+/** Statuses of errors in a stream, by their type or code. */
+const STATUSES: ReadonlyMap<string, number> = new Map([
+  ['invalid_request_error', 400],
+  ['authentication_error', 401],
+  ['permission_error', 403],
+  ['not_found_error', 404],
+  ['request_too_large', 413],
+  ['rate_limit_error', 429],
+  ['overloaded', 503],
+  ['overloaded_error', 503],
+])
+
+const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo'
+const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
+
+/** Error of the gateway as this wire tells it. */
+export interface GatewayErrorParts {
+  readonly status: number
+  readonly message: string
+  readonly code: string
+  /** Undefined inside a stream, whose head has told it. */
+  readonly requestId?: string | undefined
+  /** Seconds after which the client may try again. */
+  readonly retryAfter?: number | undefined
+}
+
+/** Renders an error of the gateway in Google's envelope; `docs/api.md: Envelopes`. */
+export function geminiErrorText({ status, message, code, requestId, retryAfter }: GatewayErrorParts): string {
+  const metadata = { ...(requestId !== undefined && { request_id: requestId }) }
+  const details = [
+    { '@type': ERROR_INFO, reason: code, domain: 'sluice', metadata },
+    ...(retryAfter === undefined ? [] : [{ '@type': RETRY_INFO, retryDelay: `${retryAfter}s` }]),
+  ]
+  return JSON.stringify({ error: { code: status, message, status: nameOf(status), details } })
+}
+
+/** Returns the HTTP status for an error in a stream. */
+export function statusOf({ type, code }: Pick<ErrorParts, 'type' | 'code'>): number {
+  return STATUSES.get(code) ?? STATUSES.get(type) ?? 500
+}
+
+/** Statuses without a name of their own are errors of the request or of the server. */
+function nameOf(status: number): string {
+  const ofServer = status === 502 || status === 529 ? 'UNAVAILABLE' : 'INTERNAL'
+  return STATUS_NAMES.get(status) ?? (status < 500 ? 'INVALID_ARGUMENT' : ofServer)
+}
+
+/** Contents of an upstream's error. */
+export interface GeminiErrorText extends UpstreamErrorText {
+  /** HTTP status that the envelope states. */
+  readonly status: number | undefined
+  /** Seconds after which the upstream may be asked again; it tells them here, not in a header. */
+  readonly retryAfter: number | undefined
+}
+
+/**
+ * Reads an upstream's error, which stands in an array where a stream was asked for; never throws. Its code is
+ * the reason in its details, else the name of its status.
+ */
+export function readGeminiError(bytes: Buffer): GeminiErrorText {
+  const { message, ...rest } = readUpstreamError(bytes)
+  const error = errorIn(bytes)
+  if (!error) return { message, ...rest, status: undefined, retryAfter: undefined }
+  const { code, status, details } = error
+  const list = Array.isArray(details) ? details.map((detail: unknown) => asRecord(detail)) : []
+  const find = (type: string): Fields | undefined => list.find((detail) => detail?.['@type'] === type)
+  const reason = find(ERROR_INFO)?.['reason']
+  const named = typeof reason === 'string' && /^\w{1,128}$/.test(reason) ? reason : undefined
+  const isBadKey = named === 'API_KEY_INVALID'
+  return {
+    message,
+    type: isBadKey ? 'authentication_error' : (TYPES.get(status) ?? rest.type),
+    code: named ?? (typeof status === 'string' && /^\w{1,128}$/.test(status) ? status : rest.code),
+    status: isHttpError(code) ? code : undefined,
+    retryAfter: secondsOf(find(RETRY_INFO)?.['retryDelay']),
+  }
+}
+
+function errorIn(bytes: Buffer): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(bytes.toString())
+    return asRecord(asRecord(Array.isArray(value) ? (value[0] as unknown) : value)?.['error'])
+  } catch {
+    return undefined
+  }
+}
+
+function isHttpError(code: unknown): code is number {
+  return Number.isInteger(code) && (code as number) >= 400 && (code as number) <= 599
+}
+
+/** Reads a duration such as `34s` or `0.5s`, rounded up. */
+function secondsOf(duration: unknown): number | undefined {
+  const found = typeof duration === 'string' ? /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(duration) : null
+  return found ? Math.ceil(Number(found[1])) : undefined
+}

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { promptText } from './prompt.ts'
+
+test('the text of a prompt has its words, calls and responses, and an allowance for media', () => {
+  const body = {
+    systemInstruction: { parts: [{ text: 'Be good.' }] },
+    contents: [
+      { parts: [{ text: 'Look.' }, { inlineData: { mimeType: 'image/png', data: 'AAAA' } }] },
+      { role: 'model', parts: [{ functionCall: { name: 'f', args: { a: 1 } } }] },
+      { role: 'user', parts: [{ functionResponse: { name: 'f', response: { output: 'Done.' } } }] },
+    ],
+    tools: [{ functionDeclarations: [{ name: 'f' }] }],
+  }
+  const { text, extraTokens } = promptText(Buffer.from(JSON.stringify(body)))
+  for (const piece of ['Be good.', 'Look.', 'f', '{"a":1}', 'Done.', 'functionDeclarations'])
+    expect(text).toContain(piece)
+  expect(text).not.toContain('AAAA')
+  expect(extraTokens).toBeGreaterThan(1000)
+})

@@ -1,0 +1,129 @@
+import { scanObject } from '../json/json-scan.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
+import {
+  DOCUMENT_TOKENS,
+  featureTokens,
+  IMAGE_TOKENS,
+  type MediaTokens,
+  MESSAGE_TOKENS,
+  type PromptText,
+  REQUEST_TOKENS,
+  TOOLS_TOKENS,
+  TYPICAL_MESSAGE_TOKENS,
+  TYPICAL_REQUEST_TOKENS,
+} from '../prompt-tokens.ts'
+import { generatedText } from './generated-text.ts'
+import { nodeOf, snakeCase, topMember } from './spelling.ts'
+
+/** Tokens of what the request only names, such as a film or cached content: up to the largest context. */
+const NAMED_TOKENS = DOCUMENT_TOKENS.max(Number.POSITIVE_INFINITY, '')
+
+/** Files of any kind by their address. */
+const FILE_TOKENS: MediaTokens = { max: () => NAMED_TOKENS, typical: () => 3000 }
+
+/** Sound is 32 tokens a second, and no second of it is less than 512 bytes. */
+const AUDIO_TOKENS: MediaTokens = {
+  max: (bytes) => 1000 + Math.ceil(bytes / 16),
+  typical: (bytes) => 100 + Math.ceil(bytes / 400),
+}
+
+/** Fields of which the model reads no more than their own bytes. */
+const PLAIN_FIELDS: ReadonlySet<string> = new Set(
+  [
+    'model',
+    'stream',
+    'contents',
+    'systemInstruction',
+    'generationConfig',
+    'safetySettings',
+    'labels',
+    'serviceTier',
+  ].flatMap((name) => [name, snakeCase(name)]),
+)
+
+/** Fields for which the provider puts instructions of its own before the prompt. */
+const INSTRUCTED_FIELDS = ['tools', 'cachedContent'] as const
+
+interface MediaPart {
+  readonly node: Node
+  readonly tokens: MediaTokens
+  readonly bytes: number
+}
+
+/**
+ * Upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a
+ * byte, so the bytes of the body bound its text; media count by their kind.
+ */
+export function promptBound(scan: ScannedObject): number {
+  const name = scan.value('model')
+  const model = typeof name === 'string' ? name : ''
+  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
+  if (INSTRUCTED_FIELDS.some((field) => topMember(scan, field))) tokens += TOOLS_TOKENS
+  if (topMember(scan, 'cachedContent')) tokens += NAMED_TOKENS
+  const contents = contentsOf(scan)
+  tokens += Math.max(contents.length, 1) * MESSAGE_TOKENS
+  for (const { tokens: media, bytes } of contents.flatMap((content) => mediaIn(scan, content)))
+    tokens += media.max(bytes, model) - bytes
+  return tokens
+}
+
+/** The text of the contents and tools of a valid request, and an allowance for what is not text. */
+export function promptText(bytes: Buffer): PromptText {
+  const scan = scanObject(bytes)
+  const pieces: string[] = []
+  let extraTokens = TYPICAL_REQUEST_TOKENS
+  for (const content of contentsOf(scan)) {
+    extraTokens += TYPICAL_MESSAGE_TOKENS
+    const media = mediaIn(scan, content)
+    for (const { tokens, bytes: size } of media) extraTokens += tokens.typical(size)
+    const nodes = new Set(media.map(({ node }) => node))
+    for (const part of partsIn(scan, content)) if (!nodes.has(part)) pieces.push(...textsOf(scan, part))
+  }
+  const system = topMember(scan, 'systemInstruction')
+  if (system) for (const part of partsIn(scan, system.node)) pieces.push(...textsOf(scan, part))
+  const tools = topMember(scan, 'tools')
+  if (tools) pieces.push(scan.textOf(tools.node))
+  return { text: pieces.join('\n'), extraTokens }
+}
+
+function textsOf(scan: ScannedObject, part: Node): string[] {
+  const response = nodeOf(scan, part, 'functionResponse')
+  return response === undefined ? generatedText(scan.parse(part)) : [scan.textOf(response)]
+}
+
+function contentsOf(scan: ScannedObject): Node[] {
+  const contents = topMember(scan, 'contents')
+  return contents ? objectsIn(scan, contents.node) : []
+}
+
+function partsIn(scan: ScannedObject, content: Node): Node[] {
+  const parts = nodeOf(scan, content, 'parts')
+  return parts === undefined ? [] : objectsIn(scan, parts)
+}
+
+function objectsIn(scan: ScannedObject, node: Node): Node[] {
+  const nodes = scan.kindOf(node) === 'array' ? scan.elements(node) : [node]
+  return nodes.filter((one) => scan.kindOf(one) === 'object')
+}
+
+/** Media in a content, those in the responses of tools among them. */
+function mediaIn(scan: ScannedObject, content: Node): MediaPart[] {
+  return partsIn(scan, content).flatMap((part) => {
+    const response = nodeOf(scan, part, 'functionResponse')
+    return [part, ...(response === undefined ? [] : partsIn(scan, response))].flatMap((node) => {
+      const tokens = mediaTokens(scan, node)
+      return tokens ? [{ node, tokens, bytes: scan.endOf(node) - scan.startOf(node) }] : []
+    })
+  })
+}
+
+function mediaTokens(scan: ScannedObject, part: Node): MediaTokens | undefined {
+  const inline = nodeOf(scan, part, 'inlineData')
+  const holder = inline ?? nodeOf(scan, part, 'fileData')
+  if (holder === undefined) return undefined
+  const type = nodeOf(scan, holder, 'mimeType')
+  const name = type === undefined ? '' : String(scan.parse(type))
+  if (name.startsWith('image/')) return IMAGE_TOKENS
+  if (inline === undefined || name.startsWith('video/')) return FILE_TOKENS
+  return name.startsWith('audio/') ? AUDIO_TOKENS : DOCUMENT_TOKENS
+}

@@ -1,0 +1,148 @@
+import type { Proof } from '../conversation.ts'
+import type { Fields } from '../field.ts'
+import { asRecord } from '../json/record.ts'
+import type { ReplyEvent, StartedPart } from '../reply.ts'
+import { OWN_PARTS } from './decode-part.ts'
+import { PartialArgs } from './partial-args.ts'
+import { readSignature } from './signature.ts'
+
+/** Finds the text of a call's arguments as they were written, by the number of the part. */
+export type ArgumentsText = (part: number) => string | undefined
+
+/**
+ * Converts the parts of an answer, whole or in chunks. Texts and thoughts that follow one another are one
+ * part. A signature is on a part of its own: in front of the call that it signs, or behind the text. Pictures
+ * become links with their data in a text, since most clients know nothing else.
+ */
+export class ReplyParts {
+  calledTools = false
+  readonly #emit: (event: ReplyEvent) => void
+  #answerId = ''
+  #next = 0
+  /** Text or thinking that grows. */
+  #growing: { readonly kind: 'text' | 'thinking'; readonly index: number } | undefined
+  /** Call whose arguments come in pieces. */
+  #call: { readonly index: number; readonly args: PartialArgs } | undefined
+
+  constructor(emit: (event: ReplyEvent) => void) {
+    this.#emit = emit
+  }
+
+  /** Sets the answer's id, of which ids of calls without one are made, so that ids of two turns differ. */
+  setAnswerId(id: string): void {
+    this.#answerId = id.replaceAll(/[^\w-]/g, '_')
+  }
+
+  /** Reads the parts of a candidate. */
+  read(parts: readonly unknown[], textOf: ArgumentsText): void {
+    for (const [number, value] of parts.entries()) {
+      const part = asRecord(value)
+      if (part) this.#readPart(part, () => textOf(number))
+    }
+  }
+
+  /** Adds text or thinking. */
+  grow(kind: 'text' | 'thinking', text: string): void {
+    this.#endCall()
+    if (this.#growing?.kind !== kind) {
+      this.#endGrowing()
+      this.#growing = { kind, index: this.#start({ kind }) }
+    }
+    this.#emit({ kind, index: this.#growing.index, text })
+  }
+
+  /** Ends all open parts. */
+  end(): void {
+    this.#endGrowing()
+    this.#endCall()
+  }
+
+  #readPart(part: Fields, argumentsText: () => string | undefined): void {
+    const signature = typeof part['thoughtSignature'] === 'string' ? part['thoughtSignature'] : ''
+    const call = asRecord(part['functionCall'])
+    if (call) return this.#readCall(call, signature, argumentsText)
+    if (OWN_PARTS.some((name) => asRecord(part[name]))) {
+      this.#whole({ kind: 'opaque', protocol: 'gemini', value: part })
+      return undefined
+    }
+    const text = typeof part['text'] === 'string' ? part['text'] : ''
+    const isThought = part['thought'] === true
+    if (text !== '') this.grow(isThought ? 'thinking' : 'text', text)
+    const media = asRecord(part['inlineData'])
+    if (media && !isThought) this.grow('text', linkTo(media))
+    if (signature !== '') this.#sign(signature, isThought ? undefined : 'text')
+    return undefined
+  }
+
+  /** The proof goes to the thought that grows, if it signs this or the call behind it. */
+  #sign(signature: string, signs: Proof['signs']): void {
+    const read = readSignature(signature, '', signs)
+    this.#endCall()
+    if (read.kind === 'opaque') {
+      this.#whole(read)
+      return
+    }
+    if (signs === 'text' || this.#growing?.kind !== 'thinking') {
+      this.#endGrowing()
+      this.#growing = { kind: 'thinking', index: this.#start({ kind: 'thinking' }) }
+    }
+    if (read.proof) this.#emit({ kind: 'proof', index: this.#growing.index, proof: read.proof })
+    this.#endGrowing()
+  }
+
+  #readCall(call: Fields, signature: string, argumentsText: () => string | undefined): void {
+    const name = typeof call['name'] === 'string' ? call['name'] : ''
+    const pieces = Array.isArray(call['partialArgs']) ? (call['partialArgs'] as readonly unknown[]) : []
+    if (name === '') {
+      this.#call?.args.add(pieces)
+      if (call['willContinue'] !== true) this.#endCall()
+      return
+    }
+    if (signature !== '') this.#sign(signature, 'call')
+    this.end()
+    const given = call['id']
+    const id = typeof given === 'string' && given !== '' ? given : `call_${this.#answerId}_${this.#next}`
+    const index = this.#start({ kind: 'tool-call', id, name })
+    this.calledTools = true
+    if (call['willContinue'] === true || pieces.length > 0) {
+      this.#call = { index, args: new PartialArgs() }
+      this.#call.args.add(pieces)
+      if (call['willContinue'] !== true) this.#endCall()
+      return
+    }
+    this.#emit({ kind: 'tool-input', index, text: argumentsText() ?? '{}' })
+    this.#emit({ kind: 'part-end', index })
+  }
+
+  #whole(part: StartedPart): void {
+    this.end()
+    this.#emit({ kind: 'part-end', index: this.#start(part) })
+  }
+
+  #start(part: StartedPart): number {
+    const index = this.#next++
+    this.#emit({ kind: 'part-start', index, part })
+    return index
+  }
+
+  #endGrowing(): void {
+    if (this.#growing) this.#emit({ kind: 'part-end', index: this.#growing.index })
+    this.#growing = undefined
+  }
+
+  #endCall(): void {
+    if (!this.#call) return
+    const { index, args } = this.#call
+    this.#call = undefined
+    this.#emit({ kind: 'tool-input', index, text: args.toString() })
+    this.#emit({ kind: 'part-end', index })
+  }
+}
+
+/** Writes media as a link of Markdown with the data in it. */
+function linkTo(media: Fields): string {
+  const type = typeof media['mimeType'] === 'string' ? media['mimeType'] : 'application/octet-stream'
+  const data = typeof media['data'] === 'string' ? media['data'] : ''
+  const isImage = type.startsWith('image/')
+  return `${isImage ? '![image]' : '[file]'}(data:${type};base64,${data})`
+}

@@ -1,0 +1,22 @@
+import { asRecord, parseRecord } from '../json/record.ts'
+import { isError, type ReplyFacts } from '../reply-facts.ts'
+import { answerTexts, blockReason, partsOf } from './answer.ts'
+import { generatedText } from './generated-text.ts'
+import { StreamUsage } from './usage.ts'
+
+/** Reads a whole answer's facts; never throws. A prompt that was refused is answered, too. */
+export function usageOfAnswer(bytes: Buffer): ReplyFacts {
+  const answers = answerTexts(bytes.toString()).map((text) => parseRecord(text) ?? {})
+  const error = answers.some((answer) => isError(answer['error']))
+  const candidates = answers.flatMap(({ candidates: all }) =>
+    Array.isArray(all) ? (all as readonly unknown[]).map((one) => asRecord(one) ?? {}) : [],
+  )
+  const usage = new StreamUsage()
+  for (const answer of answers) usage.read(answer)
+  return {
+    valid: !error && (candidates.length > 0 || answers.some((answer) => blockReason(answer) !== undefined)),
+    usage: usage.usage,
+    error,
+    text: () => candidates.flatMap((candidate) => partsOf(candidate).flatMap(generatedText)).join('\n'),
+  }
+}

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest'
+import { scanObject } from '../json/json-scan.ts'
+import { type GeminiRequest, readGeminiRequest } from './request.ts'
+
+const read = (body: object): GeminiRequest => readGeminiRequest(scanObject(Buffer.from(JSON.stringify(body))))
+const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }]
+
+describe('a request', () => {
+  test('is read in either spelling', () => {
+    for (const config of [
+      { generationConfig: { maxOutputTokens: 5, candidateCount: 2 } },
+      { generation_config: { max_output_tokens: 5, candidate_count: 2 } },
+    ])
+      expect(read({ contents, ...config })).toMatchObject({
+        maxTokens: 5,
+        candidateCount: 2,
+        webSearch: false,
+      })
+    expect(read({ contents, tools: [{ google_search: {} }] }).webSearch).toBe(true)
+    expect(read({ contents })).toMatchObject({ maxTokens: undefined, candidateCount: 1 })
+  })
+
+  test.each<[object, RegExp]>([
+    [{}, /'contents' is required/],
+    [{ contents: [] }, /'contents'.*at least one content/],
+    [{ contents: 'Hi' }, /'contents'/],
+    [{ contents: ['Hi'] }, /'contents\[0\]'/],
+    [{ contents: [{ parts: ['Hi'] }] }, /'contents\[0\]\.parts\[0\]'/],
+    [{ contents, systemInstruction: 'Be good.' }, /'systemInstruction'/],
+    [{ contents, generationConfig: [] }, /'generationConfig'/],
+    [{ contents, generationConfig: { maxOutputTokens: 0 } }, /maxOutputTokens.*got 0/],
+    [{ contents, generation_config: { temperature: 3 } }, /temperature.*got 3/],
+    [{ contents, generationConfig: { candidateCount: 9 } }, /candidateCount/],
+    [{ contents, generationConfig: { stopSequences: ['a', 1] } }, /stopSequences/],
+    [{ contents, serviceTier: 1 }, /serviceTier/],
+  ])('is refused where it cannot be read: %j', (body, message) => {
+    expect(() => read(body)).toThrow(message)
+  })
+
+  test('passes what nobody here knows, and null in optional fields', () => {
+    expect(() =>
+      read({ contents, secret: 1, generationConfig: { secret: 1, topK: null }, tools: null }),
+    ).not.toThrow()
+  })
+})
+
+describe('the bound on the tokens of a prompt', () => {
+  const bound = (...parts: readonly object[]): number => read({ contents: [{ parts }] }).promptBound
+
+  test('counts a picture as one, whatever its size', () => {
+    const data = 'A'.repeat(400_000)
+    expect(bound({ inlineData: { mimeType: 'image/png', data } })).toBeLessThan(11_000)
+    expect(bound({ inline_data: { mime_type: 'image/png', data } })).toBeLessThan(11_000)
+  })
+
+  test('counts what is only named as much as it can be', () => {
+    expect(bound({ fileData: { fileUri: 'https://youtu.be/x' } })).toBeGreaterThan(1_000_000)
+    expect(read({ contents, cachedContent: 'cachedContents/x' }).promptBound).toBeGreaterThan(1_000_000)
+  })
+
+  test('is small for a word', () => {
+    expect(bound({ text: 'Hi' })).toBeLessThan(200)
+  })
+})

@@ -1,0 +1,115 @@
+import {
+  type Check,
+  checkEachObject,
+  checkMembers,
+  checkSecret,
+  checkValue,
+  isInteger,
+  isNumber,
+  isText,
+  isTexts,
+  kindName,
+  object,
+  refuse,
+  text,
+} from '../field-check.ts'
+import type { Fields } from '../field.ts'
+import { asRecord } from '../json/record.ts'
+import type { Member, ScannedObject } from '../json/scanned-object.ts'
+import { type ValueTest, withSchema } from '../with-schema.ts'
+import { promptBound } from './prompt.ts'
+import { either, nodeOf, snakeCase, topMember, topValue } from './spelling.ts'
+
+/** Fields of a request that the gateway reads; all others pass as they came. */
+export interface GeminiRequest {
+  readonly maxTokens: number | undefined
+  /** Answers that are asked for. */
+  readonly candidateCount: number
+  /** The provider's own search is among the tools. */
+  readonly webSearch: boolean
+  /** At least as many tokens as the prompt can have. */
+  readonly promptBound: number
+}
+
+/** Largest accepted maximum of output tokens, as for other dialects. */
+const MAX_OUTPUT_TOKENS = 10_000_000
+
+const CONFIG = 'generationConfig'
+
+/** Ranges of fields in `generationConfig`; floats where the provider's own types are. */
+const CONFIG_CHECKS: readonly (readonly [name: string, expected: string, test: ValueTest])[] = [
+  ['maxOutputTokens', `an integer from 1 to ${MAX_OUTPUT_TOKENS}`, isInteger(1, MAX_OUTPUT_TOKENS)],
+  ['candidateCount', 'an integer from 1 to 8', isInteger(1, 8)],
+  ['temperature', 'a number from 0 to 2', isNumber(0, 2)],
+  ['topP', 'a number from 0 to 1', isNumber(0, 1)],
+  ['topK', 'a number from 0 to 1000', isNumber(0, 1000)],
+  ['stopSequences', 'an array of strings', isTexts],
+]
+
+/** A number of the provider's own, which a list may stand for where it has one element. */
+const list = checkSecret(
+  'an array or an object',
+  withSchema(
+    { type: ['array', 'object'] },
+    (value: unknown) => Array.isArray(value) || asRecord(value) !== undefined,
+  ),
+)
+
+/** The fields of a request. Enumerations are open: the provider may know more. */
+const FIELDS: readonly (readonly [string, Check])[] = [
+  ['contents', withSchema({ type: ['array', 'object'] }, checkContents)],
+  ['systemInstruction', object],
+  ['tools', list],
+  ['toolConfig', object],
+  ['safetySettings', list],
+  [CONFIG, withSchema({ type: 'object' }, checkConfig)],
+  ['cachedContent', text],
+  ['serviceTier', checkValue('a string', isText)],
+]
+
+const CHECKS: ReadonlyMap<string, Check> = new Map(
+  FIELDS.flatMap(([name, check]) => [name, snakeCase(name)].map((spelling) => [spelling, check] as const)),
+)
+
+/** Checks a request and returns what the gateway reads. Throws `invalid_request` naming the field. */
+export function readGeminiRequest(scan: ScannedObject): GeminiRequest {
+  checkMembers(scan, ['contents'], CHECKS)
+  const config = asRecord(topValue(scan, CONFIG)) ?? {}
+  return {
+    maxTokens: either(config, 'maxOutputTokens') as number | undefined,
+    candidateCount: (either(config, 'candidateCount') as number | undefined) ?? 1,
+    webSearch: searches(scan),
+    promptBound: promptBound(scan),
+  }
+}
+
+function checkContents(scan: ScannedObject, { key, node, count }: Member): void {
+  if (scan.kindOf(node) === 'object') return
+  if (scan.kindOf(node) === 'array' && count === 0) refuse(key, 'at least one content', 'an empty array')
+  checkEachObject(scan, node, key, (content, path) => {
+    const parts = nodeOf(scan, content, 'parts')
+    if (parts !== undefined && scan.kindOf(parts) !== 'object')
+      checkEachObject(scan, parts, `${path}.parts`, () => {})
+  })
+}
+
+function checkConfig(scan: ScannedObject, { key, node }: Member): void {
+  if (scan.kindOf(node) !== 'object') refuse(key, 'an object', kindName(scan, node))
+  const config = scan.value(key) as Fields
+  for (const [name, expected, test] of CONFIG_CHECKS) {
+    const value = either(config, name)
+    if (value !== undefined && !test(value))
+      refuse(`${key}.${name}`, expected, typeof value === 'number' ? String(value) : 'something else')
+  }
+}
+
+function searches(scan: ScannedObject): boolean {
+  const tools = topMember(scan, 'tools')
+  if (!tools) return false
+  const nodes = scan.kindOf(tools.node) === 'array' ? scan.elements(tools.node) : [tools.node]
+  return nodes.some(
+    (tool) =>
+      nodeOf(scan, tool, 'googleSearch') !== undefined ||
+      nodeOf(scan, tool, 'googleSearchRetrieval') !== undefined,
+  )
+}

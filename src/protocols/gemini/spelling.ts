@@ -1,0 +1,45 @@
+import type { Fields } from '../field.ts'
+import { present } from '../field.ts'
+import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
+
+const SNAKE = new Map<string, string>()
+
+/** Spells a name with underscores, as requests may: `inlineData` is `inline_data`. */
+export function snakeCase(name: string): string {
+  let snake = SNAKE.get(name)
+  if (snake === undefined)
+    SNAKE.set(name, (snake = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)))
+  return snake
+}
+
+/** Returns a member of an object in either spelling; undefined if it is absent or null. */
+export function either(fields: Fields, name: string): unknown {
+  return present(fields[name]) ?? present(fields[snakeCase(name)])
+}
+
+/** Finds a member's value in either spelling; undefined if it is absent or null. */
+export function nodeOf(scan: ScannedObject, holder: Node | undefined, name: string): Node | undefined {
+  if (holder === undefined || scan.kindOf(holder) !== 'object') return undefined
+  const node = scan.memberOf(holder, name) ?? scan.memberOf(holder, snakeCase(name))
+  return node === undefined || scan.kindOf(node) === 'null' ? undefined : node
+}
+
+/** Finds a top-level member in either spelling; undefined if it is absent or null. */
+export function topMember(scan: ScannedObject, name: string): Member | undefined {
+  for (const key of [name, snakeCase(name)]) {
+    const member = scan.span(key)
+    if (member && scan.kindOf(member.node) !== 'null') return member
+  }
+  return undefined
+}
+
+/** Parses a top-level member in either spelling; undefined if it is absent or null. */
+export function topValue(scan: ScannedObject, name: string): unknown {
+  const member = topMember(scan, name)
+  return member && scan.value(member.key)
+}
+
+/** Spells a name in camel case, as responses do. */
+export function camelCase(name: string): string {
+  return name.replaceAll(/_([a-z\d])/g, (_, letter: string) => letter.toUpperCase())
+}

@@ -1,0 +1,139 @@
+import type { Usage } from '../../domain/usage.ts'
+import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../codec.ts'
+import type { Proof } from '../conversation.ts'
+import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
+import type { ErrorParts } from '../upstream-error.ts'
+import { geminiErrorText, statusOf } from './errors.ts'
+import { FINISH_REASONS } from './stop-reasons.ts'
+import { usageOut } from './usage-out.ts'
+import { EMPTY_PART, PartWriter } from './written-part.ts'
+
+/** A part that is written once it is whole. */
+interface Gathered {
+  readonly part: Exclude<StartedPart, { kind: 'text' | 'thinking' }>
+  input: string
+  isEnded: boolean
+}
+
+const CANDIDATE = '{"candidates":[{"content":{"role":"model","parts":['
+
+/**
+ * Encodes a stream: texts and thoughts as they come, calls whole, each in a chunk of its own; a last chunk
+ * with the finish reason and the usage. Every chunk has a part, since clients discard an answer otherwise.
+ * Chunks are events, or the elements of one array.
+ */
+export class GeminiStreamEncoder implements StreamEncoder {
+  readonly #identity: ReplyIdentity
+  readonly #isArray: boolean
+  readonly #writer = new PartWriter()
+  readonly #gathered = new Map<number, Gathered>()
+  /** End of every chunk. */
+  #tail = ''
+  #hasChunks = false
+  #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
+
+  constructor(identity: ReplyIdentity, { jsonArray = false }: Pick<StreamOptions, 'jsonArray'> = {}) {
+    this.#identity = identity
+    this.#isArray = jsonArray
+    this.#name('', '')
+  }
+
+  push(events: readonly ReplyEvent[]): string {
+    let text = ''
+    for (const event of events) if (!this.#ended) text += this.#write(event)
+    return text
+  }
+
+  finalFrames(charged = this.#ended?.usage): string {
+    if (!this.#ended) return ''
+    const usage = charged ? `"usageMetadata":${JSON.stringify(usageOut(charged))},` : ''
+    const reason = FINISH_REASONS[this.#ended.stop.reason]
+    return this.#last(
+      `${CANDIDATE}${EMPTY_PART}]},"finishReason":"${reason}","index":0}],${usage}${this.#tail}`,
+    )
+  }
+
+  /** Every chunk brings a part. */
+  keepAliveFrame(): string {
+    return ''
+  }
+
+  failureFrame(error: ErrorParts): string {
+    return this.#last(geminiErrorText({ ...error, status: statusOf(error) }))
+  }
+
+  #write(event: ReplyEvent): string {
+    switch (event.kind) {
+      case 'start':
+        this.#name(event.id, event.model)
+        return ''
+      case 'part-start':
+        if (event.part.kind === 'tool-call' || event.part.kind === 'opaque')
+          this.#gathered.set(event.index, { part: event.part, input: '', isEnded: false })
+        return ''
+      case 'text':
+        return event.text === '' ? '' : this.#chunk(`{"text":${JSON.stringify(event.text)}}`)
+      case 'thinking':
+        return event.text === '' ? '' : this.#chunk(`{"text":${JSON.stringify(event.text)},"thought":true}`)
+      case 'proof':
+        return this.#proof(event.proof)
+      case 'tool-input': {
+        const gathered = this.#gathered.get(event.index)
+        if (gathered) gathered.input += event.text
+        return ''
+      }
+      case 'part-end':
+        return this.#end(event.index)
+      case 'end': {
+        for (const gathered of this.#gathered.values()) gathered.isEnded = true
+        this.#ended = event
+        return this.#writeEnded()
+      }
+      case 'ping':
+      case 'failure':
+        return ''
+    }
+  }
+
+  #name(id: string, model: string): void {
+    const tail = { modelVersion: model, responseId: id || this.#identity.id }
+    this.#tail = JSON.stringify(tail).slice(1)
+  }
+
+  #proof(proof: Proof): string {
+    const part = this.#writer.writeProof(proof)
+    return part === undefined ? '' : this.#chunk(part)
+  }
+
+  #end(index: number): string {
+    const gathered = this.#gathered.get(index)
+    if (!gathered) return ''
+    gathered.isEnded = true
+    return this.#writeEnded()
+  }
+
+  /** Writes what has ended, up to the first part that is still growing: calls keep their order. */
+  #writeEnded(): string {
+    let text = ''
+    for (const [index, { part, input, isEnded }] of this.#gathered) {
+      if (!isEnded) break
+      this.#gathered.delete(index)
+      const written = this.#writer.write(part.kind === 'tool-call' ? { ...part, input } : part)
+      if (written !== undefined) text += this.#chunk(written)
+    }
+    return text
+  }
+
+  #chunk(part: string): string {
+    const chunk = `${CANDIDATE}${part}]},"index":0}],${this.#tail}`
+    if (!this.#isArray) return `data: ${chunk}\r\n\r\n`
+    const before = this.#hasChunks ? ',\r\n' : '['
+    this.#hasChunks = true
+    return before + chunk
+  }
+
+  #last(chunk: string): string {
+    if (!this.#isArray) return `data: ${chunk}\r\n\r\n`
+    return `${this.#hasChunks ? ',\r\n' : '['}${chunk}]`
+  }
+}

@@ -1,0 +1,98 @@
+import type { Usage } from '../../domain/usage.ts'
+import type { Fields } from '../field.ts'
+import { asRecord, parseRecord } from '../json/record.ts'
+import { isError } from '../reply-facts.ts'
+import { isErrorEvent } from '../sse/event-splitter.ts'
+import type { Verdict } from '../sse/frame-loop.ts'
+import type { FramePiece } from '../sse/frame-template.ts'
+import { StreamTap, type TapStep } from '../sse/stream-tap.ts'
+import type { ErrorParts } from '../upstream-error.ts'
+import { blockReason, partsOf, plainText } from './answer.ts'
+import { geminiErrorText, statusOf } from './errors.ts'
+import { generatedText } from './generated-text.ts'
+import { finishReasonOf } from './stop-reasons.ts'
+import { StreamUsage } from './usage.ts'
+
+/** Candidates that are told apart; there are no more. */
+const MAX_CANDIDATES = 8
+
+/**
+ * Taps a native stream. The wire has no terminator, and usage may follow the finish reason: from the chunk in
+ * which the last candidate finishes, all is held until the upstream has closed and the call is charged.
+ */
+export class GeminiTap extends StreamTap {
+  readonly #usage = new StreamUsage()
+  /** Whether a candidate has finished, by its number. */
+  readonly #finished = new Map<number, boolean>()
+  /** Chunks that wait for the charge. */
+  readonly #held: Buffer[] = []
+  /** The next frame to be read was forwarded as it came. */
+  #isForwarded = false
+
+  get sawFinish(): boolean {
+    return this.#finished.size > 0 && [...this.#finished.values()].every(Boolean)
+  }
+
+  override push(chunk: Buffer): TapStep {
+    this.#isForwarded = this.isMidEvent
+    return super.push(chunk)
+  }
+
+  override finalBytes(charged: Usage): Buffer {
+    return Buffer.concat([...this.#held, super.finalBytes(charged)])
+  }
+
+  failureFrame(error: ErrorParts): Buffer {
+    return Buffer.from(`data: ${geminiErrorText({ ...error, status: statusOf(error) })}\r\n\r\n`)
+  }
+
+  protected read(data: string, frame: string): Verdict {
+    const wasForwarded = this.#isForwarded
+    this.#isForwarded = false
+    const chunk = parseRecord(data)
+    if (isErrorEvent(frame) || (chunk && isError(chunk['error']))) {
+      if (chunk) this.#takeUsage(chunk)
+      this.error = { data, afterContent: this.contentFrames > 0 }
+      return 'end'
+    }
+    if (chunk) this.#take(chunk)
+    if (!this.sawFinish || wasForwarded) return 'forward'
+    this.resetTemplates()
+    this.#held.push(Buffer.from(frame))
+    return 'swallow'
+  }
+
+  /** The counts in such a chunk are not read: a later chunk, if only the last one, states them again. */
+  protected pieceOf(data: string): FramePiece | undefined {
+    const chunk = this.sawFinish ? undefined : parseRecord(data)
+    const piece = chunk && plainText(chunk)
+    return piece && { index: 0, text: piece.text }
+  }
+
+  /** Any last frame that is whole counts, since none of them is a terminator. */
+  protected isTerminator(data: string): boolean {
+    return parseRecord(data) !== undefined
+  }
+
+  #take(chunk: Fields): void {
+    this.#takeUsage(chunk)
+    const candidates = Array.isArray(chunk['candidates']) ? (chunk['candidates'] as readonly unknown[]) : []
+    for (const value of candidates) {
+      const candidate = asRecord(value) ?? {}
+      const number = indexOf(candidate)
+      const hasReason = finishReasonOf(candidate['finishReason']) !== undefined
+      this.#finished.set(number, hasReason || this.#finished.get(number) === true)
+      for (const piece of partsOf(candidate).flatMap(generatedText)) this.emit(number, piece)
+    }
+    if (candidates.length === 0 && blockReason(chunk) !== undefined) this.#finished.set(0, true)
+  }
+
+  #takeUsage(chunk: Fields): void {
+    this.#usage.read(chunk)
+    this.usage = this.#usage.usage
+  }
+}
+
+function indexOf({ index }: Fields): number {
+  return Number.isInteger(index) && (index as number) > 0 ? Math.min(index as number, MAX_CANDIDATES) : 0
+}

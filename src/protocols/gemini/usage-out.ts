@@ -1,0 +1,15 @@
+import { promptTokens, type Usage } from '../../domain/usage.ts'
+
+/** Renders usage; counts of 0 are left out as by the provider, but for those that clients add up. */
+export function usageOut(usage: Usage): object {
+  const { cacheRead, output, reasoning } = usage
+  const prompt = promptTokens(usage)
+  const thoughts = Math.min(reasoning, output)
+  return {
+    promptTokenCount: prompt,
+    candidatesTokenCount: output - thoughts,
+    totalTokenCount: prompt + output,
+    ...(cacheRead > 0 && { cachedContentTokenCount: cacheRead }),
+    ...(thoughts > 0 && { thoughtsTokenCount: thoughts }),
+  }
+}

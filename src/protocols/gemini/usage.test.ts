@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest'
+import { StreamUsage } from './usage.ts'
+
+const usageOf = (...reports: readonly (object | undefined)[]): unknown => {
+  const usage = new StreamUsage()
+  for (const usageMetadata of reports) usage.read({ usageMetadata })
+  return usage.usage
+}
+
+const NONE = { cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, reasoning: 0, webSearches: 0 }
+
+describe('usage', () => {
+  test('has thoughts in the output, results of tools in the input, and cached tokens as part of the prompt', () => {
+    expect(
+      usageOf({
+        promptTokenCount: 100,
+        cachedContentTokenCount: 40,
+        candidatesTokenCount: 5,
+        thoughtsTokenCount: 7,
+        toolUsePromptTokenCount: 30,
+        totalTokenCount: 142,
+      }),
+    ).toEqual({ ...NONE, input: 90, cacheRead: 40, output: 12, reasoning: 7 })
+  })
+
+  test.each([
+    ['undefined without a prompt', { candidatesTokenCount: 23, thoughtsTokenCount: 67 }, undefined],
+    [
+      'the rest of the total without one',
+      { candidatesTokenCount: 5, totalTokenCount: 15 },
+      { input: 10, output: 5 },
+    ],
+    [
+      'the prompt alone without output',
+      { promptTokenCount: 8, totalTokenCount: 8 },
+      { input: 8, outputIsUnknown: true },
+    ],
+    [
+      'what the total has in addition',
+      { promptTokenCount: 8, candidatesTokenCount: 2, totalTokenCount: 15 },
+      { input: 8, output: 7, reasoning: 5 },
+    ],
+    [
+      'its parts where the total is too small',
+      { promptTokenCount: 8, candidatesTokenCount: 2, totalTokenCount: 3 },
+      { input: 8, output: 2 },
+    ],
+    [
+      'cached tokens up to the prompt',
+      { promptTokenCount: 8, cachedContentTokenCount: 9, candidatesTokenCount: 1 },
+      { input: 0, cacheRead: 8 },
+    ],
+    ['undefined without a credible count', { promptTokenCount: -1, totalTokenCount: 1e12 }, undefined],
+  ])('is %s', (_, report, expected) => {
+    if (expected === undefined) expect(usageOf(report)).toBeUndefined()
+    else expect(usageOf(report)).toMatchObject(expected)
+  })
+
+  test('of a stream is its last report, which may be lower than an earlier one', () => {
+    const first = { promptTokenCount: 10, candidatesTokenCount: 50, totalTokenCount: 60 }
+    const last = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
+    expect(usageOf(first, undefined, last)).toMatchObject({ input: 10, output: 5 })
+  })
+
+  test('of a stream is not lost by a report that has no counts, or no output', () => {
+    const report = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
+    expect(usageOf(report, { trafficType: 'ON_DEMAND' })).toMatchObject({ input: 10, output: 5 })
+    expect(usageOf(report, { promptTokenCount: 10, totalTokenCount: 10 })).toMatchObject({ output: 5 })
+    expect(usageOf({ trafficType: 'ON_DEMAND' }, report)).toMatchObject({ input: 10, output: 5 })
+  })
+
+  test('counts the queries of the provider’s search', () => {
+    const usage = new StreamUsage()
+    usage.read({ usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 } })
+    usage.read({ candidates: [{ groundingMetadata: { webSearchQueries: ['a', 'b'] } }] })
+    expect(usage.usage).toMatchObject({ webSearches: 2 })
+  })
+})

@@ -1,0 +1,78 @@
+import type { Usage } from '../../domain/usage.ts'
+import type { Fields } from '../field.ts'
+import { asRecord } from '../json/record.ts'
+import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
+import { count, toCount } from '../token-count.ts'
+
+/**
+ * Reads `usageMetadata`, in which counts of 0 are absent, and the total is the sum of prompt, answer,
+ * thoughts and results of the provider's tools. Thoughts are output, results of tools are input; cached
+ * tokens are part of the prompt. The total decides where the parts say something else: its unexplained rest
+ * is thoughts, or the prompt if that is absent. Undefined without a prompt; the prompt alone without any
+ * output.
+ */
+function read(usage: Fields, webSearches: number): ReportedUsage | undefined {
+  const candidates = count(usage, 'candidatesTokenCount')
+  const thoughts = count(usage, 'thoughtsTokenCount')
+  const toolUse = count(usage, 'toolUsePromptTokenCount')
+  const total = toCount(usage['totalTokenCount'])
+  const rest = total === undefined ? 0 : Math.max(total - candidates - thoughts - toolUse, 0)
+  const prompt = toCount(usage['promptTokenCount']) ?? (rest > 0 ? rest : undefined)
+  if (prompt === undefined) return undefined
+  const unexplained = Math.max(rest - prompt, 0)
+  const cached = Math.min(count(usage, 'cachedContentTokenCount'), prompt + toolUse)
+  const counts: Usage = {
+    input: prompt + toolUse - cached,
+    cacheRead: cached,
+    cacheWrite5m: 0,
+    cacheWrite1h: 0,
+    output: candidates + thoughts + unexplained,
+    reasoning: thoughts + unexplained,
+    webSearches,
+  }
+  return counts.output === 0 ? promptOnly(counts) : counts
+}
+
+/** Queries of the provider's search, as the grounding of the candidates lists them. */
+function searchesIn({ candidates }: Fields): number {
+  if (!Array.isArray(candidates)) return 0
+  let searches = 0
+  for (const candidate of candidates as readonly unknown[]) {
+    const queries = asRecord(asRecord(candidate)?.['groundingMetadata'])?.['webSearchQueries']
+    if (Array.isArray(queries)) searches += queries.length
+  }
+  return searches
+}
+
+/**
+ * Usage of a stream, whose chunks report all that was used so far: the last report counts, which may be lower
+ * than an earlier one. Parts of a report are added to the one before, and one that has lost its output is
+ * ignored.
+ */
+export class StreamUsage {
+  #metadata: Fields | undefined
+  #searches = 0
+
+  /** Takes the report of a chunk, if it has one. */
+  read(chunk: Fields): void {
+    this.#searches = Math.max(this.#searches, searchesIn(chunk))
+    const later = asRecord(chunk['usageMetadata'])
+    if (!later) return
+    const before = this.#metadata
+    if (!isReport(later)) this.#metadata = { ...before, ...later }
+    else if (!before || hasOutput(later) || !hasOutput(before)) this.#metadata = later
+  }
+
+  /** The usage so far; undefined without a credible report. */
+  get usage(): ReportedUsage | undefined {
+    return this.#metadata && read(this.#metadata, this.#searches)
+  }
+}
+
+function isReport(usage: Fields): boolean {
+  return usage['promptTokenCount'] !== undefined || usage['totalTokenCount'] !== undefined
+}
+
+function hasOutput(usage: Fields): boolean {
+  return usage['candidatesTokenCount'] !== undefined || usage['thoughtsTokenCount'] !== undefined
+}

@@ -1,0 +1,18 @@
+import process from 'node:process'
+import { expect, test } from 'vitest'
+import { collectAll, collectYoung } from '../../test/equipment/collect-young.ts'
+import { OutgoingBytes } from './outgoing-bytes.ts'
+
+test('bytes that were sent are not kept by a call that has waited, without a full collection', () => {
+  const outgoing = new OutgoingBytes()
+  collectAll()
+  collectYoung()
+  const before = process.memoryUsage().arrayBuffers
+  const send = (): number => {
+    outgoing.add(Buffer.alloc(8_000_000), true)
+    return outgoing.take()?.length ?? 0
+  }
+  expect(send()).toBe(8_000_000)
+  collectYoung()
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(4_000_000)
+})

@@ -1,0 +1,63 @@
+import { connect } from 'node:net'
+import process from 'node:process'
+import { expect, test } from 'vitest'
+import { collectAll, collectYoung } from '../../test/equipment/collect-young.ts'
+import { startOwnServer } from '../../test/equipment/own-server.ts'
+import { Response, type ResponseSink } from './response.ts'
+
+const bufferBytes = (): number => process.memoryUsage().arrayBuffers
+
+const SINK: ResponseSink = {
+  isOpen: true,
+  send: () => true,
+  sendParts: () => true,
+  responseEnded: () => {},
+  needsUpstream: () => {},
+  destroy: () => {},
+}
+
+test('a response that has waited keeps nothing of its call once it is closed, without a full collection', () => {
+  const response = new Response(SINK, { method: 'POST', version: '1.1', keepAlive: true, headers: {} })
+  response.onClosed(() => {})
+  collectAll()
+  collectYoung()
+  const before = bufferBytes()
+  const begin = (): void => {
+    const bytes = Buffer.alloc(8_000_000)
+    response.onClosed(() => void bytes.length)
+  }
+  begin()
+  response.onConnectionEnd('finished')
+  collectYoung()
+  expect(bufferBytes() - before).toBeLessThan(4_000_000)
+})
+
+test('connections keep no bytes of the bodies that were read on them', async () => {
+  using own = await startOwnServer((request, response) => {
+    request.discard()
+    response.writeHead(200, {}).end('ok')
+  })
+  const request = Buffer.from(
+    `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 40000\r\n\r\n${'x'.repeat(40_000)}`,
+  )
+  collectAll()
+  const before = bufferBytes()
+  const sockets = await Promise.all(
+    Array.from({ length: 100 }, async () => {
+      const socket = connect({
+        port: own.port,
+        host: '127.0.0.1',
+        onread: { buffer: Buffer.alloc(1_024), callback: () => true },
+      })
+      await new Promise((resolve) => {
+        socket.on('data', resolve)
+        socket.write(request, () => setTimeout(resolve, 200))
+      })
+      return socket
+    }),
+  )
+  collectAll()
+  const kept = bufferBytes() - before
+  for (const socket of sockets) socket.destroy()
+  expect(kept).toBeLessThan(1_000_000)
+})

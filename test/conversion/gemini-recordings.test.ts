@@ -1,0 +1,222 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { describe, expect, test } from 'vitest'
+import { scanObject } from '../../src/protocols/json/json-scan.ts'
+import { GeminiTap, readGeminiRequest, usageOfAnswer } from '../../src/protocols/gemini/index.ts'
+import { randomFrom } from '../equipment/random.ts'
+import { choppedAtRandom } from '../generators/chunks.ts'
+import { ALL_CODECS, IDENTITY, replyAs, requestAs, streamAs } from './convert-through.ts'
+import { checkGeminiStream } from './gemini-grammar.ts'
+import { geminiReplySays, geminiStreamSays } from './gemini-oracle.ts'
+import { checkChatStream, checkMessagesStream } from './grammar.ts'
+import {
+  chatReplySays,
+  chatStreamSays,
+  type Content,
+  messagesReplySays,
+  messagesStreamSays,
+} from './oracle.ts'
+import { checkResponsesStream } from './responses-grammar.ts'
+import { responseSays, responseStreamSays } from './responses-oracle.ts'
+
+/** Folder with recorded answers of providers, where there is one. */
+const FOLDER = process.env['RECORDINGS']
+const GRAMMARS = {
+  chat: checkChatStream,
+  messages: checkMessagesStream,
+  responses: checkResponsesStream,
+} as const
+const STREAMS = { chat: chatStreamSays, messages: messagesStreamSays, responses: responseStreamSays } as const
+const REPLIES = { chat: chatReplySays, messages: messagesReplySays, responses: responseSays } as const
+const TARGETS = ['chat', 'messages', 'responses'] as const
+
+/** Recordings that answer another method than `generateContent`. */
+const OTHER_METHODS =
+  /cachedcontent|count-tokens|usage-limit|embedding|task-prefix|edge-agent|list-models|google-upload/
+/** Requests that are refused elsewhere, by what only their provider has. */
+const OF_GOOGLE = /cachedContent|fileUri/
+/** Streams whose arguments come in pieces, with what they come to. */
+const IN_PIECES: Readonly<Record<string, unknown>> = {
+  'gemini--google-stream-tool-call-array-arguments-missing-terminal-function-call.sse': {
+    operations: [
+      { action: 'add', description: 'Fresh red apple', itemid: 'apple_001', price: 0.5 },
+      { action: 'add', description: 'Ripe yellow banana', itemid: 'banana_001', price: 0.3 },
+    ],
+  },
+}
+
+interface Recording {
+  readonly name: string
+  readonly bytes: Buffer
+}
+
+function recordings(isOne: (name: string) => boolean, protocol = 'gemini'): Recording[] {
+  if (FOLDER === undefined) return []
+  const folder = join(FOLDER, protocol)
+  return readdirSync(folder)
+    .filter(isOne)
+    .map((name) => ({ name, bytes: readFileSync(join(folder, name)) }))
+}
+
+const isRequest = (name: string): boolean => name.endsWith('.request.json')
+const isAnswer = (name: string): boolean => !isRequest(name) && !name.startsWith('error-')
+const streams = recordings((name) => name.endsWith('.sse'))
+const replies = recordings((name) => name.endsWith('.json') && isAnswer(name) && !OTHER_METHODS.test(name))
+const requests = recordings((name) => isRequest(name) && !OTHER_METHODS.test(name))
+const errors = recordings((name) => name.startsWith('error-') && !isRequest(name))
+
+if (FOLDER === undefined) replayNothing()
+else replay()
+
+function replayNothing(): void {
+  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+    expect(streams).toEqual([])
+  })
+}
+
+function replay(): void {
+  describe('a recorded stream', () => {
+    test.each(streams)('$name is forwarded natively unchanged, and its usage is read', ({ bytes }) => {
+      for (const chunks of [[bytes], choppedAtRandom(bytes, 200, randomFrom(bytes.length))]) {
+        const tap = new GeminiTap()
+        const forwarded = chunks.map((chunk) => tap.push(chunk).forward ?? Buffer.alloc(0))
+        const { complete } = tap.end()
+        const last = tap.finalBytes(NO_CHARGE)
+        expect(Buffer.concat([...forwarded, last]).toString('latin1')).toBe(bytes.toString('latin1'))
+        expect(last.toString()).toContain('finishReason')
+        expect(complete).toBe(true)
+        const { usage } = geminiStreamSays(bytes.toString())
+        expect(tap.usage && tap.usage.input + tap.usage.cacheRead).toBe(usage?.prompt)
+        expect(tap.usage?.output).toBe(usage?.output)
+      }
+    })
+
+    describe.each(TARGETS)('as %s', (to) => {
+      test.each(streams)('$name says the same, however it is cut', ({ name, bytes }) => {
+        const { text, complete } = streamAs('gemini', to, [bytes])
+        expect(complete).toBe(true)
+        GRAMMARS[to](text, true)
+        for (let seed = 0; seed < 3; seed++)
+          expect(streamAs('gemini', to, choppedAtRandom(bytes, 1 + seed * 300, randomFrom(seed))).text).toBe(
+            text,
+          )
+        const said = told(STREAMS[to](text))
+        const source = told(geminiStreamSays(bytes.toString()))
+        if (name in IN_PIECES) expect(said.calls[0]?.input).toEqual(IN_PIECES[name])
+        const isWhole = !bytes.includes('partialArgs')
+        expect(isWhole ? said : { ...said, calls: [] }).toEqual(isWhole ? source : { ...source, calls: [] })
+      })
+
+      test.each(streams)('$name never ends well where it was cut', ({ bytes }) => {
+        const end = bytes.lastIndexOf('data: ')
+        for (let size = 0; size < end; size += Math.ceil(bytes.length / 60)) {
+          const { text, complete } = streamAs('gemini', to, [bytes.subarray(0, size)])
+          expect(complete, `${size} bytes`).toBe(false)
+          GRAMMARS[to](text, false)
+        }
+      })
+    })
+  })
+
+  describe.each(TARGETS)('a recorded answer as %s', (to) => {
+    test.each(replies)('$name says the same', ({ bytes }) => {
+      const facts = usageOfAnswer(bytes)
+      expect(facts.valid).toBe(true)
+      const source = geminiReplySays(bytes.toString())
+      expect(told(REPLIES[to](replyAs('gemini', to, bytes)))).toEqual(told(source))
+      expect(facts.usage && facts.usage.input + facts.usage.cacheRead).toBe(source.usage?.prompt)
+    })
+  })
+
+  test.each([...streams, ...replies])('$name: the total is what is charged', ({ name, bytes }) => {
+    const usage = name.endsWith('.sse') ? tapped(bytes).usage : usageOfAnswer(bytes).usage
+    const totals = [...bytes.toString().matchAll(/"totalTokenCount": ?(\d+)/g)].map((match) =>
+      Number(match[1]),
+    )
+    const total = totals.at(-1)
+    if (total !== undefined) expect(usage && usage.input + usage.cacheRead + usage.output).toBe(total)
+  })
+
+  describe.each(TARGETS)('a recorded request as %s', (to) => {
+    test.each(requests)('$name is converted, or refused for what only its provider has', ({ bytes }) => {
+      readGeminiRequest(scanObject(bytes))
+      const { refused, request } = JSON.parse(requestAs('gemini', to, withModel(bytes))) as {
+        refused?: string
+        request?: unknown
+      }
+      if (refused !== undefined) expect(refused).toMatch(OF_GOOGLE)
+      else expect(JSON.stringify(request)).not.toMatch(/"type":"(?:OBJECT|STRING|INTEGER|ARRAY)"/)
+    })
+  })
+
+  test.each(errors)('$name is an error, and no answer', ({ bytes }) => {
+    expect(usageOfAnswer(bytes)).toMatchObject({ valid: false, error: true })
+    expect(() => ALL_CODECS.gemini.decodeReply(bytes)).toThrow('no answer')
+    const { text, complete } = streamAs('gemini', 'chat', [
+      Buffer.from(`data: ${JSON.stringify(JSON.parse(bytes.toString()))}\r\n\r\n`),
+    ])
+    expect(complete).toBe(false)
+    expect(text).toContain('"message":')
+  })
+
+  describe.each(TARGETS)('a recorded answer of %s as one of Gemini', (from) => {
+    const ofOther = (ending: string) => (name: string) =>
+      name.endsWith(ending) && isAnswer(name) && !NO_ANSWERS.has(name)
+    test.each(recordings(ofOther('.sse'), from))('$name, streamed', ({ name, bytes }) => {
+      const { text, complete } = streamAs(from, 'gemini', [bytes])
+      checkGeminiStream(text, complete)
+      if (complete && !EDITED.has(name))
+        expect(texts(geminiStreamSays(text))).toEqual(texts(STREAMS[from](bytes.toString())))
+    })
+
+    test.each(recordings(ofOther('.json'), from))('$name, whole', ({ bytes }) => {
+      const reply = ALL_CODECS[from].decodeReply(bytes)
+      const answer = ALL_CODECS.gemini.encodeReply(reply, IDENTITY).toString()
+      expect(texts(geminiReplySays(answer))).toEqual(texts(REPLIES[from](bytes.toString())))
+    })
+  })
+}
+
+/** Streams whose deltas say something else than their items, as they were edited by hand. */
+const EDITED = new Set(['openai--openai-shell-container-1.sse'])
+
+/** Recordings of the other protocols that are no answers. */
+const NO_ANSWERS = new Set([
+  'azure--azure-deepseek-reasoning-1.json',
+  'openai--responses-delete.json',
+  'openai--responses-input-items.json',
+])
+
+/** The request with the model, which its path states. */
+function withModel(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.toString().replace('{', '{"model":"gemini-2.5-flash",'))
+}
+
+/** Charge of a call whose client is told nothing of it. */
+const NO_CHARGE = {
+  input: 0,
+  cacheRead: 0,
+  cacheWrite5m: 0,
+  cacheWrite1h: 0,
+  output: 0,
+  reasoning: 0,
+  webSearches: 0,
+} as const
+
+function tapped(bytes: Buffer): GeminiTap {
+  const tap = new GeminiTap()
+  tap.push(bytes)
+  tap.end()
+  return tap
+}
+
+/** The compared content: a response without usage has no tokens elsewhere, and tools of the provider none. */
+function told({ text, thoughts, calls, usage }: Content): Content {
+  const isNone = usage && usage.prompt + usage.output === 0
+  return { text, thoughts: thoughts.replaceAll('\n', ''), calls, usage: isNone ? undefined : usage }
+}
+
+function texts({ text, thoughts, calls }: Content): unknown {
+  return { text, thoughts, calls }
+}
