@@ -6,18 +6,18 @@ import { storm, type StormPlan } from '../equipment/storm.ts'
 
 const NO_GATE_ONE: Patch = {
   file: 'src/relay/streamed-response.ts',
-  text: "if (this.#pauses.has('hold') || this.call.hold.isDurable) return",
+  text: 'if (!opening) return',
   by: 'return',
 }
 const NO_GATE_TWO_WHOLE: Patch = {
   file: 'src/relay/whole-response.ts',
-  text: "const charged = await this.call.settle(this.target, chargeBasis('complete', reply.facts), true)",
-  by: "const charged = undefined as never; void this.call.settle(this.target, chargeBasis('complete', reply.facts), true)",
+  text: 'const charged = await charging',
+  by: 'const charged = undefined as never',
 }
 const NO_GATE_TWO_STREAMED: Patch = {
   file: 'src/relay/streamed-response.ts',
-  text: 'await this.call.settle(',
-  by: `await (async (...all) => {
+  text: 'const charging = this.call.settle(',
+  by: `const charging = (async (...all) => {
     if (lastFrame && ending !== 'client_gone') {
       await this.call.hold.durable
       this.#outgoing.release()
