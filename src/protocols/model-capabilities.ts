@@ -118,7 +118,10 @@ const TABLE: readonly Row[] = [
   [({ gpt }) => isAtLeast(gpt, 5, 1), { ...REASONING, efforts: ['none', ...TO_HIGH] }],
   [({ gpt }) => isAtLeast(gpt, 5), { ...REASONING, efforts: ['minimal', ...TO_HIGH] }],
 
-  [({ text, gemini }) => isAtLeast(gemini, 3) && /flash-lite.*image/i.test(text), levels('minimal', 'high')],
+  [
+    ({ text, gemini }) => isAtLeast(gemini, 3) && /flash-lite/i.test(text) && /image/i.test(text),
+    levels('minimal', 'high'),
+  ],
   [({ text, gemini }) => isAtLeast(gemini, 3) && /flash-lite/i.test(text), levels('minimal', ...TO_HIGH)],
   [
     ({ text, gemini }) => isAtLeast(gemini, 3) && !isAtLeast(gemini, 3, 1) && /-pro\b/i.test(text),
