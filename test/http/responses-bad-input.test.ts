@@ -65,6 +65,11 @@ describe('a 400 before anything is charged', () => {
     await refused(model, { input: [{ role: ['user'] }] }, "Invalid 'input[0].role': expected a string")
   })
 
+  test.each(ALL)('is the answer to the id of no response, of %s', async (model) => {
+    for (const id of ['resp_/../x', '', 'resp_', `resp_${'a'.repeat(48)}`, 'x'.repeat(100_000)])
+      await refused(model, { previous_response_id: id }, 'not found')
+  })
+
   test.each(ALL)('is the answer to limits that are none, of %s', async (model) => {
     await refused(model, { max_output_tokens: 0 }, "Invalid 'max_output_tokens'")
     await refused(model, { max_output_tokens: 1.5 }, "Invalid 'max_output_tokens'")
@@ -107,7 +112,6 @@ describe("an upstream's own error", () => {
     ['a call without its output', { input: [hi, call] }],
     ['an output without its call', { input: [hi, output] }],
     ['a single token of output', { max_output_tokens: 1 }],
-    ['the id of another response', { previous_response_id: 'resp_/../x' }],
   ])('answers %s natively, and costs nothing', async (_, fields) => {
     const before = spent()
     fixture.upstream.script(NATIVE, {
