@@ -10,7 +10,7 @@ import {
   usageOfCompaction,
 } from '../../../protocols/responses/index.ts'
 import { channelsToContinue, type Continued, findContinued } from '../../state/continued.ts'
-import type { ResponseStore } from '../../state/response-store.ts'
+import { ResponseStore } from '../../state/response-store.ts'
 import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 
@@ -56,6 +56,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
           tap: unstreamed,
           reply(bytes) {
             const facts = usageOfCompaction(bytes)
+            ids.add(facts.id, ResponseStore.newId())
             return {
               facts,
               body: () => ids.whole(bytes),
