@@ -25,8 +25,8 @@ const at = (path: string, method = 'GET'): Promise<FullResponse> =>
   fixture.chat('ann', undefined, { path: `/v1/responses/${path}`, method })
 
 test('a response names the deleted one that it continues as its client knows it', async () => {
-  const first = String((await post({ model: 'stored' })).json().id)
-  const next = String((await post({ model: 'stored', previous_response_id: first })).json().id)
+  const first = (await post({ model: 'stored' })).json().id
+  const next = (await post({ model: 'stored', previous_response_id: first })).json().id
   expect((await at(first, 'DELETE')).status).toBe(200)
   for (const path of [next, `${next}?stream=true`]) {
     const { text } = await at(path)
