@@ -88,12 +88,14 @@ describe('a conversation', () => {
     usage: JSON.parse(responsesUsage(1_000, 200, 400)),
   })
 
-  test('is compacted by an upstream that speaks responses, byte for byte, and charged by its usage', async () => {
+  test('is compacted by an upstream that speaks responses, byte for byte but for its id, and charged by its usage', async () => {
     fixture.upstream.script('native', { kind: 'whole', body: COMPACTED })
     const before = spent()
     const body = '{"model":"native",  "input":"hi","x_new":9007199254740993}'
     const answer = await fixture.chat('ann', body, { path: '/v1/responses/compact' })
-    expect(answer.text).toBe(COMPACTED)
+    const { id } = answer.json()
+    expect(id).toMatch(/^resp_[0-9a-f]{48}$/)
+    expect(answer.text).toBe(COMPACTED.replace('resp_c', id))
     expect(fixture.upstream.only('native').path).toBe('/v1/responses/compact')
     expect(fixture.upstream.only('native').text).toBe(body)
     expect(spent() - before).toBe(600 + 400 / 4 + 200 * 4)

@@ -5,6 +5,7 @@ import { type Configuration, channel, priced, ROOT, token, user } from '../equip
 import { databaseOf } from '../equipment/database.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { startGateway } from '../equipment/gateway.ts'
+import type { Received } from '../equipment/scripted-upstream.ts'
 import { type StoringUpstream, storingUpstream } from '../equipment/stored-responses.ts'
 
 const LANES = ['one', 'two'] as const
@@ -221,6 +222,24 @@ describe('encrypted reasoning', () => {
       expect((await post({ input, store: false })).status).toBe(200)
       expect(upstream?.made.at(-1)?.body['input']).toEqual(input)
       expect(upstream?.made.at(-1)?.key).toBe(first?.key)
+    }
+  })
+
+  test.each([
+    ['/v1/responses', { background: true }],
+    ['/v1/responses/compact', {}],
+    ['/v1/responses/input_tokens', {}],
+  ])('goes back there also by %s with %j', async (path, fields) => {
+    const posts = (): Received[] =>
+      LANES.flatMap((lane) => fixture.upstream.received(lane)).filter(({ method }) => method === 'POST')
+    for (let round = 0; round < 6; round += 1) {
+      const before = new Set(posts())
+      const output: { readonly type: string }[] = JSON.parse((await post({})).text).output
+      const input = output.filter(({ type }) => type === 'reasoning')
+      expect((await post({ input, ...fields }, 'ann', path)).status).toBe(200)
+      const added = posts().filter((one) => !before.has(one))
+      expect(added).toHaveLength(2)
+      expect(added[0]?.headers['authorization']).toBe(added[1]?.headers['authorization'])
     }
   })
 })

@@ -8,6 +8,8 @@ import { usageOf } from './usage.ts'
 export interface ResponseFacts extends ReplyFacts {
   /** The upstream's id of it; '' where it has none. */
   readonly id: string
+  /** The upstream's id of the response that it continues; '' where it names none. */
+  readonly previousId: string
   /** `completed`, `queued` and the like; undefined where it says none. */
   readonly status: string | undefined
   /** Encrypted contents of its items, which only the account that made them can read. */
@@ -22,10 +24,11 @@ export function usageOfCompaction(bytes: Buffer): ResponseFacts {
 /** Reads a whole response's facts; never throws. One that failed is an error, whatever its HTTP status. */
 export function usageOfResponse(bytes: Buffer): ResponseFacts {
   const response = parseRecord(bytes.toString()) ?? {}
-  const { id, status, output } = response
+  const { id, previous_response_id: previousId, status, output } = response
   const error = isError(response['error']) || status === 'failed'
   return {
     id: typeof id === 'string' ? id : '',
+    previousId: typeof previousId === 'string' ? previousId : '',
     status: typeof status === 'string' ? status : undefined,
     encrypted: Array.isArray(output) ? output.flatMap((item) => encryptedIn(asRecord(item))) : [],
     valid: Array.isArray(output) && !error,

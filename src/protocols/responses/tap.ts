@@ -25,6 +25,8 @@ const EARLY_ID = /"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,256})"/
 export class ResponsesTap extends StreamTap {
   /** The upstream's id of the response; '' before it was told. */
   responseId = ''
+  /** The upstream's id of the response that it continues; '' before one was told. */
+  previousId = ''
   /** The status that the response ended with; undefined before it did. */
   status: string | undefined
   /** Encrypted contents of the items that are done, which only the account that made them can read. */
@@ -143,6 +145,7 @@ export class ResponsesTap extends StreamTap {
 
   #begin(response: Event): void {
     this.responseId ||= textOr(response['id'])
+    this.previousId ||= textOr(response['previous_response_id'])
     this.#model ||= textOr(response['model'])
     const created = response['created_at']
     if (this.#created === 0 && typeof created === 'number') this.#created = Math.floor(created)

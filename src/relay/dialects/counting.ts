@@ -21,7 +21,7 @@ export class CountingUnsupported extends Error {
   }
 }
 
-/** The stored response that a counted request continues. */
+/** Earlier responses that a counted request refers to. */
 export interface CountedContext {
   /** The request with the items that it continues in front; undefined where an upstream keeps them. */
   readonly composed: ScannedObject | undefined
@@ -29,8 +29,8 @@ export interface CountedContext {
   readonly replace: ReadonlyMap<string, string>
   /** The channels among these that know the response; throws where none does. */
   channelsFor(channels: readonly Channel[]): readonly Channel[]
-  /** Whether the response was made with this key. */
-  isOfKey(key: UpstreamKey): boolean
+  /** Whether a key of one of those channels may be asked. */
+  isOfKey(key: UpstreamKey, channel: Channel): boolean
   /** The body of an upstream's error with the ids that the client knows. */
   errorBody(body: Buffer): Buffer
 }
@@ -44,8 +44,8 @@ export interface Counting {
   model(scan: ScannedObject): string
   /** Headers for the upstream, names and values in turn. */
   upstreamHeaders(headers: Headers): readonly string[]
-  /** The stored response that a checked request continues; absent where the protocol knows none. */
-  contextOf?(scan: ScannedObject, reader: Reader): Promise<CountedContext> | undefined
+  /** Earlier responses that a checked request refers to; absent where the protocol knows none. */
+  contextOf?(scan: ScannedObject, reader: Reader): Promise<CountedContext | undefined> | undefined
   /**
    * The text that the gateway counts itself; throws for a request whose text is not all in it. `isComposed`:
    * the items of the response that it continues are in it.
@@ -95,7 +95,7 @@ function relayed(counting: Counting, request: CountedRequest): RelayedRequest {
         channel,
         outputMaximum: 0,
         choices: 1,
-        ...(context && { isOfKey: (key: UpstreamKey) => context.isOfKey(key) }),
+        ...(context && { isOfKey: (key: UpstreamKey) => context.isOfKey(key, channel) }),
         prepare() {
           if (!channel.protocols.includes(counting.protocol)) throw new CountingUnsupported(context?.composed)
           return prepared(counting, request, channel.modelMapping.get(model) ?? model)

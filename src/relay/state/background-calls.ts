@@ -228,7 +228,7 @@ export class BackgroundCalls {
     const sent = {
       method: 'GET',
       protocol: 'responses',
-      path: `/responses/${response.upstreamId}`,
+      path: `/responses/${encodeURIComponent(response.upstreamId)}`,
       headers: [],
       body: Buffer.alloc(0),
     } as const

@@ -1,6 +1,6 @@
 import type { RenamedIds, ResponsesTap } from '../../protocols/responses/index.ts'
 import type { Usage } from '../../domain/usage.ts'
-import type { TapStep } from '../../protocols/sse/stream-tap.ts'
+import type { StreamError, TapStep } from '../../protocols/sse/stream-tap.ts'
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import { DelegatingTap } from './delegating-tap.ts'
 
@@ -16,9 +16,14 @@ export abstract class RenamingTap extends DelegatingTap<ResponsesTap> {
   /** Learns the upstream's id; called before any of it goes on. */
   protected abstract learn(): void
 
+  override get error(): StreamError | undefined {
+    const { error } = this.inner
+    return error && { ...error, data: this.#ids.inProse(Buffer.from(error.data)).toString() }
+  }
+
   override get errorFrame(): Buffer | undefined {
     const frame = this.inner.errorFrame
-    return frame && this.#ids.whole(frame)
+    return frame && this.#ids.inProse(frame)
   }
 
   override push(chunk: Buffer): TapStep {

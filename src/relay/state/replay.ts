@@ -14,6 +14,8 @@ export interface Replay {
   /** Path and query below the channel's base URL. */
   readonly path: string
   readonly ids: RenamedIds
+  /** The response that it continues, as its client knows it. */
+  readonly previousId: string | null
   /** Called with the status and the usage that the stream ended with. */
   onEnd(status: string, usage: ReportedUsage | undefined): Promise<void>
 }
@@ -73,5 +75,9 @@ class ReplayTap extends RenamingTap {
     if (status !== undefined) await this.#replay.onEnd(status, usage)
   }
 
-  protected learn(): void {}
+  // The row of the response before it may be gone, and with it the id that the upstream calls it by.
+  protected learn(): void {
+    const { ids, previousId } = this.#replay
+    if (previousId !== null) ids.add(this.inner.previousId, previousId)
+  }
 }

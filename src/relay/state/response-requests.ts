@@ -3,7 +3,13 @@ import type { Settings } from '../../domain/settings.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
 import { OperatorHold } from '../../ledger/operator-hold.ts'
-import { itemPage, itemQuery, joinedArrays, RenamedIds } from '../../protocols/responses/index.ts'
+import {
+  itemPage,
+  itemQuery,
+  joinedArrays,
+  RenamedIds,
+  usageOfResponse,
+} from '../../protocols/responses/index.ts'
 import { idHeaders } from '../../server/id-headers.ts'
 import { exchangeWhole } from '../../upstreams/exchange-whole.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
@@ -79,7 +85,7 @@ export class ResponseRequests {
     }
     const body = await this.#ask(asked, 'GET', '')
     await this.#parts.background.see(response, body)
-    return answer(incoming, asked.ids.whole(body))
+    return answer(incoming, renamed(asked, body))
   }
 
   /** The stream that a client asks to see again; undefined where it asks for the response as it stands. */
@@ -89,8 +95,9 @@ export class ResponseRequests {
     return {
       account: this.account(asked),
       model: response.model,
-      path: `/responses/${response.upstreamId}${passedOn(query, [...PASSED_ON, ...PASSED_ON_TO_STREAMS])}`,
+      path: `/responses/${encodeURIComponent(response.upstreamId)}${passedOn(query, [...PASSED_ON, ...PASSED_ON_TO_STREAMS])}`,
       ids,
+      previousId: response.previousId,
       onEnd: (status, usage) => this.#parts.background.note(response, status, usage),
     }
   }
@@ -124,7 +131,7 @@ export class ResponseRequests {
       )
     const body = await this.#ask(asked, 'POST', '/cancel')
     await this.#parts.background.see(response, body)
-    return answer(incoming, asked.ids.whole(body))
+    return answer(incoming, renamed(asked, body))
   }
 
   /** Answers with a page of the items that the response was made from. */
@@ -163,7 +170,7 @@ export class ResponseRequests {
     incoming.record.channel = channel.name
     incoming.response.needsUpstream()
     const hold = freeHold(asked)
-    const path = `/responses/${response.upstreamId}${below}${passedOn(asked.query)}`
+    const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}${passedOn(asked.query)}`
     const came = await exchangeWhole(
       this.#parts.upstreams,
       { hold, ...account },
@@ -197,6 +204,12 @@ function freeHold({ incoming, response }: Asked): OperatorHold {
     startedMs: incoming.startedMs,
     promptAmount: 0,
   })
+}
+
+// The row of the response before it may be gone, and with it the id that the upstream calls it by.
+function renamed({ ids, response: { previousId } }: Asked, body: Buffer): Buffer {
+  if (previousId !== null) ids.add(usageOfResponse(body).previousId, previousId)
+  return ids.whole(body)
 }
 
 function passedOn(query: URLSearchParams, names: readonly string[] = PASSED_ON): string {

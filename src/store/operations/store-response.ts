@@ -6,9 +6,13 @@ import { RESPONSES_TABLE } from './stored-responses.ts'
 /** Time after which the call of a background response is settled, with room for a node that was down. */
 const SETTLED_WITHIN_MS = 7 * 24 * 3_600_000
 
-/** Stores a response; one of the same id is replaced. Its content is encrypted for its row. */
+/**
+ * Stores a response; one of the same id is replaced. Its content is encrypted for its row. That of a deleted
+ * user is not stored: its call may end after all that was kept for the user was removed.
+ */
 export async function storeResponse(db: Db, response: StoredResponse, secrets: Secrets): Promise<void> {
   const { id, content } = response
+  if (content && (await isDeleted(db, response.userId))) return
   const values = {
     user_id: response.userId,
     model: response.model,
@@ -29,6 +33,11 @@ export async function storeResponse(db: Db, response: StoredResponse, secrets: S
     .values({ id, ...values, outcome: null })
     .onConflict((conflict) => conflict.column('id').doUpdateSet(values))
     .execute()
+}
+
+async function isDeleted(db: Db, userId: number): Promise<boolean> {
+  const query = db.selectFrom('users').select('id').where('id', '=', userId)
+  return (await query.where('deleted_time', 'is not', null).executeTakeFirst()) !== undefined
 }
 
 /** Stores the origins of encrypted reasoning until a time. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ENGINES, openedRows } from '../../../test/store-engines.ts'
+import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 
 const NOW = 1_760_000_000_000
@@ -81,6 +81,15 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     ])
     expect(await prune(NOW + 8 * DAY_MS)).toBe(1)
     expect(await database.sql('select id from stored_responses')).toEqual([])
+  })
+
+  test('of a user that was deleted meanwhile are stored without content alone', async () => {
+    const { store, database, userId } = await rowsWithAccount(engine)
+    await store.write('storeResponse', { ...kept('a'), userId })
+    await store.write('deleteUser', { userId, deletedTime: NOW / 1_000 })
+    await store.write('storeResponse', { ...kept('b'), userId })
+    await store.write('storeResponse', response('c', { userId, callId: 'call', rate: '{}' }))
+    expect(await database.sql('select id from stored_responses')).toEqual([{ id: 'c' }])
   })
 
   test('keep the first end that was noted', async () => {

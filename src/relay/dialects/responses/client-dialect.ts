@@ -3,7 +3,6 @@ import type { Settings } from '../../../domain/settings.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import {
-  encryptedInput,
   gateResponsesRequest,
   itemReferences,
   promptText,
@@ -17,16 +16,11 @@ import { withKeptItems } from '../../state/kept-items.ts'
 import { keptRequest } from '../../state/kept-response.ts'
 import { type NativeParts, NativeResponse } from '../../state/native-response.ts'
 import { NativeTap } from '../../state/native-tap.ts'
+import { channelsOfOrigin, findOrigin, type Origin } from '../../state/reasoning-origin.ts'
 import type { Conversions } from '../conversions.ts'
 import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { convertedResponses } from './converted-responses.ts'
-
-/** The account that a request belongs to. */
-interface Origin {
-  readonly channel: string
-  readonly keyTag: string
-}
 
 /** Earlier responses that a request refers to. */
 interface Referred {
@@ -51,10 +45,10 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
       const request = readResponsesRequest(scan)
       const isContinuing = request.previousResponseId !== undefined
       // A continued response tells the account by itself.
-      const encrypted = !isContinuing && hasSeveralAccounts(settings) ? encryptedInput(scan) : []
-      if (!isContinuing && encrypted.length === 0 && itemReferences(scan).length === 0)
+      const found = isContinuing ? undefined : findOrigin(scan, reader, responses)
+      if (!isContinuing && !found && itemReferences(scan).length === 0)
         return relayed(request, scan, {}, settings)
-      return referredBy(request, scan, encrypted, reader).then((referred) =>
+      return referredBy(request, scan, found, reader).then((referred) =>
         relayed(request, scan, referred, settings),
       )
     },
@@ -63,12 +57,11 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
   async function referredBy(
     { previousResponseId: id }: ResponsesRequest,
     scan: ScannedObject,
-    encrypted: readonly string[],
+    found: Promise<Origin | undefined> | undefined,
     reader: Reader,
   ): Promise<Referred> {
     const continued = id === undefined ? undefined : await findContinued(scan, id, reader, responses)
-    const reasoning =
-      encrypted.length > 0 ? await responses.originOf(reader.caller.user.id, encrypted) : undefined
+    const reasoning = await found
     if (continued?.kind === 'native') return { continued, reasoning }
     const conversation = continued?.scan ?? scan
     const composed = await withKeptItems(conversation, reader, responses)
@@ -118,8 +111,8 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
       ...(composed && { body: scan.bytes }),
       channelsFor(channels) {
         const able = continued ? channelsToContinue(continued, channels) : channels
-        if (request.background) return ableToGoOn(able)
-        return reasoning ? ofOrigin(able, reasoning) : able
+        const ready = request.background ? ableToGoOn(able) : able
+        return reasoning ? channelsOfOrigin(ready, reasoning) : ready
       },
       forChannels: (channels, model) =>
         requestsFor('responses', request.model, channels, model, native, () => {
@@ -136,18 +129,6 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         }),
     }
   }
-}
-
-// With one account there is no other to mistake it for.
-function hasSeveralAccounts({ channels }: Settings): boolean {
-  const native = channels.filter(({ protocols }) => protocols.includes('responses'))
-  return native.length > 1 || native.some(({ keys }) => keys.length > 1)
-}
-
-// Others would refuse the reasoning. If that channel is gone, another may be of the same account.
-function ofOrigin(channels: readonly Channel[], { channel }: Origin): readonly Channel[] {
-  const own = channels.filter(({ name, protocols }) => name === channel && protocols.includes('responses'))
-  return own.length > 0 ? own : channels
 }
 
 // A response that goes on without its client must be stored by its upstream.

@@ -10,7 +10,8 @@ import {
   usageOfCompaction,
 } from '../../../protocols/responses/index.ts'
 import { channelsToContinue, type Continued, findContinued } from '../../state/continued.ts'
-import type { ResponseStore } from '../../state/response-store.ts'
+import { channelsOfOrigin, findOrigin, type Origin } from '../../state/reasoning-origin.ts'
+import { ResponseStore } from '../../state/response-store.ts'
 import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 
@@ -22,7 +23,12 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     read(scan, _headers, reader) {
       const request = readCompactionRequest(scan)
       const id = request.previousResponseId
-      if (id === undefined) return compacted(request, scan, undefined)
+      if (id === undefined) {
+        const found = findOrigin(scan, reader, responses)
+        return (
+          found?.then((origin) => compacted(request, scan, undefined, origin)) ?? compacted(request, scan)
+        )
+      }
       return findContinued(scan, id, reader, responses).then((continued) =>
         compacted(request, scan, continued),
       )
@@ -32,14 +38,18 @@ export function compactionDialect(responses: ResponseStore): Dialect {
   function compacted(
     request: ResponsesRequest,
     scan: ScannedObject,
-    continued: Continued | undefined,
+    continued?: Continued,
+    reasoning?: Origin,
   ): RelayedRequest {
     const previous = continued?.response
+    const origin = previous ?? reasoning
     const native = (channel: Channel): ChannelRequest => ({
       channel,
       outputMaximum: undefined,
       choices: 1,
-      ...(previous && { isOfKey: ({ value }) => responses.keyTag(value) === previous.keyTag }),
+      ...(origin?.channel === channel.name && {
+        isOfKey: ({ value }) => responses.keyTag(value) === origin.keyTag,
+      }),
       prepare(passThrough) {
         const replace = new Map(previous && [['previous_response_id', JSON.stringify(previous.upstreamId)]])
         const { body, upstreamModel } = gateResponsesRequest(scan, request, channel, { passThrough, replace })
@@ -56,6 +66,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
           tap: unstreamed,
           reply(bytes) {
             const facts = usageOfCompaction(bytes)
+            ids.add(facts.id, ResponseStore.newId())
             return {
               facts,
               body: () => ids.whole(bytes),
@@ -75,7 +86,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
         if (continued?.kind === 'native') return channelsToContinue(continued, channels)
         const speaking = channels.filter(({ protocols }) => protocols.includes('responses'))
         if (speaking.length === 0 || continued) throw notCompacted()
-        return speaking
+        return reasoning ? channelsOfOrigin(speaking, reasoning) : speaking
       },
       forChannels: (channels) => channels.map(native),
     }

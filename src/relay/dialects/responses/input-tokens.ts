@@ -1,5 +1,6 @@
 import { countableText, countedModel, RenamedIds } from '../../../protocols/responses/index.ts'
 import { channelsToContinue, findContinued } from '../../state/continued.ts'
+import { channelsOfOrigin, findOrigin, type Origin } from '../../state/reasoning-origin.ts'
 import type { ResponseStore } from '../../state/response-store.ts'
 import type { CountedContext, Counting } from '../counting.ts'
 
@@ -12,7 +13,8 @@ export function responsesCounting(responses: ResponseStore): Counting {
     upstreamHeaders: () => [],
     contextOf(scan, reader) {
       const id = scan.value('previous_response_id')
-      if (typeof id !== 'string') return undefined
+      if (typeof id !== 'string')
+        return findOrigin(scan, reader, responses)?.then((origin) => origin && reasoned(origin))
       return findContinued(scan, id, reader, responses).then((continued): CountedContext => {
         const { kind, response } = continued
         const ids = new RenamedIds()
@@ -28,5 +30,16 @@ export function responsesCounting(responses: ResponseStore): Counting {
     },
     countable: countableText,
     response: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
+  }
+
+  /** A request with encrypted reasoning, which only its account can read. */
+  function reasoned(origin: Origin): CountedContext {
+    return {
+      composed: undefined,
+      replace: new Map(),
+      channelsFor: (channels) => channelsOfOrigin(channels, origin),
+      isOfKey: ({ value }, { name }) => name !== origin.channel || responses.keyTag(value) === origin.keyTag,
+      errorBody: (body) => body,
+    }
   }
 }

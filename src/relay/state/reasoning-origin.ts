@@ -1,0 +1,40 @@
+import type { Channel } from '../../domain/channel.ts'
+import type { Settings } from '../../domain/settings.ts'
+import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
+import { encryptedInput } from '../../protocols/responses/index.ts'
+import type { Reader } from '../dialects/dialect.ts'
+import type { ResponseStore } from './response-store.ts'
+
+/** The account that a request belongs to. */
+export interface Origin {
+  readonly channel: string
+  readonly keyTag: string
+}
+
+/**
+ * Finds the account that made the encrypted reasoning in a request's input; resolves to undefined where that
+ * is unknown. Undefined where there is nothing to look up.
+ */
+export function findOrigin(
+  scan: ScannedObject,
+  { caller, settings }: Reader,
+  responses: ResponseStore,
+): Promise<Origin | undefined> | undefined {
+  const encrypted = hasSeveralAccounts(settings) ? encryptedInput(scan) : []
+  return encrypted.length > 0 ? responses.originOf(caller.user.id, encrypted) : undefined
+}
+
+/**
+ * The origin's channel among these: others would refuse the reasoning. All of them if that channel is gone:
+ * another may be of the same account.
+ */
+export function channelsOfOrigin(channels: readonly Channel[], { channel }: Origin): readonly Channel[] {
+  const own = channels.filter(({ name, protocols }) => name === channel && protocols.includes('responses'))
+  return own.length > 0 ? own : channels
+}
+
+// With one account there is no other to mistake it for.
+function hasSeveralAccounts({ channels }: Settings): boolean {
+  const native = channels.filter(({ protocols }) => protocols.includes('responses'))
+  return native.length > 1 || native.some(({ keys }) => keys.length > 1)
+}

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { FullResponse } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { storingUpstream } from '../equipment/stored-responses.ts'
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 0 },
+    models: priced(['stored', 'odd']),
+    channels: ['stored', 'odd'].map((name) =>
+      channel(name, upstream.baseUrl(name), { protocol: 'responses' }),
+    ),
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+  const stored = storingUpstream('stored')
+  fixture.upstream.decide('stored', (request) => stored.decision(request))
+})
+afterAll(() => fixture?.close())
+
+const post = (fields: object): Promise<FullResponse> =>
+  fixture.chat('ann', { model: 'odd', input: 'hi', ...fields }, { path: '/v1/responses' })
+const at = (path: string, method = 'GET'): Promise<FullResponse> =>
+  fixture.chat('ann', undefined, { path: `/v1/responses/${path}`, method })
+
+test('a response names the deleted one that it continues as its client knows it', async () => {
+  const first = (await post({ model: 'stored' })).json().id
+  const next = (await post({ model: 'stored', previous_response_id: first })).json().id
+  expect((await at(first, 'DELETE')).status).toBe(200)
+  for (const path of [next, `${next}?stream=true`]) {
+    const { text } = await at(path)
+    expect(text).toContain(`"previous_response_id":"${first}"`)
+    expect(text).not.toContain('"resp_stored')
+  }
+})
+
+test("an upstream's id is one part of a path, whatever its characters", async () => {
+  const body = '{"id":"resp_a/../b?c=1","object":"response","status":"completed","output":[]}'
+  fixture.upstream.script('odd', { kind: 'whole', body })
+  const { id } = (await post({})).json()
+  for (const path of [id, `${id}?stream=true`]) {
+    await at(path)
+    expect(fixture.upstream.received('odd').at(-1)?.path).toMatch(
+      /^\/v1\/responses\/resp_a%2F\.\.%2Fb%3Fc%3D1(?:\?stream=true)?$/,
+    )
+  }
+})
+
+describe('an id in the message of an error in a stream is the one that the client knows', () => {
+  const BEGUN =
+    'event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":{"id":"resp_odd","output":[]}}\n\n'
+  const DELTA =
+    'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":1,"output_index":0,"delta":"Hel"}\n\n'
+  const error = (id: string): string =>
+    `event: error\ndata: {"type":"error","sequence_number":2,"code":"server_error","message":"Response '${id}' was lost: \u00fc.","param":null}\n\n`
+
+  test('that begins with it', async () => {
+    fixture.upstream.script('odd', {
+      kind: 'whole',
+      body: '{"id":"resp_before","object":"response","output":[]}',
+    })
+    const { id } = (await post({})).json()
+    fixture.upstream.script('odd', { kind: 'stream', frames: [error('resp_before')], ending: 'no done' })
+    const { text } = await post({ stream: true, previous_response_id: id })
+    expect(text).toContain(`'${id}' was lost: \u00fc.`)
+    expect(text).not.toContain('resp_before')
+  })
+
+  test('that had begun', async () => {
+    const frames = [BEGUN, DELTA, error('resp_odd')]
+    fixture.upstream.script('odd', { kind: 'stream', frames, ending: 'no done' })
+    const { text } = await post({ stream: true })
+    expect(text).toMatch(/'resp_[0-9a-f]{48}' was lost: \u00fc\./)
+    expect(text).not.toContain('resp_odd')
+  })
+})
