@@ -2,6 +2,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { accountOf, factsOf, settlementOf } from '../../test/ledger-calls.ts'
 import { newToken, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
+import type { Store } from '../store/store.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { Ledger } from './ledger.ts'
 
 describe('the ledger', () => {
@@ -74,6 +76,22 @@ describe('the ledger', () => {
     const row = await store.write('loadAccount', { tokenId })
     expect(row?.token).toMatchObject({ remainQuota: 499_993, usedQuota: 7 })
     expect(await store.write('parkedHolds')).toEqual([])
+  })
+
+  test('a hold that cannot be parked is one of its call again, and settled by it', async () => {
+    const { store, tokenId } = await storeWithAccount()
+    const full: Store = Object.assign(Object.create(store), {
+      write: (name: 'parkHold', ...input: never) =>
+        name === 'parkHold' ? Promise.reject(new StoreUnavailable('full')) : store.write(name, ...input),
+    })
+    const ledger = new Ledger(full, 'run')
+    const hold = ledger.admit(await accountOf(ledger, tokenId), 100, factsOf('h1'))
+    const parking = hold.park()
+    expect(await Promise.all([parking, hold.park()])).toEqual([false, false])
+    expect(hold.isParked).toBe(false)
+    expect([ledger.openHolds.size, ledger.parkedHolds.size]).toEqual([1, 0])
+    await hold.settle(settlementOf(7))
+    expect([ledger.openHolds.size, ledger.parkedHolds.size]).toEqual([0, 0])
   })
 
   test('a hold grows only within free quota, and releases all of it', async () => {

@@ -135,11 +135,16 @@ export class Ledger {
   }
 
   /** Called by `OpenHold.park`. */
-  park(hold: OpenHold): Promise<boolean> {
+  async park(hold: OpenHold): Promise<boolean> {
     const { facts, account } = hold
     this.openHolds.delete(hold)
     this.parkedHolds.add(hold)
-    return this.#write(account, this.#store.write('parkHold', { id: facts.id, userId: account.user.id }))
+    const written = this.#store.write('parkHold', { id: facts.id, userId: account.user.id })
+    if (await this.#write(account, written)) return true
+    if (hold.isSettled) return false
+    this.parkedHolds.delete(hold)
+    this.openHolds.add(hold)
+    return false
   }
 
   /** Takes up the holds that an earlier run has parked, each with its account. Call once, before any call. */

@@ -278,7 +278,7 @@ export class StreamedResponse extends ResponseHandler {
     const hasText = tap.emittedBytes > 0
     let charged: Usage = NO_USAGE
     const { hold } = this.call
-    if (hold.isParked && (!isComplete || hold.isSettled)) {
+    if (hold.isParked && (hold.isSettled || (!isComplete && (await hold.park())))) {
       // The upstream goes on: the call is charged when its end is known.
     } else if (ending === 'cut' && tap.contentFrames === 0) this.call.settleForNothing(this.target)
     else {
