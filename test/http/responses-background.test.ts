@@ -158,6 +158,26 @@ describe('a response in the background', () => {
     await expect(begin(on)).rejects.toMatchObject({ status: 429 })
   })
 
+  test('without usage is charged by a count, and the price of a request once', async () => {
+    const price = { ...PLAIN_PRICE, request: 0.002 }
+    const on = await stage({ limited: { models: { m: { vendor: 'acme', price } } } })
+    const { id } = await begin(on)
+    on.provider.backgroundStatus = 'completed'
+    on.upstream.decide('m', (request) => {
+      const decided = on.provider.decision(request)
+      if (decided.kind !== 'whole') return decided
+      return {
+        ...decided,
+        body: String(decided.body).replace(/"usage":\{.*?\}\s*,"x_big/, '"usage":null,"x_big'),
+      }
+    })
+    await on.client.responses.retrieve(id)
+    const row = await charged(on.gateway)
+    expect(row.reason).toBe('estimated')
+    expect(row.output_tokens).toBeGreaterThan(0)
+    expect(row.quota).toBe(row.input_tokens + 4 * row.output_tokens + 1_000)
+  })
+
   test('that failed costs nothing', async () => {
     const on = await stage()
     const { id } = await begin(on)

@@ -160,8 +160,8 @@ export class BackgroundCalls {
     const { promptAmount } = hold.facts
     const prompt = { ...NO_USAGE, input: response.tokens }
     if (isFinished) {
-      const amount = promptAmount + charge(rate, { ...NO_USAGE, output: counted })
-      return this.#settle(open, amount, 'estimated', { ...prompt, output: counted })
+      const estimated = { ...prompt, output: counted }
+      return this.#settle(open, charge(rate, estimated), 'estimated', estimated)
     }
     if (status === 'cancelled') return this.#settle(open, promptAmount, 'client_gone', prompt)
     return this.#settle(open, 0, 'failed', NO_USAGE)
