@@ -34,17 +34,20 @@ interface Limited {
   readonly channel?: object
   readonly models?: Record<string, unknown>
   readonly rate_limits?: Record<string, unknown>
+  /** Whether a second channel serves the same model. */
+  readonly twin?: boolean
 }
 
 const configuration = (
   upstream: ScriptedUpstream,
-  { channel: fields, models, ...limits }: Limited = {},
+  { channel: fields, models, twin, ...limits }: Limited = {},
 ): Configuration => ({
   ...limits,
   options: { keep_responses: '1h' },
   models: { ...priced(['m', 'chat']), ...models },
   channels: [
     channel('m', upstream.baseUrl('m'), { protocol: 'responses', ...fields }),
+    ...(twin ? [channel('twin', upstream.baseUrl('twin'), { protocol: 'responses', models: ['m'] })] : []),
     channel('chat', upstream.baseUrl('chat')),
   ],
   users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -64,7 +67,7 @@ async function stage({
   const upstream = await startUpstream()
   onTestFinished(() => upstream.stop())
   const provider = storingUpstream('m')
-  upstream.decide('m', (request) => provider.decision(request))
+  for (const lane of ['m', 'twin']) upstream.decide(lane, (request) => provider.decision(request))
   const gateway = await startGateway({ config: configuration(upstream, limited), ...options })
   onTestFinished(() => gateway.discard())
   return { gateway, upstream, provider, client: clientOf(gateway) }
@@ -157,6 +160,32 @@ describe('a response in the background', () => {
     expect(usage(on.gateway)[0]).toMatchObject({ quota: CHARGE })
     await expect(begin(on)).rejects.toMatchObject({ status: 429 })
   })
+
+  test.each([false, true])(
+    'whose id cannot be stored is begun once, and cancelled; stream: %s',
+    async (stream) => {
+      const copy = await patchedProgram([
+        {
+          file: 'src/relay/state/response-store.ts',
+          text: "await this.#rows.write('storeResponse', response)",
+          by: 'throw new StoreUnavailable(`not ${response.id}`)',
+        },
+      ])
+      onTestFinished(() => copy.discard())
+      const on = await stage({ root: copy.root, limited: { twin: true } })
+      for (const lane of ['m', 'twin'])
+        on.upstream.decide(lane, (request) => {
+          const decided = on.provider.decision(request)
+          if (decided.kind !== 'stream') return decided
+          return { ...decided, frames: decided.frames.slice(0, 2), ending: 'stall' }
+        })
+      const body = { model: 'm', input: 'hi', background: true, stream }
+      const refused = await call(on.gateway.url, body, { key: 'ann', path: '/v1/responses' })
+      expect(refused.status).toBe(503)
+      await vi.waitFor(() => expect(on.provider.made).toMatchObject([{ status: 'cancelled' }]), 30_000)
+      expect(holds(on.gateway)).toBe(0)
+    },
+  )
 
   test('without usage is charged by a count, and the price of a request once', async () => {
     const price = { ...PLAIN_PRICE, request: 0.002 }
