@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import OpenAI from 'openai'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type FullResponse, call, open } from '../equipment/client.ts'
@@ -234,6 +235,29 @@ describe('a response in the background', () => {
     expect(holds(on.gateway)).toBe(1)
     expect((await again(on).responses.retrieve(id)).status).toBe('completed')
     expect(await charged(on.gateway)).toMatchObject({ quota: CHARGE, reason: 'complete' })
+  })
+
+  test('goes on when its client leaves before the first answer, which is still read', async () => {
+    const on = await stage({ limited: { channel: { on_client_gone: 'drain' } } })
+    const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+    on.upstream.decide('m', (request) => ({
+      ...on.provider.decision(request),
+      ...(request.method === 'POST' ? { after } : {}),
+    }))
+    const leaving = new AbortController()
+    const begun = on.client.responses.create(
+      { model: 'm', input: 'hi', background: true },
+      { signal: leaving.signal },
+    )
+    await vi.waitFor(() => expect(on.upstream.received('m')).toHaveLength(1), 30_000)
+    leaving.abort()
+    await expect(begun).rejects.toThrow()
+    await delay(200)
+    answer()
+    await on.upstream.only('m').ended
+    await on.gateway.stop()
+    expect(usage(on.gateway)).toHaveLength(0)
+    expect(holds(on.gateway)).toBe(1)
   })
 
   test('whose stream ends is charged once, by its end', async () => {
