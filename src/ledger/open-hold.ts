@@ -101,8 +101,8 @@ export class OpenHold implements Hold {
 
   /**
    * Keeps the hold open beyond its call, and beyond this process: whoever learns how the call ended settles
-   * it. Resolves to whether that is durable; where it is not, the hold is again one of its call, which settles
-   * it.
+   * it. Resolves to whether that is durable; where it is not, the hold is one of its call again, which
+   * settles it.
    */
   park(): Promise<boolean> {
     if (this.#isSettled) return Promise.resolve(this.#isParked)

@@ -178,7 +178,7 @@ describe('a response in the background', () => {
         on.upstream.decide(lane, (request) => {
           const decided = on.provider.decision(request)
           if (decided.kind !== 'stream') return decided
-          return { ...decided, frames: decided.frames.slice(0, 2), ending: 'stall' }
+          return { ...decided, frames: (decided.frames ?? []).slice(0, 2), ending: 'stall' }
         })
       const body = { model: 'm', input: 'hi', background: true, stream }
       const refused = await call(on.gateway.url, body, { key: 'ann', path: '/v1/responses' })
