@@ -66,7 +66,7 @@ describe('the ledger', () => {
     expect(first.unresolved).toBe(0)
     const second = new Ledger(store, 'next run')
     expect((await second.recover()).count).toBe(0)
-    const [taken] = await second.takeUpParked()
+    const [taken] = await second.takeUpParked(() => expect.unreachable('its token is known'))
     const account = await accountOf(second, tokenId)
     expect(taken).toMatchObject({ amount: 300_000, isParked: true, isSettled: false })
     expect(account.token.free).toBe(200_000)
@@ -76,6 +76,24 @@ describe('the ledger', () => {
     const row = await store.write('loadAccount', { tokenId })
     expect(row?.token).toMatchObject({ remainQuota: 499_993, usedQuota: 7 })
     expect(await store.write('parkedHolds')).toEqual([])
+  })
+
+  test('a parked hold is taken up beyond what is free, and reported where its token is gone', async () => {
+    const { store, tokenId } = await storeWithAccount()
+    const first = new Ledger(store, 'run')
+    await first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1')).park()
+    const second = new Ledger(store, 'next run')
+    const account = await accountOf(second, tokenId)
+    second.admit(account, 400_000, factsOf('h2'))
+    expect(await second.takeUpParked(() => expect.unreachable('its token is known'))).toHaveLength(1)
+    expect(account.token.free).toBe(-200_000)
+    const without: Store = Object.assign(Object.create(store), {
+      write: (name: 'loadAccount', ...input: never) =>
+        name === 'loadAccount' ? Promise.resolve(undefined) : store.write(name, ...input),
+    })
+    const unowned: string[] = []
+    expect(await new Ledger(without, 'third run').takeUpParked((id) => unowned.push(id))).toEqual([])
+    expect(unowned).toEqual(['h1'])
   })
 
   test('a hold that cannot be parked is one of its call again, and settled by it', async () => {

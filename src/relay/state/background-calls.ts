@@ -91,7 +91,10 @@ export class BackgroundCalls {
 
   /** Takes up the calls that an earlier run left open. Call once, before any call. */
   async takeUp(): Promise<void> {
-    const holds = await this.#parts.ledger.takeUpParked()
+    const { ledger, log } = this.#parts
+    const holds = await ledger.takeUpParked((call) =>
+      log.warn({ call }, 'a call in the background is charged to nobody: its API key is gone'),
+    )
     if (holds.length === 0) return
     const stored = await this.#parts.responses.outcomes(holds.map(({ facts }) => facts.id))
     const byCall = new Map(stored.map(({ response }) => [response.callId, response]))
