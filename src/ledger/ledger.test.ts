@@ -2,6 +2,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { accountOf, factsOf, settlementOf } from '../../test/ledger-calls.ts'
 import { newToken, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
+import type { Store } from '../store/store.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { Ledger } from './ledger.ts'
 
 describe('the ledger', () => {
@@ -64,7 +66,7 @@ describe('the ledger', () => {
     expect(first.unresolved).toBe(0)
     const second = new Ledger(store, 'next run')
     expect((await second.recover()).count).toBe(0)
-    const [taken] = await second.takeUpParked()
+    const [taken] = await second.takeUpParked(() => expect.unreachable('its token is known'))
     const account = await accountOf(second, tokenId)
     expect(taken).toMatchObject({ amount: 300_000, isParked: true, isSettled: false })
     expect(account.token.free).toBe(200_000)
@@ -74,6 +76,40 @@ describe('the ledger', () => {
     const row = await store.write('loadAccount', { tokenId })
     expect(row?.token).toMatchObject({ remainQuota: 499_993, usedQuota: 7 })
     expect(await store.write('parkedHolds')).toEqual([])
+  })
+
+  test('a parked hold is taken up beyond what is free, and reported where its token is gone', async () => {
+    const { store, tokenId } = await storeWithAccount()
+    const first = new Ledger(store, 'run')
+    await first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1')).park()
+    const second = new Ledger(store, 'next run')
+    const account = await accountOf(second, tokenId)
+    second.admit(account, 400_000, factsOf('h2'))
+    expect(await second.takeUpParked(() => expect.unreachable('its token is known'))).toHaveLength(1)
+    expect(account.token.free).toBe(-200_000)
+    const without: Store = Object.assign(Object.create(store), {
+      write: (name: 'loadAccount', ...input: never) =>
+        name === 'loadAccount' ? Promise.resolve(undefined) : store.write(name, ...input),
+    })
+    const unowned: string[] = []
+    expect(await new Ledger(without, 'third run').takeUpParked((id) => unowned.push(id))).toEqual([])
+    expect(unowned).toEqual(['h1'])
+  })
+
+  test('a hold that cannot be parked is one of its call again, and settled by it', async () => {
+    const { store, tokenId } = await storeWithAccount()
+    const full: Store = Object.assign(Object.create(store), {
+      write: (name: 'parkHold', ...input: never) =>
+        name === 'parkHold' ? Promise.reject(new StoreUnavailable('full')) : store.write(name, ...input),
+    })
+    const ledger = new Ledger(full, 'run')
+    const hold = ledger.admit(await accountOf(ledger, tokenId), 100, factsOf('h1'))
+    const parking = hold.park()
+    expect(await Promise.all([parking, hold.park()])).toEqual([false, false])
+    expect(hold.isParked).toBe(false)
+    expect([ledger.openHolds.size, ledger.parkedHolds.size]).toEqual([1, 0])
+    await hold.settle(settlementOf(7))
+    expect([ledger.openHolds.size, ledger.parkedHolds.size]).toEqual([0, 0])
   })
 
   test('a hold grows only within free quota, and releases all of it', async () => {

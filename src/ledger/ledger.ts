@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { ManagedUser } from '../domain/profile.ts'
+import { GatewayError } from '../errors.ts'
 import { DenseSet } from '../domain/dense-set.ts'
 import type { Settlement } from '../domain/settlement.ts'
-import type { SettledCall } from '../store/ledger-writes.ts'
+import type { ParkedHold, SettledCall } from '../store/ledger-writes.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
@@ -135,26 +136,49 @@ export class Ledger {
   }
 
   /** Called by `OpenHold.park`. */
-  park(hold: OpenHold): Promise<boolean> {
+  async park(hold: OpenHold): Promise<boolean> {
     const { facts, account } = hold
     this.openHolds.delete(hold)
     this.parkedHolds.add(hold)
-    return this.#write(account, this.#store.write('parkHold', { id: facts.id, userId: account.user.id }))
+    const written = this.#store.write('parkHold', { id: facts.id, userId: account.user.id })
+    if (await this.#write(account, written)) return true
+    if (hold.isSettled) return false
+    this.parkedHolds.delete(hold)
+    this.openHolds.add(hold)
+    return false
   }
 
-  /** Takes up the holds that an earlier run has parked, each with its account. Call once, before any call. */
-  async takeUpParked(): Promise<OpenHold[]> {
+  /**
+   * Takes up the holds that an earlier run has parked, each with its account. Call once, before any call.
+   * `onUnowned` is told the calls whose tokens are gone.
+   */
+  async takeUpParked(onUnowned: (callId: string) => void): Promise<OpenHold[]> {
     const holds: OpenHold[] = []
     for (const parked of await this.#store.write('parkedHolds')) {
-      const account = await this.accounts.load(parked.tokenId)
+      const account = await this.#accountFor(parked)
       // Without its token nobody can be charged; the row stays for whoever looks into it.
-      if (!account) continue
+      if (!account) {
+        onUnowned(parked.id)
+        continue
+      }
       addHold(account, parked.amount)
       const hold = OpenHold.takenUp(this, account, parked)
       this.parkedHolds.add(hold)
       holds.push(hold)
     }
     return holds
+  }
+
+  // A first loan may be less than was held. What cannot be borrowed is held all the same: it is owed.
+  async #accountFor({ tokenId, amount }: ParkedHold): Promise<Account | undefined> {
+    const account = await this.accounts.load(tokenId)
+    if (!account) return undefined
+    try {
+      return await this.accounts.ensureAffordable(account, amount)
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      return this.accounts.load(tokenId)
+    }
   }
 
   /** Called by `OpenHold.settle`. */

@@ -33,6 +33,8 @@ export class OpenHold implements Hold {
   #hasWriteFailed = false
   #isSettled = false
   #isParked = false
+  /** Outcome of parking, once that began; undefined again where it failed. */
+  #parking: Promise<boolean> | undefined
   #amount: number
   #marked = 0
   readonly #ledger: HoldLedger
@@ -65,6 +67,7 @@ export class OpenHold implements Hold {
   static takenUp(ledger: HoldLedger, account: Account, parked: ParkedHold): OpenHold {
     const hold = new OpenHold(ledger, account, parked, parked.amount, Promise.resolve(true))
     hold.#isParked = true
+    hold.#parking = Promise.resolve(true)
     hold.#marked = parked.progressAmount
     return hold
   }
@@ -98,12 +101,20 @@ export class OpenHold implements Hold {
 
   /**
    * Keeps the hold open beyond its call, and beyond this process: whoever learns how the call ended settles
-   * it. Resolves to whether that is durable.
+   * it. Resolves to whether that is durable; where it is not, the hold is one of its call again, which
+   * settles it.
    */
   park(): Promise<boolean> {
-    if (this.#isSettled || this.#isParked) return Promise.resolve(this.#isParked)
+    if (this.#isSettled) return Promise.resolve(this.#isParked)
+    return (this.#parking ??= this.#park())
+  }
+
+  async #park(): Promise<boolean> {
     this.#isParked = true
-    return this.#ledger.park(this)
+    if (await this.#ledger.park(this)) return true
+    this.#isParked = false
+    this.#parking = undefined
+    return false
   }
 
   /** Quota units that `grow` could add at this moment. */

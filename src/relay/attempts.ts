@@ -11,7 +11,7 @@ import { Attempt } from './attempt.ts'
 import type { Call, Target } from './call.ts'
 import type { CallLimits } from './call-limits.ts'
 import { FailedAttempts } from './failed-attempts.ts'
-import { CLIENT_GONE, type Failure, STOPPING } from './failure.ts'
+import { CLIENT_GONE, type Failure, STOPPING, unwritable, UNWRITTEN } from './failure.ts'
 import type { FailureLog } from './failure-log.ts'
 import { RetryBudget } from './retry-budget.ts'
 import type { ChannelRequest, Prepared } from './dialects/dialect.ts'
@@ -221,14 +221,8 @@ function endpointMissing(failure: Failure): Failure {
 
 /** Whether an upstream failed, and not its client or the gateway. */
 function isOfUpstream(failure: Failure): boolean {
-  return failure !== CLIENT_GONE && failure !== STOPPING && failure.isExpected !== true
-}
-
-/** The error for calls while the accounts cannot be written. */
-export function unwritable(): GatewayError {
-  return new GatewayError('overloaded', 'the gateway cannot write its accounts at the moment; try again', {
-    retryAfter: 5,
-  })
+  const isOwn = failure === CLIENT_GONE || failure === STOPPING || failure === UNWRITTEN
+  return !isOwn && failure.isExpected !== true
 }
 
 /** The keys of the account that the request belongs to; all, where it belongs to none or its key is gone. */

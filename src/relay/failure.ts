@@ -226,6 +226,15 @@ export const STOPPING: Failure = {
   cause: 'stopping',
 }
 
+/** The gateway cannot write what it must know of a call before the client sees any of it. */
+export const UNWRITTEN: Failure = {
+  next: 'nowhere',
+  blames: 'none',
+  cooldownMs: undefined,
+  refusal: unwritable(),
+  cause: 'unwritten',
+}
+
 /** The client left before an attempt began. */
 export const CLIENT_GONE: Failure = {
   next: 'nowhere',
@@ -244,4 +253,11 @@ export function finalError(failures: readonly Failure[]): Error {
   const relevant = others.length > 0 ? others : failures
   const refusal = relevant.findLast((failure) => failure.refusal)?.refusal
   return refusal ?? new GatewayError('upstream_error', 'no upstream could answer this request')
+}
+
+/** The error for calls while the accounts cannot be written. */
+export function unwritable(): GatewayError {
+  return new GatewayError('overloaded', 'the gateway cannot write its accounts at the moment; try again', {
+    retryAfter: 5,
+  })
 }

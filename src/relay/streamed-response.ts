@@ -10,6 +10,7 @@ import {
   noUsableResponse,
   streamErrorText,
   unreadableStream,
+  UNWRITTEN,
 } from './failure.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
@@ -197,7 +198,7 @@ export class StreamedResponse extends ResponseHandler {
       }
       this.#outgoing.drop()
       this.upstream.cancel()
-      this.onFailure(noUsableResponse('the hold could not be written'))
+      this.onFailure(UNWRITTEN)
     })
   }
 
@@ -274,11 +275,10 @@ export class StreamedResponse extends ResponseHandler {
   // The last frame goes out, in a write of its own, once the charge is durable.
   async #settleAndEnd(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): Promise<void> {
     const tap = this.#tap
-    const { response } = this.call
+    const { hold, response } = this.call
     const hasText = tap.emittedBytes > 0
     let charged: Usage = NO_USAGE
-    const { hold } = this.call
-    if (hold.isParked && (!isComplete || hold.isSettled)) {
+    if (hold.isParked && (hold.isSettled || (!isComplete && (await hold.park())))) {
       // The upstream goes on: the call is charged when its end is known.
     } else if (ending === 'cut' && tap.contentFrames === 0) this.call.settleForNothing(this.target)
     else {

@@ -33,11 +33,11 @@ export class WholeResponse extends ResponseHandler {
       this.onFailure(
         facts.error ? errorWithStatus200(channel, bytes) : noUsableResponse('no answer of its protocol'),
       )
-    } else if (this.state === 'draining') this.settleWithoutClient(facts)
-    else if (reply.goOn) {
+    } else if (reply.goOn) {
       this.close()
       this.settled(this.#deliverBegun(reply, reply.goOn))
-    } else {
+    } else if (this.state === 'draining') this.settleWithoutClient(facts)
+    else {
       this.close()
       this.settled(this.#deliver(reply))
     }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import OpenAI from 'openai'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type FullResponse, call, open } from '../equipment/client.ts'
@@ -34,17 +35,20 @@ interface Limited {
   readonly channel?: object
   readonly models?: Record<string, unknown>
   readonly rate_limits?: Record<string, unknown>
+  /** Whether a second channel serves the same model. */
+  readonly twin?: boolean
 }
 
 const configuration = (
   upstream: ScriptedUpstream,
-  { channel: fields, models, ...limits }: Limited = {},
+  { channel: fields, models, twin, ...limits }: Limited = {},
 ): Configuration => ({
   ...limits,
   options: { keep_responses: '1h' },
   models: { ...priced(['m', 'chat']), ...models },
   channels: [
     channel('m', upstream.baseUrl('m'), { protocol: 'responses', ...fields }),
+    ...(twin ? [channel('twin', upstream.baseUrl('twin'), { protocol: 'responses', models: ['m'] })] : []),
     channel('chat', upstream.baseUrl('chat')),
   ],
   users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -64,7 +68,7 @@ async function stage({
   const upstream = await startUpstream()
   onTestFinished(() => upstream.stop())
   const provider = storingUpstream('m')
-  upstream.decide('m', (request) => provider.decision(request))
+  for (const lane of ['m', 'twin']) upstream.decide(lane, (request) => provider.decision(request))
   const gateway = await startGateway({ config: configuration(upstream, limited), ...options })
   onTestFinished(() => gateway.discard())
   return { gateway, upstream, provider, client: clientOf(gateway) }
@@ -158,6 +162,52 @@ describe('a response in the background', () => {
     await expect(begin(on)).rejects.toMatchObject({ status: 429 })
   })
 
+  test.each([false, true])(
+    'whose id cannot be stored is begun once, and cancelled; stream: %s',
+    async (stream) => {
+      const copy = await patchedProgram([
+        {
+          file: 'src/relay/state/response-store.ts',
+          text: "await this.#rows.write('storeResponse', response)",
+          by: 'throw new StoreUnavailable(`not ${response.id}`)',
+        },
+      ])
+      onTestFinished(() => copy.discard())
+      const on = await stage({ root: copy.root, limited: { twin: true } })
+      for (const lane of ['m', 'twin'])
+        on.upstream.decide(lane, (request) => {
+          const decided = on.provider.decision(request)
+          if (decided.kind !== 'stream') return decided
+          return { ...decided, frames: (decided.frames ?? []).slice(0, 2), ending: 'stall' }
+        })
+      const body = { model: 'm', input: 'hi', background: true, stream }
+      const refused = await call(on.gateway.url, body, { key: 'ann', path: '/v1/responses' })
+      expect(refused.status).toBe(503)
+      await vi.waitFor(() => expect(on.provider.made).toMatchObject([{ status: 'cancelled' }]), 30_000)
+      expect(holds(on.gateway)).toBe(0)
+    },
+  )
+
+  test('without usage is charged by a count, and the price of a request once', async () => {
+    const price = { ...PLAIN_PRICE, request: 0.002 }
+    const on = await stage({ limited: { models: { m: { vendor: 'acme', price } } } })
+    const { id } = await begin(on)
+    on.provider.backgroundStatus = 'completed'
+    on.upstream.decide('m', (request) => {
+      const decided = on.provider.decision(request)
+      if (decided.kind !== 'whole') return decided
+      return {
+        ...decided,
+        body: String(decided.body).replace(/"usage":\{.*?\}\s*,"x_big/, '"usage":null,"x_big'),
+      }
+    })
+    await on.client.responses.retrieve(id)
+    const row = await charged(on.gateway)
+    expect(row.reason).toBe('estimated')
+    expect(row.output_tokens).toBeGreaterThan(0)
+    expect(row.quota).toBe(row.input_tokens + 4 * row.output_tokens + 1_000)
+  })
+
   test('that failed costs nothing', async () => {
     const on = await stage()
     const { id } = await begin(on)
@@ -185,6 +235,29 @@ describe('a response in the background', () => {
     expect(holds(on.gateway)).toBe(1)
     expect((await again(on).responses.retrieve(id)).status).toBe('completed')
     expect(await charged(on.gateway)).toMatchObject({ quota: CHARGE, reason: 'complete' })
+  })
+
+  test('goes on when its client leaves before the first answer, which is still read', async () => {
+    const on = await stage({ limited: { channel: { on_client_gone: 'drain' } } })
+    const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+    on.upstream.decide('m', (request) => ({
+      ...on.provider.decision(request),
+      ...(request.method === 'POST' ? { after } : {}),
+    }))
+    const leaving = new AbortController()
+    const begun = on.client.responses.create(
+      { model: 'm', input: 'hi', background: true },
+      { signal: leaving.signal },
+    )
+    await vi.waitFor(() => expect(on.upstream.received('m')).toHaveLength(1), 30_000)
+    leaving.abort()
+    await expect(begun).rejects.toThrow()
+    await delay(200)
+    answer()
+    await on.upstream.only('m').ended
+    await on.gateway.stop()
+    expect(usage(on.gateway)).toHaveLength(0)
+    expect(holds(on.gateway)).toBe(1)
   })
 
   test('whose stream ends is charged once, by its end', async () => {

@@ -1,3 +1,4 @@
+import type { Hold } from '../../domain/hold.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { charge } from '../../domain/charge.ts'
 import { type Rate, rateFrom } from '../../domain/price.ts'
@@ -7,10 +8,11 @@ import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { OpenHold } from '../../ledger/open-hold.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
+import { OperatorHold } from '../../ledger/operator-hold.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import { countsOf, type ReportedUsage } from '../../protocols/reported-usage.ts'
 import { usageOfResponse } from '../../protocols/responses/index.ts'
-import { exchangeWhole } from '../../upstreams/exchange-whole.ts'
+import { exchangeWhole, type WholeExchange } from '../../upstreams/exchange-whole.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { Call } from '../call.ts'
 import type { CallLimits } from '../call-limits.ts'
@@ -26,6 +28,8 @@ const LOOK_UP_MS = 5_000
 const MAX_AGE_MS = 24 * 3_600_000
 /** Bytes of a response that is asked for. */
 const MAX_BYTES = 64 * 1024 * 1024
+/** How long an upstream may take to tell of a response; others wait meanwhile. */
+const ASK_MS = 30_000
 /** Calls whose upstreams are asked at a time. */
 const POLLED_AT_A_TIME = 8
 
@@ -72,6 +76,7 @@ export class BackgroundCalls {
   readonly #parts: BackgroundParts
   readonly #open = new Map<string, OpenCall>()
   readonly #timers: readonly NodeJS.Timeout[]
+  #isPolling = false
 
   constructor(parts: BackgroundParts) {
     this.#parts = parts
@@ -86,7 +91,10 @@ export class BackgroundCalls {
 
   /** Takes up the calls that an earlier run left open. Call once, before any call. */
   async takeUp(): Promise<void> {
-    const holds = await this.#parts.ledger.takeUpParked()
+    const { ledger, log } = this.#parts
+    const holds = await ledger.takeUpParked((call) =>
+      log.warn({ call }, 'a call in the background is charged to nobody: its API key is gone'),
+    )
     if (holds.length === 0) return
     const stored = await this.#parts.responses.outcomes(holds.map(({ facts }) => facts.id))
     const byCall = new Map(stored.map(({ response }) => [response.callId, response]))
@@ -102,17 +110,35 @@ export class BackgroundCalls {
   /** Stores the response of a call that goes on, then parks its hold. False where either is not durable. */
   async begin(call: Call, response: StoredResponse): Promise<boolean> {
     const { hold } = call
-    try {
-      await this.#parts.responses.store(response)
-    } catch {
+    // A stream may end before its first bytes are sent: then its call is charged as any other.
+    if (hold.isSettled) return true
+    const isKept = (await this.#isStored(response)) && (await hold.park())
+    if (hold.isSettled) return true
+    if (!isKept) {
+      void this.#guarded(() => this.#cancel(hold, response))
       return false
     }
-    if (!(await hold.park())) return false
     const open = { hold, response, rate: call.rate, isStreamed: call.request.stream }
     this.#open.set(call.id, open)
     call.response.onClosed(() => (open.isStreamed = false))
     if (call.response.isAborted) open.isStreamed = false
     return true
+  }
+
+  async #isStored(response: StoredResponse): Promise<boolean> {
+    try {
+      await this.#parts.responses.store(response)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  // Nobody could ask for the response or be charged for it.
+  async #cancel({ facts }: OpenHold, response: StoredResponse): Promise<void> {
+    const hold = new OperatorHold(facts)
+    await this.#exchange(hold, response, 'POST', '/cancel')
+    hold.settle()
   }
 
   /**
@@ -160,8 +186,8 @@ export class BackgroundCalls {
     const { promptAmount } = hold.facts
     const prompt = { ...NO_USAGE, input: response.tokens }
     if (isFinished) {
-      const amount = promptAmount + charge(rate, { ...NO_USAGE, output: counted })
-      return this.#settle(open, amount, 'estimated', { ...prompt, output: counted })
+      const estimated = { ...prompt, output: counted }
+      return this.#settle(open, charge(rate, estimated), 'estimated', estimated)
     }
     if (status === 'cancelled') return this.#settle(open, promptAmount, 'client_gone', prompt)
     return this.#settle(open, 0, 'failed', NO_USAGE)
@@ -211,30 +237,47 @@ export class BackgroundCalls {
     }
   }
 
+  // Ages come first: an upstream that does not answer delays no settlement.
   async #poll(): Promise<void> {
+    if (this.#isPolling) return
+    this.#isPolling = true
     const calls = [...this.#open.values()].filter(({ isStreamed }) => !isStreamed)
-    for (let at = 0; at < calls.length; at += POLLED_AT_A_TIME)
-      await Promise.all(calls.slice(at, at + POLLED_AT_A_TIME).map((call) => this.#ask(call)))
+    try {
+      await Promise.all(calls.map((call) => this.#guarded(() => this.#expire(call))))
+      for (let at = 0; at < calls.length; at += POLLED_AT_A_TIME) {
+        const some = calls.slice(at, at + POLLED_AT_A_TIME)
+        await Promise.all(some.map((call) => this.#guarded(() => this.#ask(call))))
+      }
+    } finally {
+      this.#isPolling = false
+    }
   }
 
-  async #ask(open: OpenCall): Promise<void> {
-    const { hold, response } = open
-    if (hold.isSettled) return
+  async #expire(open: OpenCall): Promise<void> {
+    const { hold } = open
     if (Date.now() - hold.facts.startedMs > MAX_AGE_MS)
-      return this.#settle(open, hold.amount, 'estimated', NO_USAGE)
+      await this.#settle(open, hold.amount, 'estimated', NO_USAGE)
+  }
+
+  async #ask({ hold, response }: OpenCall): Promise<void> {
+    if (hold.isSettled) return
+    const came = await this.#exchange(hold, response, 'GET', '')
+    if (came && !('failure' in came) && came.status === 200) await this.see(response, came.body)
+  }
+
+  // Undefined where the response's channel is gone.
+  async #exchange(
+    hold: Hold,
+    response: StoredResponse,
+    method: 'GET' | 'POST',
+    below: '' | '/cancel',
+  ): Promise<WholeExchange | undefined> {
     const { responses, settings, upstreams } = this.#parts
     const account = accountOf(response, settings(), responses)
-    if (!account) return
-    const sent = {
-      method: 'GET',
-      protocol: 'responses',
-      path: `/responses/${encodeURIComponent(response.upstreamId)}`,
-      headers: [],
-      body: Buffer.alloc(0),
-    } as const
-    const bounds = { maxBytes: MAX_BYTES, timeoutMs: account.channel.timeouts.totalMs }
-    const came = await exchangeWhole(upstreams, { hold, ...account }, sent, bounds)
-    if (!('failure' in came) && came.status === 200) await this.see(response, came.body)
+    if (!account) return undefined
+    const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}`
+    const sent = { method, protocol: 'responses', path, headers: [], body: Buffer.alloc(0) } as const
+    return exchangeWhole(upstreams, { hold, ...account }, sent, { maxBytes: MAX_BYTES, timeoutMs: ASK_MS })
   }
 
   // The next round does what this one could not.

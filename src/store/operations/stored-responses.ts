@@ -7,6 +7,8 @@ import type { Db } from './operation.ts'
 export const RESPONSES_TABLE = 'stored_responses'
 /** Longest chain of kept responses that is rebuilt. */
 const MAX_CHAIN = 1_000
+/** Values in the list of one query: databases bound the parameters of a statement. */
+const MAX_PARAMETERS = 1_000
 
 /** Owner, id and time of a look-up; ids of other owners and expired ones are not found. */
 interface LookUp {
@@ -59,13 +61,16 @@ export async function backgroundOutcomes(
   { callIds }: { readonly callIds: readonly string[] },
   secrets: Secrets,
 ): Promise<{ readonly response: StoredResponse; readonly outcome: string | null }[]> {
-  if (callIds.length === 0) return []
-  const rows = await db
-    .selectFrom('stored_responses')
-    .selectAll()
-    .where('call_id', 'in', callIds)
-    .where('call_id', 'is not', null)
-    .execute()
+  const rows: StoredResponseRow[] = []
+  for (let at = 0; at < callIds.length; at += MAX_PARAMETERS) {
+    const found = await db
+      .selectFrom('stored_responses')
+      .selectAll()
+      .where('call_id', 'in', callIds.slice(at, at + MAX_PARAMETERS))
+      .where('call_id', 'is not', null)
+      .execute()
+    rows.push(...found)
+  }
   return rows.map((row) => ({ response: fromRow(row, secrets), outcome: row.outcome }))
 }
 
