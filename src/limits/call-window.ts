@@ -4,7 +4,7 @@
  */
 const MIN_SIZE = 16
 /**
- * Time for which calls may always be under way, in milliseconds: as many as begin within it. Cheap calls,
+ * Time for which calls may always be under way, in milliseconds: as many as end within it. Cheap calls,
  * thousands a second, gain from that: many of them share a batch of the database and a turn of the loop.
  */
 const MIN_TIME_MS = 12

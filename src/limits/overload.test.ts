@@ -238,3 +238,34 @@ describe('a call', () => {
     expect(loop.run(overload, { ...CALL, ...burst(2_000) }).refused).toEqual([])
   })
 })
+
+test('of cheap calls, as many are under way as twelve milliseconds are enough for, on a loop without idle time', () => {
+  let nowMs = 0
+  let serve = (): void => {}
+  const overload = new Overload(
+    {
+      nowMs: () => nowMs,
+      idleMs: () => 0,
+      afterInput: (callback) => (serve = callback),
+      afterMs: () => {},
+    },
+    ENOUGH_MEMORY,
+  )
+  let underWay = 0
+  const begin = (): boolean => (underWay += 1) > 0
+  while (overload.tryBegin()) begin()
+  expect(underWay).toBe(16)
+  for (let i = 0; i < 1_000; i++) overload.enqueue({ arrivedMs: 0, begin })
+  serve()
+  // Each turn of 0.8 ms ends eight calls, so that each took a tenth of a millisecond.
+  for (let turn = 0; turn < 50; turn++) {
+    nowMs += 0.8
+    for (let i = 0; i < 8; i++) {
+      underWay -= 1
+      overload.callEnded()
+    }
+    serve()
+  }
+  expect(underWay).toBeGreaterThan(60)
+  expect(underWay).toBeLessThanOrEqual(240)
+})

@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.ts'
 import { CallWindow } from './call-window.ts'
 import type { EventLoop } from './event-loop.ts'
+import { RecentInterval } from './recent-interval.ts'
 import { WaitForecast } from './wait-forecast.ts'
 
 /** Longest forecast wait of an admitted call, in milliseconds. */
@@ -55,6 +56,8 @@ export class Overload {
   readonly #memory: Memory
   readonly #window = new CallWindow()
   readonly #forecast = new WaitForecast()
+  /** Ends of calls while others waited. Beginnings come in bursts, which a window must not follow. */
+  readonly #endings = new RecentInterval()
   /** Queue; entries before `#first` have begun, and are undefined. */
   #queue: (WaitingCall | undefined)[] = []
   /** Index of the first waiting call. */
@@ -114,7 +117,9 @@ export class Overload {
   /** Notes the end of a call that had begun. */
   callEnded(): void {
     this.#window.callEnded()
-    if (this.waiting > 0) this.#schedule()
+    if (this.waiting === 0) return
+    this.#endings.note()
+    this.#schedule()
   }
 
   #setOverload(isOverload: boolean): void {
@@ -143,8 +148,8 @@ export class Overload {
     if (last) {
       this.#forecast.addTime(nowMs - last.nowMs)
       this.#window.addIdleTime(idleMs - last.idleMs)
-      const { callMs } = this.#forecast
-      if (callMs !== undefined) this.#window.setCost(callMs)
+      this.#endings.addTime(nowMs - last.nowMs)
+      if (this.#endings.ms !== undefined) this.#window.setCost(this.#endings.ms)
     }
     this.#lastServed = { nowMs, idleMs }
     this.#beginWaiting(nowMs, last ? (nowMs - last.nowMs) / POLL_MS : 0)
