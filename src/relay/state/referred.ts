@@ -1,0 +1,50 @@
+import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
+import { inputForProvider, itemReferences } from '../../protocols/responses/index.ts'
+import type { Reader } from '../dialects/dialect.ts'
+import { type Continued, findContinued } from './continued.ts'
+import { withKeptItems } from './kept-items.ts'
+import { findOrigin, type Origin } from './reasoning-origin.ts'
+import type { ResponseStore } from './response-store.ts'
+
+/** Earlier responses that a request refers to. */
+export interface Referred {
+  readonly continued?: Continued | undefined
+  /** The account that made the encrypted reasoning in its input. */
+  readonly reasoning?: Origin | undefined
+  /** The request with all that the gateway keeps of what it refers to. */
+  readonly composed?: ScannedObject | undefined
+}
+
+/**
+ * Finds what a request refers to; `previousId` is the response that it continues. Undefined where there is
+ * nothing to look up. Throws as `findContinued` and `withKeptItems` do.
+ */
+export function findReferred(
+  scan: ScannedObject,
+  previousId: string | undefined,
+  reader: Reader,
+  responses: ResponseStore,
+): Promise<Referred> | undefined {
+  // A continued response tells the account by itself.
+  const origin = previousId === undefined ? findOrigin(scan, reader, responses) : undefined
+  if (previousId === undefined && !origin && itemReferences(scan).length === 0) return undefined
+  return find()
+
+  async function find(): Promise<Referred> {
+    const continued =
+      previousId === undefined ? undefined : await findContinued(scan, previousId, reader, responses)
+    const reasoning = await origin
+    if (continued?.kind === 'native') return { continued, reasoning }
+    const composed = await withKeptItems(continued?.scan ?? scan, reader, responses)
+    return { continued, reasoning, composed: composed === scan ? undefined : composed }
+  }
+}
+
+/** Members of a request as a provider of responses knows them, as JSON texts. */
+export function providerMembers({ continued, composed }: Referred): Map<string, string> {
+  const members = new Map<string, string>()
+  if (continued?.kind === 'native')
+    members.set('previous_response_id', JSON.stringify(continued.response.upstreamId))
+  else if (composed) members.set('input', inputForProvider(composed))
+  return members
+}
