@@ -18,6 +18,7 @@ const NATIVE_ANSWERS = {
   count: { kind: 'whole', body: '{"object":"response.input_tokens","input_tokens":4711}' },
 } as const
 const UNSERVED = { kind: 'status', status: 404, body: '{}' } as const
+const THOUGHT = wholeMessage([{ thinking: 'deep', signature: 'abc' }, { text: 'whale' }])
 /** The form of the ids that the gateway gives to items, of no response. */
 const UNKNOWN = `msg_${'0'.repeat(32)}000`
 
@@ -44,10 +45,7 @@ const hi = { role: 'user', content: 'hi' }
 /** A response that the gateway keeps, and the ids of its items by their types. */
 async function kept(model: 'chat' | 'messages'): Promise<{ id: string; items: Record<string, string> }> {
   fixture.upstream.script('chat', wholeChat({ text: 'whale '.repeat(1_000) }))
-  fixture.upstream.script(
-    'messages',
-    wholeMessage([{ thinking: 'deep', signature: 'abc' }, { text: 'whale' }]),
-  )
+  fixture.upstream.script('messages', THOUGHT)
   const { id, output } = JSON.parse((await post('create', { model })).text)
   const items = output.map((item: { type: string; id: string }) => [item.type, item.id])
   return { id, items: Object.fromEntries(items) }
@@ -105,6 +103,20 @@ describe('a reference to an item of a response that the gateway keeps', () => {
     },
   )
 })
+
+test.each(['create', 'compact', 'count'] as const)(
+  'thoughts of another dialect that a client sends back are left out of what a provider of responses gets, by %s',
+  async (path) => {
+    fixture.upstream.script('messages', THOUGHT)
+    const { output } = JSON.parse((await post('create', { model: 'messages', store: false })).text)
+    const own = { type: 'reasoning', summary: [], encrypted_content: 'gAAAA' }
+    const input = [hi, { ...output[0], id: undefined }, output[1], own, hi]
+    const { id: _, ...message } = output[1]
+    expect(await inputAt(path, input)).toEqual([hi, message, own, hi])
+    const answer = await post(path, { model: 'native', input })
+    expect(answer.headers['x-gateway-dropped']).toBe('input.reasoning')
+  },
+)
 
 test('a reference that only the provider can read is not left out of a count', async () => {
   fixture.upstream.script('native', UNSERVED)

@@ -1,3 +1,4 @@
+import { isEnvelope, mayHoldEnvelope } from '../envelope.ts'
 import { edit } from '../json/json-edit.ts'
 import { scanObject } from '../json/json-scan.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
@@ -61,22 +62,41 @@ export function withItems(scan: ScannedObject, items: ReadonlyMap<string, ItemTe
   return scanObject(edit(scan.bytes, scan, { remove: [], replace }))
 }
 
+/** Whether a request's input has thoughts that only another dialect can read. */
+export function hasForeignThoughts(scan: ScannedObject): boolean {
+  // Most requests end here: nothing in them looks like one.
+  if (!mayHoldEnvelope(scan.bytes) && !scan.bytes.includes('"rs_')) return false
+  const input = scan.span('input')
+  if (!input || scan.kindOf(input.node) !== 'array') return false
+  return scan.elements(input.node).some((node) => scan.kindOf(node) === 'object' && isForeign(scan, node))
+}
+
 /**
  * The JSON text of a request's input for a provider of responses. Items that the gateway made lose their ids,
- * by which the provider would look them up; thoughts, which only another dialect can read, are left out.
+ * by which the provider would look them up; thoughts that only another dialect can read are left out.
  */
 export function inputForProvider(scan: ScannedObject): string {
   const input = scan.span('input')
   if (!input || scan.kindOf(input.node) !== 'array') return input ? scan.textOf(input.node) : '[]'
   const texts = scan.elements(input.node).flatMap((node) => {
     const text = scan.textOf(node)
-    const id = scan.kindOf(node) === 'object' ? textIn(scan, node, 'id') : undefined
-    if (id === undefined || !ITEM_ID.test(id) || referredId(scan, node) !== undefined) return [text]
-    if (textIn(scan, node, 'type') === 'reasoning') return []
+    if (scan.kindOf(node) !== 'object' || referredId(scan, node) !== undefined) return [text]
+    if (isForeign(scan, node)) return []
+    if (!isConverted(scan, node)) return [text]
     const bytes = Buffer.from(text)
     return [edit(bytes, scanObject(bytes), { remove: ['id'], replace: new Map() }).toString()]
   })
   return `[${texts.join(',')}]`
+}
+
+function isForeign(scan: ScannedObject, node: Node): boolean {
+  if (textIn(scan, node, 'type') !== 'reasoning') return false
+  return isConverted(scan, node) || isEnvelope(textIn(scan, node, 'encrypted_content') ?? '')
+}
+
+/** Whether an item is of a response that this gateway converted. */
+function isConverted(scan: ScannedObject, node: Node): boolean {
+  return ITEM_ID.test(textIn(scan, node, 'id') ?? '')
 }
 
 /** The id that a reference names; undefined for any other item. A reference may leave its type out. */

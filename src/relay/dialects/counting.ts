@@ -27,6 +27,8 @@ export interface CountedContext {
   readonly composed: ScannedObject | undefined
   /** Members as the upstream knows them, as JSON texts. */
   readonly replace: ReadonlyMap<string, string>
+  /** Names of what the upstream is not told. */
+  readonly dropped: readonly string[]
   /** The channels among these that know the response; throws where none does. */
   channelsFor(channels: readonly Channel[]): readonly Channel[]
   /** Whether a key of one of those channels may be asked. */
@@ -118,7 +120,7 @@ function prepared(
     headers,
     body: edit(scan.bytes, scan, { remove: [], replace }),
     upstreamModel,
-    dropped: [],
+    dropped: context?.dropped ?? [],
     ...(context && { errorBody: (bytes: Buffer) => context.errorBody(bytes) }),
     tap: unstreamed,
     reply(bytes) {

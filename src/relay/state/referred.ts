@@ -1,5 +1,5 @@
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
-import { inputForProvider, itemReferences } from '../../protocols/responses/index.ts'
+import { hasForeignThoughts, inputForProvider, itemReferences } from '../../protocols/responses/index.ts'
 import type { Reader } from '../dialects/dialect.ts'
 import { type Continued, findContinued } from './continued.ts'
 import { withKeptItems } from './kept-items.ts'
@@ -40,11 +40,21 @@ export function findReferred(
   }
 }
 
-/** Members of a request as a provider of responses knows them, as JSON texts. */
-export function providerMembers({ continued, composed }: Referred): Map<string, string> {
-  const members = new Map<string, string>()
+/** A request as a provider of responses understands it. */
+export interface ForProvider {
+  /** Members that differ from the client's, as JSON texts. */
+  readonly replace: ReadonlyMap<string, string>
+  /** Names of what is left out. */
+  readonly dropped: readonly string[]
+}
+
+/** Translates a request for a provider of responses: only the gateway knows its ids and the thoughts of others. */
+export function forProvider(scan: ScannedObject, { continued, composed }: Referred): ForProvider {
+  const replace = new Map<string, string>()
   if (continued?.kind === 'native')
-    members.set('previous_response_id', JSON.stringify(continued.response.upstreamId))
-  else if (composed) members.set('input', inputForProvider(composed))
-  return members
+    replace.set('previous_response_id', JSON.stringify(continued.response.upstreamId))
+  const whole = composed ?? scan
+  const isForeign = hasForeignThoughts(whole)
+  if (composed || isForeign) replace.set('input', inputForProvider(whole))
+  return { replace, dropped: isForeign ? ['input.reasoning'] : [] }
 }

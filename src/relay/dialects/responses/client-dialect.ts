@@ -15,7 +15,7 @@ import { keptRequest } from '../../state/kept-response.ts'
 import { type NativeParts, NativeResponse } from '../../state/native-response.ts'
 import { NativeTap } from '../../state/native-tap.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
-import { findReferred, providerMembers, type Referred } from '../../state/referred.ts'
+import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
 import type { Conversions } from '../conversions.ts'
 import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
@@ -64,7 +64,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
       prepare(passThrough) {
         const isStored = request.store !== false && !channel.disableStore
         const response = new NativeResponse(parts, { isStored, isBackground: request.background, previous })
-        const replace = providerMembers(referred)
+        const { replace, dropped } = forProvider(ownScan, referred)
         const { body, upstreamModel } = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
         return {
           protocol: 'responses',
@@ -72,7 +72,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
           headers: [],
           body,
           upstreamModel,
-          dropped: [],
+          dropped,
           errorBody: (bytes) => response.ids.inProse(bytes),
           tap: () => new NativeTap(new ResponsesTap(), response),
           reply: (bytes) => response.reply(bytes, usageOfResponse(bytes)),

@@ -11,7 +11,7 @@ import {
 } from '../../../protocols/responses/index.ts'
 import { channelsToContinue } from '../../state/continued.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
-import { findReferred, providerMembers, type Referred } from '../../state/referred.ts'
+import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
 import { ResponseStore } from '../../state/response-store.ts'
 import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
@@ -41,7 +41,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
         isOfKey: ({ value }) => responses.keyTag(value) === origin.keyTag,
       }),
       prepare(passThrough) {
-        const replace = providerMembers(referred)
+        const { replace, dropped } = forProvider(scan, referred)
         const { body, upstreamModel } = gateResponsesRequest(scan, own, channel, { passThrough, replace })
         const ids = new RenamedIds()
         if (previous) ids.add(previous.upstreamId, previous.id)
@@ -51,7 +51,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
           headers: [],
           body,
           upstreamModel,
-          dropped: [],
+          dropped,
           errorBody: (bytes) => ids.inProse(bytes),
           tap: unstreamed,
           reply(bytes) {

@@ -1,7 +1,13 @@
-import { countableText, countedModel, RenamedIds } from '../../../protocols/responses/index.ts'
+import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import {
+  countableText,
+  countedModel,
+  hasForeignThoughts,
+  RenamedIds,
+} from '../../../protocols/responses/index.ts'
 import { channelsToContinue } from '../../state/continued.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
-import { findReferred, providerMembers, type Referred } from '../../state/referred.ts'
+import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
 import type { ResponseStore } from '../../state/response-store.ts'
 import type { CountedContext, Counting } from '../counting.ts'
 
@@ -14,20 +20,22 @@ export function responsesCounting(responses: ResponseStore): Counting {
     upstreamHeaders: () => [],
     contextOf(scan, reader) {
       const id = scan.value('previous_response_id')
-      return findReferred(scan, typeof id === 'string' ? id : undefined, reader, responses)?.then(countedIn)
+      const found = findReferred(scan, typeof id === 'string' ? id : undefined, reader, responses)
+      const referred = found ?? (hasForeignThoughts(scan) ? Promise.resolve({}) : undefined)
+      return referred?.then((known) => countedIn(scan, known))
     },
     countable: countableText,
     response: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
   }
 
-  function countedIn(referred: Referred): CountedContext {
+  function countedIn(scan: ScannedObject, referred: Referred): CountedContext {
     const { continued, reasoning, composed } = referred
     const ids = new RenamedIds()
     if (continued?.kind === 'native') ids.add(continued.response.upstreamId, continued.response.id)
     const origin = continued?.response ?? reasoning
     return {
       composed,
-      replace: providerMembers(referred),
+      ...forProvider(scan, referred),
       channelsFor(channels) {
         if (continued) return channelsToContinue(continued, channels)
         return reasoning ? channelsOfOrigin(channels, reasoning) : channels
