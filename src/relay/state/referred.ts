@@ -48,7 +48,7 @@ export interface ForProvider {
   readonly dropped: readonly string[]
 }
 
-/** Translates a request for a provider of responses: only the gateway knows its ids and the thoughts of others. */
+/** Translates a request for a provider of responses, which knows neither our ids nor thoughts of others. */
 export function forProvider(scan: ScannedObject, { continued, composed }: Referred): ForProvider {
   const replace = new Map<string, string>()
   if (continued?.kind === 'native')
