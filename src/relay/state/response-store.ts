@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import type { Provenance } from '../../domain/provenance.ts'
 import type { ReasoningOrigin, StoredResponse } from '../../domain/stored-response.ts'
 import type { Rows } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
@@ -8,6 +10,9 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts'
 export const NATIVE_RETENTION_MS = 30 * 24 * 3_600_000
 /** Pauses before a row that could not be written is tried again; its client has the id already. */
 const RETRY_MS = [1_000, 5_000, 25_000, 60_000] as const
+
+/** Keys whose tags are remembered: a tag costs more than anything else that is stored. */
+const MAX_KEY_TAGS = 1_000
 
 /** Services that the store of responses needs. */
 export interface ResponseStoreParts {
@@ -20,20 +25,26 @@ export interface ResponseStoreParts {
 export class ResponseStore {
   readonly #rows: ResponseStoreParts['rows']
   readonly #tag: ResponseStoreParts['tag']
+  readonly #keyTags = new LRUCache<string, string>({ max: MAX_KEY_TAGS })
 
   constructor({ rows, tag }: ResponseStoreParts) {
     this.#rows = rows
     this.#tag = tag
   }
 
-  /** A new id, which nobody can guess. */
+  /**
+   * A new id, which nobody can guess. It begins with the time, so that rows of new responses lie side by side:
+   * one commit of many writes few pages.
+   */
   static newId(): string {
-    return `resp_${randomBytes(24).toString('hex')}`
+    return `resp_${Date.now().toString(16).padStart(12, '0')}${randomBytes(18).toString('hex')}`
   }
 
   /** Tag of a channel's key. */
   keyTag(key: string): string {
-    return this.#tag('upstream key', key)
+    let tag = this.#keyTags.get(key)
+    if (tag === undefined) this.#keyTags.set(key, (tag = this.#tag('upstream key', key)))
+    return tag
   }
 
   /** A response of this user; undefined for any other id. */
@@ -64,15 +75,20 @@ export class ResponseStore {
     return this.#persist(() => this.store(response))
   }
 
-  /** Stores which account made encrypted reasoning; tried again like `keep`. */
-  keepOrigins(userId: number, contents: readonly string[], channel: string, key: string): Promise<void> {
-    const keyTag = this.keyTag(key)
-    const hashes = new Set(contents.map((content) => this.#hash(userId, content)))
-    const origins = [...hashes].map((hash) => ({ hash, channel, keyTag }))
-    const expiresMs = Date.now() + NATIVE_RETENTION_MS
-    return this.#persist(async () => {
-      await this.#rows.write('storeOrigins', { origins, expiresMs })
-    })
+  /** Origin of a response, if it is stored, and of its encrypted reasoning: this key. */
+  provenance(
+    userId: number,
+    key: string,
+    response: Provenance['response'],
+    encrypted: readonly string[],
+  ): Provenance {
+    const hashes = encrypted.map((content) => this.#hash(userId, content))
+    return {
+      keyTag: this.keyTag(key),
+      expiresMs: Date.now() + NATIVE_RETENTION_MS,
+      response,
+      reasoning: hashes.length > 1 ? [...new Set(hashes)] : hashes,
+    }
   }
 
   /** The account that made the first of these encrypted contents that is known. */
