@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Provenance } from '../../domain/provenance.ts'
@@ -11,7 +11,7 @@ export const NATIVE_RETENTION_MS = 30 * 24 * 3_600_000
 /** Pauses before a row that could not be written is tried again; its client has the id already. */
 const RETRY_MS = [1_000, 5_000, 25_000, 60_000] as const
 
-/** Keys whose tags are remembered: a tag costs more than anything else that is stored. */
+/** Keys whose tags are remembered: making a tag costs more than storing it. */
 const MAX_KEY_TAGS = 1_000
 
 /** Services that the store of responses needs. */
@@ -33,11 +33,11 @@ export class ResponseStore {
   }
 
   /**
-   * A new id, which nobody can guess. It begins with the time, so that rows of new responses lie side by side:
-   * one commit of many writes few pages.
+   * A new id, which nobody can guess. It begins with the time, so that rows of new responses are neighbours:
+   * a commit of many writes few pages.
    */
   static newId(): string {
-    return `resp_${Date.now().toString(16).padStart(12, '0')}${randomBytes(18).toString('hex')}`
+    return `resp_${Date.now().toString(16).padStart(12, '0')}${randomUUID().replaceAll('-', '')}`
   }
 
   /** Tag of a channel's key. */

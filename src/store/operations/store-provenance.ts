@@ -13,8 +13,8 @@ export interface ProvenCall {
 }
 
 /**
- * Stores the provenance of settled calls, in one statement for each table. On SQLite the settlements themselves
- * store it.
+ * Stores the provenance of settled calls, in one statement for each table. On SQLite, settlements store it
+ * themselves.
  */
 export async function storeProvenance(
   db: Db,

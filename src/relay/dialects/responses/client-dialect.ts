@@ -11,6 +11,7 @@ import {
   ResponsesTap,
   usageOfResponse,
 } from '../../../protocols/responses/index.ts'
+import { EventBudget } from '../../../protocols/sse/event-budget.ts'
 import { channelsToContinue, type Continued, findContinued } from '../../state/continued.ts'
 import { withKeptItems } from '../../state/kept-items.ts'
 import { keptRequest } from '../../state/kept-response.ts'
@@ -37,6 +38,7 @@ const KEPT = new Map([['store', 'true']])
 /** Responses: bytes to channels that speak them, converted to others. */
 export function responsesDialect(conversions: Conversions, parts: NativeParts): Dialect {
   const { responses } = parts
+  const firstEvents = new EventBudget()
   return {
     name: 'responses',
     promptText,
@@ -100,7 +102,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
           upstreamModel,
           dropped: [],
           errorBody: (bytes) => response.ids.inProse(bytes),
-          tap: () => new NativeTap(new ResponsesTap(), response),
+          tap: () => new NativeTap(new ResponsesTap(firstEvents), response),
           reply: (bytes) => response.reply(bytes, usageOfResponse(bytes)),
         }
       },
