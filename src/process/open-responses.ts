@@ -15,7 +15,11 @@ export async function openResponses(
   secrets: Secrets,
   parts: Omit<BackgroundParts, 'responses' | 'isShared'>,
 ): Promise<OpenedResponses> {
-  const responses = new ResponseStore({ rows: store, tag: (purpose, text) => tagOf(secrets, purpose, text) })
+  const responses = new ResponseStore({
+    rows: store,
+    tag: (purpose, text) => tagOf(secrets, purpose, text),
+    onLost: () => parts.metrics.lostResponses.add(1),
+  })
   const background = new BackgroundCalls({ ...parts, responses, isShared: announcements !== undefined })
   await background.takeUp()
   return { responses, background }

@@ -12,7 +12,7 @@ import type { Response } from '../server/response.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { CallLimits } from './call-limits.ts'
 import { type ChargeBasis, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
-import type { Dialect, Prepared, RelayedRequest } from './dialects/dialect.ts'
+import type { Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dialect.ts'
 import type { Drains } from './drains.ts'
 import type { Estimate, OutputBudget } from './estimate.ts'
 import type { LocalCount } from './local-count.ts'
@@ -226,14 +226,20 @@ export class Call implements MediaRequester {
 
   /**
    * Ends the call with its charge; with none where there is no `basis`, as nothing was delivered. Resolves
-   * with the charged usage when the charge is durable. `delivered`: the client got any of it.
+   * with the charged usage when the charge is durable. `delivered`: the client got any of it. `lasting`: the
+   * response, where it is complete.
    */
-  settle(target: Target | undefined, basis: ChargeBasis | undefined, delivered: boolean): Promise<Usage> {
+  settle(
+    target: Target | undefined,
+    basis: ChargeBasis | undefined,
+    delivered: boolean,
+    lasting?: Lasting,
+  ): Promise<Usage> {
     const countPrompt = (): Promise<number> => this.#countChargedPrompt()
     const priced = basis ? priceUsage(this.#admitted.rate, countPrompt, basis, this.count) : NOTHING
     return priced instanceof Promise
-      ? priced.then((later) => this.#book(target, later, delivered))
-      : this.#book(target, priced, delivered)
+      ? priced.then((later) => this.#book(target, later, delivered, lasting))
+      : this.#book(target, priced, delivered, lasting)
   }
 
   /** Ends a call that delivered nothing. A failure is ignored: there is nothing to lose. */
@@ -253,7 +259,12 @@ export class Call implements MediaRequester {
     return this.request.contextTokens ?? 0
   }
 
-  #book(target: Target | undefined, priced: PricedUsage, delivered: boolean): Promise<Usage> {
+  #book(
+    target: Target | undefined,
+    priced: PricedUsage,
+    delivered: boolean,
+    lasting: Lasting | undefined,
+  ): Promise<Usage> {
     const { facts } = this.hold
     const { settings, model } = this.#admitted
     const { limits, metrics } = this.#services
@@ -266,6 +277,7 @@ export class Call implements MediaRequester {
       channel: target?.channel.name ?? facts.channel,
       upstreamModel: target?.prepared.upstreamModel ?? facts.model,
       firstByteMs: this.#firstByteMs,
+      provenance: target && lasting?.provenance?.(target, this, usage),
     }
     const { record } = this
     record.upstreamModel = settlement.upstreamModel

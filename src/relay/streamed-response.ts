@@ -278,12 +278,11 @@ export class StreamedResponse extends ResponseHandler {
       // The upstream goes on: the call is charged when its end is known.
     } else if (ending === 'cut' && tap.contentFrames === 0) this.call.settleForNothing(this.target)
     else {
-      const charging = this.call.settle(
-        this.target,
-        { ending, isComplete, reported: tap.usage, hasText: () => hasText, text: () => tap.text },
-        ending !== 'client_gone' || response.headersSent,
-      )
-      const keeping = isComplete ? tap.keep?.(this.target, this.call, charging) : undefined
+      const basis = { ending, isComplete, reported: tap.usage, hasText: () => hasText, text: () => tap.text }
+      const delivered = ending !== 'client_gone' || response.headersSent
+      const lasting = isComplete ? tap : undefined
+      const charging = this.call.settle(this.target, basis, delivered, lasting)
+      const keeping = lasting?.keep?.(this.target, this.call, charging)
       charged = await charging
       if (keeping) await keeping
     }

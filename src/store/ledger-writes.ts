@@ -68,7 +68,9 @@ export interface LedgerWrites {
   growHold(growth: HoldReference & { readonly by: number }): void
   /** Records that output worth `amount` quota units was delivered; the value never falls. */
   markProgress(mark: HoldReference & { readonly amount: number }): void
-  /** Closes the hold and charges the call; repetitions for the same id have no effect. */
+  /**
+   * Closes the hold, charges the call and stores its provenance; repetitions for the same id have no effect.
+   */
   settle(call: SettledCall): void
   /** Parks a hold: its call goes on at the upstream, and recovery leaves it open. */
   parkHold(hold: HoldReference): void

@@ -228,7 +228,7 @@ describe('a response in the background', () => {
     const body = { model: 'm', input: 'hi', background: true, stream: true, max_output_tokens: 100 }
     const live = await open(on.gateway.url, body, { key: 'ann', path: '/v1/responses' })
     await live.until('output_text.delta')
-    const [, id = ''] = /"id":"(resp_[0-9a-f]{48})"/.exec(live.text()) ?? []
+    const [, id = ''] = /"id":"(resp_[0-9a-f]{44})"/.exec(live.text()) ?? []
     live.abort()
     await on.upstream.received('m').at(-1)?.ended
     await on.gateway.kill()

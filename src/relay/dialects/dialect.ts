@@ -1,5 +1,6 @@
 import type { Caller } from '../../auth/caller.ts'
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Provenance } from '../../domain/provenance.ts'
 import type { Model, Settings } from '../../domain/settings.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
@@ -87,6 +88,8 @@ export interface Lasting {
    * call was charged for.
    */
   keep?(target: Target, call: Call, charged: Promise<Usage>): Promise<void>
+  /** Origin of a complete response, stored with its charge; undefined where clients can refer to nothing. */
+  provenance?(target: Target, call: Call, charged: Usage): Provenance | undefined
   /**
    * Set where the upstream goes on without its client: parks the call's hold, so that it is charged when the
    * end is known. Resolves to whether that is durable. Called once, before the client sees anything.

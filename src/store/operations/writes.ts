@@ -10,7 +10,8 @@ import { importAccount } from './import-account.ts'
 import { seedUsers } from './seed-users.ts'
 import { beginSession, endSession } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
-import { deleteResponse, noteOutcome, pruneResponses, storeOrigins, storeResponse } from './store-response.ts'
+import { deleteResponse, noteOutcome, pruneResponses, storeResponse } from './store-response.ts'
+import { storeProvenance } from './store-provenance.ts'
 import { setTokenStatus, switchToken } from './token-status.ts'
 
 /** Write operations, without those of calls (`LedgerWrites`). */
@@ -36,7 +37,7 @@ export const writes = {
   setAccessToken,
   setEntries,
   setTokenStatus,
-  storeOrigins,
+  storeProvenance,
   storeResponse,
   switchToken,
 } as const

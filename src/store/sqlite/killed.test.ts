@@ -27,7 +27,8 @@ const WRITER = `
       await store.write('settle', { id, tokenId: 1, userId: 1, quota: 3, reason: 'complete', delivered: true, endedMs: 1,
         usage: { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 1, reasoning: 0, webSearches: 0 },
         model: 'm', upstreamModel: 'm', channel: 'c', group: 'g', stream: false, priceVersion: 'v', durationMs: 1,
-        firstByteMs: null })
+        firstByteMs: null, provenance: { keyTag: 't', expiresMs: 2e12, reasoning: [],
+          response: { id, upstreamId: 'up', tokens: 2, previousId: null } } })
       say(id + '\\n')
     }))
   }
@@ -59,15 +60,17 @@ test('nothing that was acknowledged is lost when the process is killed, and the 
     acknowledged.push(...said.split('\n').slice(0, -1))
   }
   const file = new DatabaseSync(path, { readOnly: true })
-  const kept = new Set(
+  const idsIn = (table: string): unknown[] =>
     file
-      .prepare('SELECT id FROM usage_log')
+      .prepare(`SELECT id FROM ${table} ORDER BY id`)
       .all()
-      .map((row) => row['id']),
-  )
+      .map((row) => row['id'])
+  const kept = new Set(idsIn('usage_log'))
+  const responses = idsIn('stored_responses')
   file.close()
   expect(acknowledged.length).toBeGreaterThan(40)
   expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
+  expect(responses).toEqual([...kept])
   const store = await openedStore(path, 'own')
   const accounts = await store.read('conservation')
   expect(accounts).toMatchObject({ tokens: [], users: [] })

@@ -45,9 +45,19 @@ const call: fc.Arbitrary<SettledCall> = fc.record({
     webSearches: whole,
   }),
 })
+const provenance = fc.record({
+  keyTag: text,
+  expiresMs: whole,
+  reasoning: fc.array(text, { maxLength: 3 }),
+  response: fc.option(fc.record({ id: text, upstreamId: text, tokens: whole, previousId: fc.option(text) })),
+})
 const operation = fc.oneof(
   fc.tuple(fc.constant('hold'), hold),
   fc.tuple(fc.constant('settle'), call),
+  fc.tuple(
+    fc.constant('settle'),
+    fc.tuple(call, provenance).map(([plain, made]) => ({ ...plain, provenance: made })),
+  ),
   fc.tuple(
     fc.constantFrom('growHold', 'countUsers'),
     fc.option(fc.record({ id: text, by: whole }), { nil: undefined }),

@@ -10,6 +10,7 @@ import {
   ResponsesTap,
   usageOfResponse,
 } from '../../../protocols/responses/index.ts'
+import { EventBudget } from '../../../protocols/sse/event-budget.ts'
 import { channelsToContinue } from '../../state/continued.ts'
 import { keptRequest } from '../../state/kept-response.ts'
 import { type NativeParts, NativeResponse } from '../../state/native-response.ts'
@@ -27,6 +28,7 @@ const KEPT = new Map([['store', 'true']])
 /** Responses: bytes to channels that speak them, converted to others. */
 export function responsesDialect(conversions: Conversions, parts: NativeParts): Dialect {
   const { responses } = parts
+  const firstEvents = new EventBudget()
   return {
     name: 'responses',
     promptText,
@@ -74,7 +76,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
           upstreamModel,
           dropped,
           errorBody: (bytes) => response.ids.inProse(bytes),
-          tap: () => new NativeTap(new ResponsesTap(), response),
+          tap: () => new NativeTap(new ResponsesTap(firstEvents), response),
           reply: (bytes) => response.reply(bytes, usageOfResponse(bytes)),
         }
       },

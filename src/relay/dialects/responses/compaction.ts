@@ -61,8 +61,8 @@ export function compactionDialect(responses: ResponseStore): Dialect {
               facts,
               body: () => ids.whole(bytes),
               // Only this account can read what it compacted.
-              keep: ({ channel: { name }, key }, call) =>
-                responses.keepOrigins(call.hold.account.user.id, facts.encrypted, name, key.value),
+              provenance: ({ key }, call) =>
+                responses.provenance(call.hold.account.user.id, key.value, null, facts.encrypted),
             }
           },
         }
