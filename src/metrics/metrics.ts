@@ -58,6 +58,11 @@ export class Metrics {
     'Connections on which an upstream sent unrequested bytes.',
     ['channel'],
   )
+  readonly signatures = new Counter(
+    'sluice_signatures_total',
+    'Signatures of turns: kept, found again, and not written.',
+    ['result'],
+  )
   readonly reloads = new Counter('sluice_config_reloads_total', 'Readings of the configuration.', ['result'])
   readonly limitsAlone = new Counter(
     'sluice_limits_alone_total',
@@ -148,6 +153,7 @@ export class Metrics {
     yield this.settlements
     yield this.upstreamErrors
     yield this.unsolicitedBytes
+    yield this.signatures
     yield this.reloads
     yield this.limitsAlone
     yield* this.#gauges

@@ -1,5 +1,4 @@
 import type { Channel } from '../../../domain/channel.ts'
-import type { Settings } from '../../../domain/settings.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import {
@@ -13,11 +12,11 @@ import {
 } from '../../../protocols/responses/index.ts'
 import { channelsToContinue, type Continued, findContinued } from '../../state/continued.ts'
 import { withKeptItems } from '../../state/kept-items.ts'
-import { keptRequest } from '../../state/kept-response.ts'
+import { type Keeping, keptRequest } from '../../state/kept-response.ts'
 import { type NativeParts, NativeResponse } from '../../state/native-response.ts'
 import { NativeTap } from '../../state/native-tap.ts'
 import { channelsOfOrigin, findOrigin, type Origin } from '../../state/reasoning-origin.ts'
-import type { Conversions } from '../conversions.ts'
+import type { Conversions, RequestFor } from '../conversions.ts'
 import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { convertedResponses } from './converted-responses.ts'
@@ -41,15 +40,14 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     name: 'responses',
     promptText,
     read(scan, _headers, reader) {
-      const { settings } = reader
       const request = readResponsesRequest(scan)
       const isContinuing = request.previousResponseId !== undefined
       // A continued response tells the account by itself.
       const found = isContinuing ? undefined : findOrigin(scan, reader, responses)
       if (!isContinuing && !found && itemReferences(scan).length === 0)
-        return relayed(request, scan, {}, settings)
+        return relayed(request, scan, {}, reader)
       return referredBy(request, scan, found, reader).then((referred) =>
-        relayed(request, scan, referred, settings),
+        relayed(request, scan, referred, reader),
       )
     },
   }
@@ -72,8 +70,9 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     own: ResponsesRequest,
     ownScan: ScannedObject,
     { continued, reasoning, composed }: Referred,
-    { options }: Settings,
+    reader: Reader,
   ): RelayedRequest {
+    const { options } = reader.settings
     const kept = continued?.kind === 'kept' ? continued : undefined
     const previous = continued?.kind === 'native' ? continued.response : undefined
     const scan = composed ?? ownScan
@@ -115,9 +114,10 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         return reasoning ? channelsOfOrigin(ready, reasoning) : ready
       },
       forChannels: (channels, model) =>
-        requestsFor('responses', request.model, channels, model, native, () => {
+        requestsFor('responses', request.model, channels, model, native, (spoken) => {
           const repeats = isKept ? KEPT : undefined
-          const convert = conversions.decode('responses', scan, request.maxTokens, repeats)
+          const decodable = { scan, maxTokens: request.maxTokens, reader, repeats }
+          const convert = conversions.decode('responses', decodable, spoken)
           if (!isKept) return convert
           const keeping = {
             responses,
@@ -125,10 +125,19 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
             previousId: kept?.response.id ?? null,
             retentionMs: options.keepResponsesMs,
           }
-          return (...to) => keptRequest(convert(...to), keeping)
+          return convert instanceof Promise
+            ? convert.then((later) => keptRequests(later, keeping))
+            : keptRequests(convert, keeping)
         }),
     }
   }
+}
+
+function keptRequests(convert: RequestFor, keeping: Keeping): RequestFor {
+  return Object.assign(
+    (...to: Parameters<RequestFor>) => convert(...to).map((request) => keptRequest(request, keeping)),
+    { origin: convert.origin },
+  )
 }
 
 // A response that goes on without its client must be stored by its upstream.
