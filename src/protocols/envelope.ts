@@ -7,6 +7,9 @@ import { asRecord, parseRecord } from './json/record.ts'
  */
 const PREFIX = 'sluice-1.'
 
+/** Text that a request must contain to hold an envelope. */
+export const MAY_HOLD_ENVELOPE: string = PREFIX
+
 const PROTOCOLS: ReadonlySet<unknown> = new Set<ConversionProtocol>([
   'chat',
   'messages',

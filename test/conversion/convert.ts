@@ -64,8 +64,8 @@ export async function convertRequest(
     const scan = scanObject(bytes)
     const request = CHECKERS[from](scan)
     const conversions = new Conversions(media, NO_SIGNATURES)
-    const decodable = { scan, maxTokens: request.maxTokens, reader: READER }
-    const requestFor = await conversions.decode(from, decodable, new Set([OTHER[from]]))
+    const given = { maxTokens: request.maxTokens, reader: READER, spoken: new Set([OTHER[from]]) }
+    const requestFor = await conversions.decode(from, scan, given)
     const model: Model = {
       name: request.model,
       vendor: undefined,

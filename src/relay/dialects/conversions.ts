@@ -28,12 +28,13 @@ import {
 
 const NOTHING_REPEATED: RepeatedFields = new Map()
 
-/** A client's request to be decoded. */
-export interface DecodableRequest {
-  readonly scan: ScannedObject
-  /** The output maximum that holds where it cannot be decoded. */
+/** A request, beside its body. */
+interface DecodeOptions {
+  /** The output maximum that holds where the request cannot be decoded. */
   readonly maxTokens: number | undefined
   readonly reader: Reader
+  /** Dialects in which channels are asked. */
+  readonly spoken: ReadonlySet<ProtocolName>
   /** Members that the response repeats besides the request's own. */
   readonly repeats?: RepeatedFields | undefined
 }
@@ -75,14 +76,14 @@ export class Conversions {
   }
 
   /**
-   * Decodes a request of the dialect `from`, for channels that are asked in one of `spoken`, with what models
+   * Decodes a request of the dialect `from`, for all channels that speak another, with all that models have
    * signed in it. If that fails, the refusal is thrown where a channel's request is prepared: a channel that
    * speaks `from` may still be asked.
    */
   decode(
     from: ProtocolName,
-    { scan, maxTokens, reader, repeats = NOTHING_REPEATED }: DecodableRequest,
-    spoken: ReadonlySet<ProtocolName>,
+    scan: ScannedObject,
+    { maxTokens, reader, spoken, repeats = NOTHING_REPEATED }: DecodeOptions,
   ): RequestFor | Promise<RequestFor> {
     const client = convertedDialect(from)
     const decoded = decodeRequest(client, scan, repeats)

@@ -44,7 +44,7 @@ export function chatDialect(conversions: Conversions): Dialect {
                 }
               },
             }),
-            (spoken) => conversions.decode('chat', { scan, maxTokens: request.maxTokens, reader }, spoken),
+            (spoken) => conversions.decode('chat', scan, { maxTokens: request.maxTokens, reader, spoken }),
           ),
       }
     },

@@ -46,7 +46,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
               },
             }),
             (spoken) =>
-              conversions.decode('messages', { scan, maxTokens: request.maxTokens, reader }, spoken),
+              conversions.decode('messages', scan, { maxTokens: request.maxTokens, reader, spoken }),
           ),
       }
     },

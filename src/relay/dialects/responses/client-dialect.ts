@@ -116,8 +116,8 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
       forChannels: (channels, model) =>
         requestsFor('responses', request.model, channels, model, native, (spoken) => {
           const repeats = isKept ? KEPT : undefined
-          const decodable = { scan, maxTokens: request.maxTokens, reader, repeats }
-          const convert = conversions.decode('responses', decodable, spoken)
+          const given = { maxTokens: request.maxTokens, reader, spoken, repeats }
+          const convert = conversions.decode('responses', scan, given)
           if (!isKept) return convert
           const keeping = {
             responses,
