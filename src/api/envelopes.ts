@@ -86,9 +86,12 @@ function balanceError(
   return { type: types.get(status) ?? type, code, message: withRequestId(message, requestId) }
 }
 
-/** The body of a success in the envelope of its area; undefined where an endpoint returns nothing. */
+/**
+ * The body of a success in the envelope of its area: `data` is undefined where an endpoint returns nothing, a
+ * Buffer where it made the body itself.
+ */
 export function renderSuccess(area: Area, data: unknown): Buffer {
-  return json(SUCCESS_ENVELOPES[area]?.(data) ?? data)
+  return data instanceof Buffer ? data : json(SUCCESS_ENVELOPES[area]?.(data) ?? data)
 }
 
 /** Whether an area has an envelope for successes. */

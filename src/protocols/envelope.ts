@@ -7,9 +7,6 @@ import { asRecord, parseRecord } from './json/record.ts'
  */
 const PREFIX = 'sluice-1.'
 
-/** Text that a request must contain to hold an envelope. */
-export const MAY_HOLD_ENVELOPE: string = PREFIX
-
 const PROTOCOLS: ReadonlySet<unknown> = new Set<ConversionProtocol>([
   'chat',
   'messages',
@@ -38,6 +35,11 @@ export function sealOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'v
 /** Whether a signature is an envelope, which no provider made. */
 export function isEnvelope(content: string): boolean {
   return content.startsWith(PREFIX)
+}
+
+/** Whether a body may hold an envelope: none does where this is false. */
+export function mayHoldEnvelope(body: Buffer): boolean {
+  return body.includes(`"${PREFIX}`)
 }
 
 /** Opens an envelope; without one, the content is a proof of the wire itself. */

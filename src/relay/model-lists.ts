@@ -31,11 +31,24 @@ type Served = ReadonlyMap<string, ServedModel>
 export class ModelLists {
   // The same for all callers while the settings are.
   readonly #served = new WeakMap<Settings, Served>()
+  // Lists of callers whose key limits no models and names no groups for vendors, by their group.
+  readonly #ofGroups = new WeakMap<Served, Map<string, readonly ListedModel[]>>()
 
-  /** All models that a key may call, by their names in order; `group_not_allowed` if it may use no group. */
-  list(settings: Settings, caller: Caller): ListedModel[] {
+  /**
+   * All models that a key may call, by their names in order; `group_not_allowed` if it may use no group. Keys
+   * without restrictions of their own get the same array as long as the settings are the same.
+   */
+  list(settings: Settings, caller: Caller): readonly ListedModel[] {
     const listed = lookup(settings, caller)
-    return [...this.#of(settings).values()].flatMap((model) => listed(model) ?? [])
+    const served = this.#of(settings)
+    const isRestricted = caller.token.modelLimitsEnabled || routesOf(caller.token).size > 0
+    if (isRestricted) return listedIn(served, listed)
+    const group = groupName(caller, NO_ROUTES)
+    let ofGroups = this.#ofGroups.get(served)
+    if (!ofGroups) this.#ofGroups.set(served, (ofGroups = new Map()))
+    let list = ofGroups.get(group)
+    if (!list) ofGroups.set(group, (list = listedIn(served, listed)))
+    return list
   }
 
   /** The listed model of that name; undefined where there is none. */
@@ -50,6 +63,15 @@ export class ModelLists {
     if (!served) this.#served.set(settings, (served = servedBy(settings)))
     return served
   }
+}
+
+const NO_ROUTES: ReadonlyMap<string, string> = new Map()
+
+function listedIn(
+  served: Served,
+  listed: (model: ServedModel) => ListedModel | undefined,
+): readonly ListedModel[] {
+  return [...served.values()].flatMap((model) => listed(model) ?? [])
 }
 
 // A group is looked up once for each name, not for each model.

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
 import { errorBody } from '../equipment/behaviour.ts'
@@ -95,10 +96,7 @@ describe('GET /api/channel/test/:id', () => {
   })
 
   test('records its time and its duration', async () => {
-    fixture.upstream.script('chat', {
-      kind: 'whole',
-      after: new Promise((resolve) => setTimeout(resolve, 120)),
-    })
+    fixture.upstream.decide('chat', () => ({ kind: 'whole', after: sleep(120) }))
     const { time } = await tested('chat')
     const { data } = await as<Record<string, number>>(`GET /api/channel/${ids.get('chat')}`)
     expect(time).toBeGreaterThanOrEqual(0.1)

@@ -1,5 +1,5 @@
 import { defineEndpoint, type JsonEndpoint } from '../endpoint.ts'
-import { MODEL_LIST, type ModelShape } from './model-shapes.ts'
+import { type ModelShape, modelListBody } from './model-shapes.ts'
 
 /** The model list at a path with a fixed shape. `docs/api.md: Models`. */
 export const alternateModels = fixedShape('/v1beta/models', 'alternate')
@@ -16,7 +16,7 @@ function fixedShape(path: string, shape: ModelShape): JsonEndpoint {
     keyIn: 'alternate',
     summary: `The models that the API key may call, always in the ${shape} shape`,
     async handle({ token, user, models, parts }) {
-      return MODEL_LIST[shape](models.list(parts.settings(), { token, user }))
+      return modelListBody(shape, models.list(parts.settings(), { token, user }))
     },
   })
 }

@@ -7,7 +7,7 @@ import type { Settings } from '../../domain/settings.ts'
 import type { Token } from '../../domain/token.ts'
 import { ModelLists } from '../../relay/model-lists.ts'
 import type { Caller } from '../../auth/caller.ts'
-import { MODEL_LIST } from './model-shapes.ts'
+import { modelListBody } from './model-shapes.ts'
 
 const ZERO = { digits: 0n, scale: 0 }
 const PRICE: Price = {
@@ -63,7 +63,7 @@ function callerOf(token: Partial<Token>): Caller {
 /** The minimum processor time of one list in milliseconds: load on the machine only adds to it. */
 function cost(settings: Settings, caller: Caller): number {
   const lists = new ModelLists()
-  const list = (): string => JSON.stringify(MODEL_LIST.chat(lists.list(settings, caller)))
+  const list = (): string => modelListBody('chat', lists.list(settings, caller)).toString()
   expect(JSON.parse(list()).data.length).toBeGreaterThan(0)
   const costs = Array.from({ length: 25 }, () => {
     const before = process.cpuUsage()
@@ -93,9 +93,24 @@ describe('a list of 2,000 models', () => {
   })
 
   test('costs in proportion to its length, and the same however many channels there are', () => {
-    const caller = callerOf({})
-    const long = cost(settingsOf(2000, 1), caller)
-    expect(long / cost(settingsOf(200, 1), caller)).toBeLessThan(40)
-    expect(cost(settingsOf(2000, 40), caller) / long).toBeLessThan(5)
+    // A key without limits of its own gets a list that was made before.
+    const limited = (count: number): Caller =>
+      callerOf({ modelLimitsEnabled: true, modelLimits: namesOf(count).join(',') })
+    const long = cost(settingsOf(2000, 1), limited(2000))
+    expect(long / cost(settingsOf(200, 1), limited(200))).toBeLessThan(40)
+    expect(cost(settingsOf(2000, 40), limited(2000)) / long).toBeLessThan(5)
+  })
+
+  test('is made once for the keys of a group, and anew for others and for new settings', () => {
+    const settings = settingsOf(20, 1)
+    const lists = new ModelLists()
+    const list = (caller: Caller, from = settings): Buffer => modelListBody('chat', lists.list(from, caller))
+    const first = list(callerOf({}))
+    expect(list(callerOf({}))).toBe(first)
+    expect(list(callerOf({}), settingsOf(20, 1))).not.toBe(first)
+    const limited = list(callerOf({ modelLimitsEnabled: true, modelLimits: 'model-1' }))
+    expect(JSON.parse(limited.toString()).data).toHaveLength(1)
+    expect(list(callerOf({}))).toBe(first)
+    expect(() => list(callerOf({ group: 'g0' }))).toThrow('may not use the group')
   })
 })

@@ -39,6 +39,17 @@ export const MODEL_LIST: Record<ModelShape, (models: readonly ListedModel[]) => 
   alternate: (models) => ({ models: models.map(MODEL_ENTRY.alternate), nextPageToken: null }),
 }
 
+const bodies = new WeakMap<readonly ListedModel[], Map<ModelShape, Buffer>>()
+
+/** The response body with a list in that shape; made once for each list. */
+export function modelListBody(shape: ModelShape, models: readonly ListedModel[]): Buffer {
+  let shapes = bodies.get(models)
+  if (!shapes) bodies.set(models, (shapes = new Map()))
+  let body = shapes.get(shape)
+  if (!body) shapes.set(shape, (body = Buffer.from(JSON.stringify(MODEL_LIST[shape](models)))))
+  return body
+}
+
 /**
  * The shape of the list for a request: clients of the messages protocol send `anthropic-version`, some of
  * them with their key as a bearer token; `vendor-version` counts only beside `x-api-key`. `docs/api.md:

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineEndpoint } from '../endpoint.ts'
-import { listShape, MODEL_LIST, modelArea } from './model-shapes.ts'
+import { listShape, MODEL_LIST, modelArea, modelListBody } from './model-shapes.ts'
 
 /**
  * The catalogue for clients that state `client_version`, such as Codex, beside the list. It is empty: an
@@ -20,7 +20,9 @@ export const models = defineEndpoint({
   summary: 'The models that the API key may call',
   query: z.object({ client_version: z.string().optional() }),
   async handle({ token, user, query, exchange, models: lists, parts }) {
-    const list = MODEL_LIST[listShape(exchange.request)](lists.list(parts.settings(), { token, user }))
-    return query.client_version === undefined ? list : { ...list, ...CATALOGUE }
+    const list = lists.list(parts.settings(), { token, user })
+    const shape = listShape(exchange.request)
+    if (query.client_version === undefined) return modelListBody(shape, list)
+    return { ...MODEL_LIST[shape](list), ...CATALOGUE }
   },
 })

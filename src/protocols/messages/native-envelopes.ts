@@ -1,4 +1,4 @@
-import { isEnvelope, MAY_HOLD_ENVELOPE } from '../envelope.ts'
+import { isEnvelope, mayHoldEnvelope } from '../envelope.ts'
 import { changedArray, type Fate, withMember } from '../json/changed-array.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
@@ -9,7 +9,7 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 export function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
   const messages = scan.span('messages')
   if (!messages || scan.kindOf(messages.node) !== 'array') return undefined
-  if (!scan.bytes.includes(MAY_HOLD_ENVELOPE)) return undefined
+  if (!mayHoldEnvelope(scan.bytes)) return undefined
   return changedArray(scan, messages.node, (message): Fate => {
     const content = scan.kindOf(message) === 'object' ? scan.memberOf(message, 'content') : undefined
     if (content === undefined || scan.kindOf(content) !== 'array') return 'stays'

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import type { Channel, GatedField } from '../../domain/channel.ts'
-import { sealProof } from '../envelope.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { gateResponsesRequest } from './gate.ts'
 import { readResponsesRequest } from './request.ts'
@@ -65,18 +64,5 @@ describe('a request for a channel of its own protocol', () => {
     expect(gate(body(',"previous_response_id":"resp_1"'), { replace }).text).toBe(
       body(',"previous_response_id":"resp_up"'),
     )
-  })
-})
-
-describe('reasoning of another provider', () => {
-  const content = sealProof({ protocol: 'messages', value: 'c2lnbmVk' }, 'responses')
-  const reasoning = (encrypted: string): string =>
-    `{"type":"reasoning","summary":[], "encrypted_content":"${encrypted}"}`
-  const items = (...texts: string[]): string =>
-    `{"model":"small","input":[${[...texts, '{"role":"user","content":"é"}'].join(',')}],"x":1.0}`
-
-  test('is left out, as upstreams refuse its envelope; all else stays as it came', () => {
-    expect(gate(items(reasoning('gAAA'), reasoning(content))).text).toBe(items(reasoning('gAAA')))
-    expect(gate(items(reasoning('gAAA'))).same).toBe(true)
   })
 })

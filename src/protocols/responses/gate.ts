@@ -2,7 +2,6 @@ import type { Channel, GatedField } from '../../domain/channel.ts'
 import { edit } from '../json/json-edit.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
-import { inputWithoutEnvelopes } from './native-envelopes.ts'
 import type { ResponsesRequest } from './request.ts'
 
 /** A request as it goes to a channel. */
@@ -17,11 +16,11 @@ export interface GatedResponses {
 const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier']
 
 /**
- * Returns the request for a channel that speaks responses: the model's mapped name, filtered fields and
- * reasoning of other providers removed, and nothing stored where the channel disables that (without the field
- * it would be stored). All other bytes are the client's. In pass-through mode (`passThrough` is the gateway's
- * option, the channel has its own flag) the filters are left out; the rest stays. `replace` holds further
- * members with their JSON texts, such as the upstream's id of the response that is continued.
+ * Returns the request for a channel that speaks responses: the model's mapped name, filtered fields removed,
+ * and nothing stored where the channel disables that (without the field it would be stored). All other bytes
+ * are the client's. In pass-through mode (`passThrough` is the gateway's option, the channel has its own
+ * flag) the filters are left out; mapping and `disable_store` stay. `replace` holds further members with
+ * their JSON texts, such as the upstream's id of the response that is continued.
  */
 export function gateResponsesRequest(
   scan: ScannedObject,
@@ -33,8 +32,6 @@ export function gateResponsesRequest(
   const replace = new Map(options.replace)
   const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
   if (upstreamModel !== request.model) replace.set('model', JSON.stringify(upstreamModel))
-  const input = inputWithoutEnvelopes(scan)
-  if (input !== undefined) replace.set('input', input)
   if (channel.disableStore && request.store !== false) replace.set('store', 'false')
   if (!options.passThrough && !channel.passThrough) {
     remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
