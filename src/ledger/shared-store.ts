@@ -19,6 +19,7 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'countUsers',
   'backgroundOutcomes',
   'credentials',
+  'keptSignatures',
   'reasoningOrigins',
   'responseChain',
   'revealKey',

@@ -63,6 +63,11 @@ export class Metrics {
     'Kept responses that could not be stored.',
     [],
   )
+  readonly signatures = new Counter(
+    'sluice_signatures_total',
+    'Signatures of turns: kept, found again, and not written.',
+    ['result'],
+  )
   readonly reloads = new Counter('sluice_config_reloads_total', 'Readings of the configuration.', ['result'])
   readonly limitsAlone = new Counter(
     'sluice_limits_alone_total',
@@ -154,6 +159,7 @@ export class Metrics {
     yield this.upstreamErrors
     yield this.unsolicitedBytes
     yield this.lostResponses
+    yield this.signatures
     yield this.reloads
     yield this.limitsAlone
     yield* this.#gauges

@@ -20,6 +20,7 @@ import { Rates } from './rates.ts'
 import { type Replay, replayRequest } from './state/replay.ts'
 import { type Asked, type ResponseRequestParts, ResponseRequests } from './state/response-requests.ts'
 import { Routing } from './routing.ts'
+import type { SignatureStore } from './state/signature-store.ts'
 import type { Media } from './media.ts'
 import { chatDialect } from './dialects/chat/client-dialect.ts'
 import { Conversions } from './dialects/conversions.ts'
@@ -39,6 +40,7 @@ export interface RelayParts extends CallServices, AttemptParts, ResponseRequestP
   readonly ledger: Ledger
   readonly bodies: BodyReader
   readonly media: Media
+  readonly signatures: SignatureStore
 }
 
 /** Relays calls: reads, admits, tries channel after channel, and makes sure that each hold is settled. */
@@ -55,7 +57,7 @@ export class Relay {
 
   constructor(parts: RelayParts) {
     this.#parts = parts
-    const conversions = new Conversions(parts.media)
+    const conversions = new Conversions(parts.media, parts.signatures)
     this.responses = new ResponseRequests(parts)
     this.#compaction = compactionDialect(parts.responses)
     this.#counting = { messages: messagesCounting, responses: responsesCounting(parts.responses) }
@@ -147,7 +149,8 @@ export class Relay {
     }
     const call = new Call(this.#parts, incoming, admitted, hold)
     try {
-      await this.#attempts.run(call, settings, request.forChannels([channel], admitted.model))
+      const requests = await request.forChannels([channel], admitted.model)
+      await this.#attempts.run(call, settings, requests)
     } finally {
       if (!hold.isSettled) call.settleForNothing(undefined)
     }
@@ -203,7 +206,8 @@ export class Relay {
     const { accounts } = ledger
     if (!ledger.isWritable && !(await ledger.probe())) throw unwritable()
     const rate = request.isFree ? this.#rates.free : this.#rates.of(settings, model, group)
-    const channelRequests = request.forChannels(channels, model)
+    const made = request.forChannels(channels, model)
+    const channelRequests = made instanceof Promise ? await made : made
     const estimated = estimate(request, channelRequests, rate, settings)
     // Found and charged in one turn: in between the account might be forgotten, and read a second time.
     let account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))

@@ -16,6 +16,7 @@ export interface Database {
   readonly store_identity: StoreIdentityTable
   readonly stored_responses: StoredResponsesTable
   readonly reasoning_origins: ReasoningOriginsTable
+  readonly kept_signatures: KeptSignaturesTable
 }
 
 /** Users: `docs/api.md: User profile`, and columns that are never shown. */
@@ -215,6 +216,16 @@ interface ReasoningOriginsTable {
   hash: string
   channel: string
   key_tag: string
+  expires_ms: number
+}
+
+/** Signed parts of replies, for turns that come back without them. */
+interface KeptSignaturesTable {
+  user_id: number
+  /** HMAC of the owner and the anchor: a tool call's id, or the text. */
+  hash: string
+  /** Encrypted JSON of the account and the parts. */
+  content_cipher: string
   expires_ms: number
 }
 

@@ -14,12 +14,30 @@ import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import { withoutGatedFields } from '../../protocols/shared-fields.ts'
 import { EventBudget } from '../../protocols/sse/event-budget.ts'
 import type { Media, MediaRequester } from '../media.ts'
+import type { SignatureStore } from '../state/signature-store.ts'
 import type { ConvertedDialect } from './converted-dialect.ts'
 import { convertedDialect } from './converted-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
-import type { ChannelRequest, Prepared, PreparedReply } from './dialect.ts'
+import type { ChannelRequest, Prepared, PreparedReply, Reader } from './dialect.ts'
+import {
+  type AccountConversation,
+  type SignedHistory,
+  signedHistory,
+  streamSignatures,
+} from './signed-history.ts'
 
 const NOTHING_REPEATED: RepeatedFields = new Map()
+
+/** A request, beside its body. */
+interface DecodeOptions {
+  /** The output maximum that holds where the request cannot be decoded. */
+  readonly maxTokens: number | undefined
+  readonly reader: Reader
+  /** Dialects in which channels are asked. */
+  readonly spoken: ReadonlySet<ProtocolName>
+  /** Members that the response repeats besides the request's own. */
+  readonly repeats?: RepeatedFields | undefined
+}
 
 /** A decoded request of a client, or why it cannot be decoded. */
 type Decoded =
@@ -33,58 +51,79 @@ interface Fitted {
   readonly conversation: Conversation
   readonly upstream: UpstreamModel
   readonly dropped: Dropped
+  readonly history: SignedHistory
 }
 
-/** Makes a channel's request, in a dialect that it speaks, of a client's. */
-export type RequestFor = (channel: Channel, spoken: ProtocolName, model: Model) => ChannelRequest
+/**
+ * Makes a channel's requests, in a dialect that it speaks, of a client's: one for each account of the channel
+ * that gets another conversation.
+ */
+export interface RequestFor {
+  (channel: Channel, spoken: ProtocolName, model: Model): readonly ChannelRequest[]
+  /** Channel whose model signed the latest turn; undefined if that is unknown. */
+  readonly origin?: string | undefined
+}
 
 /** Conversion between two dialects: requests there, replies back. */
 export class Conversions {
   readonly #media: Media
+  readonly #signatures: SignatureStore
   readonly #eventBudget = new EventBudget()
 
-  constructor(media: Media) {
+  constructor(media: Media, signatures: SignatureStore) {
     this.#media = media
+    this.#signatures = signatures
   }
 
   /**
-   * Decodes a request of the dialect `from`, for all channels that speak another. If that fails, the refusal
-   * is thrown where a channel's request is prepared: a channel that speaks `from` may still be asked.
-   * `maxTokens`: the output maximum that holds then. `repeats`: what the response repeats besides the
-   * request's own members.
+   * Decodes a request of the dialect `from`, for all channels that speak another, with all that models have
+   * signed in it. If that fails, the refusal is thrown where a channel's request is prepared: a channel that
+   * speaks `from` may still be asked.
    */
   decode(
     from: ProtocolName,
     scan: ScannedObject,
-    maxTokens: number | undefined,
-    repeats: RepeatedFields = NOTHING_REPEATED,
-  ): RequestFor {
+    { maxTokens, reader, spoken, repeats = NOTHING_REPEATED }: DecodeOptions,
+  ): RequestFor | Promise<RequestFor> {
     const client = convertedDialect(from)
     const decoded = decodeRequest(client, scan, repeats)
-    return (channel, spoken, model) => {
-      try {
-        if ('refusal' in decoded) throw decoded.refusal
-        const { conversation, dropped } = decoded
-        return this.#requestFor(client, channel, fit(conversation, dropped, channel, spoken, model))
-      } catch (refusal) {
-        return refusedRequest(channel, maxTokens, refusal)
-      }
-    }
+    if ('refusal' in decoded) return (channel) => [refusedRequest(channel, maxTokens, decoded.refusal)]
+    const requestFor = (history: SignedHistory): RequestFor =>
+      Object.assign(
+        (channel: Channel, name: ProtocolName, model: Model) =>
+          history.conversationsFor(channel, name).map(({ conversation, isOfKey }): ChannelRequest => {
+            try {
+              const fitted = fit({ ...decoded, conversation }, channel, name, model)
+              return this.#requestFor(client, channel, { ...fitted, history }, isOfKey)
+            } catch (refusal) {
+              return refusedRequest(channel, maxTokens, refusal)
+            }
+          }),
+        { origin: history.origin },
+      )
+    const history = signedHistory(decoded.conversation, spoken, reader, this.#signatures)
+    return history instanceof Promise ? history.then(requestFor) : requestFor(history)
   }
 
-  #requestFor(client: ConvertedDialect, channel: Channel, fitted: Fitted): ChannelRequest {
+  #requestFor(
+    client: ConvertedDialect,
+    channel: Channel,
+    fitted: Fitted,
+    isOfKey: AccountConversation['isOfKey'],
+  ): ChannelRequest {
     const { spoken, conversation, upstream } = fitted
     return {
       channel,
       outputMaximum: convertedDialect(spoken).outputMaximum(conversation, upstream.capabilities),
       choices: 1,
+      ...(isOfKey && { isOfKey }),
       prepare: (_passThrough, requester) => this.#prepare(client, fitted, requester),
     }
   }
 
   async #prepare(
     client: ConvertedDialect,
-    { spoken, conversation, upstream, dropped: before }: Fitted,
+    { spoken, conversation, upstream, dropped: before, history }: Fitted,
     requester: MediaRequester,
   ): Promise<Prepared> {
     const { codec, path, headers } = convertedDialect(spoken)
@@ -107,8 +146,9 @@ export class Conversions {
           streamDecoder(codec, this.#eventBudget, answerTool),
           client.codec.streamEncoder(minted(), { includeUsage: conversation.includeUsage, asked }),
           { model: upstream.name, promptTokens },
+          streamSignatures(history, spoken),
         ),
-      reply: (bytes) => convertedReply(codec, client.codec, bytes, { answerTool, asked }),
+      reply: (bytes) => convertedReply(codec, client.codec, bytes, { answerTool, asked, history }),
     }
   }
 }
@@ -141,13 +181,12 @@ function refusedRequest(
 
 /** The decoded request, as far as the channel and its model accept it. */
 function fit(
-  decoded: Conversation,
-  droppedBefore: ReadonlySet<string>,
+  { conversation: decoded, dropped: before }: Exclude<Decoded, { readonly refusal: unknown }>,
   channel: Channel,
   spoken: ProtocolName,
   model: Model,
-): Fitted {
-  const dropped: Dropped = new Set(droppedBefore)
+): Omit<Fitted, 'history'> {
+  const dropped: Dropped = new Set(before)
   const upstream = convertedDialect(spoken)
   const asked = decoded.model
   const plain = upstream.hasThinkingField ? withoutThinkingSuffix(asked) : undefined
@@ -170,7 +209,11 @@ function convertedReply(
   upstream: Codec,
   client: Codec,
   bytes: Buffer,
-  { answerTool, asked }: { readonly answerTool: string | undefined; readonly asked: Asked },
+  {
+    answerTool,
+    asked,
+    history,
+  }: { readonly answerTool: string | undefined; readonly asked: Asked; readonly history: SignedHistory },
 ): PreparedReply {
   let reply: Reply
   try {
@@ -180,7 +223,11 @@ function convertedReply(
     return { facts: NO_REPLY, body: () => bytes }
   }
   const facts: ReplyFacts = { valid: true, error: false, usage: reply.usage, text: () => textOf(reply) }
-  return { facts, body: (charged) => client.encodeReply({ ...reply, usage: charged }, minted(), asked) }
+  return {
+    facts,
+    body: (charged) => client.encodeReply({ ...reply, usage: charged }, minted(), asked),
+    keep: async (target, call) => history.keep?.(reply.parts, target, call),
+  }
 }
 
 const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, text: () => '' }

@@ -34,10 +34,14 @@ export interface RelayedRequest {
   /** Upstreams need not have the endpoint: a 404 then says nothing of the model. */
   readonly mayBeUnserved?: boolean
   /**
-   * The request for each of these channels, in their order. A conversation is decoded here, once, if any of
-   * the channels speaks another dialect.
+   * The requests for these channels, in the order in which to try them; accounts of one channel may get
+   * requests of their own. A conversation is decoded here, once, if any of the channels speaks another
+   * dialect.
    */
-  forChannels(channels: readonly Channel[], model: Model): readonly ChannelRequest[]
+  forChannels(
+    channels: readonly Channel[],
+    model: Model,
+  ): readonly ChannelRequest[] | Promise<readonly ChannelRequest[]>
 }
 
 /** A client's request for one channel. */

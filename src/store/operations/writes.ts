@@ -7,6 +7,7 @@ import { createUser } from './create-user.ts'
 import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
 import { importAccount } from './import-account.ts'
+import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
 import { seedUsers } from './seed-users.ts'
 import { beginSession, endSession } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
@@ -30,9 +31,11 @@ export const writes = {
   deleteUser,
   endSession,
   importAccount,
+  keepSignatures,
   noteChannelTest,
   noteOutcome,
   pruneResponses,
+  pruneSignatures,
   seedUsers,
   setAccessToken,
   setEntries,

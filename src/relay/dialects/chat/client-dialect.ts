@@ -15,7 +15,7 @@ export function chatDialect(conversions: Conversions): Dialect {
   return {
     name: 'chat',
     promptText,
-    read(scan) {
+    read(scan, _headers, reader) {
       const request = readChatRequest(scan)
       return {
         ...request,
@@ -44,7 +44,7 @@ export function chatDialect(conversions: Conversions): Dialect {
                 }
               },
             }),
-            () => conversions.decode('chat', scan, request.maxTokens),
+            (spoken) => conversions.decode('chat', scan, { maxTokens: request.maxTokens, reader, spoken }),
           ),
       }
     },

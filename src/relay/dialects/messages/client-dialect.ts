@@ -16,7 +16,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
   return {
     name: 'messages',
     promptText,
-    read(scan, headers) {
+    read(scan, headers, reader) {
       const request = readMessagesRequest(scan)
       const upstreamHeaders = versionHeaders(headers)
       return {
@@ -45,7 +45,8 @@ export function messagesDialect(conversions: Conversions): Dialect {
                 }
               },
             }),
-            () => conversions.decode('messages', scan, request.maxTokens),
+            (spoken) =>
+              conversions.decode('messages', scan, { maxTokens: request.maxTokens, reader, spoken }),
           ),
       }
     },
