@@ -135,6 +135,7 @@ export class Relay {
       group: '',
       stream: true,
       priceVersion: settings.priceVersion,
+      kind: 'responses',
       startedMs: incoming.startedMs,
       promptAmount: 0,
     })
@@ -221,6 +222,7 @@ export class Relay {
       group: group.name,
       stream: request.stream,
       priceVersion: settings.priceVersion,
+      kind: dialect.endpoint,
       startedMs: incoming.startedMs,
       promptAmount: charge(rate, { ...NO_USAGE, input: estimated.promptTokens }),
     }
