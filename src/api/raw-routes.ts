@@ -1,5 +1,7 @@
 import { chatCompletions } from './relay/chat-completions.ts'
 import { completions } from './relay/completions.ts'
+import { embeddings } from './relay/embeddings.ts'
+import { moderations } from './relay/moderations.ts'
 import { countTokens } from './relay/count-tokens.ts'
 import { healthz, readyz } from './monitoring/health.ts'
 import { messages } from './relay/messages.ts'
@@ -14,6 +16,8 @@ import { tokenUsageRedirect } from './tokens/token-usage-redirect.ts'
 export const RAW_ROUTES: readonly RawEndpoint[] = [
   chatCompletions,
   completions,
+  embeddings,
+  moderations,
   messages,
   countTokens,
   responses,

@@ -67,7 +67,7 @@ function listedBy(lists: ModelLists, settings: Settings, caller: Caller): string
 
 function isCallable(settings: Settings, caller: Caller, name: string): boolean {
   try {
-    const { model, group } = new Routing().resolve(settings, caller, name, 'chat')
+    const { model, group } = new Routing().resolve(settings, caller, name, { name: 'chat', endpoint: 'chat' })
     new Rates().of(settings, model, group)
     return true
   } catch {

@@ -1,5 +1,5 @@
 import type { Caller } from '../auth/caller.ts'
-import type { ProtocolName } from '../domain/channel.ts'
+import type { Endpoint } from '../domain/call-kind.ts'
 import { amountText } from '../domain/display-amount.ts'
 import type { HoldFacts } from '../domain/hold.ts'
 import { charge } from '../domain/charge.ts'
@@ -22,10 +22,13 @@ import { type Asked, type ResponseRequestParts, ResponseRequests } from './state
 import { Routing } from './routing.ts'
 import type { Media } from './media.ts'
 import { chatDialect } from './dialects/chat/client-dialect.ts'
+import { completionsDialect } from './dialects/completions/client-dialect.ts'
 import { Conversions } from './dialects/conversions.ts'
 import { type Counting, countingDialect, CountingUnsupported } from './dialects/counting.ts'
 import { messagesDialect } from './dialects/messages/client-dialect.ts'
+import { embeddingsDialect } from './dialects/embeddings/client-dialect.ts'
 import { messagesCounting } from './dialects/messages/count-tokens.ts'
+import { moderationsDialect } from './dialects/moderations/client-dialect.ts'
 import { rerankDialect } from './dialects/rerank/client-dialect.ts'
 import { responsesDialect } from './dialects/responses/client-dialect.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
@@ -41,6 +44,12 @@ export interface RelayParts extends CallServices, AttemptParts, ResponseRequestP
   readonly media: Media
 }
 
+/** Endpoints whose calls are relayed in a dialect of their own. */
+type RelayedEndpoint = Extract<
+  Endpoint,
+  'chat' | 'messages' | 'responses' | 'rerank' | 'completions' | 'embeddings' | 'moderations'
+>
+
 /** Relays calls: reads, admits, tries channel after channel, and makes sure that each hold is settled. */
 export class Relay {
   /** Requests for responses by their ids. */
@@ -48,7 +57,7 @@ export class Relay {
   readonly #parts: RelayParts
   readonly #rates = new Rates()
   readonly #routing = new Routing()
-  readonly #dialects: Record<ProtocolName, Dialect>
+  readonly #dialects: Record<RelayedEndpoint, Dialect>
   readonly #compaction: Dialect
   readonly #counting: Record<'messages' | 'responses', Counting>
   readonly #attempts: Attempts
@@ -59,11 +68,15 @@ export class Relay {
     this.responses = new ResponseRequests(parts)
     this.#compaction = compactionDialect(parts.responses)
     this.#counting = { messages: messagesCounting, responses: responsesCounting(parts.responses) }
+    const chat = chatDialect(conversions)
     this.#dialects = {
-      chat: chatDialect(conversions),
+      chat,
+      completions: completionsDialect(conversions, chat),
       messages: messagesDialect(conversions),
       responses: responsesDialect(conversions, parts),
       rerank: rerankDialect,
+      embeddings: embeddingsDialect,
+      moderations: moderationsDialect,
     }
     this.#attempts = new Attempts(parts)
   }
@@ -160,8 +173,8 @@ export class Relay {
    * Relays one call in the client's dialect. Rejects with the error for the client, where nothing was sent to
    * it yet.
    */
-  call(protocol: ProtocolName, incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.#charged(this.#dialects[protocol], incoming, caller)
+  call(endpoint: RelayedEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#charged(this.#dialects[endpoint], incoming, caller)
   }
 
   /** Relays a request to compact a conversation, in the same way. */
@@ -189,23 +202,20 @@ export class Relay {
     body: Body,
   ): Promise<void> {
     const reader = { caller, settings, hold: body.hold }
-    const read = dialect.read(scanObject(body.bytes), incoming.request.headers, reader)
+    const read = dialect.read(scanObject(body.bytes, dialect.scanLimits), incoming.request.headers, reader)
     const request = read instanceof Promise ? await read : read
     const { record } = incoming
     record.model = request.model
     record.stream = request.stream
-    const {
-      model,
-      group,
-      channels: all,
-    } = this.#routing.resolve(settings, caller, request.model, dialect.name)
+    const { model, group, channels: all } = this.#routing.resolve(settings, caller, request.model, dialect)
     const channels = request.channelsFor?.(all) ?? all
     const { ledger, limits } = this.#parts
     const entering = limits.enter(settings, caller.token.id, model)
     if (entering) await entering
     const { accounts } = ledger
     if (!ledger.isWritable && !(await ledger.probe())) throw unwritable()
-    const rate = request.isFree ? this.#rates.free : this.#rates.of(settings, model, group)
+    const isFree = request.isFree || (dialect.isFreeUnpriced && !model.price)
+    const rate = isFree ? this.#rates.free : this.#rates.of(settings, model, group)
     const channelRequests = request.forChannels(channels, model)
     const estimated = estimate(request, channelRequests, rate, settings)
     // Found and charged in one turn: in between the account might be forgotten, and read a second time.

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ConditionalPrice, findProvider, type ModelInfo, type ModelPrice } from '@pydantic/genai-prices'
 import { LRUCache } from 'lru-cache'
-import { isForUnsupportedEndpoint } from '../../domain/unsupported-endpoints.ts'
+import { endpointByName, isForUnsupportedEndpoint } from '../../domain/endpoint-by-name.ts'
 import type { Price } from '../../domain/price.ts'
 import { matches, literalNames, withHyphenatedDate } from './match-rule.ts'
 import { MEDIA_PRICES_TEXT, mediaModels, mediaPrices } from './media-prices.ts'
@@ -39,8 +39,16 @@ interface PriceListEntry {
 const MAX_CACHED_NAMES = 4096
 const MAX_NAME_LENGTH = 200
 
-/** Models that the data does not list; their vendor charges for each call. */
+/** Models that the data does not list: their vendor charges for each call, or nothing. */
 const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map([
+  [
+    'openai',
+    ['omni-moderation-latest', 'omni-moderation-2024-09-26'].map((id) => ({
+      id,
+      match: { equals: id },
+      prices: { requests_kcount: 0 },
+    })),
+  ],
   [
     'cohere',
     ['rerank-v3.5', 'rerank-english-v3.0', 'rerank-multilingual-v3.0'].map((id) => ({
@@ -103,10 +111,13 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     get,
     namesOf({ id, protocol, served, uncallable }) {
       const today = now()
+      const isServed = (name: string, prices: ModelPrice): boolean => {
+        if (protocol === 'rerank') return 'requests_kcount' in prices
+        return 'output_mtok' in prices || endpointByName(name) !== undefined
+      }
       const names = (lists.get(id) ?? []).flatMap((model) => {
         const prices = currentPrice(model.prices, today)
-        const isServed = protocol === 'rerank' ? 'requests_kcount' in prices : 'output_mtok' in prices
-        return isServed && chargeablePrice(prices) ? concreteNames(model) : []
+        return chargeablePrice(prices) ? concreteNames(model).filter((name) => isServed(name, prices)) : []
       })
       return [...new Set(names)].filter(
         (name) =>
@@ -129,7 +140,7 @@ function modelsOf(vendor: string): readonly ModelInfo[] {
   const others = mediaModels(vendor)
     .filter((name) => !listed.some(({ match }) => matches(match, name)))
     .map((name): ModelInfo => ({ id: name, match: namedOrDated(name), prices: {} }))
-  return [...listed, ...(ADDITIONAL_MODELS.get(vendor) ?? []), ...others]
+  return [...(ADDITIONAL_MODELS.get(vendor) ?? []), ...listed, ...others]
 }
 
 /** Names of a model with and without a date: `tts-1`, `tts-1-1106`. */

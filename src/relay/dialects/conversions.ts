@@ -48,18 +48,17 @@ export class Conversions {
   }
 
   /**
-   * Decodes a request of the dialect `from`, for all channels that speak another. If that fails, the refusal
-   * is thrown where a channel's request is prepared: a channel that speaks `from` may still be asked.
+   * Decodes a request of the dialect `client`, for all channels that speak another. If that fails, the
+   * refusal is thrown where a channel's request is prepared: a channel that speaks `client` may still be asked.
    * `maxTokens`: the output maximum that holds then. `repeats`: what the response repeats besides the
    * request's own members.
    */
   decode(
-    from: ProtocolName,
+    client: ConvertedDialect,
     scan: ScannedObject,
     maxTokens: number | undefined,
     repeats: RepeatedFields = NOTHING_REPEATED,
   ): RequestFor {
-    const client = convertedDialect(from)
     const decoded = decodeRequest(client, scan, repeats)
     return (channel, spoken, model) => {
       try {

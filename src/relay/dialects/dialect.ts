@@ -4,6 +4,7 @@ import type { UsageBounds } from '../../domain/charge.ts'
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { Model, Settings } from '../../domain/settings.ts'
 import type { Usage } from '../../domain/usage.ts'
+import type { ScanLimits } from '../../protocols/json/json-scan.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
@@ -157,6 +158,12 @@ export interface Dialect {
   readonly name: ProtocolName
   /** Endpoint that its calls are logged as. */
   readonly endpoint: Endpoint
+  /** Protocols of the channels that serve it; absent where all that calls are converted to do. */
+  readonly servedBy?: readonly ProtocolName[]
+  /** Limits of its requests where they are not those of all. */
+  readonly scanLimits?: ScanLimits
+  /** A model without a price costs nothing here, whatever the operator has decided for others. */
+  readonly isFreeUnpriced?: true
   /** Checks a request; throws `invalid_request` naming the field. */
   read(scan: ScannedObject, headers: Headers, reader: Reader): RelayedRequest | Promise<RelayedRequest>
   /** Text for the token count where the upstream reported nothing. */

@@ -45,7 +45,7 @@ export function chatDialect(conversions: Conversions): Dialect {
                 }
               },
             }),
-            () => conversions.decode('chat', scan, request.maxTokens),
+            () => conversions.decode(convertedChat, scan, request.maxTokens),
           ),
       }
     },

@@ -46,7 +46,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
                 }
               },
             }),
-            () => conversions.decode('messages', scan, request.maxTokens),
+            () => conversions.decode(convertedMessages, scan, request.maxTokens),
           ),
       }
     },

@@ -118,7 +118,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
       forChannels: (channels, model) =>
         requestsFor('responses', request.model, channels, model, native, () => {
           const repeats = isKept ? KEPT : undefined
-          const convert = conversions.decode('responses', scan, request.maxTokens, repeats)
+          const convert = conversions.decode(convertedResponses, scan, request.maxTokens, repeats)
           if (!isKept) return convert
           const keeping = {
             responses,
