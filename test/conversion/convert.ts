@@ -9,6 +9,7 @@ import { messagesCodec } from '../../src/protocols/messages/codec.ts'
 import { readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
 import { type MediaRequester, Media } from '../../src/relay/media.ts'
+import { convertedDialect } from '../../src/relay/dialects/converted-dialects.ts'
 import { Conversions } from '../../src/relay/dialects/conversions.ts'
 import { ConvertingTap } from '../../src/relay/dialects/converting-tap.ts'
 import type { Channel } from '../../src/domain/channel.ts'
@@ -57,7 +58,7 @@ export async function convertRequest(
   try {
     const scan = scanObject(bytes)
     const request = CHECKERS[from](scan)
-    const requestFor = new Conversions(media).decode(from, scan, request.maxTokens)
+    const requestFor = new Conversions(media).decode(convertedDialect(from), scan, request.maxTokens)
     const model: Model = {
       name: request.model,
       vendor: undefined,
