@@ -2,14 +2,17 @@ import { DEMO_MODELS } from './demo-models.ts'
 import type { Simulator } from './start-simulator.ts'
 
 /** URLs of the simulated upstreams. */
-export type DemoUrls = Pick<Simulator, 'chatUrl' | 'messagesUrl' | 'responsesUrl' | 'rerankUrl'>
+export type DemoUrls = Pick<
+  Simulator,
+  'chatUrl' | 'messagesUrl' | 'responsesUrl' | 'rerankUrl' | 'embeddingsUrl'
+>
 
 /**
  * Renders a gateway.yaml with a channel for each simulated upstream. Without users in it, the first start
  * creates the root user and its key, and prints them.
  */
-export function demoYaml({ chatUrl, messagesUrl, responsesUrl, rerankUrl }: DemoUrls): string {
-  return `# The demo: one simulated upstream of each protocol.
+export function demoYaml({ chatUrl, messagesUrl, responsesUrl, rerankUrl, embeddingsUrl }: DemoUrls): string {
+  return `# The demo: one simulated upstream of each protocol, and one of embeddings.
 groups:
   default: { ratio: 1 }
   vip: { ratio: 0.8, open: false }
@@ -30,6 +33,9 @@ models:
   demo-rerank:
     vendor: simulator
     price: { request: 0.002 }
+  demo-embed:
+    vendor: simulator
+    price: { input: 0.02, output: 0 }
 
 channels:
   - name: demo-chat-upstream
@@ -55,6 +61,12 @@ channels:
     base_url: ${rerankUrl}
     keys: [ simulated-key ]
     models: [ ${DEMO_MODELS.rerank.join(', ')} ]
+    groups: [ default, vip ]
+  - name: demo-embeddings-upstream
+    protocol: chat
+    base_url: ${embeddingsUrl}
+    keys: [ simulated-key ]
+    models: [ ${DEMO_MODELS.embeddings.join(', ')} ]
     groups: [ default, vip ]
 `
 }

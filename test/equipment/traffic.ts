@@ -108,6 +108,7 @@ async function oneCall(
   agent: Agent,
 ): Promise<ObservedCall> {
   const stream = random() < 0.5
+  const embeds = !stream && random() < 0.3
   const abort = random() < 0.1
   const call = randomUUID()
   const order: Order = {
@@ -115,22 +116,21 @@ async function oneCall(
     stream,
     prompt: 1 + Math.floor(random() * 5),
     // A client that leaves in the middle needs a long response.
-    completion: abort ? MAXIMUM : 1 + Math.floor(random() * MAXIMUM),
+    completion: embeds ? 0 : abort ? MAXIMUM : 1 + Math.floor(random() * MAXIMUM),
+    embeds,
     paceMs: Math.max(minPaceMs, abort || random() < 0.3 ? 3 : 0),
   }
   const key = keys[Math.floor(random() * keys.length)] ?? ''
-  const request = {
-    model: TRAFFIC_MODEL,
-    messages: [{ role: 'user', content: 'hi' }],
-    max_tokens: MAXIMUM,
-    user: JSON.stringify(order),
-    stream,
-  }
+  const common = { model: TRAFFIC_MODEL, user: JSON.stringify(order) }
+  const request = embeds
+    ? { ...common, input: 'hi' }
+    : { ...common, messages: [{ role: 'user', content: 'hi' }], max_tokens: MAXIMUM, stream }
+  const path = embeds ? '/v1/embeddings' : '/v1/chat/completions'
   const sentMs = performance.now()
   const sent = { call, url, key, sentMs }
   let live: LiveResponse
   try {
-    live = await open(url, request, { key, agent })
+    live = await open(url, request, { key, agent, path })
   } catch {
     const nothing = {
       id: undefined,
@@ -158,7 +158,7 @@ async function oneCall(
     ...sent,
     id: typeof id === 'string' ? id : undefined,
     status: answer.status,
-    sawContent: answer.status === 200 && /"content":"[^"]/.test(answer.text),
+    sawContent: answer.status === 200 && /"content":"[^"]|"embedding":\[/.test(answer.text),
     words,
     seenCost: costOf(order.prompt, words),
     complete,
@@ -186,6 +186,8 @@ function wordsIn(text: string): number {
 interface Order {
   readonly call: string
   readonly stream: boolean
+  /** Whether it is a call for an embedding, which has no output. */
+  readonly embeds: boolean
   readonly prompt: number
   readonly completion: number
   readonly paceMs: number
@@ -199,8 +201,12 @@ function costOf(prompt: number, completion: number): number {
   return prompt + 4 * completion
 }
 
-function behaviourOf({ stream, prompt, completion, paceMs }: Order): Behaviour {
+function behaviourOf({ stream, embeds, prompt, completion, paceMs }: Order): Behaviour {
   const usage = usageText(prompt, completion)
+  if (embeds) {
+    const body = `{"data":[{"index":0,"embedding":[0.5]}],"usage":${usage}}`
+    return { kind: 'whole', body, after: sleep(paceMs * 5) }
+  }
   return stream
     ? { kind: 'stream', events: completion, paceMs, usage, word: WORD }
     : { kind: 'whole', usage, after: sleep(paceMs * 5) }

@@ -49,7 +49,7 @@ export class Conversions {
 
   /**
    * Decodes a request of the dialect `client`, for all channels that speak another. If that fails, the
-   * refusal is thrown where a channel's request is prepared: a channel that speaks `client` may still be asked.
+   * refusal is thrown where a channel's request is prepared: one that speaks `client` may still be asked.
    * `maxTokens`: the output maximum that holds then. `repeats`: what the response repeats besides the
    * request's own members.
    */
