@@ -42,6 +42,26 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'surplus',
   ],
   [
+    'a boundary that is cut by the end of a read is content',
+    'forms',
+    {
+      file: 'src/protocols/multipart/form-reader.ts',
+      text: 'const sure = this.#rest.length - this.#delimiter.length',
+      by: 'const sure = this.#rest.length',
+    },
+    'a cut changes nothing',
+  ],
+  [
+    'the second of two names is that of a part',
+    'forms',
+    {
+      file: 'src/protocols/multipart/part-head.ts',
+      text: "if (parameters.has(name)) throw refusal('the content-disposition of a part names something twice')",
+      by: '',
+    },
+    'another reader finds',
+  ],
+  [
     'numbers may begin with zeros',
     'json-objects',
     {
