@@ -4,6 +4,7 @@ import { embeddings } from './relay/embeddings.ts'
 import { moderations } from './relay/moderations.ts'
 import { countTokens } from './relay/count-tokens.ts'
 import { healthz, readyz } from './monitoring/health.ts'
+import { media } from './relay/media.ts'
 import { messages } from './relay/messages.ts'
 import { metricsEndpoint } from './monitoring/metrics.ts'
 import { compactResponses, countInputTokens, responses } from './relay/responses.ts'
@@ -25,6 +26,7 @@ export const RAW_ROUTES: readonly RawEndpoint[] = [
   compactResponses,
   ...storedResponses,
   ...rerank,
+  ...media,
   healthz,
   readyz,
   metricsEndpoint,

@@ -45,11 +45,6 @@ function tokenSum(tokens: TokenRates, usage: Usage): bigint {
   )
 }
 
-/** Whether the seconds, characters and images of this usage cost anything. */
-export function isPricedByMeasure(rate: Rate, usage: Usage, form: ImageForm = {}): boolean {
-  return measuredSum(rate, usage, form) !== 0n
-}
-
 function measuredSum(rate: Rate, { seconds, characters, images }: Usage, form: ImageForm): bigint {
   return (
     times(seconds, rate.second) +

@@ -8,19 +8,19 @@ test.each([
   ['mistral-embed', 'embeddings'],
   ['gemini-embedding-001', 'embeddings'],
   ['omni-moderation-latest', 'moderations'],
+  ['dall-e-3', 'images'],
+  ['gpt-image-1.5', 'images'],
+  ['imagen-4.0-generate-001', 'images'],
+  ['whisper-1', 'transcriptions'],
+  ['gpt-4o-transcribe', 'transcriptions'],
+  ['tts-1-hd', 'speech'],
+  ['gpt-4o-mini-tts', 'speech'],
 ])('%s is a model for %s', (model, endpoint) => {
   expect(endpointByName(model)).toBe(endpoint)
   expect(isForUnsupportedEndpoint(model)).toBe(false)
 })
 
 test.each([
-  'dall-e-3',
-  'gpt-image-1.5',
-  'imagen-4.0-generate-001',
-  'whisper-1',
-  'tts-1-hd',
-  'gpt-4o-mini-tts',
-  'gpt-4o-transcribe',
   'gpt-realtime-2',
   'gemini-live-2.5-flash',
   'mistral-ocr-latest',

@@ -24,19 +24,15 @@ const PATTERNS: readonly (readonly [NamedEndpoint, RegExp])[] = [
   ['none', /(?:^|\/)(?:sora|veo|kling|cogvideo|hailuo|runway|suno)/i],
 ]
 
-/** Endpoints of `PATTERNS` that are served. */
-const SERVED: ReadonlySet<NamedEndpoint> = new Set(['embeddings', 'moderations'])
-
 /** Endpoint of a model by its name; undefined for conversations, rerank, and what is not served. */
 export function endpointByName(model: string): Endpoint | undefined {
   const found = namedEndpoint(model)
-  return found === undefined || found === 'none' || !SERVED.has(found) ? undefined : found
+  return found === 'none' ? undefined : found
 }
 
 /** Whether a model, by its name, belongs to endpoints that the gateway lacks. */
 export function isForUnsupportedEndpoint(model: string): boolean {
-  const found = namedEndpoint(model)
-  return found !== undefined && !SERVED.has(found)
+  return namedEndpoint(model) === 'none'
 }
 
 function namedEndpoint(model: string): NamedEndpoint | undefined {

@@ -1,5 +1,7 @@
 import type { Endpoint } from './call-kind.ts'
 import { endpointByName } from './endpoint-by-name.ts'
+import { endpointByPrice } from './endpoint-by-price.ts'
+import type { Price } from './price.ts'
 import type { ProtocolName } from './channel.ts'
 
 /** Endpoint type of a model, as model lists state it: `docs/api.md: Model objects`. */
@@ -18,10 +20,14 @@ const CONVERSATIONS = ['chat', 'messages', 'responses'] as const
 
 /**
  * The endpoints that serve a model, by the protocols of its channels: `docs/api.md: Model objects`. Of the
- * endpoints that are no conversation, a model has the one that its name tells.
+ * endpoints that are no conversation, a model has the one that its name tells, or else its price.
  */
-export function endpointsFor(protocols: ReadonlySet<ProtocolName>, model: string): Endpoint[] {
-  const named = endpointByName(model)
+export function endpointsFor(
+  protocols: ReadonlySet<ProtocolName>,
+  model: string,
+  price: Price | undefined,
+): Endpoint[] {
+  const named = endpointByName(model) ?? (price && endpointByPrice(price))
   if (named !== undefined && protocols.has('chat')) return [named]
   return [
     ...(CONVERSATIONS.some((one) => protocols.has(one)) ? ([...CONVERSATIONS, 'completions'] as const) : []),

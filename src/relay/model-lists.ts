@@ -79,7 +79,7 @@ function servedBy(settings: Settings): Served {
     if (!price && !isFree) return []
     const listed = [...inGroups].map(([group, ofGroup]): [string, ListedModel] => [
       group,
-      { id, vendor, endpointTypes: endpointTypes(ofGroup), endpoints: endpointsFor(ofGroup, id) },
+      { id, vendor, endpointTypes: endpointTypes(ofGroup), endpoints: endpointsFor(ofGroup, id, price) },
     ])
     return { id, plain, vendor, inGroups: new Map(listed) }
   })

@@ -12,10 +12,11 @@ import { OpenHold } from '../ledger/open-hold.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import { type AttemptParts, Attempts } from './attempts.ts'
-import type { Body, BodyReader, BodyOptions } from './body-reader.ts'
+import type { BodyReader } from './body-reader.ts'
 import { Call, type CallServices, type IncomingCall } from './call.ts'
 import { type Estimate, estimate } from './estimate.ts'
 import { STOPPING, unwritable, UpstreamRefusal } from './failure.ts'
+import { type OpenedRequest, openRequest, type RequestForms } from './opened-request.ts'
 import { Rates } from './rates.ts'
 import { type Replay, replayRequest } from './state/replay.ts'
 import { type Asked, type ResponseRequestParts, ResponseRequests } from './state/response-requests.ts'
@@ -34,6 +35,8 @@ import { responsesDialect } from './dialects/responses/client-dialect.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCounting } from './dialects/responses/input-tokens.ts'
 import type { Dialect } from './dialects/dialect.ts'
+import { type MediaEndpoint, mediaDialects } from './dialects/media/media-dialects.ts'
+import type { RecordingLengths } from './recording-length.ts'
 
 /** Services that relaying needs. */
 export interface RelayParts extends CallServices, AttemptParts, ResponseRequestParts {
@@ -41,6 +44,7 @@ export interface RelayParts extends CallServices, AttemptParts, ResponseRequestP
   readonly settings: () => Settings
   readonly ledger: Ledger
   readonly bodies: BodyReader
+  readonly recordings: RecordingLengths
   readonly media: Media
 }
 
@@ -59,6 +63,7 @@ export class Relay {
   readonly #routing = new Routing()
   readonly #dialects: Record<RelayedEndpoint, Dialect>
   readonly #compaction: Dialect
+  readonly #media: ReturnType<typeof mediaDialects>
   readonly #counting: Record<'messages' | 'responses', Counting>
   readonly #attempts: Attempts
 
@@ -78,6 +83,7 @@ export class Relay {
       embeddings: embeddingsDialect,
       moderations: moderationsDialect,
     }
+    this.#media = mediaDialects(parts.recordings)
     this.#attempts = new Attempts(parts)
   }
 
@@ -104,9 +110,10 @@ export class Relay {
   ): Promise<void> {
     const counting = this.#counting[protocol]
     const settings = this.#parts.settings()
-    const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
+    const forms = { json: countingDialect(counting) }
+    const body = await openRequest(this.#parts.bodies, forms, incoming, caller, settings)
     try {
-      await this.#relay(countingDialect(counting), incoming, caller, settings, body)
+      await this.#relay(body, incoming, caller, settings)
     } catch (error) {
       if (!isCountingUnsupported(error)) throw error
       const composed = error instanceof CountingUnsupported ? error.composed : undefined
@@ -174,35 +181,39 @@ export class Relay {
    * it yet.
    */
   call(endpoint: RelayedEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.#charged(this.#dialects[endpoint], incoming, caller)
+    return this.#charged({ json: this.#dialects[endpoint] }, incoming, caller)
+  }
+
+  /** Relays a request about images or audio, in JSON or as a form, as the endpoint takes them. */
+  media(endpoint: MediaEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#charged(this.#media[endpoint], incoming, caller)
   }
 
   /** Relays a request to compact a conversation, in the same way. */
   compact(incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.#charged(this.#compaction, incoming, caller)
+    return this.#charged({ json: this.#compaction }, incoming, caller)
   }
 
-  async #charged(dialect: Dialect, incoming: IncomingCall, caller: Caller): Promise<void> {
+  async #charged(forms: RequestForms, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
-    const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
+    const opened = await openRequest(this.#parts.bodies, forms, incoming, caller, settings)
     try {
-      await this.#relay(dialect, incoming, caller, settings, body)
+      await this.#relay(opened, incoming, caller, settings)
     } catch (error) {
       throw error instanceof InsufficientQuota ? withAmountText(error, settings.options) : error
     } finally {
-      body.release()
+      opened.release()
     }
   }
 
   async #relay(
-    dialect: Dialect,
+    opened: OpenedRequest,
     incoming: IncomingCall,
     caller: Caller,
     settings: Settings,
-    body: Body,
   ): Promise<void> {
-    const reader = { caller, settings, hold: body.hold }
-    const read = dialect.read(scanObject(body.bytes, dialect.scanLimits), incoming.request.headers, reader)
+    const { dialect } = opened
+    const read = opened.read({ caller, settings, hold: opened.hold })
     const request = read instanceof Promise ? await read : read
     const { record } = incoming
     record.model = request.model
@@ -234,7 +245,11 @@ export class Relay {
       priceVersion: settings.priceVersion,
       kind: dialect.endpoint,
       startedMs: incoming.startedMs,
-      promptAmount: charge(rate, { ...NO_USAGE, input: estimated.promptTokens }),
+      promptAmount: charge(rate, {
+        ...NO_USAGE,
+        ...request.measuredPrompt,
+        input: estimated.promptTokens,
+      }),
     }
     const hold = request.isFree
       ? OpenHold.unrecorded(account, facts)
@@ -242,7 +257,7 @@ export class Relay {
     const admitted = {
       dialect,
       request,
-      body: request.body ?? body.bytes,
+      body: request.body ?? opened.bytes,
       settings,
       model,
       rate,
@@ -262,11 +277,6 @@ const UNBOUNDED: Estimate = {
   amount: 0,
   budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: 0 },
   promptTokens: 0,
-}
-
-/** Each key has its share of the memory for bodies. */
-function bodyOptionsFor({ token }: Caller, { options }: Settings): BodyOptions {
-  return { client: token.id, limit: options.bodyLimit }
 }
 
 /** The same refusal with its amounts in the display that the operator chose. */

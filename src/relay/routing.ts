@@ -105,7 +105,8 @@ function unserved(
 ): GatewayError {
   const others = channelsOf(settings, group, name, plain)
   if (servedBy && others.length > 0) {
-    const endpoints = endpointsFor(new Set(others.flatMap(({ protocols }) => protocols)), name)
+    const { price } = modelOf(settings, name, plain)
+    const endpoints = endpointsFor(new Set(others.flatMap(({ protocols }) => protocols)), name, price)
     return new GatewayError(
       'unsupported_endpoint',
       `model ${truncatedName(name)} has no channel for ${endpoint}: it supports ${endpoints.join(', ')}`,

@@ -117,7 +117,8 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
       }
       const names = (lists.get(id) ?? []).flatMap((model) => {
         const prices = currentPrice(model.prices, today)
-        return chargeablePrice(prices) ? concreteNames(model).filter((name) => isServed(name, prices)) : []
+        const price = chargeablePrice(prices, mediaPrices(id, model.id))
+        return price ? concreteNames(model).filter((name) => isServed(name, prices)) : []
       })
       return [...new Set(names)].filter(
         (name) =>

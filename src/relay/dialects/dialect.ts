@@ -12,8 +12,10 @@ import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-ta
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import type { Headers } from '../../server/header-names.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
+import type { OutgoingBody } from '../../upstreams/outgoing-body.ts'
 import type { Call, Target } from '../call.ts'
 import type { MediaRequester } from '../media.ts'
+import type { PassedResponses } from './passage.ts'
 
 /** Bounds of seconds, characters and images, and whether tokens may stand for audio or images. */
 export type MeasuredBounds = Pick<UsageBounds, 'seconds' | 'characters' | 'images' | 'hasMedia'>
@@ -32,6 +34,11 @@ export interface RelayedRequest {
   readonly webSearch: boolean
   /** A call without a price and without an entry in the usage log, whatever the model costs. */
   readonly isFree?: boolean
+  /**
+   * Seconds and characters of the prompt, and the least number of images that come: a crash during the call
+   * is charged them.
+   */
+  readonly measuredPrompt?: Partial<Pick<Usage, 'seconds' | 'characters' | 'images'>>
   /** Tokens of the stored context that the request continues. */
   readonly contextTokens?: number
   /** Bytes of the request with the stored context in front, where the gateway keeps that. */
@@ -73,7 +80,11 @@ export interface Prepared {
   readonly path: string
   /** Headers beside those of the channel, names and values in turn. */
   readonly headers: readonly string[]
-  readonly body: Buffer
+  readonly body: Buffer | OutgoingBody
+  /** Type of the body; JSON if absent. */
+  readonly contentType?: string
+  /** Set where the response goes through as it comes: `tap` and `reply` are not called then. */
+  readonly passed?: PassedResponses
   /** The model's name as the upstream knows it. */
   readonly upstreamModel: string
   /** Fields that a conversion left out. */
