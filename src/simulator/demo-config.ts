@@ -4,15 +4,16 @@ import type { Simulator } from './start-simulator.ts'
 /** URLs of the simulated upstreams. */
 export type DemoUrls = Pick<
   Simulator,
-  'chatUrl' | 'messagesUrl' | 'responsesUrl' | 'rerankUrl' | 'embeddingsUrl'
+  'chatUrl' | 'messagesUrl' | 'responsesUrl' | 'rerankUrl' | 'embeddingsUrl' | 'mediaUrl'
 >
 
 /**
  * Renders a gateway.yaml with a channel for each simulated upstream. Without users in it, the first start
  * creates the root user and its key, and prints them.
  */
-export function demoYaml({ chatUrl, messagesUrl, responsesUrl, rerankUrl, embeddingsUrl }: DemoUrls): string {
-  return `# The demo: one simulated upstream of each protocol, and one of embeddings.
+export function demoYaml(urls: DemoUrls): string {
+  const { chatUrl, messagesUrl, responsesUrl, rerankUrl, embeddingsUrl, mediaUrl } = urls
+  return `# The demo: one simulated upstream of each protocol, one of embeddings, and one of images and audio.
 groups:
   default: { ratio: 1 }
   vip: { ratio: 0.8, open: false }
@@ -36,6 +37,15 @@ models:
   demo-embed:
     vendor: simulator
     price: { input: 0.02, output: 0 }
+  demo-image:
+    vendor: simulator
+    price: { input: 5, image_input: 10, output: 10, image_output: 40, image: 0.042 }
+  demo-speech:
+    vendor: simulator
+    price: { characters: 15 }
+  demo-transcribe:
+    vendor: simulator
+    price: { second: 0.0001 }
 
 channels:
   - name: demo-chat-upstream
@@ -67,6 +77,12 @@ channels:
     base_url: ${embeddingsUrl}
     keys: [ simulated-key ]
     models: [ ${DEMO_MODELS.embeddings.join(', ')} ]
+    groups: [ default, vip ]
+  - name: demo-media-upstream
+    protocol: chat
+    base_url: ${mediaUrl}
+    keys: [ simulated-key ]
+    models: [ ${DEMO_MODELS.media.join(', ')} ]
     groups: [ default, vip ]
 `
 }

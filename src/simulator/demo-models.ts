@@ -5,4 +5,5 @@ export const DEMO_MODELS = {
   responses: ['demo-responses'],
   rerank: ['demo-rerank'],
   embeddings: ['demo-embed'],
+  media: ['demo-image', 'demo-speech', 'demo-transcribe'],
 } as const
