@@ -68,7 +68,7 @@ export async function convertRequest(
     }
     const channelRequest = requestFor(channelOf({ protocols: [OTHER[from]], ...channel }), OTHER[from], model)
     const { body, dropped } = await channelRequest.prepare(false, ASKER)
-    return { body, dropped }
+    return { body: body as Buffer, dropped }
   } catch (error) {
     if (error instanceof GatewayError && error.kind.status === 400) return { refused: error.message }
     throw error

@@ -6,6 +6,7 @@ import { type Behaviour, usageText } from './behaviour.ts'
 import { type LiveResponse, open } from './client.ts'
 import { priced } from './configuration.ts'
 import type { Sent } from './deliveries.ts'
+import { MEDIA_MODELS, mediaBehaviour, oneMediaCall } from './media-traffic.ts'
 import type { ScriptedUpstream } from './scripted-upstream.ts'
 
 /** A client's record of one call of the traffic. */
@@ -34,6 +35,8 @@ export interface TrafficPlan {
   readonly minPaceMs?: number
   /** Records of the calls, which grow. */
   readonly observations: ObservedCall[]
+  /** A part of the calls is for images and audio; their models have a channel. */
+  readonly hasMedia?: boolean
   /** Called with each stream that has begun, before its client reads on. */
   readonly onStream?: (live: LiveResponse) => Promise<void>
 }
@@ -56,6 +59,9 @@ const RETRY_DELAY_MS = 20
 
 /** Maximum number of words after which an aborting client leaves. */
 const MAX_WORDS_BEFORE_LEAVING = 30
+const CHAT_PATH = '/v1/chat/completions'
+/** Share of the calls that are for images and audio. */
+const MEDIA_SHARE = 0.3
 /** The model that clients ask for. */
 export const TRAFFIC_MODEL = 'm'
 /** One token of output. */
@@ -68,8 +74,10 @@ export const CONTENT = `"content":"${WORD}"`
  * compute with.
  */
 export function serveTraffic(upstream: ScriptedUpstream): Record<string, unknown> {
-  upstream.decide(TRAFFIC_MODEL, ({ text }) => behaviourOf(orderIn(text)))
-  return priced([TRAFFIC_MODEL])
+  upstream.decide(TRAFFIC_MODEL, (request) =>
+    request.path === CHAT_PATH ? behaviourOf(orderIn(request.text)) : mediaBehaviour(request),
+  )
+  return { ...priced([TRAFFIC_MODEL]), ...MEDIA_MODELS }
 }
 
 /** Starts the clients. */
@@ -79,7 +87,8 @@ export function startTraffic(plan: TrafficPlan): Traffic {
   const client = async (url: string): Promise<void> => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     while (!over.signal.aborted) {
-      const seen = await oneCall(url, plan, agent)
+      const isMedia = plan.hasMedia === true && plan.random() < MEDIA_SHARE
+      const seen = await (isMedia ? oneMediaCall(url, plan, agent) : oneCall(url, plan, agent))
       observations.push(seen)
       if (seen.status === 0 || seen.status === 503) await sleep(RETRY_DELAY_MS)
     }
@@ -96,7 +105,8 @@ export function startTraffic(plan: TrafficPlan): Traffic {
 
 /** The upstream's work so far, without forgotten calls. */
 export function sentBy(upstream: ScriptedUpstream): Sent[] {
-  return upstream.received(TRAFFIC_MODEL).map(({ text, eventsSent, completed }) => {
+  const chats = upstream.received(TRAFFIC_MODEL).filter(({ path }) => path === CHAT_PATH)
+  return chats.map(({ text, eventsSent, completed }) => {
     const { call, stream, prompt, completion } = orderIn(text)
     return { call, cost: costOf(prompt, completed ? completion : stream ? eventsSent : 0) }
   })
