@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads'
 import type { StoredBytes } from './form-body.ts'
 
-/** How long one recording may take to be read, and may wait for others. */
-const TIMEOUT_MS = 2_000
-const MAX_WAIT_MS = 5_000
+/** How long one recording may take to be read, and may wait for others: far longer than on a busy machine. */
+const TIMEOUT_MS = 20_000
+const MAX_WAIT_MS = 60_000
 /** Recordings, waiting or being read, above which another one is not read. */
-const MAX_WAITING = 64
+const MAX_WAITING = 1_000
 /** How long the worker outlives the last recording. */
 const IDLE_MS = 60_000
 /** Bytes of a second of sound: fewer than any usual coding of speech has, and more. */
@@ -29,7 +29,8 @@ export interface RecordingLength {
 }
 
 interface Waiting {
-  readonly recording: RecordingToMeasure
+  /** Makes the message to the worker, which copies bytes that are in memory. */
+  readonly message: () => RecordingToMeasure
   /** The moment, by `performance.now()`, from which on it is not read any more. */
   readonly untilMs: number
   readonly resolve: (seconds: number | undefined) => void
@@ -66,11 +67,13 @@ export class RecordingLengths {
 
   async #read(stored: StoredBytes, from: number, length: number): Promise<number | undefined> {
     if (this.#queue.length >= MAX_WAITING) return undefined
-    const recording: RecordingToMeasure = Buffer.isBuffer(stored)
-      ? { bytes: Uint8Array.from(stored.subarray(from, from + length)), from: 0, length }
-      : { file: await stored.descriptor(), from, length }
+    const file = Buffer.isBuffer(stored) ? undefined : await stored.descriptor()
+    const message = (): RecordingToMeasure =>
+      Buffer.isBuffer(stored)
+        ? { bytes: Uint8Array.from(stored.subarray(from, from + length)), from: 0, length }
+        : { ...(file !== undefined && { file }), from, length }
     return new Promise((resolve) => {
-      this.#queue.push({ recording, untilMs: performance.now() + MAX_WAIT_MS, resolve })
+      this.#queue.push({ message, untilMs: performance.now() + MAX_WAIT_MS, resolve })
       if (this.#queue.length === 1) this.#next()
     })
   }
@@ -87,7 +90,7 @@ export class RecordingLengths {
     }
     this.#worker ??= this.#start()
     this.#timeout = setTimeout(() => void this.#worker?.terminate(), TIMEOUT_MS).unref()
-    this.#worker.postMessage(first.recording)
+    this.#worker.postMessage(first.message())
   }
 
   #start(): Worker {
