@@ -39,7 +39,13 @@ function replay(folder: string): void {
   })
 
   describe('a recorded answer', () => {
-    test.each(named('embeddings--', /(?<!\.request)\.json$/))('%s has vectors and usage', (name) => {
+    const answers = named('embeddings--', /(?<!\.request)\.json$/)
+    const isAnswer = (name: string): boolean => bytesOf(name).includes('"embedding":')
+    test.each(answers.filter((name) => !isAnswer(name)))('%s is none of vectors', (name) => {
+      expect(readEmbeddingsReply(bytesOf(name), 'numbers').facts.valid).toBe(false)
+    })
+
+    test.each(answers.filter(isAnswer))('%s has vectors and usage', (name) => {
       const bytes = bytesOf(name)
       const { usage } = JSON.parse(bytes.toString()) as { usage: { total_tokens: number } }
       const isBase64 = /"embedding": ?"/.test(bytes.toString())
