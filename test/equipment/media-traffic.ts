@@ -33,6 +33,11 @@ interface MediaOrder {
   readonly isWhole: (text: string) => boolean
 }
 
+/** Whether a call is for images or audio. */
+export function isMediaPath(path: string): boolean {
+  return /^\/v1\/(?:images|audio)\//.test(path)
+}
+
 /** The upstream's response to a call. */
 export function mediaBehaviour({ path, text }: Pick<Received, 'path' | 'text'>): Behaviour {
   switch (path) {

@@ -6,7 +6,7 @@ import { type Behaviour, usageText } from './behaviour.ts'
 import { type LiveResponse, open } from './client.ts'
 import { priced } from './configuration.ts'
 import type { Sent } from './deliveries.ts'
-import { MEDIA_MODELS, mediaBehaviour, oneMediaCall } from './media-traffic.ts'
+import { isMediaPath, MEDIA_MODELS, mediaBehaviour, oneMediaCall } from './media-traffic.ts'
 import type { ScriptedUpstream } from './scripted-upstream.ts'
 
 /** A client's record of one call of the traffic. */
@@ -59,7 +59,6 @@ const RETRY_DELAY_MS = 20
 
 /** Maximum number of words after which an aborting client leaves. */
 const MAX_WORDS_BEFORE_LEAVING = 30
-const CHAT_PATH = '/v1/chat/completions'
 /** Share of the calls that are for images and audio. */
 const MEDIA_SHARE = 0.3
 /** The model that clients ask for. */
@@ -75,7 +74,7 @@ export const CONTENT = `"content":"${WORD}"`
  */
 export function serveTraffic(upstream: ScriptedUpstream): Record<string, unknown> {
   upstream.decide(TRAFFIC_MODEL, (request) =>
-    request.path === CHAT_PATH ? behaviourOf(orderIn(request.text)) : mediaBehaviour(request),
+    isMediaPath(request.path) ? mediaBehaviour(request) : behaviourOf(orderIn(request.text)),
   )
   return { ...priced([TRAFFIC_MODEL]), ...MEDIA_MODELS }
 }
@@ -105,8 +104,8 @@ export function startTraffic(plan: TrafficPlan): Traffic {
 
 /** The upstream's work so far, without forgotten calls. */
 export function sentBy(upstream: ScriptedUpstream): Sent[] {
-  const chats = upstream.received(TRAFFIC_MODEL).filter(({ path }) => path === CHAT_PATH)
-  return chats.map(({ text, eventsSent, completed }) => {
+  const counted = upstream.received(TRAFFIC_MODEL).filter(({ path }) => !isMediaPath(path))
+  return counted.map(({ text, eventsSent, completed }) => {
     const { call, stream, prompt, completion } = orderIn(text)
     return { call, cost: costOf(prompt, completed ? completion : stream ? eventsSent : 0) }
   })
