@@ -40,6 +40,8 @@ interface EndpointDeclaration {
 interface RawDescription {
   /** The schema of its JSON request body; absent where it takes none. */
   readonly requestSchema?: () => JsonSchema
+  /** The schema of its form; absent where it takes none. */
+  readonly formSchema?: () => JsonSchema
   /** The content types of its responses; JSON if absent. */
   readonly contentTypes?: readonly string[]
   /** The status of its success; 200 if absent. */

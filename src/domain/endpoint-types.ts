@@ -1,3 +1,7 @@
+import type { Endpoint } from './call-kind.ts'
+import { endpointByName } from './endpoint-by-name.ts'
+import { endpointByPrice } from './endpoint-by-price.ts'
+import type { Price } from './price.ts'
 import type { ProtocolName } from './channel.ts'
 
 /** Endpoint type of a model, as model lists state it: `docs/api.md: Model objects`. */
@@ -14,10 +18,19 @@ export function endpointTypes(protocols: ReadonlySet<ProtocolName>): EndpointTyp
 /** Endpoints that conversations are converted to, whatever their channels speak. */
 const CONVERSATIONS = ['chat', 'messages', 'responses'] as const
 
-/** The endpoints that serve a model, by the protocols of its channels: `docs/api.md: Model objects`. */
-export function endpointsFor(protocols: ReadonlySet<ProtocolName>): ProtocolName[] {
+/**
+ * The endpoints that serve a model, by the protocols of its channels: `docs/api.md: Model objects`. Of the
+ * endpoints that are no conversation, a model has the one that its name tells, or else its price.
+ */
+export function endpointsFor(
+  protocols: ReadonlySet<ProtocolName>,
+  model: string,
+  price: Price | undefined,
+): Endpoint[] {
+  const named = endpointByName(model) ?? (price && endpointByPrice(price))
+  if (named !== undefined && protocols.has('chat')) return [named]
   return [
-    ...(CONVERSATIONS.some((one) => protocols.has(one)) ? CONVERSATIONS : []),
+    ...(CONVERSATIONS.some((one) => protocols.has(one)) ? ([...CONVERSATIONS, 'completions'] as const) : []),
     ...(protocols.has('rerank') ? (['rerank'] as const) : []),
   ]
 }

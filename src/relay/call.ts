@@ -11,8 +11,9 @@ import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { CallLimits } from './call-limits.ts'
-import { type ChargeBasis, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
+import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
 import type { Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dialect.ts'
+import type { Measure } from './dialects/passage.ts'
 import type { Drains } from './drains.ts'
 import type { Estimate, OutputBudget } from './estimate.ts'
 import type { LocalCount } from './local-count.ts'
@@ -60,7 +61,7 @@ export interface CallServices {
 /** A checked request, and the terms that it is admitted on. */
 export interface AdmittedRequest {
   /** The client's protocol. */
-  readonly dialect: Dialect
+  readonly dialect: Omit<Dialect, 'read'>
   readonly request: RelayedRequest
   /** The client's own bytes. */
   readonly body: Buffer
@@ -107,7 +108,7 @@ export class Call implements MediaRequester {
     return this.hold.facts.id
   }
 
-  get dialect(): Dialect {
+  get dialect(): Omit<Dialect, 'read'> {
     return this.#admitted.dialect
   }
 
@@ -245,6 +246,18 @@ export class Call implements MediaRequester {
   /** Ends a call that delivered nothing. A failure is ignored: there is nothing to lose. */
   settleForNothing(target: Target | undefined): void {
     this.settle(target, undefined, false).catch(() => {})
+  }
+
+  /** Ends the call with the charge of what was measured; resolves when that is durable. */
+  async settleMeasured(
+    target: Target,
+    ending: Ending,
+    { usage, form, isEstimate }: Measure,
+    delivered: boolean,
+  ): Promise<void> {
+    const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
+    const quota = charge(this.#admitted.rate, usage, form)
+    await this.#book(target, { usage, quota, reason }, delivered, undefined)
   }
 
   // The count that the client saw is charged; one that is still under way does not delay a charge.

@@ -1,6 +1,7 @@
 import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import { credentials } from './credentials.ts'
+import type { OutgoingBody } from './outgoing-body.ts'
 import type { UpstreamResponseListener, UpstreamRequest } from './upstream-request.ts'
 import { ConnectionPools, type ConnectionPoolsParts } from './http1/connection-pools.ts'
 import { type Destination, destinationOf } from './http1/destination.ts'
@@ -32,7 +33,9 @@ export interface OutgoingRequest {
   /** Names and values in turn. */
   readonly headers: readonly string[]
   /** Empty unless it is a POST. */
-  readonly body: Buffer
+  readonly body: Buffer | OutgoingBody
+  /** Type of the body; JSON if absent. */
+  readonly contentType?: string | undefined
 }
 
 /** HTTP client for all model upstreams. A request needs a hold, so that nothing unpaid goes upstream. */
@@ -53,15 +56,18 @@ export class UpstreamClient {
     hold: Hold,
     channel: Channel,
     key: UpstreamKey,
-    { method = 'POST', protocol, path, headers, body }: OutgoingRequest,
+    { method = 'POST', protocol, path, headers, body, contentType }: OutgoingRequest,
     listener: UpstreamResponseListener,
   ): UpstreamRequest {
     if (hold.isSettled) throw new Error(`hold ${hold.facts.id} is settled: nothing may be sent for it`)
     const address = this.#address(channel, key)
     const { connectMs, firstByteMs, idleMs } = channel.timeouts
     const keyHeaders = (): readonly string[] => credentials(protocol, key.value)
+    // Each form has a boundary of its own, and requests without a body name one response each in their path.
     const start =
-      body.length > 0 ? cachedHead(address, path, keyHeaders) : headOf(address, method, path, keyHeaders)
+      body.length > 0 && contentType === undefined
+        ? cachedHead(address, path, keyHeaders)
+        : headOf(address, method, path, keyHeaders, contentType)
     const head = `${start}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
     const pool = this.#pools.poolFor(address.destination)
     return pool.send({ head, body, connectMs, firstByteMs, idleMs }, listener)
@@ -82,7 +88,7 @@ export class UpstreamClient {
       channel.isSetOverHttp ? lookupBlockingMetadata : undefined,
     )
     const { url } = destination
-    const headers = ['host', url.host, 'connection', 'keep-alive', 'content-type', 'application/json']
+    const headers = ['host', url.host, 'connection', 'keep-alive']
     headers.push('accept-encoding', 'identity', LOOP_MARK_HEADER, this.#loopMark)
     const basePath = url.pathname === '/' ? '' : url.pathname
     return {
@@ -107,12 +113,13 @@ function cachedHead(address: CachedAddress, path: string, keyHeaders: () => read
   return head
 }
 
-// Requests without a body name one response each in their path: their heads are not cached.
 function headOf(
   { basePath, headers, channelHeaders }: CachedAddress,
   method: 'GET' | 'DELETE' | 'POST',
   path: string,
   keyHeaders: () => readonly string[],
+  contentType = 'application/json',
 ): string {
-  return requestLine(method, basePath + path) + headers + headerLines(keyHeaders()) + channelHeaders
+  const own = headerLines(['content-type', contentType, ...keyHeaders()])
+  return requestLine(method, basePath + path) + headers + own + channelHeaders
 }

@@ -9,6 +9,7 @@ import { messagesCodec } from '../../src/protocols/messages/codec.ts'
 import { readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
 import { type MediaRequester, Media } from '../../src/relay/media.ts'
+import { convertedDialect } from '../../src/relay/dialects/converted-dialects.ts'
 import { Conversions } from '../../src/relay/dialects/conversions.ts'
 import { ConvertingTap } from '../../src/relay/dialects/converting-tap.ts'
 import type { Reader } from '../../src/relay/dialects/dialect.ts'
@@ -65,7 +66,7 @@ export async function convertRequest(
     const request = CHECKERS[from](scan)
     const conversions = new Conversions(media, NO_SIGNATURES)
     const given = { maxTokens: request.maxTokens, reader: READER, spoken: new Set([OTHER[from]]) }
-    const requestFor = await conversions.decode(from, scan, given)
+    const requestFor = await conversions.decode(convertedDialect(from), scan, given)
     const model: Model = {
       name: request.model,
       vendor: undefined,
@@ -76,7 +77,7 @@ export async function convertRequest(
     const [made] = requestFor(channelOf({ protocols: [OTHER[from]], ...channel }), OTHER[from], model)
     if (!made) throw new Error('no request was made')
     const { body, dropped } = await made.prepare(false, ASKER)
-    return { body, dropped }
+    return { body: body as Buffer, dropped }
   } catch (error) {
     if (error instanceof GatewayError && error.kind.status === 400) return { refused: error.message }
     throw error

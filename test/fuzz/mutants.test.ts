@@ -42,6 +42,16 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'surplus',
   ],
   [
+    'a boundary that is cut by the end of a read is content',
+    'forms',
+    {
+      file: 'src/protocols/multipart/form-reader.ts',
+      text: 'const sure = this.#rest.length - this.#delimiter.length',
+      by: 'const sure = this.#rest.length',
+    },
+    'a cut changes nothing',
+  ],
+  [
     'numbers may begin with zeros',
     'json-objects',
     {
@@ -92,8 +102,8 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'request-bodies',
     {
       file: 'src/relay/body-reader.ts',
-      text: 'unwatch()\n        this.#memory.give(allocation, allocation.bytes)\n        decoder',
-      by: 'unwatch()\n        decoder',
+      text: 'over()\n        this.#memory.give(allocation, allocation.bytes)\n        sink',
+      by: 'over()\n        sink',
     },
     'all memory is given back at the end',
   ],

@@ -41,7 +41,7 @@ describe('the official OpenAI client', () => {
       created: 1_626_777_600,
       owned_by: 'acme',
       supported_endpoint_types: ['vendor', 'compat'],
-      endpoints: ['chat', 'messages', 'responses'],
+      endpoints: ['chat', 'messages', 'responses', 'completions'],
     })
   })
   test.each(NAMES)('retrieves %s', async (name) => {

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/api/endpoint.ts'
 import { openApiDocument } from '../../src/api/openapi/openapi.ts'
-import { errorBody } from '../equipment/behaviour.ts'
+import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
 import { type Body, call, retryWhileShed } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { formBytes, formCall, recordingParts, waveFile } from '../equipment/form.ts'
+import { answered, json } from '../equipment/media-fixture.ts'
 import { wholeResponse } from '../equipment/responses-behaviour.ts'
 import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
@@ -107,12 +109,33 @@ async function provoke(route: Endpoint): Promise<void> {
   for (const name of route.kind === 'json' ? queryNames(route.query) : [])
     for (const value of ['%00', '-1', 'abc', '%25%25', 'x'.repeat(3000)])
       await requestAndRecord(route, `${path}?${name}=${value}`, good)
+  if (takesForm(route))
+    for (const body of [formBytes([]), formBytes([{ name: 'model', content: 'x'.repeat(2 ** 17) }])])
+      await requestAndRecord(route, path, { ...good, ...formCall(path, '', body).headers }, body)
   const takes = route.kind === 'json' ? route.body : route.access === 'api-key'
   if (!takes) return void (await requestAndRecord(route, path, good))
   for (const body of ['{', '[]', {}, { id: 999_999, ids: [1], action: 'disable', key: 'x', value: 'y' }])
     await requestAndRecord(route, path, good, body)
   await requestAndRecord(route, path, { ...good, 'content-type': 'text/plain' }, 'x')
   await requestAndRecord(route, path, good, Buffer.alloc(2 ** 20 + 1, 0x20))
+}
+
+function takesForm(route: Endpoint): boolean {
+  return route.kind === 'raw' && route.access === 'api-key' && route.formSchema !== undefined
+}
+
+/** A request for images or audio that can be served, and its response; undefined for other routes. */
+function mediaCall(route: Endpoint): { headers: Headers; body: Body; behaviour: Behaviour } | undefined {
+  const { path } = route
+  if (path.startsWith('/v1/images/') || path === '/v1/audio/speech') {
+    const behaviour = path.startsWith('/v1/images/')
+      ? json({ data: [{ url: 'https://images.example/1.png' }] })
+      : answered('audio/mpeg', 'sound')
+    return { headers: {}, body: { model: 'm', prompt: 'x', input: 'x' }, behaviour }
+  }
+  if (!takesForm(route)) return undefined
+  const body = formBytes(recordingParts('m', waveFile(1)))
+  return { headers: formCall(path, '', body).headers ?? {}, body, behaviour: json({ text: 'x' }) }
 }
 
 function queryNames(query: unknown): string[] {
@@ -221,13 +244,22 @@ async function provokeUpstreams(): Promise<void> {
       m: wholeChat({ text: 'Hello.' }),
       native: route.path.endsWith('input_tokens') ? counted : wholeResponse({ text: 'Hello.' }),
     }[lane]
-    const body = { model: lane, max_tokens: 5, messages, input: 'hi', query: 'q', documents: ['a'] }
-    fixture.upstream.script(lane, behaviour)
-    await requestAndRecord(route, route.path, KEY_OF_ANN, body)
+    const media = mediaCall(route)
+    const body = media?.body ?? {
+      model: lane,
+      max_tokens: 5,
+      messages,
+      input: 'hi',
+      query: 'q',
+      documents: ['a'],
+    }
+    const headers = { ...KEY_OF_ANN, ...media?.headers }
+    fixture.upstream.script(lane, media?.behaviour ?? behaviour)
+    await requestAndRecord(route, route.path, headers, body)
     for (const status of PASSED_ON) {
       const text = lane === 'claude' ? messagesErrorText('some_error', 'no') : errorBody('no')
       fixture.upstream.script(lane, { kind: 'status', status, body: text })
-      await requestAndRecord(route, route.path, KEY_OF_ANN, body)
+      await requestAndRecord(route, route.path, headers, body)
     }
   }
 }

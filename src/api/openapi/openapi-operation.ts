@@ -7,14 +7,14 @@ import { securityOf } from './openapi-security.ts'
 /** An endpoint as an OpenAPI operation. */
 export function operationOf(endpoint: Endpoint): JsonSchema {
   const { method, path, summary, area } = endpoint
-  const body = bodyOf(endpoint)
+  const content = contentOf(endpoint)
   return {
     operationId: `${method.toLowerCase()}${path.replaceAll(/\W/g, '_')}`,
     summary,
     tags: [area],
     security: securityOf(endpoint),
     parameters: parametersOf(endpoint),
-    ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+    ...(content && { requestBody: { required: true, content } }),
     responses: {
       ...successes(endpoint),
       ...Object.fromEntries(errorStatuses(endpoint).map((status) => [status, errorOf(endpoint, status)])),
@@ -60,6 +60,17 @@ function parametersOf(endpoint: Endpoint): JsonSchema[] {
 function fieldsOf(schema: z.ZodType): { properties: Record<string, JsonSchema>; required: string[] } {
   const { properties = {}, required = [] } = jsonSchema(schema, 'input')
   return { properties: properties as Record<string, JsonSchema>, required: required as string[] }
+}
+
+/** The body by its content types; undefined where it takes none. */
+function contentOf(endpoint: Endpoint): JsonSchema | undefined {
+  const body = bodyOf(endpoint)
+  const form = endpoint.access === 'api-key' ? endpoint.formSchema?.() : undefined
+  if (!body && !form) return undefined
+  return {
+    ...(body && { 'application/json': { schema: body } }),
+    ...(form && { 'multipart/form-data': { schema: form } }),
+  }
 }
 
 function bodyOf(endpoint: Endpoint): JsonSchema | undefined {

@@ -1,4 +1,4 @@
-import { isForUnsupportedEndpoint } from '../../domain/unsupported-endpoints.ts'
+import { isForUnsupportedEndpoint } from '../../domain/endpoint-by-name.ts'
 import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import { withVersion } from '../../management/channels/channel-address.ts'

@@ -76,16 +76,15 @@ export class Conversions {
   }
 
   /**
-   * Decodes a request of the dialect `from`, for all channels that speak another, with all that models have
+   * Decodes a request of the dialect `client`, for all channels that speak another, with all that models have
    * signed in it. If that fails, the refusal is thrown where a channel's request is prepared: a channel that
-   * speaks `from` may still be asked.
+   * speaks `client` may still be asked.
    */
   decode(
-    from: ProtocolName,
+    client: ConvertedDialect,
     scan: ScannedObject,
     { maxTokens, reader, spoken, repeats = NOTHING_REPEATED }: DecodeOptions,
   ): RequestFor | Promise<RequestFor> {
-    const client = convertedDialect(from)
     const decoded = decodeRequest(client, scan, repeats)
     if ('refusal' in decoded) return (channel) => [refusedRequest(channel, maxTokens, decoded.refusal)]
     const requestFor = (history: SignedHistory): RequestFor =>

@@ -1,8 +1,11 @@
 import type { Caller } from '../../auth/caller.ts'
+import type { Endpoint } from '../../domain/call-kind.ts'
+import type { UsageBounds } from '../../domain/charge.ts'
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { Provenance } from '../../domain/provenance.ts'
 import type { Model, Settings } from '../../domain/settings.ts'
 import type { Usage } from '../../domain/usage.ts'
+import type { ScanLimits } from '../../protocols/json/json-scan.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
@@ -10,8 +13,13 @@ import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-ta
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import type { Headers } from '../../server/header-names.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
+import type { OutgoingBody } from '../../upstreams/outgoing-body.ts'
 import type { Call, Target } from '../call.ts'
 import type { MediaRequester } from '../media.ts'
+import type { PassedResponses } from './passage.ts'
+
+/** Bounds of seconds, characters and images, and whether tokens may stand for audio or images. */
+export type MeasuredBounds = Pick<UsageBounds, 'seconds' | 'characters' | 'images' | 'hasMedia'>
 
 /** A client's request as the relay sees it, in any dialect. */
 export interface RelayedRequest {
@@ -21,10 +29,17 @@ export interface RelayedRequest {
   readonly maxTokens: number | undefined
   /** At least as many tokens as the prompt can have. */
   readonly promptBound: number
+  /** Bounds of what is charged beside tokens of text; absent where nothing is. */
+  readonly measuredBounds?: MeasuredBounds
   /** The provider may search the web for it. */
   readonly webSearch: boolean
   /** A call without a price and without an entry in the usage log, whatever the model costs. */
   readonly isFree?: boolean
+  /**
+   * Seconds and characters of the prompt, and the least number of images that come: a crash during the call
+   * is charged them.
+   */
+  readonly measuredPrompt?: Partial<Pick<Usage, 'seconds' | 'characters' | 'images'>>
   /** Tokens of the stored context that the request continues. */
   readonly contextTokens?: number
   /** Bytes of the request with the stored context in front, where the gateway keeps that. */
@@ -70,7 +85,11 @@ export interface Prepared {
   readonly path: string
   /** Headers beside those of the channel, names and values in turn. */
   readonly headers: readonly string[]
-  readonly body: Buffer
+  readonly body: Buffer | OutgoingBody
+  /** Type of the body; JSON if absent. */
+  readonly contentType?: string
+  /** Set where the response goes through as it comes: `tap` and `reply` are not called then. */
+  readonly passed?: PassedResponses
   /** The model's name as the upstream knows it. */
   readonly upstreamModel: string
   /** Fields that a conversion left out. */
@@ -155,6 +174,14 @@ export interface Reader {
 /** A protocol as clients speak it. */
 export interface Dialect {
   readonly name: ProtocolName
+  /** Endpoint that its calls are logged as. */
+  readonly endpoint: Endpoint
+  /** Protocols of the channels that serve it; absent where all that calls are converted to do. */
+  readonly servedBy?: readonly ProtocolName[]
+  /** Limits of its requests where they are not those of all. */
+  readonly scanLimits?: ScanLimits
+  /** A model without a price costs nothing here, whatever the operator has decided for others. */
+  readonly isFreeUnpriced?: true
   /** Checks a request; throws `invalid_request` naming the field. */
   read(scan: ScannedObject, headers: Headers, reader: Reader): RelayedRequest | Promise<RelayedRequest>
   /** Text for the token count where the upstream reported nothing. */

@@ -23,6 +23,7 @@ const HOLD_FIELDS = fieldsOf<HoldOpening>({
   group: true,
   stream: true,
   priceVersion: true,
+  kind: true,
 })
 
 /** Fields of a settlement that are single values. */
@@ -44,6 +45,7 @@ const CALL_FIELDS = fieldsOf<PlainCall>({
   upstreamModel: true,
   channel: true,
   firstByteMs: true,
+  kind: true,
 })
 
 const USAGE_FIELDS = fieldsOf<Usage>({
@@ -54,6 +56,13 @@ const USAGE_FIELDS = fieldsOf<Usage>({
   output: true,
   reasoning: true,
   webSearches: true,
+  audioInput: true,
+  imageInput: true,
+  audioOutput: true,
+  imageOutput: true,
+  seconds: true,
+  characters: true,
+  images: true,
 })
 
 const PROVENANCE_FIELDS = fieldsOf<Omit<Provenance, 'response'>>({

@@ -14,6 +14,7 @@ import { convertedChat } from './converted-chat.ts'
 export function chatDialect(conversions: Conversions): Dialect {
   return {
     name: 'chat',
+    endpoint: 'chat',
     promptText,
     read(scan, _headers, reader) {
       const request = readChatRequest(scan)
@@ -44,7 +45,8 @@ export function chatDialect(conversions: Conversions): Dialect {
                 }
               },
             }),
-            (spoken) => conversions.decode('chat', scan, { maxTokens: request.maxTokens, reader, spoken }),
+            (spoken) =>
+              conversions.decode(convertedChat, scan, { maxTokens: request.maxTokens, reader, spoken }),
           ),
       }
     },

@@ -15,6 +15,7 @@ import { versionHeaders } from './version-headers.ts'
 export function messagesDialect(conversions: Conversions): Dialect {
   return {
     name: 'messages',
+    endpoint: 'messages',
     promptText,
     read(scan, headers, reader) {
       const request = readMessagesRequest(scan)
@@ -46,7 +47,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
               },
             }),
             (spoken) =>
-              conversions.decode('messages', scan, { maxTokens: request.maxTokens, reader, spoken }),
+              conversions.decode(convertedMessages, scan, { maxTokens: request.maxTokens, reader, spoken }),
           ),
       }
     },

@@ -30,6 +30,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
   const firstEvents = new EventBudget()
   return {
     name: 'responses',
+    endpoint: 'responses',
     promptText,
     read(scan, _headers, reader) {
       const request = readResponsesRequest(scan)
@@ -93,7 +94,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         requestsFor('responses', request.model, channels, model, native, (spoken) => {
           const repeats = isKept ? KEPT : undefined
           const given = { maxTokens: request.maxTokens, reader, spoken, repeats }
-          const convert = conversions.decode('responses', scan, given)
+          const convert = conversions.decode(convertedResponses, scan, given)
           if (!isKept) return convert
           const keeping = {
             responses,
