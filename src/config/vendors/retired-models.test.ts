@@ -25,7 +25,16 @@ test('a key of OpenAI makes a channel for what the gateway can call there today'
   const openai = VENDORS.find(({ id }) => id === 'openai')
   const names = openai ? builtInPrices(() => TODAY).namesOf(openai) : []
   expect(names).toEqual(
-    expect.arrayContaining(['gpt-4o', 'gpt-4o-mini', 'gpt-5.6', 'gpt-6-sol', 'gpt-audio', 'o3']),
+    expect.arrayContaining([
+      'text-embedding-3-small',
+      'omni-moderation-latest',
+      'gpt-4o',
+      'gpt-4o-mini',
+      'gpt-5.6',
+      'gpt-6-sol',
+      'gpt-audio',
+      'o3',
+    ]),
   )
   for (const name of [
     'ada',
@@ -38,5 +47,5 @@ test('a key of OpenAI makes a channel for what the gateway can call there today'
     'gpt-5.5-pro',
   ])
     expect(names).not.toContain(name)
-  expect(names.filter((name) => /image|realtime|transcribe|tts|moderation/.test(name))).toEqual([])
+  expect(names.filter((name) => /image|realtime|transcribe|tts|text-moderation/.test(name))).toEqual([])
 })
