@@ -141,7 +141,7 @@ describe('vendor keys', () => {
     ])
     const [openai, anthropic, cohere, rerank] = settings.channels.map(({ models }) => models)
     expect(openai).toEqual(expect.arrayContaining(['gpt-4o', 'gpt-4o-mini', 'gpt-4o-2024-08-06', 'o3']))
-    expect(openai).not.toContain('text-embedding-3-small')
+    expect(openai).toContain('text-embedding-3-small')
     expect(openai).not.toContain('whisper-1')
     expect(anthropic).toContain('claude-sonnet-4-5')
     expect(cohere).toContain('command-r-plus-08-2024')
