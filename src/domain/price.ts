@@ -159,6 +159,19 @@ function maximum(...values: bigint[]): bigint {
   return values.reduce((a, b) => (a > b ? a : b))
 }
 
+const NO_UNIT_RATES = { characters: 0n, second: 0n, image: NO_IMAGE_RATES }
+
+function textRates(text: Pick<TokenRates, 'input' | 'output' | 'maxInput' | 'maxOutput'>) {
+  return {
+    audioInput: text.input,
+    imageInput: text.input,
+    maxMediaInput: text.maxInput,
+    audioOutput: text.output,
+    imageOutput: text.output,
+    maxMediaOutput: text.maxOutput,
+  }
+}
+
 /** Text of a rate, for `rateFrom`. */
 export function rateText(rate: Rate): string {
   return JSON.stringify(rate, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
@@ -173,12 +186,11 @@ export function rateFrom(text: string): Rate {
     typeof value === 'string' ? BigInt(value) : value,
   ) as Rate
   const complete = (tokens: TokenRates): TokenRates => ({
-    ...{ audioInput: tokens.input, imageInput: tokens.input, maxMediaInput: tokens.maxInput },
-    ...{ audioOutput: tokens.output, imageOutput: tokens.output, maxMediaOutput: tokens.maxOutput },
+    ...textRates(tokens),
     ...tokens,
   })
   return {
-    ...{ characters: 0n, second: 0n, image: NO_IMAGE_RATES },
+    ...NO_UNIT_RATES,
     ...rate,
     tokens: complete(rate.tokens),
     tiers: rate.tiers.map(({ above, tokens }) => ({ above, tokens: complete(tokens) })),

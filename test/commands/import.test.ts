@@ -400,7 +400,7 @@ describe('what is converted', () => {
       ...channel,
       id: 1,
       name: 'all',
-      models: ['gpt-4o-mini', ...foreign].join(','),
+      models: ['gpt-4o-mini', 'text-embedding-3-small', ...foreign].join(','),
     })
     await source.insert('channels', { ...channel, id: 2, name: 'videos', models: 'sora-2' })
     const options = Array.from({ length: 120 }, (_, index) => `a.long_name_of_an_option_${1000 + index}`)
@@ -408,7 +408,7 @@ describe('what is converted', () => {
     const dataDir = folder()
     const done = await report(dataDir, source.place, '--apply')
     expect(embeddedRows(dataDir, "SELECT name, declared->>'models' AS models FROM channels")).toEqual([
-      { name: 'all', models: '["gpt-4o-mini"]' },
+      { name: 'all', models: '["gpt-4o-mini","text-embedding-3-small"]' },
     ])
     expect(fateOf(done, 'channel', 'all')?.notes).toEqual([
       `left out models of unsupported endpoints: ${foreign.join(', ')}`,
@@ -497,6 +497,13 @@ describe('what is converted', () => {
         models: '["jina-reranker-m0"]',
       },
       {
+        name: 'jina (embeddings)',
+        status: 1,
+        protocol: 'chat',
+        url: 'https://api.jina.ai/v1',
+        models: '["jina-embeddings-v3"]',
+      },
+      {
         name: 'flow (4)',
         status: 2,
         protocol: 'messages',
@@ -505,7 +512,7 @@ describe('what is converted', () => {
       },
     ])
     expect(fateOf(done, 'channel', 'jina')?.notes).toEqual([
-      'left out models of unsupported endpoints: jina-embeddings-v3',
+      'made two channels, one for rerank and one for embeddings',
     ])
     expect(fateOf(done, 'price', 'jina-reranker-m0')).toMatchObject({ fate: 'left' })
   })

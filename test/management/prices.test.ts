@@ -117,6 +117,8 @@ describe('prices set over HTTP', () => {
     })
     expect(await put('ImagePrice', { painted: 0.05 })).toBe(200)
     expect(await priceOf('painted')).toMatchObject({ image_price: { default: 0.05 } })
+    for (const key of ['SecondPrice', 'CharacterPrice', 'ImagePrice']) expect(await put(key, {})).toBe(200)
+    expect(await priceOf('painted')).toBeUndefined()
   })
 
   test.each([{ painted: {} }, { painted: 'much' }, { painted: { 'a b': 1 } }, { painted: { default: -1 } }])(

@@ -4,8 +4,8 @@ import { readEmbeddingsReply } from './reply.ts'
 import { toBase64 } from './vector.ts'
 
 const read = (text: string, ...[form]: readonly ('numbers' | 'base64' | undefined)[]) => {
-  const { facts, body } = readEmbeddingsReply(Buffer.from(text), form)
-  return { ...facts, text: body().toString() }
+  const reply = readEmbeddingsReply(Buffer.from(text), form)
+  return { ...reply.facts, text: reply.body().toString() }
 }
 
 const answer = (first: string, second: string, usage = '{"prompt_tokens":5,"total_tokens":5}'): string =>

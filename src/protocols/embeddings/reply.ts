@@ -58,7 +58,7 @@ function base64Of(list: string): string | undefined {
   try {
     const numbers: unknown = JSON.parse(list)
     const isVector = Array.isArray(numbers) && numbers.every((one) => typeof one === 'number')
-    return isVector ? `"${toBase64(numbers as number[])}"` : undefined
+    return isVector ? `"${toBase64(numbers)}"` : undefined
   } catch {
     return undefined
   }

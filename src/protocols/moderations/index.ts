@@ -1,4 +1,4 @@
 /** Public interface of the moderations dialect. */
-export { promptText, promptBound } from './prompt.ts'
+export { promptText } from './prompt.ts'
 export { readModerationsReply } from './reply.ts'
-export { type ModerationsRequest, moderationsRequestSchema, readModerationsRequest } from './request.ts'
+export { moderationsRequestSchema, readModerationsRequest } from './request.ts'
