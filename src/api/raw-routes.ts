@@ -1,6 +1,7 @@
 import { chatCompletions } from './relay/chat-completions.ts'
 import { completions } from './relay/completions.ts'
 import { countTokens } from './relay/count-tokens.ts'
+import { gemini } from './relay/gemini.ts'
 import { healthz, readyz } from './monitoring/health.ts'
 import { messages } from './relay/messages.ts'
 import { metricsEndpoint } from './monitoring/metrics.ts'
@@ -20,6 +21,7 @@ export const RAW_ROUTES: readonly RawEndpoint[] = [
   countInputTokens,
   compactResponses,
   ...storedResponses,
+  ...gemini,
   ...rerank,
   healthz,
   readyz,

@@ -24,6 +24,8 @@ import type { Media } from './media.ts'
 import { chatDialect } from './dialects/chat/client-dialect.ts'
 import { Conversions } from './dialects/conversions.ts'
 import { type Counting, countingDialect, CountingUnsupported } from './dialects/counting.ts'
+import { geminiDialect, type GeminiTarget } from './dialects/gemini/client-dialect.ts'
+import { geminiCounting } from './dialects/gemini/count-tokens.ts'
 import { messagesDialect } from './dialects/messages/client-dialect.ts'
 import { messagesCounting } from './dialects/messages/count-tokens.ts'
 import { rerankDialect } from './dialects/rerank/client-dialect.ts'
@@ -41,6 +43,9 @@ export interface RelayParts extends CallServices, AttemptParts, ResponseRequestP
   readonly media: Media
 }
 
+/** Protocols whose bodies name the model; others name it in the path. */
+type BodyProtocol = Exclude<ProtocolName, 'gemini'>
+
 /** Relays calls: reads, admits, tries channel after channel, and makes sure that each hold is settled. */
 export class Relay {
   /** Requests for responses by their ids. */
@@ -48,7 +53,8 @@ export class Relay {
   readonly #parts: RelayParts
   readonly #rates = new Rates()
   readonly #routing = new Routing()
-  readonly #dialects: Record<ProtocolName, Dialect>
+  readonly #conversions: Conversions
+  readonly #dialects: Record<BodyProtocol, Dialect>
   readonly #compaction: Dialect
   readonly #counting: Record<'messages' | 'responses', Counting>
   readonly #attempts: Attempts
@@ -56,6 +62,7 @@ export class Relay {
   constructor(parts: RelayParts) {
     this.#parts = parts
     const conversions = new Conversions(parts.media)
+    this.#conversions = conversions
     this.responses = new ResponseRequests(parts)
     this.#compaction = compactionDialect(parts.responses)
     this.#counting = { messages: messagesCounting, responses: responsesCounting(parts.responses) }
@@ -84,12 +91,16 @@ export class Relay {
   }
 
   /** Answers with the number of tokens that a request would have. */
-  async countTokens(
-    protocol: 'messages' | 'responses',
-    incoming: IncomingCall,
-    caller: Caller,
-  ): Promise<void> {
-    const counting = this.#counting[protocol]
+  countTokens(protocol: 'messages' | 'responses', incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#count(this.#counting[protocol], incoming, caller)
+  }
+
+  /** The same for a request that names its model in the path. */
+  countContents(model: string, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#count(geminiCounting(model), incoming, caller)
+  }
+
+  async #count(counting: Counting, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
     try {
@@ -105,7 +116,7 @@ export class Relay {
       incoming.response
         .writeHead(200, {
           'content-type': 'application/json',
-          ...idHeaders(incoming.id, protocol === 'messages'),
+          ...idHeaders(incoming.id, counting.protocol === 'messages'),
         })
         .end(JSON.stringify(counting.response(tokens)))
     } finally {
@@ -159,8 +170,13 @@ export class Relay {
    * Relays one call in the client's dialect. Rejects with the error for the client, where nothing was sent to
    * it yet.
    */
-  call(protocol: ProtocolName, incoming: IncomingCall, caller: Caller): Promise<void> {
+  call(protocol: BodyProtocol, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#charged(this.#dialects[protocol], incoming, caller)
+  }
+
+  /** Relays a call whose model and form are in its path, in the same way. */
+  generate(target: GeminiTarget, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#charged(geminiDialect(this.#conversions, target), incoming, caller)
   }
 
   /** Relays a request to compact a conversation, in the same way. */

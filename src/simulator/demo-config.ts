@@ -2,13 +2,13 @@ import { DEMO_MODELS } from './demo-models.ts'
 import type { Simulator } from './start-simulator.ts'
 
 /** URLs of the simulated upstreams. */
-export type DemoUrls = Pick<Simulator, 'chatUrl' | 'messagesUrl' | 'responsesUrl' | 'rerankUrl'>
+export type DemoUrls = Pick<Simulator, 'chatUrl' | 'messagesUrl' | 'responsesUrl' | 'geminiUrl' | 'rerankUrl'>
 
 /**
  * Renders a gateway.yaml with a channel for each simulated upstream. Without users in it, the first start
  * creates the root user and its key, and prints them.
  */
-export function demoYaml({ chatUrl, messagesUrl, responsesUrl, rerankUrl }: DemoUrls): string {
+export function demoYaml({ chatUrl, messagesUrl, responsesUrl, geminiUrl, rerankUrl }: DemoUrls): string {
   return `# The demo: one simulated upstream of each protocol.
 groups:
   default: { ratio: 1 }
@@ -25,6 +25,9 @@ models:
     vendor: simulator
     price: { input: 3, output: 15 }
   demo-responses:
+    vendor: simulator
+    price: { input: 1.25, output: 10, cache_read: 0.125 }
+  demo-gemini:
     vendor: simulator
     price: { input: 1.25, output: 10, cache_read: 0.125 }
   demo-rerank:
@@ -49,6 +52,12 @@ channels:
     base_url: ${responsesUrl}
     keys: [ simulated-key ]
     models: [ ${DEMO_MODELS.responses.join(', ')} ]
+    groups: [ default, vip ]
+  - name: demo-gemini-upstream
+    protocol: gemini
+    base_url: ${geminiUrl}
+    keys: [ simulated-key ]
+    models: [ ${DEMO_MODELS.gemini.join(', ')} ]
     groups: [ default, vip ]
   - name: demo-rerank-upstream
     protocol: rerank

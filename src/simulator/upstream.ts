@@ -29,8 +29,8 @@ export interface Call {
 
 /** Dialect of a simulated provider. Pure: time, ids and sockets are the server's. */
 export interface Upstream {
-  /** Path after the version. */
-  readonly path: string
+  /** Returns the body of a call of its endpoint, with `model` and `stream`; undefined for other calls. */
+  asked(call: Call): Fields | undefined
   readonly models: readonly string[]
   /** Client's key; empty if there is none. */
   keyOf(headers: IncomingHttpHeaders): string
@@ -40,6 +40,11 @@ export interface Upstream {
   other?(call: Call): unknown
   /** Renders the body of a refusal. */
   refuse(refusal: Refusal, stamp: Stamp): unknown
+}
+
+/** Reads calls of an endpoint whose body says all: `path` is what follows the version. */
+export function postTo(path: string): Upstream['asked'] {
+  return (call) => (call.method === 'POST' && call.path === path ? call.body : undefined)
 }
 
 /** Returns the key of an `Authorization: Bearer` header; empty if there is none. */

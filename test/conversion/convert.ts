@@ -57,7 +57,7 @@ export async function convertRequest(
   try {
     const scan = scanObject(bytes)
     const request = CHECKERS[from](scan)
-    const requestFor = new Conversions(media).decode(from, scan, request.maxTokens)
+    const requestFor = new Conversions(media).decode(from, scan, { maxTokens: request.maxTokens })
     const model: Model = {
       name: request.model,
       vendor: undefined,

@@ -11,12 +11,13 @@ import {
   kindName,
   object,
   refuse,
+  requestSchema,
   text,
 } from '../field-check.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
-import { type ValueTest, withSchema } from '../with-schema.ts'
+import { type JsonSchema, type ValueTest, withSchema } from '../with-schema.ts'
 import { promptBound } from './prompt.ts'
 import { either, nodeOf, snakeCase, topMember, topValue } from './spelling.ts'
 
@@ -71,15 +72,25 @@ const CHECKS: ReadonlyMap<string, Check> = new Map(
   FIELDS.flatMap(([name, check]) => [name, snakeCase(name)].map((spelling) => [spelling, check] as const)),
 )
 
-/** Checks a request and returns what the gateway reads. Throws `invalid_request` naming the field. */
-export function readGeminiRequest(scan: ScannedObject): GeminiRequest {
-  checkMembers(scan, ['contents'], CHECKS)
+const REQUIRED = ['contents'] as const
+
+/** Builds the JSON Schema of requests that `readGeminiRequest` accepts. */
+export function geminiRequestSchema(): JsonSchema {
+  return requestSchema(REQUIRED, CHECKS)
+}
+
+/**
+ * Checks a request for `model`, which its path names, and returns what the gateway reads. Throws
+ * `invalid_request` naming the field.
+ */
+export function readGeminiRequest(scan: ScannedObject, model: string): GeminiRequest {
+  checkMembers(scan, REQUIRED, CHECKS)
   const config = asRecord(topValue(scan, CONFIG)) ?? {}
   return {
     maxTokens: either(config, 'maxOutputTokens') as number | undefined,
     candidateCount: (either(config, 'candidateCount') as number | undefined) ?? 1,
     webSearch: searches(scan),
-    promptBound: promptBound(scan),
+    promptBound: promptBound(scan, model),
   }
 }
 

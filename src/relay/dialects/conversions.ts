@@ -35,6 +35,23 @@ interface Fitted {
   readonly dropped: Dropped
 }
 
+/** A request, beside its body. */
+export interface DecodeOptions {
+  /** The output maximum that holds where the request cannot be decoded. */
+  readonly maxTokens: number | undefined
+  /** Parts that the request's path states, in a dialect whose bodies have none of them. */
+  readonly target?: Pick<Conversation, 'model' | 'stream'>
+  /** Members that the response repeats besides the request's own. */
+  readonly repeats?: RepeatedFields | undefined
+  /** The client reads its stream as one JSON array. */
+  readonly jsonArray?: boolean
+}
+
+/** A client, as far as its responses depend on it. */
+interface Client extends Pick<ConvertedDialect, 'codec' | 'beginsWithPrompt'> {
+  readonly jsonArray: boolean
+}
+
 /** Makes a channel's request, in a dialect that it speaks, of a client's. */
 export type RequestFor = (channel: Channel, spoken: ProtocolName, model: Model) => ChannelRequest
 
@@ -50,17 +67,13 @@ export class Conversions {
   /**
    * Decodes a request of the dialect `from`, for all channels that speak another. If that fails, the refusal
    * is thrown where a channel's request is prepared: a channel that speaks `from` may still be asked.
-   * `maxTokens`: the output maximum that holds then. `repeats`: what the response repeats besides the
-   * request's own members.
    */
-  decode(
-    from: ProtocolName,
-    scan: ScannedObject,
-    maxTokens: number | undefined,
-    repeats: RepeatedFields = NOTHING_REPEATED,
-  ): RequestFor {
-    const client = convertedDialect(from)
-    const decoded = decodeRequest(client, scan, repeats)
+  decode(from: ProtocolName, scan: ScannedObject, options: DecodeOptions): RequestFor {
+    const { maxTokens, jsonArray = false } = options
+    const dialect = convertedDialect(from)
+    const { codec, beginsWithPrompt } = dialect
+    const client = { codec, beginsWithPrompt, jsonArray }
+    const decoded = decodeRequest(dialect, scan, options)
     return (channel, spoken, model) => {
       try {
         if ('refusal' in decoded) throw decoded.refusal
@@ -72,7 +85,7 @@ export class Conversions {
     }
   }
 
-  #requestFor(client: ConvertedDialect, channel: Channel, fitted: Fitted): ChannelRequest {
+  #requestFor(client: Client, channel: Channel, fitted: Fitted): ChannelRequest {
     const { spoken, conversation, upstream } = fitted
     return {
       channel,
@@ -83,7 +96,7 @@ export class Conversions {
   }
 
   async #prepare(
-    client: ConvertedDialect,
+    client: Client,
     { spoken, conversation, upstream, dropped: before }: Fitted,
     requester: MediaRequester,
   ): Promise<Prepared> {
@@ -96,7 +109,7 @@ export class Conversions {
     const asked: Asked = { tools: inline.tools, ...(inline.repeated && { repeated: inline.repeated }) }
     return {
       protocol: spoken,
-      path,
+      path: path(upstream.name, conversation.stream),
       headers,
       body,
       upstreamModel: upstream.name,
@@ -105,7 +118,11 @@ export class Conversions {
       tap: (promptTokens) =>
         new ConvertingTap(
           streamDecoder(codec, this.#eventBudget, answerTool),
-          client.codec.streamEncoder(minted(), { includeUsage: conversation.includeUsage, asked }),
+          client.codec.streamEncoder(minted(), {
+            includeUsage: conversation.includeUsage,
+            asked,
+            jsonArray: client.jsonArray,
+          }),
           { model: upstream.name, promptTokens },
         ),
       reply: (bytes) => convertedReply(codec, client.codec, bytes, { answerTool, asked }),
@@ -113,10 +130,14 @@ export class Conversions {
   }
 }
 
-function decodeRequest({ codec }: ConvertedDialect, scan: ScannedObject, repeats: RepeatedFields): Decoded {
+function decodeRequest(
+  { codec }: ConvertedDialect,
+  scan: ScannedObject,
+  { target, repeats = NOTHING_REPEATED }: DecodeOptions,
+): Decoded {
   const dropped: Dropped = new Set()
   try {
-    const decoded = codec.decodeRequest(scan, dropped)
+    const decoded = { ...codec.decodeRequest(scan, dropped), ...target }
     const repeated = new Map([...(decoded.repeated ?? []), ...repeats])
     return { conversation: repeats.size > 0 ? { ...decoded, repeated } : decoded, dropped }
   } catch (refusal) {

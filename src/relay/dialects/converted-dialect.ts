@@ -6,8 +6,8 @@ import type { Capabilities } from '../../protocols/model-capabilities.ts'
 /** A dialect in calls whose client and channel speak different ones. */
 export interface ConvertedDialect {
   readonly codec: Codec
-  /** Path of its endpoint, below a channel's base URL. */
-  readonly path: string
+  /** Path of its endpoint, below a channel's base URL. `model`: the name that the upstream knows. */
+  path(model: string, stream: boolean): string
   /** Headers of a converted request, beside those of the channel: names and values in turn. */
   readonly headers: readonly string[]
   /** The first event of a stream tells a client the tokens of the prompt. */

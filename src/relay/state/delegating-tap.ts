@@ -77,5 +77,7 @@ export abstract class DelegatingTap<Inner extends Tap> implements Tap {
     this.inner.release()
   }
 
-  abstract keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void>
+  async keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void> {
+    await this.inner.keep?.(target, call, charged)
+  }
 }

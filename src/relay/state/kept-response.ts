@@ -65,7 +65,7 @@ class KeepingTap extends DelegatingTap<Tap> {
     return (this.#final ??= this.inner.finalBytes(charged))
   }
 
-  async keep(target: Target, call: Call, charging: Promise<Usage>): Promise<void> {
+  override async keep(target: Target, call: Call, charging: Promise<Usage>): Promise<void> {
     const charged = await charging
     const last = this.finalBytes(charged).toString().trimEnd().split('\n\n').at(-1) ?? ''
     const event = scanObject(Buffer.from(dataOf(`${last}\n\n`) ?? '{}'))

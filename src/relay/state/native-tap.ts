@@ -20,7 +20,7 @@ export class NativeTap extends RenamingTap {
     return (target, call) => this.#response.goOn(target, call, responseId)
   }
 
-  keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void> {
+  override keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void> {
     const { responseId: id, encrypted, usage } = this.inner
     return this.#response.keep({ id, encrypted, usage }, target, call, charged)
   }

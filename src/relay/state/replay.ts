@@ -70,7 +70,7 @@ class ReplayTap extends RenamingTap {
     return 0
   }
 
-  async keep(): Promise<void> {
+  override async keep(): Promise<void> {
     const { status, usage } = this.inner
     if (status !== undefined) await this.#replay.onEnd(status, usage)
   }

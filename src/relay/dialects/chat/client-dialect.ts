@@ -34,7 +34,7 @@ export function chatDialect(conversions: Conversions): Dialect {
                 const { body, upstreamModel, askedForUsage } = gated
                 return {
                   protocol: 'chat',
-                  path: convertedChat.path,
+                  path: convertedChat.path(upstreamModel, request.stream),
                   headers: [],
                   body,
                   upstreamModel,
@@ -44,7 +44,7 @@ export function chatDialect(conversions: Conversions): Dialect {
                 }
               },
             }),
-            () => conversions.decode('chat', scan, request.maxTokens),
+            () => conversions.decode('chat', scan, { maxTokens: request.maxTokens }),
           ),
       }
     },

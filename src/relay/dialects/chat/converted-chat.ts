@@ -5,7 +5,7 @@ import { takesCacheMarks } from './cache-mark-channels.ts'
 /** Chat completions, to and from other dialects. */
 export const convertedChat: ConvertedDialect = {
   codec: chatCodec,
-  path: '/chat/completions',
+  path: () => '/chat/completions',
   headers: [],
   beginsWithPrompt: false,
   hasThinkingField: false,

@@ -35,7 +35,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
                 const { body, upstreamModel } = gateMessagesRequest(scan, request, channel, passThrough)
                 return {
                   protocol: 'messages',
-                  path: convertedMessages.path,
+                  path: convertedMessages.path(upstreamModel, request.stream),
                   headers: upstreamHeaders,
                   body,
                   upstreamModel,
@@ -45,7 +45,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
                 }
               },
             }),
-            () => conversions.decode('messages', scan, request.maxTokens),
+            () => conversions.decode('messages', scan, { maxTokens: request.maxTokens }),
           ),
       }
     },

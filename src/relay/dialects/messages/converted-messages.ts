@@ -5,7 +5,7 @@ import { versionHeaders } from './version-headers.ts'
 /** Messages, to and from other dialects. */
 export const convertedMessages: ConvertedDialect = {
   codec: messagesCodec,
-  path: '/messages',
+  path: () => '/messages',
   headers: versionHeaders({}),
   beginsWithPrompt: true,
   hasThinkingField: true,

@@ -94,7 +94,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         const { body, upstreamModel } = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
         return {
           protocol: 'responses',
-          path: convertedResponses.path,
+          path: convertedResponses.path(upstreamModel, own.stream),
           headers: [],
           body,
           upstreamModel,
@@ -117,7 +117,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
       forChannels: (channels, model) =>
         requestsFor('responses', request.model, channels, model, native, () => {
           const repeats = isKept ? KEPT : undefined
-          const convert = conversions.decode('responses', scan, request.maxTokens, repeats)
+          const convert = conversions.decode('responses', scan, { maxTokens: request.maxTokens, repeats })
           if (!isKept) return convert
           const keeping = {
             responses,

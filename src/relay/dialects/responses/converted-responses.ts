@@ -4,7 +4,7 @@ import type { ConvertedDialect } from '../converted-dialect.ts'
 /** Responses, to and from other dialects. */
 export const convertedResponses: ConvertedDialect = {
   codec: responsesCodec,
-  path: '/responses',
+  path: () => '/responses',
   headers: [],
   beginsWithPrompt: false,
   hasThinkingField: false,
