@@ -24,6 +24,7 @@ const HOLD: Hold = {
     group: '',
     stream: false,
     priceVersion: '',
+    kind: 'chat',
     startedMs: 0,
     promptAmount: 0,
   },

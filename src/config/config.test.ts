@@ -240,12 +240,14 @@ describe('a warning is said of', () => {
   })
 
   test('a kind of price that is not charged', () => {
-    const text = CHANNEL.replace('gpt-4o-mini', 'gpt-audio')
+    const text = CHANNEL.replace('gpt-4o-mini', 'gpt-realtime-mini')
     expect(warnings(config(text))).toEqual([
-      'some.yaml:1: models: the built-in price of gpt-audio has input_audio_mtok, which is not charged',
-      'some.yaml:1: models: the built-in price of gpt-audio has output_audio_mtok, which is not charged',
+      'some.yaml:1: models: the built-in price of gpt-realtime-mini has cache_audio_read_mtok, which is not charged',
+      'some.yaml:1: models: the built-in price of gpt-realtime-mini has cache_image_read_mtok, which is not charged',
     ])
-    expect(warnings(config(`${text}models: { gpt-audio: { price: { input: 1, output: 1 } } }`))).toEqual([])
+    expect(
+      warnings(config(`${text}models: { gpt-realtime-mini: { price: { input: 1, output: 1 } } }`)),
+    ).toEqual([])
   })
 
   test('nothing, where the price has a kind that no call of ours can make', () => {

@@ -339,7 +339,27 @@ const MODELS: Case[] = [
   [
     'a price that is a number',
     'models:\n  m: { price: 3 }\n',
-    'gateway.yaml:2: models.m.price: expected a mapping with input, output, cache_read, cache_write_5m, cache_write_1h, request, web_search, tiers, found 3',
+    'gateway.yaml:2: models.m.price: expected a mapping with input, output, cache_read, cache_write_5m, cache_write_1h, audio_input, audio_output, image_input, image_output, request, web_search, characters, second, image, tiers, found 3',
+  ],
+  [
+    'a price per image of a form that no image has',
+    'models:\n  m: { price: { image: { "a b": 1 } } }\n',
+    'gateway.yaml:2: models.m.price.image["a b"]: expected SIZE, SIZE/QUALITY or default, such as 1024x1024/hd',
+  ],
+  [
+    'a price per image without any',
+    'models:\n  m: { price: { image: {} } }\n',
+    'gateway.yaml:2: models.m.price.image: expected a price per image, found nothing',
+  ],
+  [
+    'a price per image that is no number',
+    'models:\n  m: { price: { image: { default: much } } }\n',
+    'gateway.yaml:2: models.m.price.image.default: expected a decimal number from 0 to 1000000, found "much"',
+  ],
+  [
+    'a price of audio without one of text',
+    'models:\n  m: { price: { second: 1, audio_input: 2, output: 0 } }\n',
+    'gateway.yaml:2: models.m.price.input: expected a price per million tokens (0 if it is free), found nothing',
   ],
   [
     'an unknown kind of price',

@@ -1,4 +1,5 @@
-import { charge } from '../domain/charge.ts'
+import { charge, isPricedByMeasure } from '../domain/charge.ts'
+import type { ImageForm } from '../domain/image-price.ts'
 import type { Rate } from '../domain/price.ts'
 import type { SettlementReason } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
@@ -22,6 +23,15 @@ export interface ChargeBasis {
   hasText(): boolean
   /** The generated text. Called only where its tokens must be counted. */
   text(): string
+  /** Seconds, characters and images by the gateway's own measure: charged where no usage is reported. */
+  readonly measured?: Measured | undefined
+}
+
+/** Usage that is measured instead of counted in tokens. */
+export interface Measured {
+  readonly usage: Pick<Usage, 'seconds' | 'characters' | 'images'>
+  /** Form of the images. */
+  readonly form?: ImageForm
 }
 
 /** A charge, and the reason for it. */
@@ -40,7 +50,8 @@ export const NOTHING: PricedUsage = { usage: NO_USAGE, quota: 0, reason: 'failed
  * prompt and output where it is missing or cannot be true, or of the output alone where the prompt was
  * reported without it; for any other ending the reported input, else the counted prompt, and the larger of
  * reported and counted output. A price of calls alone needs no count where nothing was generated. Returns no
- * promise where nothing has to be counted.
+ * promise where nothing has to be counted. Seconds, characters and images are charged where they have a price
+ * and no usage was reported.
  */
 export function priceUsage(
   rate: Rate,
@@ -48,11 +59,20 @@ export function priceUsage(
   basis: ChargeBasis,
   count: LocalCount,
 ): PricedUsage | Promise<PricedUsage> {
-  const { ending, isComplete, reported } = basis
+  const { ending, isComplete, reported, measured } = basis
   const isUsable = isComplete && reported && isCredible(reported, basis)
-  const usage = isUsable ? reported : usageWithoutCount(rate, basis)
-  if (usage) return { usage, quota: charge(rate, usage), reason: ending === 'cut' ? 'complete' : ending }
-  return priceByCount(rate, countPrompt, basis, count)
+  const found = isUsable ? reported : (usageByMeasure(rate, basis) ?? usageWithoutCount(rate, basis))
+  if (!found) return priceByCount(rate, countPrompt, basis, count)
+  const usage = measured ? { ...found, ...measured.usage } : found
+  const quota = charge(rate, usage, measured?.form)
+  return { usage, quota, reason: ending === 'cut' && isComplete ? 'complete' : ending }
+}
+
+/** Measured usage where it has a price: tokens need not be counted then. */
+function usageByMeasure(rate: Rate, { measured }: ChargeBasis): Usage | undefined {
+  if (!measured) return undefined
+  const usage = { ...NO_USAGE, ...measured.usage }
+  return isPricedByMeasure(rate, usage, measured.form) ? usage : undefined
 }
 
 /** The usage where only calls have a price and nothing was generated: a count would change nothing. */

@@ -146,6 +146,7 @@ export class Relay {
       group: '',
       stream: true,
       priceVersion: settings.priceVersion,
+      kind: 'responses',
       startedMs: incoming.startedMs,
       promptAmount: 0,
     })
@@ -237,6 +238,7 @@ export class Relay {
       group: group.name,
       stream: request.stream,
       priceVersion: settings.priceVersion,
+      kind: dialect.endpoint,
       startedMs: incoming.startedMs,
       promptAmount: charge(rate, { ...NO_USAGE, input: estimated.promptTokens }),
     }

@@ -1,3 +1,4 @@
+import type { CallKind } from '../domain/call-kind.ts'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import type { Token } from '../domain/token.ts'
@@ -39,6 +40,7 @@ export interface SettledCall extends Settlement {
   readonly group: string
   readonly stream: boolean
   readonly priceVersion: string
+  readonly kind: CallKind
   readonly durationMs: number
 }
 

@@ -94,6 +94,7 @@ interface HoldsTable {
   group_name: string
   stream: number
   price_version: string
+  kind: string
 }
 
 /** Usage log: one row for each settlement. */
@@ -113,12 +114,21 @@ interface UsageLogTable {
   output_tokens: number
   reasoning_tokens: number
   web_searches: number
+  audio_input_tokens: number
+  image_input_tokens: number
+  audio_output_tokens: number
+  image_output_tokens: number
+  seconds: number
+  characters: number
+  images: number
   quota: number
   price_version: string
   duration_ms: number
   first_byte_ms: number | null
   stream: number
   reason: string
+  /** `CallKind`; empty in rows of versions without it. */
+  kind: string
 }
 
 /** Daily sums of the usage log, kept after its rows are removed. */
@@ -139,6 +149,13 @@ interface UsageDaysTable {
   output_tokens: number
   reasoning_tokens: number
   web_searches: number
+  audio_input_tokens: number
+  image_input_tokens: number
+  audio_output_tokens: number
+  image_output_tokens: number
+  seconds: number
+  characters: number
+  images: number
   quota: number
 }
 

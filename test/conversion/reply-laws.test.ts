@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Usage } from '../../src/domain/usage.ts'
+import { NO_USAGE, type Usage } from '../../src/domain/usage.ts'
 import type { PairedProtocol } from '../paired-protocol.ts'
 import { foldReply } from '../../src/protocols/fold-reply.ts'
 import type { Reply } from '../../src/protocols/reply.ts'
@@ -122,7 +122,7 @@ describe('usage', () => {
   const counts = fc.nat(100_000_000)
   const usages: fc.Arbitrary<Usage> = fc
     .record({ input: counts, cacheRead: counts, cacheWrite5m: counts, cacheWrite1h: counts, output: counts })
-    .chain((usage) => fc.nat(usage.output).map((reasoning) => ({ ...usage, reasoning, webSearches: 0 })))
+    .chain((usage) => fc.nat(usage.output).map((reasoning) => ({ ...NO_USAGE, ...usage, reasoning })))
   const reply = (usage: Usage): Reply => ({
     id: 'msg_1',
     model: 'm',

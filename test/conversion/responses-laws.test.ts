@@ -316,9 +316,7 @@ describe('usage of a response', () => {
   const counts = fc.nat(100_000_000)
   const usages: fc.Arbitrary<Usage> = fc
     .record({ input: counts, cacheRead: counts, cacheWrite5m: counts, output: counts })
-    .chain((usage) =>
-      fc.nat(usage.output).map((reasoning) => ({ ...usage, cacheWrite1h: 0, reasoning, webSearches: 0 })),
-    )
+    .chain((usage) => fc.nat(usage.output).map((reasoning) => ({ ...NO_USAGE, ...usage, reasoning })))
   const reply = (usage: Usage): Reply => ({
     id: 'r',
     model: 'm',

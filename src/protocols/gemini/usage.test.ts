@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { NO_USAGE } from '../../domain/usage.ts'
 import { StreamUsage } from './usage.ts'
 
 const usageOf = (...reports: readonly (object | undefined)[]): unknown => {
@@ -6,8 +7,6 @@ const usageOf = (...reports: readonly (object | undefined)[]): unknown => {
   for (const usageMetadata of reports) usage.read({ usageMetadata })
   return usage.usage
 }
-
-const NONE = { cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, reasoning: 0, webSearches: 0 }
 
 describe('usage', () => {
   test('has thoughts in the output, results of tools in the input, and cached tokens as part of the prompt', () => {
@@ -20,7 +19,7 @@ describe('usage', () => {
         toolUsePromptTokenCount: 30,
         totalTokenCount: 142,
       }),
-    ).toEqual({ ...NONE, input: 90, cacheRead: 40, output: 12, reasoning: 7 })
+    ).toEqual({ ...NO_USAGE, input: 90, cacheRead: 40, output: 12, reasoning: 7 })
   })
 
   test.each([

@@ -1,4 +1,4 @@
-import type { Usage } from '../../domain/usage.ts'
+import { NO_USAGE, type Usage } from '../../domain/usage.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
@@ -22,6 +22,7 @@ function read(usage: Fields, webSearches: number): ReportedUsage | undefined {
   const unexplained = Math.max(rest - prompt, 0)
   const cached = Math.min(count(usage, 'cachedContentTokenCount'), prompt + toolUse)
   const counts: Usage = {
+    ...NO_USAGE,
     input: prompt + toolUse - cached,
     cacheRead: cached,
     cacheWrite5m: 0,

@@ -63,6 +63,7 @@ export interface Counting {
 export function countingDialect(counting: Counting): Dialect {
   return {
     name: counting.protocol,
+    endpoint: counting.protocol,
     promptText: () => ({ text: '', extraTokens: 0 }),
     read(scan, headers, reader) {
       const model = counting.model(scan)

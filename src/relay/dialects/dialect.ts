@@ -1,4 +1,6 @@
 import type { Caller } from '../../auth/caller.ts'
+import type { Endpoint } from '../../domain/call-kind.ts'
+import type { UsageBounds } from '../../domain/charge.ts'
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { Model, Settings } from '../../domain/settings.ts'
 import type { Usage } from '../../domain/usage.ts'
@@ -12,6 +14,9 @@ import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Call, Target } from '../call.ts'
 import type { MediaRequester } from '../media.ts'
 
+/** Bounds of seconds, characters and images, and whether tokens may stand for audio or images. */
+export type MeasuredBounds = Pick<UsageBounds, 'seconds' | 'characters' | 'images' | 'hasMedia'>
+
 /** A client's request as the relay sees it, in any dialect. */
 export interface RelayedRequest {
   readonly model: string
@@ -22,6 +27,8 @@ export interface RelayedRequest {
   readonly maxTokens: number | undefined
   /** At least as many tokens as the prompt can have. */
   readonly promptBound: number
+  /** Bounds of what is charged beside tokens of text; absent where nothing is. */
+  readonly measuredBounds?: MeasuredBounds
   /** The provider may search the web for it. */
   readonly webSearch: boolean
   /** A call without a price and without an entry in the usage log, whatever the model costs. */
@@ -150,6 +157,8 @@ export interface Reader {
 /** A protocol as clients speak it. */
 export interface Dialect {
   readonly name: ProtocolName
+  /** Endpoint that its calls are logged as. */
+  readonly endpoint: Endpoint
   /** Checks a request; throws `invalid_request` naming the field. */
   read(scan: ScannedObject, headers: Headers, reader: Reader): RelayedRequest | Promise<RelayedRequest>
   /** Text for the token count where the upstream reported nothing. */

@@ -7,6 +7,7 @@ export const STEP_NAMES = [
   '0005-usage-partitions',
   '0006-freed-usernames',
   '0007-stored-responses',
+  '0008-media-usage',
 ] as const
 
 /**

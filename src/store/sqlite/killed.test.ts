@@ -7,9 +7,10 @@ import { newToken, newUser, openedStore, SECRETS, temporaryFolder } from '../../
 import { openSqliteStore } from './open.ts'
 
 const WRITER = `
-  const [open, secrets, path, round] = process.argv.slice(1)
+  const [open, secrets, usage, path, round] = process.argv.slice(1)
   const { openSqliteStore } = await import(open)
   const { deriveSecrets } = await import(secrets)
+  const { NO_USAGE } = await import(usage)
   const store = await openSqliteStore({ path, secrets: deriveSecrets('a secret that only tests know') })
   const { writeSync } = await import('node:fs')
   // Retries, because the pipe may be full.
@@ -25,7 +26,7 @@ const WRITER = `
     await Promise.all(Array.from({ length: 8 }, async (_, k) => {
       const id = round + '-' + (n + k)
       await store.write('settle', { id, tokenId: 1, userId: 1, quota: 3, reason: 'complete', delivered: true, endedMs: 1,
-        usage: { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 1, reasoning: 0, webSearches: 0 },
+        usage: { ...NO_USAGE, input: 1, output: 1 }, kind: 'chat',
         model: 'm', upstreamModel: 'm', channel: 'c', group: 'g', stream: false, priceVersion: 'v', durationMs: 1,
         firstByteMs: null })
       say(id + '\\n')
@@ -41,7 +42,9 @@ test('nothing that was acknowledged is lost when the process is killed, and the 
   await first.close()
   const acknowledged: string[] = []
   for (let round = 0; round < 5; round += 1) {
-    const modules = ['./open.ts', '../secrets.ts'].map((module) => new URL(module, import.meta.url).href)
+    const modules = ['./open.ts', '../secrets.ts', '../../domain/usage.ts'].map(
+      (module) => new URL(module, import.meta.url).href,
+    )
     const child = spawn(
       process.execPath,
       ['--input-type=module', '-e', WRITER, ...modules, path, `${round}`],

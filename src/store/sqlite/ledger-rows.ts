@@ -167,6 +167,7 @@ export class LedgerRows implements LedgerWrites {
       call.firstByteMs,
       call.stream ? 1 : 0,
       call.reason,
+      call.kind,
     ]
     try {
       return this.#statements.insertUsage.run(...boundValues(values)).changes === 1

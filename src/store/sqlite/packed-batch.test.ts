@@ -18,6 +18,7 @@ const hold: fc.Arbitrary<HoldOpening> = fc.record({
   group: text,
   stream: fc.boolean(),
   priceVersion: text,
+  kind: fc.constantFrom('chat', 'embeddings', ''),
 })
 const call: fc.Arbitrary<SettledCall> = fc.record({
   id: text,
@@ -27,6 +28,7 @@ const call: fc.Arbitrary<SettledCall> = fc.record({
   group: text,
   stream: fc.boolean(),
   priceVersion: text,
+  kind: fc.constantFrom('chat', 'embeddings', ''),
   durationMs: whole,
   quota: whole,
   reason: fc.constantFrom('complete', 'estimated', 'client_gone', 'cut', 'failed', 'crash'),
@@ -43,6 +45,13 @@ const call: fc.Arbitrary<SettledCall> = fc.record({
     output: whole,
     reasoning: whole,
     webSearches: whole,
+    audioInput: whole,
+    imageInput: whole,
+    audioOutput: whole,
+    imageOutput: whole,
+    seconds: whole,
+    characters: whole,
+    images: whole,
   }),
 })
 const operation = fc.oneof(

@@ -22,6 +22,7 @@ const HOLD_FIELDS = fieldsOf<HoldOpening>({
   group: true,
   stream: true,
   priceVersion: true,
+  kind: true,
 })
 
 const CALL_FIELDS = fieldsOf<Omit<SettledCall, 'usage'>>({
@@ -40,6 +41,7 @@ const CALL_FIELDS = fieldsOf<Omit<SettledCall, 'usage'>>({
   upstreamModel: true,
   channel: true,
   firstByteMs: true,
+  kind: true,
 })
 
 const USAGE_FIELDS = fieldsOf<Usage>({
@@ -50,6 +52,13 @@ const USAGE_FIELDS = fieldsOf<Usage>({
   output: true,
   reasoning: true,
   webSearches: true,
+  audioInput: true,
+  imageInput: true,
+  audioOutput: true,
+  imageOutput: true,
+  seconds: true,
+  characters: true,
+  images: true,
 })
 
 /** Packs operations for a thread. */

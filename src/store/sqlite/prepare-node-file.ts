@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { refuseDamaged } from './prepare-database.ts'
 
 /** Format of the file, stored as its `user_version`. */
-const FORMAT_VERSION = 1
+const FORMAT_VERSION = 2
 
 const SCHEMA = `
   CREATE TABLE node (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, bank TEXT NOT NULL) STRICT;
@@ -20,7 +20,8 @@ const SCHEMA = `
     channel TEXT NOT NULL,
     group_name TEXT NOT NULL,
     stream INTEGER NOT NULL,
-    price_version TEXT NOT NULL
+    price_version TEXT NOT NULL,
+    kind TEXT NOT NULL DEFAULT ''
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE outbox (
     place INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -33,7 +34,12 @@ const SCHEMA = `
   PRAGMA user_version = ${FORMAT_VERSION};
 `
 
-/** Creates the tables of a node's file and the node's name if they are missing. */
+/** Changes of an existing file, by the format that it comes from. */
+const STEPS: Readonly<Record<number, string>> = {
+  1: "ALTER TABLE holds ADD COLUMN kind TEXT NOT NULL DEFAULT ''",
+}
+
+/** Creates the tables of a node's file and the node's name if they are missing, or brings them up to date. */
 export function prepareNodeFile(
   db: DatabaseSync,
   { stoppedClean }: { readonly stoppedClean: boolean },
@@ -48,7 +54,12 @@ export function prepareNodeFile(
   }
   if (format === FORMAT_VERSION) return
   db.exec('BEGIN IMMEDIATE')
-  db.exec(SCHEMA)
-  db.prepare("INSERT INTO node VALUES (1, ?, '')").run(randomUUID())
+  if (format === 0) {
+    db.exec(SCHEMA)
+    db.prepare("INSERT INTO node VALUES (1, ?, '')").run(randomUUID())
+  } else {
+    for (let from = format; from < FORMAT_VERSION; from += 1) db.exec(STEPS[from] ?? '')
+    db.exec(`PRAGMA user_version = ${FORMAT_VERSION}`)
+  }
   db.exec('COMMIT')
 }

@@ -14,6 +14,7 @@ import { convertedChat } from './converted-chat.ts'
 export function chatDialect(conversions: Conversions): Dialect {
   return {
     name: 'chat',
+    endpoint: 'chat',
     promptText,
     read(scan) {
       const request = readChatRequest(scan)

@@ -15,6 +15,7 @@ import { versionHeaders } from './version-headers.ts'
 export function messagesDialect(conversions: Conversions): Dialect {
   return {
     name: 'messages',
+    endpoint: 'messages',
     promptText,
     read(scan, headers) {
       const request = readMessagesRequest(scan)

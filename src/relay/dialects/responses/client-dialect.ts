@@ -39,6 +39,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
   const { responses } = parts
   return {
     name: 'responses',
+    endpoint: 'responses',
     promptText,
     read(scan, _headers, reader) {
       const { settings } = reader

@@ -19,6 +19,7 @@ import { unstreamed } from '../unstreamed.ts'
 export function compactionDialect(responses: ResponseStore): Dialect {
   return {
     name: 'responses',
+    endpoint: 'responses',
     promptText,
     read(scan, _headers, reader) {
       const request = readCompactionRequest(scan)
