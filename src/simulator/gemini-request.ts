@@ -42,10 +42,9 @@ function requireCalls(contents: readonly Fields[]): void {
     const answered = partsOf(content).flatMap(({ functionResponse }) =>
       functionResponse === undefined ? [] : [string(fields(functionResponse).name)],
     )
-    const called = partsOf(contents[at - 1] ?? {}).map(({ functionCall }) =>
-      string(fields(functionCall).name),
-    )
-    if (answered.some((name) => !called.includes(name)))
+    const before = partsOf(contents[at - 1] ?? {})
+    const called = new Set(before.map(({ functionCall }) => string(fields(functionCall).name)))
+    if (answered.some((name) => !called.has(name)))
       throw new Refusal(
         'malformed',
         'Please ensure that function response turn comes immediately after a function call turn.',

@@ -7,14 +7,25 @@ import { geminiFrames, geminiUsage, streamedGemini, wholeGemini } from '../equip
 
 /** Quota units for each token: 1 of input, 4 of output, a quarter of what a cache gave; a search is 1,000. */
 const price = { input: 2, output: 8, cache_read: 0.5, web_search: 0.002 }
+/** The same with 3 units for each token of audio that goes in, and 60 for each of an image that comes out. */
+const mediaPrice = { ...price, audio_input: 6, image_output: 120 }
 
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
-    models: { plain: { price } },
-    channels: [channel('plain', upstream.baseUrl('plain'), { protocol: 'gemini' })],
-    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 9_000 })])],
+    models: { plain: { price }, media: { price: mediaPrice } },
+    channels: [
+      channel('plain', upstream.baseUrl('plain'), { protocol: 'gemini', models: ['plain', 'media'] }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [
+        token('ann'),
+        token('poor', { remain_quota: 9_000 }),
+        token('modest', { remain_quota: 9_000 }),
+      ]),
+    ],
   }))
 })
 afterAll(() => fixture?.close())
@@ -121,13 +132,33 @@ describe('the charge', () => {
     expect(charged(await post('gemini', { tools: [{ googleSearch: {} }] }))).toBe(10 + 5 * 4 + 2_000)
   })
 
+  test('of audio and images is at prices of their own, and so is their hold', async () => {
+    const usage = geminiUsage(100, 50, {
+      promptTokensDetails: [
+        { modality: 'TEXT', tokenCount: 40 },
+        { modality: 'AUDIO', tokenCount: 60 },
+      ],
+      candidatesTokensDetails: [
+        { modality: 'TEXT', tokenCount: 20 },
+        { modality: 'IMAGE', tokenCount: 30 },
+      ],
+    })
+    fixture.upstream.script('plain', wholeGemini({ text: 'seen', usage }))
+    const path = '/v1beta/models/media:generateContent'
+    const asked = (key: string, fields: object = {}) =>
+      fixture.chat(key, { contents, generationConfig: { maxOutputTokens: 400, ...fields } }, { path })
+    expect(charged(await asked('ann'))).toBe(40 + 60 * 3 + 20 * 4 + 30 * 60)
+    expect(charged(await asked('modest'))).toBe(40 + 60 * 3 + 20 * 4 + 30 * 60)
+    expect((await asked('modest', { responseModalities: ['TEXT', 'IMAGE'] })).status).toBe(403)
+  })
+
   test('of counting is nothing, and leaves no entry', async () => {
     fixture.upstream.script('plain', { kind: 'whole', body: '{"totalTokens":7}' })
     const path = '/v1beta/models/plain:countTokens'
     const { headers, status } = await fixture.chat('ann', { contents }, { path })
     expect(status).toBe(200)
-    const { usageOf } = databaseOf(fixture.gateway.dataDir)
-    expect(usageOf(String(headers['x-request-id']))).toBeUndefined()
+    const database = databaseOf(fixture.gateway.dataDir)
+    expect(database.usageOf(String(headers['x-request-id']))).toBeUndefined()
   })
 })
 

@@ -65,6 +65,11 @@ export function promptBound(scan: ScannedObject, model: string): number {
   return tokens
 }
 
+/** Whether the contents have anything but text, calls and code. */
+export function hasMedia(scan: ScannedObject): boolean {
+  return contentsOf(scan).some((content) => mediaIn(scan, content).length > 0)
+}
+
 /** The text of the contents and tools of a valid request, and an allowance for what is not text. */
 export function promptText(bytes: Buffer): PromptText {
   const scan = scanObject(bytes)

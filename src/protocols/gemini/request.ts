@@ -18,7 +18,7 @@ import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
 import { type JsonSchema, type ValueTest, withSchema } from '../with-schema.ts'
-import { promptBound } from './prompt.ts'
+import { hasMedia, promptBound } from './prompt.ts'
 import { either, nodeOf, snakeCase, topMember, topValue } from './spelling.ts'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
@@ -30,6 +30,8 @@ export interface GeminiRequest {
   readonly webSearch: boolean
   /** At least as many tokens as the prompt can have. */
   readonly promptBound: number
+  /** Whether tokens of the prompt or of the answer may stand for audio or images. */
+  readonly hasMedia: boolean
 }
 
 /** Largest accepted maximum of output tokens, as for other dialects. */
@@ -91,7 +93,14 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
     candidateCount: (either(config, 'candidateCount') as number | undefined) ?? 1,
     webSearch: searches(scan),
     promptBound: promptBound(scan, model),
+    hasMedia: hasMedia(scan) || answersInMedia(either(config, 'responseModalities'), model),
   }
+}
+
+/** Whether an answer may have more than text, as asked for or as some models do by themselves. */
+function answersInMedia(modalities: unknown, model: string): boolean {
+  if (!Array.isArray(modalities)) return /image|tts|audio/i.test(model)
+  return modalities.some((modality) => !/^text$/i.test(String(modality)))
 }
 
 function checkContents(scan: ScannedObject, { key, node, count }: Member): void {

@@ -36,7 +36,7 @@ interface Fitted {
 }
 
 /** A request, beside its body. */
-export interface DecodeOptions {
+interface DecodeOptions {
   /** The output maximum that holds where the request cannot be decoded. */
   readonly maxTokens: number | undefined
   /** Parts that the request's path states, in a dialect whose bodies have none of them. */

@@ -7,7 +7,7 @@ import type { Capabilities } from '../../protocols/model-capabilities.ts'
 export interface ConvertedDialect {
   readonly codec: Codec
   /** Path of its endpoint, below a channel's base URL. `model`: the name that the upstream knows. */
-  path(model: string, stream: boolean): string
+  readonly path: (model: string, stream: boolean) => string
   /** Headers of a converted request, beside those of the channel: names and values in turn. */
   readonly headers: readonly string[]
   /** The first event of a stream tells a client the tokens of the prompt. */

@@ -25,9 +25,10 @@ export function geminiDialect(conversions: Conversions, { model: name, form }: G
   const jsonArray = form === 'array'
   return {
     name: 'gemini',
+    endpoint: 'gemini',
     promptText,
     read(scan) {
-      const { candidateCount, ...request } = readGeminiRequest(scan, name)
+      const { candidateCount, hasMedia, ...request } = readGeminiRequest(scan, name)
       const native = (channel: Channel): ChannelRequest => ({
         channel,
         outputMaximum: request.maxTokens,
@@ -50,6 +51,7 @@ export function geminiDialect(conversions: Conversions, { model: name, form }: G
         ...request,
         model: name,
         stream,
+        ...(hasMedia && { measuredBounds: { hasMedia } }),
         ...(jsonArray && { streamType: 'application/json' }),
         forChannels: (channels, model) =>
           requestsFor('gemini', name, channels, model, native, () =>
