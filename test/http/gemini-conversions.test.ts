@@ -162,6 +162,21 @@ describe('a client of another protocol on a channel of Gemini', () => {
     expect(fixture.upstream.only('gemini').path).toBe('/v1/models/gemini:streamGenerateContent?alt=sse')
   })
 
+  test('of messages finds its answer in the last block, though Gemini signs behind it', async () => {
+    const { path, body } = REQUESTS.messages
+    const ask = (stream: boolean) => fixture.chat('ann', { model: 'gemini', stream, ...body }, { path })
+    const signed = '{"text":"","thoughtSignature":"c2lnbmVk"}'
+    const answer = String(wholeGemini().body).replace('}],"role"', `},${signed}],"role"`)
+    fixture.upstream.script('gemini', { kind: 'whole', body: answer })
+    expect(JSON.parse((await ask(false)).text).content).toMatchObject([
+      { type: 'text', text: 'Hello there.' },
+    ])
+    const frames = (streamedGemini().frames ?? []).map((frame) => frame.replace('{"text":""}', signed))
+    fixture.upstream.script('gemini', { kind: 'stream', frames, ending: 'no done' })
+    const { text } = await ask(true)
+    expect(text.match(/content_block_start"/g)).toHaveLength(1)
+  })
+
   test('that drops signatures gets Google’s stand-in sent, where the model requires one', async () => {
     fixture.upstream.script('gemini', wholeGemini())
     const call = { id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }

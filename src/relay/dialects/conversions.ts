@@ -4,7 +4,15 @@ import type { Model } from '../../domain/settings.ts'
 import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
-import type { Codec, Dropped, ReplyIdentity, StreamDecoder, UpstreamModel } from '../../protocols/codec.ts'
+import type {
+  Codec,
+  Dropped,
+  ReplyIdentity,
+  StreamDecoder,
+  StreamEncoder,
+  StreamOptions,
+  UpstreamModel,
+} from '../../protocols/codec.ts'
 import type { Asked, Conversation, RepeatedFields } from '../../protocols/conversation.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/index.ts'
@@ -12,6 +20,7 @@ import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 import type { Reply } from '../../protocols/reply.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import { withoutGatedFields } from '../../protocols/shared-fields.ts'
+import { UnsignedTexts, withoutTextSignatures } from '../../protocols/unsigned-texts.ts'
 import { EventBudget } from '../../protocols/sse/event-budget.ts'
 import type { Media, MediaRequester } from '../media.ts'
 import type { ConvertedDialect } from './converted-dialect.ts'
@@ -48,7 +57,7 @@ interface DecodeOptions {
 }
 
 /** A client, as far as its responses depend on it. */
-interface Client extends Pick<ConvertedDialect, 'codec' | 'beginsWithPrompt'> {
+interface Client extends Pick<ConvertedDialect, 'codec' | 'beginsWithPrompt' | 'endsWithAnswer'> {
   readonly jsonArray: boolean
 }
 
@@ -71,8 +80,8 @@ export class Conversions {
   decode(from: ProtocolName, scan: ScannedObject, options: DecodeOptions): RequestFor {
     const { maxTokens, jsonArray = false } = options
     const dialect = convertedDialect(from)
-    const { codec, beginsWithPrompt } = dialect
-    const client = { codec, beginsWithPrompt, jsonArray }
+    const { codec, beginsWithPrompt, endsWithAnswer } = dialect
+    const client = { codec, beginsWithPrompt, endsWithAnswer, jsonArray }
     const decoded = decodeRequest(dialect, scan, options)
     return (channel, spoken, model) => {
       try {
@@ -118,14 +127,10 @@ export class Conversions {
       tap: (promptTokens) =>
         new ConvertingTap(
           streamDecoder(codec, this.#eventBudget, answerTool),
-          client.codec.streamEncoder(minted(), {
-            includeUsage: conversation.includeUsage,
-            asked,
-            jsonArray: client.jsonArray,
-          }),
+          streamEncoder(client, { includeUsage: conversation.includeUsage, asked }),
           { model: upstream.name, promptTokens },
         ),
-      reply: (bytes) => convertedReply(codec, client.codec, bytes, { answerTool, asked }),
+      reply: (bytes) => convertedReply(codec, client, bytes, { answerTool, asked }),
     }
   }
 }
@@ -187,9 +192,17 @@ function streamDecoder(upstream: Codec, budget: EventBudget, answerTool: string 
   return answerTool === undefined ? decoder : new AnswerToolDecoder(decoder, answerTool)
 }
 
+function streamEncoder(
+  { codec, endsWithAnswer, jsonArray }: Client,
+  options: Omit<StreamOptions, 'jsonArray'>,
+): StreamEncoder {
+  const encoder = codec.streamEncoder(minted(), { ...options, jsonArray })
+  return endsWithAnswer ? new UnsignedTexts(encoder) : encoder
+}
+
 function convertedReply(
   upstream: Codec,
-  client: Codec,
+  client: Client,
   bytes: Buffer,
   { answerTool, asked }: { readonly answerTool: string | undefined; readonly asked: Asked },
 ): PreparedReply {
@@ -197,11 +210,12 @@ function convertedReply(
   try {
     reply = upstream.decodeReply(bytes)
     if (answerTool !== undefined) reply = withAnswerAsText(reply, answerTool)
+    if (client.endsWithAnswer) reply = withoutTextSignatures(reply)
   } catch {
     return { facts: NO_REPLY, body: () => bytes }
   }
   const facts: ReplyFacts = { valid: true, error: false, usage: reply.usage, text: () => textOf(reply) }
-  return { facts, body: (charged) => client.encodeReply({ ...reply, usage: charged }, minted(), asked) }
+  return { facts, body: (charged) => client.codec.encodeReply({ ...reply, usage: charged }, minted(), asked) }
 }
 
 const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, text: () => '' }

@@ -12,6 +12,8 @@ export interface ConvertedDialect {
   readonly headers: readonly string[]
   /** The first event of a stream tells a client the tokens of the prompt. */
   readonly beginsWithPrompt: boolean
+  /** Clients take the last part for the answer: no thought that only signs a text may come behind it. */
+  readonly endsWithAnswer: boolean
   /** A thinking suffix of the model's name becomes a field of the request: upstreams get the plain name. */
   readonly hasThinkingField: boolean
   /** Whether a channel's upstream takes `cache_control`. */

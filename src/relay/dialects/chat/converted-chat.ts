@@ -8,6 +8,7 @@ export const convertedChat: ConvertedDialect = {
   path: () => '/chat/completions',
   headers: [],
   beginsWithPrompt: false,
+  endsWithAnswer: false,
   hasThinkingField: false,
   takesCacheMarks,
   outputMaximum: ({ maxTokens }) => maxTokens,

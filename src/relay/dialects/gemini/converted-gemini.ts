@@ -7,6 +7,7 @@ export const convertedGemini: ConvertedDialect = {
   path: answerPath,
   headers: [],
   beginsWithPrompt: false,
+  endsWithAnswer: false,
   hasThinkingField: false,
   takesCacheMarks: () => false,
   outputMaximum: maxTokensOf,

@@ -8,6 +8,7 @@ export const convertedMessages: ConvertedDialect = {
   path: () => '/messages',
   headers: versionHeaders({}),
   beginsWithPrompt: true,
+  endsWithAnswer: true,
   hasThinkingField: true,
   takesCacheMarks: () => true,
   outputMaximum: maxTokensOf,

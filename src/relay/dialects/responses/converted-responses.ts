@@ -7,6 +7,7 @@ export const convertedResponses: ConvertedDialect = {
   path: () => '/responses',
   headers: [],
   beginsWithPrompt: false,
+  endsWithAnswer: false,
   hasThinkingField: false,
   takesCacheMarks: () => false,
   outputMaximum: maxTokensOf,
