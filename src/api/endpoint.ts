@@ -70,6 +70,8 @@ export interface KeyEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'
   readonly access: 'api-key'
   readonly keyIn: KeyLocations
+  /** Its area, where that depends on the request. */
+  readonly areaOf?: (request: Request) => Area
   /** Statuses of upstream errors that it handles itself instead of passing them on. */
   readonly hiddenStatuses?: readonly number[]
   handle(exchange: ClientExchange, caller: Caller, relay: Relay, params: PathParams): Promise<void>

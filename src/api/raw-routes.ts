@@ -3,6 +3,7 @@ import { completions } from './relay/completions.ts'
 import { embeddings } from './relay/embeddings.ts'
 import { moderations } from './relay/moderations.ts'
 import { countTokens } from './relay/count-tokens.ts'
+import { gemini } from './relay/gemini.ts'
 import { healthz, readyz } from './monitoring/health.ts'
 import { media } from './relay/media.ts'
 import { messages } from './relay/messages.ts'
@@ -25,6 +26,7 @@ export const RAW_ROUTES: readonly RawEndpoint[] = [
   countInputTokens,
   compactResponses,
   ...storedResponses,
+  ...gemini,
   ...rerank,
   ...media,
   healthz,

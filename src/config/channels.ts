@@ -66,7 +66,7 @@ const baseUrl = text('an http:// or https:// URL', (given) => {
 })
 
 const protocols = oneOrList(
-  oneOf(['chat', 'messages', 'responses', 'rerank']),
+  oneOf(['chat', 'messages', 'responses', 'gemini', 'rerank']),
   'a list of at least one protocol',
 )
 

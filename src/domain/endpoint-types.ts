@@ -7,16 +7,19 @@ import type { ProtocolName } from './channel.ts'
 /** Endpoint type of a model, as model lists state it: `docs/api.md: Model objects`. */
 export type EndpointType = 'vendor' | 'compat'
 
+/** Protocols whose models clients reach by chat completions. */
+const COMPATIBLE = ['chat', 'responses', 'gemini'] as const
+
 /** Endpoint types for the protocols of a model's channels; rerank has none. */
 export function endpointTypes(protocols: ReadonlySet<ProtocolName>): EndpointType[] {
   return [
     ...(protocols.has('messages') ? (['vendor'] as const) : []),
-    ...(protocols.has('chat') || protocols.has('responses') ? (['compat'] as const) : []),
+    ...(COMPATIBLE.some((one) => protocols.has(one)) ? (['compat'] as const) : []),
   ]
 }
 
 /** Endpoints that conversations are converted to, whatever their channels speak. */
-const CONVERSATIONS = ['chat', 'messages', 'responses'] as const
+const CONVERSATIONS = ['chat', 'messages', 'responses', 'gemini'] as const
 
 /**
  * The endpoints that serve a model, by the protocols of its channels: `docs/api.md: Model objects`. Of the

@@ -71,7 +71,7 @@ export class PassedResponse extends ResponseHandler {
       )
     if (error) {
       const { channel } = this.target
-      this.call.noteCut(channel.name, 'error in the stream', streamErrorText(channel, error.data).message)
+      this.call.noteCut(channel.name, 'error in the stream', streamErrorText(this.target, error.data).message)
       this.#finish(this.#isDraining ? 'client_gone' : 'cut', false, () =>
         passage.tap ? upstreamErrorFrame(this.target, passage.tap, error) : undefined,
       )

@@ -27,6 +27,8 @@ import { chatDialect } from './dialects/chat/client-dialect.ts'
 import { completionsDialect } from './dialects/completions/client-dialect.ts'
 import { Conversions } from './dialects/conversions.ts'
 import { type Counting, countingDialect, CountingUnsupported } from './dialects/counting.ts'
+import { geminiDialect, type GeminiTarget } from './dialects/gemini/client-dialect.ts'
+import { geminiCounting } from './dialects/gemini/count-tokens.ts'
 import { messagesDialect } from './dialects/messages/client-dialect.ts'
 import { embeddingsDialect } from './dialects/embeddings/client-dialect.ts'
 import { messagesCounting } from './dialects/messages/count-tokens.ts'
@@ -63,6 +65,7 @@ export class Relay {
   readonly #parts: RelayParts
   readonly #rates = new Rates()
   readonly #routing = new Routing()
+  readonly #conversions: Conversions
   readonly #dialects: Record<RelayedEndpoint, Dialect>
   readonly #compaction: Dialect
   readonly #media: ReturnType<typeof mediaDialects>
@@ -72,6 +75,7 @@ export class Relay {
   constructor(parts: RelayParts) {
     this.#parts = parts
     const conversions = new Conversions(parts.media, parts.signatures)
+    this.#conversions = conversions
     this.responses = new ResponseRequests(parts)
     this.#compaction = compactionDialect(parts.responses)
     this.#counting = { messages: messagesCounting, responses: responsesCounting(parts.responses) }
@@ -105,12 +109,16 @@ export class Relay {
   }
 
   /** Answers with the number of tokens that a request would have. */
-  async countTokens(
-    protocol: 'messages' | 'responses',
-    incoming: IncomingCall,
-    caller: Caller,
-  ): Promise<void> {
-    const counting = this.#counting[protocol]
+  countTokens(protocol: 'messages' | 'responses', incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#count(this.#counting[protocol], incoming, caller)
+  }
+
+  /** The same for a request that names its model in the path. */
+  countContents(model: string, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#count(geminiCounting(model), incoming, caller)
+  }
+
+  async #count(counting: Counting, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
     const forms = { json: countingDialect(counting) }
     const body = await openRequest(this.#parts.bodies, forms, incoming, caller, settings)
@@ -125,7 +133,7 @@ export class Relay {
       incoming.response
         .writeHead(200, {
           'content-type': 'application/json',
-          ...idHeaders(incoming.id, protocol === 'messages'),
+          ...idHeaders(incoming.id, counting.protocol === 'messages'),
         })
         .end(JSON.stringify(counting.response(tokens)))
     } finally {
@@ -188,6 +196,11 @@ export class Relay {
   /** Relays a request about images or audio, in JSON or as a form, as the endpoint takes them. */
   media(endpoint: MediaEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#charged(this.#media[endpoint], incoming, caller)
+  }
+
+  /** Relays a call whose model and form are in its path, in the same way. */
+  generate(target: GeminiTarget, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#charged({ json: geminiDialect(this.#conversions, target) }, incoming, caller)
   }
 
   /** Relays a request to compact a conversation, in the same way. */

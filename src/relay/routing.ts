@@ -29,7 +29,7 @@ export type CalledEndpoint = Pick<Dialect, 'name' | 'endpoint' | 'servedBy'>
 
 /** Hints for a model that was asked for at the wrong endpoint, by the protocols of its channels. */
 const ELSEWHERE = {
-  chat: ': its channels serve /v1/chat/completions, /v1/messages and /v1/responses',
+  chat: ': its channels serve /v1/chat/completions, /v1/messages, /v1/responses and /v1beta/models',
   rerank: ': its channels serve /v1/rerank alone',
 } as const
 

@@ -4,7 +4,7 @@ import type { Simulator } from './start-simulator.ts'
 /** URLs of the simulated upstreams. */
 export type DemoUrls = Pick<
   Simulator,
-  'chatUrl' | 'messagesUrl' | 'responsesUrl' | 'rerankUrl' | 'embeddingsUrl' | 'mediaUrl'
+  'chatUrl' | 'messagesUrl' | 'responsesUrl' | 'geminiUrl' | 'rerankUrl' | 'embeddingsUrl' | 'mediaUrl'
 >
 
 /**
@@ -12,7 +12,7 @@ export type DemoUrls = Pick<
  * creates the root user and its key, and prints them.
  */
 export function demoYaml(urls: DemoUrls): string {
-  const { chatUrl, messagesUrl, responsesUrl, rerankUrl, embeddingsUrl, mediaUrl } = urls
+  const { chatUrl, messagesUrl, responsesUrl, geminiUrl, rerankUrl, embeddingsUrl, mediaUrl } = urls
   return `# The demo: one simulated upstream of each protocol, one of embeddings, and one of images and audio.
 groups:
   default: { ratio: 1 }
@@ -29,6 +29,9 @@ models:
     vendor: simulator
     price: { input: 3, output: 15 }
   demo-responses:
+    vendor: simulator
+    price: { input: 1.25, output: 10, cache_read: 0.125 }
+  demo-gemini:
     vendor: simulator
     price: { input: 1.25, output: 10, cache_read: 0.125 }
   demo-rerank:
@@ -65,6 +68,12 @@ channels:
     base_url: ${responsesUrl}
     keys: [ simulated-key ]
     models: [ ${DEMO_MODELS.responses.join(', ')} ]
+    groups: [ default, vip ]
+  - name: demo-gemini-upstream
+    protocol: gemini
+    base_url: ${geminiUrl}
+    keys: [ simulated-key ]
+    models: [ ${DEMO_MODELS.gemini.join(', ')} ]
     groups: [ default, vip ]
   - name: demo-rerank-upstream
     protocol: rerank

@@ -3,6 +3,7 @@ export const DEMO_MODELS = {
   chat: ['demo-chat', 'demo-reason'],
   messages: ['demo-claude'],
   responses: ['demo-responses'],
+  gemini: ['demo-gemini'],
   rerank: ['demo-rerank'],
   embeddings: ['demo-embed'],
   media: ['demo-image', 'demo-speech', 'demo-transcribe'],

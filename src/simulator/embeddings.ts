@@ -2,7 +2,7 @@ import { type Fields, list, number } from './fields.ts'
 import { Refusal } from './refusal.ts'
 import { tokensOf } from './tokens.ts'
 import { keywords } from './topic.ts'
-import { bearer, type Reply, type Upstream } from './upstream.ts'
+import { bearer, type Reply, type Upstream, postTo } from './upstream.ts'
 
 const DIMENSIONS = 256
 const MAX_DIMENSIONS = 4096
@@ -11,7 +11,7 @@ const TRACES = 8
 
 /** Creates a simulated provider of embeddings: unit vectors, near to each other where texts share words. */
 export function embeddingsUpstream(models: readonly string[]): Upstream {
-  return { path: '/embeddings', models, keyOf: bearer, reply, refuse }
+  return { asked: postTo('/embeddings'), models, keyOf: bearer, reply, refuse }
 }
 
 function reply(body: Fields, model: string): Reply {

@@ -1,17 +1,17 @@
 import { speechReply, transcriptReply } from './audio.ts'
 import { imagesReply } from './images.ts'
-import { bearer, type Upstream } from './upstream.ts'
+import { bearer, type Upstream, postTo } from './upstream.ts'
 
 /** Creates a simulated provider of images, speech and transcripts. */
 export function mediaUpstream(models: readonly string[]): Upstream {
   return {
-    path: [
+    asked: postTo(
       '/images/generations',
       '/images/edits',
       '/audio/speech',
       '/audio/transcriptions',
       '/audio/translations',
-    ],
+    ),
     models,
     keyOf: bearer,
     reply(body, _model, stamp, { path, file }) {

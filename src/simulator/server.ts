@@ -53,8 +53,9 @@ async function read(upstream: Upstream, request: IncomingMessage): Promise<Call>
 }
 
 function replyTo(call: Call, upstream: Upstream, stamp: Stamp): Reply {
-  const { method, path, body } = call
-  if (method !== 'POST' || ![upstream.path].flat().includes(path)) {
+  const { method, path } = call
+  const body = upstream.asked(call)
+  if (!body) {
     const answer = upstream.other?.(call)
     if (answer !== undefined) return { kind: 'whole', body: answer, tokens: 0 }
     throw new Refusal('unknown_path', `There is nothing at ${method} ${path.slice(0, 200)}`)

@@ -2,6 +2,7 @@ import type { Server } from 'node:http'
 import { chatUpstream } from './chat.ts'
 import { DEMO_MODELS } from './demo-models.ts'
 import { embeddingsUpstream } from './embeddings.ts'
+import { geminiUpstream } from './gemini.ts'
 import { mediaUpstream } from './media-upstream.ts'
 import { messagesUpstream } from './messages.ts'
 import { REALISTIC_PACE, type Pace } from './pace.ts'
@@ -16,6 +17,7 @@ export interface Simulator {
   readonly chatUrl: string
   readonly messagesUrl: string
   readonly responsesUrl: string
+  readonly geminiUrl: string
   readonly rerankUrl: string
   readonly embeddingsUrl: string
   readonly mediaUrl: string
@@ -25,19 +27,22 @@ export interface Simulator {
 
 /** Starts one upstream per dialect on free ports of the loopback address, for `sluice demo`. */
 export async function startSimulator(pace: Pace = REALISTIC_PACE): Promise<Simulator> {
-  const [chat, messages, responses, rerank, embeddings, media] = await Promise.all([
+  const [chat, messages, responses, gemini, rerank, embeddings, media] = await Promise.all([
     serve(chatUpstream(DEMO_MODELS.chat, new PromptCache()), pace),
     serve(messagesUpstream(DEMO_MODELS.messages, new PromptCache()), pace),
     serve(responsesUpstream(DEMO_MODELS.responses, new PromptCache(), new ResponseHistory()), pace),
+    serve(geminiUpstream(DEMO_MODELS.gemini, new PromptCache()), pace),
     serve(rerankUpstream(DEMO_MODELS.rerank), pace),
     serve(embeddingsUpstream(DEMO_MODELS.embeddings), pace),
     serve(mediaUpstream(DEMO_MODELS.media), pace),
   ])
-  const servers = [chat, messages, responses, rerank, embeddings, media].map(({ server }) => server)
+  const all = [chat, messages, responses, gemini, rerank, embeddings, media]
+  const servers = all.map(({ server }) => server)
   return {
     chatUrl: chat.url,
     messagesUrl: messages.url,
     responsesUrl: responses.url,
+    geminiUrl: gemini.url,
     rerankUrl: rerank.url,
     embeddingsUrl: embeddings.url,
     mediaUrl: media.url,

@@ -37,8 +37,8 @@ export interface Call {
 
 /** Dialect of a simulated provider. Pure: time, ids and sockets are the server's. */
 export interface Upstream {
-  /** Path after the version; or several. */
-  readonly path: string | readonly string[]
+  /** Returns the body of a call of its endpoint, with `model` and `stream`; undefined for other calls. */
+  asked(call: Call): Fields | undefined
   readonly models: readonly string[]
   /** Client's key; empty if there is none. */
   keyOf(headers: IncomingHttpHeaders): string
@@ -48,6 +48,11 @@ export interface Upstream {
   other?(call: Call): unknown
   /** Renders the body of a refusal. */
   refuse(refusal: Refusal, stamp: Stamp): unknown
+}
+
+/** Reads calls of endpoints whose bodies say all: `paths` are what follows the version. */
+export function postTo(...paths: readonly string[]): Upstream['asked'] {
+  return (call) => (call.method === 'POST' && paths.includes(call.path) ? call.body : undefined)
 }
 
 /** Returns the key of an `Authorization: Bearer` header; empty if there is none. */

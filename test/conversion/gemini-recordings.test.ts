@@ -141,7 +141,7 @@ function replay(): void {
 
   describe.each(TARGETS)('a recorded request as %s', (to) => {
     test.each(requests)('$name is converted, or refused for what only its provider has', ({ bytes }) => {
-      readGeminiRequest(scanObject(bytes))
+      readGeminiRequest(scanObject(bytes), 'm')
       const { refused, request } = JSON.parse(requestAs('gemini', to, withModel(bytes))) as {
         refused?: string
         request?: unknown

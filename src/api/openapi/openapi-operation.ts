@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { JsonSchema } from '../../protocols/with-schema.ts'
 import type { Endpoint, JsonEndpoint } from '../endpoint.ts'
+import { parameterNames } from '../routing/path-pattern.ts'
 import { successSchema, errorDescription, errorStatuses } from './openapi-errors.ts'
 import { securityOf } from './openapi-security.ts'
 
@@ -34,7 +35,7 @@ function successes(endpoint: Endpoint): JsonSchema {
 
 /** The path with its parameters in braces. */
 export function templateOf({ path }: Endpoint): string {
-  return path.replaceAll(/:(\w+)\*?/g, '{$1}')
+  return path.replaceAll(/(?<=\/):(\w+)\*?/g, '{$1}')
 }
 
 function parametersOf(endpoint: Endpoint): JsonSchema[] {
@@ -42,7 +43,7 @@ function parametersOf(endpoint: Endpoint): JsonSchema[] {
   const inPath = params ? fieldsOf(params).properties : {}
   const inQuery = query ? fieldsOf(query) : { properties: {}, required: [] }
   return [
-    ...[...endpoint.path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
+    ...parameterNames(endpoint.path).map((name) => ({
       name,
       in: 'path',
       required: true,

@@ -22,6 +22,48 @@ describe('usage', () => {
     ).toEqual({ ...NO_USAGE, input: 90, cacheRead: 40, output: 12, reasoning: 7 })
   })
 
+  test('has tokens of audio and images as parts of input and output, without those from a cache', () => {
+    const details = (modality: string, tokenCount: number): object => ({ modality, tokenCount })
+    expect(
+      usageOf({
+        promptTokenCount: 400,
+        promptTokensDetails: [details('TEXT', 100), details('IMAGE', 200), details('AUDIO', 100)],
+        cachedContentTokenCount: 150,
+        cacheTokensDetails: [details('IMAGE', 90), details('AUDIO', 60)],
+        candidatesTokenCount: 1300,
+        candidatesTokensDetails: [details('IMAGE', 1290), details('TEXT', 10)],
+        totalTokenCount: 1700,
+      }),
+    ).toEqual({
+      ...NO_USAGE,
+      input: 250,
+      imageInput: 110,
+      audioInput: 40,
+      cacheRead: 150,
+      output: 1300,
+      imageOutput: 1290,
+    })
+  })
+
+  test('has no more of them than there are tokens', () => {
+    expect(
+      usageOf({
+        promptTokenCount: 10,
+        promptTokensDetails: [
+          { modality: 'AUDIO', tokenCount: 50 },
+          null,
+          { modality: 'IMAGE', tokenCount: -1 },
+        ],
+        candidatesTokenCount: 5,
+        candidatesTokensDetails: [
+          { modality: 'AUDIO', tokenCount: 4 },
+          { modality: 'IMAGE', tokenCount: 4 },
+        ],
+        totalTokenCount: 15,
+      }),
+    ).toEqual({ ...NO_USAGE, input: 10, audioInput: 10, output: 5, audioOutput: 4, imageOutput: 1 })
+  })
+
   test.each([
     ['undefined without a prompt', { candidatesTokenCount: 23, thoughtsTokenCount: 67 }, undefined],
     [

@@ -4,7 +4,15 @@ import type { Model } from '../../domain/settings.ts'
 import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
-import type { Codec, Dropped, ReplyIdentity, StreamDecoder, UpstreamModel } from '../../protocols/codec.ts'
+import type {
+  Codec,
+  Dropped,
+  ReplyIdentity,
+  StreamDecoder,
+  StreamEncoder,
+  StreamOptions,
+  UpstreamModel,
+} from '../../protocols/codec.ts'
 import type { Asked, Conversation, RepeatedFields } from '../../protocols/conversation.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/index.ts'
@@ -12,6 +20,7 @@ import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 import type { Reply } from '../../protocols/reply.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import { withoutGatedFields } from '../../protocols/shared-fields.ts'
+import { UnsignedTexts, withoutTextSignatures } from '../../protocols/unsigned-texts.ts'
 import { EventBudget } from '../../protocols/sse/event-budget.ts'
 import type { Media, MediaRequester } from '../media.ts'
 import type { SignatureStore } from '../state/signature-store.ts'
@@ -35,8 +44,12 @@ interface DecodeOptions {
   readonly reader: Reader
   /** Dialects in which channels are asked. */
   readonly spoken: ReadonlySet<ProtocolName>
+  /** Parts that the request's path states, in a dialect whose bodies have none of them. */
+  readonly target?: Pick<Conversation, 'model' | 'stream'>
   /** Members that the response repeats besides the request's own. */
   readonly repeats?: RepeatedFields | undefined
+  /** The client reads its stream as one JSON array. */
+  readonly jsonArray?: boolean
 }
 
 /** A decoded request of a client, or why it cannot be decoded. */
@@ -52,6 +65,11 @@ interface Fitted {
   readonly upstream: UpstreamModel
   readonly dropped: Dropped
   readonly history: SignedHistory
+}
+
+/** A client, as far as its responses depend on it. */
+interface Client extends Pick<ConvertedDialect, 'codec' | 'beginsWithPrompt' | 'endsWithAnswer'> {
+  readonly jsonArray: boolean
 }
 
 /**
@@ -76,16 +94,19 @@ export class Conversions {
   }
 
   /**
-   * Decodes a request of the dialect `client`, for all channels that speak another, with all that models have
+   * Decodes a request of the dialect `from`, for all channels that speak another, with all that models have
    * signed in it. If that fails, the refusal is thrown where a channel's request is prepared: a channel that
-   * speaks `client` may still be asked.
+   * speaks `from` may still be asked.
    */
   decode(
-    client: ConvertedDialect,
+    from: ConvertedDialect,
     scan: ScannedObject,
-    { maxTokens, reader, spoken, repeats = NOTHING_REPEATED }: DecodeOptions,
+    options: DecodeOptions,
   ): RequestFor | Promise<RequestFor> {
-    const decoded = decodeRequest(client, scan, repeats)
+    const { maxTokens, reader, spoken, jsonArray = false } = options
+    const { codec, beginsWithPrompt, endsWithAnswer } = from
+    const client = { codec, beginsWithPrompt, endsWithAnswer, jsonArray }
+    const decoded = decodeRequest(from, scan, options)
     if ('refusal' in decoded) return (channel) => [refusedRequest(channel, maxTokens, decoded.refusal)]
     const requestFor = (history: SignedHistory): RequestFor =>
       Object.assign(
@@ -105,7 +126,7 @@ export class Conversions {
   }
 
   #requestFor(
-    client: ConvertedDialect,
+    client: Client,
     channel: Channel,
     fitted: Fitted,
     isOfKey: AccountConversation['isOfKey'],
@@ -121,7 +142,7 @@ export class Conversions {
   }
 
   async #prepare(
-    client: ConvertedDialect,
+    client: Client,
     { spoken, conversation, upstream, dropped: before, history }: Fitted,
     requester: MediaRequester,
   ): Promise<Prepared> {
@@ -134,7 +155,7 @@ export class Conversions {
     const asked: Asked = { tools: inline.tools, ...(inline.repeated && { repeated: inline.repeated }) }
     return {
       protocol: spoken,
-      path,
+      path: path(upstream.name, conversation.stream),
       headers,
       body,
       upstreamModel: upstream.name,
@@ -143,19 +164,23 @@ export class Conversions {
       tap: (promptTokens) =>
         new ConvertingTap(
           streamDecoder(codec, this.#eventBudget, answerTool),
-          client.codec.streamEncoder(minted(), { includeUsage: conversation.includeUsage, asked }),
+          streamEncoder(client, { includeUsage: conversation.includeUsage, asked }),
           { model: upstream.name, promptTokens },
           streamSignatures(history, spoken),
         ),
-      reply: (bytes) => convertedReply(codec, client.codec, bytes, { answerTool, asked, history }),
+      reply: (bytes) => convertedReply(codec, client, bytes, { answerTool, asked, history }),
     }
   }
 }
 
-function decodeRequest({ codec }: ConvertedDialect, scan: ScannedObject, repeats: RepeatedFields): Decoded {
+function decodeRequest(
+  { codec }: ConvertedDialect,
+  scan: ScannedObject,
+  { target, repeats = NOTHING_REPEATED }: DecodeOptions,
+): Decoded {
   const dropped: Dropped = new Set()
   try {
-    const decoded = codec.decodeRequest(scan, dropped)
+    const decoded = { ...codec.decodeRequest(scan, dropped), ...target }
     const repeated = new Map([...(decoded.repeated ?? []), ...repeats])
     return { conversation: repeats.size > 0 ? { ...decoded, repeated } : decoded, dropped }
   } catch (refusal) {
@@ -204,9 +229,17 @@ function streamDecoder(upstream: Codec, budget: EventBudget, answerTool: string 
   return answerTool === undefined ? decoder : new AnswerToolDecoder(decoder, answerTool)
 }
 
+function streamEncoder(
+  { codec, endsWithAnswer, jsonArray }: Client,
+  options: Omit<StreamOptions, 'jsonArray'>,
+): StreamEncoder {
+  const encoder = codec.streamEncoder(minted(), { ...options, jsonArray })
+  return endsWithAnswer ? new UnsignedTexts(encoder) : encoder
+}
+
 function convertedReply(
   upstream: Codec,
-  client: Codec,
+  client: Client,
   bytes: Buffer,
   {
     answerTool,
@@ -218,13 +251,14 @@ function convertedReply(
   try {
     reply = upstream.decodeReply(bytes)
     if (answerTool !== undefined) reply = withAnswerAsText(reply, answerTool)
+    if (client.endsWithAnswer) reply = withoutTextSignatures(reply)
   } catch {
     return { facts: NO_REPLY, body: () => bytes }
   }
   const facts: ReplyFacts = { valid: true, error: false, usage: reply.usage, text: () => textOf(reply) }
   return {
     facts,
-    body: (charged) => client.encodeReply({ ...reply, usage: charged }, minted(), asked),
+    body: (charged) => client.codec.encodeReply({ ...reply, usage: charged }, minted(), asked),
     keep: async (target, call) => history.keep?.(reply.parts, target, call),
   }
 }

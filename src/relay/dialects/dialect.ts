@@ -25,6 +25,8 @@ export type MeasuredBounds = Pick<UsageBounds, 'seconds' | 'characters' | 'image
 export interface RelayedRequest {
   readonly model: string
   readonly stream: boolean
+  /** Content type of a stream to the client, where it is not made of events. */
+  readonly streamType?: string
   /** The client's own maximum of output tokens; undefined where the request has none. */
   readonly maxTokens: number | undefined
   /** At least as many tokens as the prompt can have. */

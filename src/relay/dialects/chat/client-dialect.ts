@@ -35,7 +35,7 @@ export function chatDialect(conversions: Conversions): Dialect {
                 const { body, upstreamModel, askedForUsage } = gated
                 return {
                   protocol: 'chat',
-                  path: convertedChat.path,
+                  path: convertedChat.path(upstreamModel, request.stream),
                   headers: [],
                   body,
                   upstreamModel,

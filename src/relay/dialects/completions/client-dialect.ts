@@ -16,7 +16,11 @@ import { requestsFor } from '../requests-for.ts'
 
 const PATH = '/completions'
 
-const convertedCompletions: ConvertedDialect = { ...convertedChat, codec: completionsCodec, path: PATH }
+const convertedCompletions: ConvertedDialect = {
+  ...convertedChat,
+  codec: completionsCodec,
+  path: () => PATH,
+}
 
 /**
  * Completions of a prompt: bytes to channels of chat, converted to others. A request with messages is one of

@@ -36,7 +36,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
                 const { body, upstreamModel } = gateMessagesRequest(scan, request, channel, passThrough)
                 return {
                   protocol: 'messages',
-                  path: convertedMessages.path,
+                  path: convertedMessages.path(upstreamModel, request.stream),
                   headers: upstreamHeaders,
                   body,
                   upstreamModel,

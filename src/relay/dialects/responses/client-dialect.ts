@@ -70,7 +70,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         const { body, upstreamModel } = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
         return {
           protocol: 'responses',
-          path: convertedResponses.path,
+          path: convertedResponses.path(upstreamModel, own.stream),
           headers: [],
           body,
           upstreamModel,
