@@ -95,11 +95,12 @@ describe('GET /api/channel/test/:id', () => {
   })
 
   test('records its time and its duration', async () => {
-    fixture.upstream.script('chat', {
-      kind: 'whole',
-      after: new Promise((resolve) => setTimeout(resolve, 120)),
-    })
-    const { time } = await tested('chat')
+    const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+    fixture.upstream.script('chat', { kind: 'whole', after })
+    const testing = tested('chat')
+    await fixture.upstream.receivedAtLeast('chat', 1)
+    setTimeout(answer, 120)
+    const { time } = await testing
     const { data } = await as<Record<string, number>>(`GET /api/channel/${ids.get('chat')}`)
     expect(time).toBeGreaterThanOrEqual(0.1)
     expect(data['response_time']).toBe(Math.round(time * 1000))
