@@ -1,6 +1,7 @@
 import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorBody } from '../equipment/behaviour.ts'
 import { call } from '../equipment/client.ts'
@@ -56,7 +57,7 @@ describe('a channel that fails several times in a row', () => {
     expect(text).toMatch(/^sluice_resting_channels 1$/m)
 
     // While one probe is under way, other calls use the other channel.
-    upstream.script('pair', { kind: 'whole', after: new Promise((resolve) => setTimeout(resolve, 500)) })
+    upstream.decide('pair', () => ({ kind: 'whole', after: sleep(500) }))
     await expect
       .poll(
         async () => {
