@@ -93,7 +93,7 @@ function hostile({ source }: Literal): MakeText[] {
   )
 }
 
-/** A text on which the expression is slow. Texts that together take less than one may are not looked at further. */
+/** A text on which the expression is slow; texts that together keep the limit of one are not split. */
 function slowText(literal: Literal, makers: readonly MakeText[]): MakeText | undefined {
   const [only] = makers
   if (only === undefined) return undefined

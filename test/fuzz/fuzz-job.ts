@@ -1,4 +1,4 @@
-/** What one input may take before the process is ended. */
+/** Bounds of one input, beyond which the process is ended. */
 export interface InputBounds {
   /** CPU time, which does not depend on how busy the machine is. */
   readonly cpuMs: number

@@ -7,7 +7,7 @@ import type { InputBounds } from './fuzz-job.ts'
 const CHECK_INTERVAL_MS = 100
 const USUAL_BOUNDS: InputBounds = { cpuMs: 2_000, rssMib: 1_200 }
 
-/** Shared with the watchdog's thread: the number of runs, the length of the input, its bytes, and its bounds. */
+/** Data shared with the watchdog's thread: the number of runs, the input's length, its bytes, its bounds. */
 interface SharedInput {
   readonly numbers: Int32Array<SharedArrayBuffer>
   readonly bytes: Uint8Array<SharedArrayBuffer>
