@@ -7,6 +7,7 @@ import { ModelLists } from './model-lists.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Rates } from './rates.ts'
 import { plainName, Routing } from './routing.ts'
+import { lawRuns } from '../../test/tier.ts'
 
 const ZERO = { digits: 0n, scale: 0 }
 const OFF = { requests: 0, tokens: 0, windowMs: 1000 }
@@ -93,6 +94,6 @@ test('what is listed can be called, and what can be called by its own name is li
         if (isListed) expect(lists.find(settings, caller, name)?.id).toBe(name)
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: lawRuns(2000) },
   )
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CountedConnection } from './address-blocks.ts'
 import { ConnectionShares, type Peer } from './connection-shares.ts'
+import { lawRuns } from '../../test/tier.ts'
 
 /** Shares under test, with the names of the connections that were closed to make room, in order. */
 function sharesOf(total: number, perBlock: number, reserve: number) {
@@ -189,6 +190,6 @@ test('whatever happens, no limit is passed, nobody busy is closed, and in the en
       for (const { seat } of seats) seat.release()
       expect(shares.open).toBe(0)
     }),
-    { numRuns: 500 },
+    { numRuns: lawRuns(500) },
   )
 })

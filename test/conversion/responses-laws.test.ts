@@ -16,8 +16,8 @@ import { responsesRequests } from '../generators/responses-requests.ts'
 import { ALL_CHECKERS, ALL_CODECS, IDENTITY, pairsOf, requestAs, streamAs } from './convert-through.ts'
 import { comparable } from './comparable-reply.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
-import { lawRuns } from './law-runs.ts'
 import { checkResponsesStream } from './responses-grammar.ts'
+import { lawRuns } from '../tier.ts'
 
 const OTHERS = ['chat', 'messages'] as const
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
