@@ -4,7 +4,7 @@ import { deriveSecrets, tagOf } from '../src/store/secrets.ts'
 import { signedRuns, SignedReply } from '../src/protocols/signatures/signed-reply.ts'
 import { SignedTurns } from '../src/protocols/signatures/signed-turns.ts'
 import { SignatureStore, type SigningAccount } from '../src/relay/state/signature-store.ts'
-import type { Conversation, Part, Turn } from '../src/protocols/conversation.ts'
+import type { Conversation, Turn } from '../src/protocols/conversation.ts'
 import type { ReplyEvent, ReplyPart } from '../src/protocols/reply.ts'
 
 /**
@@ -37,7 +37,7 @@ function turns(): Turn[] {
   const user = (text: string): Turn => ({ role: 'user', parts: [{ kind: 'text', text }] })
   return Array.from({ length: 15 }, (_, step): Turn[] => [
     ...(step % 3 === 0 ? [user(`Question ${step}?`)] : []),
-    { role: 'assistant', parts: reply(step).filter(({ kind }) => kind !== 'thinking') as Part[] },
+    { role: 'assistant', parts: reply(step).filter(({ kind }) => kind !== 'thinking') },
     {
       role: 'user',
       parts: [

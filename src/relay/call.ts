@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/channel.ts'
 import { charge } from '../domain/charge.ts'
 import type { Rate } from '../domain/price.ts'
-import type { Model, Settings } from '../domain/settings.ts'
+import type { Settings } from '../domain/settings.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import type { OpenHold } from '../ledger/open-hold.ts'
@@ -10,12 +10,13 @@ import { idHeaders } from '../server/id-headers.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
+import type { AdmittedRequest } from './admitted-request.ts'
 import type { CallLimits } from './call-limits.ts'
 import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
 import type { Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dialect.ts'
 import type { Measure } from './dialects/passage.ts'
 import type { Drains } from './drains.ts'
-import type { Estimate, OutputBudget } from './estimate.ts'
+import type { OutputBudget } from './estimate.ts'
 import type { LocalCount } from './local-count.ts'
 import type { MediaRequester } from './media.ts'
 
@@ -56,19 +57,6 @@ export interface CallServices {
   readonly drains: Drains
   readonly metrics: Metrics
   readonly limits: CallLimits
-}
-
-/** A checked request, and the terms that it is admitted on. */
-export interface AdmittedRequest {
-  /** The client's protocol. */
-  readonly dialect: Omit<Dialect, 'read'>
-  readonly request: RelayedRequest
-  /** The client's own bytes. */
-  readonly body: Buffer
-  readonly settings: Settings
-  readonly model: Model
-  readonly rate: Rate
-  readonly estimate: Estimate
 }
 
 /** Destination of one attempt. */

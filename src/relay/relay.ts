@@ -1,9 +1,8 @@
 import type { Caller } from '../auth/caller.ts'
 import type { Endpoint } from '../domain/call-kind.ts'
-import { amountText } from '../domain/display-amount.ts'
 import type { HoldFacts } from '../domain/hold.ts'
 import { charge } from '../domain/charge.ts'
-import type { Options, Settings } from '../domain/settings.ts'
+import type { Settings } from '../domain/settings.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import { GatewayError } from '../errors.ts'
 import { affordable, InsufficientQuota } from '../ledger/balance.ts'
@@ -18,6 +17,7 @@ import { type Estimate, estimate } from './estimate.ts'
 import { STOPPING, unwritable, UpstreamRefusal } from './failure.ts'
 import { type OpenedRequest, openRequest, type RequestForms } from './opened-request.ts'
 import { Rates } from './rates.ts'
+import { withAmountText } from './refusal-amounts.ts'
 import { type Replay, replayRequest } from './state/replay.ts'
 import { type Asked, type ResponseRequestParts, ResponseRequests } from './state/response-requests.ts'
 import { Routing } from './routing.ts'
@@ -292,13 +292,6 @@ const UNBOUNDED: Estimate = {
   amount: 0,
   budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: 0 },
   promptTokens: 0,
-}
-
-/** The same refusal with its amounts in the display that the operator chose. */
-function withAmountText({ free, needed }: InsufficientQuota, options: Options): InsufficientQuota {
-  const left = amountText(free, options, 'down')
-  const price = amountText(needed, options, 'up')
-  return new InsufficientQuota(free, needed, left === undefined ? '' : ` (${left} of ${price})`)
 }
 
 /** Whether an upstream of the messages protocol does not count: it need not have that endpoint. */

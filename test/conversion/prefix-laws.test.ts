@@ -7,7 +7,7 @@ import { geminiRequests } from '../generators/gemini-requests.ts'
 import { chatRequests, messagesRequests } from '../generators/requests.ts'
 import { responsesRequests } from '../generators/responses-requests.ts'
 import { ALL_CODECS, ALL_PROTOCOLS, requestAs } from './convert-through.ts'
-import { lawRuns } from './law-runs.ts'
+import { lawRuns } from '../tier.ts'
 
 const REQUESTS = {
   chat: chatRequests,

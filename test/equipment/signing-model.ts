@@ -64,7 +64,7 @@ export class SigningModel {
     const lacking = isCached ? this.#wire.lacks(request) : 'the prompt cache is lost'
     if (lacking !== undefined || !isDeepStrictEqual(came, this.#said)) {
       const shown = (parts: readonly SignedPart[]): string =>
-        JSON.stringify(parts.map((part) => Object.values(part).map((text) => String(text).slice(0, 24))))
+        JSON.stringify(parts.map((part) => Object.values(part).map((text) => text.slice(0, 24))))
       const message = lacking ?? `expected ${shown(this.#said)}, got ${shown(came)}`
       this.refusals.push(message)
       return { kind: 'status', status: 400, body: JSON.stringify({ error: { message } }) }

@@ -180,7 +180,7 @@ export const responsesWire: SigningWire = {
   redacts: false,
   partsIn: ({ input }) => list(input).flatMap(partsOfItem),
   lacks: ({ include }) =>
-    list(include).some((name) => String(name) === 'reasoning.encrypted_content')
+    list(include).some((name) => (name as unknown) === 'reasoning.encrypted_content')
       ? undefined
       : 'the request does not ask for encrypted reasoning',
   whole: (parts, id) => JSON.stringify(responseOf(parts, id, 'completed')),

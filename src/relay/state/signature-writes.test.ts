@@ -6,7 +6,7 @@ import { SignatureWrites } from './signature-writes.ts'
 function slowRows(): {
   readonly batches: number[][]
   readonly rows: ConstructorParameters<typeof SignatureWrites>[0]['rows']
-  finish(error?: Error): void
+  readonly finish: (error?: Error) => void
 } {
   const batches: number[][] = []
   const waiting: PromiseWithResolvers<void>[] = []
