@@ -130,14 +130,14 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
   [
     'line ends that straddle two chunks are not seen',
     'event-streams',
-    { file: 'src/protocols/sse/event-splitter.ts', text: 'const SEAM_BYTES = 3', by: 'const SEAM_BYTES = 0' },
+    { file: 'src/protocols/sse/frame-splitter.ts', text: 'const SEAM_BYTES = 3', by: 'const SEAM_BYTES = 0' },
     'a cut changes no event',
   ],
   [
     'an event may be larger than it may',
     'event-streams',
     {
-      file: 'src/protocols/sse/event-splitter.ts',
+      file: 'src/protocols/sse/frame-splitter.ts',
       text: 'if (this.#held.length + piece.length > this.#maxEventBytes) this.#tooLarge()',
       by: '',
     },

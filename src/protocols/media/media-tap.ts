@@ -1,7 +1,7 @@
 import { addedUsage, type Usage } from '../../domain/usage.ts'
 import { parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
-import { isErrorEvent } from '../sse/event-splitter.ts'
+import { isErrorEvent } from '../sse/frame-splitter.ts'
 import type { Verdict } from '../sse/frame-loop.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'

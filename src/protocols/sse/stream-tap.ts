@@ -5,7 +5,7 @@ import { FrameLoop, type Verdict } from './frame-loop.ts'
 import type { FrameTemplate } from './frame-template.ts'
 import { LargeEvent } from './large-event.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
-import { FrameSplitter } from './event-splitter.ts'
+import { FrameSplitter } from './frame-splitter.ts'
 
 /** Result of a push. */
 export interface TapStep {
