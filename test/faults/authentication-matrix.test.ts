@@ -1,7 +1,7 @@
 import { Agent } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/api/endpoint.ts'
-import { ROUTES } from '../equipment/routes.ts'
+import { filledPath, ROUTES } from '../equipment/routes.ts'
 import { type FullResponse, call, type CallOptions, retryWhileShed } from '../equipment/client.ts'
 import { type Configuration, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
@@ -99,10 +99,6 @@ function asked(body: object | undefined, options: CallOptions): Promise<FullResp
   return retryWhileShed(() => call(gateway.url, body, { ...options, agent }))
 }
 
-function pathOf({ path }: Endpoint): string {
-  return path.replaceAll(/:\w+\*?/g, '999999')
-}
-
 function shown(text: string, place: Place): Record<string, string> {
   switch (place) {
     case 'bare':
@@ -141,7 +137,7 @@ async function tryRoute(
   const query = place === 'query' && text !== '' ? `?key=${text}` : ''
   return asked(endpoint.method === 'GET' ? undefined : {}, {
     method: endpoint.method,
-    path: pathOf(endpoint) + query,
+    path: filledPath(endpoint, '999999') + query,
     headers: {
       ...(secret === 'nothing' ? {} : shown(text, place)),
       ...(gatewayUser === undefined ? {} : { 'gateway-user': gatewayUser }),
@@ -232,8 +228,8 @@ function isRoute(given: string): boolean {
   return ROUTES.some(({ path }) => {
     const steps = path
       .replaceAll('.', '\\.')
-      .replaceAll(/:\w+\*/g, '.+')
-      .replaceAll(/:\w+/g, '[^/]+')
+      .replaceAll(/(?<=\/):\w+\*/g, '.+')
+      .replaceAll(/(?<=\/):\w+/g, '[^/]+')
     return new RegExp(`^${steps}$`).test(given)
   })
 }
@@ -248,7 +244,7 @@ test('a path in another spelling matches no route, with any credential', async (
   const wrong: string[] = []
   let paths = 0
   for (const route of ROUTES) {
-    for (const path of otherSpellings(pathOf(route)).filter((each) => !isRoute(each))) {
+    for (const path of otherSpellings(filledPath(route, '999999')).filter((each) => !isRoute(each))) {
       for (const secret of triedSecrets(paths)) {
         const headers = { authorization: `Bearer ${secret}`, 'x-api-key': secret, 'gateway-user': '1' }
         const { status } = await asked(undefined, { method: route.method, path, headers })
@@ -265,9 +261,9 @@ test('an absolute URL is routed by its path, with the same authentication', asyn
   for (const route of ROUTES) {
     const { method } = route
     const body = method === 'GET' ? undefined : {}
-    const { status } = await asked(body, { method, path: pathOf(route) })
+    const { status } = await asked(body, { method, path: filledPath(route, '999999') })
     for (const host of [`127.0.0.1:${gateway.port}`, 'localhost', 'elsewhere.test']) {
-      const answer = await asked(body, { method, path: `http://${host}${pathOf(route)}` })
+      const answer = await asked(body, { method, path: `http://${host}${filledPath(route, '999999')}` })
       expect(answer.status, `${method} ${route.path} at ${host}: ${answer.text}`).toBe(status)
       expect(heard(answer)).toBe(verdictOf(route, 'nothing', 'bearer', 'own'))
     }
@@ -301,7 +297,7 @@ test.each(MISLEADING_HEADERS)('nobody is authenticated by %j', async (headers) =
     const expected = verdictOf(route, 'nothing', 'bearer', 'own')
     const answer = await asked(route.method === 'GET' ? undefined : {}, {
       method: route.method,
-      path: pathOf(route),
+      path: filledPath(route, '999999'),
       headers,
     })
     expect(heard(answer), `${route.method} ${route.path}: ${answer.text}`).toBe(expected)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/api/endpoint.ts'
 import { openApiDocument } from '../../src/api/openapi/openapi.ts'
 import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
 import { type Body, call, retryWhileShed } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { formBytes, formCall, recordingParts, waveFile } from '../equipment/form.ts'
@@ -10,7 +10,7 @@ import { answered, json } from '../equipment/media-fixture.ts'
 import { wholeResponse } from '../equipment/responses-behaviour.ts'
 import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
-import { ROUTES } from '../equipment/routes.ts'
+import { describedPath, filledPath, ROUTES } from '../equipment/routes.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { storingUpstream } from '../equipment/stored-responses.ts'
 
@@ -21,8 +21,8 @@ const { paths } = openApiDocument(ROUTES) as {
   readonly paths: Record<string, Record<string, { readonly responses: DescribedResponse }>>
 }
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
-const describedOf = ({ method, path }: Endpoint): DescribedResponse =>
-  paths[path.replaceAll(/:(\w+)\*?/g, '{$1}')]?.[method.toLowerCase()]?.responses ?? {}
+const describedOf = (route: Endpoint): DescribedResponse =>
+  paths[describedPath(route)]?.[route.method.toLowerCase()]?.responses ?? {}
 
 const accountOf = (id: number, accessToken: string): Headers => ({
   authorization: accessToken,
@@ -97,7 +97,7 @@ async function requestAndRecord(
 async function provoke(route: Endpoint): Promise<void> {
   const isKey = route.access.endsWith('key')
   const [good, banned] = isKey ? [KEY_OF_ANN, KEY_OF_BANNED] : [AS_ROOT, AS_BANNED]
-  const path = route.path.replace(/:\w+\*?/, '999999')
+  const path = filledPath(route, '999999')
   await requestAndRecord(route, path, {})
   await requestAndRecord(route, path, banned)
   if (!isKey) await requestAndRecord(route, path, AS_ANN)
@@ -105,7 +105,7 @@ async function provoke(route: Endpoint): Promise<void> {
   // This endpoint would invalidate the access token that the other requests use.
   if (route.path === '/api/user/token') return
   for (const id of ['abc', '%zz', '999999'])
-    if (path !== route.path) await requestAndRecord(route, route.path.replace(/:\w+\*?/, id), good)
+    if (path !== route.path) await requestAndRecord(route, filledPath(route, id), good)
   for (const name of route.kind === 'json' ? queryNames(route.query) : [])
     for (const value of ['%00', '-1', 'abc', '%25%25', 'x'.repeat(3000)])
       await requestAndRecord(route, `${path}?${name}=${value}`, good)
@@ -122,6 +122,24 @@ async function provoke(route: Endpoint): Promise<void> {
 
 function takesForm(route: Endpoint): boolean {
   return route.kind === 'raw' && route.access === 'api-key' && route.formSchema !== undefined
+}
+
+/** Response to a request of a route that is no conversation; undefined for others. */
+function smallAnswer({ path }: Endpoint): Behaviour | undefined {
+  if (path.endsWith('/embeddings'))
+    return json({
+      object: 'list',
+      data: [{ object: 'embedding', index: 0, embedding: [0.5] }],
+      model: 'm',
+      usage: { prompt_tokens: 1, total_tokens: 1 },
+    })
+  if (path.endsWith('/moderations'))
+    return json({
+      id: 'modr-1',
+      model: 'm',
+      results: [{ flagged: false, categories: {}, category_scores: {} }],
+    })
+  return undefined
 }
 
 /** A request for images or audio that can be served, and its response; undefined for other routes. */
@@ -148,12 +166,7 @@ async function provokeByName(): Promise<void> {
   const at = async (name: string, headers: Headers, body?: Body, id: number | string = '', query = '') => {
     const route = ROUTES.find((one) => nameOf(one) === name)
     if (!route) throw new Error(`there is no ${name}`)
-    const text = await requestAndRecord(
-      route,
-      route.path.replace(/:\w+\*?/, String(id)) + query,
-      headers,
-      body,
-    )
+    const text = await requestAndRecord(route, filledPath(route, String(id)) + query, headers, body)
     return text.startsWith('{') ? JSON.parse(text) : undefined
   }
   const made = {
@@ -198,6 +211,7 @@ async function provokeByName(): Promise<void> {
   for (const user of [3, 999_999]) await at('POST /api/user/manage', AS_ROOT, { id: user, action: 'disable' })
   await at('DELETE /api/user/:id', AS_ROOT, undefined, 4)
   await at('GET /v1/models/:id*', KEY_OF_ANN, undefined, 'm')
+  await at('GET /v1beta/models/:id*', KEY_OF_ANN, undefined, 'm')
   await at('GET /api/user/token', AS_ANN)
   await at('GET /metrics', { authorization: 'Bearer token-of-metrics' })
 }
@@ -241,7 +255,7 @@ async function provokeUpstreams(): Promise<void> {
     const behaviour = {
       claude: route.path.endsWith('count_tokens') ? counted : wholeMessage([{ text: 'Hello.' }]),
       sorter: cohereAnswer(scored(1)),
-      m: wholeChat({ text: 'Hello.' }),
+      m: route.path.includes(':stream') ? streamedChat({ text: 'Hello.' }) : wholeChat({ text: 'Hello.' }),
       native: route.path.endsWith('input_tokens') ? counted : wholeResponse({ text: 'Hello.' }),
     }[lane]
     const media = mediaCall(route)
@@ -249,17 +263,19 @@ async function provokeUpstreams(): Promise<void> {
       model: lane,
       max_tokens: 5,
       messages,
+      contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
       input: 'hi',
       query: 'q',
       documents: ['a'],
     }
     const headers = { ...KEY_OF_ANN, ...media?.headers }
-    fixture.upstream.script(lane, media?.behaviour ?? behaviour)
-    await requestAndRecord(route, route.path, headers, body)
+    const path = filledPath(route, lane)
+    fixture.upstream.script(lane, media?.behaviour ?? smallAnswer(route) ?? behaviour)
+    await requestAndRecord(route, path, headers, body)
     for (const status of PASSED_ON) {
       const text = lane === 'claude' ? messagesErrorText('some_error', 'no') : errorBody('no')
       fixture.upstream.script(lane, { kind: 'status', status, body: text })
-      await requestAndRecord(route, route.path, headers, body)
+      await requestAndRecord(route, path, headers, body)
     }
   }
 }
@@ -300,7 +316,7 @@ describe('too many requests', () => {
   test.each(ROUTES.map((route, index) => [nameOf(route), route, index] as const))(
     '%s: are a 429 if it is described, and only then',
     async (_, route, index) => {
-      const path = route.path.replace(/:\w+\*?/, '999999')
+      const path = filledPath(route, '999999')
       const options = { method: route.method, path, headers: { 'x-forwarded-for': `198.51.100.${index}` } }
       await call(limited.gateway.url, undefined, options)
       const { status } = await call(limited.gateway.url, undefined, options)
