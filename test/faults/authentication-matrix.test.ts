@@ -157,8 +157,14 @@ const AUTHENTICATION_ERRORS = new Set([
 function heard({ status, text }: FullResponse): Verdict {
   if (status === 401) return 401
   if (status !== 403) return 'in'
-  const body = JSON.parse(text)
-  return AUTHENTICATION_ERRORS.has(body.error?.code ?? body.code) ? 403 : 'in'
+  return AUTHENTICATION_ERRORS.has(codeIn(text)) ? 403 : 'in'
+}
+
+/** The gateway's code of an error, in the envelope of any endpoint. */
+function codeIn(text: string): string | undefined {
+  const [body] = [JSON.parse(text)].flat()
+  const info = body.error?.details?.find((detail: { reason?: string }) => detail.reason !== undefined)
+  return info?.reason.toLowerCase() ?? body.error?.code ?? body.code
 }
 
 describe('every route, by credential and its place', () => {

@@ -49,12 +49,13 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 0, body_limit: '64KiB', metrics_token: 'token-of-metrics' },
     rate_limits: { global: off, search: off, critical: off, relay: off },
-    models: priced(['m', 'claude', 'sorter', 'native']),
+    models: priced(['m', 'claude', 'sorter', 'native', 'flash']),
     channels: [
       channel('m', upstream.baseUrl('m')),
       channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' }),
       channel('sorter', upstream.baseUrl('sorter'), { protocol: 'rerank' }),
       channel('native', upstream.baseUrl('native'), { protocol: 'responses' }),
+      channel('flash', upstream.baseUrl('flash'), { protocol: 'gemini' }),
     ],
     users: [
       ROOT,
@@ -240,7 +241,8 @@ async function provokeStored(): Promise<void> {
 }
 
 /** The model whose channel speaks the protocol of a route that cannot be converted, or any. */
-function laneFor({ area, path }: Endpoint): 'claude' | 'sorter' | 'native' | 'm' {
+function laneFor({ area, path }: Endpoint): 'claude' | 'sorter' | 'native' | 'flash' | 'm' {
+  if (path.endsWith(':countTokens')) return 'flash'
   if (path.startsWith('/v1/responses/')) return 'native'
   return area === 'messages' ? 'claude' : area === 'rerank' ? 'sorter' : 'm'
 }
@@ -256,6 +258,7 @@ async function provokeUpstreams(): Promise<void> {
       claude: route.path.endsWith('count_tokens') ? counted : wholeMessage([{ text: 'Hello.' }]),
       sorter: cohereAnswer(scored(1)),
       m: route.path.includes(':stream') ? streamedChat({ text: 'Hello.' }) : wholeChat({ text: 'Hello.' }),
+      flash: { kind: 'whole', body: '{"totalTokens":3}' } as const,
       native: route.path.endsWith('input_tokens') ? counted : wholeResponse({ text: 'Hello.' }),
     }[lane]
     const media = mediaCall(route)

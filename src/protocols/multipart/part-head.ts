@@ -42,7 +42,7 @@ export function readPartHead(bytes: Buffer): PartHead {
 
 function named(disposition: string | undefined): Pick<PartHead, 'name' | 'filename'> {
   const parameters = new Map<string, string>()
-  if (disposition === undefined || !/^form-data(?:;|$)/i.test(disposition.replace(/[ \t]+(?=;|$)/, '')))
+  if (disposition === undefined || !/^form-data[ \t]*(?:;|$)/i.test(disposition))
     throw refusal('a part has no "content-disposition: form-data"')
   const at = disposition.indexOf(';')
   PARAMETER.lastIndex = at < 0 ? disposition.length : at
