@@ -86,24 +86,26 @@ function promptIn(to: ConversionProtocol, converted: string): { front: string; h
 describe.each(PAIRS)('a history of $from as one of $to', ({ from, to }) => {
   test('begins with the bytes of what was said before', () => {
     let compared = 0
-    fc.assert(
-      fc.property(REQUESTS[from](), (text) => {
-        const whole = decoded(from, text)
-        const longer = promptIn(to, requestAs(from, to, Buffer.from(text)))
-        if (!whole || !longer) return
-        for (let count = 1; count < lengthOf(from, text); count++) {
-          const part = cut(from, text, count)
-          const before = decoded(from, part)
-          if (!before || !goesOn(before, whole)) continue
-          const shorter = promptIn(to, requestAs(from, to, Buffer.from(part)))
-          if (!shorter) continue
-          compared++
-          expect(longer.front).toBe(shorter.front)
-          expect(longer.history.slice(0, shorter.history.length)).toBe(shorter.history)
-        }
-      }),
-      { numRuns: lawRuns(300) },
-    )
+    // Few requests can be cut so: more are tried until one can.
+    for (let round = 0; round < 50 && compared === 0; round++)
+      fc.assert(
+        fc.property(REQUESTS[from](), (text) => {
+          const whole = decoded(from, text)
+          const longer = promptIn(to, requestAs(from, to, Buffer.from(text)))
+          if (!whole || !longer) return
+          for (let count = 1; count < lengthOf(from, text); count++) {
+            const part = cut(from, text, count)
+            const before = decoded(from, part)
+            if (!before || !goesOn(before, whole)) continue
+            const shorter = promptIn(to, requestAs(from, to, Buffer.from(part)))
+            if (!shorter) continue
+            compared++
+            expect(longer.front).toBe(shorter.front)
+            expect(longer.history.slice(0, shorter.history.length)).toBe(shorter.history)
+          }
+        }),
+        { numRuns: lawRuns(300) },
+      )
     expect(compared).toBeGreaterThan(0)
   })
 })

@@ -74,6 +74,14 @@ export class ChargedCalls {
     return this.#database.usage().at(-1)
   }
 
+  /** Resolves to the row that `work` adds to the log, though its client may not wait for it. */
+  async rowOf(work: () => Promise<unknown>): Promise<UsageRow | undefined> {
+    const before = this.#database.usage().length
+    await work()
+    while (this.#database.usage().length === before) await sleep(5)
+    return this.untilSettled()
+  }
+
   #accounts(): {
     token: ReturnType<GatewayDatabase['token']>
     user: ReturnType<GatewayDatabase['user']>

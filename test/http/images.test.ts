@@ -202,17 +202,18 @@ test('a client that leaves is charged for the prompt, or for what came', async (
   const never = new Promise<void>(() => {})
   fixture.upstream.script('tokens', { ...json({}), after: never })
   const leaving = new AbortController()
-  const asked = fetch(`${fixture.gateway.url}${PATH}`, {
-    method: 'POST',
-    signal: leaving.signal,
-    headers: { authorization: 'Bearer sk-ann', 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'tokens', prompt: 'one two three' }),
-  }).catch(() => {})
-  await fixture.upstream.receivedAtLeast('tokens', 1)
-  leaving.abort()
-  await asked
-  const row = await calls.untilSettled()
-  expect(row).toMatchObject({ reason: 'client_gone', input_tokens: 3, quota: 6 })
+  const leave = async (): Promise<void> => {
+    const asked = fetch(`${fixture.gateway.url}${PATH}`, {
+      method: 'POST',
+      signal: leaving.signal,
+      headers: { authorization: 'Bearer sk-ann', 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'tokens', prompt: 'one two three' }),
+    }).catch(() => {})
+    await fixture.upstream.receivedAtLeast('tokens', 1)
+    leaving.abort()
+    await asked
+  }
+  expect(await calls.rowOf(leave)).toMatchObject({ reason: 'client_gone', input_tokens: 3, quota: 6 })
 })
 
 test('an upstream’s refusal is passed on', async () => {
