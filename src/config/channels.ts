@@ -1,7 +1,6 @@
 import type { Channel } from '../domain/channel.ts'
 import { readBaseUrl } from './base-url.ts'
 import {
-  credential,
   dictionary,
   duration,
   type Field,
@@ -17,6 +16,7 @@ import {
   section,
   text,
 } from './fields.ts'
+import { PROVIDER_FIELDS, providerIssues, providerOf } from './channel-provider.ts'
 import { DEFAULT_GROUP, groupName } from './groups.ts'
 import { rateLimit } from './rate-limits.ts'
 
@@ -53,6 +53,9 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'upgrade',
 ])
+
+// What a provider's keys look like is checked with the provider.
+const key = secret('a key', (given) => (given.trim() === '' ? undefined : given))
 
 const model = name('the name of a model')
 
@@ -109,10 +112,11 @@ const timeouts = section({
 /** `docs/configuration.md: Channels`. */
 export function channel(groups: ReadonlySet<string>): Field<Channel> {
   return section({
+    ...PROVIDER_FIELDS,
     name: name('a name for the channel'),
     protocol: protocols,
-    base_url: baseUrl,
-    keys: list(credential('a key: printable characters without spaces'), 'a list of keys'),
+    base_url: baseUrl.optional(),
+    keys: list(key, 'a list of keys'),
     models: list(servedModel, 'a list of at least one model', 1),
     groups: list(groupName(groups), 'a list of at least one group', 1).default([DEFAULT_GROUP]),
     priority: integer(-1_000_000, 1_000_000).default(0),
@@ -125,11 +129,13 @@ export function channel(groups: ReadonlySet<string>): Field<Channel> {
     rate_limit: rateLimit,
     on_client_gone: oneOf(['cancel', 'drain']).default('cancel'),
     timeouts,
-  }).transform(
-    (given): Channel => ({
+  }).transform((given, ctx): Channel => {
+    for (const { path, message } of providerIssues(given))
+      ctx.issues.push({ code: 'custom', path: [...path], message, input: undefined })
+    return {
+      ...providerOf(given),
       name: given.name,
       protocols: given.protocol,
-      baseUrl: given.base_url,
       keys: given.keys,
       models: given.models,
       groups: given.groups,
@@ -143,6 +149,6 @@ export function channel(groups: ReadonlySet<string>): Field<Channel> {
       rateLimit: given.rate_limit,
       onClientGone: given.on_client_gone,
       timeouts: given.timeouts,
-    }),
-  )
+    }
+  })
 }

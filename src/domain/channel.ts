@@ -21,6 +21,21 @@ export type GatedField =
  */
 export type AllowedField = GatedField | 'cache_control'
 
+/** How a channel's URLs are built and its requests signed, with what that takes. */
+export type ProviderSettings =
+  | {
+      readonly name: 'azure'
+      /** Undefined for the v1 API, which has no dated versions. */
+      readonly apiVersion: string | undefined
+    }
+  | { readonly name: 'bedrock'; readonly region: string }
+  | {
+      readonly name: 'vertex'
+      /** Undefined for the service account's own. */
+      readonly project: string | undefined
+      readonly location: string
+    }
+
 /** A configured upstream. `docs/configuration.md: Channels`. */
 export interface Channel {
   readonly name: string
@@ -28,6 +43,8 @@ export interface Channel {
   readonly isSetOverHttp?: true
   /** Dialects that its upstream speaks, at least one, all with the same keys below the same address. */
   readonly protocols: readonly ProtocolName[]
+  /** Absent for an upstream that takes the dialects as they are, with a key in a header. */
+  readonly provider?: ProviderSettings
   /** Ends with the version, without a slash: `https://api.example.com/v1`. */
   readonly baseUrl: string
   /** Credentials, used in turn; empty for an upstream without authentication. */

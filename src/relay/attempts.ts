@@ -188,7 +188,10 @@ export class Attempts {
     const accept = request.stream ? 'text/event-stream' : 'application/json'
     const headers = [...prepared.headers, 'accept', accept]
     try {
-      attempt.onSent(this.#parts.upstreams.send(hold, channel, key, { ...prepared, headers }, attempt))
+      const { stream } = request
+      attempt.onSent(
+        this.#parts.upstreams.send(hold, channel, key, { ...prepared, headers, stream }, attempt),
+      )
     } catch (error) {
       attempt.cancel()
       throw error

@@ -1,7 +1,8 @@
 import type { Channel } from '../domain/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import type { UpstreamKey } from './key-ring.ts'
-import type { OutgoingRequest, UpstreamClient } from './upstream-client.ts'
+import type { DialectRequest } from './provider.ts'
+import type { UpstreamClient } from './upstream-client.ts'
 
 /** Whole response of an upstream, of any status; or why there is none. */
 export type WholeExchange =
@@ -21,7 +22,7 @@ export type WholeExchange =
 export function exchangeWhole(
   upstreams: UpstreamClient,
   to: { readonly hold: Hold; readonly channel: Channel; readonly key: UpstreamKey },
-  request: OutgoingRequest,
+  request: DialectRequest,
   { maxBytes, timeoutMs }: { readonly maxBytes: number; readonly timeoutMs: number },
 ): Promise<WholeExchange> {
   const { promise, resolve } = Promise.withResolvers<WholeExchange>()

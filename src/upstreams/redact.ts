@@ -9,10 +9,15 @@ const MIN_SECRET_LENGTH = 8
 export function redact(text: string, channel: Channel): string {
   let result = text
   const headers = [...channel.headers.values()].filter((value) => value.length >= MIN_SECRET_LENGTH)
-  for (const secret of [...channel.keys, ...headers]) {
+  for (const secret of [...channel.keys.flatMap(secretsIn), ...headers]) {
     if (secret !== '') result = result.replaceAll(secret, '[redacted]')
   }
   const { host, hostname } = new URL(channel.baseUrl)
   for (const address of [channel.baseUrl, host, hostname]) result = result.replaceAll(address, '[upstream]')
   return result.replace(KEY_PATTERN, '[redacted]')
+}
+
+// A key of several parts is as secret in parts.
+function secretsIn(key: string): string[] {
+  return [key, ...key.split(':').filter((part) => part !== key && part.length >= MIN_SECRET_LENGTH)]
 }

@@ -1,0 +1,103 @@
+import type { DialectRequest, Provider, ProviderRequest, ProviderTarget } from './provider.ts'
+import { ProviderRefusal } from './provider.ts'
+import {
+  TransportError,
+  type UpstreamRequest,
+  type UpstreamResponseHead,
+  type UpstreamResponseListener,
+} from './upstream-request.ts'
+
+/** Sends a provider's request. */
+export type SendProvided = (request: ProviderRequest, listener: UpstreamResponseListener) => UpstreamRequest
+
+/**
+ * Request that a provider makes of a dialect's: what it needs first, a token for example, may take a while. A
+ * 401 is answered once with another one, where the provider has reason to.
+ */
+export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListener {
+  readonly #provider: Provider
+  readonly #request: DialectRequest
+  readonly #target: Omit<ProviderTarget, 'now'>
+  readonly #send: SendProvided
+  readonly #listener: UpstreamResponseListener
+  #sent: UpstreamRequest | undefined
+  #isPaused = false
+  #isOver = false
+  #isRenewed = false
+
+  constructor(
+    provider: Provider,
+    request: DialectRequest,
+    target: Omit<ProviderTarget, 'now'>,
+    listener: UpstreamResponseListener,
+    send: SendProvided,
+  ) {
+    this.#provider = provider
+    this.#request = request
+    this.#target = target
+    this.#send = send
+    this.#listener = provider.responses?.(request, listener) ?? listener
+    this.#begin()
+  }
+
+  get isSent(): boolean {
+    return this.#sent?.isSent ?? false
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#sent?.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#sent?.resume()
+  }
+
+  cancel(): void {
+    this.#isOver = true
+    this.#sent?.cancel()
+  }
+
+  onHead(head: UpstreamResponseHead): void {
+    const mayRenew = head.status === 401 && !this.#isRenewed && this.#provider.renew
+    if (!mayRenew || !this.#provider.renew?.(this.#target)) return this.#listener.onHead(head)
+    this.#isRenewed = true
+    this.#sent?.cancel()
+    this.#begin()
+  }
+
+  onData(chunk: Buffer): void {
+    this.#listener.onData(chunk)
+  }
+
+  onEnd(): void {
+    this.#listener.onEnd()
+  }
+
+  onError(error: TransportError): void {
+    this.#listener.onError(error)
+  }
+
+  #begin(): void {
+    this.#sent = undefined
+    // In a turn of its own: the caller needs this object before its listener may be called.
+    Promise.resolve()
+      .then(() => this.#provider.request(this.#request, { ...this.#target, now: new Date() }))
+      .then((made) => this.#onMade(made))
+      .catch((error: unknown) => this.#refuse(error))
+  }
+
+  #onMade(made: ProviderRequest): void {
+    if (this.#isOver) return
+    this.#sent = this.#send(made, this)
+    if (this.#isPaused) this.#sent.pause()
+  }
+
+  #refuse(error: unknown): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const cause = error instanceof ProviderRefusal ? error.message : 'the request could not be made'
+    this.#listener.onError(new TransportError(cause, false))
+  }
+}

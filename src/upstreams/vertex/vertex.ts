@@ -1,0 +1,65 @@
+import type { Channel } from '../../domain/channel.ts'
+import type { UpstreamKey } from '../key-ring.ts'
+import type { DialectRequest, Provider } from '../provider.ts'
+import { ProviderRefusal } from '../provider.ts'
+import { AccessTokens, type PostForm } from './access-tokens.ts'
+import { rawPredictBody } from './raw-predict-body.ts'
+import { parseServiceAccount, type ServiceAccount } from '../../domain/service-account.ts'
+
+/** Google's Vertex AI: Gemini, Claude by `rawPredict`, and the chat endpoint of other vendors' models. */
+export function vertex(post: PostForm): Provider {
+  const tokens = new AccessTokens(post)
+  const accounts = new WeakMap<UpstreamKey, ServiceAccount>()
+
+  const accountOf = (key: UpstreamKey): ServiceAccount => {
+    let account = accounts.get(key)
+    if (account) return account
+    const parsed = parseServiceAccount(key.value)
+    if ('expected' in parsed)
+      throw new ProviderRefusal(`the key of a Vertex channel has to be ${parsed.expected}`)
+    accounts.set(key, (account = parsed))
+    return account
+  }
+
+  return {
+    async request(request, { channel, key, now }) {
+      const account = accountOf(key)
+      const path = `${projectPath(channel, account)}${pathOf(request)}`
+      const { protocol, body } = request
+      const token = await tokens.of(key, account, now)
+      return {
+        path,
+        headers: [...passedHeaders(request), 'authorization', `Bearer ${token}`],
+        body: protocol === 'messages' ? rawPredictBody(body, isCount(request)) : body,
+      }
+    },
+    renew: ({ key }) => tokens.discard(key),
+  }
+}
+
+function projectPath({ provider }: Channel, account: ServiceAccount): string {
+  if (provider?.name !== 'vertex') throw new Error('only channels of Vertex have a location')
+  const project = provider.project ?? account.project
+  if (project === undefined)
+    throw new ProviderRefusal('a Vertex channel needs `project`: the key of its service account names none')
+  return `/v1/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(provider.location)}`
+}
+
+function pathOf(request: DialectRequest): string {
+  const { protocol, path, stream = false, upstreamModel = '' } = request
+  if (protocol === 'chat') return `/endpoints/openapi${path}`
+  if (protocol !== 'messages') return `/publishers/google${path}`
+  const model = isCount(request) ? 'count-tokens' : encodeURIComponent(upstreamModel).replace('%40', '@')
+  return `/publishers/anthropic/models/${model}:${stream ? 'streamRawPredict' : 'rawPredict'}`
+}
+
+function isCount({ path }: DialectRequest): boolean {
+  return path.endsWith('/count_tokens')
+}
+
+// The version is in the body; any other header than these is refused or ignored.
+function passedHeaders({ headers }: DialectRequest): string[] {
+  return headers.filter((_, index) => PASSED.has(headers[index - (index % 2)] as string))
+}
+
+const PASSED: ReadonlySet<string> = new Set(['accept', 'anthropic-beta'])
