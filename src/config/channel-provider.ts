@@ -68,31 +68,23 @@ export function providerIssues(given: GivenProvider): ProviderIssue[] {
       add([field], `only channels with provider ${owners.join(' or ')} have this key`)
   }
   if (provider === 'bedrock' && given.region === undefined) add(['region'], 'expected the name of a region')
-  if (given.base_url === undefined && (provider === 'generic' || provider === 'azure'))
-    add(['base_url'], 'expected an http:// or https:// URL')
   const spoken = SPOKEN[provider]
   for (const one of spoken ? protocol.filter((one) => !spoken.includes(one)) : [])
     add(['protocol'], `expected ${spoken?.join(', ')} with provider ${provider}, found ${one}`)
   for (const [index, key] of keys.entries()) {
-    const expected = KEY_FORMS[provider](key)
+    const expected = KEY_FORMS[provider]?.(key)
     if (expected !== undefined) add(['keys', index], `expected ${expected}`)
   }
   return issues
 }
 
 /** The form that a key lacks, by provider. */
-const KEY_FORMS: Record<GivenProvider['provider'], (key: string) => string | undefined> = {
-  generic: plainKey,
-  azure: plainKey,
+const KEY_FORMS: Partial<Record<GivenProvider['provider'], (key: string) => string | undefined>> = {
   bedrock: (key) => (parseBedrockKey(key) ? undefined : BEDROCK_KEY_FORMS),
   vertex(key) {
     const parsed = parseServiceAccount(key)
     return 'expected' in parsed ? `${parsed.expected}, or file: and its path` : undefined
   },
-}
-
-function plainKey(key: string): string | undefined {
-  return /^[!-~]+$/.test(key) ? undefined : 'a key: printable characters without spaces'
 }
 
 /** The provider of a channel without issues, and its base URL. */

@@ -1,6 +1,8 @@
+import { z } from 'zod'
 import type { Channel } from '../domain/channel.ts'
 import { readBaseUrl } from './base-url.ts'
 import {
+  credential,
   dictionary,
   duration,
   type Field,
@@ -19,6 +21,7 @@ import {
 import { PROVIDER_FIELDS, providerIssues, providerOf } from './channel-provider.ts'
 import { DEFAULT_GROUP, groupName } from './groups.ts'
 import { rateLimit } from './rate-limits.ts'
+import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** The timeouts of a channel that declares none. */
 export const DEFAULT_TIMEOUTS: Channel['timeouts'] = {
@@ -54,8 +57,12 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-// What a provider's keys look like is checked with the provider.
-const key = secret('a key', (given) => (given.trim() === '' ? undefined : given))
+const plainKey = credential('a key: printable characters without spaces')
+
+// Its form is checked with the provider.
+const serviceAccount = secret("the JSON of a service account's key, or file: and its path", (given) =>
+  given.trim().startsWith('{') ? given : undefined,
+)
 
 const model = name('the name of a model')
 
@@ -111,11 +118,30 @@ const timeouts = section({
 
 /** `docs/configuration.md: Channels`. */
 export function channel(groups: ReadonlySet<string>): Field<Channel> {
+  const addressed = channelWith(groups, baseUrl, plainKey)
+  const bedrock = channelWith(groups, baseUrl.optional(), plainKey)
+  const vertex = channelWith(groups, baseUrl.optional(), serviceAccount)
+  return z.unknown().transform((given, ctx): Channel => {
+    const provider = child(given as YamlNode, 'provider')
+    const named = provider instanceof YamlScalar ? provider.value : undefined
+    const read = (named === 'vertex' ? vertex : named === 'bedrock' ? bedrock : addressed).safeParse(given)
+    if (read.success) return read.data
+    for (const issue of read.error.issues) ctx.issues.push({ ...issue, input: undefined } as never)
+    return z.NEVER
+  })
+}
+
+/** A channel of providers whose addresses and keys are read so. */
+function channelWith(
+  groups: ReadonlySet<string>,
+  address: Field<string> | z.ZodOptional<Field<string>>,
+  key: Field<string>,
+): Field<Channel> {
   return section({
     ...PROVIDER_FIELDS,
     name: name('a name for the channel'),
     protocol: protocols,
-    base_url: baseUrl.optional(),
+    base_url: address,
     keys: list(key, 'a list of keys'),
     models: list(servedModel, 'a list of at least one model', 1),
     groups: list(groupName(groups), 'a list of at least one group', 1).default([DEFAULT_GROUP]),

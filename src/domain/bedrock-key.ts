@@ -2,11 +2,11 @@
 export interface AwsKey {
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** Of temporary credentials. */
+  /** Part of temporary credentials. */
   readonly sessionToken?: string
 }
 
-/** Credentials of a Bedrock channel: an account's, which sign, or a Bedrock API key, which is sent as it is. */
+/** Credentials of a Bedrock channel: an account's, which sign, or a Bedrock API key, sent as it is. */
 export type BedrockKey = { readonly aws: AwsKey } | { readonly bearer: string }
 
 /** The forms of a key, for messages. */

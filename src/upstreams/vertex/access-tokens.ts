@@ -62,7 +62,7 @@ export class AccessTokens {
     entry.refresh = refresh
     refresh
       .then((token) => (entry.token = token))
-      // Those who wait for it get the refusal.
+      // Calls that wait for it get the refusal.
       .catch(() => {})
       .finally(() => (entry.refresh = undefined))
   }
