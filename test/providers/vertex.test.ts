@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { call, type FullResponse } from '../equipment/client.ts'
+import { priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import type { ReceivedByDouble } from '../equipment/providers/double.ts'
+import { startVertex, type VertexDouble } from '../equipment/providers/vertex.ts'
+
+const CLAUDE = 'claude-sonnet-4-5@20250929'
+const MESSAGE = JSON.stringify({
+  id: 'msg_vrtx_1',
+  type: 'message',
+  role: 'assistant',
+  model: CLAUDE,
+  content: [{ type: 'text', text: 'Hello' }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+  usage: { input_tokens: 12, output_tokens: 7 },
+})
+const PREFIX = '/v1/projects/my-project/locations/europe-west4'
+
+let vertex: VertexDouble
+let gateway: RunningGateway
+let folder: string
+
+beforeAll(async () => {
+  vertex = await startVertex(() => ({ body: MESSAGE }))
+  folder = mkdtempSync(join(tmpdir(), 'sluice-key-'))
+  const file = join(folder, 'vertex.json')
+  writeFileSync(file, vertex.serviceAccount, { mode: 0o600 })
+  const fields = { provider: 'vertex', location: 'europe-west4', base_url: vertex.url }
+  gateway = await startGateway({
+    config: {
+      options: { media: { allow_private_networks: true } },
+      models: priced(['claude', 'other', 'spare']),
+      channels: [
+        {
+          ...fields,
+          name: 'claude',
+          protocol: 'messages',
+          keys: [`file:${file}`],
+          models: ['claude', 'spare'],
+          model_mapping: { claude: CLAUDE, spare: CLAUDE },
+        },
+        {
+          ...fields,
+          name: 'other',
+          protocol: 'chat',
+          project: 'another',
+          keys: [vertex.serviceAccount],
+          models: ['other'],
+        },
+      ],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    },
+  })
+})
+afterAll(async () => {
+  await gateway?.discard()
+  await vertex?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+beforeEach(() => {
+  vertex.failTokens(0)
+  vertex.received.length = 0
+})
+
+function claude(
+  fields: Record<string, unknown> = {},
+  headers: Record<string, string> = {},
+): Promise<FullResponse> {
+  const body = { model: 'claude', max_tokens: 20, messages: [{ role: 'user', content: 'hi' }], ...fields }
+  return call(gateway.url, body, { key: 'ann', path: '/v1/messages', headers })
+}
+
+const modelRequests = (): ReceivedByDouble[] => vertex.received.filter(({ path }) => path !== '/token')
+
+describe('a call on a Vertex channel', () => {
+  test('of Claude names the model in the path and the version in the body; the rest stays', async () => {
+    const { status, text } = await claude({}, { 'anthropic-beta': 'context-1m-2025-08-07' })
+    expect(status, text).toBe(200)
+    expect(text).toBe(MESSAGE)
+    const [{ path, headers, body }] = modelRequests() as [ReceivedByDouble]
+    expect(path).toBe(`${PREFIX}/publishers/anthropic/models/${CLAUDE}:rawPredict`)
+    expect(headers['anthropic-beta']).toBe('context-1m-2025-08-07')
+    expect(headers).not.toHaveProperty('anthropic-version')
+    expect(body.toString()).toBe(
+      '{"max_tokens":20,"messages":[{"role":"user","content":"hi"}],"anthropic_version":"vertex-2023-10-16"}',
+    )
+  })
+
+  test('of another vendor goes to the chat endpoint of its project', async () => {
+    await call(gateway.url, { model: 'other', messages: [{ role: 'user', content: 'hi' }] }, { key: 'ann' })
+    expect(modelRequests()[0]?.path).toBe(
+      '/v1/projects/another/locations/europe-west4/endpoints/openapi/chat/completions',
+    )
+  })
+
+  test('uses a token as long as it is valid, and asks once for many calls', async () => {
+    vertex.revoke()
+    const before = vertex.issued.length
+    const answers = await Promise.all(Array.from({ length: 10 }, () => claude()))
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200))
+    expect(vertex.issued.length - before).toBe(1)
+  })
+
+  test('gets a new token once where its own is refused', async () => {
+    await claude()
+    vertex.revoke()
+    vertex.received.length = 0
+    expect((await claude()).status).toBe(200)
+    expect(modelRequests()).toHaveLength(2)
+  })
+
+  test('fails with the words of the token endpoint in the log, and goes on afterwards', async () => {
+    vertex.revoke()
+    vertex.failTokens(400)
+    expect((await claude()).status).toBe(500)
+    expect(gateway.logs()).toContain('status 400, invalid_grant, Invalid JWT Signature.')
+    vertex.failTokens(0)
+    expect((await claude()).status).toBe(200)
+  })
+
+  test('tells nobody the key', () => {
+    const { private_key: key } = JSON.parse(vertex.serviceAccount)
+    expect(gateway.logs()).not.toContain(key.split('\n')[1])
+  })
+})
