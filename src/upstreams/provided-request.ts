@@ -20,6 +20,7 @@ export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListene
   readonly #target: Omit<ProviderTarget, 'now'>
   readonly #send: SendProvided
   readonly #listener: UpstreamResponseListener
+  #made: ProviderRequest | undefined
   #sent: UpstreamRequest | undefined
   #isPaused = false
   #isOver = false
@@ -60,8 +61,7 @@ export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListene
   }
 
   onHead(head: UpstreamResponseHead): void {
-    const mayRenew = head.status === 401 && !this.#isRenewed && this.#provider.renew
-    if (!mayRenew || !this.#provider.renew?.(this.#target)) return this.#listener.onHead(head)
+    if (head.status !== 401 || !this.#mayRenew()) return this.#listener.onHead(head)
     this.#isRenewed = true
     this.#sent?.cancel()
     this.#begin()
@@ -79,6 +79,11 @@ export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListene
     this.#listener.onError(error)
   }
 
+  #mayRenew(): boolean {
+    if (this.#isRenewed || !this.#made) return false
+    return this.#provider.renew?.(this.#target, this.#made) ?? false
+  }
+
   #begin(): void {
     this.#sent = undefined
     // In a turn of its own: the caller needs this object before its listener may be called.
@@ -90,6 +95,7 @@ export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListene
 
   #onMade(made: ProviderRequest): void {
     if (this.#isOver) return
+    this.#made = made
     this.#sent = this.#send(made, this)
     if (this.#isPaused) this.#sent.pause()
   }
@@ -97,7 +103,7 @@ export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListene
   #refuse(error: unknown): void {
     if (this.#isOver) return
     this.#isOver = true
-    const cause = error instanceof ProviderRefusal ? error.message : 'the request could not be made'
-    this.#listener.onError(new TransportError(cause, false))
+    const detail = error instanceof ProviderRefusal ? error.message : undefined
+    this.#listener.onError(new TransportError('the request could not be made', false, detail))
   }
 }

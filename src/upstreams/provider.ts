@@ -49,10 +49,10 @@ export interface Provider {
   /** Reads the provider's framing and errors, and hands on those of the dialect. Absent = they are alike. */
   responses?(request: DialectRequest, listener: UpstreamResponseListener): UpstreamResponseListener
   /**
-   * Handles a 401: discards what was derived from the key, a token for example. Whether another attempt with
-   * the same key makes sense; at most one follows.
+   * Handles a 401 to `refused`: discards what was derived from the key, a token for example. Whether another
+   * attempt with the same key makes sense; at most one follows.
    */
-  renew?(target: Pick<ProviderTarget, 'channel' | 'key'>): boolean
+  renew?(target: Pick<ProviderTarget, 'channel' | 'key'>, refused: ProviderRequest): boolean
 }
 
 /** A request that a provider cannot be asked, before anything is sent. The message holds no secret. */

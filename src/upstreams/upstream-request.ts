@@ -36,10 +36,13 @@ export class TransportError extends Error {
    * it before the request arrived.
    */
   readonly wasReused: boolean
+  /** What was told of it, for the log: it may hold words of others. */
+  readonly detail: string | undefined
 
-  constructor(message: string, wasReused: boolean) {
+  constructor(message: string, wasReused: boolean, detail?: string) {
     super(message)
     this.name = 'TransportError'
     this.wasReused = wasReused
+    this.detail = detail
   }
 }

@@ -146,7 +146,7 @@ describe('a messages call on a Bedrock channel', () => {
   test('with a wrong secret is refused, and the log names the cause and no secret', async () => {
     const { status } = await messages('wrong')
     expect(status).toBe(500)
-    expect(gateway.logs()).toContain('The request signature does not match')
+    await expect.poll(() => gateway.logs()).toContain('The request signature does not match')
     expect(gateway.logs()).not.toContain('x'.repeat(40))
   })
 })

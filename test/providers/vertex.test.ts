@@ -118,7 +118,7 @@ describe('a call on a Vertex channel', () => {
     vertex.revoke()
     vertex.failTokens(400)
     expect((await claude()).status).toBe(500)
-    expect(gateway.logs()).toContain('status 400, invalid_grant, Invalid JWT Signature.')
+    await expect.poll(() => gateway.logs()).toContain('status 400, invalid_grant, Invalid JWT Signature.')
     vertex.failTokens(0)
     expect((await claude()).status).toBe(200)
   })

@@ -52,6 +52,6 @@ export class BedrockResponses implements UpstreamResponseListener {
 
   #fail(message: string): void {
     this.#isOver = true
-    this.#listener.onError(new TransportError(message, false))
+    this.#listener.onError(new TransportError('malformed event stream', false, message))
   }
 }

@@ -42,12 +42,10 @@ export class AccessTokens {
     return (await (entry.refresh as Promise<Token>)).value
   }
 
-  /** Discards a token that was refused; whether there was one. */
-  discard(key: UpstreamKey): boolean {
+  /** Discards a token that was refused; one that has replaced it since stays. */
+  discard(key: UpstreamKey, refused: string): void {
     const entry = this.#entry(key)
-    const had = entry.token !== undefined
-    entry.token = undefined
-    return had
+    if (entry.token?.value === refused) entry.token = undefined
   }
 
   #entry(key: UpstreamKey): Account {

@@ -6,6 +6,8 @@ import { AccessTokens, type PostForm } from './access-tokens.ts'
 import { rawPredictBody } from './raw-predict-body.ts'
 import { parseServiceAccount, type ServiceAccount } from '../../domain/service-account.ts'
 
+const BEARER = 'Bearer '
+
 /** Google's Vertex AI: Gemini, Claude by `rawPredict`, and the chat endpoint of other vendors' models. */
 export function vertex(post: PostForm): Provider {
   const tokens = new AccessTokens(post)
@@ -29,11 +31,14 @@ export function vertex(post: PostForm): Provider {
       const token = await tokens.of(key, account, now)
       return {
         path,
-        headers: [...passedHeaders(request), 'authorization', `Bearer ${token}`],
+        headers: [...passedHeaders(request), 'authorization', BEARER + token],
         body: protocol === 'messages' ? rawPredictBody(body, isCount(request)) : body,
       }
     },
-    renew: ({ key }) => tokens.discard(key),
+    renew({ key }, { headers }) {
+      tokens.discard(key, headers.at(-1)?.slice(BEARER.length) ?? '')
+      return true
+    },
   }
 }
 

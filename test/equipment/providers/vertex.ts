@@ -1,4 +1,4 @@
-import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
+import { generateKeyPairSync, verify } from 'node:crypto'
 import { type Double, type DoubleAnswer, type ReceivedByDouble, startDouble } from './double.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -75,7 +75,7 @@ function assertionError(form: URLSearchParams, audience: string): string | undef
   const isSigned = verify(
     'sha256',
     Buffer.from(`${header}.${claims}`),
-    createPublicKey(publicKey),
+    publicKey,
     Buffer.from(signature, 'base64url'),
   )
   if (!isSigned) return 'Invalid JWT Signature.'
