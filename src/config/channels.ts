@@ -126,7 +126,7 @@ export function channel(groups: ReadonlySet<string>): Field<Channel> {
     const named = provider instanceof YamlScalar ? provider.value : undefined
     const read = (named === 'vertex' ? vertex : named === 'bedrock' ? bedrock : addressed).safeParse(given)
     if (read.success) return read.data
-    for (const issue of read.error.issues) ctx.issues.push({ ...issue, input: undefined } as never)
+    for (const issue of read.error.issues) ctx.issues.push({ ...issue, input: undefined })
     return z.NEVER
   })
 }

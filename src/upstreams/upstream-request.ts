@@ -36,7 +36,7 @@ export class TransportError extends Error {
    * it before the request arrived.
    */
   readonly wasReused: boolean
-  /** What was told of it, for the log: it may hold words of others. */
+  /** Details for the log, which may hold an upstream's words. */
   readonly detail: string | undefined
 
   constructor(message: string, wasReused: boolean, detail?: string) {
