@@ -32,6 +32,11 @@ export function isEnvelope(content: string): boolean {
   return content.startsWith(PREFIX)
 }
 
+/** Whether a body may hold an envelope: none does where this is false. */
+export function mayHoldEnvelope(body: Buffer): boolean {
+  return body.includes(`"${PREFIX}`)
+}
+
 /** Opens an envelope; without one, the content is a proof of the wire itself. */
 export function open(content: string, wire: ConversionProtocol): Enclosed {
   const own: Enclosed = { proof: { protocol: wire, value: content } }

@@ -96,11 +96,9 @@ export class Relay {
       await this.#relay(countingDialect(counting), incoming, caller, settings, body)
     } catch (error) {
       if (!isCountingUnsupported(error)) throw error
-      const composed = error instanceof CountingUnsupported ? error.composed : undefined
-      const { text, extraTokens } = counting.countable(
-        composed ?? scanObject(body.bytes),
-        composed !== undefined,
-      )
+      const isComposed = error instanceof CountingUnsupported
+      const scan = isComposed ? error.composed : scanObject(body.bytes)
+      const { text, extraTokens } = counting.countable(scan, isComposed)
       const tokens = (await this.#parts.count.countLowPriority(text)) + extraTokens
       incoming.response
         .writeHead(200, {

@@ -2,6 +2,7 @@ import { NO_USAGE, type Usage } from '../domain/usage.ts'
 import type { TapStep } from '../protocols/sse/stream-tap.ts'
 import type { Call, Target } from './call.ts'
 import type { Ending } from './priced-usage.ts'
+import { DeliveryGate } from './delivery-gate.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { gatewayErrorFrame, HOLD_USED_UP, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
 import {
@@ -39,6 +40,7 @@ type LastFrame = (charged: Usage) => Buffer
 export class StreamedResponse extends ResponseHandler {
   readonly #tap: Tap
   readonly #watch: OutputWatch
+  readonly #gate: DeliveryGate
   readonly #prompt: PromptCount | undefined
   readonly #pauses: ReadPauses
   /** Bytes to be sent at the end of a read, and once the hold is durable. */
@@ -59,6 +61,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#prompt = prepared.beginsWithPrompt ? new PromptCount(call) : undefined
     this.#tap = prepared.tap(() => this.#prompt?.tokens ?? 0)
     this.#watch = new OutputWatch(call, this.#tap)
+    this.#gate = new DeliveryGate(call.hold)
   }
 
   onData(chunk: Buffer): void {
@@ -179,7 +182,7 @@ export class StreamedResponse extends ResponseHandler {
 
   // Nothing is on its way to the client, which is still there: another channel may try.
   get #mayGoElsewhere(): boolean {
-    return this.state === 'waiting' && !this.#outgoing.isDue
+    return this.state === 'waiting' && !this.#outgoing.isDue && !this.#gate.isParking
   }
 
   // `docs/ledger.md: Durability before delivery`: nothing is sent before a crash can no longer lose the hold.
@@ -187,7 +190,8 @@ export class StreamedResponse extends ResponseHandler {
     if (this.state === 'draining') return
     this.#outgoing.add(bytes, this.#tap.sawEvent || this.#tap.isMidEvent)
     if (this.#pauses.has('hold')) return
-    const opening = this.#openGate()
+    const { goOn } = this.#tap
+    const opening = this.#gate.open(goOn && (() => goOn(this.target, this.call)))
     if (!opening) return
     this.#pauses.begin('hold')
     this.#after(opening, (isDurable) => {
@@ -200,14 +204,6 @@ export class StreamedResponse extends ResponseHandler {
       this.upstream.cancel()
       this.onFailure(UNWRITTEN)
     })
-  }
-
-  // A stream that goes on without its client is parked first.
-  #openGate(): Promise<boolean> | undefined {
-    const { hold } = this.call
-    const { goOn } = this.#tap
-    if (!goOn || hold.isParked) return hold.isDurable ? undefined : hold.durable
-    return hold.durable.then((isDurable) => isDurable && goOn(this.target, this.call))
   }
 
   #sendOutgoing(): void {
@@ -275,10 +271,10 @@ export class StreamedResponse extends ResponseHandler {
   // The last frame goes out, in a write of its own, once the charge is durable.
   async #settleAndEnd(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): Promise<void> {
     const tap = this.#tap
-    const { hold, response } = this.call
+    const { response } = this.call
     const hasText = tap.emittedBytes > 0
     let charged: Usage = NO_USAGE
-    if (hold.isParked && (hold.isSettled || (!isComplete && (await hold.park())))) {
+    if (this.#gate.isParking && (await this.#gate.goesOn(isComplete))) {
       // The upstream goes on: the call is charged when its end is known.
     } else if (ending === 'cut' && tap.contentFrames === 0) this.call.settleForNothing(this.target)
     else {

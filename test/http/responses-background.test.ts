@@ -1,7 +1,8 @@
+import process from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
 import OpenAI from 'openai'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type FullResponse, call, open } from '../equipment/client.ts'
+import { type FullResponse, call, open, send } from '../equipment/client.ts'
 import {
   type Configuration,
   channel,
@@ -234,6 +235,44 @@ describe('a response in the background', () => {
     await on.gateway.restart()
     expect(holds(on.gateway)).toBe(1)
     expect((await again(on).responses.retrieve(id)).status).toBe('completed')
+    expect(await charged(on.gateway)).toMatchObject({ quota: CHARGE, reason: 'complete' })
+  })
+
+  test('goes on when the client of its stream leaves while its id is being stored', async () => {
+    const copy = await patchedProgram([
+      {
+        file: 'src/relay/state/response-store.ts',
+        text: "await this.#rows.write('storeResponse', response)",
+        by: `console.log('storing ' + response.id + ';')
+          await new Promise((resolve) => process.once('SIGUSR2', resolve))
+          await this.#rows.write('storeResponse', response)`,
+      },
+    ])
+    onTestFinished(() => copy.discard())
+    const on = await stage({ root: copy.root })
+    const frames = await streamOf(on)
+    on.upstream.decide('m', (request) =>
+      request.method === 'POST'
+        ? { ...frames, frames: frames.frames.slice(0, 4), ending: 'stall' }
+        : on.provider.decision(request),
+    )
+    const leaving = send(
+      on.gateway.url,
+      { model: 'm', input: 'hi', background: true, stream: true, max_output_tokens: 100 },
+      { key: 'ann', path: '/v1/responses' },
+    )
+    const storing = /storing (resp_\w+);/
+    await vi.waitFor(() => expect(on.gateway.logs()).toMatch(storing), 30_000)
+    leaving.destroy()
+    await on.upstream.only('m').ended
+    // Counted after the prompt of the call, if that is counted: a charge would have been made by now.
+    await on.client.responses.inputTokens.count({ model: 'chat', input: 'hi' })
+    process.kill(on.gateway.pid, 'SIGUSR2')
+    const [, id = ''] = storing.exec(on.gateway.logs()) ?? []
+    await vi.waitFor(async () => {
+      expect((await on.client.responses.retrieve(id)).status).toBe('completed')
+      expect(usage(on.gateway)).toHaveLength(1)
+    }, 30_000)
     expect(await charged(on.gateway)).toMatchObject({ quota: CHARGE, reason: 'complete' })
   })
 

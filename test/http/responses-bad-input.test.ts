@@ -1,3 +1,4 @@
+import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorBody } from '../equipment/behaviour.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
@@ -16,10 +17,10 @@ type Model = (typeof ALL)[number]
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    options: { retries: 0 },
+    options: { retries: 0, keep_responses: '1h' },
     models: priced(ALL),
     channels: ALL.map((protocol) => channel(protocol, upstream.baseUrl(protocol), { protocol })),
-    users: [ROOT, user(2, 'ann', [token('ann')])],
+    users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
   }))
 })
 afterAll(() => fixture?.close())
@@ -30,7 +31,8 @@ const ANSWERS = {
   messages: wholeMessage([{ text: 'said' }]),
 }
 const send = (body: Body): Promise<FullResponse> => fixture.chat('ann', body, { path: '/v1/responses' })
-const spent = (): number => databaseOf(fixture.gateway.dataDir).user('ann').used_quota
+const spentBy = (name: string): number => databaseOf(fixture.gateway.dataDir).user(name).used_quota
+const spent = (): number => spentBy('ann')
 
 /** The answer to a request, the upstream of which answers well. */
 function post(model: Model, fields: object): Promise<FullResponse> {
@@ -100,6 +102,48 @@ describe('a 400 before anything is charged', () => {
       await refused(model, { input: [hi, { ...call, call_id: id }] }, "'input[1].call_id'")
     await refused(model, { input: [hi, { ...output, call_id: 'a'.repeat(70_000) }] }, 'No tool call found')
   })
+})
+
+describe('the id of a response', () => {
+  const at = (id: string, key: string, method = 'GET', below = ''): Promise<FullResponse> =>
+    fixture.chat(key, undefined, { path: `/v1/responses/${id}${below}`, method })
+
+  test.each(ALL)('of another user is unknown to everybody else, of %s', async (model) => {
+    const { id } = (await post(model, {})).json()
+    const before = [fixture.upstream.received(model).length, spentBy('bob')]
+    for (const path of ['', '/input_tokens', '/compact']) {
+      const body = { model, input: 'hi', previous_response_id: id }
+      const refused = await fixture.chat('bob', body, { path: `/v1/responses${path}` })
+      expect(refused.status).toBe(400)
+      expect(refused.json().error.code).toBe('previous_response_not_found')
+    }
+    for (const [method, below] of [
+      ['GET', ''],
+      ['GET', '/input_items'],
+      ['POST', '/cancel'],
+      ['DELETE', ''],
+    ] as const)
+      expect((await at(id, 'bob', method, below)).status).toBe(404)
+    expect([fixture.upstream.received(model).length, spentBy('bob')]).toEqual(before)
+    if (model !== NATIVE) expect((await at(id, 'ann')).status).toBe(200)
+  })
+
+  test('that is none is a 404, whatever it looks like', async () => {
+    for (const id of ['resp_', 'x', '%00', '%2e%2e', 'resp_%2F..%2F', 'a'.repeat(10_000), '%ff'])
+      expect((await at(id, 'ann')).status, id).toBe(404)
+  })
+})
+
+test.each(ALL)('a continued call that is tried again is charged once, by %s', async (model) => {
+  const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 2 })
+  fixture.upstream.script(model, ANSWERS[model])
+  const before = spent()
+  const first = await client.responses.create({ model, input: 'hi' })
+  const cost = spent() - before
+  fixture.upstream.script(model, { kind: 'status', status: 500 }, ANSWERS[model])
+  await client.responses.create({ model, input: 'hi', previous_response_id: first.id })
+  expect(fixture.upstream.received(model)).toHaveLength(2)
+  expect(spent() - before).toBe(2 * cost)
 })
 
 describe("an upstream's own error", () => {

@@ -4,7 +4,14 @@ export { maxTokensOf } from './encode-request.ts'
 export { encryptedInput } from './encrypted-content.ts'
 export { gateResponsesRequest } from './gate.ts'
 export { inputItems, joinedArrays } from './input-items.ts'
-export { itemReferences, type ItemText, outputItems, withItems } from './item-references.ts'
+export {
+  hasForeignThoughts,
+  inputForProvider,
+  itemReferences,
+  type ItemText,
+  outputItems,
+  withItems,
+} from './item-references.ts'
 export { itemPage, itemQuery } from './item-page.ts'
 export { promptText } from './prompt.ts'
 export { RenamedIds } from './renamed-ids.ts'

@@ -1,3 +1,4 @@
+import { isEnvelope, mayHoldEnvelope } from '../envelope.ts'
 import { edit } from '../json/json-edit.ts'
 import { scanObject } from '../json/json-scan.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
@@ -24,11 +25,17 @@ export function itemReferences(scan: ScannedObject): ItemReference[] {
   const input = scan.span('input')
   if (!input || scan.kindOf(input.node) !== 'array') return []
   return scan.elements(input.node).flatMap((node) => {
-    if (scan.kindOf(node) !== 'object' || textIn(scan, node, 'type') !== 'item_reference') return []
-    const id = textIn(scan, node, 'id') ?? ''
+    const id = referredId(scan, node) ?? ''
     const [, key] = ITEM_ID.exec(id) ?? []
     return key === undefined ? [] : [{ node, id, responseId: `resp_${key}` }]
   })
+}
+
+/** Whether a request's input has any reference to an item, wherever that is kept. */
+export function refersToItems(scan: ScannedObject): boolean {
+  const input = scan.span('input')
+  if (!input || scan.kindOf(input.node) !== 'array') return false
+  return scan.elements(input.node).some((node) => referredId(scan, node) !== undefined)
 }
 
 /** The output items of a response by their ids. */
@@ -53,6 +60,54 @@ export function withItems(scan: ScannedObject, items: ReadonlyMap<string, ItemTe
   const texts = scan.elements(input.node).map((node) => known.get(node) ?? scan.textOf(node))
   const replace = new Map([['input', `[${texts.join(',')}]`]])
   return scanObject(edit(scan.bytes, scan, { remove: [], replace }))
+}
+
+/** Whether a request's input has thoughts that only another dialect can read. */
+export function hasForeignThoughts(scan: ScannedObject): boolean {
+  // Most requests end here: nothing in them looks like one.
+  if (!mayHoldEnvelope(scan.bytes) && !scan.bytes.includes('"rs_')) return false
+  const input = scan.span('input')
+  if (!input || scan.kindOf(input.node) !== 'array') return false
+  return scan.elements(input.node).some((node) => scan.kindOf(node) === 'object' && isForeign(scan, node))
+}
+
+/**
+ * The JSON text of a request's input for a provider of responses. Items that the gateway made lose their ids,
+ * by which the provider would look them up; thoughts that only another dialect can read are left out.
+ */
+export function inputForProvider(scan: ScannedObject): string {
+  const input = scan.span('input')
+  if (!input || scan.kindOf(input.node) !== 'array') return input ? scan.textOf(input.node) : '[]'
+  const texts = scan.elements(input.node).flatMap((node) => {
+    const text = scan.textOf(node)
+    if (scan.kindOf(node) !== 'object' || referredId(scan, node) !== undefined) return [text]
+    if (isForeign(scan, node)) return []
+    if (!isConverted(scan, node)) return [text]
+    const bytes = Buffer.from(text)
+    return [edit(bytes, scanObject(bytes), { remove: ['id'], replace: new Map() }).toString()]
+  })
+  return `[${texts.join(',')}]`
+}
+
+function isForeign(scan: ScannedObject, node: Node): boolean {
+  if (textIn(scan, node, 'type') !== 'reasoning') return false
+  return isConverted(scan, node) || isEnvelope(textIn(scan, node, 'encrypted_content') ?? '')
+}
+
+/** Whether an item is of a response that this gateway converted. */
+function isConverted(scan: ScannedObject, node: Node): boolean {
+  return ITEM_ID.test(textIn(scan, node, 'id') ?? '')
+}
+
+/** The id that a reference names; undefined for any other item. A reference may leave its type out. */
+function referredId(scan: ScannedObject, node: Node): string | undefined {
+  if (scan.kindOf(node) !== 'object') return undefined
+  const type = scan.memberOf(node, 'type')
+  const isReference =
+    type === undefined || scan.kindOf(type) === 'null'
+      ? scan.memberOf(node, 'role') === undefined
+      : textIn(scan, node, 'type') === 'item_reference'
+  return isReference ? textIn(scan, node, 'id') : undefined
 }
 
 function textIn(scan: ScannedObject, node: Node, member: string): string | undefined {

@@ -1,6 +1,7 @@
 import { checkMembers, isPresent, refuse } from '../field-check.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import type { PromptText } from '../prompt-tokens.ts'
+import { refersToItems } from './item-references.ts'
 import { countableText as textOf } from './prompt.ts'
 import { CHECKS, readResponsesRequest, REQUIRED, type ResponsesRequest } from './request.ts'
 
@@ -15,13 +16,17 @@ export function countedModel(scan: ScannedObject): string {
 
 /**
  * Returns the text to count of a checked request; throws `invalid_request` where its input is not all there.
- * `isComposed`: the items of the previous response are in it.
+ * `isComposed`: all that a conversion would send is in it.
  */
 export function countableText(scan: ScannedObject, isComposed: boolean): PromptText {
   for (const field of REFERENCES)
-    if (isPresent(scan, field) && !(isComposed && field === 'previous_response_id'))
-      refuse(field, `all items in 'input' where no channel of the model counts tokens`, 'a reference')
+    if (isPresent(scan, field) && !(isComposed && field === 'previous_response_id')) refuseReference(field)
+  if (!isComposed && refersToItems(scan)) refuseReference('input')
   return textOf(scan)
+}
+
+function refuseReference(field: string): never {
+  refuse(field, `all items in 'input' where no channel of the model counts tokens`, 'a reference')
 }
 
 /** Checks a request to compact a conversation, as one for a response that is neither streamed nor stored. */

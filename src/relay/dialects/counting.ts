@@ -11,10 +11,10 @@ import { unstreamed } from './unstreamed.ts'
 
 /** No channel of the model counts tokens: the gateway counts itself. */
 export class CountingUnsupported extends Error {
-  /** The request with the items that it continues in front; undefined where it continues none kept here. */
-  readonly composed: ScannedObject | undefined
+  /** The request with all that is kept here of what it refers to. */
+  readonly composed: ScannedObject
 
-  constructor(composed: ScannedObject | undefined) {
+  constructor(composed: ScannedObject) {
     super('no channel of this model counts tokens')
     this.name = 'CountingUnsupported'
     this.composed = composed
@@ -23,10 +23,12 @@ export class CountingUnsupported extends Error {
 
 /** Earlier responses that a counted request refers to. */
 export interface CountedContext {
-  /** The request with the items that it continues in front; undefined where an upstream keeps them. */
+  /** The request with all that is kept here of what it refers to; undefined where that is nothing. */
   readonly composed: ScannedObject | undefined
   /** Members as the upstream knows them, as JSON texts. */
   readonly replace: ReadonlyMap<string, string>
+  /** Names of what the upstream is not told. */
+  readonly dropped: readonly string[]
   /** The channels among these that know the response; throws where none does. */
   channelsFor(channels: readonly Channel[]): readonly Channel[]
   /** Whether a key of one of those channels may be asked. */
@@ -48,7 +50,7 @@ export interface Counting {
   contextOf?(scan: ScannedObject, reader: Reader): Promise<CountedContext | undefined> | undefined
   /**
    * The text that the gateway counts itself; throws for a request whose text is not all in it. `isComposed`:
-   * the items of the response that it continues are in it.
+   * all that a conversion would send is in it.
    */
   countable(scan: ScannedObject, isComposed: boolean): PromptText
   /** The response that tells the count. */
@@ -97,7 +99,8 @@ function relayed(counting: Counting, request: CountedRequest): RelayedRequest {
         choices: 1,
         ...(context && { isOfKey: (key: UpstreamKey) => context.isOfKey(key, channel) }),
         prepare() {
-          if (!channel.protocols.includes(counting.protocol)) throw new CountingUnsupported(context?.composed)
+          if (!channel.protocols.includes(counting.protocol))
+            throw new CountingUnsupported(context?.composed ?? request.scan)
           return prepared(counting, request, channel.modelMapping.get(model) ?? model)
         },
       })),
@@ -117,7 +120,7 @@ function prepared(
     headers,
     body: edit(scan.bytes, scan, { remove: [], replace }),
     upstreamModel,
-    dropped: [],
+    dropped: context?.dropped ?? [],
     ...(context && { errorBody: (bytes: Buffer) => context.errorBody(bytes) }),
     tap: unstreamed,
     reply(bytes) {

@@ -4,32 +4,22 @@ import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import {
   gateResponsesRequest,
-  itemReferences,
   promptText,
   readResponsesRequest,
   type ResponsesRequest,
   ResponsesTap,
   usageOfResponse,
 } from '../../../protocols/responses/index.ts'
-import { channelsToContinue, type Continued, findContinued } from '../../state/continued.ts'
-import { withKeptItems } from '../../state/kept-items.ts'
+import { channelsToContinue } from '../../state/continued.ts'
 import { keptRequest } from '../../state/kept-response.ts'
 import { type NativeParts, NativeResponse } from '../../state/native-response.ts'
 import { NativeTap } from '../../state/native-tap.ts'
-import { channelsOfOrigin, findOrigin, type Origin } from '../../state/reasoning-origin.ts'
+import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
+import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
 import type { Conversions } from '../conversions.ts'
-import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
+import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { convertedResponses } from './converted-responses.ts'
-
-/** Earlier responses that a request refers to. */
-interface Referred {
-  readonly continued?: Continued | undefined
-  /** The account that made the encrypted reasoning in its input. */
-  readonly reasoning?: Origin | undefined
-  /** The request for channels of other dialects: with all that the gateway keeps of what it refers to. */
-  readonly composed?: ScannedObject | undefined
-}
 
 /** Settings that a kept response repeats. */
 const KEPT = new Map([['store', 'true']])
@@ -43,37 +33,21 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     read(scan, _headers, reader) {
       const { settings } = reader
       const request = readResponsesRequest(scan)
-      const isContinuing = request.previousResponseId !== undefined
-      // A continued response tells the account by itself.
-      const found = isContinuing ? undefined : findOrigin(scan, reader, responses)
-      if (!isContinuing && !found && itemReferences(scan).length === 0)
-        return relayed(request, scan, {}, settings)
-      return referredBy(request, scan, found, reader).then((referred) =>
-        relayed(request, scan, referred, settings),
+      const found = findReferred(scan, request.previousResponseId, reader, responses)
+      return (
+        found?.then((referred) => relayed(request, scan, referred, settings)) ??
+        relayed(request, scan, {}, settings)
       )
     },
-  }
-
-  async function referredBy(
-    { previousResponseId: id }: ResponsesRequest,
-    scan: ScannedObject,
-    found: Promise<Origin | undefined> | undefined,
-    reader: Reader,
-  ): Promise<Referred> {
-    const continued = id === undefined ? undefined : await findContinued(scan, id, reader, responses)
-    const reasoning = await found
-    if (continued?.kind === 'native') return { continued, reasoning }
-    const conversation = continued?.scan ?? scan
-    const composed = await withKeptItems(conversation, reader, responses)
-    return { continued, reasoning, composed: composed === scan ? undefined : composed }
   }
 
   function relayed(
     own: ResponsesRequest,
     ownScan: ScannedObject,
-    { continued, reasoning, composed }: Referred,
+    referred: Referred,
     { options }: Settings,
   ): RelayedRequest {
+    const { continued, reasoning, composed } = referred
     const kept = continued?.kind === 'kept' ? continued : undefined
     const previous = continued?.kind === 'native' ? continued.response : undefined
     const scan = composed ?? ownScan
@@ -90,7 +64,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
       prepare(passThrough) {
         const isStored = request.store !== false && !channel.disableStore
         const response = new NativeResponse(parts, { isStored, isBackground: request.background, previous })
-        const replace = new Map(previous && [['previous_response_id', JSON.stringify(previous.upstreamId)]])
+        const { replace, dropped } = forProvider(ownScan, referred)
         const { body, upstreamModel } = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
         return {
           protocol: 'responses',
@@ -98,7 +72,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
           headers: [],
           body,
           upstreamModel,
-          dropped: [],
+          dropped,
           errorBody: (bytes) => response.ids.inProse(bytes),
           tap: () => new NativeTap(new ResponsesTap(), response),
           reply: (bytes) => response.reply(bytes, usageOfResponse(bytes)),

@@ -9,8 +9,9 @@ import {
   type ResponsesRequest,
   usageOfCompaction,
 } from '../../../protocols/responses/index.ts'
-import { channelsToContinue, type Continued, findContinued } from '../../state/continued.ts'
-import { channelsOfOrigin, findOrigin, type Origin } from '../../state/reasoning-origin.ts'
+import { channelsToContinue } from '../../state/continued.ts'
+import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
+import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
 import { ResponseStore } from '../../state/response-store.ts'
 import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
@@ -22,25 +23,14 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     promptText,
     read(scan, _headers, reader) {
       const request = readCompactionRequest(scan)
-      const id = request.previousResponseId
-      if (id === undefined) {
-        const found = findOrigin(scan, reader, responses)
-        return (
-          found?.then((origin) => compacted(request, scan, undefined, origin)) ?? compacted(request, scan)
-        )
-      }
-      return findContinued(scan, id, reader, responses).then((continued) =>
-        compacted(request, scan, continued),
-      )
+      const found = findReferred(scan, request.previousResponseId, reader, responses)
+      return found?.then((referred) => compacted(request, scan, referred)) ?? compacted(request, scan, {})
     },
   }
 
-  function compacted(
-    request: ResponsesRequest,
-    scan: ScannedObject,
-    continued?: Continued,
-    reasoning?: Origin,
-  ): RelayedRequest {
+  function compacted(own: ResponsesRequest, scan: ScannedObject, referred: Referred): RelayedRequest {
+    const { continued, reasoning, composed } = referred
+    const request = composed ? readCompactionRequest(composed) : own
     const previous = continued?.response
     const origin = previous ?? reasoning
     const native = (channel: Channel): ChannelRequest => ({
@@ -51,8 +41,8 @@ export function compactionDialect(responses: ResponseStore): Dialect {
         isOfKey: ({ value }) => responses.keyTag(value) === origin.keyTag,
       }),
       prepare(passThrough) {
-        const replace = new Map(previous && [['previous_response_id', JSON.stringify(previous.upstreamId)]])
-        const { body, upstreamModel } = gateResponsesRequest(scan, request, channel, { passThrough, replace })
+        const { replace, dropped } = forProvider(scan, referred)
+        const { body, upstreamModel } = gateResponsesRequest(scan, own, channel, { passThrough, replace })
         const ids = new RenamedIds()
         if (previous) ids.add(previous.upstreamId, previous.id)
         return {
@@ -61,7 +51,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
           headers: [],
           body,
           upstreamModel,
-          dropped: [],
+          dropped,
           errorBody: (bytes) => ids.inProse(bytes),
           tap: unstreamed,
           reply(bytes) {
@@ -81,11 +71,13 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     return {
       ...request,
       ...(previous && { contextTokens: previous.tokens }),
+      ...(composed && { body: composed.bytes }),
       mayBeUnserved: true,
       channelsFor(channels) {
         if (continued?.kind === 'native') return channelsToContinue(continued, channels)
         const speaking = channels.filter(({ protocols }) => protocols.includes('responses'))
-        if (speaking.length === 0 || continued) throw notCompacted()
+        if (speaking.length === 0) throw notCompacted()
+        if (continued) return channelsToContinue(continued, speaking)
         return reasoning ? channelsOfOrigin(speaking, reasoning) : speaking
       },
       forChannels: (channels) => channels.map(native),

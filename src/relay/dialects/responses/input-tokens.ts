@@ -1,6 +1,13 @@
-import { countableText, countedModel, RenamedIds } from '../../../protocols/responses/index.ts'
-import { channelsToContinue, findContinued } from '../../state/continued.ts'
-import { channelsOfOrigin, findOrigin, type Origin } from '../../state/reasoning-origin.ts'
+import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import {
+  countableText,
+  countedModel,
+  hasForeignThoughts,
+  RenamedIds,
+} from '../../../protocols/responses/index.ts'
+import { channelsToContinue } from '../../state/continued.ts'
+import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
+import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
 import type { ResponseStore } from '../../state/response-store.ts'
 import type { CountedContext, Counting } from '../counting.ts'
 
@@ -13,33 +20,28 @@ export function responsesCounting(responses: ResponseStore): Counting {
     upstreamHeaders: () => [],
     contextOf(scan, reader) {
       const id = scan.value('previous_response_id')
-      if (typeof id !== 'string')
-        return findOrigin(scan, reader, responses)?.then((origin) => origin && reasoned(origin))
-      return findContinued(scan, id, reader, responses).then((continued): CountedContext => {
-        const { kind, response } = continued
-        const ids = new RenamedIds()
-        if (kind === 'native') ids.add(response.upstreamId, response.id)
-        return {
-          composed: kind === 'kept' ? continued.scan : undefined,
-          replace: new Map([['previous_response_id', JSON.stringify(response.upstreamId)]]),
-          channelsFor: (channels) => channelsToContinue(continued, channels),
-          isOfKey: ({ value }) => responses.keyTag(value) === response.keyTag,
-          errorBody: (bytes) => ids.inProse(bytes),
-        }
-      })
+      const found = findReferred(scan, typeof id === 'string' ? id : undefined, reader, responses)
+      const referred = found ?? (hasForeignThoughts(scan) ? Promise.resolve({}) : undefined)
+      return referred?.then((known) => countedIn(scan, known))
     },
     countable: countableText,
     response: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
   }
 
-  /** A request with encrypted reasoning, which only its account can read. */
-  function reasoned(origin: Origin): CountedContext {
+  function countedIn(scan: ScannedObject, referred: Referred): CountedContext {
+    const { continued, reasoning, composed } = referred
+    const ids = new RenamedIds()
+    if (continued?.kind === 'native') ids.add(continued.response.upstreamId, continued.response.id)
+    const origin = continued?.response ?? reasoning
     return {
-      composed: undefined,
-      replace: new Map(),
-      channelsFor: (channels) => channelsOfOrigin(channels, origin),
-      isOfKey: ({ value }, { name }) => name !== origin.channel || responses.keyTag(value) === origin.keyTag,
-      errorBody: (body) => body,
+      composed,
+      ...forProvider(scan, referred),
+      channelsFor(channels) {
+        if (continued) return channelsToContinue(continued, channels)
+        return reasoning ? channelsOfOrigin(channels, reasoning) : channels
+      },
+      isOfKey: ({ value }, { name }) => name !== origin?.channel || responses.keyTag(value) === origin.keyTag,
+      errorBody: (bytes) => ids.inProse(bytes),
     }
   }
 }

@@ -1,0 +1,60 @@
+import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
+import { hasForeignThoughts, inputForProvider, itemReferences } from '../../protocols/responses/index.ts'
+import type { Reader } from '../dialects/dialect.ts'
+import { type Continued, findContinued } from './continued.ts'
+import { withKeptItems } from './kept-items.ts'
+import { findOrigin, type Origin } from './reasoning-origin.ts'
+import type { ResponseStore } from './response-store.ts'
+
+/** Earlier responses that a request refers to. */
+export interface Referred {
+  readonly continued?: Continued | undefined
+  /** The account that made the encrypted reasoning in its input. */
+  readonly reasoning?: Origin | undefined
+  /** The request with all that the gateway keeps of what it refers to. */
+  readonly composed?: ScannedObject | undefined
+}
+
+/**
+ * Finds what a request refers to; `previousId` is the response that it continues. Undefined where there is
+ * nothing to look up. Throws as `findContinued` and `withKeptItems` do.
+ */
+export function findReferred(
+  scan: ScannedObject,
+  previousId: string | undefined,
+  reader: Reader,
+  responses: ResponseStore,
+): Promise<Referred> | undefined {
+  // A continued response tells the account by itself.
+  const origin = previousId === undefined ? findOrigin(scan, reader, responses) : undefined
+  if (previousId === undefined && !origin && itemReferences(scan).length === 0) return undefined
+  return find()
+
+  async function find(): Promise<Referred> {
+    const continued =
+      previousId === undefined ? undefined : await findContinued(scan, previousId, reader, responses)
+    const reasoning = await origin
+    if (continued?.kind === 'native') return { continued, reasoning }
+    const composed = await withKeptItems(continued?.scan ?? scan, reader, responses)
+    return { continued, reasoning, composed: composed === scan ? undefined : composed }
+  }
+}
+
+/** A request as a provider of responses understands it. */
+export interface ForProvider {
+  /** Members that differ from the client's, as JSON texts. */
+  readonly replace: ReadonlyMap<string, string>
+  /** Names of what is left out. */
+  readonly dropped: readonly string[]
+}
+
+/** Translates a request for a provider of responses, which knows neither our ids nor thoughts of others. */
+export function forProvider(scan: ScannedObject, { continued, composed }: Referred): ForProvider {
+  const replace = new Map<string, string>()
+  if (continued?.kind === 'native')
+    replace.set('previous_response_id', JSON.stringify(continued.response.upstreamId))
+  const whole = composed ?? scan
+  const isForeign = hasForeignThoughts(whole)
+  if (composed || isForeign) replace.set('input', inputForProvider(whole))
+  return { replace, dropped: isForeign ? ['input.reasoning'] : [] }
+}

@@ -1,0 +1,48 @@
+import { describe, expect, test, vi } from 'vitest'
+import { type FullResponse, call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { storingUpstream } from '../equipment/stored-responses.ts'
+import { SHARED, setNodes } from './fixture.ts'
+
+const QUOTA = 10_000_000
+/** At four units each, more than the first loan of an account. */
+const HELD_TOKENS = 1_000_000
+/** 100 tokens of the prompt at one quota unit, 50 of the output at four. */
+const CHARGE = 300
+
+describe.each(SHARED)('a background call on one of two nodes on one $name', (engine) => {
+  test('is held after a restart of its node too: the others cannot spend what it may cost', async () => {
+    const nodes = await setNodes(engine, 2, (upstream) => ({
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'), { protocol: 'responses' })],
+      users: [ROOT, user(2, 'ann', [token('ann')], { quota: QUOTA })],
+    }))
+    const provider = storingUpstream('m')
+    nodes.upstream.decide('m', (request) => provider.decision(request))
+    const [one, two] = nodes.gateways
+    if (!one || !two) throw new Error('there are no two nodes')
+    const ask = (url: string, fields: object): Promise<FullResponse> =>
+      call(url, { model: 'm', input: 'hi', ...fields }, { key: 'ann', path: '/v1/responses' })
+    const begun = await ask(one.url, { background: true, max_output_tokens: HELD_TOKENS })
+    expect(begun.status).toBe(200)
+    await one.kill()
+    await one.restart()
+    const isServed = async (tokens: number): Promise<boolean> => {
+      const { status, text } = await ask(two.url, { max_output_tokens: tokens })
+      if (status !== 200) expect(text).toContain('insufficient_quota')
+      return status === 200
+    }
+    expect(await isServed(QUOTA / 4 - HELD_TOKENS + 50_000)).toBe(false)
+    expect(await isServed(QUOTA / 4 - HELD_TOKENS - 50_000)).toBe(true)
+    provider.backgroundStatus = 'completed'
+    const path = `/v1/responses/${begun.json().id}`
+    await call(one.url, undefined, { key: 'ann', method: 'GET', path })
+    await vi.waitFor(async () => expect(await isServed(QUOTA / 4 - 50_000)).toBe(true), 30_000)
+    await vi.waitFor(async () => {
+      const [sums] = await nodes.database.sql(
+        `select quota, used_quota as used, (select sum(quota)::bigint from usage_log) as charged from users where username = 'ann'`,
+      )
+      expect(sums).toEqual({ quota: QUOTA - 3 * CHARGE, used: 3 * CHARGE, charged: 3 * CHARGE })
+    }, 30_000)
+  })
+})
