@@ -30,18 +30,25 @@ export function exchangeWhole(
   let length = 0
   let head = { status: 0, contentType: '', retryAfter: undefined as string | undefined }
   const ended = (): void => resolve({ ...head, body: Buffer.concat(chunks) })
-  const exchange = upstreams.send(to.hold, to.channel, to.key, request, {
-    onHead: (came) => void (head = came),
-    onData(chunk) {
-      chunks.push(chunk)
-      length += chunk.length
-      if (length <= maxBytes) return
-      exchange.cancel()
-      ended()
+  const { body } = upstreams.adapt(to.channel, request)
+  const exchange = upstreams.send(
+    to.hold,
+    to.channel,
+    to.key,
+    { ...request, body },
+    {
+      onHead: (came) => void (head = came),
+      onData(chunk) {
+        chunks.push(chunk)
+        length += chunk.length
+        if (length <= maxBytes) return
+        exchange.cancel()
+        ended()
+      },
+      onEnd: ended,
+      onError: ({ message }) => resolve({ failure: message }),
     },
-    onEnd: ended,
-    onError: ({ message }) => resolve({ failure: message }),
-  })
+  )
   const timer = setTimeout(() => {
     exchange.cancel()
     resolve({ failure: `no answer within ${timeoutMs / 1000} s` })

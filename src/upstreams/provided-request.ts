@@ -103,7 +103,15 @@ export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListene
   #refuse(error: unknown): void {
     if (this.#isOver) return
     this.#isOver = true
+    if (error instanceof ProviderRefusal && error.isOfKey) return this.#refuseKey(error.message)
     const detail = error instanceof ProviderRefusal ? error.message : undefined
     this.#listener.onError(new TransportError('the request could not be made', false, detail))
+  }
+
+  // As if the upstream had refused the key: the next one is tried.
+  #refuseKey(message: string): void {
+    this.#listener.onHead({ status: 401, contentType: 'application/json', retryAfter: undefined })
+    this.#listener.onData(Buffer.from(JSON.stringify({ message })))
+    this.#listener.onEnd()
   }
 }

@@ -29,6 +29,13 @@ export interface ProviderRequest {
   readonly body: Buffer
 }
 
+/** Request with the body that a provider takes. */
+export interface Adapted {
+  readonly body: Buffer
+  /** Names of what the provider refuses, and was left out. */
+  readonly dropped: readonly string[]
+}
+
 /** Channel and key that a request goes to, and the time of the attempt. */
 export interface ProviderTarget {
   readonly channel: Channel
@@ -41,8 +48,10 @@ export interface ProviderTarget {
  * framed and errors worded. `docs/recipes/add-a-provider.md`.
  */
 export interface Provider {
+  /** Edits the body, once for all attempts. Absent = the dialect's is taken as it is. */
+  adapt?(request: DialectRequest): Adapted
   /**
-   * Makes the provider's request, anew for each attempt. Throws or rejects with a `ProviderRefusal` where the
+   * Makes the provider's request of an adapted one, anew for each attempt. Throws or rejects with a `ProviderRefusal` where the
    * provider cannot be asked.
    */
   request(request: DialectRequest, target: ProviderTarget): ProviderRequest | Promise<ProviderRequest>
@@ -57,8 +66,12 @@ export interface Provider {
 
 /** A request that a provider cannot be asked, before anything is sent. The message holds no secret. */
 export class ProviderRefusal extends Error {
-  constructor(message: string) {
+  /** Another key of the channel may do. */
+  readonly isOfKey: boolean
+
+  constructor(message: string, isOfKey = false) {
     super(message)
     this.name = 'ProviderRefusal'
+    this.isOfKey = isOfKey
   }
 }

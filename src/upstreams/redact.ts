@@ -1,6 +1,9 @@
 import type { Channel } from '../domain/channel.ts'
+import { parseRecord } from '../protocols/json/record.ts'
 
-const KEY_PATTERN = /\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*-]{6,}|\bBearer\s+[^\s"',]+/gi
+/** Keys by their prefixes, bearer credentials, tokens of Google, signed tokens, and ARNs, which name accounts. */
+const KEY_PATTERN =
+  /\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*-]{6,}|\bBearer\s+[^\s"',]+|\bya29\.[\w.-]+|\beyJ[\w-]+\.[\w-]+\.[\w-]+|\barn:aws[\w-]*:[^\s"',]+/gi
 
 /** Length from which a header's value counts as secret: shorter ones may be ordinary words. */
 const MIN_SECRET_LENGTH = 8
@@ -19,5 +22,12 @@ export function redact(text: string, channel: Channel): string {
 
 // A key of several parts is as secret in parts.
 function secretsIn(key: string): string[] {
-  return [key, ...key.split(':').filter((part) => part !== key && part.length >= MIN_SECRET_LENGTH)]
+  const parts = key.startsWith('{') ? linesOfPrivateKey(key) : key.split(':')
+  return [key, ...parts.filter((part) => part !== key && part.length >= MIN_SECRET_LENGTH)]
+}
+
+// The key of a service account is JSON with a private key in PEM.
+function linesOfPrivateKey(key: string): string[] {
+  const text = parseRecord(key)?.['private_key']
+  return typeof text === 'string' ? text.split('\n').filter((line) => !line.startsWith('-----')) : []
 }

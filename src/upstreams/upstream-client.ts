@@ -6,7 +6,7 @@ import { ConnectionPools, type ConnectionPoolsParts } from './http1/connection-p
 import { type Destination, destinationOf } from './http1/destination.ts'
 import { headerLines, requestLine } from './http1/request-head.ts'
 import type { UpstreamKey } from './key-ring.ts'
-import type { DialectRequest } from './provider.ts'
+import type { Adapted, DialectRequest } from './provider.ts'
 import { ProvidedRequest } from './provided-request.ts'
 import type { Providers } from './providers.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
@@ -39,7 +39,14 @@ export class UpstreamClient {
     this.#providers = parts.providers
   }
 
-  /** Sends a request below the channel's base URL. */
+  /** The body that the channel's upstream takes, once for all attempts, and the names of what it lacks. */
+  adapt(channel: Channel, request: DialectRequest): Adapted {
+    const { body } = request
+    if (body.length === 0) return { body, dropped: [] }
+    return this.#providers.of(channel)?.adapt?.(request) ?? { body, dropped: [] }
+  }
+
+  /** Sends an adapted request below the channel's base URL. */
   send(
     hold: Hold,
     channel: Channel,

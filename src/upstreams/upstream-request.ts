@@ -4,6 +4,8 @@ export interface UpstreamResponseHead {
   /** Empty if there is none. */
   readonly contentType: string
   readonly retryAfter: string | undefined
+  /** Name of an error that a header tells; undefined if none does. */
+  readonly errorName?: string | undefined
 }
 
 /** Listener to a response. Exactly one of `onEnd` and `onError` comes last; neither after `cancel`. */

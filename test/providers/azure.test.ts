@@ -2,7 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { call } from '../equipment/client.ts'
 import { priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { type Double, type ReceivedByDouble, startDouble } from '../equipment/providers/double.ts'
+import {
+  type Double,
+  type DoubleAnswer,
+  type ReceivedByDouble,
+  startDouble,
+} from '../equipment/providers/double.ts'
 
 const KEY = 'azure-key-0123456789'
 const COMPLETION = JSON.stringify({
@@ -14,6 +19,20 @@ const COMPLETION = JSON.stringify({
   choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hello' } }],
   usage: { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 },
 })
+const RESULTS = { content_filter_results: { hate: { filtered: false, severity: 'safe' } } }
+const HEAD = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'gpt-4o' }
+const STREAM = [
+  { ...HEAD, id: '', model: '', choices: [], prompt_filter_results: [{ prompt_index: 0, ...RESULTS }] },
+  { ...HEAD, choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }] },
+  { ...HEAD, choices: [{ index: 0, delta: { content: 'Hello' }, finish_reason: null, ...RESULTS }] },
+  { ...HEAD, choices: [{ index: 0, delta: {}, finish_reason: null, ...RESULTS }] },
+  { ...HEAD, choices: [{ index: 0, finish_reason: null, content_filter_offsets: {}, ...RESULTS }] },
+  { ...HEAD, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+  { ...HEAD, choices: [], usage: { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 } },
+]
+  .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+  .concat('data: [DONE]\n\n')
+  .join('')
 const FILTERED = JSON.stringify({
   error: {
     message: 'The response was filtered',
@@ -28,7 +47,7 @@ let azure: Double
 let gateway: RunningGateway
 
 /** Verifies what Azure does: the key's header, the version, and a deployment that exists. */
-function answer({ path, headers, body }: ReceivedByDouble): { status?: number; body: string } {
+function answer({ path, headers, body }: ReceivedByDouble): DoubleAnswer {
   const error = (status: number, code: string, message: string) => ({
     status,
     body: JSON.stringify({ error: { code, message } }),
@@ -43,6 +62,8 @@ function answer({ path, headers, body }: ReceivedByDouble): { status?: number; b
   const deployment = isDated ? url.pathname.split('/')[3] : JSON.parse(body.toString()).model
   if (deployment !== 'my-deployment')
     return error(404, 'DeploymentNotFound', 'The API deployment for this resource does not exist.')
+  if (body.toString().includes('"stream":true'))
+    return { headers: { 'content-type': 'text/event-stream' }, body: STREAM }
   if (body.toString().includes('forbidden')) return { status: 400, body: FILTERED }
   return { body: COMPLETION }
 }
@@ -103,5 +124,24 @@ describe('a chat completion on an Azure channel', () => {
       code: 'content_filter',
       message: 'The response was filtered',
     })
+  })
+
+  test('is streamed with the frames of the content filter, as they came', async () => {
+    const body = {
+      model: 'dated',
+      stream: true,
+      stream_options: { include_usage: true },
+      messages: [{ role: 'user', content: 'hi' }],
+    }
+    expect((await call(gateway.url, body, { key: 'ann' })).text).toBe(STREAM)
+  })
+
+  test('is converted without the frames of the content filter', async () => {
+    const body = { model: 'dated', stream: true, max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
+    const { status, text } = await call(gateway.url, body, { key: 'ann', path: '/v1/messages' })
+    expect(status).toBe(200)
+    expect(text).toContain('"text":"Hello"')
+    expect(text).toContain('"stop_reason":"end_turn"')
+    expect(text.match(/content_block_start/g)).toHaveLength(2)
   })
 })

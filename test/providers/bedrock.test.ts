@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
 import { call } from '../equipment/client.ts'
 import { priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
@@ -148,5 +149,76 @@ describe('a messages call on a Bedrock channel', () => {
     expect(status).toBe(500)
     await expect.poll(() => gateway.logs()).toContain('The request signature does not match')
     expect(gateway.logs()).not.toContain('x'.repeat(40))
+  })
+
+  test('leaves out what Bedrock refuses, and names it', async () => {
+    const tools = [{ name: 't', input_schema: { type: 'object' }, eager_input_streaming: true }]
+    const fields = { metadata: { user_id: 'u' }, container: 'c', tools }
+    const { status, headers, text } = await messages('signed', fields, {
+      'anthropic-beta': 'context-1m-2025-08-07,unknown-2030-01-01',
+    })
+    expect(status, text).toBe(200)
+    expect(String(headers['x-gateway-dropped']).split(', ').sort()).toEqual([
+      'anthropic_beta',
+      'container',
+      'eager_input_streaming',
+      'metadata',
+    ])
+    expect(JSON.parse(onlyRequest().body.toString()).tools).toEqual([
+      { name: 't', input_schema: { type: 'object' } },
+    ])
+  })
+
+  test("keeps the version and the beta features of the client's own body", async () => {
+    const fields = {
+      anthropic_version: 'bedrock-2023-05-31',
+      anthropic_beta: ['interleaved-thinking-2025-05-14', 'unknown-2030-01-01'],
+    }
+    const { status } = await messages('signed', fields, { 'anthropic-beta': 'context-1m-2025-08-07' })
+    expect(status).toBe(200)
+    expect(JSON.parse(onlyRequest().body.toString())).toMatchObject({
+      anthropic_version: 'bedrock-2023-05-31',
+      anthropic_beta: ['interleaved-thinking-2025-05-14', 'context-1m-2025-08-07'],
+    })
+  })
+
+  test('keeps its status and gets the type of its error', async () => {
+    answer = { error: { status: 400, name: 'ValidationException', message: 'Malformed input request' } }
+    const { status, text } = await messages('signed')
+    expect(status).toBe(400)
+    expect(JSON.parse(text)).toMatchObject({
+      type: 'error',
+      error: { type: 'invalid_request_error', message: 'Malformed input request' },
+    })
+  })
+
+  test('has its tokens counted', async () => {
+    const body = { model: 'signed', messages: [{ role: 'user', content: 'hi' }] }
+    const { status, text } = await call(gateway.url, body, {
+      key: 'ann',
+      path: '/v1/messages/count_tokens',
+    })
+    expect(status, text).toBe(200)
+    expect(JSON.parse(text)).toEqual({ input_tokens: 14 })
+    expect(onlyRequest().path).toBe(`/model/${encodeURIComponent(MODEL_ID)}/count-tokens`)
+  })
+
+  test('with a clock that is ten minutes off: the log names the cause', async () => {
+    answer = { whole: WHOLE, clockAheadMs: 600_000 }
+    expect((await messages('session')).status).toBe(500)
+    await expect.poll(() => gateway.logs()).toContain('Signature expired')
+  })
+
+  test('is what the test of a channel asks', async () => {
+    const account = { id: 1, accessToken: ROOT.access_token }
+    const listed = await manage<{ items: { id: number; name: string }[] }>(
+      gateway.url,
+      account,
+      'GET /api/channel/',
+    )
+    const id = listed.data.items.find(({ name }) => name === 'bearer')?.id
+    const { body } = await manage(gateway.url, account, `GET /api/channel/test/${id}`)
+    expect(body).toMatchObject({ success: true })
+    expect(onlyRequest().path).toBe(`/model/${encodeURIComponent(MODEL_ID)}/invoke`)
   })
 })

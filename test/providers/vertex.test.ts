@@ -5,7 +5,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { call, type FullResponse } from '../equipment/client.ts'
 import { priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import type { ReceivedByDouble } from '../equipment/providers/double.ts'
+import {
+  type Double,
+  type DoubleAnswer,
+  type ReceivedByDouble,
+  startDouble,
+} from '../equipment/providers/double.ts'
 import { startVertex, type VertexDouble } from '../equipment/providers/vertex.ts'
 
 const CLAUDE = 'claude-sonnet-4-5@20250929'
@@ -19,14 +24,26 @@ const MESSAGE = JSON.stringify({
   stop_sequence: null,
   usage: { input_tokens: 12, output_tokens: 7 },
 })
+const COUNT = '{"input_tokens":14}'
+const EXHAUSTED = JSON.stringify([
+  { error: { code: 429, message: 'Resource has been exhausted', status: 'RESOURCE_EXHAUSTED' } },
+])
 const PREFIX = '/v1/projects/my-project/locations/europe-west4'
 
+function servedBy(path: string): DoubleAnswer {
+  if (path.includes('/count-tokens:')) return { body: COUNT }
+  return { body: MESSAGE }
+}
+
+let answers: (path: string) => DoubleAnswer
 let vertex: VertexDouble
+let elsewhere: Double
 let gateway: RunningGateway
 let folder: string
 
 beforeAll(async () => {
-  vertex = await startVertex(() => ({ body: MESSAGE }))
+  vertex = await startVertex(({ path }) => answers(path))
+  elsewhere = await startDouble(() => ({ body: MESSAGE }))
   folder = mkdtempSync(join(tmpdir(), 'sluice-key-'))
   const file = join(folder, 'vertex.json')
   writeFileSync(file, vertex.serviceAccount, { mode: 0o600 })
@@ -34,7 +51,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     config: {
       options: { media: { allow_private_networks: true } },
-      models: priced(['claude', 'other', 'spare']),
+      models: priced(['claude', 'other', 'spare', 'two-accounts']),
       channels: [
         {
           ...fields,
@@ -52,6 +69,22 @@ beforeAll(async () => {
           keys: [vertex.serviceAccount],
           models: ['other'],
         },
+        {
+          ...fields,
+          name: 'two-accounts',
+          protocol: 'messages',
+          keys: [vertex.unknownAccount, vertex.serviceAccount],
+          models: ['two-accounts'],
+          model_mapping: { 'two-accounts': CLAUDE },
+        },
+        {
+          name: 'elsewhere',
+          protocol: 'messages',
+          base_url: elsewhere.url,
+          keys: ['k'],
+          models: ['spare'],
+          priority: -1,
+        },
       ],
       users: [ROOT, user(2, 'ann', [token('ann')])],
     },
@@ -60,9 +93,11 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway?.discard()
   await vertex?.close()
+  await elsewhere?.close()
   rmSync(folder, { recursive: true, force: true })
 })
 beforeEach(() => {
+  answers = servedBy
   vertex.failTokens(0)
   vertex.received.length = 0
 })
@@ -126,5 +161,62 @@ describe('a call on a Vertex channel', () => {
   test('tells nobody the key', () => {
     const { private_key: key } = JSON.parse(vertex.serviceAccount)
     expect(gateway.logs()).not.toContain(key.split('\n')[1])
+  })
+
+  test('of the second account is made where the token endpoint refuses the first', async () => {
+    const body = { model: 'two-accounts', max_tokens: 20, messages: [{ role: 'user', content: 'hi' }] }
+    const asked = () => call(gateway.url, body, { key: 'ann', path: '/v1/messages' })
+    expect([(await asked()).status, (await asked()).status]).toEqual([200, 200])
+    await expect.poll(() => gateway.logs()).toContain('wrong claims')
+  })
+
+  test('goes to another channel while the token endpoint is down', async () => {
+    vertex.revoke()
+    vertex.failTokens(503)
+    const body = { model: 'spare', max_tokens: 20, messages: [{ role: 'user', content: 'hi' }] }
+    const { status, text } = await call(gateway.url, body, { key: 'ann', path: '/v1/messages' })
+    expect(status, text).toBe(200)
+  })
+
+  test('has its tokens counted, with the model in the body', async () => {
+    const body = { model: 'claude', messages: [{ role: 'user', content: 'hi' }] }
+    const { status, text } = await call(gateway.url, body, {
+      key: 'ann',
+      path: '/v1/messages/count_tokens',
+    })
+    expect([status, text]).toEqual([200, COUNT])
+    const [{ path, body: sent }] = modelRequests() as [ReceivedByDouble]
+    expect(path).toBe(`${PREFIX}/publishers/anthropic/models/count-tokens:rawPredict`)
+    expect(JSON.parse(sent.toString())).toMatchObject({
+      model: CLAUDE,
+      anthropic_version: 'vertex-2023-10-16',
+    })
+  })
+
+  test("keeps a version of the client's own", async () => {
+    await claude({ anthropic_version: 'vertex-2023-10-16' })
+    const [{ body }] = modelRequests() as [ReceivedByDouble]
+    expect(body.toString().match(/anthropic_version/g)).toHaveLength(1)
+  })
+
+  test("passes on Google's refusals with their words", async () => {
+    answers = () => ({ status: 429, body: EXHAUSTED })
+    const { status, text } = await claude()
+    expect(status).toBe(429)
+    expect(JSON.parse(text).error).toMatchObject({
+      type: 'rate_limit_error',
+      message: 'Resource has been exhausted',
+    })
+  })
+
+  test('that an upstream quotes in its refusal shows neither token nor key', async () => {
+    const { private_key: key } = JSON.parse(vertex.serviceAccount) as { private_key: string }
+    const line = key.split('\n')[3] ?? ''
+    answers = () => ({
+      status: 400,
+      body: JSON.stringify({ error: { message: `bad token ${vertex.issued.at(-1)} of ${line}` } }),
+    })
+    const { text } = await claude()
+    expect(JSON.parse(text).error.message).toBe('bad token [redacted] of [redacted]')
   })
 })

@@ -37,11 +37,13 @@ const REQUESTS: Record<
 /** Builds a request for one token of a model, or for the ranking of one document, in the first dialect. */
 export function testRequest(channel: Channel, model: string): DialectRequest {
   const [protocol = 'chat'] = channel.protocols
-  const { path, headers, body } = REQUESTS[protocol](channel.modelMapping.get(model) ?? model, model)
+  const upstreamModel = channel.modelMapping.get(model) ?? model
+  const { path, headers, body } = REQUESTS[protocol](upstreamModel, model)
   return {
     protocol,
     path,
     headers: [...headers, 'accept', 'application/json'],
     body: Buffer.from(JSON.stringify(body)),
+    upstreamModel,
   }
 }

@@ -4,6 +4,7 @@ import { ProviderRefusal } from '../provider.ts'
 import type { UpstreamKey } from '../key-ring.ts'
 import { type BedrockKey, BEDROCK_KEY_FORMS, parseBedrockKey } from '../../domain/bedrock-key.ts'
 import { BedrockResponses } from './bedrock-responses.ts'
+import { BedrockCount, countBody } from './count-tokens.ts'
 import { invokeBody } from './invoke-body.ts'
 import { encodeSegment, signatureHeaders } from './signature-v4.ts'
 
@@ -17,17 +18,27 @@ const keys = new WeakMap<UpstreamKey, BedrockKey>()
 
 /** Amazon Bedrock's runtime: Claude by `invoke`, other vendors' models by `converse`. */
 export const bedrock: Provider = {
+  adapt(request) {
+    const adapted = invokeBody(request.body, request.headers)
+    return isCount(request) ? { ...adapted, body: countBody(adapted.body) } : adapted
+  },
   request(request, target) {
     const path = `/model/${encodeSegment(request.upstreamModel ?? '')}/${operationOf(request)}`
-    const body = request.protocol === 'messages' ? invokeBody(request.body, request.headers) : request.body
+    const { body } = request
     const headers = ['accept', request.stream === true ? EVENT_STREAM : JSON_TYPE]
     return { path, headers: [...headers, ...credentials(path, body, target)], body }
   },
-  responses: (request, listener) => new BedrockResponses(listener, request.protocol),
+  responses: (request, listener) =>
+    new BedrockResponses(isCount(request) ? new BedrockCount(listener) : listener, request.protocol),
 }
 
-function operationOf({ protocol, path, stream = false }: DialectRequest): string {
-  if (path.endsWith('/count_tokens')) return 'count-tokens'
+function isCount({ path }: DialectRequest): boolean {
+  return path.endsWith('/count_tokens')
+}
+
+function operationOf(request: DialectRequest): string {
+  const { protocol, path, stream = false } = request
+  if (isCount(request)) return 'count-tokens'
   if (protocol === 'messages') return stream ? 'invoke-with-response-stream' : 'invoke'
   throw new ProviderRefusal(`Bedrock channels do not serve ${path}`)
 }
@@ -49,7 +60,7 @@ function keyOf(key: UpstreamKey): BedrockKey {
   let parsed = keys.get(key)
   if (parsed) return parsed
   parsed = parseBedrockKey(key.value)
-  if (!parsed) throw new ProviderRefusal(`the key of a Bedrock channel has to be ${BEDROCK_KEY_FORMS}`)
+  if (!parsed) throw new ProviderRefusal(`the key of a Bedrock channel has to be ${BEDROCK_KEY_FORMS}`, true)
   keys.set(key, parsed)
   return parsed
 }

@@ -2,18 +2,12 @@ import type { ProtocolName } from '../../domain/channel.ts'
 import { edit } from '../../protocols/json/json-edit.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../protocols/json/json-scan.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
+import { errorBody } from './error-body.ts'
 import { MalformedEventStream, type StreamMessage } from './event-stream.ts'
 
 /** Figures of the service in the last event, which are no part of the messages protocol. */
 const METRICS = 'amazon-bedrock-invocationMetrics'
 const NOTHING = Buffer.alloc(0)
-
-/** Types of messages errors for exceptions in a stream. */
-const ERROR_TYPES: ReadonlyMap<string, string> = new Map([
-  ['throttlingException', 'rate_limit_error'],
-  ['serviceUnavailableException', 'overloaded_error'],
-  ['validationException', 'invalid_request_error'],
-])
 
 /** A message of Bedrock's event stream as a server-sent event of the dialect. */
 export function sseFrame({ headers, payload }: StreamMessage, protocol: ProtocolName): Buffer {
@@ -44,11 +38,7 @@ function scanned(event: Buffer): ReturnType<typeof scanObject> {
 
 function errorFrame(headers: ReadonlyMap<string, string>, payload: Buffer): Buffer {
   const name = headers.get(':exception-type') ?? headers.get(':error-code') ?? ''
-  const body = parseRecord(payload.toString())
-  const told = body?.['message'] ?? body?.['originalMessage'] ?? headers.get(':error-message')
-  const message = typeof told === 'string' ? told : `the stream ended with ${name}`
-  const error = { type: ERROR_TYPES.get(name) ?? 'api_error', message }
-  return frameOf('error', Buffer.from(JSON.stringify({ type: 'error', error })))
+  return frameOf('error', errorBody(name, payload, headers.get(':error-message')))
 }
 
 function frameOf(event: string, data: Buffer): Buffer {

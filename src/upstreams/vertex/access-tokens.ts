@@ -76,7 +76,9 @@ export class AccessTokens {
     const seconds = Number(fields?.['expires_in'])
     if (status === 200 && typeof value === 'string' && /^[\x21-\x7e]+$/.test(value))
       return { value, endMs: now.getTime() + (seconds > 0 ? Math.min(seconds, 86_400) : 60) * 1000 }
-    throw new ProviderRefusal(`the token endpoint refused the service account: ${refusalOf(status, fields)}`)
+    const isOfKey = status >= 400 && status < 500 && status !== 429
+    const words = refusalOf(status, fields)
+    throw new ProviderRefusal(`the token endpoint refused the service account: ${words}`, isOfKey)
   }
 }
 

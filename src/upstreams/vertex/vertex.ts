@@ -18,21 +18,24 @@ export function vertex(post: PostForm): Provider {
     if (account) return account
     const parsed = parseServiceAccount(key.value)
     if ('expected' in parsed)
-      throw new ProviderRefusal(`the key of a Vertex channel has to be ${parsed.expected}`)
+      throw new ProviderRefusal(`the key of a Vertex channel has to be ${parsed.expected}`, true)
     accounts.set(key, (account = parsed))
     return account
   }
 
   return {
+    adapt(request) {
+      const { protocol, body } = request
+      return { body: protocol === 'messages' ? rawPredictBody(body, isCount(request)) : body, dropped: [] }
+    },
     async request(request, { channel, key, now }) {
       const account = accountOf(key)
       const path = `${projectPath(channel, account)}${pathOf(request)}`
-      const { protocol, body } = request
       const token = await tokens.of(key, account, now)
       return {
         path,
         headers: [...passedHeaders(request), 'authorization', BEARER + token],
-        body: protocol === 'messages' ? rawPredictBody(body, isCount(request)) : body,
+        body: request.body,
       }
     },
     renew({ key }, { headers }) {
@@ -62,9 +65,12 @@ function isCount({ path }: DialectRequest): boolean {
   return path.endsWith('/count_tokens')
 }
 
-// The version is in the body; any other header than these is refused or ignored.
-function passedHeaders({ headers }: DialectRequest): string[] {
-  return headers.filter((_, index) => PASSED.has(headers[index - (index % 2)] as string))
+// The version is in the body; any other header than these is refused or ignored. Counting refuses beta
+// features that the model itself takes.
+function passedHeaders(request: DialectRequest): string[] {
+  const passed = isCount(request) ? COUNT_HEADERS : HEADERS
+  return request.headers.filter((_, index, all) => passed.has(all[index - (index % 2)] as string))
 }
 
-const PASSED: ReadonlySet<string> = new Set(['accept', 'anthropic-beta'])
+const COUNT_HEADERS: ReadonlySet<string> = new Set(['accept'])
+const HEADERS: ReadonlySet<string> = new Set([...COUNT_HEADERS, 'anthropic-beta'])

@@ -40,6 +40,8 @@ export interface BedrockAnswer {
   readonly cutBytes?: number
   /** Status and text in place of an answer. */
   readonly error?: { readonly status: number; readonly name: string; readonly message: string }
+  /** Milliseconds by which the double's clock is ahead. */
+  readonly clockAheadMs?: number
 }
 
 /** Starts a double of Bedrock's runtime. `answerFor` gets the model's id and the operation. */
@@ -48,11 +50,15 @@ export function startBedrock(
 ): Promise<Double> {
   return startDouble(async (request) => {
     const [, root, model = '', operation = ''] = request.path.split('/')
+    const answer = answerFor(decodeURIComponent(model), operation)
+    const { whole, events, exception, cutBytes = 0, error, clockAheadMs = 0 } = answer
     const refusal =
-      root === 'model' ? await refusalOf(request) : refused(404, 'UnknownOperationException', '')
+      root === 'model' && model !== ''
+        ? await refusalOf(request, operation, Date.now() + clockAheadMs)
+        : refused(404, 'UnknownOperationException', '')
     if (refusal) return refusal
-    const { whole, events, exception, cutBytes = 0, error } = answerFor(decodeURIComponent(model), operation)
     if (error) return refused(error.status, error.name, error.message)
+    if (operation === 'count-tokens') return { body: JSON.stringify({ inputTokens: 14 }) }
     if (operation === 'invoke') return { body: JSON.stringify(whole) }
     const messages = (events ?? []).map((event) => chunk(event))
     if (exception) messages.push(exceptionMessage(exception.name, exception.message))
@@ -64,29 +70,39 @@ export function startBedrock(
   })
 }
 
-async function refusalOf(request: ReceivedByDouble): Promise<DoubleAnswer | undefined> {
-  const unsigned = await authenticationError(request)
+async function refusalOf(
+  request: ReceivedByDouble,
+  operation: string,
+  nowMs: number,
+): Promise<DoubleAnswer | undefined> {
+  const unsigned = await authenticationError(request, nowMs)
   if (unsigned !== undefined) return refused(403, 'InvalidSignatureException', unsigned)
-  const body = JSON.parse(request.body.toString())
-  const extra = Object.keys(body).find((name) => !TAKEN.has(name))
+  const sent = JSON.parse(request.body.toString())
+  const counted = sent.input?.invokeModel?.body
+  if (operation === 'count-tokens' && typeof counted !== 'string')
+    return refused(400, 'ValidationException', 'input: Field required')
+  const body = counted === undefined ? sent : JSON.parse(Buffer.from(counted, 'base64').toString())
+  const extra =
+    Object.keys(body).find((name) => !TAKEN.has(name)) ??
+    (body.tools ?? []).flatMap(Object.keys).find((name: string) => name === 'eager_input_streaming')
   if (extra !== undefined)
     return refused(400, 'ValidationException', `${extra}: Extra inputs are not permitted`)
+  if (body.anthropic_beta?.some((name: string) => name.startsWith('unknown')))
+    return refused(400, 'ValidationException', 'invalid beta flag')
   if (body.anthropic_version !== 'bedrock-2023-05-31')
     return refused(400, 'ValidationException', 'anthropic_version: Field required')
   return undefined
 }
 
-async function authenticationError({
-  method,
-  path,
-  headers,
-  body,
-}: ReceivedByDouble): Promise<string | undefined> {
+async function authenticationError(
+  { method, path, headers, body }: ReceivedByDouble,
+  nowMs: number,
+): Promise<string | undefined> {
   const given = headers.authorization ?? ''
   if (given.startsWith('Bearer ')) return given === `Bearer ${API_KEY}` ? undefined : 'unknown API key'
   const datetime = String(headers['x-amz-date'])
   const sentAt = Date.parse(datetime.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, '$1-$2-$3:$4:$5'))
-  if (!(Math.abs(Date.now() - sentAt) < MAX_SKEW_MS)) return `Signature expired: ${datetime} is now earlier`
+  if (!(Math.abs(nowMs - sentAt) < MAX_SKEW_MS)) return `Signature expired: ${datetime} is now earlier`
   const session = headers['x-amz-security-token']
   const signer = new AwsV4Signer({
     method,
@@ -110,7 +126,7 @@ function refused(status: number, name: string, message: string): DoubleAnswer {
   return {
     status,
     headers: { 'x-amzn-errortype': `${name}:http://internal.amazon.com/coral/com.amazon.bedrock/` },
-    body: JSON.stringify({ message }),
+    body: JSON.stringify(status === 403 ? { Message: message } : { message }),
   }
 }
 

@@ -10,6 +10,8 @@ const MAX_SKEW_S = 300
 export interface VertexDouble extends Double {
   /** The JSON of a service account's key, whose tokens come from this double. */
   readonly serviceAccount: string
+  /** Another one, which the token endpoint does not know. */
+  readonly unknownAccount: string
   /** Tokens that were issued so far. */
   readonly issued: string[]
   /** Refuses all tokens that were issued until now. */
@@ -53,16 +55,19 @@ export async function startVertex(
     }
     return answer(request)
   })
-  return {
-    ...double,
-    serviceAccount: JSON.stringify({
+  const accountOf = (email: string): string =>
+    JSON.stringify({
       type: 'service_account',
       project_id: 'my-project',
       private_key_id: KEY_ID,
       private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
-      client_email: EMAIL,
+      client_email: email,
       token_uri: `${double.url}/token`,
-    }),
+    })
+  return {
+    ...double,
+    serviceAccount: accountOf(EMAIL),
+    unknownAccount: accountOf('nobody@my-project.iam.gserviceaccount.com'),
     issued,
     revoke: () => valid.clear(),
     failTokens: (status) => void (tokenStatus = status),
