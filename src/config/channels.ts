@@ -19,6 +19,7 @@ import {
   text,
 } from './fields.ts'
 import { PROVIDER_FIELDS, providerIssues, providerOf } from './channel-provider.ts'
+import { EDIT_FIELDS, editsOf } from './channel-edits.ts'
 import { DEFAULT_GROUP, groupName } from './groups.ts'
 import { rateLimit } from './rate-limits.ts'
 import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
@@ -65,10 +66,6 @@ const serviceAccount = secret("the JSON of a service account's key, or file: and
 )
 
 const model = name('the name of a model')
-
-const servedModel = model.refine((given) => !given.includes('*'), {
-  message: 'expected the name of a model: patterns with * are not supported, list each name',
-})
 
 const baseUrl = text('an http:// or https:// URL', (given) => {
   const read = readBaseUrl(given)
@@ -139,11 +136,12 @@ function channelWith(
 ): Field<Channel> {
   return section({
     ...PROVIDER_FIELDS,
+    ...EDIT_FIELDS,
     name: name('a name for the channel'),
     protocol: protocols,
     base_url: address,
     keys: list(key, 'a list of keys'),
-    models: list(servedModel, 'a list of at least one model', 1),
+    models: list(model, 'a list of at least one model', 1),
     groups: list(groupName(groups), 'a list of at least one group', 1).default([DEFAULT_GROUP]),
     priority: integer(-1_000_000, 1_000_000).default(0),
     weight: weight.default(1),
@@ -160,6 +158,7 @@ function channelWith(
       ctx.issues.push({ code: 'custom', path: [...path], message, input: undefined })
     return {
       ...providerOf(given),
+      ...editsOf(given),
       name: given.name,
       protocols: given.protocol,
       keys: given.keys,

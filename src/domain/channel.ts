@@ -36,6 +36,17 @@ export type ProviderSettings =
       readonly location: string
     }
 
+/** Changes to the bodies of a channel's requests; members are top-level ones of the upstream's dialect. */
+export interface ChannelEdits {
+  /** Instructions in front of the client's own; empty = none. */
+  readonly systemPrompt: string
+  /** JSON texts in place of the client's. */
+  readonly set: ReadonlyMap<string, string>
+  /** JSON texts where the client has none. */
+  readonly defaults: ReadonlyMap<string, string>
+  readonly remove: readonly string[]
+}
+
 /** A configured upstream. `docs/configuration.md: Channels`. */
 export interface Channel {
   readonly name: string
@@ -57,6 +68,7 @@ export interface Channel {
   readonly weight: number
   /** Requested model → the upstream's name for it. */
   readonly modelMapping: ReadonlyMap<string, string>
+  readonly edits?: ChannelEdits
   readonly allow: ReadonlySet<AllowedField>
   readonly disableStore: boolean
   readonly passThrough: boolean

@@ -51,8 +51,8 @@ export interface Provider {
   /** Edits the body, once for all attempts. Absent = the dialect's is taken as it is. */
   adapt?(request: DialectRequest): Adapted
   /**
-   * Makes the provider's request of an adapted one, anew for each attempt. Throws or rejects with a `ProviderRefusal` where the
-   * provider cannot be asked.
+   * Makes the provider's request of an adapted one, anew for each attempt. Throws or rejects with a
+   * `ProviderRefusal` where the provider cannot be asked.
    */
   request(request: DialectRequest, target: ProviderTarget): ProviderRequest | Promise<ProviderRequest>
   /** Reads the provider's framing and errors, and hands on those of the dialect. Absent = they are alike. */

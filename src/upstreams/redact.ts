@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/channel.ts'
 import { parseRecord } from '../protocols/json/record.ts'
 
-/** Keys by their prefixes, bearer credentials, tokens of Google, signed tokens, and ARNs, which name accounts. */
+/** Keys by their prefixes, bearer credentials, tokens of Google, signed tokens; ARNs, which name accounts. */
 const KEY_PATTERN =
   /\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*-]{6,}|\bBearer\s+[^\s"',]+|\bya29\.[\w.-]+|\beyJ[\w-]+\.[\w-]+\.[\w-]+|\barn:aws[\w-]*:[^\s"',]+/gi
 

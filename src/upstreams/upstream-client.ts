@@ -2,6 +2,7 @@ import type { Channel } from '../domain/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import { credentials } from './credentials.ts'
 import type { UpstreamResponseListener, UpstreamRequest } from './upstream-request.ts'
+import { editedBody } from './edited-body.ts'
 import { ConnectionPools, type ConnectionPoolsParts } from './http1/connection-pools.ts'
 import { type Destination, destinationOf } from './http1/destination.ts'
 import { headerLines, requestLine } from './http1/request-head.ts'
@@ -41,9 +42,9 @@ export class UpstreamClient {
 
   /** The body that the channel's upstream takes, once for all attempts, and the names of what it lacks. */
   adapt(channel: Channel, request: DialectRequest): Adapted {
-    const { body } = request
-    if (body.length === 0) return { body, dropped: [] }
-    return this.#providers.of(channel)?.adapt?.(request) ?? { body, dropped: [] }
+    if (request.body.length === 0) return { body: request.body, dropped: [] }
+    const body = channel.edits ? editedBody(request, channel.edits) : request.body
+    return this.#providers.of(channel)?.adapt?.({ ...request, body }) ?? { body, dropped: [] }
   }
 
   /** Sends an adapted request below the channel's base URL. */
