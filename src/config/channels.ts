@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Channel } from '../domain/channel.ts'
+import { parseProxy } from '../upstreams/http1/proxy.ts'
 import { readBaseUrl } from './base-url.ts'
 import {
   credential,
@@ -72,6 +73,11 @@ const baseUrl = text('an http:// or https:// URL', (given) => {
   return 'url' in read ? read.url : new Refusal(read.expected)
 })
 
+// May hold a password, so that no message repeats it.
+const proxy = secret('http://USER:PASSWORD@HOST:PORT, or the same with socks5://', (given) =>
+  parseProxy(given) ? given : undefined,
+)
+
 const protocols = oneOrList(
   oneOf(['chat', 'messages', 'responses', 'rerank']),
   'a list of at least one protocol',
@@ -139,6 +145,7 @@ function channelWith(
     ...EDIT_FIELDS,
     name: name('a name for the channel'),
     protocol: protocols,
+    proxy: proxy.optional(),
     base_url: address,
     keys: list(key, 'a list of keys'),
     models: list(model, 'a list of at least one model', 1),
@@ -161,6 +168,7 @@ function channelWith(
       ...editsOf(given),
       name: given.name,
       protocols: given.protocol,
+      ...(given.proxy !== undefined && { proxy: given.proxy }),
       keys: given.keys,
       models: given.models,
       groups: given.groups,

@@ -427,6 +427,11 @@ const CHANNELS: Case[] = [
     'gateway.yaml:5: channels[0].models: expected a list of at least one model, found nothing',
   ],
   [
+    'a proxy of an unknown kind',
+    channel('proxy: "https://ann:secret@proxy.example"'),
+    'gateway.yaml:6: channels[0].proxy: expected http://USER:PASSWORD@HOST:PORT, or the same with socks5://, found something else',
+  ],
+  [
     'an override of a member that the gateway sets',
     channel('override: { set: { model: x } }'),
     'gateway.yaml:6: channels[0].override.set.model: expected a member that the gateway does not set itself',

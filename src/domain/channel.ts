@@ -58,6 +58,8 @@ export interface Channel {
   readonly provider?: ProviderSettings
   /** Ends with the version, without a slash: `https://api.example.com/v1`. */
   readonly baseUrl: string
+  /** URL of the proxy that its connections go through; may hold a password. */
+  readonly proxy?: string
   /** Credentials, used in turn; empty for an upstream without authentication. */
   readonly keys: readonly string[]
   readonly models: readonly string[]
