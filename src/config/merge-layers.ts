@@ -68,10 +68,11 @@ function conflictOf(
       environmentChannels.channels.some((one) => one.name === name) ||
       items(child(fileNode, 'channels')).some((one) => isText(child(one, 'name'), name))
     if (isDeclared) return 'the configuration declares a channel of that name'
-    const url = child(tree, 'base_url')
-    return url instanceof YamlScalar && namesMetadataAddress(String(url.value))
-      ? "base_url: expected another address than that of a cloud's metadata service"
-      : undefined
+    const named = ['base_url', 'proxy'].find((key) => {
+      const url = child(tree, key)
+      return url instanceof YamlScalar && namesMetadataAddress(String(url.value))
+    })
+    return named && `${named}: expected another address than that of a cloud's metadata service`
   }
   return keys(child(fileNode, SECTION_KEYS[section])).includes(name)
     ? 'the configuration file overrides it'
