@@ -1,3 +1,4 @@
+import { AuthenticationError, AzureOpenAI, NotFoundError } from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { call } from '../equipment/client.ts'
 import { priced, ROOT, token, user } from '../equipment/configuration.ts'
@@ -105,6 +106,30 @@ beforeEach(() => {
 
 const ask = (model: string, content = 'hi') =>
   call(gateway.url, { model, messages: [{ role: 'user', content }] }, { key: 'ann' })
+
+describe("the double of Azure, asked by the maker's own client", () => {
+  const asked = (apiKey: string, apiVersion: string, deployment: string) =>
+    new AzureOpenAI({
+      endpoint: azure.url,
+      apiKey,
+      apiVersion,
+      deployment,
+      maxRetries: 0,
+    }).chat.completions.create({
+      model: 'any',
+      messages: [{ role: 'user', content: 'hi' }],
+    })
+
+  test('answers a request that is right', async () => {
+    expect((await asked(KEY, '2024-10-21', 'my-deployment')).choices[0]?.message.content).toBe('Hello')
+  })
+
+  test('refuses another key, version or deployment', async () => {
+    await expect(asked('other', '2024-10-21', 'my-deployment')).rejects.toThrow(AuthenticationError)
+    await expect(asked(KEY, '2020-01-01', 'my-deployment')).rejects.toThrow(NotFoundError)
+    await expect(asked(KEY, '2024-10-21', 'other')).rejects.toThrow(NotFoundError)
+  })
+})
 
 describe('a chat completion on an Azure channel', () => {
   test.each([

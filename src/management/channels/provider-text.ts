@@ -49,7 +49,7 @@ export function serviceAccountsIn(text: string): string[] {
   return [value].flat().map((account) => JSON.stringify(account))
 }
 
-/** The part of a key that may be shown: a service account's e-mail or an AWS key's id; empty for other keys. */
+/** The part of a key that may be shown: a service account's e-mail, an AWS key's id; empty for others. */
 export function keyId(provider: ChannelType['provider'], key: string): string {
   if (provider === 'vertex') {
     const account = parseServiceAccount(key)
