@@ -25,8 +25,8 @@ export default defineConfig({
       '--no-allocation-site-pretenuring',
       '--v8-pool-size=1',
     ],
-    // More than there may be cores: many of them wait for a clock.
-    maxWorkers: 4,
+    // More than there may be cores: many files wait for a clock, or for a process.
+    maxWorkers: 6,
     sequence: { sequencer: LongestFirst },
   },
 })

@@ -1,14 +1,21 @@
+import { globSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-/** The night tier: what takes longer than a change can wait for. NIGHT_SEED repeats a night; each prints its own. */
+/** Import of the day tier's files that try less by day than at night. */
+const TIER_IMPORT = /from '[./]+(?:\/test)?\/tier\.ts'/
+
+/**
+ * The night tier: what takes longer than a change can wait for, and tests of the day with their full counts.
+ * NIGHT_SEED repeats a night; each prints its own.
+ */
 export default defineConfig({
   test: {
-    include: ['test/night/**/*.test.ts'],
+    include: ['test/night/**/*.test.ts', ...filesWithFullCounts()],
     globalSetup: ['test/postgres-server.ts', 'test/prepared-folder.ts'],
     // Threads of databases compile their sources once, as they do in the program.
-    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache') },
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'), TEST_TIER: 'night' },
     testTimeout: 600_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },
@@ -17,3 +24,9 @@ export default defineConfig({
     fileParallelism: false,
   },
 })
+
+function filesWithFullCounts(): string[] {
+  return globSync(['src/**/*.test.ts', 'test/**/*.test.ts']).filter((path) =>
+    TIER_IMPORT.test(readFileSync(path, 'utf8')),
+  )
+}

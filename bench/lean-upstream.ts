@@ -14,6 +14,7 @@ const answers: Readonly<Record<Wire, Answers>> = {
   chat: answersOf('chat'),
   messages: answersOf('messages'),
   responses: answersOf('responses'),
+  gemini: answersOf('gemini'),
 }
 
 const HELD_PACE_MS = 1000
@@ -36,8 +37,8 @@ const server = createServer({ noDelay: true }, (socket) => {
   socket.on('data', (chunk: Buffer) =>
     reader.push(chunk, (firstLine, body) => {
       const wire =
-        (['messages', 'responses'] as const).find((one) => firstLine.includes(PATHS[one])) ?? 'chat'
-      answer(socket, answers[wire], behaviourOf(body))
+        (['messages', 'responses', 'gemini'] as const).find((one) => firstLine.includes(PATHS[one])) ?? 'chat'
+      answer(socket, answers[wire], wire === 'gemini' ? behaviourIn(firstLine) : behaviourOf(body))
     }),
   )
   socket.on('error', () => {})
@@ -46,7 +47,16 @@ const server = createServer({ noDelay: true }, (socket) => {
 
 function behaviourOf(body: Buffer): Behaviour {
   const at = body.indexOf('"model":"') + 9
-  const name = body.toString('latin1', at, body.indexOf('-', at))
+  return named(body.toString('latin1', at, body.indexOf('-', at)))
+}
+
+/** The behaviour of the model that a path names. */
+function behaviourIn(firstLine: string): Behaviour {
+  const at = firstLine.indexOf(PATHS.gemini) + PATHS.gemini.length
+  return named(firstLine.slice(at, firstLine.indexOf('-', at)))
+}
+
+function named(name: string): Behaviour {
   return BEHAVIOURS.find((behaviour) => behaviour === name) ?? 'whole'
 }
 

@@ -1,7 +1,7 @@
 import { agentConversation } from './agent-conversation.ts'
 import type { Candidate } from './candidate.ts'
 import type { Call } from './candidate.ts'
-import { CLIENT_KEY, modelOf, PATHS, type Wire } from './wire.ts'
+import { type Behaviour, CLIENT_KEY, modelOf, pathOf, type Wire } from './wire.ts'
 
 const SENTENCE = 'The quick brown fox jumps over the lazy dog. '
 /** Bytes of each message in a large body, which is a conversation. */
@@ -9,8 +9,15 @@ const TURN = 2000
 
 /** The body of a call in this dialect. */
 export function bodyOf({ behaviour, upstream, bytes, content }: Call, wire: Wire): string {
-  const isStream = behaviour !== 'whole' && behaviour !== 'late'
+  const isStream = streams(behaviour)
   const model = modelOf(behaviour, upstream)
+  if (wire === 'gemini') {
+    const contents = proseConversation(bytes).messages.map(({ role, content: text }) => ({
+      role: role === 'user' ? role : 'model',
+      parts: [{ text }],
+    }))
+    return JSON.stringify({ contents, generationConfig: { maxOutputTokens: 500 } })
+  }
   if (wire === 'responses') {
     const { messages: input } = proseConversation(bytes)
     return JSON.stringify({ model, max_output_tokens: 500, ...(isStream && { stream: true }), input })
@@ -24,7 +31,17 @@ export function bodyOf({ behaviour, upstream, bytes, content }: Call, wire: Wire
   })
 }
 
-function proseConversation(bytes: number): { readonly messages: readonly object[] } {
+function streams(behaviour: Behaviour): boolean {
+  return behaviour !== 'whole' && behaviour !== 'late'
+}
+
+/** A turn of a conversation in plain words. */
+interface Turn {
+  readonly role: string
+  readonly content: string
+}
+
+function proseConversation(bytes: number): { readonly messages: readonly Turn[] } {
   const turns = Math.max(1, Math.round(bytes / TURN))
   const content = SENTENCE.repeat(Math.ceil(Math.min(bytes, TURN) / SENTENCE.length))
   // The first and the last turn are the client's.
@@ -39,13 +56,17 @@ function proseConversation(bytes: number): { readonly messages: readonly object[
 export function gatewayRequest(call: Call): ReturnType<Candidate['request']> {
   const headers = `authorization: Bearer ${CLIENT_KEY}\r\n`
   if (call.method === 'GET') return { path: '/v1/models', headers, body: '' }
-  return { path: PATHS[call.client], headers, body: bodyOf(call, call.client) }
+  return { path: pathIn(call, call.client), headers, body: bodyOf(call, call.client) }
 }
 
 /** The request that a plain proxy gets: in the upstream's own dialect. */
 export function copiedRequest(call: Call): ReturnType<Candidate['request']> {
   if (call.method === 'GET') return undefined
-  return { path: PATHS[call.upstream], headers: '', body: bodyOf(call, call.upstream) }
+  return { path: pathIn(call, call.upstream), headers: '', body: bodyOf(call, call.upstream) }
+}
+
+function pathIn({ behaviour, upstream }: Call, wire: Wire): string {
+  return pathOf(wire, modelOf(behaviour, upstream), streams(behaviour))
 }
 
 /** The bytes of a candidate's request; undefined where the candidate cannot serve the call. */

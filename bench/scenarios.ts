@@ -32,6 +32,7 @@ const FEW: readonly CandidateName[] = ['nginx', 'forwarder', 'sluice']
 const native: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour: 'whole', bytes: 2000 }
 const fromMessages: Call = { ...native, upstream: 'messages' }
 const nativeResponses: Call = { ...native, client: 'responses', upstream: 'responses' }
+const nativeGemini: Call = { ...native, client: 'gemini', upstream: 'gemini' }
 const toMessages: Call = { ...native, client: 'messages' }
 
 const burst = (call: Call): Saturated => ({
@@ -92,6 +93,36 @@ export const SCENARIOS = {
     unit: EVENT,
     candidates: ['forwarder', 'sluice'],
     ...burst(nativeResponses),
+  },
+  'whole-2kb-gemini': {
+    kind: 'saturated',
+    title: 'whole answer of Gemini, request of 2 KB, 64 connections',
+    unit: REQUEST,
+    candidates: ['forwarder', 'sluice'],
+    call: nativeGemini,
+    connections: 64,
+    units: 1,
+  },
+  'burst-pass-gemini': {
+    kind: 'saturated',
+    title: 'stream of Gemini passed on, 200 events at once',
+    unit: EVENT,
+    candidates: ['forwarder', 'sluice'],
+    ...burst(nativeGemini),
+  },
+  'burst-from-gemini': {
+    kind: 'saturated',
+    title: 'stream of Gemini converted for a chat client, 200 events at once',
+    unit: EVENT,
+    candidates: ['sluice'],
+    ...burst({ ...native, upstream: 'gemini' }),
+  },
+  'burst-to-gemini': {
+    kind: 'saturated',
+    title: 'stream converted for a Gemini client, 200 events at once',
+    unit: EVENT,
+    candidates: ['sluice'],
+    ...burst({ ...native, client: 'gemini' }),
   },
   'burst-to-chat': {
     kind: 'saturated',

@@ -68,6 +68,19 @@ const outputMessage = (content: readonly object[]): object => ({
 })
 const outputText = (text: string): object => ({ type: 'output_text', text, annotations: [] })
 
+const geminiChunk = (text: string, ending: object = {}): object => ({
+  candidates: [{ content: { parts: [{ text }], role: 'model' }, ...ending, index: 0 }],
+  usageMetadata: {
+    promptTokenCount: INPUT,
+    candidatesTokenCount: OUTPUT,
+    totalTokenCount: INPUT + OUTPUT,
+    promptTokensDetails: [{ modality: 'TEXT', tokenCount: INPUT }],
+  },
+  modelVersion: 'gemini-2.5-flash',
+  responseId: 'aKHwwtTogaGcC35dPypMbg',
+})
+const geminiEvent = (chunk: object): string => `data: ${JSON.stringify(chunk)}\r\n\r\n`
+
 const LANGUAGES: Readonly<Record<Wire, Language>> = {
   chat: {
     whole: (content) => ({
@@ -134,6 +147,12 @@ const LANGUAGES: Readonly<Record<Wire, Language>> = {
       response: responseOf('completed', [outputMessage([outputText('All of it.')])]),
     }),
   },
+  gemini: {
+    whole: (text) => geminiChunk(text, { finishReason: 'STOP' }),
+    start: '',
+    piece: (text) => geminiEvent(geminiChunk(text)),
+    end: geminiEvent(geminiChunk('', { finishReason: 'STOP' })),
+  },
 }
 
 const WORDS =
@@ -157,7 +176,7 @@ export function answersOf(wire: Wire): Answers {
   )
   return {
     whole: Buffer.from(head + body),
-    streamStart: Buffer.from(STREAM_HEAD + chunk(language.start)),
+    streamStart: Buffer.from(STREAM_HEAD + (language.start === '' ? '' : chunk(language.start))),
     pieces: pieces.map((piece) => Buffer.from(chunk(piece))),
     streamEnd: Buffer.from(chunk(language.end) + LAST_CHUNK),
     burst: Buffer.from(STREAM_HEAD + chunk(language.start + pieces.join('') + language.end) + LAST_CHUNK),

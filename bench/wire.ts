@@ -1,11 +1,12 @@
 /** The dialects that are measured. */
-export type Wire = 'chat' | 'messages' | 'responses'
+export type Wire = 'chat' | 'messages' | 'responses' | 'gemini'
 
-/** The path of each dialect, below the base address of upstream and gateways. */
+/** The path of each dialect, below the base address of upstream and gateways; Gemini's goes on. */
 export const PATHS: Readonly<Record<Wire, string>> = {
   chat: '/v1/chat/completions',
   messages: '/v1/messages',
   responses: '/v1/responses',
+  gemini: '/v1/models/',
 }
 
 /**
@@ -28,11 +29,18 @@ export function modelOf(behaviour: Behaviour, upstream: Wire): string {
   return `${behaviour}-${upstream}`
 }
 
+/** The path of a call of a model in a dialect. */
+export function pathOf(wire: Wire, model: string, isStream: boolean): string {
+  if (wire !== 'gemini') return PATHS[wire]
+  return `${PATHS.gemini}${model}:${isStream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
+}
+
 /** All such models. */
 export const MODELS: Readonly<Record<Wire, readonly string[]>> = {
   chat: modelsBehind('chat'),
   messages: modelsBehind('messages'),
   responses: modelsBehind('responses'),
+  gemini: modelsBehind('gemini'),
 }
 
 function modelsBehind(upstream: Wire): string[] {

@@ -11,7 +11,7 @@ import type { Endpoint, RawEndpoint, ClientExchange } from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
 import type { GlobalLimit } from './api/global-limit.ts'
 import type { JsonApi } from './api/json-api.ts'
-import { pathArea, pathOf } from './api/routing/path-area.ts'
+import { isModelMethod, pathArea, pathOf } from './api/routing/path-area.ts'
 import { RAW_ROUTES } from './api/raw-routes.ts'
 import { pathNotFound, methodNotAllowed, gatewayStopping } from './api/routing-errors.ts'
 import { type FoundEndpoint, type AllowedMethods, RouteTable } from './api/route-table.ts'
@@ -124,9 +124,10 @@ export class App {
       route.endpoint = endpoint
       route.area = endpoint.area
       if (endpoint.access === 'api-key') {
+        if (endpoint.areaOf) route.area = endpoint.areaOf(request)
         const begin = (): void => this.#begin(exchange, path, route, raw, over)
         const refuse = (refusal: GatewayError): void => {
-          this.#refuse(exchange, endpoint.area, refusal)
+          this.#refuse(exchange, route.area, refusal)
           over()
         }
         this.#parts.admission.enter(exchange, this.#openExchanges, begin, refuse)
@@ -159,9 +160,12 @@ export class App {
       if (!(await admission.takeAccountSlot(exchange, addressBlock(clientAddress()(request))))) return
       return json.respond(exchange, endpoint, route.area, params)
     }
-    if (found) route.area = found.area
+    const isMethod = isModelMethod(path)
+    if (found && !isMethod) route.area = found.area
     await this.#parts.globalLimit.take(request, response, path)
-    if (found) throw methodNotAllowed(request, path, found)
+    // A method that models do not have is not there, although the path is also that of a model.
+    const isUnknown = isMethod && request.method === 'POST' && !found?.methods.includes('POST')
+    if (found && !isUnknown) throw methodNotAllowed(request, path, found)
     const meant = json.suggest(path)
     if (meant !== undefined && route.area === 'relay') route.area = pathArea(meant)
     throw pathNotFound(path, meant)

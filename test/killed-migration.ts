@@ -14,6 +14,7 @@ import { SECRETS } from './store-rows.ts'
 const TABLES = [
   'channels',
   'holds',
+  'kept_signatures',
   'reasoning_origins',
   'sessions',
   'store_identity',

@@ -23,7 +23,7 @@ export const LAYERS: readonly (readonly string[])[] = [
  * import, and that import only those before them in the list.
  */
 export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
-  protocols: ['json', 'sse'],
+  protocols: ['json', 'sse', 'multipart'],
   upstreams: [],
   api: ['routing', 'openapi'],
 }

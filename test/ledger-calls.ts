@@ -13,6 +13,7 @@ export function factsOf(id: string): HoldFacts {
     group: 'default',
     stream: false,
     priceVersion: 'v1',
+    kind: 'chat',
     startedMs: 0,
     promptAmount: 5,
   }

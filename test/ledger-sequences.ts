@@ -28,7 +28,7 @@ export interface SequencesReport {
   readonly violation: string | undefined
 }
 
-const AT_ONCE = 1000
+const AT_ONCE = 250
 const MAX_COMMANDS = 60
 const MAX_QUOTA = 1_000_000
 const [TOKEN_QUOTA, USER_QUOTA] = [1000, 1500]

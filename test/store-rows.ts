@@ -125,6 +125,7 @@ export function holdOf(
     group: 'default',
     stream: false,
     priceVersion: 'v1',
+    kind: 'chat',
     ...of,
   }
 }
@@ -149,6 +150,7 @@ export function settledCall(
     group: 'default',
     stream: false,
     priceVersion: 'v1',
+    kind: 'chat',
     durationMs: 1500,
     firstByteMs: 400,
     ...of,

@@ -15,6 +15,7 @@ const PROVIDERS: Readonly<Record<Wire, string>> = {
   chat: 'openai',
   messages: 'anthropic',
   responses: 'openai',
+  gemini: 'google',
 }
 let upstreamOrigin = ''
 

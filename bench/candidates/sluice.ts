@@ -47,7 +47,7 @@ function configuration(upstreamPort: number): object {
     models: Object.fromEntries(
       Object.entries(models).map(([name, entry]) => [name, { ...(entry as object), rate_limit: LIMIT }]),
     ),
-    channels: [upstream('chat'), upstream('messages'), upstream('responses')],
+    channels: [upstream('chat'), upstream('messages'), upstream('responses'), upstream('gemini')],
     users: [ROOT, user(2, 'ann', [token(CLIENT_KEY.slice('sk-'.length), { remain_quota: AMPLE })])],
   }
 }

@@ -19,24 +19,30 @@ import { WholeAnswer } from './whole-answer.ts'
 const upstream = new Pool(String(process.argv[2]), { connections: null })
 const clients = new Map([[CLIENT_KEY, 1], ...Array.from({ length: 1000 }, (_, i) => [`sk-${i}`, i] as const)])
 const channels = new Map<unknown, { readonly key: string; readonly wire: Wire }>(
-  (['chat', 'messages', 'responses'] as const).flatMap((wire) =>
+  (['chat', 'messages', 'responses', 'gemini'] as const).flatMap((wire) =>
     MODELS[wire].map((model) => [model, { key: 'Bearer upstream-key', wire }] as const),
   ),
 )
 
 function forward(request: IncomingMessage, reply: ServerResponse, body: Buffer): void {
-  const client = (['messages', 'responses'] as const).find((wire) => request.url === PATHS[wire]) ?? 'chat'
+  const path = request.url ?? ''
+  const client =
+    (['messages', 'responses', 'gemini'] as const).find((wire) => path.startsWith(PATHS[wire])) ?? 'chat'
   const asked = JSON.parse(body.toString()) as Record<string, unknown>
-  const channel = channels.get(asked['model'])
+  const inPath = client === 'gemini' ? path.slice(PATHS.gemini.length, path.indexOf(':')) : undefined
+  const channel = channels.get(inPath ?? asked['model'])
   if (!channel) {
     reply.writeHead(404).end()
     return
   }
   const isNative = channel.wire === client
-  const answer = asked['stream'] === true ? new StreamAnswer(reply, converter()) : new WholeAnswer(reply)
+  const answer =
+    asked['stream'] === true || path.includes(':streamGenerateContent')
+      ? new StreamAnswer(reply, converter())
+      : new WholeAnswer(reply)
   upstream.dispatch(
     {
-      path: PATHS[channel.wire],
+      path: channel.wire === 'gemini' ? path : PATHS[channel.wire],
       method: 'POST',
       headers: { authorization: channel.key, 'content-type': 'application/json' },
       body: isNative ? body : JSON.stringify(client === 'chat' ? messagesRequest(asked) : chatRequest(asked)),

@@ -2,6 +2,16 @@ import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { used } from './used.ts'
 
+/** Usage in the dialects that are measured. */
+interface Counted {
+  readonly usage?: { readonly total_tokens: number }
+  readonly usageMetadata?: { readonly totalTokenCount: number }
+}
+
+function tokensOf({ usage, usageMetadata }: Counted): number {
+  return usage?.total_tokens ?? usageMetadata?.totalTokenCount ?? 0
+}
+
 /** Passes a whole response on once it is complete, and reads its usage. */
 export class WholeAnswer implements Dispatcher.DispatchHandler {
   readonly #reply: ServerResponse
@@ -20,7 +30,7 @@ export class WholeAnswer implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const body = Buffer.concat(this.#chunks)
-    used.tokens += (JSON.parse(body.toString()) as { usage: { total_tokens: number } }).usage.total_tokens
+    used.tokens += tokensOf(JSON.parse(body.toString()) as Counted)
     this.#reply.writeHead(200, { 'content-type': 'application/json', 'content-length': String(body.length) })
     this.#reply.end(body)
   }

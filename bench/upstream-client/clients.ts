@@ -25,6 +25,7 @@ const HOLD: Hold = {
     group: '',
     stream: false,
     priceVersion: '',
+    kind: 'chat',
     startedMs: 0,
     promptAmount: 0,
   },

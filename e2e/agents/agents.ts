@@ -13,8 +13,8 @@ export interface Agent {
   /** The package, and the command that it puts into node_modules/.bin. */
   readonly packageName: string
   readonly command: string
-  /** The endpoint that the agent calls. */
-  readonly path: '/v1/messages' | '/v1/chat/completions' | '/v1/responses'
+  /** The dialect that the agent speaks. */
+  readonly dialect: 'messages' | 'chat' | 'responses' | 'gemini'
   /** Whether the agent has no tools for files but a shell and patches, which its task then asks for. */
   readonly patches?: true
   args(task: Task): readonly string[]
@@ -27,7 +27,7 @@ export const CLAUDE_CODE: Agent = {
   name: 'Claude Code',
   packageName: '@anthropic-ai/claude-code',
   command: 'claude',
-  path: '/v1/messages',
+  dialect: 'messages',
   args: ({ prompt, model }) => ['-p', prompt, '--model', model, '--allowedTools', 'Read'],
   env: ({ url, key, model }) => ({
     ANTHROPIC_BASE_URL: url,
@@ -45,7 +45,7 @@ export const QWEN_CODE: Agent = {
   name: 'qwen-code',
   packageName: '@qwen-code/qwen-code',
   command: 'qwen',
-  path: '/v1/chat/completions',
+  dialect: 'chat',
   args: ({ prompt, model }) => ['--auth-type', 'openai', '--model', model, '--approval-mode', 'yolo', prompt],
   env: ({ url, key, model }) => ({
     OPENAI_BASE_URL: `${url}/v1`,
@@ -71,7 +71,7 @@ export const OPENCODE: Agent = {
   name: 'opencode',
   packageName: 'opencode-ai',
   command: 'opencode',
-  path: '/v1/chat/completions',
+  dialect: 'chat',
   args: ({ prompt, model }) => ['run', '--pure', '--model', `sluice/${model}`, prompt],
   env: () => ({
     OPENCODE_DISABLE_AUTOUPDATE: '1',
@@ -106,7 +106,7 @@ export const PI: Agent = {
   name: 'pi',
   packageName: '@mariozechner/pi-coding-agent',
   command: 'pi',
-  path: '/v1/chat/completions',
+  dialect: 'chat',
   args: ({ prompt, model }) => ['--print', '--no-session', '--model', `sluice/${model}`, prompt],
   // Offline mode: otherwise pi looks for newer versions of itself and downloads search programs.
   env: () => ({ PI_OFFLINE: '1', PI_TELEMETRY: '0' }),
@@ -132,7 +132,7 @@ export const CODEX: Agent = {
   name: 'Codex',
   packageName: '@openai/codex',
   command: 'codex',
-  path: '/v1/responses',
+  dialect: 'responses',
   patches: true,
   args: ({ prompt, model }) => [
     'exec',
@@ -163,4 +163,44 @@ export const CODEX: Agent = {
         ].join('\n'),
       ],
     ]),
+}
+
+export const GEMINI_CLI: Agent = {
+  name: 'gemini-cli',
+  packageName: '@google/gemini-cli',
+  command: 'gemini',
+  dialect: 'gemini',
+  args: ({ prompt, model }) => ['--model', model, '--yolo', '--skip-trust', '--prompt', prompt],
+  env: ({ url, key }) => ({
+    GOOGLE_GEMINI_BASE_URL: url,
+    GEMINI_API_KEY: key,
+    GEMINI_CLI_NO_RELAUNCH: 'true',
+    GEMINI_TELEMETRY_ENABLED: 'false',
+  }),
+  files: () =>
+    new Map([
+      [
+        '.gemini/settings.json',
+        JSON.stringify({
+          general: { enableAutoUpdate: false, disableAutoUpdate: true },
+          privacy: { usageStatisticsEnabled: false },
+          telemetry: { enabled: false },
+          security: { auth: { selectedType: 'gemini-api-key' } },
+        }),
+      ],
+    ]),
+}
+
+/** The path of an agent's calls of a model. */
+export function pathOf({ dialect }: Agent, model: string): string {
+  switch (dialect) {
+    case 'chat':
+      return '/v1/chat/completions'
+    case 'messages':
+      return '/v1/messages'
+    case 'responses':
+      return '/v1/responses'
+    case 'gemini':
+      return `/v1beta/models/${model}:streamGenerateContent`
+  }
 }

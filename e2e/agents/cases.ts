@@ -1,5 +1,5 @@
 import { DEMO_MODELS } from '../../src/simulator/demo-models.ts'
-import { type Agent, CLAUDE_CODE, CODEX, OPENCODE, PI, QWEN_CODE } from './agents.ts'
+import { type Agent, CLAUDE_CODE, CODEX, GEMINI_CLI, OPENCODE, PI, QWEN_CODE } from './agents.ts'
 
 /** Models of the strict upstreams, which refuse what a provider would. */
 export const STRICT_MODELS = {
@@ -27,10 +27,15 @@ export interface Case {
   readonly upstream: 'demo' | 'strict'
 }
 
-export const AGENTS: readonly Agent[] = [CLAUDE_CODE, QWEN_CODE, OPENCODE, PI, CODEX]
+export const AGENTS: readonly Agent[] = [CLAUDE_CODE, QWEN_CODE, OPENCODE, PI, CODEX, GEMINI_CLI]
 
 /** Models of the demo that talk. */
-const TALKING = [...DEMO_MODELS.chat, ...DEMO_MODELS.messages, ...DEMO_MODELS.responses]
+const TALKING = [
+  ...DEMO_MODELS.chat,
+  ...DEMO_MODELS.messages,
+  ...DEMO_MODELS.responses,
+  ...DEMO_MODELS.gemini,
+]
 
 /** Every agent on every model of the demo that talks, and on strict models of several dialects. */
 export const CASES: readonly Case[] = [
@@ -45,18 +50,21 @@ export const CASES: readonly Case[] = [
   { agent: OPENCODE, model: 'claude-sonnet-4-5', upstream: 'strict' },
   { agent: PI, model: 'gpt-5-mini', upstream: 'strict' },
   { agent: PI, model: 'claude-sonnet-4-5', upstream: 'strict' },
+  { agent: GEMINI_CLI, model: 'claude-sonnet-4-5', upstream: 'strict' },
+  { agent: GEMINI_CLI, model: 'gpt-5-mini', upstream: 'strict' },
   ...[...STRICT_MODELS.responses, ...Object.keys(CODEX_NAMES.chat), ...Object.keys(CODEX_NAMES.messages)].map(
     (model): Case => ({ agent: CODEX, model, upstream: 'strict' }),
   ),
 ]
 
-const MODELS_OF: Readonly<Record<Agent['path'], readonly string[]>> = {
-  '/v1/chat/completions': [...DEMO_MODELS.chat, ...STRICT_MODELS.chat],
-  '/v1/messages': [...DEMO_MODELS.messages, ...STRICT_MODELS.messages],
-  '/v1/responses': [...DEMO_MODELS.responses, ...STRICT_MODELS.responses],
+const MODELS_OF: Readonly<Record<Agent['dialect'], readonly string[]>> = {
+  chat: [...DEMO_MODELS.chat, ...STRICT_MODELS.chat],
+  messages: [...DEMO_MODELS.messages, ...STRICT_MODELS.messages],
+  responses: [...DEMO_MODELS.responses, ...STRICT_MODELS.responses],
+  gemini: DEMO_MODELS.gemini,
 }
 
 /** Whether the case's calls are converted from one dialect to another. */
 export function isConverted({ agent, model }: Case): boolean {
-  return !MODELS_OF[agent.path].includes(model)
+  return !MODELS_OF[agent.dialect].includes(model)
 }

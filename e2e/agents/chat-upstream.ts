@@ -1,12 +1,19 @@
 import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
 import { Refusal } from '../../src/simulator/refusal.ts'
-import { bearer, type Frame, type Reply, type Stamp, type Upstream } from '../../src/simulator/upstream.ts'
+import {
+  bearer,
+  type Frame,
+  postTo,
+  type Reply,
+  type Stamp,
+  type Upstream,
+} from '../../src/simulator/upstream.ts'
 import { nextTurn, pieces, type ModelInput, tokensOf } from './model.ts'
 
 /** The model behind chat completions, as strict about the order of messages as providers are. */
 export function chatUpstream(models: readonly string[]): Upstream {
   return {
-    path: '/chat/completions',
+    asked: postTo('/chat/completions'),
     models,
     keyOf: bearer,
     reply,

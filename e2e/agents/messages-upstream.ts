@@ -1,6 +1,13 @@
 import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
 import { Refusal } from '../../src/simulator/refusal.ts'
-import { bearer, type Frame, type Reply, type Stamp, type Upstream } from '../../src/simulator/upstream.ts'
+import {
+  bearer,
+  type Frame,
+  postTo,
+  type Reply,
+  type Stamp,
+  type Upstream,
+} from '../../src/simulator/upstream.ts'
 import { nextTurn, pieces, type ModelInput, tokensOf } from './model.ts'
 
 const SIGNATURE = Buffer.from('signed by the model that thought it').toString('base64')
@@ -18,7 +25,7 @@ interface Block {
 /** The model behind the messages dialect, as strict about the order of blocks as the provider is. */
 export function messagesUpstream(models: readonly string[]): Upstream {
   return {
-    path: '/messages',
+    asked: postTo('/messages'),
     models,
     keyOf: (headers) => string(headers['x-api-key']) || bearer(headers),
     reply,

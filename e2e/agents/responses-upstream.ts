@@ -1,6 +1,13 @@
 import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
 import { Refusal } from '../../src/simulator/refusal.ts'
-import { bearer, type Frame, type Reply, type Stamp, type Upstream } from '../../src/simulator/upstream.ts'
+import {
+  bearer,
+  type Frame,
+  postTo,
+  type Reply,
+  type Stamp,
+  type Upstream,
+} from '../../src/simulator/upstream.ts'
 import { type ModelInput, nextTurn, type OfferedTool, pieces, tokensOf } from './model.ts'
 
 const ENCRYPTED = 'gAAAAencrypted-by-the-model-that-thought-it'
@@ -21,7 +28,7 @@ interface KnownTool extends OfferedTool {
 /** The model behind the Responses API, as strict about items as the provider is. */
 export function responsesUpstream(models: readonly string[]): Upstream {
   return {
-    path: '/responses',
+    asked: postTo('/responses'),
     models,
     keyOf: bearer,
     reply,

@@ -14,7 +14,7 @@ import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { databaseOf, type UsageRow } from '../../test/equipment/database.ts'
 import type { RunningGateway } from '../../test/equipment/gateway.ts'
-import type { Agent } from './agents.ts'
+import { type Agent, pathOf } from './agents.ts'
 import type { Case } from './cases.ts'
 import { secret } from './model.ts'
 import { runProgram } from './run-program.ts'
@@ -85,7 +85,7 @@ export async function runCase(
     await sleep(LOG_DELAY_MS)
     const usage = usageOf(gateway, key).slice(known)
     const log = gateway.logs().slice(logged)
-    const worked = workedMs(log, agent.path, endedAt)
+    const worked = workedMs(log, pathOf(agent, model), endedAt)
     const wrongFiles = [...written]
       .filter(([path, text]) => textOf(join(folder, path)) !== text)
       .map(([path]) => path)
@@ -94,7 +94,7 @@ export async function runCase(
       words,
       wrongFiles,
       usage,
-      path: agent.path,
+      path: pathOf(agent, model),
       log,
       workedMs: worked,
       limitMs,

@@ -6,6 +6,7 @@ import { serve } from '../../src/simulator/server.ts'
 import { type Simulator, startSimulator } from '../../src/simulator/start-simulator.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../../test/equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../../test/equipment/gateway.ts'
+import { pathOf } from './agents.ts'
 import { AGENTS, type Case, CASES, CODEX_NAMES, isConverted, STRICT_MODELS } from './cases.ts'
 import { chatUpstream } from './chat-upstream.ts'
 import { commandOf, installAgents, versionAsked } from './install.ts'
@@ -132,7 +133,7 @@ function rowOf(one: Case, outcome: Outcome | undefined): Row {
     agent: agent.name,
     model,
     upstream,
-    path: agent.path,
+    path: pathOf(agent, model),
     converted: isConverted(one),
     calls: outcome?.calls ?? 0,
     seconds: (outcome?.ms ?? 0) / 1000,

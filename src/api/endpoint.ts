@@ -40,6 +40,8 @@ interface EndpointDeclaration {
 interface RawDescription {
   /** The schema of its JSON request body; absent where it takes none. */
   readonly requestSchema?: () => JsonSchema
+  /** The schema of its form; absent where it takes none. */
+  readonly formSchema?: () => JsonSchema
   /** The content types of its responses; JSON if absent. */
   readonly contentTypes?: readonly string[]
   /** The status of its success; 200 if absent. */
@@ -68,6 +70,8 @@ export interface KeyEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'
   readonly access: 'api-key'
   readonly keyIn: KeyLocations
+  /** Its area, where that depends on the request. */
+  readonly areaOf?: (request: Request) => Area
   /** Statuses of upstream errors that it handles itself instead of passing them on. */
   readonly hiddenStatuses?: readonly number[]
   handle(exchange: ClientExchange, caller: Caller, relay: Relay, params: PathParams): Promise<void>

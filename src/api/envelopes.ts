@@ -1,8 +1,9 @@
 import { GatewayError } from '../errors.ts'
 import { chatErrorBody } from '../protocols/chat/index.ts'
+import { geminiErrorText } from '../protocols/gemini/index.ts'
 import { messagesErrorBody } from '../protocols/messages/index.ts'
 import type { ErrorParts } from '../protocols/upstream-error.ts'
-import { UpstreamRefusal } from '../relay/failure.ts'
+import { type ErrorEnvelope, UpstreamRefusal } from '../relay/failure.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 
@@ -10,6 +11,8 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 export type Area =
   | 'relay'
   | 'messages'
+  | 'gemini'
+  | 'gemini-array'
   | 'rerank'
   | 'management'
   | 'usage'
@@ -39,12 +42,32 @@ interface ErrorFacts {
   /** An identical request would fail in the same way. */
   readonly recurs: boolean
   /** An upstream's own envelope. */
-  readonly envelope: Buffer | undefined
+  readonly envelope: ErrorEnvelope | undefined
   readonly details: Readonly<Record<string, number>> | undefined
 }
 
 const relayError: Renderer = ({ type, code, message, ours }, requestId) =>
   chatErrorBody({ type, code, message: ours ? withRequestId(message, requestId) : message })
+
+const geminiError: Renderer = ({ status, code, message, ours, retryAfter, envelope }, requestId) =>
+  ownEnvelope('gemini', envelope) ??
+  Buffer.from(
+    geminiErrorText({
+      status,
+      code,
+      message: ours ? withRequestId(message, requestId) : message,
+      requestId,
+      retryAfter: retryAfter !== undefined && /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined,
+    }),
+  )
+
+/** An upstream's own error, where the client speaks its protocol. */
+function ownEnvelope(
+  area: ErrorEnvelope['protocol'],
+  envelope: ErrorEnvelope | undefined,
+): Buffer | undefined {
+  return envelope?.protocol === area ? envelope.body : undefined
+}
 
 const RENDERERS: Record<Area, Renderer> = {
   relay: relayError,
@@ -63,7 +86,10 @@ const RENDERERS: Record<Area, Renderer> = {
           code: CODES_IN_MESSAGES.get(code),
           requestId,
         })
-      : (envelope ?? messagesErrorBody({ type, message, requestId })),
+      : (ownEnvelope('messages', envelope) ?? messagesErrorBody({ type, message, requestId })),
+  gemini: geminiError,
+  'gemini-array': (facts, requestId) =>
+    Buffer.concat([Buffer.from('['), geminiError(facts, requestId), Buffer.from(']')]),
   // As in `relay`, but for the type of 429: `docs/api.md: Errors`.
   rerank: (facts, requestId) =>
     relayError(

@@ -1,4 +1,4 @@
-import { alternateChatModels, alternateModels } from './models/beta-models.ts'
+import { alternateChatModels, alternateModel, alternateModels } from './models/beta-models.ts'
 import { billingSubscription } from './usage/billing-subscription.ts'
 import { billingUsage } from './usage/billing-usage.ts'
 import { changeToken } from './tokens/change-token.ts'
@@ -57,6 +57,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   model,
   deleteModel,
   alternateModels,
+  alternateModel,
   alternateChatModels,
   listTokens,
   searchTokens,

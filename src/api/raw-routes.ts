@@ -1,7 +1,11 @@
 import { chatCompletions } from './relay/chat-completions.ts'
 import { completions } from './relay/completions.ts'
+import { embeddings } from './relay/embeddings.ts'
+import { moderations } from './relay/moderations.ts'
 import { countTokens } from './relay/count-tokens.ts'
+import { gemini } from './relay/gemini.ts'
 import { healthz, readyz } from './monitoring/health.ts'
+import { media } from './relay/media.ts'
 import { messages } from './relay/messages.ts'
 import { metricsEndpoint } from './monitoring/metrics.ts'
 import { compactResponses, countInputTokens, responses } from './relay/responses.ts'
@@ -14,13 +18,17 @@ import { tokenUsageRedirect } from './tokens/token-usage-redirect.ts'
 export const RAW_ROUTES: readonly RawEndpoint[] = [
   chatCompletions,
   completions,
+  embeddings,
+  moderations,
   messages,
   countTokens,
   responses,
   countInputTokens,
   compactResponses,
   ...storedResponses,
+  ...gemini,
   ...rerank,
+  ...media,
   healthz,
   readyz,
   metricsEndpoint,

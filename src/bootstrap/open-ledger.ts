@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { sqlitePath } from '../domain/database-url.ts'
 import { seedAccounts } from './seed-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { pruneResponses } from '../store/prune-responses.ts'
+import { pruneExpired } from '../store/prune-expired.ts'
 import { pruneUsage } from '../store/prune-usage.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { OpenedLedger, OpenLedgerOptions } from './opened-ledger.ts'
@@ -35,7 +35,8 @@ async function openOwnLedger(
       announcements: undefined,
       prune: async (days, signal) => ({
         removed: await pruneUsage(store, days, Date.now(), signal),
-        removedResponses: await pruneResponses(store, Date.now(), signal),
+        removedResponses: await pruneExpired(store, 'pruneResponses', Date.now(), signal),
+        removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
       }),
       isReady: () => ledger.probe(),
       close: () => store.close(),

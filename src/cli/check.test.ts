@@ -9,6 +9,7 @@ const EXAMPLE = join(import.meta.dirname, '../../gateway.example.yaml')
 const SET = {
   ANTHROPIC_API_KEY: 'a',
   OPENAI_API_KEY: 'o',
+  GEMINI_API_KEY: 'g',
   COHERE_API_KEY: 'c',
   ROOT_ACCESS_TOKEN: 'an-access-token-of-some-length',
   ROOT_API_KEY: 'sk-AnApiKeyOfSomeLength',
@@ -89,8 +90,8 @@ describe('sluice check', () => {
     expect([good.code, good.err]).toEqual([0, ''])
     expect(JSON.parse(good.out)).toMatchObject({
       ok: true,
-      channels: 3,
-      models: 3,
+      channels: 4,
+      models: 4,
       groups: 2,
       users: 1,
       mistakes: [],
@@ -105,7 +106,7 @@ describe('the example file', () => {
   test('is good once its variables are set', async () => {
     expect(await run({ config: EXAMPLE }, SET)).toMatchObject({
       code: 0,
-      out: 'The configuration is valid: 3 channels, 3 models, 2 groups, 1 user.\n',
+      out: 'The configuration is valid: 4 channels, 4 models, 2 groups, 1 user.\n',
     })
   })
 

@@ -55,7 +55,7 @@ const OWNERS = {
 const SPOKEN: Partial<Record<GivenProvider['provider'], readonly ProtocolName[]>> = {
   azure: ['chat', 'messages', 'responses'],
   bedrock: ['messages'],
-  vertex: ['chat', 'messages'],
+  vertex: ['chat', 'gemini', 'messages'],
 }
 
 /** Errors of a channel's provider and of the settings that go with it. */

@@ -141,8 +141,7 @@ describe('vendor keys', () => {
     ])
     const [openai, anthropic, cohere, rerank] = settings.channels.map(({ models }) => models)
     expect(openai).toEqual(expect.arrayContaining(['gpt-4o', 'gpt-4o-mini', 'gpt-4o-2024-08-06', 'o3']))
-    expect(openai).not.toContain('text-embedding-3-small')
-    expect(openai).not.toContain('whisper-1')
+    expect(openai).toEqual(expect.arrayContaining(['text-embedding-3-small', 'whisper-1']))
     expect(anthropic).toContain('claude-sonnet-4-5')
     expect(cohere).toContain('command-r-plus-08-2024')
     expect(rerank).toContain('rerank-english-v3.0')
@@ -240,12 +239,14 @@ describe('a warning is said of', () => {
   })
 
   test('a kind of price that is not charged', () => {
-    const text = CHANNEL.replace('gpt-4o-mini', 'gpt-audio')
+    const text = CHANNEL.replace('gpt-4o-mini', 'gpt-realtime-mini')
     expect(warnings(config(text))).toEqual([
-      'some.yaml:1: models: the built-in price of gpt-audio has input_audio_mtok, which is not charged',
-      'some.yaml:1: models: the built-in price of gpt-audio has output_audio_mtok, which is not charged',
+      'some.yaml:1: models: the built-in price of gpt-realtime-mini has cache_audio_read_mtok, which is not charged',
+      'some.yaml:1: models: the built-in price of gpt-realtime-mini has cache_image_read_mtok, which is not charged',
     ])
-    expect(warnings(config(`${text}models: { gpt-audio: { price: { input: 1, output: 1 } } }`))).toEqual([])
+    expect(
+      warnings(config(`${text}models: { gpt-realtime-mini: { price: { input: 1, output: 1 } } }`)),
+    ).toEqual([])
   })
 
   test('nothing, where the price has a kind that no call of ours can make', () => {

@@ -38,6 +38,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         maxCalls: 8_000,
         drainTimeoutMs: 30_000,
         keepResponsesMs: 0,
+        keepSignaturesMs: 86_400_000,
         media: { allowPrivateNetworks: false, maxBytes: 20_971_520, timeoutMs: 10_000 },
         cors: { origins: [] },
       })
@@ -114,7 +115,7 @@ describe('prices', () => {
     const price = priceOf(
       '{ input: 0.1, output: "0.30", cache_read: 0.01234567890123456789, cache_write_5m: .5, cache_write_1h: 1e-3 }',
     )
-    expect(price?.tokens).toEqual({
+    expect(price?.tokens).toMatchObject({
       input: { digits: 1n, scale: 1 },
       output: { digits: 30n, scale: 2 },
       cacheRead: { digits: 1234567890123456789n, scale: 20 },
@@ -129,11 +130,50 @@ describe('prices', () => {
     expect(price?.tokens.input).toEqual({ digits: 0n, scale: 0 })
   })
 
+  test('of audio and images are those of text where none is stated', () => {
+    const price = priceOf('{ input: 3, output: 15, audio_input: 6, image_output: 40 }')
+    const { audioInput, audioOutput, imageInput, imageOutput } = price?.tokens ?? {}
+    expect([audioInput, audioOutput, imageInput, imageOutput].map((one) => Number(one?.digits))).toEqual([
+      6, 15, 3, 40,
+    ])
+  })
+
+  test.each([
+    ['{ second: 0.0001 }', { second: { digits: 1n, scale: 4 } }],
+    ['{ characters: 15 }', { characters: { digits: 15n, scale: 0 } }],
+    ['{ image: 0.04 }', { image: { default: { digits: 4n, scale: 2 } } }],
+    [
+      '{ image: { 1024x1024: 0.04, "1024x1024/hd": "0.08", default: 0.02 } }',
+      {
+        image: {
+          '1024x1024': { digits: 4n, scale: 2 },
+          '1024x1024/hd': { digits: 8n, scale: 2 },
+          default: { digits: 2n, scale: 2 },
+        },
+      },
+    ],
+  ])('may be without tokens: %s', (text, expected) => {
+    expect(priceOf(text)).toMatchObject({ ...expected, tokens: { input: { digits: 0n } } })
+  })
+
+  test('of audio and images hold in all tiers that state no other', () => {
+    const price = priceOf(
+      '{ input: 1, output: 2, audio_input: 9, tiers: [{ above: 10, input: 3, output: 4 }, { above: 20, input: 5, output: 6, audio_input: 7 }] }',
+    )
+    const seen = price?.tiers.map(({ tokens }) =>
+      [tokens.audioInput, tokens.imageInput].map(({ digits }) => digits),
+    )
+    expect(seen).toEqual([
+      [9n, 3n],
+      [7n, 5n],
+    ])
+  })
+
   test('may have tiers, whose cached kinds follow from their own input', () => {
     const price = priceOf(
       '{ input: 3, output: 15, cache_read: 1, tiers: [{ above: 200000, input: 6, output: 22.5 }] }',
     )
-    expect(price?.tiers).toEqual([
+    expect(price?.tiers).toMatchObject([
       {
         above: 200_000,
         tokens: {

@@ -16,6 +16,7 @@ import {
 } from './fields.ts'
 
 const MEBIBYTE = 2 ** 20
+const HOUR_MS = 3_600_000
 
 /** A limit that keeps a billion times as much a safe integer. */
 const MAX_QUOTA_PER_UNIT = 9_000_000
@@ -72,6 +73,7 @@ export const options: Field<Options> = section({
   max_calls: integer(1, 9_000).default(8_000),
   drain_timeout: duration.default(30_000),
   keep_responses: retention.default(0),
+  keep_signatures: retention.default(24 * HOUR_MS),
   media,
   cors,
 }).transform(
@@ -92,6 +94,7 @@ export const options: Field<Options> = section({
     maxCalls: given.max_calls,
     drainTimeoutMs: given.drain_timeout,
     keepResponsesMs: given.keep_responses,
+    keepSignaturesMs: given.keep_signatures,
     media: given.media,
     cors: given.cors,
   }),

@@ -147,7 +147,7 @@ const OPTIONS: Case[] = [
   [
     'a section that is a list',
     'options: [1]\n',
-    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, unpriced_models, hold_tokens, pass_through, retries, trusted_proxies, metrics_token, usage_log_days, max_calls, drain_timeout, keep_responses, media, cors, found a list',
+    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, unpriced_models, hold_tokens, pass_through, retries, trusted_proxies, metrics_token, usage_log_days, max_calls, drain_timeout, keep_responses, keep_signatures, media, cors, found a list',
   ],
   [
     'a word for a number',
@@ -339,7 +339,27 @@ const MODELS: Case[] = [
   [
     'a price that is a number',
     'models:\n  m: { price: 3 }\n',
-    'gateway.yaml:2: models.m.price: expected a mapping with input, output, cache_read, cache_write_5m, cache_write_1h, request, web_search, tiers, found 3',
+    'gateway.yaml:2: models.m.price: expected a mapping with input, output, cache_read, cache_write_5m, cache_write_1h, audio_input, audio_output, image_input, image_output, request, web_search, characters, second, image, tiers, found 3',
+  ],
+  [
+    'a price per image of a form that no image has',
+    'models:\n  m: { price: { image: { "a b": 1 } } }\n',
+    'gateway.yaml:2: models.m.price.image["a b"]: expected SIZE, SIZE/QUALITY or default, such as 1024x1024/hd',
+  ],
+  [
+    'a price per image without any',
+    'models:\n  m: { price: { image: {} } }\n',
+    'gateway.yaml:2: models.m.price.image: expected a price per image, found nothing',
+  ],
+  [
+    'a price per image that is no number',
+    'models:\n  m: { price: { image: { default: much } } }\n',
+    'gateway.yaml:2: models.m.price.image.default: expected a decimal number from 0 to 1000000, found "much"',
+  ],
+  [
+    'a price of audio without one of text',
+    'models:\n  m: { price: { second: 1, audio_input: 2, output: 0 } }\n',
+    'gateway.yaml:2: models.m.price.input: expected a price per million tokens (0 if it is free), found nothing',
   ],
   [
     'an unknown kind of price',
@@ -367,14 +387,14 @@ const CHANNELS: Case[] = [
   [
     'nothing but a name',
     'channels:\n  - name: a\n',
-    'gateway.yaml:2: channels[0].protocol: expected one of chat, messages, responses, rerank, found nothing',
+    'gateway.yaml:2: channels[0].protocol: expected one of chat, messages, responses, gemini, rerank, found nothing',
     'gateway.yaml:2: channels[0].base_url: expected an http:// or https:// URL, found nothing',
     'gateway.yaml:2: channels[0].models: expected a list of at least one model, found nothing',
   ],
   [
     'a list of protocols with an unknown one',
     channel('protocol: [chat, response]'),
-    'gateway.yaml:3: channels[0].protocol[1]: expected one of chat, messages, responses, rerank (responses?), found "response"',
+    'gateway.yaml:3: channels[0].protocol[1]: expected one of chat, messages, responses, gemini, rerank (responses?), found "response"',
   ],
   [
     'a list of protocols with one twice',
@@ -389,7 +409,7 @@ const CHANNELS: Case[] = [
   [
     'an unknown protocol',
     channel('protocol: chats'),
-    'gateway.yaml:3: channels[0].protocol: expected one of chat, messages, responses, rerank (chat?), found "chats"',
+    'gateway.yaml:3: channels[0].protocol: expected one of chat, messages, responses, gemini, rerank (chat?), found "chats"',
   ],
   [
     'a URL of another scheme',
@@ -540,7 +560,7 @@ const CHANNELS: Case[] = [
     'an empty entry',
     'channels:\n  -\n',
     'gateway.yaml:2: channels[0].name: expected a name for the channel (1 to 200 characters, in quotes if it looks like a number), found nothing',
-    'gateway.yaml:2: channels[0].protocol: expected one of chat, messages, responses, rerank, found nothing',
+    'gateway.yaml:2: channels[0].protocol: expected one of chat, messages, responses, gemini, rerank, found nothing',
     'gateway.yaml:2: channels[0].base_url: expected an http:// or https:// URL, found nothing',
     'gateway.yaml:2: channels[0].models: expected a list of at least one model, found nothing',
   ],

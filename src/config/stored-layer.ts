@@ -1,6 +1,6 @@
 import { decimalText } from '../domain/decimal.ts'
 import type { Price } from '../domain/price.ts'
-import { pricedByRatios, readRatios } from '../domain/ratios.ts'
+import { imagesJson, pricedByRatios, readRatios } from '../domain/ratios.ts'
 import type { Json, StoredConfiguration, StoredSection } from '../domain/stored-configuration.ts'
 import type { Config } from './config.ts'
 import type { YamlNode } from './yaml-node.ts'
@@ -47,7 +47,7 @@ export function storedLayer(
 function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
   const price = pricedByRatios(readRatios(ratios), base)
   if (!price) return undefined
-  const { tokens, request, webSearch } = price
+  const { tokens, request, webSearch, characters, second, image } = price
   return {
     price: {
       input: decimalText(tokens.input),
@@ -57,6 +57,13 @@ function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
       cache_write_1h: decimalText(tokens.cacheWrite1h),
       request: decimalText(request),
       web_search: decimalText(webSearch),
+      audio_input: decimalText(tokens.audioInput),
+      audio_output: decimalText(tokens.audioOutput),
+      image_input: decimalText(tokens.imageInput),
+      image_output: decimalText(tokens.imageOutput),
+      characters: decimalText(characters),
+      second: decimalText(second),
+      ...(Object.keys(image).length > 0 && { image: imagesJson(image) }),
     },
   }
 }

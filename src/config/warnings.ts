@@ -17,6 +17,7 @@ const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
   chat: '/chat/completions',
   messages: '/messages',
   responses: '/responses',
+  gemini: '/models',
   rerank: '/rerank',
 }
 

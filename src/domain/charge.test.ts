@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { type Decimal, parseDecimal } from './decimal.ts'
 import { charge, maxCharge } from './charge.ts'
-import { type Price, rateFrom, rateOf, rateText, type TokenPrices } from './price.ts'
+import {
+  FREE_PRICE,
+  type Price,
+  rateFrom,
+  rateOf,
+  rateText,
+  type TokenPrices,
+  withModalities,
+} from './price.ts'
 import { NO_USAGE } from './usage.ts'
 
 const decimal = (text: string): Decimal => {
@@ -10,21 +18,16 @@ const decimal = (text: string): Decimal => {
   return value
 }
 
-const tokens = (input: string, output: string, read = '0', write5m = '0', write1h = '0'): TokenPrices => ({
-  input: decimal(input),
-  output: decimal(output),
-  cacheRead: decimal(read),
-  cacheWrite5m: decimal(write5m),
-  cacheWrite1h: decimal(write1h),
-})
+const tokens = (input: string, output: string, read = '0', write5m = '0', write1h = '0'): TokenPrices =>
+  withModalities({
+    input: decimal(input),
+    output: decimal(output),
+    cacheRead: decimal(read),
+    cacheWrite5m: decimal(write5m),
+    cacheWrite1h: decimal(write1h),
+  })
 
-const price = (parts: Partial<Price>): Price => ({
-  tokens: tokens('0', '0'),
-  tiers: [],
-  request: decimal('0'),
-  webSearch: decimal('0'),
-  ...parts,
-})
+const price = (parts: Partial<Price>): Price => ({ ...FREE_PRICE, ...parts })
 
 const ONE = decimal('1')
 
@@ -78,6 +81,42 @@ describe('a charge', () => {
     expect(charge(rerank, { ...NO_USAGE, webSearches: 3 })).toBe(1000 + 15_000)
   })
 
+  test('prices audio and images by themselves, wherever they have a price of their own', () => {
+    const prices = { ...tokens('2.5', '10', '0.25'), audioInput: decimal('6'), imageOutput: decimal('40') }
+    const spoken = rateOf(price({ tokens: prices }), ONE, 500_000)
+    const usage = { ...NO_USAGE, input: 1000, audioInput: 900, output: 100, cacheRead: 50, audioOutput: 20 }
+    // 100 × 1.25 + 900 × 3 + 50 × 0.125 + 100 × 5
+    expect(charge(spoken, usage)).toBe(3331)
+    expect(charge(spoken, { ...NO_USAGE, imageInput: 10, input: 10, output: 7, imageOutput: 5 })).toBe(
+      Math.round(12.5 + 2 * 5 + 5 * 20),
+    )
+  })
+
+  test.each([
+    [{ seconds: 61 }, {}, { second: decimal('0.0001') }, 3050],
+    [{ characters: 4096 }, {}, { characters: decimal('15') }, 30_720],
+    [{ images: 3 }, {}, { image: { default: decimal('0.04') } }, 60_000],
+    [{ images: 1 }, { size: '1024x1024', quality: 'hd' }, {}, 40_000],
+    [{ images: 2 }, { size: '1024x1024', quality: 'standard' }, {}, 40_000],
+    [{ images: 1 }, { size: '9x9' }, {}, 10_000],
+    [{ images: 1 }, {}, {}, 10_000],
+    [{ images: 1 }, { size: 'constructor' }, {}, 10_000],
+    [{ images: 1 }, { size: '9x9' }, { image: { '1x1': decimal('0.01'), '2x2': decimal('0.2') } }, 100_000],
+  ])('counts %j of the form %j', (used, form, parts, quota) => {
+    const image = { '1024x1024': decimal('0.04'), '1024x1024/hd': decimal('0.08'), default: decimal('0.02') }
+    const rate = rateOf(price({ image, ...parts }), ONE, 500_000)
+    expect(charge(rate, { ...NO_USAGE, ...used }, form)).toBe(quota)
+    expect(rate.free).toBe(false)
+  })
+
+  test('is by tokens where they are reported and have a price, else by what is measured', () => {
+    const both = rateOf(price({ tokens: tokens('2.5', '10'), second: decimal('0.0001') }), ONE, 500_000)
+    expect(charge(both, { ...NO_USAGE, input: 100, output: 10, seconds: 60 })).toBe(175)
+    expect(charge(both, { ...NO_USAGE, seconds: 60 })).toBe(3000)
+    const measured = rateOf(price({ second: decimal('0.0001') }), ONE, 500_000)
+    expect(charge(measured, { ...NO_USAGE, input: 100, output: 10, seconds: 60 })).toBe(3000)
+  })
+
   test('throws if it exceeds the safe integers', () => {
     const dear = rateOf(price({ tokens: tokens('1000000000', '0') }), ONE, 500_000)
     expect(() => charge(dear, { ...NO_USAGE, input: 1_000_000_000 })).toThrow(RangeError)
@@ -87,7 +126,7 @@ describe('a charge', () => {
 describe('the most that a call can cost', () => {
   test('uses the most expensive rate of the prompt, cache writes included', () => {
     const rate = rateOf(price({ tokens: tokens('3', '15', '0.3', '3.75', '6') }), ONE, 500_000)
-    expect(maxCharge(rate, 100, 10)).toBe(300 + 75)
+    expect(maxCharge(rate, { prompt: 100, output: 10 })).toBe(300 + 75)
   })
 
   test('includes tiers that the prompt may reach, and no others', () => {
@@ -96,8 +135,8 @@ describe('the most that a call can cost', () => {
       ONE,
       500_000,
     )
-    expect(maxCharge(rate, 1000, 10)).toBe(1500 + 75)
-    expect(maxCharge(rate, 1001, 10)).toBe(3003 + 150)
+    expect(maxCharge(rate, { prompt: 1000, output: 10 })).toBe(1500 + 75)
+    expect(maxCharge(rate, { prompt: 1001, output: 10 })).toBe(3003 + 150)
   })
 
   test('includes a more expensive lower tier, as the prompt may turn out shorter', () => {
@@ -112,9 +151,26 @@ describe('the most that a call can cost', () => {
       ONE,
       500_000,
     )
-    expect(maxCharge(rate, 1001, 10)).toBe(1502 + 150)
-    expect(maxCharge(rate, 2002, 10)).toBe(3003 + 150)
+    expect(maxCharge(rate, { prompt: 1001, output: 10 })).toBe(1502 + 150)
+    expect(maxCharge(rate, { prompt: 2002, output: 10 })).toBe(3003 + 150)
   })
+})
+
+test('the most that a call can cost is by tokens or by measure, whichever is more', () => {
+  const image = { '1x1': decimal('0.04'), default: decimal('0.02') }
+  const prices = { ...tokens('5', '10'), imageOutput: decimal('40') }
+  const rate = rateOf(price({ tokens: prices, image }), ONE, 500_000)
+  expect(maxCharge(rate, { prompt: 10, output: 0, images: 2 })).toBe(40_000)
+  expect(maxCharge(rate, { prompt: 10, output: 10_000, images: 2 })).toBe(50_025)
+  expect(maxCharge(rate, { prompt: 10, output: 10_000, images: 2, hasMedia: true })).toBe(200_025)
+})
+
+test('a rate that an earlier version wrote is read: audio and images cost as much as text', () => {
+  const rate = rateOf(price({ tokens: tokens('3', '15') }), ONE, 500_000)
+  const old = JSON.parse(rateText(rate), (key, value: unknown) =>
+    /^(?:audio|image|maxMedia|characters|second$)/.test(key) ? undefined : value,
+  ) as object
+  expect(rateFrom(JSON.stringify(old))).toEqual(rate)
 })
 
 test('a rate is free only where nothing costs anything', () => {
@@ -126,7 +182,12 @@ test('a rate is free only where nothing costs anything', () => {
 test('a rate is the same after it was written as text', () => {
   const tiers = [{ above: 1_000, tokens: tokens('6', '22.5') }]
   const rate = rateOf(
-    price({ tokens: tokens('3', '15', '0.3'), tiers, request: decimal('0.01') }),
+    price({
+      tokens: tokens('3', '15', '0.3'),
+      tiers,
+      request: decimal('0.01'),
+      image: { '1x1/hd': decimal('0.3') },
+    }),
     decimal('0.7'),
     500_000,
   )

@@ -1,36 +1,72 @@
+import { type ImageForm, imageRate } from './image-price.ts'
 import type { Rate, TokenRates } from './price.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
-/**
- * Charge in quota units: computed exactly, rounded once, half away from zero, and at least 1 if the rate is
- * not free and any token was used.
- */
-export function charge(rate: Rate, usage: Usage): number {
-  const prompt = promptTokens(usage)
-  const tokens = ratesFor(rate, prompt)
-  const sum =
-    times(usage.input, tokens.input) +
-    times(usage.output, tokens.output) +
-    times(usage.cacheRead, tokens.cacheRead) +
-    times(usage.cacheWrite5m, tokens.cacheWrite5m) +
-    times(usage.cacheWrite1h, tokens.cacheWrite1h) +
-    times(usage.webSearches, rate.webSearch) +
-    rate.request
-  const minCharge = !rate.free && prompt + usage.output > 0 ? 1 : 0
-  return Math.max(rounded(sum, rate.denominator), minCharge)
+/** The most that a call is expected to use; all 0 where absent. */
+export interface UsageBounds {
+  readonly prompt: number
+  readonly output: number
+  readonly webSearches?: number
+  readonly seconds?: number
+  readonly characters?: number
+  readonly images?: number
+  /** Whether tokens of prompt or output may stand for audio or images. */
+  readonly hasMedia?: boolean
 }
 
 /**
- * Highest possible charge of a call (`docs/ledger.md: Holds`): the prompt at its most expensive input
- * rate, cache writes included, and the whole output, each at the most expensive tier within reach.
+ * Charge in quota units: computed exactly, rounded once, half away from zero, and at least 1 if the rate is
+ * not free and anything was used. Seconds, characters and images count where no tokens do: either none are
+ * reported, or they have no price. `form`: size and quality of the images.
  */
-export function maxCharge(rate: Rate, promptBound: number, outputBound: number, webSearches = 0): number {
-  const { maxInput, maxOutput } = ratesFor(rate, promptBound)
+export function charge(rate: Rate, usage: Usage, form: ImageForm = {}): number {
+  const prompt = promptTokens(usage)
+  const byTokens = tokenSum(ratesFor(rate, prompt), usage)
   const sum =
-    times(promptBound, maxInput) +
-    times(outputBound, maxOutput) +
-    times(webSearches, rate.webSearch) +
+    (byTokens === 0n ? measuredSum(rate, usage, form) : byTokens) +
+    times(usage.webSearches, rate.webSearch) +
     rate.request
+  const used = prompt + usage.output + usage.seconds + usage.characters + usage.images
+  const minCharge = !rate.free && used > 0 ? 1 : 0
+  return Math.max(rounded(sum, rate.denominator), minCharge)
+}
+
+function tokenSum(tokens: TokenRates, usage: Usage): bigint {
+  return (
+    times(usage.input - usage.audioInput - usage.imageInput, tokens.input) +
+    times(usage.audioInput, tokens.audioInput) +
+    times(usage.imageInput, tokens.imageInput) +
+    times(usage.output - usage.audioOutput - usage.imageOutput, tokens.output) +
+    times(usage.audioOutput, tokens.audioOutput) +
+    times(usage.imageOutput, tokens.imageOutput) +
+    times(usage.cacheRead, tokens.cacheRead) +
+    times(usage.cacheWrite5m, tokens.cacheWrite5m) +
+    times(usage.cacheWrite1h, tokens.cacheWrite1h)
+  )
+}
+
+function measuredSum(rate: Rate, { seconds, characters, images }: Usage, form: ImageForm): bigint {
+  return (
+    times(seconds, rate.second) +
+    times(characters, rate.characters) +
+    (images === 0 ? 0n : times(images, imageRate(rate.image, form)))
+  )
+}
+
+/**
+ * Highest possible charge of a call (`docs/ledger.md: Holds`): the prompt at its most expensive input rate,
+ * cache writes included, and the whole output, each at the most expensive tier within reach; or its seconds,
+ * characters and images, each image at the dearest price, where that is more.
+ */
+export function maxCharge(rate: Rate, bounds: UsageBounds): number {
+  const { prompt, output, webSearches = 0, seconds = 0, characters = 0, images = 0 } = bounds
+  const tokens = ratesFor(rate, prompt)
+  const byTokens =
+    times(prompt, bounds.hasMedia ? tokens.maxMediaInput : tokens.maxInput) +
+    times(output, bounds.hasMedia ? tokens.maxMediaOutput : tokens.maxOutput)
+  const measured =
+    times(seconds, rate.second) + times(characters, rate.characters) + times(images, rate.image.dearest)
+  const sum = (byTokens > measured ? byTokens : measured) + times(webSearches, rate.webSearch) + rate.request
   return rounded(sum, rate.denominator)
 }
 

@@ -1,3 +1,5 @@
+import type { CallKind } from './call-kind.ts'
+
 /** Facts of a call at admission, stored with its hold so that a crash can be charged. */
 export interface HoldFacts {
   /** The call's id (UUIDv7), also of its hold, its settlement and the response's `x-request-id`. */
@@ -7,6 +9,7 @@ export interface HoldFacts {
   readonly group: string
   readonly stream: boolean
   readonly priceVersion: string
+  readonly kind: CallKind
   readonly startedMs: number
   /** Expected cost of the prompt in quota units, the minimum that a crash is charged. */
   readonly promptAmount: number

@@ -1,4 +1,5 @@
 import { atScale, type Decimal, multiply } from './decimal.ts'
+import { type ImagePrices, type ImageRates, imageRatesOf, NO_IMAGE_RATES } from './image-price.ts'
 
 /** USD per million tokens of each kind. */
 export interface TokenPrices {
@@ -7,7 +8,17 @@ export interface TokenPrices {
   readonly cacheRead: Decimal
   readonly cacheWrite5m: Decimal
   readonly cacheWrite1h: Decimal
+  readonly audioInput: Decimal
+  readonly audioOutput: Decimal
+  readonly imageInput: Decimal
+  readonly imageOutput: Decimal
 }
+
+/** Kinds of tokens that default to text. */
+type Modality = 'audioInput' | 'audioOutput' | 'imageInput' | 'imageOutput'
+
+/** Prices of tokens, with those of other modalities where they differ from text. */
+export type TextPrices = Omit<TokenPrices, Modality> & { readonly [Kind in Modality]?: Decimal | undefined }
 
 /** Price of a model, before any group's ratio. `docs/configuration.md: Prices`. */
 export interface Price {
@@ -18,18 +29,51 @@ export interface Price {
   readonly request: Decimal
   /** USD per web search. */
   readonly webSearch: Decimal
+  /** USD per million characters that are spoken. */
+  readonly characters: Decimal
+  /** USD per second of a recording. */
+  readonly second: Decimal
+  readonly image: ImagePrices
+}
+
+const ZERO: Decimal = { digits: 0n, scale: 0 }
+
+/** The price of something free. */
+export const FREE_PRICE: Price = {
+  tokens: withModalities({
+    input: ZERO,
+    output: ZERO,
+    cacheRead: ZERO,
+    cacheWrite5m: ZERO,
+    cacheWrite1h: ZERO,
+  }),
+  tiers: [],
+  request: ZERO,
+  webSearch: ZERO,
+  characters: ZERO,
+  second: ZERO,
+  image: {},
+}
+
+/** Completes prices of tokens: audio and images cost as much as text where no price is stated. */
+export function withModalities(given: TextPrices): TokenPrices {
+  return {
+    ...given,
+    audioInput: given.audioInput ?? given.input,
+    audioOutput: given.audioOutput ?? given.output,
+    imageInput: given.imageInput ?? given.input,
+    imageOutput: given.imageOutput ?? given.output,
+  }
 }
 
 /** Quota units per token, counted in `10^-scale` units. */
-export interface TokenRates {
-  readonly input: bigint
-  readonly output: bigint
-  readonly cacheRead: bigint
-  readonly cacheWrite5m: bigint
-  readonly cacheWrite1h: bigint
-  /** Highest rate of a prompt token and of an output token, in this tier and all lower ones. */
+export interface TokenRates extends Readonly<Record<keyof TokenPrices, bigint>> {
+  /** Highest rate of a prompt token and of an output token of text, in this tier and all lower ones. */
   readonly maxInput: bigint
   readonly maxOutput: bigint
+  /** The same for tokens of any modality. */
+  readonly maxMediaInput: bigint
+  readonly maxMediaOutput: bigint
 }
 
 /** Price computed for one group, in integers so that a charge is exact. */
@@ -40,37 +84,58 @@ export interface Rate {
   readonly tiers: readonly { readonly above: number; readonly tokens: TokenRates }[]
   readonly request: bigint
   readonly webSearch: bigint
+  /** Rate of one character. */
+  readonly characters: bigint
+  readonly second: bigint
+  readonly image: ImageRates
   /** Whether any kind of token costs something. */
   readonly perToken: boolean
-  /** Whether neither calls nor tokens cost anything. */
+  /** Whether nothing that a call is charged by costs anything; web searches apart. */
   readonly free: boolean
 }
 
-const KINDS = ['input', 'output', 'cacheRead', 'cacheWrite5m', 'cacheWrite1h'] as const
+const KINDS = [
+  'input',
+  'output',
+  'cacheRead',
+  'cacheWrite5m',
+  'cacheWrite1h',
+  'audioInput',
+  'audioOutput',
+  'imageInput',
+  'imageOutput',
+] as const satisfies readonly (keyof TokenPrices)[]
+
+const PER_MILLION: Decimal = { digits: 1n, scale: 6 }
 
 /** Price × group ratio × quota per unit. */
 export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate {
   const factor = multiply(ratio, { digits: BigInt(quotaPerUnit), scale: 0 })
-  const byToken = multiply(factor, { digits: 1n, scale: 6 })
+  const byToken = multiply(factor, PER_MILLION)
   const all = [price.tokens, ...price.tiers.map((tier) => tier.tokens)]
+  const singles = [price.request, price.webSearch, price.second, ...Object.values(price.image)]
   const scale = Math.max(
-    price.request.scale + factor.scale,
-    price.webSearch.scale + factor.scale,
+    ...singles.map((single) => single.scale + factor.scale),
+    price.characters.scale + byToken.scale,
     ...all.flatMap((tokens) => KINDS.map((kind) => tokens[kind].scale + byToken.scale)),
   )
   const rate = (value: Decimal, by: Decimal): bigint => atScale(multiply(value, by), scale)
   // Maxima so far; tiers are processed in ascending order.
-  let maxInput = 0n
-  let maxOutput = 0n
+  let maxima = { maxInput: 0n, maxOutput: 0n, maxMediaInput: 0n, maxMediaOutput: 0n }
   const rates = (tokens: TokenPrices): TokenRates => {
-    const input = rate(tokens.input, byToken)
-    const output = rate(tokens.output, byToken)
-    const cacheRead = rate(tokens.cacheRead, byToken)
-    const cacheWrite5m = rate(tokens.cacheWrite5m, byToken)
-    const cacheWrite1h = rate(tokens.cacheWrite1h, byToken)
-    maxInput = maximum(maxInput, input, cacheRead, cacheWrite5m, cacheWrite1h)
-    maxOutput = maximum(maxOutput, output)
-    return { input, output, cacheRead, cacheWrite5m, cacheWrite1h, maxInput, maxOutput }
+    const own = Object.fromEntries(KINDS.map((kind) => [kind, rate(tokens[kind], byToken)]))
+    const computed = own as Record<keyof TokenPrices, bigint>
+    const { input, cacheRead, cacheWrite5m, cacheWrite1h, output } = computed
+    const maxInput = maximum(maxima.maxInput, input, cacheRead, cacheWrite5m, cacheWrite1h)
+    const maxOutput = maximum(maxima.maxOutput, output)
+    const { audioInput, imageInput, audioOutput, imageOutput } = computed
+    maxima = {
+      maxInput,
+      maxOutput,
+      maxMediaInput: maximum(maxima.maxMediaInput, maxInput, audioInput, imageInput),
+      maxMediaOutput: maximum(maxima.maxMediaOutput, maxOutput, audioOutput, imageOutput),
+    }
+    return { ...computed, ...maxima }
   }
   const scaled = {
     denominator: 10n ** BigInt(scale),
@@ -78,15 +143,33 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
     tiers: price.tiers.map((tier) => ({ above: tier.above, tokens: rates(tier.tokens) })),
     request: rate(price.request, factor),
     webSearch: rate(price.webSearch, factor),
+    characters: rate(price.characters, byToken),
+    second: rate(price.second, factor),
+    image: imageRatesOf(price.image, (value) => rate(value, factor)),
   }
   const perToken = [scaled.tokens, ...scaled.tiers.map((tier) => tier.tokens)].some((tokens) =>
     KINDS.some((kind) => tokens[kind] !== 0n),
   )
-  return { ...scaled, perToken, free: !perToken && scaled.request === 0n }
+  const { request, characters, second, image } = scaled
+  const perUnit = [request, characters, second, image.dearest].some((value) => value !== 0n)
+  return { ...scaled, perToken, free: !perToken && !perUnit }
 }
 
 function maximum(...values: bigint[]): bigint {
   return values.reduce((a, b) => (a > b ? a : b))
+}
+
+const NO_UNIT_RATES = { characters: 0n, second: 0n, image: NO_IMAGE_RATES }
+
+function textRates(text: Pick<TokenRates, 'input' | 'output' | 'maxInput' | 'maxOutput'>) {
+  return {
+    audioInput: text.input,
+    imageInput: text.input,
+    maxMediaInput: text.maxInput,
+    audioOutput: text.output,
+    imageOutput: text.output,
+    maxMediaOutput: text.maxOutput,
+  }
 }
 
 /** Text of a rate, for `rateFrom`. */
@@ -94,7 +177,22 @@ export function rateText(rate: Rate): string {
   return JSON.stringify(rate, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
 }
 
-/** Reads the text of a rate: all texts in it are whole numbers. */
+/**
+ * Reads the text of a rate: all texts in it are whole numbers. Texts of earlier versions lack the prices of
+ * other modalities: these were those of text.
+ */
 export function rateFrom(text: string): Rate {
-  return JSON.parse(text, (_, value: unknown) => (typeof value === 'string' ? BigInt(value) : value)) as Rate
+  const rate = JSON.parse(text, (_, value: unknown) =>
+    typeof value === 'string' ? BigInt(value) : value,
+  ) as Rate
+  const complete = (tokens: TokenRates): TokenRates => ({
+    ...textRates(tokens),
+    ...tokens,
+  })
+  return {
+    ...NO_UNIT_RATES,
+    ...rate,
+    tokens: complete(rate.tokens),
+    tiers: rate.tiers.map(({ above, tokens }) => ({ above, tokens: complete(tokens) })),
+  }
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type Decimal, decimalText, parseDecimal } from './decimal.ts'
 import { charge } from './charge.ts'
-import { type Price, rateOf } from './price.ts'
-import { pricedByRatios, type Ratios, ratiosOf } from './ratios.ts'
+import { FREE_PRICE, type Price, rateOf, withModalities } from './price.ts'
+import { pricedByRatios, type Ratios, ratiosJson, ratiosOf, readRatios } from './ratios.ts'
 import { NO_USAGE } from './usage.ts'
 
 const d = (text: string): Decimal => {
@@ -11,28 +11,33 @@ const d = (text: string): Decimal => {
   return read
 }
 
-const given = (ratios: Partial<Record<keyof Ratios, string>>): Ratios =>
+const given = (ratios: Partial<Record<Exclude<keyof Ratios, 'images'>, string>>): Ratios =>
   Object.fromEntries(Object.entries(ratios).map(([name, text]) => [name, d(text)]))
 
-const shown = (ratios: Ratios): Record<string, string> =>
+const shown = (ratios: Omit<Ratios, 'images'>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(ratios).map(([name, value]: [string, Decimal]) => [name, decimalText(value)]),
   )
 
-const charged = (ratios: Partial<Record<keyof Ratios, string>>, usage: object, group = '1'): number => {
+const charged = (
+  ratios: Partial<Record<Exclude<keyof Ratios, 'images'>, string>>,
+  usage: object,
+  group = '1',
+): number => {
   const price = pricedByRatios(given(ratios), undefined)
   if (!price) throw new Error('no price')
   return charge(rateOf(price, d(group), 500_000), { ...NO_USAGE, ...usage })
 }
 
 const SONNET: Price = {
-  tokens: {
+  ...FREE_PRICE,
+  tokens: withModalities({
     input: d('3'),
     output: d('15'),
     cacheRead: d('0.3'),
     cacheWrite5m: d('3.75'),
     cacheWrite1h: d('6'),
-  },
+  }),
   tiers: [],
   request: d('0'),
   webSearch: d('0.01'),
@@ -83,6 +88,49 @@ describe('a price as ratios', () => {
   })
 })
 
+describe('prices of other modalities', () => {
+  const MEDIA: Price = {
+    ...SONNET,
+    tokens: { ...SONNET.tokens, audioInput: d('6'), imageOutput: d('30') },
+    characters: d('15'),
+    second: d('0.0001'),
+    image: { default: d('0.04'), '1x1/hd': d('0.08') },
+  }
+
+  test('are ratios to text, and prices of their own', () => {
+    const { images, ...ratios } = ratiosOf(MEDIA)
+    expect(shown(ratios)).toMatchObject({
+      audio: '2',
+      audioCompletion: '2.5',
+      image: '1',
+      imageCompletion: '10',
+      characters: '15',
+      second: '0.0001',
+    })
+    expect(images).toEqual(MEDIA.image)
+  })
+
+  test('are the same after they were ratios, and after these were stored', () => {
+    const plain = (price: Price | undefined) =>
+      JSON.stringify({ ...price, tokens: price && shown(price.tokens as never) }, (_, value: unknown) =>
+        typeof value === 'bigint' ? String(value) : value,
+      )
+    const again = pricedByRatios(readRatios(ratiosJson(ratiosOf(MEDIA)) ?? null), undefined)
+    expect(plain(again && { ...again, tiers: [] })).toBe(plain(MEDIA))
+  })
+
+  test('are enough where tokens have no price', () => {
+    const price = pricedByRatios({ images: { default: d('0.04') } }, undefined)
+    expect(price).toMatchObject({ image: { default: d('0.04') }, tokens: { input: d('0') } })
+  })
+
+  test('stay where only the price of text is set', () => {
+    const price = pricedByRatios(given({ completion: '2' }), MEDIA)
+    expect(price?.tokens).toMatchObject({ output: d('6'), audioInput: d('6'), imageOutput: d('30') })
+    expect(price).toMatchObject({ second: MEDIA.second, image: MEDIA.image })
+  })
+})
+
 describe('ratios over a price that is there', () => {
   test('leave alone what they do not set', () => {
     expect(pricedByRatios(given({ cache: '0.5' }), SONNET)?.tokens).toEqual({
@@ -99,6 +147,10 @@ describe('ratios over a price that is there', () => {
       cacheRead: '0.6',
       cacheWrite5m: '7.5',
       cacheWrite1h: '12',
+      audioInput: '6',
+      audioOutput: '30',
+      imageInput: '6',
+      imageOutput: '30',
     })
   })
 
@@ -108,5 +160,5 @@ describe('ratios over a price that is there', () => {
 })
 
 function zero(): Price['tokens'] {
-  return { input: d('0'), output: d('0'), cacheRead: d('0'), cacheWrite5m: d('0'), cacheWrite1h: d('0') }
+  return FREE_PRICE.tokens
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hasWildcard, matches, matchesAnyCase, patternError } from './search-pattern.ts'
+import { lawRuns } from '../../test/tier.ts'
 
 describe('a pattern', () => {
   test.each([
@@ -75,7 +76,7 @@ describe('any pattern', () => {
         const expression = new RegExp(`^${pattern.replace(/[\\.]/g, '\\$&').replaceAll('%', '.*')}$`, 's')
         expect(matches(pattern, text)).toBe(expression.test(text))
       }),
-      { numRuns: 2000 },
+      { numRuns: lawRuns(2000) },
     )
   })
 

@@ -43,6 +43,8 @@ export interface Options {
   }
   /** How long converted responses are kept, in milliseconds; 0 = not at all. */
   readonly keepResponsesMs: number
+  /** How long signatures of converted replies are kept, in milliseconds; 0 = not at all. */
+  readonly keepSignaturesMs: number
   /** Origins of browser pages that may call; `*` = all. */
   readonly cors: { readonly origins: readonly string[] }
 }

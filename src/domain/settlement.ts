@@ -1,3 +1,4 @@
+import type { Provenance } from './provenance.ts'
 import type { Usage } from './usage.ts'
 
 /** Reason of a charge, stored with it. `docs/ledger.md: Outcomes`. */
@@ -33,4 +34,6 @@ export interface Settlement {
   readonly channel: string
   /** From the start of the call to the first byte of the response; null if there was none. */
   readonly firstByteMs: number | null
+  /** Undefined where clients can refer to nothing of the response. */
+  readonly provenance?: Provenance | undefined
 }

@@ -1,3 +1,4 @@
+import type { CallKind } from './call-kind.ts'
 import type { SettlementReason } from './settlement.ts'
 import type { Usage } from './usage.ts'
 
@@ -26,6 +27,8 @@ export interface UsageEntry {
   readonly firstByteMs: number | null
   readonly stream: boolean
   readonly reason: SettlementReason
+  /** Empty in rows of versions without it. */
+  readonly kind: CallKind
 }
 
 /** Sums over settled calls. */

@@ -1,6 +1,6 @@
 /**
- * Usage of one response. Counts do not overlap: `input` excludes cached tokens. All are non-negative safe
- * integers.
+ * Usage of one response. Counts do not overlap, except for parts of others: `input` excludes cached tokens.
+ * All are non-negative safe integers.
  */
 export interface Usage {
   /** Prompt tokens that were neither read from nor written to a cache. */
@@ -16,6 +16,18 @@ export interface Usage {
   readonly reasoning: number
   /** Web searches by the upstream. */
   readonly webSearches: number
+  /** Parts of `input` that stand for audio and for images; the two do not overlap. */
+  readonly audioInput: number
+  readonly imageInput: number
+  /** Parts of `output` that stand for audio and for images; the two do not overlap. */
+  readonly audioOutput: number
+  readonly imageOutput: number
+  /** Seconds of the recording that was transcribed or spoken, rounded up. */
+  readonly seconds: number
+  /** Characters (Unicode code points) that were spoken. */
+  readonly characters: number
+  /** Images that were returned. */
+  readonly images: number
 }
 
 /** Zero usage. */
@@ -27,9 +39,22 @@ export const NO_USAGE: Usage = {
   output: 0,
   reasoning: 0,
   webSearches: 0,
+  audioInput: 0,
+  imageInput: 0,
+  audioOutput: 0,
+  imageOutput: 0,
+  seconds: 0,
+  characters: 0,
+  images: 0,
 }
 
 /** All prompt tokens, cached or not, which determine the price tier. */
 export function promptTokens(usage: Usage): number {
   return usage.input + usage.cacheRead + usage.cacheWrite5m + usage.cacheWrite1h
+}
+
+/** Sums of all counts. */
+export function addedUsage(one: Usage, other: Usage): Usage {
+  const names = Object.keys(NO_USAGE) as (keyof Usage)[]
+  return Object.fromEntries(names.map((name) => [name, one[name] + other[name]])) as unknown as Usage
 }

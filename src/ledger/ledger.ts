@@ -202,6 +202,7 @@ export class Ledger {
       group: facts.group,
       stream: facts.stream,
       priceVersion: facts.priceVersion,
+      kind: facts.kind,
       durationMs: settlement.endedMs - facts.startedMs,
     }
     this.#settling += 1

@@ -1,9 +1,10 @@
 import process from 'node:process'
 import { expect, test } from 'vitest'
 import { runSequences } from '../../test/ledger-sequences.ts'
+import { byTier } from '../../test/tier.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-const SEQUENCES = 2000
+const SEQUENCES = byTier(500, 2000)
 
 test(`${SEQUENCES} sequences of calls, grants, deletions and crashes leave the expected balances`, {
   timeout: 300_000,

@@ -1,5 +1,7 @@
 import type { NodeFile, NodeWrites } from '../store/node-file.ts'
+import type { SettledCall } from '../store/ledger-writes.ts'
 import type { Rows, Store } from '../store/store.ts'
+import { ProvenanceOutbox } from './provenance-outbox.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 
 const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
@@ -17,6 +19,7 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'countUsers',
   'backgroundOutcomes',
   'credentials',
+  'keptSignatures',
   'reasoningOrigins',
   'responseChain',
   'revealKey',
@@ -39,10 +42,12 @@ export interface NodePart {
 
 /**
  * Store of one node in a cluster: rows in the shared database, and the writes of calls in the node's own
- * file. A read that shows charges includes all charges of this node. Without `own` it is the store of a
- * command line tool, which serves no calls.
+ * file. A settlement with provenance resolves once that is shared, or the shared database cannot be reached.
+ * A read that shows charges includes all charges of this node. Without `own` it is the store of a command
+ * line tool, which serves no calls.
  */
 export function sharedStore(rows: Rows, own?: NodePart): Store {
+  const provenance = own && new ProvenanceOutbox(own.file, rows)
   const write = async (name: string, input: unknown): Promise<unknown> => {
     if (name === 'loadAccount') {
       await own?.flush()
@@ -53,7 +58,10 @@ export function sharedStore(rows: Rows, own?: NodePart): Store {
     if (!NODE_FILE_WRITES.has(name)) return rows.write(name as never, ...([input] as never))
     if (!own) throw new StoreUnavailable('no calls are made on this store')
     const result = await own.file.write(name as keyof NodeWrites, ...([input] as never))
-    if (name === 'settle') own.onSettled()
+    if (name === 'settle') {
+      own.onSettled()
+      if ((input as SettledCall).provenance) await provenance?.share()
+    }
     return result
   }
   return {
@@ -67,6 +75,7 @@ export function sharedStore(rows: Rows, own?: NodePart): Store {
     },
     failed: own?.file.failed ?? new Promise(() => {}),
     async close() {
+      await provenance?.close()
       await rows.close()
       await own?.file.close()
     },

@@ -4,7 +4,7 @@ import { CallWindow } from './call-window.ts'
 /** Lets calls begin until the window is full; their number. */
 function fill(window: CallWindow): number {
   let begun = 0
-  for (; window.isOpen; begun++) window.callBegan()
+  for (; window.isOpen; begun++) window.callBegan(false)
   return begun
 }
 
@@ -12,7 +12,7 @@ function fill(window: CallWindow): number {
 function replace(window: CallWindow, calls: number): number {
   let begun = 0
   for (let i = 0; i < calls; i++) {
-    window.callEnded()
+    window.callEnded(false)
     begun += fill(window)
   }
   return begun
@@ -21,47 +21,91 @@ function replace(window: CallWindow, calls: number): number {
 test('one call begins for each that ends, except for one in sixteen', () => {
   const window = new CallWindow()
   fill(window)
-  window.addIdleTime(8)
+  window.addTime(16, 16, 1)
   fill(window)
   expect(replace(window, 160)).toBe(150)
 })
 
-test('two more calls begin for each idle millisecond', () => {
+/** Lets calls end, each of which keeps the loop busy for so many milliseconds. */
+function serve(window: CallWindow, calls: number, costMs: number): void {
+  for (let i = 0; i < calls; i++) {
+    window.callBegan(true)
+    window.addTime(costMs, 0, 0)
+    window.callEnded(true)
+  }
+}
+
+test('as many more calls begin as idle time would have been enough for, by the cost of those that ended', () => {
   const window = new CallWindow()
   fill(window)
-  window.addIdleTime(5)
+  serve(window, 1_000, 2)
+  window.addTime(10, 8, 0)
+  expect(fill(window)).toBe(4)
+})
+
+test('idle time does not count as a cost', () => {
+  const window = new CallWindow()
+  fill(window)
+  for (let i = 0; i < 1_000; i++) {
+    window.callBegan(true)
+    window.addTime(10, 9, 0)
+    window.callEnded(true)
+  }
+  fill(window)
+  window.addTime(9, 9, 0)
+  expect(fill(window)).toBe(9)
+})
+
+test('before calls end, their cost is that of their beginnings', () => {
+  const window = new CallWindow()
+  fill(window)
+  for (let i = 0; i < 1_000; i++) {
+    window.callBegan(true)
+    window.addTime(1, 0, 0)
+  }
+  window.reopen()
+  fill(window)
+  window.addTime(10, 10, 0)
   expect(fill(window)).toBe(10)
-  window.addIdleTime(0.25)
-  expect(fill(window)).toBe(1)
-  window.addIdleTime(0.25)
-  expect(fill(window)).toBe(0)
+})
+
+test('where no cost is known, or calls seem to cost much, the window grows by the least rate', () => {
+  const window = new CallWindow()
+  fill(window)
+  window.addTime(20, 20, 1 / 5)
+  expect(fill(window)).toBe(4)
+  serve(window, 10, 1_000)
+  window.reopen()
+  fill(window)
+  window.addTime(20, 20, 1 / 5)
+  expect(fill(window)).toBe(4)
 })
 
 test('sixteen calls may be under way however busy the loop is', () => {
   const window = new CallWindow()
   fill(window)
-  window.addIdleTime(8)
+  window.addTime(16, 16, 1)
   fill(window)
   replace(window, 10_000)
   expect(replace(window, 100)).toBe(100)
-  for (let i = 0; i < 16; i++) window.callEnded()
+  for (let i = 0; i < 16; i++) window.callEnded(false)
   expect(fill(window)).toBe(16)
 })
 
 test('at most 16 more calls begin after an idle time, however long', () => {
   const window = new CallWindow()
   fill(window)
-  window.addIdleTime(10_000)
+  window.addTime(10_000, 10_000, 1)
   expect(fill(window)).toBe(16)
 })
 
 test('calls that began beyond the window count against its growth', () => {
   const window = new CallWindow()
   fill(window)
-  for (let i = 0; i < 10; i++) window.callBegan()
-  window.addIdleTime(5)
+  for (let i = 0; i < 10; i++) window.callBegan(false)
+  window.addTime(10, 10, 1)
   expect(window.isOpen).toBe(false)
-  window.addIdleTime(0.5)
+  window.addTime(1, 1, 1)
   expect(fill(window)).toBe(1)
 })
 
@@ -72,12 +116,14 @@ test('a reopened window admits 16 more calls, however many are under way', () =>
   expect(fill(window)).toBe(16)
 })
 
-test('as many calls may be under way as twelve milliseconds are enough for', () => {
+test('as many calls may be under way as end within twelve milliseconds', () => {
   const window = new CallWindow()
   fill(window)
-  window.setCost(0.1)
-  expect(fill(window)).toBe(120 - 16)
-  window.setCost(2)
+  serve(window, 10_000, 0.1)
+  const more = fill(window)
+  expect(more).toBeGreaterThan(115 - 16)
+  expect(more).toBeLessThanOrEqual(120 - 16)
+  serve(window, 1_000, 2)
   expect(window.isOpen).toBe(false)
-  expect(replace(window, 120)).toBe(16)
+  expect(replace(window, more + 16)).toBe(16)
 })

@@ -1,7 +1,6 @@
 import { GatewayError } from '../errors.ts'
 import { CallWindow } from './call-window.ts'
 import type { EventLoop } from './event-loop.ts'
-import { RecentInterval } from './recent-interval.ts'
 import { WaitForecast } from './wait-forecast.ts'
 
 /** Longest forecast wait of an admitted call, in milliseconds. */
@@ -14,7 +13,10 @@ const MAX_BURST = 2_048
  * leave time for others.
  */
 const BURST_MS = 5_000
-/** Interval at which the queue is served while calls wait, in milliseconds. */
+/**
+ * Interval at which the queue is served while calls wait, in milliseconds. The window grows by one at each if
+ * the event loop is idle, whatever calls seem to cost.
+ */
 const POLL_MS = 5
 /** Open calls up to which high memory usage refuses none, since few calls are not the cause of it. */
 const MIN_OPEN = 64
@@ -56,8 +58,6 @@ export class Overload {
   readonly #memory: Memory
   readonly #window = new CallWindow()
   readonly #forecast = new WaitForecast()
-  /** Ends of calls while others waited. Beginnings come in bursts, which a window must not follow. */
-  readonly #endings = new RecentInterval()
   /** Queue; entries before `#first` have begun, and are undefined. */
   #queue: (WaitingCall | undefined)[] = []
   /** Index of the first waiting call. */
@@ -104,7 +104,7 @@ export class Overload {
   tryBegin(): boolean {
     this.#schedule()
     const mayBegin = this.waiting === 0 && this.#window.isOpen
-    if (mayBegin) this.#window.callBegan()
+    if (mayBegin) this.#window.callBegan(false)
     return mayBegin
   }
 
@@ -116,10 +116,9 @@ export class Overload {
 
   /** Notes the end of a call that had begun. */
   callEnded(): void {
-    this.#window.callEnded()
-    if (this.waiting === 0) return
-    this.#endings.note()
-    this.#schedule()
+    const isWaiting = this.waiting > 0
+    this.#window.callEnded(isWaiting)
+    if (isWaiting) this.#schedule()
   }
 
   #setOverload(isOverload: boolean): void {
@@ -147,9 +146,7 @@ export class Overload {
     const last = this.#lastServed
     if (last) {
       this.#forecast.addTime(nowMs - last.nowMs)
-      this.#window.addIdleTime(idleMs - last.idleMs)
-      this.#endings.addTime(nowMs - last.nowMs)
-      if (this.#endings.ms !== undefined) this.#window.setCost(this.#endings.ms)
+      this.#window.addTime(nowMs - last.nowMs, idleMs - last.idleMs, 1 / POLL_MS)
     }
     this.#lastServed = { nowMs, idleMs }
     this.#beginWaiting(nowMs, last ? (nowMs - last.nowMs) / POLL_MS : 0)
@@ -175,7 +172,7 @@ export class Overload {
       }
       this.#dequeue()
       if (!call.begin()) continue
-      this.#window.callBegan()
+      this.#window.callBegan(true)
       this.#forecast.callBegan()
     }
   }

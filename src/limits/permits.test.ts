@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { SharedWindow } from '../../test/equipment/shared-window.ts'
 import { slotsOf } from './share-messages.ts'
 import { Permits } from './permits.ts'
+import { lawRuns } from '../../test/tier.ts'
 
 const GENERATION = 'm'
 /** Step of one node at one moment. */
@@ -68,7 +69,7 @@ describe('permits of several nodes', () => {
           expect(maxWithin(through, windowMs)).toBeLessThanOrEqual(max)
         },
       ),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 

@@ -58,6 +58,16 @@ export class Metrics {
     'Connections on which an upstream sent unrequested bytes.',
     ['channel'],
   )
+  readonly lostResponses = new Counter(
+    'sluice_kept_responses_lost_total',
+    'Kept responses that could not be stored.',
+    [],
+  )
+  readonly signatures = new Counter(
+    'sluice_signatures_total',
+    'Signatures of turns: kept, found again, and not written.',
+    ['result'],
+  )
   readonly reloads = new Counter('sluice_config_reloads_total', 'Readings of the configuration.', ['result'])
   readonly limitsAlone = new Counter(
     'sluice_limits_alone_total',
@@ -148,6 +158,8 @@ export class Metrics {
     yield this.settlements
     yield this.upstreamErrors
     yield this.unsolicitedBytes
+    yield this.lostResponses
+    yield this.signatures
     yield this.reloads
     yield this.limitsAlone
     yield* this.#gauges

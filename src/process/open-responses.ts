@@ -1,12 +1,14 @@
 import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
 import { BackgroundCalls, type BackgroundParts } from '../relay/state/background-calls.ts'
+import { SignatureStore } from '../relay/state/signature-store.ts'
 import { ResponseStore } from '../relay/state/response-store.ts'
 import { type Secrets, tagOf } from '../store/secrets.ts'
 
-/** Responses that clients may refer to, and the calls of those that are still being made. */
+/** Responses and signatures that later calls may refer to, and calls whose responses are being made. */
 interface OpenedResponses {
   readonly responses: ResponseStore
   readonly background: BackgroundCalls
+  readonly signatures: SignatureStore
 }
 
 /** Opens the store of responses, and takes up the calls that an earlier run left in the background. */
@@ -15,8 +17,15 @@ export async function openResponses(
   secrets: Secrets,
   parts: Omit<BackgroundParts, 'responses' | 'isShared'>,
 ): Promise<OpenedResponses> {
-  const responses = new ResponseStore({ rows: store, tag: (purpose, text) => tagOf(secrets, purpose, text) })
-  const background = new BackgroundCalls({ ...parts, responses, isShared: announcements !== undefined })
+  const tag = (purpose: Parameters<typeof tagOf>[1], text: string): string => tagOf(secrets, purpose, text)
+  const isShared = announcements !== undefined
+  const responses = new ResponseStore({
+    rows: store,
+    tag,
+    onLost: () => parts.metrics.lostResponses.add(1),
+  })
+  const signatures = new SignatureStore({ rows: store, tag, isShared, metrics: parts.metrics })
+  const background = new BackgroundCalls({ ...parts, responses, isShared })
   await background.takeUp()
-  return { responses, background }
+  return { responses, background, signatures }
 }

@@ -30,13 +30,13 @@ import { joinCluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
 import { pruneRegularly } from '../bootstrap/prune.ts'
 import { BodyReader } from '../relay/body-reader.ts'
-import { BodyMemory } from '../relay/body-memory.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { Drains } from '../relay/drains.ts'
 import { FailureLog } from '../relay/failure-log.ts'
 import { LocalCount } from '../relay/local-count.ts'
 import { Media } from '../relay/media.ts'
 import { ModelLists } from '../relay/model-lists.ts'
+import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
 import { openResponses } from './open-responses.ts'
 import { reloadOnChange } from './reload.ts'
@@ -146,7 +146,7 @@ export async function serve({
     isRedisReachable: nodes.isRedisReachable,
   })
   const nowMs = (): number => performance.now()
-  const bodies = new BodyReader(new BodyMemory(() => inForce.settings.options.bodyLimit, nowMs))
+  const bodies = BodyReader.open(environment.dataDir, () => inForce.settings.options.bodyLimit, nowMs)
   const limits = new RateLimiter(nodes.limitCounter)
   const upstreams = opened.adopt(
     new UpstreamClient(loopMarker(secrets), {
@@ -179,6 +179,7 @@ export async function serve({
       health,
       missing,
       bodies,
+      recordings: opened.adopt(new RecordingLengths(), (lengths) => lengths.close()),
       drains: new Drains(),
       failureLog: new FailureLog(log),
       media: opened.adopt(new Media(() => inForce.settings.options.media, nowMs), (media) => media.close()),

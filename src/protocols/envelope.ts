@@ -14,8 +14,13 @@ const PROTOCOLS: ReadonlySet<unknown> = new Set<ConversionProtocol>([
   'gemini',
 ])
 
-/** Content of an envelope: the proof of a thought, or a part that only its own dialect knows. */
-type Enclosed = { readonly proof: Proof } | { readonly opaque: OpaquePart }
+/**
+ * Content of an envelope: the proof of a thought, if it has one, or a part that only its own dialect knows.
+ */
+type Enclosed = { readonly proof?: Proof } | { readonly opaque: OpaquePart }
+
+/** Envelope of a thought that nobody signed, for clients that drop a thought without any signature. */
+export const UNSIGNED_THOUGHT: string = seal({ thought: 'unsigned' })
 
 /** A proof as it stands on a wire: one of its own as it is, one of another in an envelope. */
 export function sealProof({ protocol, value, signs }: Proof, wire: ConversionProtocol): string {
@@ -41,6 +46,7 @@ export function mayHoldEnvelope(body: Buffer): boolean {
 export function open(content: string, wire: ConversionProtocol): Enclosed {
   const own: Enclosed = { proof: { protocol: wire, value: content } }
   if (!isEnvelope(content)) return own
+  if (content === UNSIGNED_THOUGHT) return {}
   const enclosed = parseRecord(Buffer.from(content.slice(PREFIX.length), 'base64url').toString())
   const protocol = enclosed?.['protocol']
   if (!PROTOCOLS.has(protocol) || protocol === wire) return own

@@ -1,4 +1,4 @@
-import type { Usage } from '../domain/usage.ts'
+import { NO_USAGE, type Usage } from '../domain/usage.ts'
 import { asRecord } from './json/record.ts'
 import { promptOnly, type ReportedUsage } from './reported-usage.ts'
 import { type Counts, count, maxCount, toCount } from './token-count.ts'
@@ -34,6 +34,7 @@ interface Detail {
  * - some leave reasoning out of the details, too (Gemini): the part of `total_tokens` that nothing explains
  *   is reasoning, or the prompt if that is stated as 0;
  * - a detail larger than its total, which `total_tokens` does not explain, is clamped to it;
+ * - tokens of audio and images are told without regard to the cache: they count as not cached where they can;
  * - tokens reported as both read and written: the larger count stands, the other up to the rest of the
  *   prompt.
  */
@@ -48,7 +49,10 @@ export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
   if (prompt === undefined) return undefined
   const completion = knownOutput ?? 0
   const promptDetails =
-    asRecord(usage['prompt_tokens_details']) ?? asRecord(usage['input_tokens_details']) ?? NONE
+    asRecord(usage['prompt_tokens_details']) ??
+    asRecord(usage['input_tokens_details']) ??
+    asRecord(usage['input_token_details']) ??
+    NONE
   const outputDetails =
     asRecord(usage['completion_tokens_details']) ?? asRecord(usage['output_tokens_details']) ?? NONE
 
@@ -73,8 +77,16 @@ export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
   const cacheWrite = Math.min(written, cached > written ? Math.max(input - cached, 0) : input)
   const cacheRead = Math.min(cached, input - cacheWrite)
   const cacheWrite1h = Math.min(written1h, cacheWrite)
+  const uncached = input - cacheRead - cacheWrite
+  const audioInput = Math.min(audio.tokens, uncached)
+  const audioOutput = Math.min(count(outputDetails, 'audio_tokens'), output)
   const counts: Usage = {
-    input: input - cacheRead - cacheWrite,
+    ...NO_USAGE,
+    input: uncached,
+    audioInput,
+    imageInput: Math.min(count(promptDetails, 'image_tokens'), uncached - audioInput),
+    audioOutput,
+    imageOutput: Math.min(count(outputDetails, 'image_tokens'), output - audioOutput),
     cacheRead,
     cacheWrite5m: cacheWrite - cacheWrite1h,
     cacheWrite1h,

@@ -1,5 +1,5 @@
 import type { StatedCapabilities, ThinkingForm } from '../domain/settings.ts'
-import type { EffortName } from './effort.ts'
+import type { EffortName } from './thinking-effort.ts'
 import { claudeVersion, geminiVersion, gptVersion, isSince, type ModelVersion } from './model-version.ts'
 
 /** Settings that a model accepts; `docs/api.md: Parameters by model`. */

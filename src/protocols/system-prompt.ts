@@ -20,6 +20,8 @@ export function withSystemPrompt(
       return ['system', inFront(scan, scan.span('system')?.node, prompt)]
     case 'responses':
       return ['instructions', inFront(scan, scan.span('instructions')?.node, prompt)]
+    case 'gemini':
+      return inInstruction(scan, prompt)
     case 'rerank':
       return undefined
   }
@@ -40,6 +42,19 @@ function inMessages(scan: ScannedObject, prompt: string): PromptMember | undefin
   const before = bytes.toString('utf8', messages.start, scan.startOf(content))
   const behind = bytes.toString('utf8', scan.endOf(content), messages.end)
   return ['messages', before + inFront(scan, content, prompt) + behind]
+}
+
+// Google's servers take both spellings.
+function inInstruction(scan: ScannedObject, prompt: string): PromptMember {
+  const name = scan.has('system_instruction') ? 'system_instruction' : 'systemInstruction'
+  const given = scan.span(name)
+  const parts = given && scan.kind(name) === 'object' ? scan.memberOf(given.node, 'parts') : undefined
+  const part = JSON.stringify({ text: prompt })
+  if (!given || parts === undefined || scan.kindOf(parts) !== 'array') return [name, `{"parts":[${part}]}`]
+  const before = scan.bytes.toString('utf8', given.start, scan.startOf(parts))
+  const behind = scan.bytes.toString('utf8', scan.endOf(parts), given.end)
+  const separator = scan.elements(parts).length === 0 ? '' : ','
+  return [name, `${before}[${part}${separator}${scan.textOf(parts).slice(1)}${behind}`]
 }
 
 /** The content of a system message; undefined if the message is another. */

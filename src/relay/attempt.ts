@@ -10,6 +10,7 @@ import type { Call, Target } from './call.ts'
 import { ErrorResponse } from './error-response.ts'
 import { type Failure, noUsableResponse, STOPPING } from './failure.ts'
 import type { AttemptEnd, ResponseHandler } from './response-handler.ts'
+import { PassedResponse } from './passed-response.ts'
 import { StreamedResponse } from './streamed-response.ts'
 import { UpstreamFlow } from './upstream-flow.ts'
 import { WholeResponse } from './whole-response.ts'
@@ -34,9 +35,10 @@ export class Attempt implements UpstreamResponseListener {
     this.#call = call
     this.#target = target
     this.#deadline = now + target.channel.timeouts.totalMs
-    this.#handler = call.request.stream
-      ? new StreamedResponse(call, target, this.#upstream)
-      : new WholeResponse(call, target, this.#upstream)
+    const { passed } = target.prepared
+    if (passed) this.#handler = new PassedResponse(call, target, this.#upstream, passed)
+    else if (call.request.stream) this.#handler = new StreamedResponse(call, target, this.#upstream)
+    else this.#handler = new WholeResponse(call, target, this.#upstream)
   }
 
   /** Resolves once, with how it ended; rejects where the call could not be settled. */
@@ -90,10 +92,7 @@ export class Attempt implements UpstreamResponseListener {
   onHead({ status, contentType, retryAfter }: UpstreamResponseHead): void {
     if (status < 200 || status > 299 || status === 204) {
       this.#error = new ErrorResponse(this.#target, status, retryAfter)
-    } else if (
-      /^text\/event-stream\b/i.test(contentType) === this.isStream &&
-      !/^text\/html\b/i.test(contentType)
-    ) {
+    } else if (this.#handler.accepts(contentType)) {
       this.#succeeded = true
       this.#handler.onSuccess(isMediaType(contentType) ? contentType : this.#ownContentType)
     } else this.#giveUp(noUsableResponse('unexpected content type'))

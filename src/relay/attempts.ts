@@ -196,7 +196,7 @@ export class Attempts {
   }
 
   #send(attempt: Attempt, { hold, request }: Call, { channel, prepared, key }: Target): void {
-    const accept = request.stream ? 'text/event-stream' : 'application/json'
+    const accept = prepared.passed?.accept ?? (request.stream ? 'text/event-stream' : 'application/json')
     const headers = [...prepared.headers, 'accept', accept]
     try {
       const { stream } = request

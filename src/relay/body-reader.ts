@@ -2,11 +2,14 @@ import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 import type { Client } from '../limits/shared-pool.ts'
-import { ChunkList } from '../protocols/sse/chunk-list.ts'
+import { boundaryOf, isForm } from '../protocols/multipart/boundary.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
-import { type BodyMemory, BodyAllocation } from './body-memory.ts'
+import { isMediaType } from '../upstreams/media-type.ts'
+import { BodyAllocation, BodyMemory } from './body-memory.ts'
+import { type BodySink, type FormContent, FormSink, MemorySink } from './body-sinks.ts'
 import { PendingBody, SlowBodies } from './slow-bodies.ts'
+import { Spool } from './spool.ts'
 import { ZstdFrames } from './zstd-frames.ts'
 
 /** Memory of a decoder, however little it decodes. */
@@ -20,12 +23,22 @@ const DECODERS = new Map<string, () => Transform>([
   ['zstd', () => new ZstdFrames()],
 ])
 
-/** A decoded request body. Its memory is held until `release`. */
-export interface Body {
-  readonly bytes: Buffer
+/** A decoded request body. What it holds of memory and disk is held until `release`. */
+interface StoredBody {
   /** Takes memory for as many bytes beside it; throws `overloaded` where none is left for the client. */
   readonly hold: (bytes: number) => void
-  release(): void
+  readonly release: () => void
+}
+
+/** A body of JSON. */
+export interface Body extends StoredBody {
+  readonly bytes: Buffer
+}
+
+/** A body of `multipart/form-data`. */
+export interface FormBody extends StoredBody, FormContent {
+  /** As the client states it, with the boundary. */
+  readonly contentType: string
 }
 
 /** A request and its response, which may send `100 Continue`. */
@@ -44,31 +57,60 @@ export interface BodyOptions {
   readonly isPlain?: boolean
 }
 
-/** Reads JSON request bodies: each up to a limit, all of a client up to its share of the memory. */
+/** Reads request bodies: each up to a limit, all of a client up to its share of memory and disk. */
 export class BodyReader {
   readonly #slow = new SlowBodies()
   readonly #memory: BodyMemory
+  readonly #spool: Spool
 
-  constructor(memory: BodyMemory) {
+  constructor(memory: BodyMemory, spool: Spool) {
     this.#memory = memory
+    this.#spool = spool
+  }
+
+  /** A reader with memory of its own, and a spool in `folder`. `bodyLimit`: bytes of the largest body. */
+  static open(folder: string, bodyLimit: () => number, nowMs: () => number): BodyReader {
+    return new BodyReader(new BodyMemory(bodyLimit, nowMs), new Spool(folder, bodyLimit, nowMs))
   }
 
   /**
-   * Resolves to the decoded body, after `100 Continue` where the client waits for it. Errors:
+   * Resolves to the decoded body of JSON, after `100 Continue` where the client waits for it. Errors:
    * `request_too_large` over the limit; `unsupported_media_type` for a content type or encoding that is not
    * read; `request_timeout` for a body that comes too slowly, or stalls while others need its memory;
    * `overloaded` where the client may hold no more, or no memory is left.
    */
-  async read({ request, response }: HttpExchange, options: BodyOptions): Promise<Body> {
-    requireJson(request.headers['content-type'])
+  async read(exchange: HttpExchange, options: BodyOptions): Promise<Body> {
+    requireJson(exchange.request.headers['content-type'])
+    const { content, ...body } = await this.#readInto(new MemorySink(), exchange, options)
+    return { ...body, bytes: content }
+  }
+
+  /** Resolves to a form, in the same way; `invalid_request` for what is none. A large one is on disk. */
+  async readForm(exchange: HttpExchange, options: BodyOptions): Promise<FormBody> {
+    const contentType = exchange.request.headers['content-type'] ?? ''
+    if (!isForm(contentType) || !isMediaType(contentType.trim())) throw noForm()
+    const sink = new FormSink(boundaryOf(contentType), () => this.#spool.newFile(options.client))
+    const { content, ...body } = await this.#readInto(sink, exchange, options)
+    const release = (): void => {
+      body.release()
+      sink.drop()
+    }
+    return { ...body, release, ...content, contentType: contentType.trim() }
+  }
+
+  async #readInto<Content>(
+    sink: BodySink<Content>,
+    { request, response }: HttpExchange,
+    options: BodyOptions,
+  ): Promise<StoredBody & { content: Content }> {
     const decoder = decoderFor(request.headers['content-encoding'], options.isPlain ?? false)
     if (Number(request.headers['content-length'] ?? 0) > options.limit) throw tooLarge(options.limit)
     // An HTTP/1.0 client would take it for the response.
     if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
     const allocation = new BodyAllocation(options.client)
-    const bytes = await this.#receive(request, decoder, options.limit, allocation)
+    const content = await this.#receive(request, decoder, options.limit, allocation, sink)
     return {
-      bytes,
+      content,
       hold: (more) => {
         if (!this.#take({ allocation, stallRatio: 1 }, more)) throw busy()
       },
@@ -76,41 +118,72 @@ export class BodyReader {
     }
   }
 
-  #receive(
+  #receive<Content>(
     request: Request,
     newDecoder: (() => Transform) | undefined,
     limit: number,
     allocation: BodyAllocation,
-  ): Promise<Buffer> {
+    sink: BodySink<Content>,
+  ): Promise<Content> {
     return new Promise((resolve, reject) => {
-      const chunks = new ChunkList()
-      let isOver = false
+      let state: 'coming' | 'complete' | 'over' = 'coming'
       let decoder: Transform | undefined
-      const refuse = (error: GatewayError): void => {
-        if (isOver) return
-        isOver = true
+      /** Promises of the sink that are not settled. */
+      let unsettled = 0
+      const over = (): void => {
+        state = 'over'
         unwatch()
+      }
+      const refuse = (error: unknown): void => {
+        if (state === 'over') return
+        over()
         this.#memory.give(allocation, allocation.bytes)
+        sink.drop()
         decoder?.destroy()
         request.discard()
         reject(error)
       }
-      const pending = new PendingBody(request, allocation, refuse)
+      const pending = new PendingBody(request, allocation, refuse, () => sink.length)
       const unwatch = this.#slow.watch(pending)
-      const onChunk = (bytes: Buffer): void => {
-        if (isOver) return
-        if (chunks.length + bytes.length > limit) refuse(tooLarge(limit))
-        else if (!this.#take(pending, bytes.length)) refuse(busy())
-        else chunks.add(bytes)
-      }
-      const onEnd = (): void => {
-        if (isOver) return
-        isOver = true
-        unwatch()
-        this.#memory.give(allocation, allocation.bytes - chunks.length)
+      const finish = (): void => {
+        if (state !== 'complete' || unsettled > 0) return
+        let content: Content
+        const held = sink.heldBytes
+        try {
+          content = sink.finish()
+        } catch (error) {
+          return refuse(error)
+        }
+        over()
+        this.#memory.give(allocation, allocation.bytes - held)
         // Bytes after the end of the encoded body are ignored.
         request.discard()
-        resolve(chunks.take())
+        resolve(content)
+      }
+      const settled = (bytes: number): void => {
+        unsettled -= 1
+        if (state === 'over') return
+        this.#memory.give(allocation, bytes)
+        if (unsettled === 0 && state === 'coming') (decoder ?? request).resume()
+        finish()
+      }
+      const onChunk = (bytes: Buffer): void => {
+        if (state !== 'coming') return
+        if (sink.length + bytes.length > limit) return refuse(tooLarge(limit))
+        if (!this.#take(pending, bytes.length)) return refuse(busy())
+        try {
+          const taking = sink.add(bytes)
+          if (!taking) return
+          unsettled += 1
+          ;(decoder ?? request).pause()
+          taking.then(settled, refuse)
+        } catch (error) {
+          refuse(error)
+        }
+      }
+      const onEnd = (): void => {
+        if (state === 'coming') state = 'complete'
+        finish()
       }
       const onAbort = (): void => refuse(cutShort())
       if (!newDecoder) return request.read({ onChunk, onEnd, onAbort })
@@ -123,7 +196,7 @@ export class BodyReader {
       decoding.on('drain', () => request.resume())
       request.read({
         onChunk(bytes) {
-          if (!isOver && !decoding.write(bytes)) request.pause()
+          if (state === 'coming' && !decoding.write(bytes)) request.pause()
         },
         onEnd: () => decoding.end(),
         onAbort,
@@ -144,6 +217,13 @@ function requireJson(contentType: string | undefined): void {
   throw new GatewayError(
     'unsupported_media_type',
     'the request body is expected as JSON, with "content-type: application/json"',
+  )
+}
+
+function noForm(): GatewayError {
+  return new GatewayError(
+    'unsupported_media_type',
+    'the request body is expected as a form, with "content-type: multipart/form-data; boundary=…"',
   )
 }
 

@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/channel.ts'
 import { charge } from '../domain/charge.ts'
 import type { Rate } from '../domain/price.ts'
-import type { Model, Settings } from '../domain/settings.ts'
+import type { Settings } from '../domain/settings.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import type { OpenHold } from '../ledger/open-hold.ts'
@@ -10,11 +10,13 @@ import { idHeaders } from '../server/id-headers.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
+import type { AdmittedRequest } from './admitted-request.ts'
 import type { CallLimits } from './call-limits.ts'
-import { type ChargeBasis, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
-import type { Dialect, Prepared, RelayedRequest } from './dialects/dialect.ts'
+import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
+import type { Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dialect.ts'
+import type { Measure } from './dialects/passage.ts'
 import type { Drains } from './drains.ts'
-import type { Estimate, OutputBudget } from './estimate.ts'
+import type { OutputBudget } from './estimate.ts'
 import type { LocalCount } from './local-count.ts'
 import type { MediaRequester } from './media.ts'
 
@@ -57,19 +59,6 @@ export interface CallServices {
   readonly limits: CallLimits
 }
 
-/** A checked request, and the terms that it is admitted on. */
-export interface AdmittedRequest {
-  /** The client's protocol. */
-  readonly dialect: Dialect
-  readonly request: RelayedRequest
-  /** The client's own bytes. */
-  readonly body: Buffer
-  readonly settings: Settings
-  readonly model: Model
-  readonly rate: Rate
-  readonly estimate: Estimate
-}
-
 /** Destination of one attempt. */
 export interface Target {
   readonly channel: Channel
@@ -107,7 +96,7 @@ export class Call implements MediaRequester {
     return this.hold.facts.id
   }
 
-  get dialect(): Dialect {
+  get dialect(): Omit<Dialect, 'read'> {
     return this.#admitted.dialect
   }
 
@@ -226,19 +215,37 @@ export class Call implements MediaRequester {
 
   /**
    * Ends the call with its charge; with none where there is no `basis`, as nothing was delivered. Resolves
-   * with the charged usage when the charge is durable. `delivered`: the client got any of it.
+   * with the charged usage when the charge is durable. `delivered`: the client got any of it. `lasting`: the
+   * response, where it is complete.
    */
-  settle(target: Target | undefined, basis: ChargeBasis | undefined, delivered: boolean): Promise<Usage> {
+  settle(
+    target: Target | undefined,
+    basis: ChargeBasis | undefined,
+    delivered: boolean,
+    lasting?: Lasting,
+  ): Promise<Usage> {
     const countPrompt = (): Promise<number> => this.#countChargedPrompt()
     const priced = basis ? priceUsage(this.#admitted.rate, countPrompt, basis, this.count) : NOTHING
     return priced instanceof Promise
-      ? priced.then((later) => this.#book(target, later, delivered))
-      : this.#book(target, priced, delivered)
+      ? priced.then((later) => this.#book(target, later, delivered, lasting))
+      : this.#book(target, priced, delivered, lasting)
   }
 
   /** Ends a call that delivered nothing. A failure is ignored: there is nothing to lose. */
   settleForNothing(target: Target | undefined): void {
     this.settle(target, undefined, false).catch(() => {})
+  }
+
+  /** Ends the call with the charge of what was measured; resolves when that is durable. */
+  async settleMeasured(
+    target: Target,
+    ending: Ending,
+    { usage, form, isEstimate }: Measure,
+    delivered: boolean,
+  ): Promise<void> {
+    const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
+    const quota = charge(this.#admitted.rate, usage, form)
+    await this.#book(target, { usage, quota, reason }, delivered, undefined)
   }
 
   // The count that the client saw is charged; one that is still under way does not delay a charge.
@@ -253,7 +260,12 @@ export class Call implements MediaRequester {
     return this.request.contextTokens ?? 0
   }
 
-  #book(target: Target | undefined, priced: PricedUsage, delivered: boolean): Promise<Usage> {
+  #book(
+    target: Target | undefined,
+    priced: PricedUsage,
+    delivered: boolean,
+    lasting: Lasting | undefined,
+  ): Promise<Usage> {
     const { facts } = this.hold
     const { settings, model } = this.#admitted
     const { limits, metrics } = this.#services
@@ -266,6 +278,7 @@ export class Call implements MediaRequester {
       channel: target?.channel.name ?? facts.channel,
       upstreamModel: target?.prepared.upstreamModel ?? facts.model,
       firstByteMs: this.#firstByteMs,
+      provenance: target && lasting?.provenance?.(target, this, usage),
     }
     const { record } = this
     record.upstreamModel = settlement.upstreamModel

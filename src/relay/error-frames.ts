@@ -13,10 +13,10 @@ const BLANK_LINE = Buffer.from('\n\n')
 const ENDED = /(?:\n|\r\n?)(?:\n|\r\n?)$/
 
 /** The upstream's error, redacted; otherwise as it came, where the client speaks the upstream's dialect. */
-export function upstreamErrorFrame({ channel }: Target, tap: Tap, error: StreamError): Buffer {
-  const own = tap.errorFrame && redactFrame(tap.errorFrame, channel)
+export function upstreamErrorFrame(target: Target, tap: Tap, error: StreamError): Buffer {
+  const own = tap.errorFrame && redactFrame(tap.errorFrame, target.channel)
   if (own && tap.endsWithError) return own
-  const last = tap.failureFrame({ ...UPSTREAM_CUT, ...streamErrorText(channel, error.data) })
+  const last = tap.failureFrame({ ...UPSTREAM_CUT, ...streamErrorText(target, error.data) })
   if (!own) return last
   return Buffer.concat(
     ENDED.test(own.subarray(-4).toString('latin1')) ? [own, last] : [own, BLANK_LINE, last],

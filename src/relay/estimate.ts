@@ -39,7 +39,13 @@ export function estimate(
   const searches = request.webSearch ? HELD_SEARCHES : 0
   const { tokens, named } = outputBound(channelRequests, holdTokens)
   const context = request.contextTokens ?? 0
-  const max = (output: number): number => maxCharge(rate, request.promptBound + context, output, searches)
+  const max = (output: number): number =>
+    maxCharge(rate, {
+      ...request.measuredBounds,
+      prompt: request.promptBound + context,
+      output,
+      webSearches: searches,
+    })
   const amount = max(tokens)
   return {
     amount,

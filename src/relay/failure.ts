@@ -1,5 +1,6 @@
 import type { Channel } from '../domain/channel.ts'
 import { GatewayError } from '../errors.ts'
+import { type GeminiErrorText, passedOnGeminiError, readGeminiError } from '../protocols/gemini/index.ts'
 import { passedOnError } from '../protocols/messages/index.ts'
 import { readUpstreamError, statusOfError, type UpstreamErrorText } from '../protocols/upstream-error.ts'
 import { redact } from '../upstreams/redact.ts'
@@ -35,6 +36,12 @@ export interface Failure {
   readonly isExpected?: boolean
 }
 
+/** An upstream's error as a whole, for clients of its protocol. */
+export interface ErrorEnvelope {
+  readonly protocol: 'messages' | 'gemini'
+  readonly body: Buffer
+}
+
 /** An upstream's refusal, passed on with its own status and message. `docs/api.md: Errors`. */
 export class UpstreamRefusal extends Error {
   readonly status: number
@@ -44,8 +51,8 @@ export class UpstreamRefusal extends Error {
   readonly code: string
   /** As the upstream sent it. */
   readonly retryAfter: string | undefined
-  /** The body, redacted but otherwise as it came, where it is an error of the messages protocol. */
-  readonly envelope: Buffer | undefined
+  /** The body, redacted but otherwise as it came, for clients of the protocol that it is an error of. */
+  readonly envelope: ErrorEnvelope | undefined
 
   constructor(
     status: number,
@@ -54,7 +61,7 @@ export class UpstreamRefusal extends Error {
     code: string,
     message: string,
     retryAfter: string | undefined,
-    envelope?: Buffer,
+    envelope?: ErrorEnvelope,
   ) {
     super(message)
     this.name = 'UpstreamRefusal'
@@ -108,11 +115,12 @@ export function failureOfStatus(
   { channel, prepared }: AskedUpstream,
   status: number,
   body: Buffer,
-  retryAfter: string | undefined,
+  given: string | undefined,
 ): Failure {
-  const rule = STATUSES.get(status) ?? UNLISTED
+  const error = readError(prepared, body)
+  const rule = STATUSES.get(error.isBadKey ? 401 : status) ?? UNLISTED
+  const retryAfter = given ?? (error.retryAfter === undefined ? undefined : String(error.retryAfter))
   const cooldownMs = retryAfterMs(retryAfter, Date.now())
-  const error = readUpstreamError(body)
   return {
     next: rule.next,
     blames: blamed(rule, cooldownMs),
@@ -125,6 +133,14 @@ export function failureOfStatus(
     status,
     upstreamMessage: messageOf(channel, error),
   }
+}
+
+// Google tells in the body what others tell in a header or by the status.
+function readError(
+  { protocol }: Pick<Prepared, 'protocol'>,
+  body: Buffer,
+): Partial<GeminiErrorText> & UpstreamErrorText {
+  return protocol === 'gemini' ? readGeminiError(body) : readUpstreamError(body)
 }
 
 // A limit that does not say when it ends is no reason for a cooldown of the key.
@@ -150,8 +166,18 @@ function refusalOf(
     redact(error.code ?? code, channel),
     message.slice(0, MAX_MESSAGE_LENGTH),
     forwardedRetryAfter(retryAfter),
-    prepared.protocol === 'messages' ? passedOnError(body, (text) => redact(text, channel)) : undefined,
+    envelopeOf({ channel, prepared }, body),
   )
+}
+
+function envelopeOf(
+  { channel, prepared: { protocol } }: AskedUpstream,
+  bytes: Buffer,
+): ErrorEnvelope | undefined {
+  if (protocol !== 'messages' && protocol !== 'gemini') return undefined
+  const passedOn = protocol === 'messages' ? passedOnError : passedOnGeminiError
+  const body = passedOn(bytes, (text) => redact(text, channel))
+  return body && { protocol, body }
 }
 
 // Ignores what is no type of error: an envelope's own `type: "error"`, a URL, a number.
@@ -175,10 +201,10 @@ export function errorInFirstEvent(target: Target, data: string): Failure {
 
 /** An error event of a stream, for the client: the upstream's own words, redacted. */
 export function streamErrorText(
-  channel: Channel,
+  { channel, prepared }: AskedUpstream,
   data: string,
 ): { type?: string; code?: string; message: string } {
-  const error = readUpstreamError(Buffer.from(data))
+  const error = readError(prepared, Buffer.from(data))
   const message = redact(error.message ?? 'the upstream reported an error', channel)
   return {
     ...(error.type === undefined ? {} : { type: redact(error.type, channel) }),

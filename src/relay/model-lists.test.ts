@@ -1,16 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
-import type { Price } from '../domain/price.ts'
+import { FREE_PRICE } from '../domain/price.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import { ModelLists } from './model-lists.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Rates } from './rates.ts'
 import { plainName, Routing } from './routing.ts'
+import { lawRuns } from '../../test/tier.ts'
 
 const ZERO = { digits: 0n, scale: 0 }
-const TOKENS = { input: ZERO, output: ZERO, cacheRead: ZERO, cacheWrite5m: ZERO, cacheWrite1h: ZERO }
-const PRICE: Price = { tokens: TOKENS, tiers: [], request: ZERO, webSearch: ZERO }
 const OFF = { requests: 0, tokens: 0, windowMs: 1000 }
 const NAMES = ['a', 'a-thinking', 'b', 'b-thinking', 'org/c']
 const GROUPS = ['default', 'open', 'closed', 'gone']
@@ -22,7 +21,7 @@ const channels = fc.array(
 )
 const models = fc.dictionary(
   fc.constantFrom(...NAMES),
-  fc.record({ vendor: fc.constantFrom(undefined, 'x', 'y'), price: fc.constantFrom(undefined, PRICE) }),
+  fc.record({ vendor: fc.constantFrom(undefined, 'x', 'y'), price: fc.constantFrom(undefined, FREE_PRICE) }),
 )
 const token = fc.record({
   group: fc.constantFrom('', ...GROUPS),
@@ -69,7 +68,7 @@ function listedBy(lists: ModelLists, settings: Settings, caller: Caller): string
 
 function isCallable(settings: Settings, caller: Caller, name: string): boolean {
   try {
-    const { model, group } = new Routing().resolve(settings, caller, name, 'chat')
+    const { model, group } = new Routing().resolve(settings, caller, name, { name: 'chat', endpoint: 'chat' })
     new Rates().of(settings, model, group)
     return true
   } catch {
@@ -95,6 +94,6 @@ test('what is listed can be called, and what can be called by its own name is li
         if (isListed) expect(lists.find(settings, caller, name)?.id).toBe(name)
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: lawRuns(2000) },
   )
 })

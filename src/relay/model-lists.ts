@@ -1,5 +1,7 @@
 import type { Caller } from '../auth/caller.ts'
 import type { Channel, ProtocolName } from '../domain/channel.ts'
+import type { Endpoint } from '../domain/call-kind.ts'
+import { endpointByName } from '../domain/endpoint-by-name.ts'
 import { endpointsFor, type EndpointType, endpointTypes } from '../domain/endpoint-types.ts'
 import type { Settings } from '../domain/settings.ts'
 import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './key-permissions.ts'
@@ -12,7 +14,7 @@ export interface ListedModel {
   readonly vendor: string | undefined
   readonly endpointTypes: readonly EndpointType[]
   /** The endpoints that serve it. */
-  readonly endpoints: readonly ProtocolName[]
+  readonly endpoints: readonly Endpoint[]
 }
 
 /** A model with the groups that have a channel for it. */
@@ -94,10 +96,12 @@ function servedBy(settings: Settings): Served {
   const served = [...protocols].flatMap(([id, inGroups]) => {
     const plain = plainName(id)
     const { vendor, price } = modelOf(settings, id, plain)
-    if (!price && settings.options.unpricedModels === 'refuse') return []
+    // Moderations cost nothing without a price.
+    const isFree = settings.options.unpricedModels === 'free' || endpointByName(id) === 'moderations'
+    if (!price && !isFree) return []
     const listed = [...inGroups].map(([group, ofGroup]): [string, ListedModel] => [
       group,
-      { id, vendor, endpointTypes: endpointTypes(ofGroup), endpoints: endpointsFor(ofGroup) },
+      { id, vendor, endpointTypes: endpointTypes(ofGroup), endpoints: endpointsFor(ofGroup, id, price) },
     ])
     return { id, plain, vendor, inGroups: new Map(listed) }
   })

@@ -1,10 +1,8 @@
-import { type Price, type Rate, rateOf } from '../domain/price.ts'
+import { FREE_PRICE, type Price, type Rate, rateOf } from '../domain/price.ts'
 import type { Group, Model, Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 
 const ZERO = { digits: 0n, scale: 0 }
-const NOTHING = { input: ZERO, output: ZERO, cacheRead: ZERO, cacheWrite5m: ZERO, cacheWrite1h: ZERO }
-const FREE: Price = { tokens: NOTHING, tiers: [], request: ZERO, webSearch: ZERO }
 
 /** Rates of calls; each is made when it is first needed. */
 export class Rates {
@@ -14,12 +12,12 @@ export class Rates {
 
   /** The rate of calls that cost nothing, whatever the model costs. */
   get free(): Rate {
-    return (this.#free ??= rateOf(FREE, ZERO, 1))
+    return (this.#free ??= rateOf(FREE_PRICE, ZERO, 1))
   }
 
   /** The rate of `model` under `group`. An unpriced model is refused, unless the operator gives it away. */
   of({ options }: Settings, model: Model, group: Group): Rate {
-    const price = model.price ?? (options.unpricedModels === 'free' ? FREE : refuse(model))
+    const price = model.price ?? (options.unpricedModels === 'free' ? FREE_PRICE : refuse(model))
     let byPrice = this.#byGroup.get(group)
     if (!byPrice) this.#byGroup.set(group, (byPrice = new WeakMap()))
     let rate = byPrice.get(price)

@@ -1,9 +1,8 @@
 import type { Caller } from '../auth/caller.ts'
-import type { ProtocolName } from '../domain/channel.ts'
-import { amountText } from '../domain/display-amount.ts'
+import type { Endpoint } from '../domain/call-kind.ts'
 import type { HoldFacts } from '../domain/hold.ts'
 import { charge } from '../domain/charge.ts'
-import type { Options, Settings } from '../domain/settings.ts'
+import type { Settings } from '../domain/settings.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import { GatewayError } from '../errors.ts'
 import { affordable, InsufficientQuota } from '../ledger/balance.ts'
@@ -12,25 +11,35 @@ import { OpenHold } from '../ledger/open-hold.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import { type AttemptParts, Attempts } from './attempts.ts'
-import type { Body, BodyReader, BodyOptions } from './body-reader.ts'
+import type { BodyReader } from './body-reader.ts'
 import { Call, type CallServices, type IncomingCall } from './call.ts'
 import { type Estimate, estimate } from './estimate.ts'
 import { STOPPING, unwritable, UpstreamRefusal } from './failure.ts'
+import { type OpenedRequest, openRequest, type RequestForms } from './opened-request.ts'
 import { Rates } from './rates.ts'
+import { withAmountText } from './refusal-amounts.ts'
 import { type Replay, replayRequest } from './state/replay.ts'
 import { type Asked, type ResponseRequestParts, ResponseRequests } from './state/response-requests.ts'
 import { Routing } from './routing.ts'
+import type { SignatureStore } from './state/signature-store.ts'
 import type { Media } from './media.ts'
 import { chatDialect } from './dialects/chat/client-dialect.ts'
+import { completionsDialect } from './dialects/completions/client-dialect.ts'
 import { Conversions } from './dialects/conversions.ts'
 import { type Counting, countingDialect, CountingUnsupported } from './dialects/counting.ts'
+import { geminiDialect, type GeminiTarget } from './dialects/gemini/client-dialect.ts'
+import { geminiCounting } from './dialects/gemini/count-tokens.ts'
 import { messagesDialect } from './dialects/messages/client-dialect.ts'
+import { embeddingsDialect } from './dialects/embeddings/client-dialect.ts'
 import { messagesCounting } from './dialects/messages/count-tokens.ts'
+import { moderationsDialect } from './dialects/moderations/client-dialect.ts'
 import { rerankDialect } from './dialects/rerank/client-dialect.ts'
 import { responsesDialect } from './dialects/responses/client-dialect.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCounting } from './dialects/responses/input-tokens.ts'
 import type { Dialect } from './dialects/dialect.ts'
+import { type MediaEndpoint, mediaDialects } from './dialects/media/media-dialects.ts'
+import type { RecordingLengths } from './recording-length.ts'
 
 /** Services that relaying needs. */
 export interface RelayParts extends CallServices, AttemptParts, ResponseRequestParts {
@@ -38,8 +47,16 @@ export interface RelayParts extends CallServices, AttemptParts, ResponseRequestP
   readonly settings: () => Settings
   readonly ledger: Ledger
   readonly bodies: BodyReader
+  readonly recordings: RecordingLengths
   readonly media: Media
+  readonly signatures: SignatureStore
 }
+
+/** Endpoints whose calls are relayed in a dialect of their own. */
+type RelayedEndpoint = Extract<
+  Endpoint,
+  'chat' | 'messages' | 'responses' | 'rerank' | 'completions' | 'embeddings' | 'moderations'
+>
 
 /** Relays calls: reads, admits, tries channel after channel, and makes sure that each hold is settled. */
 export class Relay {
@@ -48,23 +65,31 @@ export class Relay {
   readonly #parts: RelayParts
   readonly #rates = new Rates()
   readonly #routing = new Routing()
-  readonly #dialects: Record<ProtocolName, Dialect>
+  readonly #conversions: Conversions
+  readonly #dialects: Record<RelayedEndpoint, Dialect>
   readonly #compaction: Dialect
+  readonly #media: ReturnType<typeof mediaDialects>
   readonly #counting: Record<'messages' | 'responses', Counting>
   readonly #attempts: Attempts
 
   constructor(parts: RelayParts) {
     this.#parts = parts
-    const conversions = new Conversions(parts.media)
+    const conversions = new Conversions(parts.media, parts.signatures)
+    this.#conversions = conversions
     this.responses = new ResponseRequests(parts)
     this.#compaction = compactionDialect(parts.responses)
     this.#counting = { messages: messagesCounting, responses: responsesCounting(parts.responses) }
+    const chat = chatDialect(conversions)
     this.#dialects = {
-      chat: chatDialect(conversions),
+      chat,
+      completions: completionsDialect(conversions, chat),
       messages: messagesDialect(conversions),
       responses: responsesDialect(conversions, parts),
       rerank: rerankDialect,
+      embeddings: embeddingsDialect,
+      moderations: moderationsDialect,
     }
+    this.#media = mediaDialects(parts.recordings)
     this.#attempts = new Attempts(parts)
   }
 
@@ -84,16 +109,21 @@ export class Relay {
   }
 
   /** Answers with the number of tokens that a request would have. */
-  async countTokens(
-    protocol: 'messages' | 'responses',
-    incoming: IncomingCall,
-    caller: Caller,
-  ): Promise<void> {
-    const counting = this.#counting[protocol]
+  countTokens(protocol: 'messages' | 'responses', incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#count(this.#counting[protocol], incoming, caller)
+  }
+
+  /** The same for a request that names its model in the path. */
+  countContents(model: string, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#count(geminiCounting(model), incoming, caller)
+  }
+
+  async #count(counting: Counting, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
-    const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
+    const forms = { json: countingDialect(counting) }
+    const body = await openRequest(this.#parts.bodies, forms, incoming, caller, settings)
     try {
-      await this.#relay(countingDialect(counting), incoming, caller, settings, body)
+      await this.#relay(body, incoming, caller, settings)
     } catch (error) {
       if (!isCountingUnsupported(error)) throw error
       const isComposed = error instanceof CountingUnsupported
@@ -103,7 +133,7 @@ export class Relay {
       incoming.response
         .writeHead(200, {
           'content-type': 'application/json',
-          ...idHeaders(incoming.id, protocol === 'messages'),
+          ...idHeaders(incoming.id, counting.protocol === 'messages'),
         })
         .end(JSON.stringify(counting.response(tokens)))
     } finally {
@@ -133,6 +163,7 @@ export class Relay {
       group: '',
       stream: true,
       priceVersion: settings.priceVersion,
+      kind: 'responses',
       startedMs: incoming.startedMs,
       promptAmount: 0,
     })
@@ -147,7 +178,8 @@ export class Relay {
     }
     const call = new Call(this.#parts, incoming, admitted, hold)
     try {
-      await this.#attempts.run(call, settings, request.forChannels([channel], admitted.model))
+      const requests = await request.forChannels([channel], admitted.model)
+      await this.#attempts.run(call, settings, requests)
     } finally {
       if (!hold.isSettled) call.settleForNothing(undefined)
     }
@@ -157,53 +189,60 @@ export class Relay {
    * Relays one call in the client's dialect. Rejects with the error for the client, where nothing was sent to
    * it yet.
    */
-  call(protocol: ProtocolName, incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.#charged(this.#dialects[protocol], incoming, caller)
+  call(endpoint: RelayedEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#charged({ json: this.#dialects[endpoint] }, incoming, caller)
+  }
+
+  /** Relays a request about images or audio, in JSON or as a form, as the endpoint takes them. */
+  media(endpoint: MediaEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#charged(this.#media[endpoint], incoming, caller)
+  }
+
+  /** Relays a call whose model and form are in its path, in the same way. */
+  generate(target: GeminiTarget, incoming: IncomingCall, caller: Caller): Promise<void> {
+    return this.#charged({ json: geminiDialect(this.#conversions, target) }, incoming, caller)
   }
 
   /** Relays a request to compact a conversation, in the same way. */
   compact(incoming: IncomingCall, caller: Caller): Promise<void> {
-    return this.#charged(this.#compaction, incoming, caller)
+    return this.#charged({ json: this.#compaction }, incoming, caller)
   }
 
-  async #charged(dialect: Dialect, incoming: IncomingCall, caller: Caller): Promise<void> {
+  async #charged(forms: RequestForms, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
-    const body = await this.#parts.bodies.read(incoming, bodyOptionsFor(caller, settings))
+    const opened = await openRequest(this.#parts.bodies, forms, incoming, caller, settings)
     try {
-      await this.#relay(dialect, incoming, caller, settings, body)
+      await this.#relay(opened, incoming, caller, settings)
     } catch (error) {
       throw error instanceof InsufficientQuota ? withAmountText(error, settings.options) : error
     } finally {
-      body.release()
+      opened.release()
     }
   }
 
   async #relay(
-    dialect: Dialect,
+    opened: OpenedRequest,
     incoming: IncomingCall,
     caller: Caller,
     settings: Settings,
-    body: Body,
   ): Promise<void> {
-    const reader = { caller, settings, hold: body.hold }
-    const read = dialect.read(scanObject(body.bytes), incoming.request.headers, reader)
+    const { dialect } = opened
+    const read = opened.read({ caller, settings, hold: opened.hold })
     const request = read instanceof Promise ? await read : read
     const { record } = incoming
     record.model = request.model
     record.stream = request.stream
-    const {
-      model,
-      group,
-      channels: all,
-    } = this.#routing.resolve(settings, caller, request.model, dialect.name)
+    const { model, group, channels: all } = this.#routing.resolve(settings, caller, request.model, dialect)
     const channels = request.channelsFor?.(all) ?? all
     const { ledger, limits } = this.#parts
     const entering = limits.enter(settings, caller.token.id, model)
     if (entering) await entering
     const { accounts } = ledger
     if (!ledger.isWritable && !(await ledger.probe())) throw unwritable()
-    const rate = request.isFree ? this.#rates.free : this.#rates.of(settings, model, group)
-    const channelRequests = request.forChannels(channels, model)
+    const isFree = request.isFree || (dialect.isFreeUnpriced && !model.price)
+    const rate = isFree ? this.#rates.free : this.#rates.of(settings, model, group)
+    const made = request.forChannels(channels, model)
+    const channelRequests = made instanceof Promise ? await made : made
     const estimated = estimate(request, channelRequests, rate, settings)
     // Found and charged in one turn: in between the account might be forgotten, and read a second time.
     let account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
@@ -219,8 +258,13 @@ export class Relay {
       group: group.name,
       stream: request.stream,
       priceVersion: settings.priceVersion,
+      kind: dialect.endpoint,
       startedMs: incoming.startedMs,
-      promptAmount: charge(rate, { ...NO_USAGE, input: estimated.promptTokens }),
+      promptAmount: charge(rate, {
+        ...NO_USAGE,
+        ...request.measuredPrompt,
+        input: estimated.promptTokens,
+      }),
     }
     const hold = request.isFree
       ? OpenHold.unrecorded(account, facts)
@@ -228,7 +272,7 @@ export class Relay {
     const admitted = {
       dialect,
       request,
-      body: request.body ?? body.bytes,
+      body: request.body ?? opened.bytes,
       settings,
       model,
       rate,
@@ -248,18 +292,6 @@ const UNBOUNDED: Estimate = {
   amount: 0,
   budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: 0 },
   promptTokens: 0,
-}
-
-/** Each key has its share of the memory for bodies. */
-function bodyOptionsFor({ token }: Caller, { options }: Settings): BodyOptions {
-  return { client: token.id, limit: options.bodyLimit }
-}
-
-/** The same refusal with its amounts in the display that the operator chose. */
-function withAmountText({ free, needed }: InsufficientQuota, options: Options): InsufficientQuota {
-  const left = amountText(free, options, 'down')
-  const price = amountText(needed, options, 'up')
-  return new InsufficientQuota(free, needed, left === undefined ? '' : ` (${left} of ${price})`)
 }
 
 /** Whether an upstream of the messages protocol does not count: it need not have that endpoint. */

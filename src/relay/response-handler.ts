@@ -39,6 +39,12 @@ export abstract class ResponseHandler {
     return this.#finishedAt
   }
 
+  /** Whether a response of this type is one that was asked for. */
+  accepts(contentType: string): boolean {
+    const isEvents = /^text\/event-stream\b/i.test(contentType)
+    return isEvents === this.call.request.stream && !/^text\/html\b/i.test(contentType)
+  }
+
   /** The upstream succeeds; the client may be told this content type. */
   onSuccess(contentType: string): void {
     this.contentType = contentType

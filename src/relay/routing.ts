@@ -1,8 +1,11 @@
 import type { Caller } from '../auth/caller.ts'
+import type { Endpoint } from '../domain/call-kind.ts'
 import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { Group, Model, Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { withoutThinkingSuffix } from '../protocols/messages/index.ts'
+import { endpointsFor } from '../domain/endpoint-types.ts'
+import type { Dialect } from './dialects/dialect.ts'
 import { groupName, groupRefused, requireAllowedModel, routesOf, usableGroup } from './key-permissions.ts'
 import { truncatedName } from './truncated-name.ts'
 
@@ -14,16 +17,19 @@ export interface Resolution {
   readonly channels: readonly Channel[]
 }
 
-/** Channels that serve a model to clients of a protocol, in a group. */
+/** Channels that serve a model at an endpoint, in a group. */
 interface ServingChannels {
-  readonly protocol: ProtocolName
+  readonly endpoint: Endpoint
   readonly group: string
   readonly channels: readonly Channel[]
 }
 
+/** An endpoint that a call came to, and the protocol that its clients speak. */
+export type CalledEndpoint = Pick<Dialect, 'name' | 'endpoint' | 'servedBy'>
+
 /** Hints for a model that was asked for at the wrong endpoint, by the protocols of its channels. */
 const ELSEWHERE = {
-  chat: ': its channels serve /v1/chat/completions, /v1/messages and /v1/responses',
+  chat: ': its channels serve /v1/chat/completions, /v1/messages, /v1/responses and /v1beta/models',
   rerank: ': its channels serve /v1/rerank alone',
 } as const
 
@@ -41,22 +47,17 @@ export class Routing {
   /**
    * The model, group and channels of a call. Errors: `model_not_allowed` for a model outside the key's
    * limits; `group_not_allowed` for a group that the user may not use; `model_not_found` where there is no
-   * channel, with a hint where there is one for another endpoint.
+   * channel, with a hint where there is one for another endpoint; `unsupported_endpoint` where no channel of
+   * the model has the endpoint.
    */
-  resolve(settings: Settings, caller: Caller, name: string, protocol: ProtocolName): Resolution {
+  resolve(settings: Settings, caller: Caller, name: string, called: CalledEndpoint): Resolution {
+    const protocol = called.name
     const plain = protocol === 'chat' ? plainName(name) : name
     requireAllowedModel(caller.token, name, plain)
     const model = modelOf(settings, name, plain)
     const group = groupOf(settings, caller, model)
-    const serving = this.#serving(settings, group, protocol, name, plain)
-    if (serving.length === 0) {
-      const other = isReranking(protocol) ? 'chat' : 'rerank'
-      const isElsewhere = this.#serving(settings, group, other, name, plain).length > 0
-      throw new GatewayError(
-        'model_not_found',
-        `no available channel for model ${truncatedName(name)} under group ${group.name}${isElsewhere ? ELSEWHERE[other] : ''}`,
-      )
-    }
+    const serving = this.#serving(settings, group, called, name, plain)
+    if (serving.length === 0) throw unserved(settings, group, called, name, plain)
     const channels = serving.length === 1 ? serving : inOrder(serving, protocol, this.#random)
     return { model, group, channels }
   }
@@ -64,27 +65,58 @@ export class Routing {
   #serving(
     settings: Settings,
     group: Group,
-    protocol: ProtocolName,
+    called: CalledEndpoint,
     name: string,
     plain: string,
   ): readonly Channel[] {
     let found = this.#found.get(settings)
     if (!found) this.#found.set(settings, (found = new Map()))
     const ofName = found.get(name)
-    const known = ofName?.find((one) => one.protocol === protocol && one.group === group.name)
+    const known = ofName?.find((one) => one.endpoint === called.endpoint && one.group === group.name)
     if (known) return known.channels
-    const channels = settings.channels.filter(
-      (channel) =>
-        channel.protocols.some((one) => isReranking(one) === isReranking(protocol)) &&
-        channel.groups.includes(group.name) &&
-        serves(channel, name, plain),
+    const channels = channelsOf(settings, group, name, plain).filter((channel) =>
+      hasEndpoint(channel, called),
     )
     if (channels.length === 0) return channels
-    const added = { protocol, group: group.name, channels }
+    const added = { endpoint: called.endpoint, group: group.name, channels }
     if (ofName) ofName.push(added)
     else found.set(name, [added])
     return channels
   }
+}
+
+function channelsOf(settings: Settings, group: Group, name: string, plain: string): readonly Channel[] {
+  return settings.channels.filter(
+    (channel) => channel.groups.includes(group.name) && serves(channel, name, plain),
+  )
+}
+
+function hasEndpoint({ protocols }: Channel, { name, servedBy }: CalledEndpoint): boolean {
+  if (servedBy) return protocols.some((one) => servedBy.includes(one))
+  return protocols.some((one) => isReranking(one) === isReranking(name))
+}
+
+function unserved(
+  settings: Settings,
+  group: Group,
+  { name: protocol, endpoint, servedBy }: CalledEndpoint,
+  name: string,
+  plain: string,
+): GatewayError {
+  const others = channelsOf(settings, group, name, plain)
+  if (servedBy && others.length > 0) {
+    const { price } = modelOf(settings, name, plain)
+    const endpoints = endpointsFor(new Set(others.flatMap(({ protocols }) => protocols)), name, price)
+    return new GatewayError(
+      'unsupported_endpoint',
+      `model ${truncatedName(name)} has no channel for ${endpoint}: it supports ${endpoints.join(', ')}`,
+    )
+  }
+  const hint = others.length > 0 ? ELSEWHERE[isReranking(protocol) ? 'chat' : 'rerank'] : ''
+  return new GatewayError(
+    'model_not_found',
+    `no available channel for model ${truncatedName(name)} under group ${group.name}${hint}`,
+  )
 }
 
 // Conversations are converted from one protocol to another; a list of documents is no conversation.

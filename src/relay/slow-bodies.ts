@@ -21,31 +21,40 @@ export class PendingBody {
   readonly #request: Request
   /** Bytes that had come over the connection before the body. */
   readonly #receivedBefore: number
+  readonly #progress: () => number
   #samples = 0
-  /** Bytes held at the last sample. */
-  #heldAtSample = 0
-  /** Bytes held at the sample before the last. */
-  #heldOneEarlier = 0
+  /** Progress at the last sample. */
+  #progressAtSample = 0
+  /** Progress at the sample before the last. */
+  #progressOneEarlier = 0
 
-  /** `refuse` gives back the allocation before it returns. */
-  constructor(request: Request, allocation: BodyAllocation, refuse: (error: GatewayError) => void) {
+  /**
+   * `refuse` gives back the allocation before it returns. `progress`: bytes that have come, of which the body
+   * may hold fewer.
+   */
+  constructor(
+    request: Request,
+    allocation: BodyAllocation,
+    refuse: (error: GatewayError) => void,
+    progress = (): number => allocation.bytes,
+  ) {
     this.#request = request
     this.#receivedBefore = request.bytesRead
+    this.#progress = progress
     this.allocation = allocation
     this.refuse = refuse
   }
 
   /** Ratio of the bytes held to those that came lately: seconds of receiving, about. */
   get stallRatio(): number {
-    const { bytes } = this.allocation
-    return bytes / Math.max(1, bytes - this.#heldOneEarlier)
+    return this.allocation.bytes / Math.max(1, this.#progress() - this.#progressOneEarlier)
   }
 
-  /** Notes how much is held. */
+  /** Notes how much has come. */
   sample(): void {
     this.#samples += 1
-    this.#heldOneEarlier = this.#heldAtSample
-    this.#heldAtSample = this.allocation.bytes
+    this.#progressOneEarlier = this.#progressAtSample
+    this.#progressAtSample = this.#progress()
   }
 
   /** Whether the body comes too slowly. */

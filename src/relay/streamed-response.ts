@@ -172,7 +172,7 @@ export class StreamedResponse extends ResponseHandler {
     if (error && !error.afterContent && this.#mayGoElsewhere)
       this.onFailure(errorInFirstEvent(this.target, error.data))
     else if (error) {
-      this.call.noteCut(channel.name, 'error in the stream', streamErrorText(channel, error.data).message)
+      this.call.noteCut(channel.name, 'error in the stream', streamErrorText(this.target, error.data).message)
       this.#breakOff(upstreamErrorFrame(this.target, this.#tap, error))
     } else if (isComplete) {
       const ending = this.state === 'draining' ? 'client_gone' : 'complete'
@@ -221,7 +221,7 @@ export class StreamedResponse extends ResponseHandler {
     if (response.headersSent) return
     if (this.state === 'waiting') this.state = 'open'
     response.writeHead(200, {
-      ...this.call.headers(this.contentType, this.target),
+      ...this.call.headers(this.call.request.streamType ?? this.contentType, this.target),
       'x-accel-buffering': 'no',
     })
   }
@@ -278,12 +278,11 @@ export class StreamedResponse extends ResponseHandler {
       // The upstream goes on: the call is charged when its end is known.
     } else if (ending === 'cut' && tap.contentFrames === 0) this.call.settleForNothing(this.target)
     else {
-      const charging = this.call.settle(
-        this.target,
-        { ending, isComplete, reported: tap.usage, hasText: () => hasText, text: () => tap.text },
-        ending !== 'client_gone' || response.headersSent,
-      )
-      const keeping = isComplete ? tap.keep?.(this.target, this.call, charging) : undefined
+      const basis = { ending, isComplete, reported: tap.usage, hasText: () => hasText, text: () => tap.text }
+      const delivered = ending !== 'client_gone' || response.headersSent
+      const lasting = isComplete ? tap : undefined
+      const charging = this.call.settle(this.target, basis, delivered, lasting)
+      const keeping = lasting?.keep?.(this.target, this.call, charging)
       charged = await charging
       if (keeping) await keeping
     }

@@ -59,7 +59,7 @@ export class WholeResponse extends ResponseHandler {
 
   // `docs/ledger.md: Durability before delivery`: the response is sent once its charge is durable.
   async #deliver(reply: PreparedReply): Promise<void> {
-    const charging = this.call.settle(this.target, chargeBasis('complete', reply.facts), true)
+    const charging = this.call.settle(this.target, chargeBasis('complete', reply.facts), true, reply)
     const keeping = reply.keep?.(this.target, this.call, charging)
     const charged = await charging
     if (keeping) await keeping

@@ -13,15 +13,15 @@ export class AddressBlock {
     this.isProxy = isProxy
   }
 
-  /** Adds a connection, idle at first. `onReleased` is called once, when it no longer counts. */
+  /** Adds a connection. `onReleased` is called once, when it no longer counts. */
   addConnection(close: () => void, onReleased: () => void): CountedConnection {
     return new CountedConnection(this, close, onReleased)
   }
 }
 
 /**
- * One connection as its address block counts it. Idle ones form a linked list, so that a request costs no
- * search and no allocation.
+ * One connection as its address block counts it: busy until `markIdle`. Idle ones form a linked list, so that
+ * a request costs no search and no allocation.
  */
 export class CountedConnection {
   readonly #block: AddressBlock
@@ -29,12 +29,18 @@ export class CountedConnection {
   readonly #onReleased: () => void
   #older: CountedConnection | undefined
   #newer: CountedConnection | undefined
-  #state: 'idle' | 'busy' | 'released' = 'busy'
+  #state: 'new' | 'idle' | 'busy' | 'released' = 'new'
 
   constructor(block: AddressBlock, close: () => void, onReleased: () => void) {
     this.#block = block
     this.#close = close
     this.#onReleased = onReleased
+  }
+
+  /** Marks a new connection idle, unless it has had a request meanwhile. */
+  markRead(): void {
+    if (this.#state !== 'new') return
+    this.#state = 'busy'
     this.markIdle()
   }
 
@@ -51,6 +57,7 @@ export class CountedConnection {
 
   /** Marks the connection busy with a request: it is not closed to make room. */
   markBusy(): void {
+    if (this.#state === 'new') this.#state = 'busy'
     if (this.#state !== 'idle') return
     this.#state = 'busy'
     if (this.#older) this.#older.#newer = this.#newer

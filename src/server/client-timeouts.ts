@@ -1,4 +1,5 @@
-import { KEEP_ALIVE_SECONDS } from './response.ts'
+/** Idle timeout of a client connection between two requests; clients are told of it. */
+export const IDLE_TIMEOUT_SECONDS = 65
 
 /** Step that a client connection waits for. */
 export type Step = 'first request' | 'head' | 'body' | 'response' | 'end of body' | 'next request' | 'close'
@@ -13,7 +14,7 @@ const TIMEOUT_SECONDS: Readonly<Record<Step, number>> = {
   body: 60,
   response: Number.POSITIVE_INFINITY,
   'end of body': 20,
-  'next request': KEEP_ALIVE_SECONDS,
+  'next request': IDLE_TIMEOUT_SECONDS,
   close: 2,
 }
 

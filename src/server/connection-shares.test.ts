@@ -2,17 +2,40 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CountedConnection } from './address-blocks.ts'
 import { ConnectionShares, type Peer } from './connection-shares.ts'
+import { lawRuns } from '../../test/tier.ts'
 
 /** Shares under test, with the names of the connections that were closed to make room, in order. */
 function sharesOf(total: number, perBlock: number, reserve: number) {
   const shares = new ConnectionShares({ total, perBlock, reserve })
   const closed: string[] = []
-  const open = (name: string, peer: Partial<Peer> = {}): CountedConnection | undefined =>
+  const openNew = (name: string, peer: Partial<Peer> = {}): CountedConnection | undefined =>
     shares.admit({ block: name.slice(0, 1), isProxy: false, isLoopback: false, ...peer }, () =>
       closed.push(name),
     )
-  return { shares, closed, open }
+  const open: typeof openNew = (name, peer) => {
+    const counted = openNew(name, peer)
+    counted?.markRead()
+    return counted
+  }
+  return { shares, closed, open, openNew }
 }
+
+test('there is room for a connection as long as no other must be closed for it', () => {
+  const { open, shares } = sharesOf(6, 2, 1)
+  const a = { block: 'a', isProxy: false, isLoopback: true }
+  const proxy = { ...a, isProxy: true }
+  for (const name of ['a1', 'a2']) {
+    expect(shares.hasRoom(a)).toBe(true)
+    open(name)
+  }
+  expect([shares.hasRoom(a), shares.hasRoom({ ...a, block: 'b' }), shares.hasRoom(proxy)]).toEqual([
+    false,
+    true,
+    true,
+  ])
+  for (const name of ['p1', 'p2', 'p3']) open(name, { block: 'a', isProxy: true })
+  expect([shares.hasRoom({ ...a, block: 'b' }), shares.hasRoom(proxy)]).toEqual([false, false])
+})
 
 describe('a block at its limit', () => {
   test('has its own oldest idle connection closed for a new one, and nobody else’s', () => {
@@ -20,6 +43,18 @@ describe('a block at its limit', () => {
     for (const name of ['b1', 'a1', 'a2', 'a3', 'a4']) expect(open(name)).toBeDefined()
     expect(closed).toEqual(['a1', 'a2'])
     expect(shares.open).toBe(3)
+  })
+
+  test('gets no more while all of its connections are new, or busy before they were read', () => {
+    const { open, openNew, closed } = sharesOf(100, 2, 0)
+    const [first, second] = [openNew('a1'), openNew('a2')]
+    expect(open('a3')).toBeUndefined()
+    first?.markBusy()
+    first?.markRead()
+    expect(open('a3')).toBeUndefined()
+    second?.markRead()
+    expect(open('a3')).toBeDefined()
+    expect(closed).toEqual(['a2'])
   })
 
   test('gets no more where all of its connections have requests under way', () => {
@@ -128,6 +163,7 @@ test('whatever happens, no limit is passed, nobody busy is closed, and in the en
             expect(seats[closed]?.isBusy).toBe(false)
             seats.splice(closed, 1)
           })
+          seat?.markRead()
           const held = { seat: seat as CountedConnection, key: `${peer.isProxy}${peer.block}`, isBusy: false }
           if (seat) seats.push(held)
           else if (!isFull && seats.some(({ isBusy }) => !isBusy) && peer.isProxy)
@@ -154,6 +190,6 @@ test('whatever happens, no limit is passed, nobody busy is closed, and in the en
       for (const { seat } of seats) seat.release()
       expect(shares.open).toBe(0)
     }),
-    { numRuns: 500 },
+    { numRuns: lawRuns(500) },
   )
 })

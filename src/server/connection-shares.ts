@@ -23,7 +23,7 @@ export interface Peer {
 /**
  * Shares the connections of a server among address blocks. To make room, an idle connection is closed: the
  * oldest of the block itself if the block is at its limit, else the oldest of the block with the most
- * connections. Connections with a request under way are never closed.
+ * connections. Connections with a request under way are never closed, nor new ones before `markRead`.
  * `docs/operations.md: Connections`.
  */
 export class ConnectionShares {
@@ -44,7 +44,13 @@ export class ConnectionShares {
     return this.#open
   }
 
-  /** Counts a new connection, idle at first; `close` closes it. Undefined if there is no room. */
+  /** Whether a new connection needs no other to be closed. */
+  hasRoom({ block: name, isProxy }: Peer): boolean {
+    const count = isProxy ? 0 : (this.#blocks.get(name)?.count ?? 0)
+    return count < this.#limits.perBlock && this.#open < this.#limits.total - this.#limits.reserve
+  }
+
+  /** Counts a new connection; `close` closes it. Undefined if there is no room. */
   admit({ block: name, isProxy, isLoopback }: Peer, close: () => void): CountedConnection | undefined {
     const key = isProxy ? `proxy ${name}` : name
     const known = this.#blocks.get(key)

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { DenseSet } from '../domain/dense-set.ts'
 import type { GatewayError } from '../errors.ts'
+import type { CountedConnection } from './address-blocks.ts'
 import type { ClientConnectionOwner, Refusal } from './client-connection-owner.ts'
 import { type ConnectionLimits, ConnectionShares, type Peer } from './connection-shares.ts'
 import { ClientConnection } from './client-connection.ts'
@@ -40,6 +41,16 @@ export interface ConnectionFigures {
   readonly displaced: number
 }
 
+/** New connections of one turn of the event loop. */
+class Arrivals {
+  readonly connections: CountedConnection[] = []
+  readonly sockets: { readonly socket: Socket; readonly peer: Peer }[] = []
+
+  get isEmpty(): boolean {
+    return this.connections.length === 0 && this.sockets.length === 0
+  }
+}
+
 const COMMON_PEER: Peer = { block: '', isProxy: false, isLoopback: true }
 
 /**
@@ -51,6 +62,10 @@ export class HttpServer implements ClientConnectionOwner {
   readonly #connections = new DenseSet<ClientConnection>()
   readonly #shares: ConnectionShares
   readonly #clock: NodeJS.Timeout
+  /** New connections that cannot be displaced yet, and sockets without room, of this turn and of the last. */
+  #arrived = new Arrivals()
+  #beingRead = new Arrivals()
+  #isTurnEndScheduled = false
   #isClosed = false
   /** Number of requests since the start. */
   requests = 0
@@ -73,9 +88,17 @@ export class HttpServer implements ClientConnectionOwner {
 
   /**
    * Serves a new connection, or closes it. The socket must allow half-open, and nothing may be read of it.
+   * Where another connection must be closed for it, that is decided at the end of the next turn of the event
+   * loop: all connections were read in between, so that none is closed whose request had come before.
    */
   accept(socket: Socket): void {
     const peer = this.#parts.clientAddresses?.peerAt(socket.remoteAddress ?? '') ?? COMMON_PEER
+    if (this.#shares.hasRoom(peer)) this.#serve(socket, peer)
+    else this.#arrived.sockets.push({ socket, peer })
+    this.#scheduleTurnEnd()
+  }
+
+  #serve(socket: Socket, peer: Peer): void {
     const counted = this.#isClosed ? undefined : this.#shares.admit(peer, () => connection.destroy())
     if (!counted) {
       socket.destroy()
@@ -83,6 +106,23 @@ export class HttpServer implements ClientConnectionOwner {
     }
     const connection = new ClientConnection(socket, this, peer, counted)
     this.#connections.add(connection)
+    this.#arrived.connections.push(counted)
+  }
+
+  #scheduleTurnEnd(): void {
+    if (this.#isTurnEndScheduled) return
+    this.#isTurnEndScheduled = true
+    setImmediate(() => this.#endTurn())
+  }
+
+  #endTurn(): void {
+    this.#isTurnEndScheduled = false
+    const { connections, sockets } = this.#beingRead
+    this.#beingRead = this.#arrived
+    this.#arrived = new Arrivals()
+    for (const counted of connections) counted.markRead()
+    for (const { socket, peer } of sockets) this.#serve(socket, peer)
+    if (!this.#beingRead.isEmpty || !this.#arrived.isEmpty) this.#scheduleTurnEnd()
   }
 
   /** Closes the idle connections. */
@@ -95,6 +135,8 @@ export class HttpServer implements ClientConnectionOwner {
     this.#isClosed = true
     clearInterval(this.#clock)
     for (const connection of this.#connections) connection.destroy()
+    for (const { sockets } of [this.#arrived, this.#beingRead])
+      for (const { socket } of sockets) socket.destroy()
   }
 
   /** Called by connections alone. */

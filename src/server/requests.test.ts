@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bodyOf, type OwnServer, startOwnServer } from '../../test/equipment/own-server.ts'
+import { lawRuns } from '../../test/tier.ts'
 
 /** Result of a server's reading of a connection's bytes. */
 interface Understood {
@@ -260,7 +261,7 @@ describe('what is understood', () => {
           expect(statuses.length - understood.length).toBeLessThanOrEqual(1)
         },
       ),
-      { numRuns: 250 },
+      { numRuns: lawRuns(250) },
     )
   })
 })

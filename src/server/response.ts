@@ -1,3 +1,4 @@
+import { IDLE_TIMEOUT_SECONDS } from './client-timeouts.ts'
 import type { Headers } from './header-names.ts'
 import { responseHead, type ResponseHeaders } from './response-head.ts'
 
@@ -24,9 +25,6 @@ export interface RequestTraits {
   readonly keepAlive: boolean
   readonly headers: Headers
 }
-
-/** Idle timeout of a client connection, as the keep-alive header states it. */
-export const KEEP_ALIVE_SECONDS = 65
 
 /** Size up to which a piece is copied to join its framing: that costs less than writing several buffers. */
 const MAX_COALESCED_BYTES = 16_384
@@ -214,7 +212,7 @@ export class Response {
     }
     return this.closesConnection
       ? `${head}connection: close\r\n\r\n`
-      : `${head}connection: keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_SECONDS}\r\n\r\n`
+      : `${head}connection: keep-alive\r\nkeep-alive: timeout=${IDLE_TIMEOUT_SECONDS}\r\n\r\n`
   }
 
   #sendHead(head: string): boolean {

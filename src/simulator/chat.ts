@@ -4,7 +4,7 @@ import { type Fields, fields, number } from './fields.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { Refusal, type RefusalKind } from './refusal.ts'
 import { tokensOf } from './tokens.ts'
-import { bearer, type Frame, type Reply, type Stamp, type Upstream } from './upstream.ts'
+import { bearer, type Frame, postTo, type Reply, type Stamp, type Upstream } from './upstream.ts'
 
 const FINISH_REASON: Record<StopCause, string> = {
   done: 'stop',
@@ -22,7 +22,7 @@ type Head = Readonly<Record<'id' | 'object' | 'model' | 'system_fingerprint', st
 /** Creates a simulated provider of chat completions. */
 export function chatUpstream(models: readonly string[], cache: PromptCache): Upstream {
   return {
-    path: '/chat/completions',
+    asked: postTo('/chat/completions'),
     models,
     keyOf: bearer,
     reply: (body, model, stamp) => reply(body, model, stamp, cache),

@@ -51,6 +51,10 @@ test.each([
   ['Your current working directory is /home/ada/project. Use absolute paths.', '/home/ada/project'],
   ['Working directory: C:\\Users\\Ada\\project', 'C:\\Users\\Ada\\project'],
   ['Working directory: /', '/'],
+  [
+    '<session_context>\n- **Workspace Directories:**\n  - /home/ada/my project\n- **Directory Structure:**\n</session_context>',
+    '/home/ada/my project',
+  ],
   ['Use the working directory of the user.', undefined],
 ])('the folder in %s', (text, folder) => {
   expect(conversationState([{ kind: 'system', text }, user('Hello')]).workingDirectory).toBe(folder)

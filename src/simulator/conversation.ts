@@ -54,7 +54,13 @@ export function conversationState(steps: readonly Step[]): ConversationState {
 }
 
 /** Tags of blocks that agents add to messages of the user. */
-const REMINDERS = ['system-reminder', 'environment_context', 'environment_details']
+const REMINDERS = [
+  'system-reminder',
+  'environment_context',
+  'environment_details',
+  'session_context',
+  'hook_context',
+]
 
 /** Removes the blocks that agents add. */
 export function withoutReminders(text: string): string {
@@ -81,8 +87,14 @@ const FIELD = new RegExp(`\\b${NAMES}["'\`]?(?::|=|>) ?["'\`]?(${PATH}[^\\n"'\`<
 /** Path within a sentence: one word. */
 const SENTENCE = new RegExp(`\\b${NAMES} is ["'\`]?(${PATH}[^\\s"'\`<>]{0,400})`, 'i')
 
+/** First path of a list. */
+const LIST = new RegExp(`\\bworkspace directories:[*]{0,2}\\s{0,8}- (${PATH}[^\\n]{0,400})`, 'i')
+
 /** Finds the working directory, as agents state it. */
 function workingDirectory(text: string): string | undefined {
-  const path = FIELD.exec(text)?.[1]?.trim() ?? SENTENCE.exec(text)?.[1]?.replace(/[.,;:]$/, '')
+  const path =
+    FIELD.exec(text)?.[1]?.trim() ??
+    SENTENCE.exec(text)?.[1]?.replace(/[.,;:]$/, '') ??
+    LIST.exec(text)?.[1]?.trim()
   return path === undefined || path.length === 1 ? path : path.replace(/[/\\]$/, '')
 }

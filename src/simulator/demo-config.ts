@@ -2,14 +2,18 @@ import { DEMO_MODELS } from './demo-models.ts'
 import type { Simulator } from './start-simulator.ts'
 
 /** URLs of the simulated upstreams. */
-export type DemoUrls = Pick<Simulator, 'chatUrl' | 'messagesUrl' | 'responsesUrl' | 'rerankUrl'>
+export type DemoUrls = Pick<
+  Simulator,
+  'chatUrl' | 'messagesUrl' | 'responsesUrl' | 'geminiUrl' | 'rerankUrl' | 'embeddingsUrl' | 'mediaUrl'
+>
 
 /**
  * Renders a gateway.yaml with a channel for each simulated upstream. Without users in it, the first start
  * creates the root user and its key, and prints them.
  */
-export function demoYaml({ chatUrl, messagesUrl, responsesUrl, rerankUrl }: DemoUrls): string {
-  return `# The demo: one simulated upstream of each protocol.
+export function demoYaml(urls: DemoUrls): string {
+  const { chatUrl, messagesUrl, responsesUrl, geminiUrl, rerankUrl, embeddingsUrl, mediaUrl } = urls
+  return `# The demo: one simulated upstream of each protocol, one of embeddings, and one of images and audio.
 groups:
   default: { ratio: 1 }
   vip: { ratio: 0.8, open: false }
@@ -27,9 +31,24 @@ models:
   demo-responses:
     vendor: simulator
     price: { input: 1.25, output: 10, cache_read: 0.125 }
+  demo-gemini:
+    vendor: simulator
+    price: { input: 1.25, output: 10, cache_read: 0.125 }
   demo-rerank:
     vendor: simulator
     price: { request: 0.002 }
+  demo-embed:
+    vendor: simulator
+    price: { input: 0.02, output: 0 }
+  demo-image:
+    vendor: simulator
+    price: { input: 5, image_input: 10, output: 10, image_output: 40, image: 0.042 }
+  demo-speech:
+    vendor: simulator
+    price: { characters: 15 }
+  demo-transcribe:
+    vendor: simulator
+    price: { second: 0.0001 }
 
 channels:
   - name: demo-chat-upstream
@@ -50,11 +69,29 @@ channels:
     keys: [ simulated-key ]
     models: [ ${DEMO_MODELS.responses.join(', ')} ]
     groups: [ default, vip ]
+  - name: demo-gemini-upstream
+    protocol: gemini
+    base_url: ${geminiUrl}
+    keys: [ simulated-key ]
+    models: [ ${DEMO_MODELS.gemini.join(', ')} ]
+    groups: [ default, vip ]
   - name: demo-rerank-upstream
     protocol: rerank
     base_url: ${rerankUrl}
     keys: [ simulated-key ]
     models: [ ${DEMO_MODELS.rerank.join(', ')} ]
+    groups: [ default, vip ]
+  - name: demo-embeddings-upstream
+    protocol: chat
+    base_url: ${embeddingsUrl}
+    keys: [ simulated-key ]
+    models: [ ${DEMO_MODELS.embeddings.join(', ')} ]
+    groups: [ default, vip ]
+  - name: demo-media-upstream
+    protocol: chat
+    base_url: ${mediaUrl}
+    keys: [ simulated-key ]
+    models: [ ${DEMO_MODELS.media.join(', ')} ]
     groups: [ default, vip ]
 `
 }

@@ -1,7 +1,10 @@
-/** Models of the demo's upstreams, by protocol. */
+/** Models of the demo's upstreams, by protocol or endpoint. */
 export const DEMO_MODELS = {
   chat: ['demo-chat', 'demo-reason'],
   messages: ['demo-claude'],
   responses: ['demo-responses'],
+  gemini: ['demo-gemini'],
   rerank: ['demo-rerank'],
+  embeddings: ['demo-embed'],
+  media: ['demo-image', 'demo-speech', 'demo-transcribe'],
 } as const

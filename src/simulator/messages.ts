@@ -5,7 +5,7 @@ import type { PromptCache } from './prompt-cache.ts'
 import { seededBy } from './random.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
 import { tokensOf } from './tokens.ts'
-import { bearer, type Frame, type Reply, type Stamp, type Upstream } from './upstream.ts'
+import { bearer, type Frame, postTo, type Reply, type Stamp, type Upstream } from './upstream.ts'
 
 const STOP_REASON: Record<StopCause, string> = {
   done: 'end_turn',
@@ -27,7 +27,7 @@ interface Block {
 /** Creates a simulated provider of the messages protocol. */
 export function messagesUpstream(models: readonly string[], cache: PromptCache): Upstream {
   return {
-    path: '/messages',
+    asked: postTo('/messages'),
     models,
     keyOf: (headers) => String(headers['x-api-key'] ?? '') || bearer(headers),
     reply: (body, model, stamp) => reply(body, model, stamp, cache),

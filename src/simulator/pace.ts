@@ -21,11 +21,11 @@ export const REALISTIC_PACE: Pace = { firstTokenMs: 250, tokenMs: 25, maxWholeMs
 export async function send(response: ServerResponse, reply: Reply, pace: Pace): Promise<void> {
   const gone = new AbortController()
   response.once('close', () => gone.abort())
-  if (reply.kind === 'whole') {
+  if (reply.kind !== 'stream') {
     const generating = pace.firstTokenMs + reply.tokens * pace.tokenMs
     await sleep(Math.min(generating, pace.maxWholeMs), undefined, { signal: gone.signal })
-    response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify(reply.body))
+    response.setHeader('content-type', reply.kind === 'bytes' ? reply.contentType : 'application/json')
+    response.end(reply.kind === 'bytes' ? reply.bytes : JSON.stringify(reply.body))
     return
   }
   response.setHeader('content-type', 'text/event-stream; charset=utf-8')

@@ -21,22 +21,25 @@ const paths = {
   chat: '/chat/completions',
   messages: '/messages',
   responses: '/responses',
+  gemini: '/models/unheard-of:generateContent',
   rerank: '/rerank',
 }
 const shapes = {
   chat: { error: { type: 'invalid_request_error', message: expect.any(String) } },
   messages: { type: 'error', error: { type: expect.any(String), message: expect.any(String) } },
   responses: { error: { type: 'invalid_request_error', message: expect.any(String) } },
+  gemini: { error: { code: expect.any(Number), status: expect.any(String), message: expect.any(String) } },
   rerank: { message: expect.any(String) },
 }
 const bases = () => ({
   chat: simulator.chatUrl,
   messages: simulator.messagesUrl,
   responses: simulator.responsesUrl,
+  gemini: simulator.geminiUrl,
   rerank: simulator.rerankUrl,
 })
 
-test.each(['chat', 'messages', 'responses', 'rerank'] as const)(
+test.each(['chat', 'messages', 'responses', 'gemini', 'rerank'] as const)(
   '%s refuses in its own envelope',
   async (name) => {
     const url = bases()[name] + paths[name]

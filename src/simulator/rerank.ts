@@ -1,14 +1,14 @@
 import { type Fields, fields, list, number, string } from './fields.ts'
 import { Refusal } from './refusal.ts'
 import { keywords } from './topic.ts'
-import { bearer, type Reply, type Stamp, type Upstream } from './upstream.ts'
+import { bearer, postTo, type Reply, type Stamp, type Upstream } from './upstream.ts'
 
 // Documents per billed unit.
 const DOCUMENTS_A_UNIT = 100
 
 /** Creates a simulated provider of reranking, in the second version of the protocol. */
 export function rerankUpstream(models: readonly string[]): Upstream {
-  return { path: '/rerank', models, keyOf: bearer, reply, refuse: ({ message }) => ({ message }) }
+  return { asked: postTo('/rerank'), models, keyOf: bearer, reply, refuse: ({ message }) => ({ message }) }
 }
 
 function reply(body: Fields, _model: string, stamp: Stamp): Reply {

@@ -7,7 +7,7 @@ import type { ResponseHistory } from './response-history.ts'
 import { inputItems, responsesPrompt } from './responses-request.ts'
 import { storedResponse } from './stored-responses.ts'
 import { tokensOf } from './tokens.ts'
-import { bearer, type Call, type Frame, type Reply, type Stamp, type Upstream } from './upstream.ts'
+import { bearer, type Call, type Frame, postTo, type Reply, type Stamp, type Upstream } from './upstream.ts'
 
 // Count from which cached tokens are reported, in steps of 128.
 const MIN_CACHED_TOKENS = 1024
@@ -19,7 +19,7 @@ export function responsesUpstream(
   history: ResponseHistory,
 ): Upstream {
   return {
-    path: '/responses',
+    asked: postTo('/responses'),
     models,
     keyOf: bearer,
     reply: (body, model, stamp) => reply(body, model, stamp, cache, history),

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { seededBy } from './random.ts'
 import { type ValueHints, valueFor } from './schema-value.ts'
+import { lawRuns } from '../../test/tier.ts'
 
 const PLAIN: ValueHints = { text: () => undefined, mentions: () => false }
 const WHOLE: ValueHints = { text: () => undefined, mentions: () => true }
@@ -140,7 +141,7 @@ describe('what is made satisfies the schema', () => {
         const made = valueFor(asked, message, seededBy(message), whole ? WHOLE : PLAIN)
         expect(ajv.validate(asked, made), JSON.stringify({ asked, made })).toBe(true)
       }),
-      { numRuns: 200 },
+      { numRuns: lawRuns(200) },
     )
   })
 })

@@ -41,18 +41,21 @@ async function handle(
 async function read(upstream: Upstream, request: IncomingMessage): Promise<Call> {
   const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost')
   const bytes = await collected(request)
+  const contentType = request.headers['content-type'] ?? ''
+  const form = contentType.startsWith('multipart/') ? await formIn(bytes, contentType) : undefined
   if (upstream.keyOf(request.headers) === '') throw new Refusal('missing_key', 'No API key was given')
   return {
     method: request.method ?? '',
     path: pathname.replace(/^\/v1/, ''),
     query: searchParams,
-    body: bytes.length === 0 ? {} : parsed(bytes),
+    ...(form ?? { body: bytes.length === 0 ? {} : parsed(bytes) }),
   }
 }
 
 function replyTo(call: Call, upstream: Upstream, stamp: Stamp): Reply {
-  const { method, path, body } = call
-  if (method !== 'POST' || path !== upstream.path) {
+  const { method, path } = call
+  const body = upstream.asked(call)
+  if (!body) {
     const answer = upstream.other?.(call)
     if (answer !== undefined) return { kind: 'whole', body: answer, tokens: 0 }
     throw new Refusal('unknown_path', `There is nothing at ${method} ${path.slice(0, 200)}`)
@@ -60,7 +63,7 @@ function replyTo(call: Call, upstream: Upstream, stamp: Stamp): Reply {
   const model = string(body.model)
   if (model === '') throw new Refusal('malformed', 'model: a name is required')
   if (!upstream.models.includes(model)) throw new Refusal('unknown_model', model.slice(0, 200))
-  return upstream.reply(body, model, stamp)
+  return upstream.reply(body, model, stamp, call)
 }
 
 async function collected(request: IncomingMessage): Promise<Buffer> {
@@ -73,6 +76,25 @@ async function collected(request: IncomingMessage): Promise<Buffer> {
   }
   return Buffer.concat(chunks)
 }
+
+/** The fields of a form; those that are numbers in JSON become numbers. */
+async function formIn(bytes: Buffer, contentType: string): Promise<Pick<Call, 'body' | 'file'>> {
+  let form: FormData
+  try {
+    form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': contentType } }).formData()
+  } catch {
+    throw new Refusal('malformed', 'The body of the request is not a form')
+  }
+  const texts: Record<string, unknown> = {}
+  let file: Buffer | undefined
+  for (const [name, value] of form) {
+    if (typeof value === 'string') texts[name] = NUMBERS.has(name) ? Number(value) : value
+    else if (name === 'file') file = Buffer.from(await value.arrayBuffer())
+  }
+  return { body: texts, ...(file && { file }) }
+}
+
+const NUMBERS: ReadonlySet<string> = new Set(['n', 'partial_images', 'temperature'])
 
 function parsed(bytes: Buffer): Fields {
   try {

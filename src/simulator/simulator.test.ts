@@ -275,3 +275,27 @@ describe('rerank', () => {
     })
   })
 })
+
+describe('embeddings', () => {
+  const vectors = async (fields: object): Promise<number[][]> => {
+    const response = await post(`${simulator.embeddingsUrl}/embeddings`, { model: 'demo-embed', ...fields })
+    const { data } = (await response.json()) as { data: { embedding: number[] }[] }
+    return data.map(({ embedding }) => embedding)
+  }
+  const similarity = (one: readonly number[] = [], other: readonly number[] = []): number =>
+    one.reduce((sum, value, index) => sum + value * (other[index] ?? 0), 0)
+
+  test('are unit vectors, the same for the same text, and near for similar texts', async () => {
+    const input = [
+      'The capital of France is Paris',
+      'Paris, the capital of France',
+      'Rivers of Peru carry silt',
+    ]
+    const [one, near, far] = await vectors({ input })
+    expect(similarity(one, one)).toBeCloseTo(1, 5)
+    expect(similarity(one, near)).toBeGreaterThan(0.8)
+    expect(similarity(one, far)).toBeLessThan(0.4)
+    expect(await vectors({ input })).toEqual([one, near, far])
+    expect((await vectors({ input: 'a', dimensions: 7 }))[0]).toHaveLength(7)
+  })
+})

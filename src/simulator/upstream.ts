@@ -10,6 +10,12 @@ export interface Frame {
 
 /** Reply as it is sent: a body that took a number of tokens, or frames. */
 export type Reply =
+  | {
+      readonly kind: 'bytes'
+      readonly bytes: Buffer
+      readonly contentType: string
+      readonly tokens: number
+    }
   | { readonly kind: 'whole'; readonly body: unknown; readonly tokens: number }
   | { readonly kind: 'stream'; readonly frames: readonly Frame[] }
 
@@ -25,21 +31,28 @@ export interface Call {
   readonly path: string
   readonly query: URLSearchParams
   readonly body: Fields
+  /** The field `file` of a form. */
+  readonly file?: Buffer
 }
 
 /** Dialect of a simulated provider. Pure: time, ids and sockets are the server's. */
 export interface Upstream {
-  /** Path after the version. */
-  readonly path: string
+  /** Returns the body of a call of its endpoint, with `model` and `stream`; undefined for other calls. */
+  asked(call: Call): Fields | undefined
   readonly models: readonly string[]
   /** Client's key; empty if there is none. */
   keyOf(headers: IncomingHttpHeaders): string
   /** Creates the reply to a request whose key and model are checked; throws `Refusal`. */
-  reply(body: Fields, model: string, stamp: Stamp): Reply
+  reply(body: Fields, model: string, stamp: Stamp, call: Call): Reply
   /** Creates the body of the answer to a call of another path; undefined if there is nothing. */
   other?(call: Call): unknown
   /** Renders the body of a refusal. */
   refuse(refusal: Refusal, stamp: Stamp): unknown
+}
+
+/** Reads calls of endpoints whose bodies say all: `paths` are what follows the version. */
+export function postTo(...paths: readonly string[]): Upstream['asked'] {
+  return (call) => (call.method === 'POST' && paths.includes(call.path) ? call.body : undefined)
 }
 
 /** Returns the key of an `Authorization: Bearer` header; empty if there is none. */

@@ -1,3 +1,4 @@
+import type { CallKind } from '../domain/call-kind.ts'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import type { Token } from '../domain/token.ts'
@@ -39,6 +40,7 @@ export interface SettledCall extends Settlement {
   readonly group: string
   readonly stream: boolean
   readonly priceVersion: string
+  readonly kind: CallKind
   readonly durationMs: number
 }
 
@@ -68,7 +70,9 @@ export interface LedgerWrites {
   growHold(growth: HoldReference & { readonly by: number }): void
   /** Records that output worth `amount` quota units was delivered; the value never falls. */
   markProgress(mark: HoldReference & { readonly amount: number }): void
-  /** Closes the hold and charges the call; repetitions for the same id have no effect. */
+  /**
+   * Closes the hold, charges the call and stores its provenance; repetitions for the same id have no effect.
+   */
   settle(call: SettledCall): void
   /** Parks a hold: its call goes on at the upstream, and recovery leaves it open. */
   parkHold(hold: HoldReference): void

@@ -1,4 +1,5 @@
 import type { HoldOpening, LedgerWrites, SettledCall } from './ledger-writes.ts'
+import type { ProvenCall } from './operations/store-provenance.ts'
 import type { StoreUnavailable } from './store-unavailable.ts'
 
 /** Settled call that may not be reported to the bank yet. */
@@ -13,16 +14,27 @@ export interface OutboxEntry {
   readonly row: string
 }
 
+/** Settled call whose provenance other nodes may not see yet. */
+export interface UnsharedCall {
+  /** Position in the order of settlements. */
+  readonly place: number
+  readonly call: ProvenCall
+}
+
 /** Writes to the file of one node of a cluster: its open holds, its outbox and its name. */
 export interface NodeWrites
   extends Pick<LedgerWrites, 'growHold' | 'markProgress' | 'parkHold' | 'parkedHolds' | 'recover'> {
   hold(opening: HoldOpening): void
-  /** Closes the hold and puts the call into the outbox. */
+  /** Closes the hold, and puts the call and its provenance into their outboxes. */
   settle(call: SettledCall): void
   /** The oldest entries of the outbox. */
   outbox(page: { readonly limit: number }): OutboxEntry[]
   /** Removes entries from the outbox, up to this position. */
   reported(upTo: { readonly place: number }): void
+  /** The oldest calls whose provenance is not shared. */
+  unshared(page: { readonly limit: number }): UnsharedCall[]
+  /** Removes those up to this position. */
+  shared(upTo: { readonly place: number }): void
   /**
    * Binds the file to a bank and returns the node's name in it. Throws a sentence for the operator if the
    * file has calls to report to another bank.

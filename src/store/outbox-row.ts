@@ -20,6 +20,7 @@ export function outboxRow(call: SettledCall): string {
     first_byte_ms: call.firstByteMs,
     stream: call.stream ? 1 : 0,
     reason: call.reason,
+    kind: call.kind,
     requests: call.delivered ? 1 : 0,
   })
 }

@@ -16,6 +16,7 @@ export interface Database {
   readonly store_identity: StoreIdentityTable
   readonly stored_responses: StoredResponsesTable
   readonly reasoning_origins: ReasoningOriginsTable
+  readonly kept_signatures: KeptSignaturesTable
 }
 
 /** Users: `docs/api.md: User profile`, and columns that are never shown. */
@@ -94,6 +95,7 @@ interface HoldsTable {
   group_name: string
   stream: number
   price_version: string
+  kind: string
 }
 
 /** Usage log: one row for each settlement. */
@@ -113,12 +115,21 @@ interface UsageLogTable {
   output_tokens: number
   reasoning_tokens: number
   web_searches: number
+  audio_input_tokens: number
+  image_input_tokens: number
+  audio_output_tokens: number
+  image_output_tokens: number
+  seconds: number
+  characters: number
+  images: number
   quota: number
   price_version: string
   duration_ms: number
   first_byte_ms: number | null
   stream: number
   reason: string
+  /** `CallKind`; empty in rows of versions without it. */
+  kind: string
 }
 
 /** Daily sums of the usage log, kept after its rows are removed. */
@@ -139,6 +150,13 @@ interface UsageDaysTable {
   output_tokens: number
   reasoning_tokens: number
   web_searches: number
+  audio_input_tokens: number
+  image_input_tokens: number
+  audio_output_tokens: number
+  image_output_tokens: number
+  seconds: number
+  characters: number
+  images: number
   quota: number
 }
 
@@ -215,6 +233,16 @@ interface ReasoningOriginsTable {
   hash: string
   channel: string
   key_tag: string
+  expires_ms: number
+}
+
+/** Signed parts of replies, for turns that come back without them. */
+interface KeptSignaturesTable {
+  user_id: number
+  /** HMAC of the owner and the anchor: a tool call's id, or the text. */
+  hash: string
+  /** Encrypted JSON of the account and the parts. */
+  content_cipher: string
   expires_ms: number
 }
 

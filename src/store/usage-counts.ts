@@ -9,6 +9,13 @@ export const COUNT_COLUMNS = [
   'output_tokens',
   'reasoning_tokens',
   'web_searches',
+  'audio_input_tokens',
+  'image_input_tokens',
+  'audio_output_tokens',
+  'image_output_tokens',
+  'seconds',
+  'characters',
+  'images',
 ] as const
 
 /** Lists the values of `COUNT_COLUMNS`, in the same order. */
@@ -21,5 +28,12 @@ export function countsOf(usage: Usage): number[] {
     usage.output,
     usage.reasoning,
     usage.webSearches,
+    usage.audioInput,
+    usage.imageInput,
+    usage.audioOutput,
+    usage.imageOutput,
+    usage.seconds,
+    usage.characters,
+    usage.images,
   ]
 }

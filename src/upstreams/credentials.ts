@@ -5,6 +5,7 @@ const HEADERS: Record<ProtocolName, { readonly name: string; readonly prefix: st
   chat: { name: 'authorization', prefix: 'Bearer ' },
   messages: { name: 'x-api-key', prefix: '' },
   responses: { name: 'authorization', prefix: 'Bearer ' },
+  gemini: { name: 'x-goog-api-key', prefix: '' },
   rerank: { name: 'authorization', prefix: 'Bearer ' },
 }
 

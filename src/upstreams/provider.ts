@@ -1,5 +1,6 @@
 import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { UpstreamKey } from './key-ring.ts'
+import type { OutgoingBody } from './outgoing-body.ts'
 import type { UpstreamResponseListener } from './upstream-request.ts'
 
 /** Request as its dialect has it, before a provider makes its own of it. */
@@ -13,7 +14,9 @@ export interface DialectRequest {
   /** Names and values in turn. */
   readonly headers: readonly string[]
   /** Empty unless it is a POST. */
-  readonly body: Buffer
+  readonly body: Buffer | OutgoingBody
+  /** Type of the body; JSON if absent. */
+  readonly contentType?: string | undefined
   /** The model's name as the upstream knows it; undefined for requests of no model. */
   readonly upstreamModel?: string
   /** The response is asked for as a stream. */
@@ -26,12 +29,15 @@ export interface ProviderRequest {
   readonly path: string
   /** Names and values in turn, the credentials included. */
   readonly headers: readonly string[]
-  readonly body: Buffer
+  readonly body: Buffer | OutgoingBody
 }
 
+/** Request whose body is JSON. */
+export type JsonRequest = DialectRequest & { readonly body: Buffer }
+
 /** Request with the body that a provider takes. */
-export interface Adapted {
-  readonly body: Buffer
+export interface Adapted<Body extends DialectRequest['body'] = Buffer> {
+  readonly body: Body
   /** Names of what the provider refuses, and was left out. */
   readonly dropped: readonly string[]
 }
@@ -49,7 +55,7 @@ export interface ProviderTarget {
  */
 export interface Provider {
   /** Edits the body, once for all attempts. Absent = the dialect's is taken as it is. */
-  adapt?(request: DialectRequest): Adapted
+  adapt?(request: JsonRequest): Adapted
   /**
    * Makes the provider's request of an adapted one, anew for each attempt. Throws or rejects with a
    * `ProviderRefusal` where the provider cannot be asked.

@@ -41,9 +41,12 @@ export class UpstreamClient {
   }
 
   /** The body that the channel's upstream takes, once for all attempts, and the names of what it lacks. */
-  adapt(channel: Channel, request: DialectRequest): Adapted {
-    if (request.body.length === 0) return { body: request.body, dropped: [] }
-    const body = channel.edits ? editedBody(request, channel.edits) : request.body
+  adapt(channel: Channel, request: DialectRequest): Adapted<DialectRequest['body']> {
+    const { body: given } = request
+    // Forms and empty bodies have no members.
+    if (!Buffer.isBuffer(given) || given.length === 0 || request.contentType !== undefined)
+      return { body: given, dropped: [] }
+    const body = channel.edits ? editedBody(given, request, channel.edits) : given
     return this.#providers.of(channel)?.adapt?.({ ...request, body }) ?? { body, dropped: [] }
   }
 
@@ -57,18 +60,21 @@ export class UpstreamClient {
   ): UpstreamRequest {
     requireUnsettled(hold)
     const address = this.#address(channel, key)
-    const { method = 'POST', protocol, path, headers, body } = request
+    const { method = 'POST', protocol, path, headers, body, contentType } = request
     const provider = this.#providers.of(channel)
     if (provider) {
       return new ProvidedRequest(provider, request, { channel, key }, listener, (made, listener) => {
         requireUnsettled(hold)
-        const start = headOf(address, method, made.path, () => [])
+        const start = headOf(address, method, made.path, () => [], contentType)
         return this.#sendHead(channel, address, start, made, listener)
       })
     }
     const keyHeaders = (): readonly string[] => credentials(protocol, key.value)
+    // Each form has a boundary of its own, and requests without a body name one response each in their path.
     const start =
-      body.length > 0 ? cachedHead(address, path, keyHeaders) : headOf(address, method, path, keyHeaders)
+      body.length > 0 && contentType === undefined
+        ? cachedHead(address, path, keyHeaders)
+        : headOf(address, method, path, keyHeaders, contentType)
     return this.#sendHead(channel, address, start, { headers, body }, listener)
   }
 
@@ -98,7 +104,7 @@ export class UpstreamClient {
       channel.isSetOverHttp ? lookupBlockingMetadata : undefined,
     )
     const { url } = destination
-    const headers = ['host', url.host, 'connection', 'keep-alive', 'content-type', 'application/json']
+    const headers = ['host', url.host, 'connection', 'keep-alive']
     headers.push('accept-encoding', 'identity', LOOP_MARK_HEADER, this.#loopMark)
     const basePath = url.pathname === '/' ? '' : url.pathname
     return {
@@ -127,12 +133,13 @@ function cachedHead(address: CachedAddress, path: string, keyHeaders: () => read
   return head
 }
 
-// Requests without a body name one response each in their path: their heads are not cached.
 function headOf(
   { basePath, headers, channelHeaders }: CachedAddress,
   method: 'GET' | 'DELETE' | 'POST',
   path: string,
   keyHeaders: () => readonly string[],
+  contentType = 'application/json',
 ): string {
-  return requestLine(method, basePath + path) + headers + headerLines(keyHeaders()) + channelHeaders
+  const own = headerLines(['content-type', contentType, ...keyHeaders()])
+  return requestLine(method, basePath + path) + headers + own + channelHeaders
 }

@@ -404,27 +404,27 @@ describe('what is converted', () => {
   test('models of unsupported endpoints are not imported and named in full, and so are all options', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const channel = { key: 'k', status: 1, group: 'default', base_url: '', type: 1 }
-    const foreign = ['text-embedding-3-small', 'dall-e-3', 'whisper-1', 'tts-1-hd']
+    const foreign = ['gpt-realtime', 'sora-2', 'mj_imagine', 'suno_music']
     await source.insert('channels', {
       ...channel,
       id: 1,
       name: 'all',
-      models: ['gpt-4o-mini', ...foreign].join(','),
+      models: ['gpt-4o-mini', 'text-embedding-3-small', ...foreign].join(','),
     })
-    await source.insert('channels', { ...channel, id: 2, name: 'pictures', models: 'dall-e-3' })
+    await source.insert('channels', { ...channel, id: 2, name: 'videos', models: 'sora-2' })
     const options = Array.from({ length: 120 }, (_, index) => `a.long_name_of_an_option_${1000 + index}`)
     for (const key of options) await source.insert('options', { key, value: '1' })
     const dataDir = folder()
     const done = await report(dataDir, source.place, '--apply')
     expect(embeddedRows(dataDir, "SELECT name, declared->>'models' AS models FROM channels")).toEqual([
-      { name: 'all', models: '["gpt-4o-mini"]' },
+      { name: 'all', models: '["gpt-4o-mini","text-embedding-3-small"]' },
     ])
     expect(fateOf(done, 'channel', 'all')?.notes).toEqual([
       `left out models of unsupported endpoints: ${foreign.join(', ')}`,
     ])
-    expect(fateOf(done, 'channel', 'pictures')).toMatchObject({
+    expect(fateOf(done, 'channel', 'videos')).toMatchObject({
       fate: 'left',
-      notes: ['models: expected a model of a supported endpoint; not dall-e-3'],
+      notes: ['models: expected a model of a supported endpoint; not sora-2'],
     })
     const plain = await importInto(dataDir, source.place)
     for (const option of options) expect(plain.out).toContain(option)
@@ -506,6 +506,13 @@ describe('what is converted', () => {
         models: '["jina-reranker-m0"]',
       },
       {
+        name: 'jina (embeddings)',
+        status: 1,
+        protocol: 'chat',
+        url: 'https://api.jina.ai/v1',
+        models: '["jina-embeddings-v3"]',
+      },
+      {
         name: 'flow (4)',
         status: 2,
         protocol: 'messages',
@@ -514,7 +521,7 @@ describe('what is converted', () => {
       },
     ])
     expect(fateOf(done, 'channel', 'jina')?.notes).toEqual([
-      'left out models of unsupported endpoints: jina-embeddings-v3',
+      'made two channels, one for rerank and one for embeddings',
     ])
     expect(fateOf(done, 'price', 'jina-reranker-m0')).toMatchObject({ fate: 'left' })
   })

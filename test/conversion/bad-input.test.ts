@@ -6,6 +6,7 @@ import { choppedAtRandom } from '../generators/chunks.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { GRAMMARS } from './grammar.ts'
 import { CODECS, convertReply, convertStream, OTHER, PROTOCOLS } from './convert.ts'
+import { lawRuns } from '../tier.ts'
 
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
 
@@ -53,7 +54,7 @@ describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
           writes.join(''),
         )
       }),
-      { numRuns: 1000 },
+      { numRuns: lawRuns(1000) },
     )
   })
 
@@ -64,7 +65,7 @@ describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
         expect(complete).toBe(false)
         GRAMMARS[OTHER[from]](writes.join(''), false)
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 
@@ -86,7 +87,7 @@ describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
           }
         }
       }),
-      { numRuns: 500 },
+      { numRuns: lawRuns(500) },
     )
   })
 

@@ -10,6 +10,7 @@ import type {
   Part,
 } from '../../src/protocols/conversation.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
+import type { ScannedObject } from '../../src/protocols/json/scanned-object.ts'
 import { geminiCodec, readGeminiRequest } from '../../src/protocols/gemini/index.ts'
 import { messagesCodec, readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { readResponsesRequest, responsesCodec } from '../../src/protocols/responses/index.ts'
@@ -35,7 +36,7 @@ export const ALL_CHECKERS = {
   chat: readChatRequest,
   messages: readMessagesRequest,
   responses: readResponsesRequest,
-  gemini: readGeminiRequest,
+  gemini: (scan: ScannedObject) => readGeminiRequest(scan, 'm'),
 } as const
 
 /** A protocol with each of those before it in the list, both ways. */

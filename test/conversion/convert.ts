@@ -9,8 +9,11 @@ import { messagesCodec } from '../../src/protocols/messages/codec.ts'
 import { readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
 import { type MediaRequester, Media } from '../../src/relay/media.ts'
+import { convertedDialect } from '../../src/relay/dialects/converted-dialects.ts'
 import { Conversions } from '../../src/relay/dialects/conversions.ts'
 import { ConvertingTap } from '../../src/relay/dialects/converting-tap.ts'
+import type { Reader } from '../../src/relay/dialects/dialect.ts'
+import type { SignatureStore } from '../../src/relay/state/signature-store.ts'
 import type { Channel } from '../../src/domain/channel.ts'
 import type { Model, StatedCapabilities } from '../../src/domain/settings.ts'
 import { channelOf } from '../channel.ts'
@@ -40,6 +43,10 @@ export const anyMedia = (): Media =>
     () => performance.now(),
   )
 
+/** Signatures are neither kept nor looked up. */
+const READER = { settings: { options: { keepSignaturesMs: 0 } } } as unknown as Reader
+const NO_SIGNATURES = undefined as unknown as SignatureStore
+
 /** A client that stays connected. */
 const ASKER: MediaRequester = { client: 1, onGone: () => () => {} }
 
@@ -57,7 +64,9 @@ export async function convertRequest(
   try {
     const scan = scanObject(bytes)
     const request = CHECKERS[from](scan)
-    const requestFor = new Conversions(media).decode(from, scan, request.maxTokens)
+    const conversions = new Conversions(media, NO_SIGNATURES)
+    const given = { maxTokens: request.maxTokens, reader: READER, spoken: new Set([OTHER[from]]) }
+    const requestFor = await conversions.decode(convertedDialect(from), scan, given)
     const model: Model = {
       name: request.model,
       vendor: undefined,
@@ -65,9 +74,10 @@ export async function convertRequest(
       rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
       capabilities,
     }
-    const channelRequest = requestFor(channelOf({ protocols: [OTHER[from]], ...channel }), OTHER[from], model)
-    const { body, dropped } = await channelRequest.prepare(false, ASKER)
-    return { body, dropped }
+    const [made] = requestFor(channelOf({ protocols: [OTHER[from]], ...channel }), OTHER[from], model)
+    if (!made) throw new Error('no request was made')
+    const { body, dropped } = await made.prepare(false, ASKER)
+    return { body: body as Buffer, dropped }
   } catch (error) {
     if (error instanceof GatewayError && error.kind.status === 400) return { refused: error.message }
     throw error

@@ -4,6 +4,7 @@ import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import type { Media } from '../../src/relay/media.ts'
 import { jsonText, Raw } from '../generators/json.ts'
 import { anyMedia, CODECS, convertReply, convertRequest, convertStream } from './convert.ts'
+import { lawRuns } from '../tier.ts'
 
 let media: Media
 beforeAll(() => {
@@ -57,7 +58,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
         const body = await converted('chat', { model: 'claude', messages: MESSAGES, tools })
         expect(body).toContain(`"input_schema":${schema}}`)
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 
@@ -68,7 +69,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
         const body = await converted('messages', { model: 'gpt', max_tokens: 9, messages: MESSAGES, tools })
         expect(body).toContain(`"parameters":${schema}}`)
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 
@@ -95,7 +96,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
           `"output_config":{"format":{"type":"json_schema","schema":${schema}}}`,
         )
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 
@@ -118,7 +119,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
           `"response_format":{"type":"json_schema","json_schema":{"name":"response","schema":${schema},"strict":true}}`,
         )
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 
@@ -134,7 +135,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
           `"arguments":${JSON.stringify(input)}`,
         )
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 
@@ -152,7 +153,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
         )
         expect(streamedInput(asText)).toBe(input)
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 
@@ -174,7 +175,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
         // A frame is one line.
         expect(streamedInput(bare(input.replaceAll('\n', ' '), 0))).toBe(input.replaceAll('\n', ' '))
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 })

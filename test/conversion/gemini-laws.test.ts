@@ -24,8 +24,8 @@ import { comparable } from './comparable-reply.ts'
 import { ALL_CHECKERS, ALL_CODECS, IDENTITY, pairsOf, requestAs, streamAs } from './convert-through.ts'
 import { checkGeminiArray, checkGeminiStream } from './gemini-grammar.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
-import { lawRuns } from './law-runs.ts'
 import { checkResponsesStream } from './responses-grammar.ts'
+import { lawRuns } from '../tier.ts'
 
 const OTHERS = ['chat', 'messages', 'responses'] as const
 const FRAMES = {

@@ -1,3 +1,4 @@
+import { NO_USAGE } from '../../src/domain/usage.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -82,7 +83,7 @@ function replay(): void {
         const tap = new GeminiTap()
         const forwarded = chunks.map((chunk) => tap.push(chunk).forward ?? Buffer.alloc(0))
         const { complete } = tap.end()
-        const last = tap.finalBytes(NO_CHARGE)
+        const last = tap.finalBytes(NO_USAGE)
         expect(Buffer.concat([...forwarded, last]).toString('latin1')).toBe(bytes.toString('latin1'))
         expect(last.toString()).toContain('finishReason')
         expect(complete).toBe(true)
@@ -140,7 +141,7 @@ function replay(): void {
 
   describe.each(TARGETS)('a recorded request as %s', (to) => {
     test.each(requests)('$name is converted, or refused for what only its provider has', ({ bytes }) => {
-      readGeminiRequest(scanObject(bytes))
+      readGeminiRequest(scanObject(bytes), 'm')
       const { refused, request } = JSON.parse(requestAs('gemini', to, withModel(bytes))) as {
         refused?: string
         request?: unknown
@@ -192,17 +193,6 @@ const NO_ANSWERS = new Set([
 function withModel(bytes: Buffer): Buffer {
   return Buffer.from(bytes.toString().replace('{', '{"model":"gemini-2.5-flash",'))
 }
-
-/** Charge of a call whose client is told nothing of it. */
-const NO_CHARGE = {
-  input: 0,
-  cacheRead: 0,
-  cacheWrite5m: 0,
-  cacheWrite1h: 0,
-  output: 0,
-  reasoning: 0,
-  webSearches: 0,
-} as const
 
 function tapped(bytes: Buffer): GeminiTap {
   const tap = new GeminiTap()

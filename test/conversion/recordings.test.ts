@@ -11,6 +11,7 @@ import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import type { Media } from '../../src/relay/media.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
+import { byTier } from '../tier.ts'
 import { GRAMMARS } from './grammar.ts'
 import { REPLY_SAYS, type Content, STREAM_SAYS } from './oracle.ts'
 import {
@@ -29,8 +30,10 @@ const FOLDER = process.env['RECORDINGS']
 const TAPS = { chat: () => new ChatTap({ swallowUsage: false }), messages: () => new MessagesTap() } as const
 /** The form of a signature for a chat client. */
 const SIGNATURE = '\n'
-/** Streams up to this size are cut at each of their bytes; longer ones at some. */
-const CUT_EVERYWHERE = 2_000
+/** Streams up to this size are cut at each of their bytes, as is the end of each; longer ones at some. */
+const CUT_EVERYWHERE = byTier(200, 2_000)
+const CUTS = byTier(20, 60)
+const END_BYTES = byTier(30, 100)
 
 interface Recording {
   readonly name: string
@@ -103,8 +106,8 @@ function replay(folder: string): void {
 
     test.each(streams)('$from: $name cut at any byte never ends like a finished one', ({ from, bytes }) => {
       const finish = finishOf(from, bytes)
-      const step = bytes.length <= CUT_EVERYWHERE ? 1 : Math.ceil(bytes.length / 60)
-      for (let size = 0; size < finish; size += size > finish - 100 ? 1 : step) {
+      const step = bytes.length <= CUT_EVERYWHERE ? 1 : Math.ceil(bytes.length / CUTS)
+      for (let size = 0; size < finish; size += size > finish - END_BYTES ? 1 : step) {
         const cut = bytes.subarray(0, size)
         const { writes, complete } = convertStream(from, [cut])
         expect(complete, `${size} bytes`).toBe(false)

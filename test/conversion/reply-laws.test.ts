@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Usage } from '../../src/domain/usage.ts'
+import { NO_USAGE, type Usage } from '../../src/domain/usage.ts'
 import type { PairedProtocol } from '../paired-protocol.ts'
 import { foldReply } from '../../src/protocols/fold-reply.ts'
 import type { Reply } from '../../src/protocols/reply.ts'
@@ -10,6 +10,7 @@ import { randomFrom } from '../equipment/random.ts'
 import { GRAMMARS } from './grammar.ts'
 import { CODECS, convertReply, convertStream, MINTED, OTHER, PROTOCOLS } from './convert.ts'
 import { comparable } from './comparable-reply.ts'
+import { lawRuns } from '../tier.ts'
 
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
 const REPLIES = { chat: chatReply, messages: messagesReply } as const
@@ -35,7 +36,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
         const how = to === 'chat' ? 'in sum' : 'in order'
         expect(comparable(after, how)).toEqual(comparable(converted, how))
       }),
-      { numRuns: 500 },
+      { numRuns: lawRuns(500) },
     )
   })
 
@@ -47,7 +48,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
         const stream = folded(to, Buffer.from(convertStream(from, [bytes]).writes.join('')))
         expect(comparable(stream, 'in sum')).toEqual(comparable(whole, 'in sum'))
       }),
-      { numRuns: 500 },
+      { numRuns: lawRuns(500) },
     )
   })
 
@@ -59,7 +60,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
         expect(complete).toBe(true)
         GRAMMARS[to](writes.join(''), true)
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 
@@ -74,7 +75,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
           expect(writes.length).toBeLessThanOrEqual(chunks.length + 1)
         }
       }),
-      { numRuns: 200 },
+      { numRuns: lawRuns(200) },
     )
   })
 
@@ -95,7 +96,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
           GRAMMARS[to](writes.join(''), false)
         },
       ),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 
@@ -113,7 +114,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
             given,
           )
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 })
@@ -122,7 +123,7 @@ describe('usage', () => {
   const counts = fc.nat(100_000_000)
   const usages: fc.Arbitrary<Usage> = fc
     .record({ input: counts, cacheRead: counts, cacheWrite5m: counts, cacheWrite1h: counts, output: counts })
-    .chain((usage) => fc.nat(usage.output).map((reasoning) => ({ ...usage, reasoning, webSearches: 0 })))
+    .chain((usage) => fc.nat(usage.output).map((reasoning) => ({ ...NO_USAGE, ...usage, reasoning })))
   const reply = (usage: Usage): Reply => ({
     id: 'msg_1',
     model: 'm',

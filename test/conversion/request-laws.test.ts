@@ -8,6 +8,7 @@ import { upstreamOf } from '../conversation.ts'
 import { conversations, thoughtfulConversations } from '../generators/conversations.ts'
 import { chatRequests, messagesRequests } from '../generators/requests.ts'
 import { anyMedia, check, CHECKERS, CODECS, convertRequest, OTHER, PROTOCOLS } from './convert.ts'
+import { lawRuns } from '../tier.ts'
 
 let media: Media
 beforeAll(() => {
@@ -43,7 +44,7 @@ describe('a conversation that both dialects can express', () => {
           expect(written(back)).toEqual(written(conversation))
           expect(JSON.stringify(back.tools)).toBe(JSON.stringify(conversation.tools))
         }),
-        { numRuns: 400 },
+        { numRuns: lawRuns(400) },
       )
     })
 
@@ -57,7 +58,7 @@ describe('a conversation that both dialects can express', () => {
             first.toString(),
           )
         }),
-        { numRuns: 300 },
+        { numRuns: lawRuns(300) },
       )
     })
   }
@@ -73,7 +74,7 @@ describe.each(PROTOCOLS)('any valid %s request', (from) => {
         if ('refused' in converted) expect(converted.refused).toMatch(/\S/)
         else check(OTHER[from], converted.body)
       }),
-      { numRuns: 500 },
+      { numRuns: lawRuns(500) },
     )
   })
 
@@ -97,7 +98,7 @@ describe.each(PROTOCOLS)('any valid %s request', (from) => {
           expect(name).not.toContain('secret')
         }
       }),
-      { numRuns: 200 },
+      { numRuns: lawRuns(200) },
     )
   })
 

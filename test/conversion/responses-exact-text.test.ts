@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { jsonText, objectTexts, Raw } from '../generators/json.ts'
 import { ALL_CODECS, IDENTITY, replyAs, requestAs } from './convert-through.ts'
+import { lawRuns } from '../tier.ts'
 
 const OTHERS = ['chat', 'messages'] as const
 
@@ -36,7 +37,7 @@ describe.each(OTHERS)(
           ])
             expect(converted(to, fields)).toContain(`"${name}":${schema}`)
         }),
-        { numRuns: 200 },
+        { numRuns: lawRuns(200) },
       )
     })
 
@@ -46,7 +47,7 @@ describe.each(OTHERS)(
           const text = { format: { type: 'json_schema', name: 'n', schema: new Raw(schema) } }
           expect(converted(to, { text })).toContain(`"schema":${schema}`)
         }),
-        { numRuns: 200 },
+        { numRuns: lawRuns(200) },
       )
     })
 
@@ -66,7 +67,7 @@ describe.each(OTHERS)(
           expect(converted(to, { input: [call, output] })).toContain(expected)
           expect(converted(to, { input: [search, found] })).toContain(expected)
         }),
-        { numRuns: 200 },
+        { numRuns: lawRuns(200) },
       )
     })
   },
@@ -86,7 +87,7 @@ describe('JSON in an answer keeps its exact text:', () => {
           expect(replyAs('responses', to, response)).toContain(expected)
         }
       }),
-      { numRuns: 200 },
+      { numRuns: lawRuns(200) },
     )
   })
 
@@ -106,7 +107,7 @@ describe('JSON in an answer keeps its exact text:', () => {
         const response = ALL_CODECS.responses.encodeReply(reply, IDENTITY, { tools }).toString()
         expect(response).toContain(`"action":${input}`)
       }),
-      { numRuns: 200 },
+      { numRuns: lawRuns(200) },
     )
   })
 })

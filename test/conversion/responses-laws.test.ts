@@ -16,8 +16,8 @@ import { responsesRequests } from '../generators/responses-requests.ts'
 import { ALL_CHECKERS, ALL_CODECS, IDENTITY, pairsOf, requestAs, streamAs } from './convert-through.ts'
 import { comparable } from './comparable-reply.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
-import { lawRuns } from './law-runs.ts'
 import { checkResponsesStream } from './responses-grammar.ts'
+import { lawRuns } from '../tier.ts'
 
 const OTHERS = ['chat', 'messages'] as const
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
@@ -316,9 +316,7 @@ describe('usage of a response', () => {
   const counts = fc.nat(100_000_000)
   const usages: fc.Arbitrary<Usage> = fc
     .record({ input: counts, cacheRead: counts, cacheWrite5m: counts, output: counts })
-    .chain((usage) =>
-      fc.nat(usage.output).map((reasoning) => ({ ...usage, cacheWrite1h: 0, reasoning, webSearches: 0 })),
-    )
+    .chain((usage) => fc.nat(usage.output).map((reasoning) => ({ ...NO_USAGE, ...usage, reasoning })))
   const reply = (usage: Usage): Reply => ({
     id: 'r',
     model: 'm',

@@ -59,10 +59,17 @@ interface Run {
   readonly route: Route
 }
 
+/** Whether each case goes natively and converted over a path, or one of them, by turns. */
+export type Ways = 'both' | 'in turn'
+
 /** Sends each case over the paths of its dialects. Returns the faults of the responses. */
-export async function replay(fixture: Fixture, cases: readonly Case[]): Promise<string[]> {
+export async function replay(
+  fixture: Fixture,
+  cases: readonly Case[],
+  ways: Ways = 'both',
+): Promise<string[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: WORKERS })
-  const runs = cases.flatMap((each, i) => routesOf(each, i).map((route): Run => ({ each, route })))
+  const runs = cases.flatMap((each, i) => routesOf(each, i, ways).map((route): Run => ({ each, route })))
   const slow: Run[] = []
   const faultsFound: string[] = []
   const lanes = { chat: new Lane(), messages: new Lane() }
@@ -123,10 +130,12 @@ class Lane {
 }
 
 // Legacy completions are read as chat is, and counting reads little: both get a sample of each family.
-function routesOf({ protocols }: Case, place: number): Route[] {
-  return ROUTES.filter(
-    ({ protocol, isSide }) => protocols.includes(protocol) && (!isSide || place % SIDE_SHARE === 0),
-  )
+function routesOf({ protocols }: Case, place: number, ways: Ways): Route[] {
+  return ROUTES.filter(({ protocol, isSide, native }) => {
+    if (!protocols.includes(protocol) || (isSide && place % SIDE_SHARE !== 0)) return false
+    const turn = isSide ? place / SIDE_SHARE : place
+    return ways === 'both' || native === (turn % 2 === 0)
+  })
 }
 
 function modelOf({ protocol, native }: Route): string {

@@ -35,6 +35,7 @@ export interface UsageRow {
   readonly reason: string
   readonly stream: number
   readonly first_byte_ms: number | null
+  readonly kind: string
 }
 
 /** A console session. */

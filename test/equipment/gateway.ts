@@ -3,12 +3,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import type { Configuration } from './configuration.ts'
 import { freePort, statusOn } from './port.ts'
 import { BASE_ENVIRONMENT, programFolder } from './program.ts'
+import { pauseBeforeProbe } from './readiness.ts'
 
 /** Options of a gateway's start. */
 export interface GatewayOptions {
@@ -48,6 +48,8 @@ export interface RunningGateway {
   killAndDelete(): Promise<void>
   /** Starts again on the same data directory and port, with another configuration if one is given. */
   restart(config?: Configuration | string): Promise<void>
+  /** Writes another configuration, which the running process applies soon. */
+  rewrite(config: Configuration | string): void
   /** Stops, and removes the data directory. */
   discard(): Promise<void>
 }
@@ -73,13 +75,15 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   /** Whether the test asked the process to end. */
   let expected = false
 
+  const write = (config: Configuration | string): void =>
+    writeFileSync(file, typeof config === 'string' ? config : stringify(config))
   const start = async (
     config: Configuration | string,
     deadline = performance.now() + START_LIMIT_MS,
   ): Promise<void> => {
     const before = output.length
     mkdirSync(dataDir, { recursive: true })
-    writeFileSync(file, typeof config === 'string' ? config : stringify(config))
+    write(config)
     const started = spawn(process.execPath, [...FLAGS, 'bin/sluice.mjs', 'start', '--config', file], {
       cwd,
       stdio: ['ignore', options.stdout ?? 'pipe', 'pipe'],
@@ -103,7 +107,10 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
     started.on('exit', (code, by) => {
       if (!expected) console.error(`the gateway ended by itself (${by ?? code}):\n${output.slice(-4000)}`)
     })
-    for (let status = 0; (status = await statusOn(port, '/readyz')) !== 200; ) {
+    for (;;) {
+      await pauseBeforeProbe(started, () => output.slice(before))
+      const status = await statusOn(port, '/readyz')
+      if (status === 200) return
       const over = ended(started) || performance.now() > deadline
       if (over) {
         expected = true
@@ -112,7 +119,6 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
         started.kill('SIGKILL')
         throw new Error(`the gateway did not start, /readyz says ${status}:\n${output.slice(-4000)}`)
       }
-      await sleep(20)
     }
   }
   const signal = async (name: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
@@ -158,6 +164,10 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
       await signal('SIGTERM')
       config = next ?? config
       await start(config)
+    },
+    rewrite(next) {
+      config = next
+      write(next)
     },
     discard: lose,
   }

@@ -11,6 +11,7 @@ const ENTRIES = [
   'src/store/sqlite/worker.ts',
   'src/store/sqlite/backup-worker.ts',
   'src/relay/local-count-worker.ts',
+  'src/relay/recording-length-worker.ts',
 ]
 /** Data file that src/http1/llhttp.ts reads beside itself. */
 const PARSER = 'vendor/llhttp/llhttp.wasm'

@@ -30,12 +30,19 @@ export function rawConnection(
     closed: () => closed,
     until: (text) =>
       new Promise((resolve, reject) => {
-        const look = (): void => {
-          if (received.includes(text)) resolve(received)
+        if (received.includes(text)) return resolve(received)
+        // Searches new bytes alone: what came before may be megabytes.
+        let end = received.slice(-text.length)
+        const look = (chunk: Buffer): void => {
+          end += chunk.toString('latin1')
+          if (end.includes(text)) {
+            socket.off('data', look)
+            resolve(received)
+          }
+          end = end.slice(-text.length)
         }
         socket.on('data', look)
         socket.on('close', () => reject(new Error(`closed without ${text}: ${received}`)))
-        look()
       }),
   }
 }

@@ -14,7 +14,7 @@ const HEAD =
 
 /** A text with the upstream's own id of a response in place of the one that the gateway issued. */
 export function upstreamNamed(text: string): string {
-  return text.replaceAll(/"resp_[0-9a-f]{48}"/g, '"resp_upstream"')
+  return text.replaceAll(/"resp_[0-9a-f]{44}"/g, '"resp_upstream"')
 }
 
 /** The usage object of the responses dialect as JSON text. */

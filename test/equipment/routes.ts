@@ -4,3 +4,16 @@ import { RAW_ROUTES } from '../../src/api/raw-routes.ts'
 
 /** Every endpoint of the gateway. */
 export const ROUTES: readonly Endpoint[] = [...RAW_ROUTES, ...JSON_ROUTES]
+
+/** Parameters of a path: a name after a slash; `:generateContent` is a method of the Gemini API. */
+const PARAMETER = /(?<=\/):(\w+)\*?/g
+
+/** The path of an endpoint with a value for each parameter. */
+export function filledPath({ path }: Pick<Endpoint, 'path'>, value: string): string {
+  return path.replaceAll(PARAMETER, () => value)
+}
+
+/** The path of an endpoint as OpenAPI writes it. */
+export function describedPath({ path }: Pick<Endpoint, 'path'>): string {
+  return path.replaceAll(PARAMETER, '{$1}')
+}

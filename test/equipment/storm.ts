@@ -6,6 +6,7 @@ import { databaseOf } from './database.ts'
 import { auditDeliveries, type Deliveries, type Sent } from './deliveries.ts'
 import { startGateway } from './gateway.ts'
 import { randomFrom } from './random.ts'
+import { MEDIA_MODELS } from './media-traffic.ts'
 import { hangDisk } from './slow-disk.ts'
 import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 import { CONTENT, type ObservedCall, sentBy, serveTraffic, startTraffic, TRAFFIC_MODEL } from './traffic.ts'
@@ -89,6 +90,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
         random,
         observations: seen,
         onStream: witness,
+        hasMedia: true,
         ...(plan.hasHangingDisk && { minPaceMs: HANGING_PACE_MS }),
       })
       if (plan.hasHangingDisk) {
@@ -142,7 +144,11 @@ const GRANTED: GrantedQuotas = {
 function configuration(upstream: ScriptedUpstream): Configuration {
   return {
     models: serveTraffic(upstream),
-    channels: [channel(TRAFFIC_MODEL, upstream.baseUrl(TRAFFIC_MODEL))],
+    channels: [
+      channel(TRAFFIC_MODEL, upstream.baseUrl(TRAFFIC_MODEL), {
+        models: [TRAFFIC_MODEL, ...Object.keys(MEDIA_MODELS)],
+      }),
+    ],
     users: [
       ROOT,
       user(2, 'ann', [token('calm', { remain_quota: QUOTA }), token('scarce', { remain_quota: SCARCE })], {

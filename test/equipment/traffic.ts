@@ -6,6 +6,7 @@ import { type Behaviour, usageText } from './behaviour.ts'
 import { type LiveResponse, open } from './client.ts'
 import { priced } from './configuration.ts'
 import type { Sent } from './deliveries.ts'
+import { isMediaPath, MEDIA_MODELS, mediaBehaviour, oneMediaCall } from './media-traffic.ts'
 import type { ScriptedUpstream } from './scripted-upstream.ts'
 
 /** A client's record of one call of the traffic. */
@@ -34,6 +35,8 @@ export interface TrafficPlan {
   readonly minPaceMs?: number
   /** Records of the calls, which grow. */
   readonly observations: ObservedCall[]
+  /** A part of the calls is for images and audio; their models have a channel. */
+  readonly hasMedia?: boolean
   /** Called with each stream that has begun, before its client reads on. */
   readonly onStream?: (live: LiveResponse) => Promise<void>
 }
@@ -56,6 +59,8 @@ const RETRY_DELAY_MS = 20
 
 /** Maximum number of words after which an aborting client leaves. */
 const MAX_WORDS_BEFORE_LEAVING = 30
+/** Share of the calls that are for images and audio. */
+const MEDIA_SHARE = 0.3
 /** The model that clients ask for. */
 export const TRAFFIC_MODEL = 'm'
 /** One token of output. */
@@ -68,8 +73,10 @@ export const CONTENT = `"content":"${WORD}"`
  * compute with.
  */
 export function serveTraffic(upstream: ScriptedUpstream): Record<string, unknown> {
-  upstream.decide(TRAFFIC_MODEL, ({ text }) => behaviourOf(orderIn(text)))
-  return priced([TRAFFIC_MODEL])
+  upstream.decide(TRAFFIC_MODEL, (request) =>
+    isMediaPath(request.path) ? mediaBehaviour(request) : behaviourOf(orderIn(request.text)),
+  )
+  return { ...priced([TRAFFIC_MODEL]), ...MEDIA_MODELS }
 }
 
 /** Starts the clients. */
@@ -79,7 +86,8 @@ export function startTraffic(plan: TrafficPlan): Traffic {
   const client = async (url: string): Promise<void> => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     while (!over.signal.aborted) {
-      const seen = await oneCall(url, plan, agent)
+      const isMedia = plan.hasMedia === true && plan.random() < MEDIA_SHARE
+      const seen = await (isMedia ? oneMediaCall(url, plan, agent) : oneCall(url, plan, agent))
       observations.push(seen)
       if (seen.status === 0 || seen.status === 503) await sleep(RETRY_DELAY_MS)
     }
@@ -96,7 +104,8 @@ export function startTraffic(plan: TrafficPlan): Traffic {
 
 /** The upstream's work so far, without forgotten calls. */
 export function sentBy(upstream: ScriptedUpstream): Sent[] {
-  return upstream.received(TRAFFIC_MODEL).map(({ text, eventsSent, completed }) => {
+  const counted = upstream.received(TRAFFIC_MODEL).filter(({ path }) => !isMediaPath(path))
+  return counted.map(({ text, eventsSent, completed }) => {
     const { call, stream, prompt, completion } = orderIn(text)
     return { call, cost: costOf(prompt, completed ? completion : stream ? eventsSent : 0) }
   })
@@ -108,6 +117,7 @@ async function oneCall(
   agent: Agent,
 ): Promise<ObservedCall> {
   const stream = random() < 0.5
+  const embeds = !stream && random() < 0.3
   const abort = random() < 0.1
   const call = randomUUID()
   const order: Order = {
@@ -115,22 +125,21 @@ async function oneCall(
     stream,
     prompt: 1 + Math.floor(random() * 5),
     // A client that leaves in the middle needs a long response.
-    completion: abort ? MAXIMUM : 1 + Math.floor(random() * MAXIMUM),
+    completion: embeds ? 0 : abort ? MAXIMUM : 1 + Math.floor(random() * MAXIMUM),
+    embeds,
     paceMs: Math.max(minPaceMs, abort || random() < 0.3 ? 3 : 0),
   }
   const key = keys[Math.floor(random() * keys.length)] ?? ''
-  const request = {
-    model: TRAFFIC_MODEL,
-    messages: [{ role: 'user', content: 'hi' }],
-    max_tokens: MAXIMUM,
-    user: JSON.stringify(order),
-    stream,
-  }
+  const common = { model: TRAFFIC_MODEL, user: JSON.stringify(order) }
+  const request = embeds
+    ? { ...common, input: 'hi' }
+    : { ...common, messages: [{ role: 'user', content: 'hi' }], max_tokens: MAXIMUM, stream }
+  const path = embeds ? '/v1/embeddings' : '/v1/chat/completions'
   const sentMs = performance.now()
   const sent = { call, url, key, sentMs }
   let live: LiveResponse
   try {
-    live = await open(url, request, { key, agent })
+    live = await open(url, request, { key, agent, path })
   } catch {
     const nothing = {
       id: undefined,
@@ -158,7 +167,7 @@ async function oneCall(
     ...sent,
     id: typeof id === 'string' ? id : undefined,
     status: answer.status,
-    sawContent: answer.status === 200 && /"content":"[^"]/.test(answer.text),
+    sawContent: answer.status === 200 && /"content":"[^"]|"embedding":\[/.test(answer.text),
     words,
     seenCost: costOf(order.prompt, words),
     complete,
@@ -186,6 +195,8 @@ function wordsIn(text: string): number {
 interface Order {
   readonly call: string
   readonly stream: boolean
+  /** Whether it is a call for an embedding, which has no output. */
+  readonly embeds: boolean
   readonly prompt: number
   readonly completion: number
   readonly paceMs: number
@@ -199,8 +210,12 @@ function costOf(prompt: number, completion: number): number {
   return prompt + 4 * completion
 }
 
-function behaviourOf({ stream, prompt, completion, paceMs }: Order): Behaviour {
+function behaviourOf({ stream, embeds, prompt, completion, paceMs }: Order): Behaviour {
   const usage = usageText(prompt, completion)
+  if (embeds) {
+    const body = `{"data":[{"index":0,"embedding":[0.5]}],"usage":${usage}}`
+    return { kind: 'whole', body, after: sleep(paceMs * 5) }
+  }
   return stream
     ? { kind: 'stream', events: completion, paceMs, usage, word: WORD }
     : { kind: 'whole', usage, after: sleep(paceMs * 5) }

@@ -61,7 +61,7 @@ export function verdictOf(endpoint: Endpoint, secret: Credential, place: Place, 
     case 'api-key':
     case 'key':
     case 'reading-key': {
-      if (!keyPlaces(endpoint.path).includes(place)) return 401
+      if (!keyPlaces(endpoint).includes(place)) return 401
       return (access === 'reading-key' ? READING_KEYS : KEYS).get(secret) ?? 401
     }
     case 'account':
@@ -76,7 +76,8 @@ export function verdictOf(endpoint: Endpoint, secret: Credential, place: Place, 
   }
 }
 
-function keyPlaces(path: string): readonly Place[] {
+function keyPlaces({ method, path }: Endpoint): readonly Place[] {
+  if (method === 'POST' && /^\/v1(?:beta)?\/models\//.test(path)) return ['bearer', 'x-alt-api-key', 'query']
   if (path.startsWith('/v1/models/')) return ['bearer', 'x-api-key', 'x-alt-api-key', 'query']
   if (path.startsWith('/v1beta/')) return ['bearer', 'x-alt-api-key', 'query']
   if (path.startsWith('/v1/messages') || path === '/v1/models') return ['bearer', 'x-api-key']

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { ourEvents, theirEvents, unmarked } from '../corpus/event-streams.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
+import { lawRuns } from '../tier.ts'
 
 const TOKENS = [
   '\n',
@@ -36,6 +37,6 @@ test('any text is parsed to the same events as by eventsource-parser, however th
       const bytes = unmarked(Buffer.from(tokens.join('')))
       expect(ourEvents(choppedAtRandom(bytes, 7, randomFrom(seed)))).toEqual(theirEvents(bytes))
     }),
-    { numRuns: 5000 },
+    { numRuns: lawRuns(5000) },
   )
 })

@@ -5,10 +5,11 @@ import { mutations } from '../corpus/mutations.ts'
 import { replay } from '../corpus/replay.ts'
 import { audit } from '../equipment/auditor.ts'
 import type { Fixture } from '../equipment/fixture.ts'
+import { byTier } from '../tier.ts'
 
 const GRANTED = 400_000_000_000_000
 const AT_ONCE = 20
-const RUNS = 100
+const RUNS = byTier(50, 100)
 
 let fixture: Fixture
 beforeAll(async () => {

@@ -17,6 +17,7 @@ import {
 import { ask } from '../equipment/fixture.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 import { discard, eventually, type Program, runProgram } from '../operations/program.ts'
+import { byTier } from '../tier.ts'
 
 /** A connection as the upstream sees it. */
 interface Seen {
@@ -40,7 +41,7 @@ const WAYS_TO_SEND = {
   },
 } satisfies Record<string, SendUnrequested>
 
-const CALLS = 300
+const CALLS = byTier(100, 300)
 const AT_ONCE = 8
 const MODELS = ['honest', 'hostile']
 

@@ -36,7 +36,7 @@ if (!target) throw new Error(`there is no target ${job.target}`)
 const { seed, ms = Number.POSITIVE_INFINITY, inputs = Number.POSITIVE_INFINITY } = job
 const covered = [src, new URL('fixtures.ts', import.meta.url).href]
 const coverage = new Coverage(covered)
-const watchdog = watchInputs(65_536)
+const watchdog = watchInputs(65_536, job.bounds)
 let last: Buffer = Buffer.alloc(0)
 // An exit with an unsettled await means that the target never finished the last input.
 process.on('exit', (code) => {

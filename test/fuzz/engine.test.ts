@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
+import { byTier } from '../tier.ts'
 import { runFuzzer } from './run-fuzzer.ts'
 
 const SEED = 7
-const MAX_INPUTS = 200_000
+/** The lock is found within 20,000 inputs that are guided. */
+const MAX_INPUTS = byTier(40_000, 200_000)
 
 test('what an input reaches leads to inputs that reach more', async () => {
   const { failure } = await runFuzzer({ target: 'lock', seed: SEED, inputs: MAX_INPUTS })
@@ -27,7 +29,12 @@ test.each([
   ['endless', 'it does not end'],
   ['hoard', 'it takes memory without bound'],
 ])('an input that makes a reader %s is found: %s', async (target, error) => {
-  const { failure } = await runFuzzer({ target, seed: SEED, inputs: 1_000_000 })
+  const { failure } = await runFuzzer({
+    target,
+    seed: SEED,
+    inputs: 1_000_000,
+    bounds: { cpuMs: 500, rssMib: 400 },
+  })
   expect(failure?.error).toBe(error)
   expect(Buffer.from(failure?.input ?? '', 'base64').toString('latin1')).toContain('Z')
 })

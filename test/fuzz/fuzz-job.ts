@@ -1,3 +1,11 @@
+/** Bounds of one input, beyond which the process is ended. */
+export interface InputBounds {
+  /** CPU time, which does not depend on how busy the machine is. */
+  readonly cpuMs: number
+  /** Memory of the process. An earlier input than the reported one may be the cause. */
+  readonly rssMib: number
+}
+
 /** Job of one fuzzing process. */
 export interface FuzzJob {
   /** The name of the target. */
@@ -7,6 +15,8 @@ export interface FuzzJob {
   /** Bound on the time in milliseconds, and on the number of inputs; the first one reached ends the job. */
   readonly ms?: number
   readonly inputs?: number
+  /** Bounds of one input, if not the usual ones. */
+  readonly bounds?: InputBounds
   /** Folder of a copy of the program whose sources are fuzzed instead. */
   readonly root?: string
   /** Whether to replace the corpus with the smallest inputs that together reach the same code. */

@@ -42,6 +42,16 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'surplus',
   ],
   [
+    'a boundary that is cut by the end of a read is content',
+    'forms',
+    {
+      file: 'src/protocols/multipart/form-reader.ts',
+      text: 'const sure = this.#rest.length - this.#delimiter.length',
+      by: 'const sure = this.#rest.length',
+    },
+    'a cut changes nothing',
+  ],
+  [
     'numbers may begin with zeros',
     'json-objects',
     {
@@ -92,8 +102,8 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'request-bodies',
     {
       file: 'src/relay/body-reader.ts',
-      text: 'unwatch()\n        this.#memory.give(allocation, allocation.bytes)\n        decoder',
-      by: 'unwatch()\n        decoder',
+      text: 'over()\n        this.#memory.give(allocation, allocation.bytes)\n        sink',
+      by: 'over()\n        sink',
     },
     'all memory is given back at the end',
   ],
@@ -120,14 +130,14 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
   [
     'line ends that straddle two chunks are not seen',
     'event-streams',
-    { file: 'src/protocols/sse/event-splitter.ts', text: 'const SEAM_BYTES = 3', by: 'const SEAM_BYTES = 0' },
+    { file: 'src/protocols/sse/frame-splitter.ts', text: 'const SEAM_BYTES = 3', by: 'const SEAM_BYTES = 0' },
     'a cut changes no event',
   ],
   [
     'an event may be larger than it may',
     'event-streams',
     {
-      file: 'src/protocols/sse/event-splitter.ts',
+      file: 'src/protocols/sse/frame-splitter.ts',
       text: 'if (this.#held.length + piece.length > this.#maxEventBytes) this.#tooLarge()',
       by: '',
     },

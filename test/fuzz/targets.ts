@@ -1,6 +1,7 @@
 import type { Target } from './target.ts'
 import { CONVERSIONS } from './targets/conversions.ts'
 import { EVENT_STREAMS } from './targets/event-streams.ts'
+import { FORMS } from './targets/forms.ts'
 import { HTTP_RESPONSES } from './targets/http-responses.ts'
 import { HTTP_REQUESTS } from './targets/http-requests.ts'
 import { JSON_EDITS } from './targets/json-edits.ts'
@@ -17,6 +18,7 @@ export const READERS: Readonly<Record<string, Target>> = {
   'json-edits': JSON_EDITS,
   'json-texts': JSON_TEXTS,
   'request-bodies': REQUEST_BODIES,
+  forms: FORMS,
   'event-streams': EVENT_STREAMS,
 }
 

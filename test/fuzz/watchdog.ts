@@ -2,17 +2,16 @@ import { writeSync } from 'node:fs'
 import process from 'node:process'
 import { setInterval } from 'node:timers'
 import { Worker, isMainThread, workerData } from 'node:worker_threads'
+import type { InputBounds } from './fuzz-job.ts'
 
 const CHECK_INTERVAL_MS = 100
-/** Bound on one input's CPU time, which does not depend on how busy the machine is. */
-const MAX_CPU_MS = 2_000
-/** Bound on the memory of the process. An earlier input than the reported one may be the cause. */
-const MAX_RSS_BYTES = 1_200 * 2 ** 20
+const USUAL_BOUNDS: InputBounds = { cpuMs: 2_000, rssMib: 1_200 }
 
-/** Memory shared with the watchdog's thread: the number of runs, the length of the input, and its bytes. */
+/** Data shared with the watchdog's thread: the number of runs, the input's length, its bytes, its bounds. */
 interface SharedInput {
   readonly numbers: Int32Array<SharedArrayBuffer>
   readonly bytes: Uint8Array<SharedArrayBuffer>
+  readonly bounds: InputBounds
 }
 
 /** Report of a process that the watchdog ended. */
@@ -21,10 +20,14 @@ export interface FatalReport {
 }
 
 /** Ends this process, and reports the input, if one input takes too much time or memory. */
-export function watchInputs(maxBytes: number): { onRun(input: Buffer): void; stop(): Promise<unknown> } {
+export function watchInputs(
+  maxBytes: number,
+  bounds = USUAL_BOUNDS,
+): { onRun(input: Buffer): void; stop(): Promise<unknown> } {
   const shared: SharedInput = {
     numbers: new Int32Array(new SharedArrayBuffer(8)),
     bytes: new Uint8Array(new SharedArrayBuffer(maxBytes)),
+    bounds,
   }
   const worker = new Worker(new URL(import.meta.url), { workerData: shared })
   worker.unref()
@@ -40,7 +43,7 @@ export function watchInputs(maxBytes: number): { onRun(input: Buffer): void; sto
 
 if (!isMainThread) watch(workerData as SharedInput)
 
-function watch({ numbers, bytes }: SharedInput): void {
+function watch({ numbers, bytes, bounds }: SharedInput): void {
   let run = -1
   let beganMs = 0
   setInterval(() => {
@@ -51,8 +54,8 @@ function watch({ numbers, bytes }: SharedInput): void {
       run = now
       beganMs = cpuMs
     }
-    const isTooLong = run > 0 && cpuMs - beganMs > MAX_CPU_MS
-    const isTooLarge = process.memoryUsage.rss() > MAX_RSS_BYTES
+    const isTooLong = run > 0 && cpuMs - beganMs > bounds.cpuMs
+    const isTooLarge = process.memoryUsage.rss() > bounds.rssMib * 2 ** 20
     if (!isTooLong && !isTooLarge) return
     const input = Buffer.from(bytes.subarray(0, numbers[1])).toString('base64')
     const error = isTooLong ? 'it does not end' : 'it takes memory without bound'

@@ -35,7 +35,7 @@ describe('a mistyped path is a 404 that suggests the right one:', () => {
     expect((await at('/chat/completions')).json()).toMatchObject({ error: { code: 'not_found' } })
     expect((await at('/api/v1/messages')).json()).toMatchObject({ success: false, code: 'not_found' })
   })
-  test.each(['/nothing', '/v1/embeddings', '/v1/images'])('%s resembles no path', async (path) => {
+  test.each(['/nothing', '/v1/vector_stores', '/v1/threads'])('%s resembles no path', async (path) => {
     const answer = await at(path)
     expect(answer.status).toBe(404)
     expect(answer.text).not.toContain('did you mean')

@@ -41,7 +41,7 @@ describe('the official OpenAI client', () => {
       created: 1_626_777_600,
       owned_by: 'acme',
       supported_endpoint_types: ['vendor', 'compat'],
-      endpoints: ['chat', 'messages', 'responses'],
+      endpoints: ['chat', 'messages', 'responses', 'gemini', 'completions'],
     })
   })
   test.each(NAMES)('retrieves %s', async (name) => {
@@ -101,7 +101,13 @@ describe('the official Google client', () => {
     const models = await all(await client('v1beta').models.list({ config: { pageSize: 1 } }))
     expect(
       models.map(({ name, displayName, supportedActions }) => ({ name, displayName, supportedActions })),
-    ).toEqual(NAMES.map((name) => ({ name: `models/${name}`, displayName: name, supportedActions: [] })))
+    ).toEqual(
+      NAMES.map((name) => ({
+        name: `models/${name}`,
+        displayName: name,
+        supportedActions: ['generateContent', 'countTokens'],
+      })),
+    )
   })
   test('gets one at /v1, where that path exists', async () => {
     expect(await client('v1').models.get({ model: 'talker' })).toMatchObject({ name: 'models/talker' })

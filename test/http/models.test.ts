@@ -98,7 +98,7 @@ const CHAT = (id: string, vendor: string, types: string[]) => ({
   created: 1_626_777_600,
   owned_by: vendor,
   supported_endpoint_types: types,
-  endpoints: types.length > 0 ? ['chat', 'messages', 'responses'] : ['rerank'],
+  endpoints: types.length > 0 ? ['chat', 'messages', 'responses', 'gemini', 'completions'] : ['rerank'],
 })
 const MESSAGES = (id: string) => ({
   id,
@@ -109,7 +109,7 @@ const MESSAGES = (id: string) => ({
 const ALTERNATE = (id: string) => ({
   name: `models/${id}`,
   displayName: id,
-  supportedGenerationMethods: [],
+  supportedGenerationMethods: ['generateContent', 'countTokens'],
 })
 
 describe('which models are listed:', () => {

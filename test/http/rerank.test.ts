@@ -275,7 +275,7 @@ describe('only channels that speak rerank are called', () => {
   test('a request for a chat model is told the right path', async () => {
     const said = async (model: string): Promise<string> => (await post(askRerank(model))).json().error.message
     expect(await said('talks')).toContain(
-      'default: its channels serve /v1/chat/completions, /v1/messages and /v1/responses (',
+      'default: its channels serve /v1/chat/completions, /v1/messages, /v1/responses and /v1beta/models (',
     )
     for (const model of ['unheard-of', 'far']) expect(await said(model)).toContain('under group default (')
   })

@@ -47,6 +47,23 @@ test("an upstream's id is one part of a path, whatever its characters", async ()
   }
 })
 
+test('the id of a response is known from an event of any size, wherever it stands in it', async () => {
+  const long = 'long '.repeat(300_000)
+  const response = `{"object":"response","instructions":"${long}","id":"resp_late","user":"${long}","output":[]}`
+  const [begun, ended] = ['created', 'completed'].map(
+    (type, index) =>
+      `event: response.${type}\ndata: {"type":"response.${type}","sequence_number":${index},"response":${response}}\n\n`,
+  ) as [string, string]
+  fixture.upstream.script('odd', { kind: 'stream', frames: [begun, ended], ending: 'no done' })
+  const { text } = await post({ stream: true })
+  expect(text).not.toContain('resp_late')
+  const [id, ...others] = new Set(text.match(/resp_[0-9a-f]{44}/g))
+  expect(others).toEqual([])
+  const body = '{"id":"resp_late","object":"response","status":"completed","output":[]}'
+  fixture.upstream.script('odd', { kind: 'whole', body })
+  expect((await at(id ?? '')).json()).toMatchObject({ id })
+})
+
 describe('an id in the message of an error in a stream is the one that the client knows', () => {
   const BEGUN =
     'event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":{"id":"resp_odd","output":[]}}\n\n'
@@ -71,7 +88,7 @@ describe('an id in the message of an error in a stream is the one that the clien
     const frames = [BEGUN, DELTA, error('resp_odd')]
     fixture.upstream.script('odd', { kind: 'stream', frames, ending: 'no done' })
     const { text } = await post({ stream: true })
-    expect(text).toMatch(/'resp_[0-9a-f]{48}' was lost: \u00fc\./)
+    expect(text).toMatch(/'resp_[0-9a-f]{44}' was lost: \u00fc\./)
     expect(text).not.toContain('resp_odd')
   })
 })

@@ -94,7 +94,7 @@ describe('a conversation', () => {
     const body = '{"model":"native",  "input":"hi","x_new":9007199254740993}'
     const answer = await fixture.chat('ann', body, { path: '/v1/responses/compact' })
     const { id } = answer.json()
-    expect(id).toMatch(/^resp_[0-9a-f]{48}$/)
+    expect(id).toMatch(/^resp_[0-9a-f]{44}$/)
     expect(answer.text).toBe(COMPACTED.replace('resp_c', id))
     expect(fixture.upstream.only('native').path).toBe('/v1/responses/compact')
     expect(fixture.upstream.only('native').text).toBe(body)

@@ -93,7 +93,7 @@ describe('ids of native responses', () => {
     const upstream = lanes.get('lonely')
     fixture.upstream.decide('lonely', (request) => upstream?.decision(request) ?? { kind: 'silence' })
     expect(text).not.toContain('resp_late')
-    expect(text.match(/"id":"resp_[0-9a-f]{48}"/g)).toHaveLength(2)
+    expect(text.match(/"id":"resp_[0-9a-f]{44}"/g)).toHaveLength(2)
   })
 })
 

@@ -127,7 +127,7 @@ test('a model list states the endpoints that serve a model, whatever its channel
   const answer = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
   const { data } = JSON.parse(answer.text)
   const entry = (id: string) => data.find((model: { id: string }) => model.id === id)
-  const conversations = ['chat', 'messages', 'responses']
+  const conversations = ['chat', 'messages', 'responses', 'gemini', 'completions']
   expect(entry('plain-responses')).toMatchObject({
     endpoints: conversations,
     supported_endpoint_types: ['compat'],

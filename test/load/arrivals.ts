@@ -36,6 +36,8 @@ export interface ArrivalsResult {
   readonly sentLate: Latencies
   /** Responses in each second, by status. */
   readonly bySecond: readonly Readonly<Record<string, number>>[]
+  /** Calls without a response, by the error of their connection. */
+  readonly unanswered: Readonly<Record<string, number>>
 }
 
 /** Maximum number of calls that wait for a response; a further one counts as unanswered. */
@@ -62,6 +64,7 @@ function arrive({
   const takenLater = new Map<number, number[]>()
   const sentLate: number[] = []
   const bySecond: Record<string, number>[] = []
+  const unanswered: Record<string, number> = {}
   const startMs = performance.now()
   const endMs = startMs + seconds * 1000
 
@@ -76,19 +79,26 @@ function arrive({
     const second = (bySecond[Math.floor((nowMs - startMs) / 1000)] ??= {})
     second[status] = (second[status] ?? 0) + 1
   }
+  const lose = (reason: string, dueMs: number): void => {
+    unanswered[reason] = (unanswered[reason] ?? 0) + 1
+    note(0, dueMs)
+  }
   const send = (dueMs: number): void => {
-    if (dueOf.size >= MAX_WAITING) return note(0, dueMs)
+    if (dueOf.size >= MAX_WAITING) return lose('not sent', dueMs)
     const socket = idle.pop() ?? open()
     dueOf.set(socket, dueMs)
     sentLate.push(performance.now() - dueMs)
     socket.write(request)
   }
-  const answered = (socket: Socket, status: number): void => {
+  /** `status`: 0 without a response, because of `error`. */
+  const answered = (socket: Socket, status: number, error = ''): void => {
     const dueMs = dueOf.get(socket)
     if (dueMs === undefined) return
     dueOf.delete(socket)
-    note(status, dueMs)
-    if (status > 0) idle.push(socket)
+    if (status > 0) {
+      note(status, dueMs)
+      idle.push(socket)
+    } else lose(error, dueMs)
     const nowMs = performance.now()
     if ('clients' in pace && nowMs < endMs) send(nowMs)
   }
@@ -107,9 +117,10 @@ function arrive({
         },
       },
     })
-    socket.on('error', () => {})
+    let error = 'closed'
+    socket.on('error', ({ code = error }: NodeJS.ErrnoException) => (error = code))
     socket.on('close', () => {
-      answered(socket, 0)
+      answered(socket, 0, error)
       const at = idle.indexOf(socket)
       if (at !== -1) idle.splice(at, 1)
     })
@@ -140,6 +151,7 @@ function arrive({
         settled: sharesOf(takenLater),
         sentLate: shares(sentLate),
         bySecond: Array.from(bySecond, (second) => second ?? {}),
+        unanswered,
       })
     }, 2)
   })

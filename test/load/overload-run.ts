@@ -23,6 +23,7 @@ export interface OverloadReport {
   readonly served: number
   /** Responses during the storm by status, 0 for none. */
   readonly counts: ArrivalsResult['counts']
+  readonly unanswered: ArrivalsResult['unanswered']
   /** Milliseconds since a call was due. */
   readonly answers: Latencies | undefined
   readonly refusals: Latencies | undefined
@@ -58,6 +59,7 @@ export async function runOverload(plan: OverloadPlan): Promise<OverloadReport> {
       capacity: capacity,
       served: servedIn(storm, seconds),
       counts: storm.counts,
+      unanswered: storm.unanswered,
       answers: storm.latencies['200'],
       refusals: storm.latencies['503'],
       settledAnswers: storm.settled['200'],

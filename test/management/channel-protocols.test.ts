@@ -81,7 +81,10 @@ describe('the protocol of a channel', () => {
 
   test.each([
     [{ type: 0 }, 'protocol: expected what the upstream of a channel of type 0 speaks'],
-    [{ type: 1, protocol: 'chats' }, 'protocol: expected one of chat, messages, responses, rerank (chat?)'],
+    [
+      { type: 1, protocol: 'chats' },
+      'protocol: expected one of chat, messages, responses, gemini, rerank (chat?)',
+    ],
     [{ type: 1, protocol: ['chat', 'chat'] }, 'protocol[1]: expected each entry once'],
     [{ type: 1, protocol: 5 }, 'protocol: expected a protocol or a list of them'],
   ])('is refused as %j', async (own, message) => {

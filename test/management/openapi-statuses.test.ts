@@ -1,14 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/api/endpoint.ts'
 import { openApiDocument } from '../../src/api/openapi/openapi.ts'
-import { errorBody } from '../equipment/behaviour.ts'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
+import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
 import { type Body, call, retryWhileShed } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { formBytes, formCall, recordingParts, waveFile } from '../equipment/form.ts'
+import { answered, json } from '../equipment/media-fixture.ts'
 import { wholeResponse } from '../equipment/responses-behaviour.ts'
 import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
-import { ROUTES } from '../equipment/routes.ts'
+import { describedPath, filledPath, ROUTES } from '../equipment/routes.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { storingUpstream } from '../equipment/stored-responses.ts'
 
@@ -19,8 +21,8 @@ const { paths } = openApiDocument(ROUTES) as {
   readonly paths: Record<string, Record<string, { readonly responses: DescribedResponse }>>
 }
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
-const describedOf = ({ method, path }: Endpoint): DescribedResponse =>
-  paths[path.replaceAll(/:(\w+)\*?/g, '{$1}')]?.[method.toLowerCase()]?.responses ?? {}
+const describedOf = (route: Endpoint): DescribedResponse =>
+  paths[describedPath(route)]?.[route.method.toLowerCase()]?.responses ?? {}
 
 const accountOf = (id: number, accessToken: string): Headers => ({
   authorization: accessToken,
@@ -47,12 +49,13 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 0, body_limit: '64KiB', metrics_token: 'token-of-metrics' },
     rate_limits: { global: off, search: off, critical: off, relay: off },
-    models: priced(['m', 'claude', 'sorter', 'native']),
+    models: priced(['m', 'claude', 'sorter', 'native', 'flash']),
     channels: [
       channel('m', upstream.baseUrl('m')),
       channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' }),
       channel('sorter', upstream.baseUrl('sorter'), { protocol: 'rerank' }),
       channel('native', upstream.baseUrl('native'), { protocol: 'responses' }),
+      channel('flash', upstream.baseUrl('flash'), { protocol: 'gemini' }),
     ],
     users: [
       ROOT,
@@ -95,7 +98,7 @@ async function requestAndRecord(
 async function provoke(route: Endpoint): Promise<void> {
   const isKey = route.access.endsWith('key')
   const [good, banned] = isKey ? [KEY_OF_ANN, KEY_OF_BANNED] : [AS_ROOT, AS_BANNED]
-  const path = route.path.replace(/:\w+\*?/, '999999')
+  const path = filledPath(route, '999999')
   await requestAndRecord(route, path, {})
   await requestAndRecord(route, path, banned)
   if (!isKey) await requestAndRecord(route, path, AS_ANN)
@@ -103,16 +106,55 @@ async function provoke(route: Endpoint): Promise<void> {
   // This endpoint would invalidate the access token that the other requests use.
   if (route.path === '/api/user/token') return
   for (const id of ['abc', '%zz', '999999'])
-    if (path !== route.path) await requestAndRecord(route, route.path.replace(/:\w+\*?/, id), good)
+    if (path !== route.path) await requestAndRecord(route, filledPath(route, id), good)
   for (const name of route.kind === 'json' ? queryNames(route.query) : [])
     for (const value of ['%00', '-1', 'abc', '%25%25', 'x'.repeat(3000)])
       await requestAndRecord(route, `${path}?${name}=${value}`, good)
+  if (takesForm(route))
+    for (const body of [formBytes([]), formBytes([{ name: 'model', content: 'x'.repeat(2 ** 17) }])])
+      await requestAndRecord(route, path, { ...good, ...formCall(path, '', body).headers }, body)
   const takes = route.kind === 'json' ? route.body : route.access === 'api-key'
   if (!takes) return void (await requestAndRecord(route, path, good))
   for (const body of ['{', '[]', {}, { id: 999_999, ids: [1], action: 'disable', key: 'x', value: 'y' }])
     await requestAndRecord(route, path, good, body)
   await requestAndRecord(route, path, { ...good, 'content-type': 'text/plain' }, 'x')
   await requestAndRecord(route, path, good, Buffer.alloc(2 ** 20 + 1, 0x20))
+}
+
+function takesForm(route: Endpoint): boolean {
+  return route.kind === 'raw' && route.access === 'api-key' && route.formSchema !== undefined
+}
+
+/** Response to a request of a route that is no conversation; undefined for others. */
+function smallAnswer({ path }: Endpoint): Behaviour | undefined {
+  if (path.endsWith('/embeddings'))
+    return json({
+      object: 'list',
+      data: [{ object: 'embedding', index: 0, embedding: [0.5] }],
+      model: 'm',
+      usage: { prompt_tokens: 1, total_tokens: 1 },
+    })
+  if (path.endsWith('/moderations'))
+    return json({
+      id: 'modr-1',
+      model: 'm',
+      results: [{ flagged: false, categories: {}, category_scores: {} }],
+    })
+  return undefined
+}
+
+/** A request for images or audio that can be served, and its response; undefined for other routes. */
+function mediaCall(route: Endpoint): { headers: Headers; body: Body; behaviour: Behaviour } | undefined {
+  const { path } = route
+  if (path.startsWith('/v1/images/') || path === '/v1/audio/speech') {
+    const behaviour = path.startsWith('/v1/images/')
+      ? json({ data: [{ url: 'https://images.example/1.png' }] })
+      : answered('audio/mpeg', 'sound')
+    return { headers: {}, body: { model: 'm', prompt: 'x', input: 'x' }, behaviour }
+  }
+  if (!takesForm(route)) return undefined
+  const body = formBytes(recordingParts('m', waveFile(1)))
+  return { headers: formCall(path, '', body).headers ?? {}, body, behaviour: json({ text: 'x' }) }
 }
 
 function queryNames(query: unknown): string[] {
@@ -125,12 +167,7 @@ async function provokeByName(): Promise<void> {
   const at = async (name: string, headers: Headers, body?: Body, id: number | string = '', query = '') => {
     const route = ROUTES.find((one) => nameOf(one) === name)
     if (!route) throw new Error(`there is no ${name}`)
-    const text = await requestAndRecord(
-      route,
-      route.path.replace(/:\w+\*?/, String(id)) + query,
-      headers,
-      body,
-    )
+    const text = await requestAndRecord(route, filledPath(route, String(id)) + query, headers, body)
     return text.startsWith('{') ? JSON.parse(text) : undefined
   }
   const made = {
@@ -175,6 +212,7 @@ async function provokeByName(): Promise<void> {
   for (const user of [3, 999_999]) await at('POST /api/user/manage', AS_ROOT, { id: user, action: 'disable' })
   await at('DELETE /api/user/:id', AS_ROOT, undefined, 4)
   await at('GET /v1/models/:id*', KEY_OF_ANN, undefined, 'm')
+  await at('GET /v1beta/models/:id*', KEY_OF_ANN, undefined, 'm')
   await at('GET /api/user/token', AS_ANN)
   await at('GET /metrics', { authorization: 'Bearer token-of-metrics' })
 }
@@ -203,7 +241,8 @@ async function provokeStored(): Promise<void> {
 }
 
 /** The model whose channel speaks the protocol of a route that cannot be converted, or any. */
-function laneFor({ area, path }: Endpoint): 'claude' | 'sorter' | 'native' | 'm' {
+function laneFor({ area, path }: Endpoint): 'claude' | 'sorter' | 'native' | 'flash' | 'm' {
+  if (path.endsWith(':countTokens')) return 'flash'
   if (path.startsWith('/v1/responses/')) return 'native'
   return area === 'messages' ? 'claude' : area === 'rerank' ? 'sorter' : 'm'
 }
@@ -218,16 +257,28 @@ async function provokeUpstreams(): Promise<void> {
     const behaviour = {
       claude: route.path.endsWith('count_tokens') ? counted : wholeMessage([{ text: 'Hello.' }]),
       sorter: cohereAnswer(scored(1)),
-      m: wholeChat({ text: 'Hello.' }),
+      m: route.path.includes(':stream') ? streamedChat({ text: 'Hello.' }) : wholeChat({ text: 'Hello.' }),
+      flash: { kind: 'whole', body: '{"totalTokens":3}' } as const,
       native: route.path.endsWith('input_tokens') ? counted : wholeResponse({ text: 'Hello.' }),
     }[lane]
-    const body = { model: lane, max_tokens: 5, messages, input: 'hi', query: 'q', documents: ['a'] }
-    fixture.upstream.script(lane, behaviour)
-    await requestAndRecord(route, route.path, KEY_OF_ANN, body)
+    const media = mediaCall(route)
+    const body = media?.body ?? {
+      model: lane,
+      max_tokens: 5,
+      messages,
+      contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
+      input: 'hi',
+      query: 'q',
+      documents: ['a'],
+    }
+    const headers = { ...KEY_OF_ANN, ...media?.headers }
+    const path = filledPath(route, lane)
+    fixture.upstream.script(lane, media?.behaviour ?? smallAnswer(route) ?? behaviour)
+    await requestAndRecord(route, path, headers, body)
     for (const status of PASSED_ON) {
       const text = lane === 'claude' ? messagesErrorText('some_error', 'no') : errorBody('no')
       fixture.upstream.script(lane, { kind: 'status', status, body: text })
-      await requestAndRecord(route, route.path, KEY_OF_ANN, body)
+      await requestAndRecord(route, path, headers, body)
     }
   }
 }
@@ -268,7 +319,7 @@ describe('too many requests', () => {
   test.each(ROUTES.map((route, index) => [nameOf(route), route, index] as const))(
     '%s: are a 429 if it is described, and only then',
     async (_, route, index) => {
-      const path = route.path.replace(/:\w+\*?/, '999999')
+      const path = filledPath(route, '999999')
       const options = { method: route.method, path, headers: { 'x-forwarded-for': `198.51.100.${index}` } }
       await call(limited.gateway.url, undefined, options)
       const { status } = await call(limited.gateway.url, undefined, options)

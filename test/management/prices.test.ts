@@ -16,7 +16,7 @@ beforeAll(async () => {
     models: { filed: { price: { input: 3, output: 15 } } },
     channels: [
       channel('up', upstream.baseUrl('up'), {
-        models: ['filed', 'novel', 'fixed', 'gpt-4o'],
+        models: ['filed', 'novel', 'fixed', 'gpt-4o', 'spoken', 'painted'],
         groups: ['default', 'vip'],
       }),
       channel('closed', upstream.baseUrl('closed'), { models: ['hidden'], groups: ['vip'] }),
@@ -85,6 +85,48 @@ describe('prices set over HTTP', () => {
     const shown = (key: string) => JSON.parse(data.find((one) => one.key === key)?.value ?? '{}')['late']
     expect([shown('ModelRatio'), shown('CompletionRatio')]).toEqual([0.5, 3])
   })
+
+  test('may be of audio, relative to text', async () => {
+    const details =
+      '"prompt_tokens_details":{"audio_tokens":60},"completion_tokens_details":{"audio_tokens":5}'
+    fixture.upstream.script('up', {
+      kind: 'whole',
+      usage: `{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110,${details}}`,
+    })
+    for (const [key, ratio] of [
+      ['ModelRatio', 1],
+      ['AudioRatio', 2],
+      ['AudioCompletionRatio', 3],
+    ] as const)
+      expect(await put(key, { novel: 1, spoken: ratio })).toBe(200)
+    // 40 + 60 × 2 + 5 + 5 × 2 × 3
+    expect((await charged('spoken'))?.quota).toBe(195)
+    expect(await priceOf('spoken')).toMatchObject({ audio_ratio: 2, audio_completion_ratio: 3 })
+    fixture.upstream.script('up', { kind: 'whole', usage: usageText(2604, 383, 2432) })
+  })
+
+  test('may be for seconds, characters and images, without a price of tokens', async () => {
+    expect(await put('SecondPrice', { painted: 0.0001 })).toBe(200)
+    expect(await put('CharacterPrice', { painted: 15 })).toBe(200)
+    expect(await put('ImagePrice', { painted: { default: 0.04, '1024x1024/hd': 0.08 } })).toBe(200)
+    expect(await priceOf('painted')).toMatchObject({
+      model_ratio: 0,
+      second_price: 0.0001,
+      character_price: 15,
+      image_price: { default: 0.04, '1024x1024/hd': 0.08 },
+    })
+    expect(await put('ImagePrice', { painted: 0.05 })).toBe(200)
+    expect(await priceOf('painted')).toMatchObject({ image_price: { default: 0.05 } })
+    for (const key of ['SecondPrice', 'CharacterPrice', 'ImagePrice']) expect(await put(key, {})).toBe(200)
+    expect(await priceOf('painted')).toBeUndefined()
+  })
+
+  test.each([{ painted: {} }, { painted: 'much' }, { painted: { 'a b': 1 } }, { painted: { default: -1 } }])(
+    'of images are refused: %j',
+    async (value) => {
+      expect(await put('ImagePrice', value)).toBe(400)
+    },
+  )
 
   test('may be prices per call', async () => {
     await put('ModelPrice', { fixed: 0.02 })

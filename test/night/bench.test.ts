@@ -6,7 +6,7 @@ import { withoutRedis } from '../equipment/redis-server.ts'
 
 /** Runs a measurement, and prints its output, including the seed. */
 function bench(
-  name: 'run' | 'nodes' | 'json-scan',
+  name: 'run' | 'nodes' | 'json-scan' | 'signatures',
   ...options: readonly string[]
 ): { readonly code: number | null; readonly output: string } {
   const program = fileURLToPath(new URL(`../../bench/${name}.ts`, import.meta.url))
@@ -31,6 +31,12 @@ test('scanning a request costs no more than JSON.parse, and at most a tenth more
   timeout: 120_000,
 }, () => {
   expect(bench('json-scan', '--check')).toMatchObject({ code: 0 })
+})
+
+test('keeping and restoring signatures costs a call less than a millisecond, and an event next to nothing', {
+  timeout: 120_000,
+}, () => {
+  expect(bench('signatures', '--check')).toMatchObject({ code: 0 })
 })
 
 test.skipIf(withoutRedis('CPU over three nodes'))(

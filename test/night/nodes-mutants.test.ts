@@ -41,7 +41,7 @@ const LOST_ANSWERS: readonly Patch[] = [
 ]
 /** Counts a repeated report again. */
 const NOT_IDEMPOTENT: Patch = {
-  file: 'src/store/migrations/bank/apply.ts',
+  file: 'src/store/migrations/bank/charge.ts',
   text: 'select given.* from given join logged using (id)',
   by: 'select given.* from given',
 }

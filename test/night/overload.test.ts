@@ -50,6 +50,7 @@ test('many times the capacity with upstreams that take a second: served calls ta
     afterwards: 0.9,
   })
   console.info(JSON.stringify(report))
+  expect(Object.keys(report.counts)).toEqual(['200', '503'])
   expect(report.served).toBeGreaterThanOrEqual(0.8 * report.capacity)
   // Calls wait for two seconds, and for their upstream for one.
   expect(report.settledAnswers?.p50).toBeLessThanOrEqual(3_500)

@@ -10,6 +10,7 @@ import { stringify } from 'yaml'
 import type { Configuration } from '../equipment/configuration.ts'
 import { freePort, statusOn } from '../equipment/port.ts'
 import { BASE_ENVIRONMENT, programFolder } from '../equipment/program.ts'
+import { pauseBeforeProbe } from '../equipment/readiness.ts'
 
 /** Options of a run of the program. */
 export interface ProgramOptions {
@@ -137,12 +138,13 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
     exit,
     async ready() {
       const deadline = performance.now() + PATIENCE_MS
-      while ((await statusOn(port, '/readyz')) !== 200) {
+      for (;;) {
+        await pauseBeforeProbe(child, () => out)
+        if ((await statusOn(port, '/readyz')) === 200) return
         if (hasEnded(child) || performance.now() > deadline) {
           child.kill('SIGKILL')
           throw new Error(`the program is not ready:\n${out.slice(-3000)}\n${err.slice(-3000)}`)
         }
-        await sleep(20)
       }
     },
   }

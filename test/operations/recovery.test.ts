@@ -31,6 +31,7 @@ async function leaveHolds({ folder }: Program): Promise<void> {
       group: 'default',
       stream: true,
       priceVersion: '0123456789ab',
+      kind: 'chat',
       startedMs: Date.now() - 5000,
     }),
   )

@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { contentFrame, DONE_FRAME, finishFrame } from '../equipment/behaviour.ts'
 import { call, events, open, streamedContent } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type UsageRow } from '../equipment/database.ts'
 import { patchedProgram } from '../equipment/patched-copy.ts'
-import { rawConnection } from '../equipment/raw-socket.ts'
+import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { statusOn } from '../equipment/port.ts'
 import { ask, askStream } from '../equipment/fixture.ts'
@@ -54,10 +55,18 @@ async function closing(port: number): Promise<number> {
   return performance.now() - asked
 }
 
+/** A connection that the program has accepted: it has answered a request there. */
+async function accepted(program: Program): Promise<RawConnection> {
+  const connection = rawConnection(program.port, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
+  await connection.until('ok\n')
+  return connection
+}
+
 test(`on SIGTERM the listener closes, ${STREAMS} streams and everything else under way end normally, exit 0`, async () => {
   const program = await readyProgram({ config: config() })
   upstream.script('m', { kind: 'stream', events: EVENTS, paceMs: PACE_MS })
-  upstream.script('slow', { kind: 'whole', after: sleep(1500) })
+  const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+  upstream.script('slow', { kind: 'whole', after })
   const idle = new Agent({ keepAlive: true })
   await call(program.url, undefined, { method: 'GET', path: '/healthz', agent: idle })
   const lives = await Promise.all(
@@ -76,7 +85,7 @@ test(`on SIGTERM the listener closes, ${STREAMS} streams and everything else und
 
   program.kill('SIGTERM')
   expect(await closing(program.port)).toBeLessThan(10_000)
-  await sleep(300)
+  answer()
   for (const { socket } of uploads) socket.write(body.slice(10))
 
   const answers = await Promise.all(lives.map((live) => live.end()))
@@ -135,16 +144,17 @@ test('a call whose body comes after drain_timeout is refused: no call begins any
   const program = await readyProgram({ config: config({ drain_timeout: '300ms' }) })
   upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
   const body = JSON.stringify(askStream('m'))
-  const late = rawConnection(
-    program.port,
+  const late = await accepted(program)
+  late.socket.write(
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
   )
-  await sleep(100)
+  const idle = await accepted(program)
   const asked = performance.now()
   program.kill('SIGTERM')
-  await sleep(1000)
+  // Connections without a request are closed once the time is over.
+  await idle.closed()
   late.socket.write(body.slice(10))
-  expect(await late.until('"code":"overloaded"')).toMatch(/^HTTP\/1\.1 503 /)
+  expect(await late.until('"code":"overloaded"')).toMatch(/ok\nHTTP\/1\.1 503 /)
   const { code, at } = await program.exit
   expect(code).toBe(0)
   expect(at - asked).toBeLessThan(20_000)
@@ -196,20 +206,23 @@ test('calls without a pause extend listening by about two seconds at most', asyn
 
 test('new calls on open connections are refused with retry-after while it drains', async () => {
   const program = await readyProgram({ config: config() })
-  upstream.script('m', { kind: 'stream', events: 50, paceMs: 50 })
+  const { promise: after, resolve: finish } = Promise.withResolvers<void>()
+  const frames = [contentFrame(' word0')]
+  upstream.script('m', { kind: 'stream', frames, rest: { after, frames: [finishFrame(), DONE_FRAME] } })
   const live = await open(program.url, askStream('m'), { key })
   await live.until(' word0')
   const body = JSON.stringify(ask('m'))
-  const late = rawConnection(program.port, 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n')
-  await sleep(50)
+  const late = await accepted(program)
+  late.socket.write('POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n')
+  const idle = await accepted(program)
   program.kill('SIGTERM')
-  await closing(program.port)
-  // Waits for the second that connected clients get.
-  await sleep(1200)
+  // Connections without a request are closed after the second that connected clients get.
+  await idle.closed()
   late.socket.write(
     `authorization: Bearer sk-${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   )
-  expect(await late.until('"code":"overloaded"')).toMatch(/^HTTP\/1\.1 503 [^]*retry-after: \d/i)
+  expect(await late.until('"code":"overloaded"')).toMatch(/ok\nHTTP\/1\.1 503 [^]*retry-after: \d/i)
+  finish()
   expect((await live.end()).text).toContain('[DONE]')
   expect((await program.exit).code).toBe(0)
   expect(upstream.received('m')).toHaveLength(1)
@@ -218,8 +231,7 @@ test('new calls on open connections are refused with retry-after while it drains
 test('a call that arrives on an idle connection during the stop is answered, with connection: close', async () => {
   const program = await readyProgram({ config: config() })
   upstream.script('m', { kind: 'whole' })
-  const kept = rawConnection(program.port, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
-  await kept.until('ok\n')
+  const kept = await accepted(program)
   program.kill('SIGTERM')
   await closing(program.port)
   const body = JSON.stringify(ask('m'))

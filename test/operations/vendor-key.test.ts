@@ -14,6 +14,6 @@ test('with only an OpenAI key, the printed example names a model that is listed,
   const names = data.map(({ id }) => id)
   expect(names).toContain(example)
   expect(example).toMatch(/^gpt-(?:[6-9]|\d\d)/)
-  for (const name of ['ada', 'davinci', 'text-davinci-003', 'gpt-4-32k', 'gpt-realtime', 'gpt-image-1'])
+  for (const name of ['ada', 'davinci', 'text-davinci-003', 'gpt-4-32k', 'gpt-realtime'])
     expect(names).not.toContain(name)
 })

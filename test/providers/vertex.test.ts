@@ -28,6 +28,11 @@ const COUNT = '{"input_tokens":14}'
 const EXHAUSTED = JSON.stringify([
   { error: { code: 429, message: 'Resource has been exhausted', status: 'RESOURCE_EXHAUSTED' } },
 ])
+const GENERATED = JSON.stringify({
+  candidates: [{ content: { role: 'model', parts: [{ text: 'Hello' }] }, finishReason: 'STOP', index: 0 }],
+  usageMetadata: { promptTokenCount: 12, candidatesTokenCount: 7, totalTokenCount: 19 },
+  modelVersion: 'gemini-2.5-pro',
+})
 const PREFIX = '/v1/projects/my-project/locations/europe-west4'
 
 function servedBy(path: string): DoubleAnswer {
@@ -51,7 +56,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     config: {
       options: { media: { allow_private_networks: true } },
-      models: priced(['claude', 'other', 'spare', 'two-accounts']),
+      models: priced(['claude', 'gemini-2.5-pro', 'other', 'spare', 'two-accounts']),
       channels: [
         {
           ...fields,
@@ -68,6 +73,14 @@ beforeAll(async () => {
           project: 'another',
           keys: [vertex.serviceAccount],
           models: ['other'],
+        },
+        {
+          ...fields,
+          name: 'gemini',
+          protocol: 'gemini',
+          keys: [vertex.serviceAccount],
+          models: ['gemini-2.5-pro'],
+          system_prompt: 'Answer briefly.',
         },
         {
           ...fields,
@@ -130,6 +143,21 @@ describe('a call on a Vertex channel', () => {
     await call(gateway.url, { model: 'other', messages: [{ role: 'user', content: 'hi' }] }, { key: 'ann' })
     expect(modelRequests()[0]?.path).toBe(
       '/v1/projects/another/locations/europe-west4/endpoints/openapi/chat/completions',
+    )
+  })
+
+  test('of Gemini goes to the publisher Google, with the system prompt of its channel', async () => {
+    answers = () => ({ body: GENERATED })
+    const { status, text } = await call(
+      gateway.url,
+      '{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"systemInstruction":{"parts":[ {"text":"be nice"}]}}',
+      { key: 'ann', path: '/v1beta/models/gemini-2.5-pro:generateContent' },
+    )
+    expect([status, text]).toEqual([200, GENERATED])
+    const [{ path, body }] = modelRequests() as [ReceivedByDouble]
+    expect(path).toBe(`${PREFIX}/publishers/google/models/gemini-2.5-pro:generateContent`)
+    expect(body.toString()).toBe(
+      '{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"systemInstruction":{"parts":[{"text":"Answer briefly."}, {"text":"be nice"}]}}',
     )
   })
 

@@ -2,20 +2,13 @@ import process from 'node:process'
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import type { Channel } from '../../domain/channel.ts'
-import type { Price } from '../../domain/price.ts'
+import { FREE_PRICE } from '../../domain/price.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { Token } from '../../domain/token.ts'
 import { ModelLists } from '../../relay/model-lists.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { modelListBody } from './model-shapes.ts'
 
-const ZERO = { digits: 0n, scale: 0 }
-const PRICE: Price = {
-  tokens: { input: ZERO, output: ZERO, cacheRead: ZERO, cacheWrite5m: ZERO, cacheWrite1h: ZERO },
-  tiers: [],
-  request: ZERO,
-  webSearch: ZERO,
-}
 const OFF = { requests: 0, tokens: 0, windowMs: 1000 }
 
 const namesOf = (count: number): string[] => Array.from({ length: count }, (_, index) => `model-${index}`)
@@ -29,13 +22,13 @@ function settingsOf(models: number, channels: number): Settings {
     priceVersion: 'v1',
     options: { unpricedModels: 'refuse' } as Settings['options'],
     rateLimits: { global: OFF, relay: OFF, search: OFF, critical: OFF, key: OFF },
-    groups: new Map([['default', { name: 'default', ratio: ZERO, open: true }]]),
+    groups: new Map([['default', { name: 'default', ratio: { digits: 0n, scale: 0 }, open: true }]]),
     models: {
       declared: [],
       get: (name) => ({
         name,
         vendor: `vendor-${name.at(-1)}`,
-        price: PRICE,
+        price: FREE_PRICE,
         rateLimit: OFF,
         capabilities: {},
       }),

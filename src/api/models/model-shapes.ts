@@ -12,6 +12,9 @@ const CREATED_AT = '2021-07-20T10:40:00Z'
 /** The owner of a model without a known vendor. */
 const UNKNOWN_VENDOR = 'custom'
 
+/** Methods of models that the gateway serves, as that vendor's lists name them. */
+const GENERATION_METHODS = ['generateContent', 'countTokens']
+
 /** One model in each shape. */
 export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
   chat: ({ id, vendor, endpointTypes, endpoints }) => ({
@@ -23,8 +26,11 @@ export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
     endpoints,
   }),
   messages: ({ id }) => ({ type: 'model', id, display_name: id, created_at: CREATED_AT }),
-  // The gateway serves no methods of that vendor's protocol.
-  alternate: ({ id }) => ({ name: `models/${id}`, displayName: id, supportedGenerationMethods: [] }),
+  alternate: ({ id, endpoints }) => ({
+    name: `models/${id}`,
+    displayName: id,
+    supportedGenerationMethods: endpoints.includes('gemini') ? GENERATION_METHODS : [],
+  }),
 }
 
 /** A whole list in each shape. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
+import type { ListedModel } from '../../relay/model-lists.ts'
 import { truncatedName } from '../../relay/truncated-name.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { entryShape, MODEL_ENTRY, modelArea } from './model-shapes.ts'
@@ -7,7 +8,10 @@ import { entryShape, MODEL_ENTRY, modelArea } from './model-shapes.ts'
 /** A model's name may contain slashes, literal or as `%2F`: no other path is percent-decoded. */
 const PATH = '/v1/models/:id*'
 
-const params = z.object({ id: z.string().refine(isDecodable, 'expected a percent-encoding of UTF-8') })
+/** Parameters of a path that names a model. */
+export const modelParams = z.object({
+  id: z.string().refine(isDecodable, 'expected a percent-encoding of UTF-8'),
+})
 
 /** `docs/api.md: Models`. */
 export const model = defineEndpoint({
@@ -18,16 +22,10 @@ export const model = defineEndpoint({
   access: 'key',
   keyIn: 'any',
   summary: 'One model that the API key may call',
-  params,
+  params: modelParams,
   async handle({ token, user, params: { id }, exchange, models, parts }) {
     const name = decodeURIComponent(id)
-    const found = models.find(parts.settings(), { token, user }, name)
-    if (!found) {
-      throw new GatewayError(
-        'unknown_model',
-        `there is no model ${truncatedName(name)} that this API key may use`,
-      )
-    }
+    const found = requireModel(models.find(parts.settings(), { token, user }, name), name)
     return MODEL_ENTRY[entryShape(exchange.request)](found)
   },
 })
@@ -45,6 +43,15 @@ export const deleteModel = defineEndpoint({
   succeeds: false,
   handle: () => Promise.reject(new GatewayError('not_implemented', 'deleting a model is not implemented')),
 })
+
+/** The model that was found; throws `unknown_model` where there is none. */
+export function requireModel(found: ListedModel | undefined, name: string): ListedModel {
+  if (found) return found
+  throw new GatewayError(
+    'unknown_model',
+    `there is no model ${truncatedName(name)} that this API key may use`,
+  )
+}
 
 function isDecodable(encoded: string): boolean {
   try {

@@ -18,7 +18,8 @@ export function errorStatuses(endpoint: Endpoint): number[] {
   else if (access !== 'anyone' && access !== 'visitor') add(401, 403)
   if (kind === 'raw') {
     if (access === 'api-key' || isGloballyLimited(path)) add(429)
-    if (access === 'api-key' && endpoint.requestSchema) add(400, 408, 413, 415, ...upstreamStatuses(endpoint))
+    if (access === 'api-key' && (endpoint.requestSchema ?? endpoint.formSchema))
+      add(400, 408, 413, 415, ...upstreamStatuses(endpoint))
   } else {
     if (isGloballyLimited(path) || endpoint.limit) add(429)
     if (endpoint.params) add(400, 404)

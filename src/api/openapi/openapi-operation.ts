@@ -1,20 +1,21 @@
 import { z } from 'zod'
 import type { JsonSchema } from '../../protocols/with-schema.ts'
 import type { Endpoint, JsonEndpoint } from '../endpoint.ts'
+import { parameterNames } from '../routing/path-pattern.ts'
 import { successSchema, errorDescription, errorStatuses } from './openapi-errors.ts'
 import { securityOf } from './openapi-security.ts'
 
 /** An endpoint as an OpenAPI operation. */
 export function operationOf(endpoint: Endpoint): JsonSchema {
   const { method, path, summary, area } = endpoint
-  const body = bodyOf(endpoint)
+  const content = contentOf(endpoint)
   return {
     operationId: `${method.toLowerCase()}${path.replaceAll(/\W/g, '_')}`,
     summary,
     tags: [area],
     security: securityOf(endpoint),
     parameters: parametersOf(endpoint),
-    ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+    ...(content && { requestBody: { required: true, content } }),
     responses: {
       ...successes(endpoint),
       ...Object.fromEntries(errorStatuses(endpoint).map((status) => [status, errorOf(endpoint, status)])),
@@ -34,7 +35,7 @@ function successes(endpoint: Endpoint): JsonSchema {
 
 /** The path with its parameters in braces. */
 export function templateOf({ path }: Endpoint): string {
-  return path.replaceAll(/:(\w+)\*?/g, '{$1}')
+  return path.replaceAll(/(?<=\/):(\w+)\*?/g, '{$1}')
 }
 
 function parametersOf(endpoint: Endpoint): JsonSchema[] {
@@ -42,7 +43,7 @@ function parametersOf(endpoint: Endpoint): JsonSchema[] {
   const inPath = params ? fieldsOf(params).properties : {}
   const inQuery = query ? fieldsOf(query) : { properties: {}, required: [] }
   return [
-    ...[...endpoint.path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
+    ...parameterNames(endpoint.path).map((name) => ({
       name,
       in: 'path',
       required: true,
@@ -60,6 +61,17 @@ function parametersOf(endpoint: Endpoint): JsonSchema[] {
 function fieldsOf(schema: z.ZodType): { properties: Record<string, JsonSchema>; required: string[] } {
   const { properties = {}, required = [] } = jsonSchema(schema, 'input')
   return { properties: properties as Record<string, JsonSchema>, required: required as string[] }
+}
+
+/** The body by its content types; undefined where it takes none. */
+function contentOf(endpoint: Endpoint): JsonSchema | undefined {
+  const body = bodyOf(endpoint)
+  const form = endpoint.access === 'api-key' ? endpoint.formSchema?.() : undefined
+  if (!body && !form) return undefined
+  return {
+    ...(body && { 'application/json': { schema: body } }),
+    ...(form && { 'multipart/form-data': { schema: form } }),
+  }
 }
 
 function bodyOf(endpoint: Endpoint): JsonSchema | undefined {

@@ -13,6 +13,7 @@ export const SECURITY_SCHEMES = {
   bearerKey: { type: 'http', scheme: 'bearer', description: 'An API key: sk-…' },
   xApiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key: sk-…' },
   alternateKey: { type: 'apiKey', in: 'header', name: 'x-alt-api-key', description: 'An API key: sk-…' },
+  googleKey: { type: 'apiKey', in: 'header', name: 'x-goog-api-key', description: 'An API key: sk-…' },
   keyInQuery: { type: 'apiKey', in: 'query', name: 'key', description: 'An API key: sk-…' },
   metricsToken: { type: 'http', scheme: 'bearer', description: 'options.metrics_token' },
 } as const
@@ -24,7 +25,7 @@ const ACCOUNT: readonly Requirement[] = [
   { session: [], gatewayUser: [] },
 ]
 const BEARER: Requirement = { bearerKey: [] }
-const ALTERNATE: readonly Requirement[] = [{ alternateKey: [] }, { keyInQuery: [] }]
+const ALTERNATE: readonly Requirement[] = [{ alternateKey: [] }, { googleKey: [] }, { keyInQuery: [] }]
 
 /** Requirements by the places where an API key may be. */
 const KEYS: Readonly<Record<string, readonly Requirement[]>> = {

@@ -1,7 +1,7 @@
-import { chatRequestSchema } from '../../protocols/chat/index.ts'
+import { chatRequestSchema, completionRequestSchema } from '../../protocols/chat/index.ts'
 import type { KeyEndpoint } from '../endpoint.ts'
 
-/** The same as chat completions, at an older address. `docs/api.md: Chat completions`. */
+/** `docs/api.md: Completions`. A request with messages is a chat completion at an older address. */
 export const completions: KeyEndpoint = {
   method: 'POST',
   path: '/v1/completions',
@@ -9,8 +9,8 @@ export const completions: KeyEndpoint = {
   kind: 'raw',
   access: 'api-key',
   keyIn: 'bearer',
-  summary: 'The same as /v1/chat/completions',
-  requestSchema: chatRequestSchema,
+  summary: 'A completion of a prompt, whole or streamed',
+  requestSchema: () => ({ anyOf: [completionRequestSchema(), chatRequestSchema()] }),
   contentTypes: ['application/json', 'text/event-stream'],
-  handle: (exchange, caller, relay) => relay.call('chat', exchange, caller),
+  handle: (exchange, caller, relay) => relay.call('completions', exchange, caller),
 }

@@ -4,10 +4,14 @@ import type { Endpoint } from '../endpoint.ts'
 /** Maximum lengths, in characters, of a path and of a misspelt part that get a suggestion. */
 const MAX_LENGTH = 200
 const MAX_MISSPELT_LENGTH = 48
-const VERSION = /^v\d+(?:beta)?$/
+const VERSION = /^v\d+(?:alpha|beta)?$/
 /** Prefixes of base URLs before the version, here or at vendors. */
 const PREFIXES = new Set(['api', 'openai', 'anthropic'])
 const MODEL = '/v1/models/{model_id}'
+/** Path of a method of models, in the version that all of them have. */
+const METHOD = /^(\/v1beta\/models\/):model\*:(\w+)$/
+/** The method in the last segment of a path. */
+const GIVEN_METHOD = /(?::|%3a)([^:/]+)$/
 
 /** A path of the API, split for comparison. */
 interface Candidate {
@@ -24,12 +28,20 @@ interface Candidate {
 export class PathSuggestions {
   readonly #candidates: readonly Candidate[]
   readonly #words: ReadonlySet<string>
+  /** Paths of the methods of models, by their names. */
+  readonly #methods: ReadonlyMap<string, string>
 
   constructor(routes: readonly Endpoint[]) {
     this.#candidates = routes.flatMap(({ path }) => {
       const [, version = '', ...rest] = path.split('/')
       return VERSION.test(version) && !path.includes(':') ? [{ path, version, rest: rest.join('/') }] : []
     })
+    this.#methods = new Map(
+      routes.flatMap(({ path }) => {
+        const [, start, name] = METHOD.exec(path) ?? []
+        return name === undefined ? [] : [[name, `${start}{model}:${name}`] as const]
+      }),
+    )
     this.#words = new Set(this.#candidates.flatMap(({ rest }) => rest.split('/')))
   }
 
@@ -37,7 +49,7 @@ export class PathSuggestions {
   suggest(path: string): string | undefined {
     if (path.length > MAX_LENGTH) return undefined
     const segments = path.toLowerCase().split('/').filter(Boolean)
-    return this.#repeated(segments) ?? modelPath(segments) ?? this.#misspelt(segments)
+    return this.#repeated(segments) ?? this.#modelPath(segments) ?? this.#misspelt(segments)
   }
 
   /** The candidate at the end of the path, if only versions, prefixes and words of the API precede it. */
@@ -58,6 +70,18 @@ export class PathSuggestions {
     return (same.find((candidate) => candidate.version === version) ?? same[0])?.path
   }
 
+  #modelPath(segments: readonly string[]): string | undefined {
+    const start = segments.findIndex((word) => !isPrefix(word))
+    if (segments[start] !== 'models' || segments.length <= start + 1) return undefined
+    const method = GIVEN_METHOD.exec(segments.at(-1) ?? '')?.[1]
+    const name =
+      method === undefined || method.length > MAX_MISSPELT_LENGTH
+        ? undefined
+        : nearest(method, this.#methods.keys())
+    if (name !== undefined) return this.#methods.get(name)
+    return segments.includes('v1beta') ? undefined : MODEL
+  }
+
   #misspelt(segments: readonly string[]): string | undefined {
     const start = segments.findIndex((word) => !isPrefix(word))
     const given = start === -1 ? '' : segments.slice(start).join('/')
@@ -72,11 +96,4 @@ export class PathSuggestions {
 
 function isPrefix(word: string): boolean {
   return VERSION.test(word) || PREFIXES.has(word)
-}
-
-// Paths below `/v1beta` are methods of models, which the gateway does not serve.
-function modelPath(segments: readonly string[]): string | undefined {
-  const start = segments.findIndex((word) => !isPrefix(word))
-  const isModel = segments[start] === 'models' && segments.length > start + 1
-  return isModel && !segments.includes('v1beta') ? MODEL : undefined
 }

@@ -1,9 +1,21 @@
 import type { Area } from '../envelopes.ts'
 
+/** Lists of the alternate vendor with the errors of other lists. */
+const LISTS = /^\/v1beta\/(?:models$|openai\/)/
+
 /** The area of a path that no endpoint has; it decides the envelope of errors. `docs/api.md: Errors`. */
 export function pathArea(path: string): Area {
   if (path.startsWith('/api/')) return 'management'
-  return path === '/v1/messages' || path.startsWith('/v1/messages/') ? 'messages' : 'relay'
+  if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'
+  return (path.startsWith('/v1beta/') && !LISTS.test(path)) || isModelMethod(path) ? 'gemini' : 'relay'
+}
+
+/** Behind a colon; below `/v1` with a capital letter, since the names of other models have colons, too. */
+const METHOD = /^\/(?:v1beta\/models\/.+(?::|%3[Aa])\w+|v1\/models\/.+(?::|%3[Aa])[a-z]+[A-Z]\w*)$/
+
+/** Whether a path names a method of a model. */
+export function isModelMethod(path: string): boolean {
+  return METHOD.test(path)
 }
 
 /** The path of a request target, undecoded, without its query. */

@@ -14,6 +14,11 @@ test.each([
   ['/v1/models/:id*', '/v1/models', undefined],
   ['/a.b/:x/:y*', '/a.b/1/2/3', { x: '1', y: '2/3' }],
   ['/a.b/:x/:y*', '/a-b/1/2/3', undefined],
+  ['/m/:id*:run', '/m/a/b:free:run', { id: 'a/b:free' }],
+  ['/m/:id*:run', '/m/a%3Arun', { id: 'a' }],
+  ['/m/:id*:run', '/m/a%3arun', { id: 'a' }],
+  ['/m/:id*:run', '/m/a:runs', undefined],
+  ['/m/:id*:run', '/m/:run', undefined],
 ])('%s reads %s as %j', (path, given, params) => {
   expect(pathPattern(path)(given)).toEqual(params)
 })

@@ -1,20 +1,30 @@
 /** Parameters of a path by name, undecoded. */
 export type PathParams = Readonly<Record<string, string>>
 
+/** Parameters at the beginning of a segment; any other colon stands for itself. */
+const PARAMETER = /(?<=\/)(:\w+\*?)/
+/** A colon, as it is or percent-encoded. */
+const COLON = '(?::|%3[Aa])'
+
 /**
  * A matcher for paths such as `/api/token/:id/key`, where `:id` is one nonempty segment, and
- * `/v1/models/:id*`, where it is the rest of the path, slashes included. Paths are matched undecoded: no dot
- * segments, no extra slash.
+ * `/v1/models/:id*`, where it is the rest of the path, slashes included, as far as no literal follows. Paths
+ * are matched undecoded, but for a literal colon: no dot segments, no extra slash.
  */
 export function pathPattern(path: string): (given: string) => PathParams | undefined {
-  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
-  const pieces = path.split(/(:\w+\*?)/).map((piece) => {
-    if (piece.startsWith(':')) return piece.endsWith('*') ? '(.+)' : '([^/]+)'
-    return piece.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const names = parameterNames(path)
+  const pieces = path.split(PARAMETER).map((piece, index) => {
+    if (index % 2 === 1) return piece.endsWith('*') ? '(.+)' : '([^/]+)'
+    return piece.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll(':', COLON)
   })
   const expression = new RegExp(`^${pieces.join('')}$`)
   return (given) => {
     const found = expression.exec(given)
     return found ? Object.fromEntries(names.map((name, index) => [name, found[index + 1] ?? ''])) : undefined
   }
+}
+
+/** The names of a path's parameters, in their order. */
+export function parameterNames(path: string): string[] {
+  return [...path.matchAll(/(?<=\/):(\w+)/g)].map(([, name = '']) => name)
 }

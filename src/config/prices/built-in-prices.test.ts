@@ -67,6 +67,31 @@ describe('the built-in prices', () => {
     expect(plain(prices.get('rerank-english-v3.0')?.price?.request)).toBe(0.002)
   })
 
+  test.each([
+    ['whisper-1', { second: 0.0001 }],
+    ['whisper-large-v3-turbo', { second: 0.000011111111111111 }],
+    ['gpt-4o-transcribe', { input: 2.5, audioInput: 6, output: 10, second: 0.0001 }],
+    ['tts-1', { characters: 15 }],
+    ['tts-1-hd-1106', { characters: 30 }],
+    ['gpt-4o-mini-tts', { input: 0.6, output: 12, second: 0.00025 }],
+    ['gpt-image-1.5', { input: 5, imageInput: 8, output: 10, imageOutput: 32 }],
+    ['gpt-audio', { audioInput: 32, audioOutput: 64 }],
+    ['text-embedding-3-small', { input: 0.02, output: 0 }],
+    ['gemini-embedding-001', { input: 0.15 }],
+  ])('of %s are %j', (name, expected) => {
+    const { tokens, ...price } = prices.get(name)?.price ?? {}
+    const seen = Object.keys(expected).map((kind) => [kind, plain({ ...price, ...tokens }[kind as 'second'])])
+    expect(Object.fromEntries(seen)).toEqual(expected)
+  })
+
+  test('of images are by size and quality', () => {
+    const image = prices.get('dall-e-3')?.price?.image ?? {}
+    expect(plain(image['1024x1024'])).toBe(0.04)
+    expect(plain(image['1792x1024/hd'])).toBe(0.12)
+    expect(plain(prices.get('gpt-image-1')?.price?.image['1024x1024/medium'])).toBe(0.042)
+    expect(prices.get('dall-e-3')?.vendor).toBe('openai')
+  })
+
   test('are read from any name without an error', () => {
     fc.assert(
       fc.property(fc.string(), (name) => {
@@ -105,7 +130,7 @@ describe('prices as the data has them', () => {
 
   test('that are missing follow from input; a web search is one cent', () => {
     const price = chargeablePrice({ input_mtok: 0.15, output_mtok: 0.6 })
-    expect(price?.tokens).toEqual({
+    expect(price?.tokens).toMatchObject({
       input: { digits: 15n, scale: 2 },
       output: { digits: 6n, scale: 1 },
       cacheRead: { digits: 15n, scale: 3 },
@@ -139,13 +164,12 @@ describe('prices as the data has them', () => {
 
   test('are none where there is nothing that we charge', () => {
     expect(chargeablePrice({})).toBeUndefined()
-    expect(chargeablePrice({ audio_hours: 0.36 })).toBeUndefined()
+    expect(chargeablePrice({ input_document_kpages: 1 })).toBeUndefined()
   })
 
   test('of kinds that we do not charge are named', () => {
-    expect(unchargedKinds({ input_mtok: 1, output_mtok: 1, input_audio_mtok: 3, audio_hours: 1 })).toEqual([
-      'input_audio_mtok',
-      'audio_hours',
+    expect(unchargedKinds({ input_mtok: 1, output_mtok: 1, input_video_mtok: 3, audio_hours: 1 })).toEqual([
+      'input_video_mtok',
     ])
   })
 })

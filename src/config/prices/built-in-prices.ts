@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { type ConditionalPrice, findProvider, type ModelInfo, type ModelPrice } from '@pydantic/genai-prices'
 import { LRUCache } from 'lru-cache'
-import { isForUnsupportedEndpoint } from '../../domain/unsupported-endpoints.ts'
+import { endpointByName, isForUnsupportedEndpoint } from '../../domain/endpoint-by-name.ts'
 import type { Price } from '../../domain/price.ts'
 import { matches, literalNames, withHyphenatedDate } from './match-rule.ts'
+import { MEDIA_PRICES_TEXT, mediaModels, mediaPrices } from './media-prices.ts'
 import { chargeablePrice, unchargedKinds } from './price-data.ts'
 import { isRetired } from '../vendors/retired-models.ts'
 import { VENDORS, type Vendor } from '../vendors/vendors.ts'
@@ -38,8 +39,16 @@ interface PriceListEntry {
 const MAX_CACHED_NAMES = 4096
 const MAX_NAME_LENGTH = 200
 
-/** Models that the data does not list; their vendor charges for each call. */
+/** Models that the data does not list: their vendor charges for each call, or nothing. */
 const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map([
+  [
+    'openai',
+    ['omni-moderation-latest', 'omni-moderation-2024-09-26'].map((id) => ({
+      id,
+      match: { equals: id },
+      prices: { requests_kcount: 0 },
+    })),
+  ],
   [
     'cohere',
     ['rerank-v3.5', 'rerank-english-v3.0', 'rerank-multilingual-v3.0'].map((id) => ({
@@ -56,7 +65,9 @@ const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map([
 export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices {
   const lists = new Map(VENDORS.map(({ id }) => [id, modelsOf(id)]))
   const found = new LRUCache<string, PriceListEntry | 'none'>({ max: MAX_CACHED_NAMES })
-  const read = new WeakMap<ModelPrice, BuiltInModel>()
+  const read = new LRUCache<ModelInfo, BuiltInModel & { readonly data: ModelPrice }>({
+    max: MAX_CACHED_NAMES,
+  })
 
   function listedBy(vendor: string, name: string): PriceListEntry | undefined {
     const models = lists.get(vendor) ?? modelsOf(vendor)
@@ -86,14 +97,12 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     }
     if (listed === 'none') return undefined
     const data = currentPrice(listed.model.prices, now())
-    let result = read.get(data)
-    if (!result) {
-      result = Object.freeze({
-        vendor: listed.vendor,
-        price: chargeablePrice(data),
-        uncharged: unchargedKinds(data),
-      })
-      read.set(data, result)
+    const { vendor: id, model } = listed
+    let result = read.get(model)
+    if (result?.data !== data) {
+      const price = chargeablePrice(data, mediaPrices(id, model.id))
+      result = Object.freeze({ vendor: id, price, uncharged: unchargedKinds(data), data })
+      read.set(model, result)
     }
     return result
   }
@@ -102,10 +111,14 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     get,
     namesOf({ id, protocol, served, uncallable }) {
       const today = now()
+      const isServed = (name: string, prices: ModelPrice): boolean => {
+        if (protocol === 'rerank') return 'requests_kcount' in prices
+        return 'output_mtok' in prices || endpointByName(name) !== undefined
+      }
       const names = (lists.get(id) ?? []).flatMap((model) => {
         const prices = currentPrice(model.prices, today)
-        const isServed = protocol === 'rerank' ? 'requests_kcount' in prices : 'output_mtok' in prices
-        return isServed && chargeablePrice(prices) ? concreteNames(model) : []
+        const price = chargeablePrice(prices, mediaPrices(id, model.id))
+        return price ? concreteNames(model).filter((name) => isServed(name, prices)) : []
       })
       return [...new Set(names)].filter(
         (name) =>
@@ -117,13 +130,24 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     },
     version: createHash('sha256')
       .update(JSON.stringify([...lists]))
+      .update(MEDIA_PRICES_TEXT)
       .digest('hex'),
   }
 }
 
 function modelsOf(vendor: string): readonly ModelInfo[] {
   const provider = findProvider({ providerId: vendor })
-  return [...(provider?.id === vendor ? provider.models : []), ...(ADDITIONAL_MODELS.get(vendor) ?? [])]
+  const listed = provider?.id === vendor ? provider.models : []
+  const others = mediaModels(vendor)
+    .filter((name) => !listed.some(({ match }) => matches(match, name)))
+    .map((name): ModelInfo => ({ id: name, match: namedOrDated(name), prices: {} }))
+  return [...(ADDITIONAL_MODELS.get(vendor) ?? []), ...listed, ...others]
+}
+
+/** Names of a model with and without a date: `tts-1`, `tts-1-1106`. */
+function namedOrDated(name: string): ModelInfo['match'] {
+  const escaped = name.replaceAll('.', String.raw`\.`)
+  return { or: [{ equals: name }, { regex: String.raw`^${escaped}-(\d{4}|\d{4}-\d{2}-\d{2})$` }] }
 }
 
 /** The names of a model: those that its rule lists literally, and its id unless that is only a prefix. */

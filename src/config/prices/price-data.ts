@@ -1,8 +1,11 @@
 import type { ModelPrice, TieredPrices } from '@pydantic/genai-prices'
-import { type Decimal, parseDecimal } from '../../domain/decimal.ts'
-import type { Price } from '../../domain/price.ts'
+import { type Decimal, divide, parseDecimal } from '../../domain/decimal.ts'
+import { FREE_PRICE, type Price } from '../../domain/price.ts'
 import { freeze } from '../freeze.ts'
 import { completePrices, type GivenPrices, DEFAULT_WEB_SEARCH_PRICE, ZERO } from './prices.ts'
+
+/** Prices that the data does not have; `media-prices.ts`. */
+export type FurtherPrices = Partial<Pick<Price, 'characters' | 'second' | 'image'>>
 
 /** The data's keys for token prices, in USD per million, and ours. */
 const TOKEN_KEYS = {
@@ -11,32 +14,53 @@ const TOKEN_KEYS = {
   cache_read_mtok: 'cacheRead',
   cache_write_mtok: 'cacheWrite5m',
   cache_write_1h_mtok: 'cacheWrite1h',
+  input_audio_mtok: 'audioInput',
+  output_audio_mtok: 'audioOutput',
+  input_image_mtok: 'imageInput',
+  output_image_mtok: 'imageOutput',
 } as const satisfies Record<string, keyof GivenPrices>
 
 /** The data's keys for calls and searches, in USD per thousand. */
 const COUNT_KEYS = { request: 'requests_kcount', webSearch: 'web_searches_kcount' } as const
 
-const CHARGED_KEYS: ReadonlySet<string> = new Set([...Object.keys(TOKEN_KEYS), ...Object.values(COUNT_KEYS)])
+/** The data's keys for recordings, in USD per hour, in order of preference. */
+const HOUR_KEYS = ['input_audio_hours', 'audio_hours'] as const
+
+const CHARGED_KEYS: ReadonlySet<string> = new Set([
+  ...Object.keys(TOKEN_KEYS),
+  ...Object.values(COUNT_KEYS),
+  ...HOUR_KEYS,
+])
 
 /** Prices of tools that no endpoint here offers: searching files in a vendor's store. */
 const INAPPLICABLE_KEYS: ReadonlySet<string> = new Set(['storage_searches_kcount'])
 
+const HOUR: Decimal = { digits: 3600n, scale: 0 }
+/** Decimal places of a price per second: prices per hour have few, and a day's recording costs the same. */
+const PLACES = 18
+
 /** A model's price converted from the data; undefined where it has no kind of price that is charged. */
-export function chargeablePrice(data: ModelPrice): Price | undefined {
+export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): Price | undefined {
+  const second = perSecond(data)
   if (
     data['input_mtok'] === undefined &&
     data['output_mtok'] === undefined &&
-    data['requests_kcount'] === undefined
+    data['requests_kcount'] === undefined &&
+    second === undefined &&
+    Object.keys(further).length === 0
   ) {
     return undefined
   }
   const starts = Object.values(data).flatMap((value) => (typeof value === 'object' ? value.tiers : []))
   const above = [...new Set(starts.map(({ start }) => start))].sort((a, b) => a - b)
   return freeze({
+    ...FREE_PRICE,
     tokens: tokensAt(data, 0),
     tiers: above.map((start) => ({ above: start, tokens: tokensAt(data, start + 1) })),
     request: perCall(data[COUNT_KEYS.request]) ?? ZERO,
     webSearch: perCall(data[COUNT_KEYS.webSearch]) ?? DEFAULT_WEB_SEARCH_PRICE,
+    ...(second && { second }),
+    ...further,
   })
 }
 
@@ -65,6 +89,11 @@ function perCall(perThousand: number | TieredPrices | undefined): Decimal | unde
   if (perThousand === undefined) return undefined
   const { digits, scale } = exactDecimal(priceAt(perThousand, 0))
   return { digits, scale: scale + 3 }
+}
+
+function perSecond(data: ModelPrice): Decimal | undefined {
+  const perHour = data[HOUR_KEYS[0]] ?? data[HOUR_KEYS[1]]
+  return perHour === undefined ? undefined : divide(exactDecimal(priceAt(perHour, 0)), HOUR, PLACES)
 }
 
 /** The exact decimal: the shortest form of a double is what the data states. */

@@ -32,14 +32,23 @@ function byName<T>(map: ReadonlyMap<string, T>, content: (value: T) => unknown):
   return [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => [name, content(value)])
 }
 
-function priceContent({ tokens, tiers, request, webSearch }: Price): unknown[] {
+function priceContent({ tokens, tiers, image, ...single }: Price): unknown[] {
   const all = tiers.map(({ above, tokens }) => [above, tokensContent(tokens)])
-  return [tokensContent(tokens), all, canonical(request), canonical(webSearch)]
+  const { request, webSearch, characters, second } = single
+  const images = Object.entries(image).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return [
+    tokensContent(tokens),
+    all,
+    ...[request, webSearch, characters, second].map(canonical),
+    images.map(([form, value]) => [form, canonical(value)]),
+  ]
 }
 
 function tokensContent(tokens: TokenPrices): string[] {
   const { input, output, cacheRead, cacheWrite5m, cacheWrite1h } = tokens
-  return [input, output, cacheRead, cacheWrite5m, cacheWrite1h].map(canonical)
+  const { audioInput, audioOutput, imageInput, imageOutput } = tokens
+  const text = [input, output, cacheRead, cacheWrite5m, cacheWrite1h]
+  return [...text, audioInput, audioOutput, imageInput, imageOutput].map(canonical)
 }
 
 /** The same text for `0.30` and `0.3`. */

@@ -1,6 +1,7 @@
 import { type Decimal, multiply } from '../../domain/decimal.ts'
-import type { Price, TokenPrices } from '../../domain/price.ts'
+import { type Price, type TokenPrices, withModalities } from '../../domain/price.ts'
 import { decimal, type Field, integer, list, section } from '../fields.ts'
+import { imagePrices } from './image-prices.ts'
 
 /** The price of something free. */
 export const ZERO: Decimal = { digits: 0n, scale: 0 }
@@ -8,62 +9,65 @@ export const ZERO: Decimal = { digits: 0n, scale: 0 }
 /** USD per web search where no price is stated. */
 export const DEFAULT_WEB_SEARCH_PRICE: Decimal = { digits: 1n, scale: 2 }
 
-/** Prices per million tokens; those of cached tokens are optional. */
-export interface GivenPrices {
-  readonly input: Decimal
-  readonly output: Decimal
-  readonly cacheRead?: Decimal | undefined
-  readonly cacheWrite5m?: Decimal | undefined
-  readonly cacheWrite1h?: Decimal | undefined
+/** Prices per million tokens; those other than input and output are optional. */
+export type GivenPrices = Pick<TokenPrices, 'input' | 'output'> & {
+  readonly [Kind in Exclude<keyof TokenPrices, 'input' | 'output'>]?: Decimal | undefined
 }
 
 /**
- * Derives missing cache prices from the input price: reads cost a tenth of it, writes 1.25 times (5 minutes)
- * and twice (1 hour) as much.
+ * Derives missing prices: reads from a cache cost a tenth of the input, writes 1.25 times (5 minutes) and
+ * twice (1 hour) as much; audio and images cost as much as text.
  */
 export function completePrices(given: GivenPrices): TokenPrices {
-  const { input, output } = given
-  return {
-    input,
-    output,
+  const { input } = given
+  return withModalities({
+    ...given,
     cacheRead: given.cacheRead ?? multiply(input, { digits: 1n, scale: 1 }),
     cacheWrite5m: given.cacheWrite5m ?? multiply(input, { digits: 125n, scale: 2 }),
     cacheWrite1h: given.cacheWrite1h ?? multiply(input, { digits: 2n, scale: 0 }),
-  }
+  })
 }
 
 const amount = decimal()
-const cached = {
+const furtherTokens = {
   cache_read: amount.optional(),
   cache_write_5m: amount.optional(),
   cache_write_1h: amount.optional(),
+  audio_input: amount.optional(),
+  audio_output: amount.optional(),
+  image_input: amount.optional(),
+  image_output: amount.optional(),
 }
 
-const tier = section({ above: integer(1), input: amount, output: amount, ...cached }).transform(
-  ({ above, ...prices }) => ({ above, tokens: completeWrittenPrices(prices) }),
-)
+const FURTHER_KEYS = Object.keys(furtherTokens) as (keyof typeof furtherTokens)[]
+
+const tier = section({ above: integer(1), input: amount, output: amount, ...furtherTokens })
 
 /** `docs/configuration.md: Prices`. */
 export const price: Field<Price> = section({
   input: amount.optional(),
   output: amount.optional(),
-  ...cached,
+  ...furtherTokens,
   request: amount.optional(),
   web_search: amount.default(DEFAULT_WEB_SEARCH_PRICE),
+  characters: amount.optional(),
+  second: amount.optional(),
+  image: imagePrices.optional(),
   tiers: list(tier, 'a list of { above, input, output }'),
 })
   .superRefine((given, ctx) => {
-    const { input, output, request } = given
-    const perToken = [given.cache_read, given.cache_write_5m, given.cache_write_1h, given.tiers[0]]
-    const onlyPerCall = request && !input && !output && perToken.every((value) => value === undefined)
+    const { input, output, request, characters, second, image } = given
+    const perToken = [...FURTHER_KEYS.map((key) => given[key]), given.tiers[0]]
+    const hasOther = [request, characters, second, image].some((value) => value !== undefined)
+    const isOther = hasOther && !input && !output && perToken.every((value) => value === undefined)
     const missing = (key: string): void =>
       ctx.addIssue({
         code: 'custom',
         path: [key],
         message: 'expected a price per million tokens (0 if it is free), found nothing',
       })
-    if (!input && !onlyPerCall) missing('input')
-    if (!output && !onlyPerCall) missing('output')
+    if (!input && !isOther) missing('input')
+    if (!output && !isOther) missing('output')
     for (const [index, { above }] of given.tiers.entries()) {
       const last = given.tiers[index - 1]?.above ?? 0
       if (above > last) continue
@@ -76,17 +80,26 @@ export const price: Field<Price> = section({
   })
   .transform((given) => ({
     tokens: completeWrittenPrices({ ...given, input: given.input ?? ZERO, output: given.output ?? ZERO }),
-    tiers: given.tiers,
+    // A stated price of audio or images holds for every tier that states no other.
+    tiers: given.tiers.map((one) => ({
+      above: one.above,
+      tokens: completeWrittenPrices({
+        ...one,
+        audio_input: one.audio_input ?? given.audio_input,
+        audio_output: one.audio_output ?? given.audio_output,
+        image_input: one.image_input ?? given.image_input,
+        image_output: one.image_output ?? given.image_output,
+      }),
+    })),
     request: given.request ?? ZERO,
     webSearch: given.web_search,
+    characters: given.characters ?? ZERO,
+    second: given.second ?? ZERO,
+    image: given.image ?? {},
   }))
 
-interface WrittenPrices {
-  readonly input: Decimal
-  readonly output: Decimal
-  readonly cache_read?: Decimal | undefined
-  readonly cache_write_5m?: Decimal | undefined
-  readonly cache_write_1h?: Decimal | undefined
+type WrittenPrices = Pick<TokenPrices, 'input' | 'output'> & {
+  readonly [Key in keyof typeof furtherTokens]?: Decimal | undefined
 }
 
 function completeWrittenPrices(given: WrittenPrices): TokenPrices {
@@ -96,5 +109,9 @@ function completeWrittenPrices(given: WrittenPrices): TokenPrices {
     cacheRead: given.cache_read,
     cacheWrite5m: given.cache_write_5m,
     cacheWrite1h: given.cache_write_1h,
+    audioInput: given.audio_input,
+    audioOutput: given.audio_output,
+    imageInput: given.image_input,
+    imageOutput: given.image_output,
   })
 }

@@ -25,8 +25,19 @@ test('a key of OpenAI makes a channel for what the gateway can call there today'
   const openai = VENDORS.find(({ id }) => id === 'openai')
   const names = openai ? builtInPrices(() => TODAY).namesOf(openai) : []
   expect(names).toEqual(
-    expect.arrayContaining(['gpt-4o', 'gpt-4o-mini', 'gpt-5.6', 'gpt-6-sol', 'gpt-audio', 'o3']),
+    expect.arrayContaining([
+      'text-embedding-3-small',
+      'omni-moderation-latest',
+      'gpt-4o',
+      'gpt-4o-mini',
+      'gpt-5.6',
+      'gpt-6-sol',
+      'gpt-audio',
+      'o3',
+    ]),
   )
+  for (const name of ['gpt-image-1', 'dall-e-3', 'tts-1', 'whisper-1', 'gpt-4o-transcribe'])
+    expect(names).toContain(name)
   for (const name of [
     'ada',
     'gpt-4',
@@ -38,5 +49,5 @@ test('a key of OpenAI makes a channel for what the gateway can call there today'
     'gpt-5.5-pro',
   ])
     expect(names).not.toContain(name)
-  expect(names.filter((name) => /image|realtime|transcribe|tts|moderation/.test(name))).toEqual([])
+  expect(names.filter((name) => /gpt-\d.*-image|realtime|text-moderation/.test(name))).toEqual([])
 })

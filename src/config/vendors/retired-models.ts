@@ -12,7 +12,7 @@ const RETIREMENTS: ReadonlyMap<string, readonly Retirement[]> = new Map([
   [
     'openai',
     [
-      { on: '2024-01-04', models: /^(?:ada|babbage|curie|davinci|text-.*)$/ },
+      { on: '2024-01-04', models: /^(?:ada|babbage|curie|davinci|text-(?!embedding-(?:3|ada-002)).*)$/ },
       {
         on: '2025-06-06',
         models: /^gpt-(?:3\.5(?:-turbo)?-(?:0301|0613|16k.*)|4-0314|4-32k.*|4.*-vision-preview)$/,

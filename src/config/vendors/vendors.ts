@@ -29,9 +29,9 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     variables: ['OPENAI_API_KEY'],
     protocol: 'chat',
     baseUrl: 'https://api.openai.com/v1',
-    served: /^(?!gpt-oss|.*moderation)/i,
+    served: /^(?!gpt-oss|text-moderation)/i,
     uncallable:
-      /^gpt-35|^gpt-\d-\d(?!\d)|^gpt-5[.\d]*-chat$|:|-high$|-pro(?:-\d|$)|codex|deep-research|computer-use|instruct|-image/i,
+      /^gpt-35|^gpt-\d-\d(?!\d)|^gpt-5[.\d]*-chat$|:|-high$|-pro(?:-\d|$)|codex|deep-research|computer-use|instruct|^gpt-\d.*-image/i,
   },
   {
     id: 'anthropic',

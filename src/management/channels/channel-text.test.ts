@@ -17,7 +17,9 @@ const mapping = fc.dictionary(word, word, { maxKeys: 3 })
 const sent = fc.record({
   name: word,
   type: fc.constantFrom(...CHANNEL_TYPES.map(({ type }) => type)),
-  protocol: fc.uniqueArray(fc.constantFrom('chat', 'messages', 'responses', 'rerank'), { minLength: 1 }),
+  protocol: fc.uniqueArray(fc.constantFrom('chat', 'messages', 'responses', 'gemini', 'rerank'), {
+    minLength: 1,
+  }),
   base_url: word.map((host) => `https://${host}.example`),
   models: words.map((names) => names.join(',')),
   group: words.map((names) => names.join(',')),

@@ -94,6 +94,7 @@ async function failureOf(
     group: '',
     stream: false,
     priceVersion: '',
+    kind: '',
     startedMs,
     promptAmount: 0,
   })

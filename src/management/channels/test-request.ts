@@ -1,4 +1,5 @@
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import { answerPath } from '../../protocols/gemini/index.ts'
 import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 import type { DialectRequest } from '../../upstreams/provider.ts'
 
@@ -26,6 +27,11 @@ const REQUESTS: Record<
     headers: [],
     // The least that upstreams accept.
     body: { model, input: 'hi', max_output_tokens: 16, store: false },
+  }),
+  gemini: (model) => ({
+    path: answerPath(model, false),
+    headers: [],
+    body: { contents: [{ role: 'user', parts: [{ text: 'hi' }] }], generationConfig: { maxOutputTokens: 1 } },
   }),
   rerank: (model) => ({
     path: '/rerank',

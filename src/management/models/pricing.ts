@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ProtocolName } from '../../domain/channel.ts'
 import { type Decimal, decimalText } from '../../domain/decimal.ts'
 import { endpointTypes } from '../../domain/endpoint-types.ts'
+import type { ImagePrices } from '../../domain/image-price.ts'
 import { ratiosOf } from '../../domain/ratios.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { User } from '../../domain/user.ts'
@@ -17,6 +18,16 @@ const model = z.object({
   completion_ratio: z.number(),
   cache_ratio: z.number().optional(),
   create_cache_ratio: z.number().optional(),
+  image_ratio: z.number().optional(),
+  image_completion_ratio: z.number().optional(),
+  audio_ratio: z.number().optional(),
+  audio_completion_ratio: z.number().optional(),
+  /** USD per million characters. */
+  character_price: z.number().optional(),
+  /** USD per second. */
+  second_price: z.number().optional(),
+  /** USD per image, by `SIZE/QUALITY`, `SIZE` or `default`. */
+  image_price: z.record(z.string(), z.number()).optional(),
   owned_by: z.string(),
   enable_groups: z.array(z.string()),
   supported_endpoint_types: z.array(z.string()),
@@ -75,11 +86,22 @@ function priced(
       completion_ratio: number(ratios.completion),
       ...(ratios.cache && { cache_ratio: number(ratios.cache) }),
       ...(ratios.createCache && { create_cache_ratio: number(ratios.createCache) }),
+      ...(ratios.image && { image_ratio: number(ratios.image) }),
+      ...(ratios.imageCompletion && { image_completion_ratio: number(ratios.imageCompletion) }),
+      ...(ratios.audio && { audio_ratio: number(ratios.audio) }),
+      ...(ratios.audioCompletion && { audio_completion_ratio: number(ratios.audioCompletion) }),
+      ...(ratios.characters && { character_price: number(ratios.characters) }),
+      ...(ratios.second && { second_price: number(ratios.second) }),
+      ...(ratios.images && { image_price: imagePrice(ratios.images) }),
       owned_by: vendor ?? 'custom',
       enable_groups: groups,
       supported_endpoint_types: types,
     },
   ]
+}
+
+function imagePrice(images: ImagePrices): Record<string, number> {
+  return Object.fromEntries(Object.entries(images).map(([form, price]) => [form, number(price)]))
 }
 
 function number(decimal: Decimal | undefined): number {

@@ -1,4 +1,5 @@
 import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts'
+import type { ImagePrices } from '../../domain/image-price.ts'
 import { GatewayError } from '../../errors.ts'
 
 /** The reviver with source text, which TypeScript's library does not declare yet; it keeps `1.10` exact. */
@@ -38,6 +39,24 @@ export function decimalsIn(key: string, text: string): ReadonlyMap<string, Decim
       throw new GatewayError(
         'invalid_request',
         `${key}: expected a number from 0 to 1000000 for ${JSON.stringify(name)}`,
+      )
+    }),
+  )
+}
+
+/** Parses a JSON object of prices of images: decimals, or objects of them by form. */
+export function imagePricesIn(key: string, text: string): ReadonlyMap<string, ImagePrices> {
+  return new Map(
+    [...mappingIn(key, text)].map(([name, value]): [string, ImagePrices] => {
+      const one = decimalIn(value)
+      if (one) return [name, { default: one }]
+      const forms = typeof value === 'object' && value !== null ? Object.entries(value) : []
+      const prices = forms.map(([form, price]) => [form, decimalIn(price)] as const)
+      const isValid = prices.length > 0 && prices.every(([, price]) => price !== undefined)
+      if (isValid) return [name, Object.fromEntries(prices) as ImagePrices]
+      throw new GatewayError(
+        'invalid_request',
+        `${key}: expected a number from 0 to 1000000, or an object of them by size, for ${JSON.stringify(name)}`,
       )
     }),
   )

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Group } from '../../domain/settings.ts'
 import { decimalsText } from './decimal-map.ts'
-import { modelRatios, RATIO_OPTIONS, ratioOf } from './model-ratios.ts'
+import { modelRatios, RATIO_OPTIONS, ratioText } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { SCALAR_OPTIONS } from './scalar-options.ts'
 
@@ -32,7 +32,7 @@ export async function listOptions({
     { key: 'UserUsableGroups', value: JSON.stringify(openGroups(groups)), managed: false },
     ...[...RATIO_OPTIONS].map(([key, ratio]) => ({
       key,
-      value: decimalsText(ratioOf(ratios, ratio)),
+      value: ratioText(ratios, ratio),
       managed: false,
     })),
   ]

@@ -1,5 +1,12 @@
-import type { Decimal } from '../../domain/decimal.ts'
-import { type RatioName, type Ratios, ratiosOf, readRatios } from '../../domain/ratios.ts'
+import { decimalText } from '../../domain/decimal.ts'
+import {
+  imagesJson,
+  type RatioName,
+  type Ratios,
+  ratiosJson,
+  ratiosOf,
+  readRatios,
+} from '../../domain/ratios.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import type { LiveSettings } from './live-settings.ts'
@@ -10,6 +17,13 @@ export const RATIO_OPTIONS = new Map<string, RatioName>([
   ['CompletionRatio', 'completion'],
   ['CacheRatio', 'cache'],
   ['CreateCacheRatio', 'createCache'],
+  ['ImageRatio', 'image'],
+  ['ImageCompletionRatio', 'imageCompletion'],
+  ['AudioRatio', 'audio'],
+  ['AudioCompletionRatio', 'audioCompletion'],
+  ['CharacterPrice', 'characters'],
+  ['SecondPrice', 'second'],
+  ['ImagePrice', 'images'],
   ['ModelPrice', 'price'],
 ])
 
@@ -37,12 +51,27 @@ export function modelRatios(
   )
 }
 
-/** One kind of ratio, by model. */
-export function ratioOf(all: ReadonlyMap<string, Ratios>, ratio: RatioName): ReadonlyMap<string, Decimal> {
-  return new Map(
-    [...all].flatMap(([name, ratios]): [string, Decimal][] => {
-      const value = ratios[ratio]
-      return value ? [[name, value]] : []
-    }),
-  )
+/** One kind of ratio by model, as a JSON object of exact decimals; prices of images by form. */
+export function ratioText(all: ReadonlyMap<string, Ratios>, ratio: RatioName): string {
+  const members = [...all].flatMap(([name, ratios]): string[] => {
+    const text = valueText(ratios, ratio)
+    return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`]
+  })
+  return `{${members.join(',')}}`
+}
+
+function valueText(ratios: Ratios, ratio: RatioName): string | undefined {
+  if (ratio !== 'images') return ratios[ratio] && decimalText(ratios[ratio])
+  const forms = Object.entries(ratios.images ? imagesJson(ratios.images) : {})
+  if (forms.length === 0) return undefined
+  const [[form, price] = ['', '']] = forms
+  if (forms.length === 1 && form === 'default') return price
+  return `{${forms.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
+}
+
+/** Whether one kind of ratio is the same in both. */
+export function isSameRatio(ratio: RatioName, a: Ratios | undefined, b: Ratios): boolean {
+  const text = (ratios: Ratios | undefined): string | undefined =>
+    JSON.stringify(ratiosJson({ [ratio]: ratios?.[ratio] }))
+  return text(a) === text(b)
 }

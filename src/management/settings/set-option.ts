@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Decimal, decimalText } from '../../domain/decimal.ts'
-import { type RatioName, ratiosJson, readRatios } from '../../domain/ratios.ts'
+import { type RatioName, type Ratios, ratiosJson, readRatios } from '../../domain/ratios.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type {
   Json,
@@ -9,8 +9,8 @@ import type {
   StoredSection,
 } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
-import { decimalsIn, mappingIn, sameDecimal } from './decimal-map.ts'
-import { modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
+import { decimalsIn, imagePricesIn, mappingIn, sameDecimal } from './decimal-map.ts'
+import { isSameRatio, modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { SCALAR_OPTIONS } from './scalar-options.ts'
 import type { LiveSettings } from './live-settings.ts'
@@ -61,7 +61,10 @@ function readerOf(key: string): (value: string, state: OptionState) => Change[] 
   if (key === 'GroupRatio') return groupRatioChanges
   if (key === 'UserUsableGroups') return openGroupChanges
   const ratio = RATIO_OPTIONS.get(key)
-  if (ratio) return (value, state) => ratioChanges(key, ratio, decimalsIn(key, value), state)
+  if (ratio) {
+    return (value, state) =>
+      ratioChanges(key, ratio, ratio === 'images' ? imagePricesIn(key, value) : decimalsIn(key, value), state)
+  }
   const known = [
     ...SCALAR_OPTIONS.map((option) => option.key),
     'GroupRatio',
@@ -116,7 +119,7 @@ function groupEntry(name: string, ratio: Decimal, open: boolean): Change {
 function ratioChanges(
   key: string,
   ratio: RatioName,
-  given: ReadonlyMap<string, Decimal>,
+  given: ReadonlyMap<string, Ratios[RatioName]>,
   { settings, liveConfig, stored }: OptionState,
 ): Change[] {
   const now = modelRatios(settings, liveConfig, stored)
@@ -129,7 +132,7 @@ function ratioChanges(
   return [...names].flatMap((name): Change[] => {
     const value = given.get(name)
     const before = readRatios(entries.get(name) ?? null)
-    if (value && sameDecimal(now.get(name)?.[ratio], value)) return []
+    if (value && isSameRatio(ratio, now.get(name), { [ratio]: value })) return []
     if (value && liveConfig.declared.models.has(name)) throw managed(key, `models.${name}`)
     if (!value && !before[ratio]) return []
     return [{ section: 'ratios', name, value: ratiosJson({ ...before, [ratio]: value }) }]

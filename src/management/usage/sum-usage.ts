@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
+import { addedUsage, NO_USAGE, promptTokens } from '../../domain/usage.ts'
 import type { UsageFilter, UsageTotals } from '../../domain/usage-entry.ts'
 import type { UsageCursor } from '../../store/operations/usage-scan.ts'
 import type { Store } from '../../store/store.ts'
@@ -74,11 +74,9 @@ async function lastMinute(
 }
 
 function added(one: UsageTotals, other: UsageTotals): UsageTotals {
-  const names = Object.keys(NO_USAGE) as (keyof Usage)[]
-  const counts = names.map((name) => [name, one.usage[name] + other.usage[name]])
   return {
     requests: one.requests + other.requests,
     quota: one.quota + other.quota,
-    usage: Object.fromEntries(counts),
+    usage: addedUsage(one.usage, other.usage),
   }
 }

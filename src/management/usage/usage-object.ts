@@ -14,6 +14,13 @@ const counted = {
   cache_write_1h_tokens: z.int(),
   reasoning_tokens: z.int().meta({ description: 'The part of completion_tokens that was reasoning' }),
   web_searches: z.int(),
+  audio_input_tokens: z.int().meta({ description: 'The part of prompt_tokens that was audio' }),
+  image_input_tokens: z.int().meta({ description: 'The part of prompt_tokens that was images' }),
+  audio_output_tokens: z.int().meta({ description: 'The part of completion_tokens that was audio' }),
+  image_output_tokens: z.int().meta({ description: 'The part of completion_tokens that was images' }),
+  seconds: z.int().meta({ description: 'Seconds of audio that was transcribed or spoken' }),
+  characters: z.int().meta({ description: 'Characters that were spoken' }),
+  images: z.int().meta({ description: 'Images that were returned' }),
 }
 
 /** A row of the usage log in responses to its user; `docs/api.md: Usage log`. */
@@ -35,6 +42,7 @@ export const ownUsageSchema = z.object({
   is_stream: z.boolean(),
   reason: z.string(),
   price_version: z.string(),
+  kind: z.string().meta({ description: 'The endpoint; empty for calls of versions that did not note it' }),
 })
 
 /** A row in responses to an admin, with the channel and the upstream's model. */
@@ -69,6 +77,7 @@ export function ownUsageObject(entry: UsageEntry): z.output<typeof ownUsageSchem
     is_stream: entry.stream,
     reason: entry.reason,
     price_version: entry.priceVersion,
+    kind: entry.kind,
   }
 }
 
@@ -87,5 +96,12 @@ export function countsObject(usage: Usage) {
     cache_write_1h_tokens: usage.cacheWrite1h,
     reasoning_tokens: usage.reasoning,
     web_searches: usage.webSearches,
+    audio_input_tokens: usage.audioInput,
+    image_input_tokens: usage.imageInput,
+    audio_output_tokens: usage.audioOutput,
+    image_output_tokens: usage.imageOutput,
+    seconds: usage.seconds,
+    characters: usage.characters,
+    images: usage.images,
   }
 }

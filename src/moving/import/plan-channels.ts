@@ -1,4 +1,4 @@
-import { isForUnsupportedEndpoint } from '../../domain/unsupported-endpoints.ts'
+import { endpointByName, isForUnsupportedEndpoint } from '../../domain/endpoint-by-name.ts'
 import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import { withVersion } from '../../management/channels/channel-address.ts'
@@ -80,6 +80,20 @@ function splitByDialect(name: string, read: SourceChannel, kind: SupportedKind):
   const address = kind.keepsAddress && read.baseUrl !== '' ? read.baseUrl : withVersion(given, type)
   if (type.protocol === 'messages') return [channelTextFor(name, read, type.type, address, models)]
   if (type.protocol === 'rerank') {
+    const vectors =
+      type.type === COHERE ? [] : others.filter((model) => endpointByName(model) === 'embeddings')
+    if (vectors.length > 0) {
+      const embedding = channelTextFor(
+        ranking.length > 0 ? `${name} (embeddings)` : name,
+        read,
+        8,
+        address,
+        vectors,
+      )
+      if (ranking.length === 0) return [embedding]
+      read.cells.note('made two channels, one for rerank and one for embeddings')
+      return [channelTextFor(name, read, type.type, address, ranking), embedding]
+    }
     const parts = [channelTextFor(name, read, type.type, address, ranking.length > 0 ? ranking : others)]
     if (ranking.length > 0 && others.length > 0 && type.type === COHERE) {
       parts.push(channelTextFor(`${name} (chat)`, read, 8, COHERE_CHAT, others))

@@ -1,4 +1,4 @@
-import { generatedText } from './generated-text.ts'
+import { generatedText, textMessage } from './generated-text.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import { usageOf } from './usage.ts'
@@ -52,7 +52,7 @@ function readChoice(value: unknown): ChunkChoice {
       Number.isInteger(index) && (index as number) >= 0 && (index as number) < MAX_CHOICES
         ? (index as number)
         : 0,
-    pieces: generatedText(choice?.['delta']),
+    pieces: generatedText(choice?.['delta'] ?? textMessage(choice)),
     finished: typeof choice?.['finish_reason'] === 'string' && choice['finish_reason'] !== '',
   }
 }

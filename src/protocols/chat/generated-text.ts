@@ -23,6 +23,11 @@ export function generatedText(message: unknown): string[] {
   return pieces
 }
 
+/** A choice of a text completion as a message: its text is its content. */
+export function textMessage(choice: Readonly<Record<string, unknown>> | undefined): object {
+  return { content: choice?.['text'] }
+}
+
 /**
  * Adds reasoning: `reasoning_content` and `reasoning` are one text under two names; `reasoning_details` holds
  * it if neither does.

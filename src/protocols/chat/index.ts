@@ -1,5 +1,11 @@
 /** Public interface of the chat dialect. */
 export { chatCodec } from './codec.ts'
+export { completionsCodec } from './completions/codec.ts'
+export { completionPromptText } from './completions/prompt.ts'
+export {
+  completionRequestSchema,
+  readCompletionRequest,
+} from './completions/request.ts'
 export { chatErrorBody } from './errors.ts'
 export { gateChatRequest } from './gate.ts'
 export { promptText } from './prompt.ts'

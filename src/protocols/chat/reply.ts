@@ -1,4 +1,4 @@
-import { generatedText } from './generated-text.ts'
+import { generatedText, textMessage } from './generated-text.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
 import { usageOf } from './usage.ts'
@@ -21,5 +21,10 @@ export function usageOfReply(bytes: Buffer): ReplyFacts {
 
 function textOf(choices: unknown): string {
   if (!Array.isArray(choices)) return ''
-  return choices.flatMap((choice) => generatedText(asRecord(choice)?.['message'])).join('\n')
+  return choices
+    .flatMap((value) => {
+      const choice = asRecord(value)
+      return generatedText(choice?.['message'] ?? textMessage(choice))
+    })
+    .join('\n')
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../errors.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { type ChatRequest, readChatRequest } from './request.ts'
+import { lawRuns } from '../../../test/tier.ts'
 
 const MINIMAL = { model: 'gpt-4o', messages: [{ role: 'user', content: 'canary-prompt' }] }
 
@@ -236,7 +237,7 @@ describe('the view', () => {
           expect(error).toBeInstanceOf(GatewayError)
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: lawRuns(1000) },
     )
   })
 })

@@ -54,6 +54,16 @@ const choice = checkSecret(
   'a string or an object with a type',
   withSchema({ anyOf: [isText.schema, isTyped.schema] }, (value: unknown) => isText(value) || isTyped(value)),
 )
+/** Check of `stop`. */
+export const stop = checkSecret(
+  'a string or an array of up to 4 strings',
+  withSchema({ anyOf: [isText.schema, { ...isTexts.schema, maxItems: 4 }] }, isStop),
+)
+/** Check of `stream_options`. */
+export const streamOptions = withSchema(
+  { type: 'object', properties: { include_usage: { type: ['boolean', 'null'] } } },
+  checkStreamOptions,
+)
 const isTokenBias = isNumber(-100, 100)
 const topLogprobs = checkValue('an integer from 0 to 20', isInteger(0, 20))
 
@@ -71,21 +81,9 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['max_tokens', outputTokens],
   ['max_completion_tokens', outputTokens],
   ['stream', boolean],
-  [
-    'stream_options',
-    withSchema(
-      { type: 'object', properties: { include_usage: { type: ['boolean', 'null'] } } },
-      checkStreamOptions,
-    ),
-  ],
+  ['stream_options', streamOptions],
   ['n', checkValue('an integer from 1 to 128', isInteger(1, 128))],
-  [
-    'stop',
-    checkSecret(
-      'a string or an array of up to 4 strings',
-      withSchema({ anyOf: [isText.schema, { ...isTexts.schema, maxItems: 4 }] }, isStop),
-    ),
-  ],
+  ['stop', stop],
   ['temperature', checkValue('a number from 0 to 2', isNumber(0, 2))],
   ['top_p', checkValue('a number from 0 to 1', isNumber(0, 1))],
   ['top_k', integer],

@@ -1,3 +1,4 @@
+import { NO_USAGE } from '../../domain/usage.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { foldReply } from '../fold-reply.ts'
@@ -6,15 +7,7 @@ import { decodeReply } from './decode-reply.ts'
 import { ChatStreamDecoder } from './stream-decoder.ts'
 
 const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
-const READ = {
-  input: 10,
-  cacheRead: 0,
-  cacheWrite5m: 0,
-  cacheWrite1h: 0,
-  output: 5,
-  reasoning: 0,
-  webSearches: 0,
-}
+const READ = { ...NO_USAGE, input: 10, output: 5 }
 const DONE = 'data: [DONE]\n\n'
 
 const frame = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`

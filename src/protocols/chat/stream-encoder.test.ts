@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Usage } from '../../domain/usage.ts'
+import { NO_USAGE, type Usage } from '../../domain/usage.ts'
 import { foldReply } from '../fold-reply.ts'
 import type { Reply, ReplyEvent, ReplyPart, StopReason } from '../reply.ts'
 import { encodeReply } from './encode-reply.ts'
@@ -10,13 +10,13 @@ import { usageOut } from './usage-out.ts'
 
 const MINTED = { created: 1700000000, id: 'minted' }
 const USAGE: Usage = {
+  ...NO_USAGE,
   input: 10,
   cacheRead: 200,
   cacheWrite5m: 30,
   cacheWrite1h: 4,
   output: 50,
   reasoning: 20,
-  webSearches: 0,
 }
 const CHAT_USAGE = {
   prompt_tokens: 244,
@@ -261,7 +261,7 @@ describe('laws', () => {
       output: count,
       reasoning: count,
     })
-    .map((counts) => ({ ...counts, reasoning: Math.min(counts.reasoning, counts.output), webSearches: 0 }))
+    .map((counts) => ({ ...NO_USAGE, ...counts, reasoning: Math.min(counts.reasoning, counts.output) }))
   const part: fc.Arbitrary<ReplyPart> = fc.oneof(
     words.map((text) => ({ kind: 'text', text }) as const),
     fc

@@ -2,7 +2,7 @@ import type { Usage } from '../../domain/usage.ts'
 import type { Verdict } from '../sse/frame-loop.ts'
 import type { FramePiece } from '../sse/frame-template.ts'
 import { laterUsage } from '../reported-usage.ts'
-import { isErrorEvent } from '../sse/event-splitter.ts'
+import { isErrorEvent } from '../sse/frame-splitter.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { chatErrorFrame } from './errors.ts'
@@ -28,7 +28,9 @@ export class ChatTap extends StreamTap {
   /** Whether no usage was forwarded to a client that asked for it. */
   #lacksUsage: boolean
   /** Fields that all chunks of the stream share. */
-  #common: { readonly id: unknown; readonly created: unknown; readonly model: unknown } | undefined
+  #common:
+    | { readonly id: unknown; readonly object: unknown; readonly created: unknown; readonly model: unknown }
+    | undefined
   /** Whether a choice has finished, by choice. */
   readonly #finished = new Map<number, boolean>()
 
@@ -46,15 +48,8 @@ export class ChatTap extends StreamTap {
   override finalBytes(charged: Usage): Buffer {
     const ending = super.finalBytes(charged)
     if (!this.#lacksUsage) return ending
-    const { id, created, model } = this.#common ?? {}
-    const chunk = {
-      id,
-      object: 'chat.completion.chunk',
-      created,
-      model,
-      choices: [],
-      usage: countsOut(charged),
-    }
+    const { id, object = 'chat.completion.chunk', created, model } = this.#common ?? {}
+    const chunk = { id, object, created, model, choices: [], usage: countsOut(charged) }
     return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), ending])
   }
 
@@ -101,8 +96,8 @@ export class ChatTap extends StreamTap {
     return 'forward'
   }
 
-  #remember({ chunk: { id, created, model }, hasUsageObject }: ChunkFacts): void {
-    this.#common ??= { id, created, model }
+  #remember({ chunk: { id, object, created, model }, hasUsageObject }: ChunkFacts): void {
+    this.#common ??= { id, object, created, model }
     if (hasUsageObject) this.#lacksUsage = false
   }
 }

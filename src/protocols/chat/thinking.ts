@@ -8,7 +8,7 @@ import {
   isThinkingOff,
   nearestEffort,
   THINKING_OFF,
-} from '../effort.ts'
+} from '../thinking-effort.ts'
 import { refuse } from '../field-check.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped-fields.ts'

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { promptTokens } from '../../domain/usage.ts'
 import { readInclusiveUsage } from '../inclusive-usage.ts'
+import { lawRuns } from '../../../test/tier.ts'
 
 /** Counts, mostly small, so that they often equal and exceed each other. */
 const count = fc.oneof(fc.nat(6), fc.nat(6), fc.constantFrom(1000, 1_000_000_000))
@@ -54,7 +55,7 @@ describe('whatever the details say', () => {
         }
         expect(usage.reasoning).toBeLessThanOrEqual(usage.output)
       }),
-      { numRuns: 2000 },
+      { numRuns: lawRuns(2000) },
     )
   })
 
@@ -72,7 +73,7 @@ describe('whatever the details say', () => {
         expect(promptTokens(usage)).toBeGreaterThanOrEqual(said.prompt_tokens)
         expect(usage.output).toBeGreaterThanOrEqual(said.completion_tokens)
       }),
-      { numRuns: 2000 },
+      { numRuns: lawRuns(2000) },
     )
   })
 

@@ -72,7 +72,7 @@ describe('usage is disjoint', () => {
         total_tokens: 585,
         prompt_tokens_details: { audio_tokens: 375 },
       }),
-    ).toEqual(usage({ input: 384, output: 201 }))
+    ).toEqual(usage({ input: 384, audioInput: 375, output: 201 }))
     expect(
       readInclusiveUsage({
         prompt_tokens: 9,
@@ -81,7 +81,7 @@ describe('usage is disjoint', () => {
         prompt_tokens_details: { audio_tokens: 10 },
         completion_tokens_details: { reasoning_tokens: 20 },
       }),
-    ).toEqual(usage({ input: 19, output: 21, reasoning: 20 }))
+    ).toEqual(usage({ input: 19, audioInput: 10, output: 21, reasoning: 20 }))
     // An excess that no detail explains is hidden output.
     expect(
       readInclusiveUsage({
@@ -90,7 +90,7 @@ describe('usage is disjoint', () => {
         prompt_tokens_details: { audio_tokens: 10 },
         completion_tokens_details: { reasoning_tokens: 5 },
       }),
-    ).toEqual(usage({ input: 100, output: 27, reasoning: 12 }))
+    ).toEqual(usage({ input: 100, audioInput: 10, output: 27, reasoning: 12 }))
   })
 
   test('what a total holds that no detail explains was thought (Gemini), or is the prompt where none is told', () => {
@@ -254,7 +254,7 @@ describe('a detail that cannot be true does not discard the rest', () => {
         prompt_tokens_details: { audio_tokens: 30 },
         completion_tokens_details: { reasoning_tokens: 30 },
       }),
-    ).toEqual(usage({ input: 100, output: 50, reasoning: 30 }))
+    ).toEqual(usage({ input: 100, audioInput: 30, output: 50, reasoning: 30 }))
   })
 
   test('tokens both read from and written to a cache are counted once (OpenRouter)', () => {

@@ -65,6 +65,7 @@ describe('an error of an upstream', () => {
       message: 'API key not valid.',
       type: 'authentication_error',
       code: 'API_KEY_INVALID',
+      isBadKey: true,
       status: 400,
       retryAfter: undefined,
     })

@@ -1,5 +1,6 @@
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
+import { redactedJson } from '../redacted-json.ts'
 import { type ErrorParts, readUpstreamError, type UpstreamErrorText } from '../upstream-error.ts'
 
 /** Names of HTTP statuses in Google's envelope (google.rpc.Code). */
@@ -81,6 +82,8 @@ function nameOf(status: number): string {
 export interface GeminiErrorText extends UpstreamErrorText {
   /** HTTP status that the envelope states. */
   readonly status: number | undefined
+  /** The upstream does not know the key, which it tells with a status of the request's faults. */
+  readonly isBadKey: boolean
   /** Seconds after which the upstream may be asked again; it tells them here, not in a header. */
   readonly retryAfter: number | undefined
 }
@@ -92,7 +95,7 @@ export interface GeminiErrorText extends UpstreamErrorText {
 export function readGeminiError(bytes: Buffer): GeminiErrorText {
   const { message, ...rest } = readUpstreamError(bytes)
   const error = errorIn(bytes)
-  if (!error) return { message, ...rest, status: undefined, retryAfter: undefined }
+  if (!error) return { message, ...rest, status: undefined, isBadKey: false, retryAfter: undefined }
   const { code, status, details } = error
   const list = Array.isArray(details) ? details.map((detail: unknown) => asRecord(detail)) : []
   const find = (type: string): Fields | undefined => list.find((detail) => detail?.['@type'] === type)
@@ -104,17 +107,37 @@ export function readGeminiError(bytes: Buffer): GeminiErrorText {
     type: isBadKey ? 'authentication_error' : (TYPES.get(status) ?? rest.type),
     code: named ?? (typeof status === 'string' && /^\w{1,128}$/.test(status) ? status : rest.code),
     status: isHttpError(code) ? code : undefined,
+    isBadKey,
     retryAfter: secondsOf(find(RETRY_INFO)?.['retryDelay']),
   }
 }
 
+/**
+ * Returns an upstream's error for clients of this wire, its details included: the bytes as they came, unless
+ * `redact` changes a text or an array is around them. Undefined if the body is no error of this wire.
+ */
+export function forwardableError(bytes: Buffer, redact: (text: string) => string): Buffer | undefined {
+  const value = jsonIn(bytes)
+  const body = first(value)
+  const error = asRecord(asRecord(body)?.['error'])
+  if (!error || !isHttpError(error['code']) || typeof error['message'] !== 'string') return undefined
+  return redactedJson(body, redact) ?? (body === value ? bytes : Buffer.from(JSON.stringify(body)))
+}
+
 function errorIn(bytes: Buffer): Fields | undefined {
+  return asRecord(asRecord(first(jsonIn(bytes)))?.['error'])
+}
+
+function jsonIn(bytes: Buffer): unknown {
   try {
-    const value: unknown = JSON.parse(bytes.toString())
-    return asRecord(asRecord(Array.isArray(value) ? (value[0] as unknown) : value)?.['error'])
+    return JSON.parse(bytes.toString())
   } catch {
     return undefined
   }
+}
+
+function first(value: unknown): unknown {
+  return Array.isArray(value) ? (value[0] as unknown) : value
 }
 
 function isHttpError(code: unknown): code is number {

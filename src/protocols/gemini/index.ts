@@ -1,5 +1,18 @@
 /** The Gemini API's wire format, as far as the rest of the gateway sees it. */
 export { geminiCodec } from './codec.ts'
+export { checkCounted, countableText, countedBody } from './count.ts'
+export {
+  forwardableError as passedOnGeminiError,
+  type GeminiErrorText,
+  geminiErrorText,
+  readGeminiError,
+} from './errors.ts'
+export { gateGeminiRequest } from './gate.ts'
+export { JsonArray } from './json-array.ts'
+export { answerPath, methodPath } from './method-path.ts'
+export { modelOf } from './model-name.ts'
+export { promptText } from './prompt.ts'
 export { usageOfAnswer } from './reply.ts'
-export { readGeminiRequest } from './request.ts'
+export { geminiRequestSchema, readGeminiRequest } from './request.ts'
 export { GeminiTap } from './tap.ts'
+export { maxTokensOf } from './thinking.ts'

@@ -54,9 +54,7 @@ interface MediaPart {
  * Upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a
  * byte, so the bytes of the body bound its text; media count by their kind.
  */
-export function promptBound(scan: ScannedObject): number {
-  const name = scan.value('model')
-  const model = typeof name === 'string' ? name : ''
+export function promptBound(scan: ScannedObject, model: string): number {
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   if (INSTRUCTED_FIELDS.some((field) => topMember(scan, field))) tokens += TOOLS_TOKENS
   if (topMember(scan, 'cachedContent')) tokens += NAMED_TOKENS
@@ -65,6 +63,11 @@ export function promptBound(scan: ScannedObject): number {
   for (const { tokens: media, bytes } of contents.flatMap((content) => mediaIn(scan, content)))
     tokens += media.max(bytes, model) - bytes
   return tokens
+}
+
+/** Whether the contents have anything but text, calls and code. */
+export function hasMedia(scan: ScannedObject): boolean {
+  return contentsOf(scan).some((content) => mediaIn(scan, content).length > 0)
 }
 
 /** The text of the contents and tools of a valid request, and an allowance for what is not text. */

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { scanObject } from '../json/json-scan.ts'
 import { type GeminiRequest, readGeminiRequest } from './request.ts'
 
-const read = (body: object): GeminiRequest => readGeminiRequest(scanObject(Buffer.from(JSON.stringify(body))))
+const read = (body: object): GeminiRequest =>
+  readGeminiRequest(scanObject(Buffer.from(JSON.stringify(body))), 'm')
 const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }]
 
 describe('a request', () => {

@@ -11,13 +11,14 @@ import {
   kindName,
   object,
   refuse,
+  requestSchema,
   text,
 } from '../field-check.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
-import { type ValueTest, withSchema } from '../with-schema.ts'
-import { promptBound } from './prompt.ts'
+import { type JsonSchema, type ValueTest, withSchema } from '../with-schema.ts'
+import { hasMedia, promptBound } from './prompt.ts'
 import { either, nodeOf, snakeCase, topMember, topValue } from './spelling.ts'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
@@ -29,6 +30,8 @@ export interface GeminiRequest {
   readonly webSearch: boolean
   /** At least as many tokens as the prompt can have. */
   readonly promptBound: number
+  /** Whether tokens of the prompt or of the answer may stand for audio or images. */
+  readonly hasMedia: boolean
 }
 
 /** Largest accepted maximum of output tokens, as for other dialects. */
@@ -71,16 +74,33 @@ const CHECKS: ReadonlyMap<string, Check> = new Map(
   FIELDS.flatMap(([name, check]) => [name, snakeCase(name)].map((spelling) => [spelling, check] as const)),
 )
 
-/** Checks a request and returns what the gateway reads. Throws `invalid_request` naming the field. */
-export function readGeminiRequest(scan: ScannedObject): GeminiRequest {
-  checkMembers(scan, ['contents'], CHECKS)
+const REQUIRED = ['contents'] as const
+
+/** Builds the JSON Schema of requests that `readGeminiRequest` accepts. */
+export function geminiRequestSchema(): JsonSchema {
+  return requestSchema(REQUIRED, CHECKS)
+}
+
+/**
+ * Checks a request for `model`, which its path names, and returns what the gateway reads. Throws
+ * `invalid_request` naming the field.
+ */
+export function readGeminiRequest(scan: ScannedObject, model: string): GeminiRequest {
+  checkMembers(scan, REQUIRED, CHECKS)
   const config = asRecord(topValue(scan, CONFIG)) ?? {}
   return {
     maxTokens: either(config, 'maxOutputTokens') as number | undefined,
     candidateCount: (either(config, 'candidateCount') as number | undefined) ?? 1,
     webSearch: searches(scan),
-    promptBound: promptBound(scan),
+    promptBound: promptBound(scan, model),
+    hasMedia: hasMedia(scan) || answersInMedia(either(config, 'responseModalities'), model),
   }
+}
+
+/** Whether an answer may have more than text, as asked for or as some models do by themselves. */
+function answersInMedia(modalities: unknown, model: string): boolean {
+  if (!Array.isArray(modalities)) return /image|tts|audio/i.test(model)
+  return modalities.some((modality) => !/^text$/i.test(String(modality)))
 }
 
 function checkContents(scan: ScannedObject, { key, node, count }: Member): void {

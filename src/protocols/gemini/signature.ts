@@ -20,6 +20,7 @@ export function readSignature(
   const enclosed = open(content, 'gemini')
   if ('opaque' in enclosed) return enclosed.opaque
   const { proof } = enclosed
+  if (!proof) return { kind: 'thinking', text }
   if (proof.protocol !== 'gemini') return { kind: 'thinking', text, proof }
   return { kind: 'thinking', text, proof: { ...proof, value: signature, ...(signs && { signs }) } }
 }

@@ -1,6 +1,13 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Thinking } from '../conversation.ts'
-import { EFFORTS, budgetOf, isThinkingOff, nearestEffort, requestedEffort, THINKING_OFF } from '../effort.ts'
+import {
+  EFFORTS,
+  budgetOf,
+  isThinkingOff,
+  nearestEffort,
+  requestedEffort,
+  THINKING_OFF,
+} from '../thinking-effort.ts'
 import { refuse } from '../field-check.ts'
 import { enumAt, fieldsAt, textAt } from '../field.ts'
 import type { Capabilities } from '../model-capabilities.ts'

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { NO_USAGE } from '../../domain/usage.ts'
 import { StreamUsage } from './usage.ts'
 
 const usageOf = (...reports: readonly (object | undefined)[]): unknown => {
@@ -6,8 +7,6 @@ const usageOf = (...reports: readonly (object | undefined)[]): unknown => {
   for (const usageMetadata of reports) usage.read({ usageMetadata })
   return usage.usage
 }
-
-const NONE = { cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, reasoning: 0, webSearches: 0 }
 
 describe('usage', () => {
   test('has thoughts in the output, results of tools in the input, and cached tokens as part of the prompt', () => {
@@ -20,7 +19,49 @@ describe('usage', () => {
         toolUsePromptTokenCount: 30,
         totalTokenCount: 142,
       }),
-    ).toEqual({ ...NONE, input: 90, cacheRead: 40, output: 12, reasoning: 7 })
+    ).toEqual({ ...NO_USAGE, input: 90, cacheRead: 40, output: 12, reasoning: 7 })
+  })
+
+  test('has tokens of audio and images as parts of input and output, without those from a cache', () => {
+    const details = (modality: string, tokenCount: number): object => ({ modality, tokenCount })
+    expect(
+      usageOf({
+        promptTokenCount: 400,
+        promptTokensDetails: [details('TEXT', 100), details('IMAGE', 200), details('AUDIO', 100)],
+        cachedContentTokenCount: 150,
+        cacheTokensDetails: [details('IMAGE', 90), details('AUDIO', 60)],
+        candidatesTokenCount: 1300,
+        candidatesTokensDetails: [details('IMAGE', 1290), details('TEXT', 10)],
+        totalTokenCount: 1700,
+      }),
+    ).toEqual({
+      ...NO_USAGE,
+      input: 250,
+      imageInput: 110,
+      audioInput: 40,
+      cacheRead: 150,
+      output: 1300,
+      imageOutput: 1290,
+    })
+  })
+
+  test('has no more of them than there are tokens', () => {
+    expect(
+      usageOf({
+        promptTokenCount: 10,
+        promptTokensDetails: [
+          { modality: 'AUDIO', tokenCount: 50 },
+          null,
+          { modality: 'IMAGE', tokenCount: -1 },
+        ],
+        candidatesTokenCount: 5,
+        candidatesTokensDetails: [
+          { modality: 'AUDIO', tokenCount: 4 },
+          { modality: 'IMAGE', tokenCount: 4 },
+        ],
+        totalTokenCount: 15,
+      }),
+    ).toEqual({ ...NO_USAGE, input: 10, audioInput: 10, output: 5, audioOutput: 4, imageOutput: 1 })
   })
 
   test.each([

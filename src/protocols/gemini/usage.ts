@@ -1,4 +1,4 @@
-import type { Usage } from '../../domain/usage.ts'
+import { NO_USAGE, type Usage } from '../../domain/usage.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
@@ -21,16 +21,41 @@ function read(usage: Fields, webSearches: number): ReportedUsage | undefined {
   if (prompt === undefined) return undefined
   const unexplained = Math.max(rest - prompt, 0)
   const cached = Math.min(count(usage, 'cachedContentTokenCount'), prompt + toolUse)
+  const input = prompt + toolUse - cached
+  const output = candidates + thoughts + unexplained
+  const uncached = (modality: string): number =>
+    Math.max(
+      ofModality(usage['promptTokensDetails'], modality) +
+        ofModality(usage['toolUsePromptTokensDetails'], modality) -
+        ofModality(usage['cacheTokensDetails'], modality),
+      0,
+    )
+  const audioInput = Math.min(uncached('AUDIO'), input)
+  const audioOutput = Math.min(ofModality(usage['candidatesTokensDetails'], 'AUDIO'), output)
   const counts: Usage = {
-    input: prompt + toolUse - cached,
+    ...NO_USAGE,
+    input,
+    audioInput,
+    imageInput: Math.min(uncached('IMAGE'), input - audioInput),
     cacheRead: cached,
-    cacheWrite5m: 0,
-    cacheWrite1h: 0,
-    output: candidates + thoughts + unexplained,
+    audioOutput,
+    imageOutput: Math.min(ofModality(usage['candidatesTokensDetails'], 'IMAGE'), output - audioOutput),
+    output,
     reasoning: thoughts + unexplained,
     webSearches,
   }
   return counts.output === 0 ? promptOnly(counts) : counts
+}
+
+/** Tokens of a modality in details that tell them. */
+function ofModality(details: unknown, modality: string): number {
+  if (!Array.isArray(details)) return 0
+  let tokens = 0
+  for (const value of details as readonly unknown[]) {
+    const detail = asRecord(value)
+    if (detail?.['modality'] === modality) tokens += count(detail, 'tokenCount')
+  }
+  return tokens
 }
 
 /** Queries of the provider's search, as the grounding of the candidates lists them. */

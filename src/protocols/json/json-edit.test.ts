@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { edit } from './json-edit.ts'
 import { scanObject } from './json-scan.ts'
+import { lawRuns } from '../../../test/tier.ts'
 
 function edited(source: string, remove: string[], replace: Record<string, string> = {}): string {
   const bytes = Buffer.from(source)
@@ -57,6 +58,6 @@ test('the result is the object with the change applied, and every other member k
         }
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: lawRuns(1000) },
   )
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { JsonOutline } from './json-outline.ts'
+import { lawRuns } from '../../../test/tier.ts'
 
 function outlineOf(text: string, size = 1_000): JsonOutline {
   const outline = new JsonOutline()
@@ -20,7 +21,7 @@ describe('the outline of a JSON text', () => {
       fc.property(fc.json({ maxDepth: 8 }), fc.integer({ min: 1, max: 9 }), (text, size) => {
         expect(outlineOf(text, size).text).toBe(text)
       }),
-      { numRuns: 1000 },
+      { numRuns: lawRuns(1000) },
     )
   })
 

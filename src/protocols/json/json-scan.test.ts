@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../errors.ts'
 import { type ScanLimits, scanObject } from './json-scan.ts'
+import { lawRuns } from '../../../test/tier.ts'
 
 /** Result of JSON.parse for bytes that must be UTF-8 without a byte order mark. */
 function parsed(bytes: Uint8Array): { value: unknown } | undefined {
@@ -97,7 +98,7 @@ describe('a body is accepted exactly where JSON.parse accepts it', () => {
   test('generated objects', () => {
     fc.assert(
       fc.property(objectText, (text) => agrees(Buffer.from(text))),
-      { numRuns: 500 },
+      { numRuns: lawRuns(500) },
     )
   })
 
@@ -150,14 +151,14 @@ describe('a body is accepted exactly where JSON.parse accepts it', () => {
         }
         agrees(bytes)
       }),
-      { numRuns: 4000 },
+      { numRuns: lawRuns(4000) },
     )
   })
 
   test('random bytes, and random tokens', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => agrees(Buffer.from(bytes))),
-      { numRuns: 1000 },
+      { numRuns: lawRuns(1000) },
     )
     const token = fc.constantFrom(
       '{',
@@ -185,7 +186,7 @@ describe('a body is accepted exactly where JSON.parse accepts it', () => {
     )
     fc.assert(
       fc.property(fc.array(token, { maxLength: 14 }), (tokens) => agrees(Buffer.from(`{${tokens.join('')}`))),
-      { numRuns: 4000 },
+      { numRuns: lawRuns(4000) },
     )
   })
 

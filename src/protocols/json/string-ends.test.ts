@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { StringEnds } from './string-ends.ts'
+import { lawRuns } from '../../../test/tier.ts'
 
 /** The end of a string, read byte by byte. */
 interface End {
@@ -68,7 +69,7 @@ describe('the end of a string', () => {
         const starts = [...endOf(bytes, 0).starts]
         for (const from of starts) check(bytes, from, strings)
       }),
-      { numRuns: 1_000 },
+      { numRuns: lawRuns(1_000) },
     )
   })
 

@@ -1,4 +1,5 @@
 import { parseRecord, asRecord } from '../json/record.ts'
+import { redactedJson } from '../redacted-json.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 
 /**
@@ -38,12 +39,5 @@ export function forwardableError(bytes: Buffer, redact: (text: string) => string
     typeof error['message'] !== 'string'
   )
     return undefined
-  let isRedacted = false
-  const redacted = JSON.stringify(body, (_key, value: unknown) => {
-    if (typeof value !== 'string') return value
-    const text = redact(value)
-    isRedacted ||= text !== value
-    return text
-  })
-  return isRedacted ? Buffer.from(redacted) : bytes
+  return redactedJson(body, redact) ?? bytes
 }

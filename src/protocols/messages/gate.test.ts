@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import type { Channel, GatedField } from '../../domain/channel.ts'
+import { sealProof } from '../envelope.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { type GatedMessages, gateMessagesRequest } from './gate.ts'
 import { readMessagesRequest } from './request.ts'
@@ -71,4 +72,21 @@ test('where nothing has to change the bytes are the very same', () => {
       expect(gate(body(other)).same).toBe(true)
     }),
   )
+})
+
+describe('a thought of another provider', () => {
+  const signature = sealProof({ protocol: 'gemini', value: 'c2lnbmVk', signs: 'call' }, 'messages')
+  const foreign = `{"type":"thinking","thinking":"","signature":"${signature}"}`
+  const own = '{"type":"thinking", "thinking":"I look.","signature":"c2lnbmVk"}'
+  const text = '{"type":"text","text":"é"}'
+  const messages = (...contents: string[]): string =>
+    `{"model":"small","max_tokens":9,"messages":[${contents.map((content) => `{"role":"assistant", "content":[${content}],"x":1}`).join(',')}],"y":1.0}`
+
+  test('is left out, as upstreams refuse its envelope; all else stays as it came', () => {
+    expect(gate(messages(`${own},${foreign},${text}`, foreign, text)).body.toString()).toBe(
+      messages(`${own},${text}`, text),
+    )
+    expect(gate(messages(foreign, own), {}, true).body.toString()).toBe(messages(own))
+    expect(gate(messages(own, text)).same).toBe(true)
+  })
 })

@@ -1,6 +1,7 @@
 import type { Channel, GatedField } from '../../domain/channel.ts'
 import { edit } from '../json/json-edit.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
+import { messagesWithoutEnvelopes } from './native-envelopes.ts'
 import type { MessagesRequest } from './request.ts'
 
 /** Request for a channel. */
@@ -18,9 +19,10 @@ const GATED: readonly GatedField[] = ['inference_geo', 'speed', 'service_tier']
 const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
 
 /**
- * Adapts a native request to a channel: maps the model's name, removes gated fields, and sampling fields if
- * the model thinks. Every other byte stays, with cache marks and signatures. In pass-through mode
- * (`passThrough` is the gateway's option, the channel has its own flag) only the name is mapped.
+ * Adapts a native request to a channel: maps the model's name, removes gated fields, thoughts of other
+ * providers, and sampling fields if the model thinks. Every other byte stays, with cache marks and
+ * signatures. In pass-through mode (`passThrough` is the gateway's option, the channel has its own flag) the
+ * fields stay, too.
  */
 export function gateMessagesRequest(
   scan: ScannedObject,
@@ -32,6 +34,8 @@ export function gateMessagesRequest(
   const replace = new Map<string, string>()
   const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
   if (upstreamModel !== request.model) replace.set('model', JSON.stringify(upstreamModel))
+  const messages = messagesWithoutEnvelopes(scan)
+  if (messages !== undefined) replace.set('messages', messages)
   if (!passThrough && !channel.passThrough) {
     remove.push(...GATED.filter((field) => !channel.allow.has(field)))
     if (request.thinking) remove.push(...SAMPLING)

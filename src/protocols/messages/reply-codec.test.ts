@@ -7,6 +7,7 @@ import { GatewayError } from '../../errors.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import type { Reply, ReplyEvent, ReplyPart } from '../reply.ts'
 import { messagesCodec } from './codec.ts'
+import { byTier, lawRuns } from '../../../test/tier.ts'
 
 const MINTED: ReplyIdentity = { created: 1, id: 'abc' }
 const USAGE = { ...NO_USAGE, input: 10, cacheRead: 3, cacheWrite5m: 2, cacheWrite1h: 1, output: 5 }
@@ -795,7 +796,7 @@ describe('any answer', () => {
           expect(joined(read(stream, cut + 1))).toEqual(joined(read(stream)))
         },
       ),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 })
@@ -829,7 +830,7 @@ describe('recorded traffic', () => {
       const bytes = readFileSync(join(folder ?? '', 'messages', name))
       const events = read(bytes)
       expect(events.at(-1)?.kind, name).toBe('end')
-      for (const size of [1, 3, 100, 4096]) expect(read(bytes, size), name).toEqual(events)
+      for (const size of byTier([1, 100], [1, 3, 100, 4096])) expect(read(bytes, size), name).toEqual(events)
       const stream = write(events)
       checkOrder(stream)
       const whole = folded(events)

@@ -8,6 +8,7 @@ import type { Conversation, Part, Turn } from '../conversation.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { messagesCodec } from './codec.ts'
 import { readMessagesRequest } from './request.ts'
+import { lawRuns } from '../../../test/tier.ts'
 
 const HI: Turn = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
 
@@ -623,7 +624,7 @@ describe('both ways', () => {
         const again = messagesCodec.encodeRequest(conversation, { ...upstream, name: 'm' }, new Set())
         expect(again.toString()).toBe(written)
       }),
-      { numRuns: 500 },
+      { numRuns: lawRuns(500) },
     )
   })
 })

@@ -6,6 +6,7 @@ import { NO_USAGE } from '../../domain/usage.ts'
 import type { TapEnd } from '../sse/stream-tap.ts'
 import { MessagesTap } from './tap.ts'
 import { readMessagesUsage } from './usage.ts'
+import { lawRuns } from '../../../test/tier.ts'
 
 const frame = (data: { type: string }, padding = ''): string =>
   `event: ${data.type}\ndata: ${JSON.stringify(data).slice(0, -1)}${padding}}\n\n`
@@ -240,7 +241,7 @@ describe('any stream', () => {
         expect(told).toEqual(came.subarray(0, told.length))
         expect(watch([bytes]).tap.emittedBytes).toBe(Buffer.byteLength(deltasOf(whole).join('')))
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 
@@ -250,7 +251,7 @@ describe('any stream', () => {
         const bytes = Buffer.from(whole)
         expect(facts(watch(by(bytes, size)))).toEqual(facts(watch([bytes])))
       }),
-      { numRuns: 300 },
+      { numRuns: lawRuns(300) },
     )
   })
 })

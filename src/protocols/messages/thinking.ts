@@ -1,6 +1,6 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Effort, Thinking, Turn } from '../conversation.ts'
-import { budgetOf, DEFAULT_EFFORT, requestedEffort, isThinkingOff, THINKING_OFF } from '../effort.ts'
+import { budgetOf, DEFAULT_EFFORT, requestedEffort, isThinkingOff, THINKING_OFF } from '../thinking-effort.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped.ts'
 import { encodableTurns } from './encodable-turns.ts'

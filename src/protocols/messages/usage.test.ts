@@ -24,6 +24,7 @@ describe('usage', () => {
         service_tier: 'standard',
       }),
     ).toEqual({
+      ...NO_USAGE,
       input: 1000,
       cacheRead: 100,
       cacheWrite5m: 30,
@@ -53,6 +54,7 @@ describe('usage', () => {
     test('counts what a compaction used, which the sums leave out', () => {
       const all = { ...top, iterations: [compaction, entry('message', 181, 8)] }
       expect(readMessagesUsage(all)).toEqual({
+        ...NO_USAGE,
         input: 281,
         cacheRead: 55_096,
         cacheWrite5m: 10,

@@ -1,4 +1,4 @@
-import type { Usage } from '../../domain/usage.ts'
+import { addedUsage, NO_USAGE, type Usage } from '../../domain/usage.ts'
 import { asRecord } from '../json/record.ts'
 import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
 import { type Counts, count, toCount } from '../token-count.ts'
@@ -18,7 +18,7 @@ const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input
 export function readMessagesUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
   if (!usage || toCount(usage['input_tokens']) === undefined) return undefined
-  const counts = compactionsIn(usage).map(countsIn).reduce(added, countsIn(usage))
+  const counts = compactionsIn(usage).map(countsIn).reduce(addedUsage, countsIn(usage))
   return toCount(usage['output_tokens']) === undefined ? promptOnly(counts) : counts
 }
 
@@ -29,6 +29,7 @@ function countsIn(usage: Counts): Usage {
   const output = count(usage, 'output_tokens')
   const reasoning = count(asRecord(usage['output_tokens_details']) ?? NONE, 'thinking_tokens')
   return {
+    ...NO_USAGE,
     input: count(usage, 'input_tokens'),
     cacheRead: count(usage, 'cache_read_input_tokens'),
     cacheWrite5m: Math.max(count(split, 'ephemeral_5m_input_tokens'), written - cacheWrite1h),
@@ -36,18 +37,6 @@ function countsIn(usage: Counts): Usage {
     output,
     reasoning: Math.min(reasoning, output),
     webSearches: count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
-  }
-}
-
-function added(one: Usage, other: Usage): Usage {
-  return {
-    input: one.input + other.input,
-    cacheRead: one.cacheRead + other.cacheRead,
-    cacheWrite5m: one.cacheWrite5m + other.cacheWrite5m,
-    cacheWrite1h: one.cacheWrite1h + other.cacheWrite1h,
-    output: one.output + other.output,
-    reasoning: one.reasoning + other.reasoning,
-    webSearches: one.webSearches + other.webSearches,
   }
 }
 

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation, Tool, WebSearch } from '../conversation.ts'
-import { isThinkingOff } from '../effort.ts'
+import { isThinkingOff } from '../thinking-effort.ts'
 import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
 import { sizeOf } from '../search-size.ts'
 import { drop } from './dropped.ts'

@@ -1,5 +1,5 @@
 import { asRecord } from '../json/record.ts'
-import { eventOf, isErrorEvent } from '../sse/event-splitter.ts'
+import { eventOf, isErrorEvent } from '../sse/frame-splitter.ts'
 
 /** An event's data. */
 export type Event = Readonly<Record<string, unknown>>

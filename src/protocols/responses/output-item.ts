@@ -2,7 +2,7 @@ import type { Tool, ToolForm } from '../conversation.ts'
 import { membersOf, objectOf } from '../json/json-text.ts'
 import type { ReplyPart, StartedPart } from '../reply.ts'
 import { inputObject, inputOrEmpty } from '../tool-input.ts'
-import { sealOpaque, sealProof } from '../envelope.ts'
+import { sealOpaque, sealProof, UNSIGNED_THOUGHT } from '../envelope.ts'
 import { customInput } from './custom-input.ts'
 
 /** How an item stands. */
@@ -82,7 +82,7 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
         id,
         type: 'reasoning',
         summary: part.text === '' ? [] : [summaryPart(part.text)],
-        encrypted_content: part.proof ? sealProof(part.proof, 'responses') : null,
+        encrypted_content: encryptedContent(part, status),
       })
     case 'opaque':
       return JSON.stringify({
@@ -94,6 +94,15 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
     case 'tool-call':
       return writeCall(part, frame)
   }
+}
+
+/** Clients that have nothing stored drop thoughts without encrypted content. */
+function encryptedContent(
+  { text, proof }: Extract<ReplyPart, { kind: 'thinking' }>,
+  status: ItemStatus,
+): string | null {
+  if (proof) return sealProof(proof, 'responses')
+  return text === '' || status === 'in_progress' ? null : UNSIGNED_THOUGHT
 }
 
 /** A text in a message. */

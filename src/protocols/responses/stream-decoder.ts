@@ -3,7 +3,7 @@ import { isError } from '../reply-facts.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
 import type { FramePiece } from '../sse/frame-template.ts'
-import { isErrorEvent } from '../sse/event-splitter.ts'
+import { isErrorEvent } from '../sse/frame-splitter.ts'
 import { readUpstreamError } from '../upstream-error.ts'
 import { elementsOf, itemTexts } from './decode-reply.ts'
 import {

@@ -1,3 +1,4 @@
+import { NO_USAGE } from '../../domain/usage.ts'
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../test/equipment/random.ts'
 import { choppedAtRandom } from '../../../test/generators/chunks.ts'
@@ -11,15 +12,7 @@ const USAGE = {
   output_tokens_details: { reasoning_tokens: 10 },
   total_tokens: 140,
 }
-const READ = {
-  input: 50,
-  cacheRead: 30,
-  cacheWrite5m: 20,
-  cacheWrite1h: 0,
-  output: 40,
-  reasoning: 10,
-  webSearches: 0,
-}
+const READ = { ...NO_USAGE, input: 50, cacheRead: 30, cacheWrite5m: 20, output: 40, reasoning: 10 }
 /** Bytes that wait for an event's end at most. */
 const MAX_HELD = 65_536
 

@@ -2,7 +2,8 @@ import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import type { Verdict } from '../sse/frame-loop.ts'
 import type { FramePiece, FrameTemplate } from '../sse/frame-template.ts'
-import { isErrorEvent } from '../sse/event-splitter.ts'
+import { EventBudget, MAX_EVENT_BYTES } from '../sse/event-budget.ts'
+import { FrameSplitter, isErrorEvent } from '../sse/frame-splitter.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { responseError } from './errors.ts'
@@ -39,6 +40,11 @@ export class ResponsesTap extends StreamTap {
   readonly #growing = new Set<number>()
   /** The searches of the items that are done; the last event may leave them out. */
   #searches = 0
+
+  /** `budget` is for the event in which the response begins, which is held until its id is known. */
+  constructor(budget = new EventBudget()) {
+    super(new FrameSplitter(MAX_EVENT_BYTES, budget))
+  }
 
   get sawFinish(): boolean {
     return this.done

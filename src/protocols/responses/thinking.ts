@@ -1,6 +1,12 @@
 import type { Dropped } from '../codec.ts'
 import type { Thinking } from '../conversation.ts'
-import { EFFORTS, type EffortName, isThinkingOff, nearestEffort, requestedEffort } from '../effort.ts'
+import {
+  EFFORTS,
+  type EffortName,
+  isThinkingOff,
+  nearestEffort,
+  requestedEffort,
+} from '../thinking-effort.ts'
 import { enumAt, fieldsAt, present } from '../field.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped.ts'

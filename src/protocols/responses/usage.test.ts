@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { NO_USAGE } from '../../domain/usage.ts'
 import { usageOfResponse } from './reply.ts'
 import { usageOf } from './usage.ts'
 
@@ -12,13 +13,12 @@ describe('usage of a response', () => {
       output_tokens_details: { reasoning_tokens: 10 },
     }
     expect(usageOf({ usage })).toEqual({
+      ...NO_USAGE,
       input: 50,
       cacheRead: 30,
       cacheWrite5m: 20,
-      cacheWrite1h: 0,
       output: 40,
       reasoning: 10,
-      webSearches: 0,
     })
   })
 

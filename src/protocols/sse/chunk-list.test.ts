@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ChunkList } from './chunk-list.ts'
+import { lawRuns } from '../../../test/tier.ts'
 
 const chunks = fc.array(fc.uint8Array({ maxLength: 600 }), { maxLength: 40 })
 
@@ -22,7 +23,7 @@ test('what is taken is what was added, and nothing is left', () => {
       expect(gathered.take().equals(whole)).toBe(true)
       expect(gathered.take()).toHaveLength(0)
     }),
-    { numRuns: 200 },
+    { numRuns: lawRuns(200) },
   )
 })
 

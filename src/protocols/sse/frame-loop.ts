@@ -1,6 +1,6 @@
 import type { FramePiece, FrameTemplate } from './frame-template.ts'
 import { KnownFrames } from './known-frames.ts'
-import { dataOf, type FrameSplitter, MIN_DATA_FRAME_BYTES } from './event-splitter.ts'
+import { dataOf, type FrameSplitter, MIN_DATA_FRAME_BYTES } from './frame-splitter.ts'
 
 /** Decision about a frame. */
 export type Verdict = 'forward' | 'swallow' | 'end'

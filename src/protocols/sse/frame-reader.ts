@@ -3,7 +3,7 @@ import { EventBudget, MAX_EVENT_BYTES } from './event-budget.ts'
 import { FrameLoop, type Verdict } from './frame-loop.ts'
 import type { FrameTemplate } from './frame-template.ts'
 import type { ReplyEvent } from '../reply.ts'
-import { FrameSplitter } from './event-splitter.ts'
+import { FrameSplitter } from './frame-splitter.ts'
 import { StreamedInputs } from '../tool-input.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 

@@ -1,4 +1,4 @@
-import { dataOf } from './event-splitter.ts'
+import { dataOf } from './frame-splitter.ts'
 import { endOf, NumberedBytes } from './numbered-bytes.ts'
 
 /** Text that a frame brings. */

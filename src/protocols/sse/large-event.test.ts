@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LargeEvent } from './large-event.ts'
-import { dataOf, eventOf } from './event-splitter.ts'
+import { dataOf, eventOf } from './frame-splitter.ts'
+import { lawRuns } from '../../../test/tier.ts'
 
 const field = fc.tuple(
   fc.constantFrom('data: ', 'data:', 'event: ', 'event:', 'id: ', ': ', 'other', 'datax: '),
@@ -30,6 +31,6 @@ test('an event says the same piece by piece as in one piece, and ends where it e
         expect(eventOf(event.frame) ?? '').toBe(eventOf(frame) ?? '')
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: lawRuns(3000) },
   )
 })

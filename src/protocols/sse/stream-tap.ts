@@ -5,7 +5,7 @@ import { FrameLoop, type Verdict } from './frame-loop.ts'
 import type { FrameTemplate } from './frame-template.ts'
 import { LargeEvent } from './large-event.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
-import { FrameSplitter } from './event-splitter.ts'
+import { FrameSplitter } from './frame-splitter.ts'
 
 /** Result of a push. */
 export interface TapStep {
@@ -41,7 +41,7 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 const MAX_ENDING_BYTES = 65_536
 /** Most bytes of an event that wait for its end; a larger one is forwarded as it comes. */
 const MAX_HELD_BYTES = 65_536
-/** Most held bytes of an event that must be read before it goes on; its beginning tells whether it must. */
+/** Most held bytes of an event that begins as an error. */
 const MAX_WHOLE_BYTES = 1_048_576
 const HEAD_BYTES = 1_024
 /** UTF-8 bytes of a UTF-16 code unit. */
@@ -75,8 +75,9 @@ export abstract class StreamTap extends FrameLoop {
   /** Event that is forwarded before it is complete. */
   #large: LargeEvent | undefined
 
-  constructor() {
-    super(new FrameSplitter())
+  /** `frames` bounds the events that `asksForWhole` asks for. */
+  constructor(frames = new FrameSplitter()) {
+    super(frames)
   }
 
   /** Whether a reason for the end of the whole reply was stated. */
@@ -202,16 +203,16 @@ export abstract class StreamTap extends FrameLoop {
     return kept.length > 1 ? Buffer.concat(kept) : kept[0]
   }
 
-  /** Whether an event's head asks for the whole event, up to a bound; by default none does. */
+  /** Whether an event's head asks for the whole event, whatever its size; by default none does. */
   protected asksForWhole(_head: string): boolean {
     return false
   }
 
   get #mustHold(): boolean {
     const { frames } = this
-    if (frames.heldBytes > MAX_WHOLE_BYTES) return false
     const head = frames.heldHead(HEAD_BYTES).toString('latin1')
-    return LOOKS_LIKE_ERROR.test(head) || this.asksForWhole(head)
+    if (this.asksForWhole(head)) return true
+    return frames.heldBytes <= MAX_WHOLE_BYTES && LOOKS_LIKE_ERROR.test(head)
   }
 
   /** Begins to forward an event as it comes; returns its held bytes. */

@@ -4,7 +4,15 @@ import type { Model } from '../../domain/settings.ts'
 import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
-import type { Codec, Dropped, ReplyIdentity, StreamDecoder, UpstreamModel } from '../../protocols/codec.ts'
+import type {
+  Codec,
+  Dropped,
+  ReplyIdentity,
+  StreamDecoder,
+  StreamEncoder,
+  StreamOptions,
+  UpstreamModel,
+} from '../../protocols/codec.ts'
 import type { Asked, Conversation, RepeatedFields } from '../../protocols/conversation.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/index.ts'
@@ -12,14 +20,37 @@ import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 import type { Reply } from '../../protocols/reply.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import { withoutGatedFields } from '../../protocols/shared-fields.ts'
+import { UnsignedTexts, withoutTextSignatures } from '../../protocols/unsigned-texts.ts'
 import { EventBudget } from '../../protocols/sse/event-budget.ts'
 import type { Media, MediaRequester } from '../media.ts'
+import type { SignatureStore } from '../state/signature-store.ts'
 import type { ConvertedDialect } from './converted-dialect.ts'
 import { convertedDialect } from './converted-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
-import type { ChannelRequest, Prepared, PreparedReply } from './dialect.ts'
+import type { ChannelRequest, Prepared, PreparedReply, Reader } from './dialect.ts'
+import {
+  type AccountConversation,
+  type SignedHistory,
+  signedHistory,
+  streamSignatures,
+} from './signed-history.ts'
 
 const NOTHING_REPEATED: RepeatedFields = new Map()
+
+/** A request, beside its body. */
+interface DecodeOptions {
+  /** The output maximum that holds where the request cannot be decoded. */
+  readonly maxTokens: number | undefined
+  readonly reader: Reader
+  /** Dialects in which channels are asked. */
+  readonly spoken: ReadonlySet<ProtocolName>
+  /** Parts that the request's path states, in a dialect whose bodies have none of them. */
+  readonly target?: Pick<Conversation, 'model' | 'stream'>
+  /** Members that the response repeats besides the request's own. */
+  readonly repeats?: RepeatedFields | undefined
+  /** The client reads its stream as one JSON array. */
+  readonly jsonArray?: boolean
+}
 
 /** A decoded request of a client, or why it cannot be decoded. */
 type Decoded =
@@ -33,58 +64,86 @@ interface Fitted {
   readonly conversation: Conversation
   readonly upstream: UpstreamModel
   readonly dropped: Dropped
+  readonly history: SignedHistory
 }
 
-/** Makes a channel's request, in a dialect that it speaks, of a client's. */
-export type RequestFor = (channel: Channel, spoken: ProtocolName, model: Model) => ChannelRequest
+/** A client, as far as its responses depend on it. */
+interface Client extends Pick<ConvertedDialect, 'codec' | 'beginsWithPrompt' | 'endsWithAnswer'> {
+  readonly jsonArray: boolean
+}
+
+/**
+ * Makes a channel's requests, in a dialect that it speaks, of a client's: one for each account of the channel
+ * that gets another conversation.
+ */
+export interface RequestFor {
+  (channel: Channel, spoken: ProtocolName, model: Model): readonly ChannelRequest[]
+  /** Channel whose model signed the latest turn; undefined if that is unknown. */
+  readonly origin?: string | undefined
+}
 
 /** Conversion between two dialects: requests there, replies back. */
 export class Conversions {
   readonly #media: Media
+  readonly #signatures: SignatureStore
   readonly #eventBudget = new EventBudget()
 
-  constructor(media: Media) {
+  constructor(media: Media, signatures: SignatureStore) {
     this.#media = media
+    this.#signatures = signatures
   }
 
   /**
-   * Decodes a request of the dialect `from`, for all channels that speak another. If that fails, the refusal
-   * is thrown where a channel's request is prepared: a channel that speaks `from` may still be asked.
-   * `maxTokens`: the output maximum that holds then. `repeats`: what the response repeats besides the
-   * request's own members.
+   * Decodes a request of the dialect `from`, for all channels that speak another, with all that models have
+   * signed in it. If that fails, the refusal is thrown where a channel's request is prepared: a channel that
+   * speaks `from` may still be asked.
    */
   decode(
-    from: ProtocolName,
+    from: ConvertedDialect,
     scan: ScannedObject,
-    maxTokens: number | undefined,
-    repeats: RepeatedFields = NOTHING_REPEATED,
-  ): RequestFor {
-    const client = convertedDialect(from)
-    const decoded = decodeRequest(client, scan, repeats)
-    return (channel, spoken, model) => {
-      try {
-        if ('refusal' in decoded) throw decoded.refusal
-        const { conversation, dropped } = decoded
-        return this.#requestFor(client, channel, fit(conversation, dropped, channel, spoken, model))
-      } catch (refusal) {
-        return refusedRequest(channel, maxTokens, refusal)
-      }
-    }
+    options: DecodeOptions,
+  ): RequestFor | Promise<RequestFor> {
+    const { maxTokens, reader, spoken, jsonArray = false } = options
+    const { codec, beginsWithPrompt, endsWithAnswer } = from
+    const client = { codec, beginsWithPrompt, endsWithAnswer, jsonArray }
+    const decoded = decodeRequest(from, scan, options)
+    if ('refusal' in decoded) return (channel) => [refusedRequest(channel, maxTokens, decoded.refusal)]
+    const requestFor = (history: SignedHistory): RequestFor =>
+      Object.assign(
+        (channel: Channel, name: ProtocolName, model: Model) =>
+          history.conversationsFor(channel, name).map(({ conversation, isOfKey }): ChannelRequest => {
+            try {
+              const fitted = fit({ ...decoded, conversation }, channel, name, model)
+              return this.#requestFor(client, channel, { ...fitted, history }, isOfKey)
+            } catch (refusal) {
+              return refusedRequest(channel, maxTokens, refusal)
+            }
+          }),
+        { origin: history.origin },
+      )
+    const history = signedHistory(decoded.conversation, spoken, reader, this.#signatures)
+    return history instanceof Promise ? history.then(requestFor) : requestFor(history)
   }
 
-  #requestFor(client: ConvertedDialect, channel: Channel, fitted: Fitted): ChannelRequest {
+  #requestFor(
+    client: Client,
+    channel: Channel,
+    fitted: Fitted,
+    isOfKey: AccountConversation['isOfKey'],
+  ): ChannelRequest {
     const { spoken, conversation, upstream } = fitted
     return {
       channel,
       outputMaximum: convertedDialect(spoken).outputMaximum(conversation, upstream.capabilities),
       choices: 1,
+      ...(isOfKey && { isOfKey }),
       prepare: (_passThrough, requester) => this.#prepare(client, fitted, requester),
     }
   }
 
   async #prepare(
-    client: ConvertedDialect,
-    { spoken, conversation, upstream, dropped: before }: Fitted,
+    client: Client,
+    { spoken, conversation, upstream, dropped: before, history }: Fitted,
     requester: MediaRequester,
   ): Promise<Prepared> {
     const { codec, path, headers } = convertedDialect(spoken)
@@ -96,7 +155,7 @@ export class Conversions {
     const asked: Asked = { tools: inline.tools, ...(inline.repeated && { repeated: inline.repeated }) }
     return {
       protocol: spoken,
-      path,
+      path: path(upstream.name, conversation.stream),
       headers,
       body,
       upstreamModel: upstream.name,
@@ -105,18 +164,23 @@ export class Conversions {
       tap: (promptTokens) =>
         new ConvertingTap(
           streamDecoder(codec, this.#eventBudget, answerTool),
-          client.codec.streamEncoder(minted(), { includeUsage: conversation.includeUsage, asked }),
+          streamEncoder(client, { includeUsage: conversation.includeUsage, asked }),
           { model: upstream.name, promptTokens },
+          streamSignatures(history, spoken),
         ),
-      reply: (bytes) => convertedReply(codec, client.codec, bytes, { answerTool, asked }),
+      reply: (bytes) => convertedReply(codec, client, bytes, { answerTool, asked, history }),
     }
   }
 }
 
-function decodeRequest({ codec }: ConvertedDialect, scan: ScannedObject, repeats: RepeatedFields): Decoded {
+function decodeRequest(
+  { codec }: ConvertedDialect,
+  scan: ScannedObject,
+  { target, repeats = NOTHING_REPEATED }: DecodeOptions,
+): Decoded {
   const dropped: Dropped = new Set()
   try {
-    const decoded = codec.decodeRequest(scan, dropped)
+    const decoded = { ...codec.decodeRequest(scan, dropped), ...target }
     const repeated = new Map([...(decoded.repeated ?? []), ...repeats])
     return { conversation: repeats.size > 0 ? { ...decoded, repeated } : decoded, dropped }
   } catch (refusal) {
@@ -141,13 +205,12 @@ function refusedRequest(
 
 /** The decoded request, as far as the channel and its model accept it. */
 function fit(
-  decoded: Conversation,
-  droppedBefore: ReadonlySet<string>,
+  { conversation: decoded, dropped: before }: Exclude<Decoded, { readonly refusal: unknown }>,
   channel: Channel,
   spoken: ProtocolName,
   model: Model,
-): Fitted {
-  const dropped: Dropped = new Set(droppedBefore)
+): Omit<Fitted, 'history'> {
+  const dropped: Dropped = new Set(before)
   const upstream = convertedDialect(spoken)
   const asked = decoded.model
   const plain = upstream.hasThinkingField ? withoutThinkingSuffix(asked) : undefined
@@ -166,21 +229,38 @@ function streamDecoder(upstream: Codec, budget: EventBudget, answerTool: string 
   return answerTool === undefined ? decoder : new AnswerToolDecoder(decoder, answerTool)
 }
 
+function streamEncoder(
+  { codec, endsWithAnswer, jsonArray }: Client,
+  options: Omit<StreamOptions, 'jsonArray'>,
+): StreamEncoder {
+  const encoder = codec.streamEncoder(minted(), { ...options, jsonArray })
+  return endsWithAnswer ? new UnsignedTexts(encoder) : encoder
+}
+
 function convertedReply(
   upstream: Codec,
-  client: Codec,
+  client: Client,
   bytes: Buffer,
-  { answerTool, asked }: { readonly answerTool: string | undefined; readonly asked: Asked },
+  {
+    answerTool,
+    asked,
+    history,
+  }: { readonly answerTool: string | undefined; readonly asked: Asked; readonly history: SignedHistory },
 ): PreparedReply {
   let reply: Reply
   try {
     reply = upstream.decodeReply(bytes)
     if (answerTool !== undefined) reply = withAnswerAsText(reply, answerTool)
+    if (client.endsWithAnswer) reply = withoutTextSignatures(reply)
   } catch {
     return { facts: NO_REPLY, body: () => bytes }
   }
   const facts: ReplyFacts = { valid: true, error: false, usage: reply.usage, text: () => textOf(reply) }
-  return { facts, body: (charged) => client.encodeReply({ ...reply, usage: charged }, minted(), asked) }
+  return {
+    facts,
+    body: (charged) => client.codec.encodeReply({ ...reply, usage: charged }, minted(), asked),
+    keep: async (target, call) => history.keep?.(reply.parts, target, call),
+  }
 }
 
 const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, text: () => '' }

@@ -6,12 +6,14 @@ import type { Capabilities } from '../../protocols/model-capabilities.ts'
 /** A dialect in calls whose client and channel speak different ones. */
 export interface ConvertedDialect {
   readonly codec: Codec
-  /** Path of its endpoint, below a channel's base URL. */
-  readonly path: string
+  /** Path of its endpoint, below a channel's base URL. `model`: the name that the upstream knows. */
+  readonly path: (model: string, stream: boolean) => string
   /** Headers of a converted request, beside those of the channel: names and values in turn. */
   readonly headers: readonly string[]
   /** The first event of a stream tells a client the tokens of the prompt. */
   readonly beginsWithPrompt: boolean
+  /** Clients take the last part for the answer: no thought that only signs a text may come behind it. */
+  readonly endsWithAnswer: boolean
   /** A thinking suffix of the model's name becomes a field of the request: upstreams get the plain name. */
   readonly hasThinkingField: boolean
   /** Whether a channel's upstream takes `cache_control`. */

@@ -1,6 +1,7 @@
 import type { ProtocolName } from '../../domain/channel.ts'
 import { convertedChat } from './chat/converted-chat.ts'
 import type { ConvertedDialect } from './converted-dialect.ts'
+import { convertedGemini } from './gemini/converted-gemini.ts'
 import { convertedMessages } from './messages/converted-messages.ts'
 import { convertedResponses } from './responses/converted-responses.ts'
 
@@ -9,6 +10,7 @@ const CONVERTED_DIALECTS: Readonly<Record<ProtocolName, ConvertedDialect | undef
   chat: convertedChat,
   messages: convertedMessages,
   responses: convertedResponses,
+  gemini: convertedGemini,
   rerank: undefined,
 }
 

@@ -6,7 +6,9 @@ import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import { encodeUtf8 } from '../../protocols/utf8-encode.ts'
+import type { Call, Target } from '../call.ts'
 import type { Tap } from './dialect.ts'
+import type { StreamSignatures } from './signed-history.ts'
 
 /** Values that the client is sent where the upstream does not state them. */
 export interface TapDefaults {
@@ -32,15 +34,22 @@ export class ConvertingTap implements Tap {
   readonly #decoder: StreamDecoder
   readonly #encoder: StreamEncoder
   readonly #defaults: TapDefaults
+  readonly #signatures: StreamSignatures | undefined
   readonly #text = new EmittedText()
   /** Frames made at the end of the upstream's stream, to be sent with the last one. */
   #lastFrames = ''
   #isComplete = false
 
-  constructor(decoder: StreamDecoder, encoder: StreamEncoder, defaults: TapDefaults) {
+  constructor(
+    decoder: StreamDecoder,
+    encoder: StreamEncoder,
+    defaults: TapDefaults,
+    signatures?: StreamSignatures,
+  ) {
     this.#decoder = decoder
     this.#encoder = encoder
     this.#defaults = defaults
+    this.#signatures = signatures
   }
 
   get usage(): ReportedUsage | undefined {
@@ -75,6 +84,10 @@ export class ConvertingTap implements Tap {
     return Buffer.from(this.#lastFrames + this.#encoder.failureFrame(error))
   }
 
+  async keep(target: Target, call: Call): Promise<void> {
+    await this.#signatures?.keep(target, call)
+  }
+
   release(): void {
     this.#decoder.release()
   }
@@ -86,7 +99,10 @@ export class ConvertingTap implements Tap {
   #step(events: readonly ReplyEvent[]): TapStep {
     const failure = events.findIndex((event) => event.kind === 'failure')
     const sent = (failure === -1 ? events : events.slice(0, failure)).map((event) => this.#completed(event))
-    for (const event of sent) this.#note(event)
+    for (const event of sent) {
+      this.#note(event)
+      this.#signatures?.add(event)
+    }
     const failed = events[failure]
     if (failed?.kind === 'failure') {
       const { type, message, code } = failed

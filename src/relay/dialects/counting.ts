@@ -41,9 +41,13 @@ export interface CountedContext {
 export interface Counting {
   readonly protocol: ProtocolName
   /** Below a channel's base URL. */
-  readonly path: string
+  path(upstreamModel: string): string
   /** Checks a request, and returns the model that tokens are counted for. */
   model(scan: ScannedObject): string
+  /** The request with the name that the upstream knows, where the member `model` is not the place for it. */
+  body?(scan: ScannedObject, upstreamModel: string): Buffer
+  /** Name of the member of the upstream's response that has the count. */
+  readonly countedIn: string
   /** Headers for the upstream, names and values in turn. */
   upstreamHeaders(headers: Headers): readonly string[]
   /** Earlier responses that a checked request refers to; absent where the protocol knows none. */
@@ -61,6 +65,7 @@ export interface Counting {
 export function countingDialect(counting: Counting): Dialect {
   return {
     name: counting.protocol,
+    endpoint: counting.protocol,
     promptText: () => ({ text: '', extraTokens: 0 }),
     read(scan, headers, reader) {
       const model = counting.model(scan)
@@ -108,24 +113,28 @@ function relayed(counting: Counting, request: CountedRequest): RelayedRequest {
 }
 
 function prepared(
-  { protocol, path }: Counting,
+  counting: Counting,
   { scan, headers, context }: CountedRequest,
   upstreamModel: string,
 ): Prepared {
-  const replace = new Map(context?.replace)
-  if (scan.value('model') !== upstreamModel) replace.set('model', JSON.stringify(upstreamModel))
   return {
-    protocol,
-    path,
+    protocol: counting.protocol,
+    path: counting.path(upstreamModel),
     headers,
-    body: edit(scan.bytes, scan, { remove: [], replace }),
+    body: counting.body?.(scan, upstreamModel) ?? withModel(scan, upstreamModel, context),
     upstreamModel,
     dropped: context?.dropped ?? [],
     ...(context && { errorBody: (bytes: Buffer) => context.errorBody(bytes) }),
     tap: unstreamed,
     reply(bytes) {
-      const valid = typeof parseRecord(bytes.toString())?.['input_tokens'] === 'number'
+      const valid = typeof parseRecord(bytes.toString())?.[counting.countedIn] === 'number'
       return { facts: { valid, usage: NO_USAGE, error: false, text: () => '' }, body: () => bytes }
     },
   }
+}
+
+function withModel(scan: ScannedObject, upstreamModel: string, context: CountedContext | undefined): Buffer {
+  const replace = new Map(context?.replace)
+  if (scan.value('model') !== upstreamModel) replace.set('model', JSON.stringify(upstreamModel))
+  return edit(scan.bytes, scan, { remove: [], replace })
 }

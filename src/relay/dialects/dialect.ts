@@ -1,7 +1,11 @@
 import type { Caller } from '../../auth/caller.ts'
+import type { Endpoint } from '../../domain/call-kind.ts'
+import type { UsageBounds } from '../../domain/charge.ts'
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Provenance } from '../../domain/provenance.ts'
 import type { Model, Settings } from '../../domain/settings.ts'
 import type { Usage } from '../../domain/usage.ts'
+import type { ScanLimits } from '../../protocols/json/json-scan.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
@@ -9,21 +13,35 @@ import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-ta
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import type { Headers } from '../../server/header-names.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
+import type { OutgoingBody } from '../../upstreams/outgoing-body.ts'
 import type { Call, Target } from '../call.ts'
 import type { MediaRequester } from '../media.ts'
+import type { PassedResponses } from './passage.ts'
+
+/** Bounds of seconds, characters and images, and whether tokens may stand for audio or images. */
+export type MeasuredBounds = Pick<UsageBounds, 'seconds' | 'characters' | 'images' | 'hasMedia'>
 
 /** A client's request as the relay sees it, in any dialect. */
 export interface RelayedRequest {
   readonly model: string
   readonly stream: boolean
+  /** Content type of a stream to the client, where it is not made of events. */
+  readonly streamType?: string
   /** The client's own maximum of output tokens; undefined where the request has none. */
   readonly maxTokens: number | undefined
   /** At least as many tokens as the prompt can have. */
   readonly promptBound: number
+  /** Bounds of what is charged beside tokens of text; absent where nothing is. */
+  readonly measuredBounds?: MeasuredBounds
   /** The provider may search the web for it. */
   readonly webSearch: boolean
   /** A call without a price and without an entry in the usage log, whatever the model costs. */
   readonly isFree?: boolean
+  /**
+   * Seconds and characters of the prompt, and the least number of images that come: a crash during the call
+   * is charged them.
+   */
+  readonly measuredPrompt?: Partial<Pick<Usage, 'seconds' | 'characters' | 'images'>>
   /** Tokens of the stored context that the request continues. */
   readonly contextTokens?: number
   /** Bytes of the request with the stored context in front, where the gateway keeps that. */
@@ -33,10 +51,14 @@ export interface RelayedRequest {
   /** Upstreams need not have the endpoint: a 404 then says nothing of the model. */
   readonly mayBeUnserved?: boolean
   /**
-   * The request for each of these channels, in their order. A conversation is decoded here, once, if any of
-   * the channels speaks another dialect.
+   * The requests for these channels, in the order in which to try them; accounts of one channel may get
+   * requests of their own. A conversation is decoded here, once, if any of the channels speaks another
+   * dialect.
    */
-  forChannels(channels: readonly Channel[], model: Model): readonly ChannelRequest[]
+  forChannels(
+    channels: readonly Channel[],
+    model: Model,
+  ): readonly ChannelRequest[] | Promise<readonly ChannelRequest[]>
 }
 
 /** A client's request for one channel. */
@@ -65,7 +87,11 @@ export interface Prepared {
   readonly path: string
   /** Headers beside those of the channel, names and values in turn. */
   readonly headers: readonly string[]
-  readonly body: Buffer
+  readonly body: Buffer | OutgoingBody
+  /** Type of the body; JSON if absent. */
+  readonly contentType?: string
+  /** Set where the response goes through as it comes: `tap` and `reply` are not called then. */
+  readonly passed?: PassedResponses
   /** The model's name as the upstream knows it. */
   readonly upstreamModel: string
   /** Fields that a conversion left out. */
@@ -87,6 +113,8 @@ export interface Lasting {
    * call was charged for.
    */
   keep?(target: Target, call: Call, charged: Promise<Usage>): Promise<void>
+  /** Origin of a complete response, stored with its charge; undefined where clients can refer to nothing. */
+  provenance?(target: Target, call: Call, charged: Usage): Provenance | undefined
   /**
    * Set where the upstream goes on without its client: parks the call's hold, so that it is charged when the
    * end is known. Resolves to whether that is durable. Called once, before the client sees anything.
@@ -148,6 +176,14 @@ export interface Reader {
 /** A protocol as clients speak it. */
 export interface Dialect {
   readonly name: ProtocolName
+  /** Endpoint that its calls are logged as. */
+  readonly endpoint: Endpoint
+  /** Protocols of the channels that serve it; absent where all that calls are converted to do. */
+  readonly servedBy?: readonly ProtocolName[]
+  /** Limits of its requests where they are not those of all. */
+  readonly scanLimits?: ScanLimits
+  /** A model without a price costs nothing here, whatever the operator has decided for others. */
+  readonly isFreeUnpriced?: true
   /** Checks a request; throws `invalid_request` naming the field. */
   read(scan: ScannedObject, headers: Headers, reader: Reader): RelayedRequest | Promise<RelayedRequest>
   /** Text for the token count where the upstream reported nothing. */

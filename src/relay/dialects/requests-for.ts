@@ -5,8 +5,9 @@ import type { RequestFor } from './conversions.ts'
 import { spokenDialect } from './spoken-dialect.ts'
 
 /**
- * A client's request for the model `name` to each channel: `native` for those that speak its dialect, a
- * converted one for the others. `decode` is called once, and only where there are others.
+ * A client's request for the model `name` to each channel: `native` for those that speak its dialect,
+ * converted ones for the others. `decode` is called once, and only where there are others, with the dialects
+ * that they are asked in. The channel that signed the latest turn comes before those of its priority.
  */
 export function requestsFor(
   dialect: ProtocolName,
@@ -14,11 +15,32 @@ export function requestsFor(
   channels: readonly Channel[],
   model: Model,
   native: (channel: Channel) => ChannelRequest,
-  decode: () => RequestFor,
-): ChannelRequest[] {
-  let converted: RequestFor | undefined
-  return channels.map((channel) => {
-    const spoken = spokenDialect(channel, dialect, name)
-    return spoken === dialect ? native(channel) : (converted ??= decode())(channel, spoken, model)
-  })
+  decode: (spoken: ReadonlySet<ProtocolName>) => RequestFor | Promise<RequestFor>,
+): readonly ChannelRequest[] | Promise<readonly ChannelRequest[]> {
+  const spoken = new Map(channels.map((channel) => [channel, spokenDialect(channel, dialect, name)]))
+  const others = new Set([...spoken.values()].filter((one) => one !== dialect))
+  if (others.size === 0) return channels.map(native)
+  const requests = (converted: RequestFor): readonly ChannelRequest[] =>
+    withOriginFirst(channels, spoken, dialect, converted.origin).flatMap((channel) => {
+      const one = spoken.get(channel) ?? dialect
+      return one === dialect ? [native(channel)] : converted(channel, one, model)
+    })
+  const decoded = decode(others)
+  return decoded instanceof Promise ? decoded.then(requests) : requests(decoded)
+}
+
+/** Moves the origin in front of the converted channels of its priority: others cannot read its signatures. */
+function withOriginFirst(
+  channels: readonly Channel[],
+  spoken: ReadonlyMap<Channel, ProtocolName>,
+  dialect: ProtocolName,
+  origin: string | undefined,
+): readonly Channel[] {
+  const from = channels.findIndex(({ name }) => name === origin)
+  const own = channels[from]
+  if (!own) return channels
+  const to = channels.findIndex(
+    (channel) => channel.priority === own.priority && spoken.get(channel) !== dialect,
+  )
+  return to < 0 || to >= from ? channels : channels.toSpliced(from, 1).toSpliced(to, 0, own)
 }

@@ -3,9 +3,10 @@ import { withoutThinkingSuffix } from '../../protocols/messages/index.ts'
 
 /** The dialects that each client's calls can be converted to, those that keep more of them first. */
 const NEAREST: Readonly<Record<ProtocolName, readonly ProtocolName[]>> = {
-  chat: ['responses', 'messages'],
-  messages: ['responses', 'chat'],
-  responses: ['messages', 'chat'],
+  chat: ['responses', 'messages', 'gemini'],
+  messages: ['responses', 'gemini', 'chat'],
+  responses: ['messages', 'gemini', 'chat'],
+  gemini: ['messages', 'responses', 'chat'],
   rerank: [],
 }
 

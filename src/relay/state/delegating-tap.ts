@@ -2,7 +2,6 @@ import type { Usage } from '../../domain/usage.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
-import type { Call, Target } from '../call.ts'
 import type { Tap } from '../dialects/dialect.ts'
 
 /** A tap around another; subclasses change what they must. */
@@ -76,6 +75,4 @@ export abstract class DelegatingTap<Inner extends Tap> implements Tap {
   release(): void {
     this.inner.release()
   }
-
-  abstract keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void>
 }

@@ -4,7 +4,7 @@ import { promptTokens, type Usage } from '../../domain/usage.ts'
 import { scanObject } from '../../protocols/json/json-scan.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import { inputItems } from '../../protocols/responses/index.ts'
-import { dataOf } from '../../protocols/sse/event-splitter.ts'
+import { dataOf } from '../../protocols/sse/frame-splitter.ts'
 import type { Call, Target } from '../call.ts'
 import type { ChannelRequest, Prepared, PreparedReply, Tap } from '../dialects/dialect.ts'
 import { DelegatingTap } from './delegating-tap.ts'
@@ -42,7 +42,9 @@ function keptReply(reply: PreparedReply, input: string, keeping: Keeping): Prepa
     facts: reply.facts,
     body: encode,
     keep: async (target, call, charging) => {
+      const keepingSignatures = reply.keep?.(target, call, charging)
       const charged = await charging
+      await keepingSignatures
       await keep({ input, response: encode(charged).toString() }, charged, { target, call }, keeping)
     },
   }
@@ -66,7 +68,9 @@ class KeepingTap extends DelegatingTap<Tap> {
   }
 
   async keep(target: Target, call: Call, charging: Promise<Usage>): Promise<void> {
+    const keepingSignatures = this.inner.keep?.(target, call, charging)
     const charged = await charging
+    await keepingSignatures
     const last = this.finalBytes(charged).toString().trimEnd().split('\n\n').at(-1) ?? ''
     const event = scanObject(Buffer.from(dataOf(`${last}\n\n`) ?? '{}'))
     const node = event.span('response')?.node

@@ -1,8 +1,8 @@
 import { rateText } from '../../domain/price.ts'
+import type { Provenance } from '../../domain/provenance.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { promptTokens, type Usage } from '../../domain/usage.ts'
 import { RenamedIds, type ResponseFacts } from '../../protocols/responses/index.ts'
-import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { Call, Target } from '../call.ts'
 import type { PreparedReply } from '../dialects/dialect.ts'
 import type { BackgroundCalls } from './background-calls.ts'
@@ -13,7 +13,6 @@ interface Told {
   /** Id at the upstream. */
   readonly id: string
   readonly encrypted: readonly string[]
-  readonly usage: ReportedUsage | undefined
 }
 
 /** Facts of the request that a native response belongs to. */
@@ -30,6 +29,9 @@ export interface NativeParts {
   readonly responses: ResponseStore
   readonly background: BackgroundCalls
 }
+
+/** Longest id of an upstream that is stored, in UTF-16 units. */
+const MAX_ID_LENGTH = 1_024
 
 /** Statuses of a response that is not finished. */
 const UNFINISHED: ReadonlySet<string | undefined> = new Set(['queued', 'in_progress'])
@@ -64,7 +66,7 @@ export class NativeResponse {
     return {
       facts,
       body: () => this.ids.whole(bytes),
-      keep: (target, call, charged) => this.keep(facts, target, call, charged),
+      provenance: (target, call, charged) => this.provenance(facts, target, call, charged),
       goOn: goesOn ? (target, call) => this.goOn(target, call, facts.id) : undefined,
     }
   }
@@ -79,20 +81,15 @@ export class NativeResponse {
     return this.#parts.background.begin(call, response)
   }
 
-  /** Stores what a client may refer to after the call. */
-  async keep(told: Told, target: Target, call: Call, charged: Promise<Usage>): Promise<void> {
-    const { responses } = this.#parts
-    const { encrypted } = told
-    const origins =
-      encrypted.length > 0
-        ? responses.keepOrigins(call.hold.account.user.id, encrypted, target.channel.name, target.key.value)
-        : undefined
-    if (this.#request.isStored && told.id !== '') {
-      const usage = told.usage ?? (await charged)
-      const tokens = promptTokens(usage) + usage.output
-      await responses.keep(this.#row(target, call, told.id, tokens))
-    }
-    await origins
+  /** Origin of all that a client may refer to after the call. */
+  provenance(told: Told, { key }: Target, call: Call, charged: Usage): Provenance | undefined {
+    const { id: upstreamId, encrypted } = told
+    const isReferable = this.#request.isStored && isStorable(upstreamId)
+    if (!isReferable && encrypted.length === 0) return undefined
+    const tokens = promptTokens(charged) + charged.output
+    const previousId = this.#request.previous?.id ?? null
+    const response = isReferable ? { id: this.#id, upstreamId, tokens, previousId } : null
+    return this.#parts.responses.provenance(call.hold.account.user.id, key.value, response, encrypted)
   }
 
   #row({ channel, key }: Target, call: Call, upstreamId: string, tokens: number): StoredResponse {
@@ -114,4 +111,9 @@ export class NativeResponse {
       rate: null,
     }
   }
+}
+
+/** Whether an upstream's id can be stored: no database takes NUL, and no id is that long. */
+function isStorable(upstreamId: string): boolean {
+  return upstreamId !== '' && upstreamId.length <= MAX_ID_LENGTH && !upstreamId.includes('\0')
 }

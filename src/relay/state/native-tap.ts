@@ -1,3 +1,4 @@
+import type { Provenance } from '../../domain/provenance.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { ResponsesTap } from '../../protocols/responses/index.ts'
 import type { Call, Target } from '../call.ts'
@@ -20,9 +21,9 @@ export class NativeTap extends RenamingTap {
     return (target, call) => this.#response.goOn(target, call, responseId)
   }
 
-  keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void> {
-    const { responseId: id, encrypted, usage } = this.inner
-    return this.#response.keep({ id, encrypted, usage }, target, call, charged)
+  provenance(target: Target, call: Call, charged: Usage): Provenance | undefined {
+    const { responseId: id, encrypted } = this.inner
+    return this.#response.provenance({ id, encrypted }, target, call, charged)
   }
 
   protected learn(): void {

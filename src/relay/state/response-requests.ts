@@ -201,6 +201,7 @@ function freeHold({ incoming, response }: Asked): OperatorHold {
     group: response.group,
     stream: false,
     priceVersion: '',
+    kind: 'responses',
     startedMs: incoming.startedMs,
     promptAmount: 0,
   })

@@ -1,39 +1,50 @@
-import { randomBytes } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
-import type { ReasoningOrigin, StoredResponse } from '../../domain/stored-response.ts'
+import { randomUUID } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Provenance } from '../../domain/provenance.ts'
+import type { ReasoningOrigin, StoredContent, StoredResponse } from '../../domain/stored-response.ts'
 import type { Rows } from '../../store/store.ts'
-import { StoreUnavailable } from '../../store/store-unavailable.ts'
+import { RetriedWrites } from './retried-writes.ts'
 
 /** How long the ids of native responses are known: as long as providers store the responses themselves. */
 export const NATIVE_RETENTION_MS = 30 * 24 * 3_600_000
-/** Pauses before a row that could not be written is tried again; its client has the id already. */
-const RETRY_MS = [1_000, 5_000, 25_000, 60_000] as const
+/** Keys whose tags are remembered: making a tag costs more than storing it. */
+const MAX_KEY_TAGS = 1_000
 
 /** Services that the store of responses needs. */
 export interface ResponseStoreParts {
   readonly rows: Pick<Rows, 'read' | 'write'>
   /** Tags a text, to compare it without storing it. */
   readonly tag: (purpose: 'upstream key' | 'reasoning', text: string) => string
+  /** Called for each kept response that could not be stored, and is given up. */
+  readonly onLost: () => void
 }
 
 /** Responses that clients may refer to, and the accounts that they belong to. Every node sees the same. */
 export class ResponseStore {
   readonly #rows: ResponseStoreParts['rows']
   readonly #tag: ResponseStoreParts['tag']
+  readonly #retried: RetriedWrites
+  readonly #keyTags = new LRUCache<string, string>({ max: MAX_KEY_TAGS })
 
-  constructor({ rows, tag }: ResponseStoreParts) {
+  constructor({ rows, tag, onLost }: ResponseStoreParts) {
     this.#rows = rows
     this.#tag = tag
+    this.#retried = new RetriedWrites(onLost)
   }
 
-  /** A new id, which nobody can guess. */
+  /**
+   * A new id, which nobody can guess. It begins with the time, so that rows of new responses are neighbours:
+   * a commit of many writes few pages.
+   */
   static newId(): string {
-    return `resp_${randomBytes(24).toString('hex')}`
+    return `resp_${Date.now().toString(16).padStart(12, '0')}${randomUUID().replaceAll('-', '')}`
   }
 
   /** Tag of a channel's key. */
   keyTag(key: string): string {
-    return this.#tag('upstream key', key)
+    let tag = this.#keyTags.get(key)
+    if (tag === undefined) this.#keyTags.set(key, (tag = this.#tag('upstream key', key)))
+    return tag
   }
 
   /** A response of this user; undefined for any other id. */
@@ -59,20 +70,26 @@ export class ResponseStore {
     await this.#rows.write('storeResponse', response)
   }
 
-  /** Stores a response whose call is over; tried again later where the database is out of reach. */
-  keep(response: StoredResponse): Promise<void> {
-    return this.#persist(() => this.store(response))
+  /** Stores a kept response whose call is over; tried again later where the database is out of reach. */
+  keep(response: StoredResponse & { readonly content: StoredContent }): Promise<void> {
+    const { input, response: output } = response.content
+    return this.#retried.run(() => this.store(response), input.length + output.length)
   }
 
-  /** Stores which account made encrypted reasoning; tried again like `keep`. */
-  keepOrigins(userId: number, contents: readonly string[], channel: string, key: string): Promise<void> {
-    const keyTag = this.keyTag(key)
-    const hashes = new Set(contents.map((content) => this.#hash(userId, content)))
-    const origins = [...hashes].map((hash) => ({ hash, channel, keyTag }))
-    const expiresMs = Date.now() + NATIVE_RETENTION_MS
-    return this.#persist(async () => {
-      await this.#rows.write('storeOrigins', { origins, expiresMs })
-    })
+  /** Origin of a response, if it is stored, and of its encrypted reasoning: this key. */
+  provenance(
+    userId: number,
+    key: string,
+    response: Provenance['response'],
+    encrypted: readonly string[],
+  ): Provenance {
+    const hashes = encrypted.map((content) => this.#hash(userId, content))
+    return {
+      keyTag: this.keyTag(key),
+      expiresMs: Date.now() + NATIVE_RETENTION_MS,
+      response,
+      reasoning: hashes.length > 1 ? [...new Set(hashes)] : hashes,
+    }
   }
 
   /** The account that made the first of these encrypted contents that is known. */
@@ -95,27 +112,6 @@ export class ResponseStore {
 
   #hash(userId: number, content: string): string {
     return this.#tag('reasoning', `${userId}\n${content}`)
-  }
-
-  // A call that was charged is not failed because nobody could note its id.
-  async #persist(write: () => Promise<void>): Promise<void> {
-    try {
-      await write()
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
-      void retry(write)
-    }
-  }
-}
-
-async function retry(write: () => Promise<void>): Promise<void> {
-  for (const pauseMs of RETRY_MS) {
-    await delay(pauseMs, undefined, { ref: false })
-    try {
-      return await write()
-    } catch {
-      // The next pause is longer.
-    }
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 import { ACCOUNTS } from './bank/accounts.ts'
-import { ACQUIRE } from './bank/acquire.ts'
+import { ACQUIRE } from './bank/take-lease.ts'
 import { APPLY } from './bank/apply.ts'
 import { statementsOf } from './bank/bank-function.ts'
 import { changes } from './bank/changes.ts'

@@ -10,6 +10,16 @@ import { accountsAndLedger } from './0001-accounts-and-ledger.ts'
 import { SQLITE_TYPES } from './column-types.ts'
 import { STEP_NAMES } from './step-names.ts'
 
+const MEDIA_COLUMNS = [
+  'audio_input_tokens',
+  'image_input_tokens',
+  'audio_output_tokens',
+  'image_output_tokens',
+  'seconds',
+  'characters',
+  'images',
+]
+
 describe.each(ENGINES)('a migration on $name', (engine) => {
   test('killed at any moment leaves all of the schema or nothing of it, and the next start completes it', async () => {
     // At night there are fifty.
@@ -30,7 +40,13 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     for (const username of ['ann', 'bob', 'eve']) await store.write('createUser', newUser({ username }))
     await store.close()
     await database.sql("DELETE FROM kysely_migration WHERE name >= '0006'")
-    for (const table of ['stored_responses', 'reasoning_origins']) await database.sql(`DROP TABLE ${table}`)
+    for (const table of ['stored_responses', 'reasoning_origins', 'kept_signatures'])
+      await database.sql(`DROP TABLE ${table}`)
+    for (const name of MEDIA_COLUMNS) {
+      for (const table of ['usage_log', 'usage_days'])
+        await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
+    }
+    for (const table of ['usage_log', 'holds']) await database.sql(`ALTER TABLE ${table} DROP COLUMN kind`)
     await database.sql('UPDATE users SET deleted_time = 5 WHERE id < 3')
     const again = await database.open()
     expect(await again.write('createUser', newUser({ username: 'ann' }))).toMatchObject({ username: 'ann' })
@@ -62,6 +78,10 @@ test('the daily sums of a log that is older than they are are made from it', asy
   connection.close()
   const store = await openedStore(path)
   expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+  const { entries } = await store.read('listUsage', { filter: { id: 'b' }, offset: 0, limit: 1 })
+  expect(entries).toMatchObject([
+    { kind: '', quota: 7, usage: { input: 1, webSearches: 7, seconds: 0, images: 0 } },
+  ])
   const file = new DatabaseSync(path, { readOnly: true })
   const days = file
     .prepare('SELECT day, requests, input_tokens, web_searches, quota FROM usage_days ORDER BY day')

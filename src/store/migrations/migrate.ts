@@ -8,6 +8,8 @@ import { bank } from './0004-bank.ts'
 import { usagePartitions } from './0005-usage-partitions.ts'
 import { freedUsernames } from './0006-freed-usernames.ts'
 import { storedResponses } from './0007-stored-responses.ts'
+import { mediaUsage } from './0008-media-usage.ts'
+import { keptSignatures } from './0009-kept-signatures.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
@@ -20,6 +22,8 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0005-usage-partitions': usagePartitions(types),
     '0006-freed-usernames': freedUsernames(),
     '0007-stored-responses': storedResponses(types),
+    '0008-media-usage': mediaUsage(types),
+    '0009-kept-signatures': keptSignatures(types),
   }
 }
 

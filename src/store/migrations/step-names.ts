@@ -7,6 +7,8 @@ export const STEP_NAMES = [
   '0005-usage-partitions',
   '0006-freed-usernames',
   '0007-stored-responses',
+  '0008-media-usage',
+  '0009-kept-signatures',
 ] as const
 
 /**

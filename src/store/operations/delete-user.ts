@@ -47,6 +47,7 @@ export async function deleteUser(
     .where('user_id', '=', userId)
     .where('content_cipher', 'is not', null)
     .execute()
+  await db.deleteFrom('kept_signatures').where('user_id', '=', userId).execute()
   await endSessionsOf(db, userId)
   return true
 }

@@ -3,6 +3,7 @@ import type { UserRow } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
 import { createToken, type NewToken } from './create-token.ts'
 import { insertUser, type NewUser } from './create-user.ts'
+import { COUNT_COLUMNS } from '../usage-counts.ts'
 import type { Db } from './operation.ts'
 
 /** Model and channel of imported usage in the daily sums; the original ones are unknown. */
@@ -92,6 +93,11 @@ async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Sec
   if (usedQuota > 0) await recordUsage(db, { userId, tokenId, group, quota: usedQuota, day })
 }
 
+const NO_COUNTS = Object.fromEntries(COUNT_COLUMNS.map((name) => [name, 0])) as Record<
+  (typeof COUNT_COLUMNS)[number],
+  number
+>
+
 async function recordUsage(
   db: Db,
   use: {
@@ -112,13 +118,7 @@ async function recordUsage(
       channel: IMPORTED,
       group_name: use.group,
       requests: 0,
-      input_tokens: 0,
-      cache_read_tokens: 0,
-      cache_write_5m_tokens: 0,
-      cache_write_1h_tokens: 0,
-      output_tokens: 0,
-      reasoning_tokens: 0,
-      web_searches: 0,
+      ...NO_COUNTS,
       quota: use.quota,
     })
     .execute()

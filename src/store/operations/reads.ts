@@ -4,6 +4,7 @@ import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
 import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
 import { pageOfUsers } from './page-of-users.ts'
+import { keptSignatures } from './kept-signatures.ts'
 import { managedUser, profile } from './profile.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { userBySession } from './sessions.ts'
@@ -23,6 +24,7 @@ export const reads = {
   keyedToken,
   keyedTokenPage,
   keyedTokens,
+  keptSignatures,
   listUsage,
   listUsers,
   managedUser,

@@ -1,4 +1,4 @@
-import type { ReasoningOrigin, StoredResponse } from '../../domain/stored-response.ts'
+import type { StoredResponse } from '../../domain/stored-response.ts'
 import { type Secrets, seal } from '../secrets.ts'
 import type { Db } from './operation.ts'
 import { RESPONSES_TABLE } from './stored-responses.ts'
@@ -38,27 +38,6 @@ export async function storeResponse(db: Db, response: StoredResponse, secrets: S
 async function isDeleted(db: Db, userId: number): Promise<boolean> {
   const query = db.selectFrom('users').select('id').where('id', '=', userId)
   return (await query.where('deleted_time', 'is not', null).executeTakeFirst()) !== undefined
-}
-
-/** Stores the origins of encrypted reasoning until a time. */
-export async function storeOrigins(
-  db: Db,
-  { origins, expiresMs }: { readonly origins: readonly ReasoningOrigin[]; readonly expiresMs: number },
-): Promise<void> {
-  if (origins.length === 0) return
-  await db
-    .insertInto('reasoning_origins')
-    .values(
-      origins.map(({ hash, channel, keyTag }) => ({ hash, channel, key_tag: keyTag, expires_ms: expiresMs })),
-    )
-    .onConflict((conflict) =>
-      conflict.column('hash').doUpdateSet((excluded) => ({
-        channel: excluded.ref('excluded.channel'),
-        key_tag: excluded.ref('excluded.key_tag'),
-        expires_ms: excluded.ref('excluded.expires_ms'),
-      })),
-    )
-    .execute()
 }
 
 /** Notes how a background response ended, for the node that holds its quota; the first note stays. */

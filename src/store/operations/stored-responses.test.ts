@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
+import type { ProvenCall } from './store-provenance.ts'
 
 const NOW = 1_760_000_000_000
 const DAY_MS = 24 * 3_600_000
@@ -27,6 +28,15 @@ function response(id: string, of: Partial<StoredResponse> = {}): StoredResponse 
 
 const kept = (id: string, previousId: string | null = null): StoredResponse =>
   response(id, { previousId, upstreamId: '', content: { input: `["${id}"]`, response: '{"output":[]}' } })
+
+const reasoned = (channel: string, expiresMs: number): ProvenCall => ({
+  userId: 2,
+  model: 'm',
+  group: 'default',
+  channel,
+  endedMs: NOW,
+  provenance: { keyTag: 't', expiresMs, response: null, reasoning: ['h'] },
+})
 
 describe.each(ENGINES)('stored responses on $name', (engine) => {
   test('are those of their user, until they expire', async () => {
@@ -68,10 +78,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     const prune = (nowMs: number): Promise<number> => store.write('pruneResponses', { nowMs, limit: 10 })
     await store.write('storeResponse', response('a'))
     await store.write('storeResponse', response('b', { callId: 'call', rate: '{}' }))
-    await store.write('storeOrigins', {
-      origins: [{ hash: 'h', channel: 'c', keyTag: 't' }],
-      expiresMs: NOW + 1_000,
-    })
+    await store.write('storeProvenance', { calls: [reasoned('c', NOW + 1_000)] })
     expect(await prune(NOW)).toBe(0)
     expect(await prune(NOW + 1_000)).toBe(2)
     await store.write('deleteResponse', { id: 'b', userId: 2, nowMs: NOW })
@@ -103,12 +110,12 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
 
   test('know the account that can read encrypted reasoning', async () => {
     const { store } = await openedRows(engine)
-    const origin = { hash: 'h', channel: 'c', keyTag: 't' }
-    await store.write('storeOrigins', { origins: [{ ...origin, channel: 'old' }], expiresMs: NOW + 1 })
-    await store.write('storeOrigins', { origins: [origin], expiresMs: NOW + 1_000 })
+    const calls = [reasoned('old', NOW + 1), reasoned('c', NOW + 1_000)]
+    await store.write('storeProvenance', { calls: calls.slice(0, 1) })
+    await store.write('storeProvenance', { calls })
     const find = (nowMs: number): Promise<unknown> =>
       store.read('reasoningOrigins', { hashes: ['h', 'other'], nowMs })
-    expect(await find(NOW + 500)).toEqual([origin])
+    expect(await find(NOW + 500)).toEqual([{ hash: 'h', channel: 'c', keyTag: 't' }])
     expect(await find(NOW + 1_000)).toEqual([])
   })
 })

@@ -21,7 +21,7 @@ const summed = (
   of: { userId?: number; model?: string; requests: number; quota: number },
 ): string =>
   `INSERT INTO usage_days VALUES (${day}, ${of.userId ?? 1}, ${of.userId ?? 1}, '${of.model ?? 'm'}', 'c', 'default',
-    ${of.requests}, 1, 2, 3, 4, 5, 6, 7, ${of.quota})`
+    ${of.requests}, 1, 2, 3, 4, 5, 6, 7, ${of.quota}, 8, 9, 10, 11, 12, 13, 14)`
 
 async function second(store: Rows): Promise<void> {
   const user = await store.write('createUser', newUser({ username: 'ben' }))
@@ -62,6 +62,13 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
             output: 5,
             reasoning: 6,
             webSearches: 7,
+            audioInput: 8,
+            imageInput: 9,
+            audioOutput: 10,
+            imageOutput: 11,
+            seconds: 12,
+            characters: 13,
+            images: 14,
           },
           quota: 300,
           priceVersion: 'v1',
@@ -69,6 +76,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           firstByteMs: 400,
           stream: true,
           reason: 'complete',
+          kind: 'chat',
         },
       ],
     })
@@ -189,6 +197,13 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           output: 5,
           reasoning: 6,
           webSearches: 7,
+          audioInput: 8,
+          imageInput: 9,
+          audioOutput: 10,
+          imageOutput: 11,
+          seconds: 12,
+          characters: 13,
+          images: 14,
         },
       },
       next: null,

@@ -1,3 +1,4 @@
+import type { CallKind } from '../../domain/call-kind.ts'
 import type { SettlementReason } from '../../domain/settlement.ts'
 import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
 import type { UsageLogRow } from '../schema.ts'
@@ -94,5 +95,6 @@ function entryFromRow(
     firstByteMs: row.first_byte_ms,
     stream: row.stream === 1,
     reason: row.reason as SettlementReason,
+    kind: row.kind as CallKind,
   }
 }

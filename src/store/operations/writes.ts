@@ -7,10 +7,12 @@ import { createUser } from './create-user.ts'
 import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
 import { importAccount } from './import-account.ts'
+import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
 import { seedUsers } from './seed-users.ts'
 import { beginSession, endSession } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
-import { deleteResponse, noteOutcome, pruneResponses, storeOrigins, storeResponse } from './store-response.ts'
+import { deleteResponse, noteOutcome, pruneResponses, storeResponse } from './store-response.ts'
+import { storeProvenance } from './store-provenance.ts'
 import { setTokenStatus, switchToken } from './token-status.ts'
 
 /** Write operations, without those of calls (`LedgerWrites`). */
@@ -29,14 +31,16 @@ export const writes = {
   deleteUser,
   endSession,
   importAccount,
+  keepSignatures,
   noteChannelTest,
   noteOutcome,
   pruneResponses,
+  pruneSignatures,
   seedUsers,
   setAccessToken,
   setEntries,
   setTokenStatus,
-  storeOrigins,
+  storeProvenance,
   storeResponse,
   switchToken,
 } as const

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { signature } from '../migrations/bank/bank-function.ts'
-import { ACQUIRE } from '../migrations/bank/acquire.ts'
+import { ACQUIRE } from '../migrations/bank/take-lease.ts'
 import { APPLY } from '../migrations/bank/apply.ts'
 import { RELEASE } from '../migrations/bank/release.ts'
 import type { Database } from '../schema.ts'

@@ -14,6 +14,7 @@ export function crashedCall(hold: Database['holds'], nowMs: number): SettledCall
     group: hold.group_name,
     stream: hold.stream === 1,
     priceVersion: hold.price_version,
+    kind: hold.kind as SettledCall['kind'],
     quota: Math.min(hold.amount, hold.prompt_amount + hold.progress_amount),
     reason: 'crash',
     delivered: hold.progress_amount > 0,

@@ -16,8 +16,8 @@ export function prepareHolds(db: DatabaseSync): HoldStatements {
   return {
     insertHold: db.prepare(
       `INSERT INTO holds (id, owner, token_id, user_id, amount, prompt_amount, progress_amount, started_ms, model, channel,
-         group_name, stream, price_version)
-       VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)`,
+         group_name, stream, price_version, kind)
+       VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     growHold: db.prepare('UPDATE holds SET amount = amount + CAST(? AS INTEGER) WHERE id = ?'),
     markProgress: db.prepare(
@@ -45,6 +45,7 @@ export function holdValues(opening: HoldOpening): readonly SQLInputValue[] {
     opening.group,
     opening.stream ? 1 : 0,
     opening.priceVersion,
+    opening.kind,
   ])
 }
 
@@ -72,5 +73,6 @@ export function parkedHold(row: Database['holds']): ParkedHold {
     group: row.group_name,
     stream: row.stream === 1,
     priceVersion: row.price_version,
+    kind: row.kind as ParkedHold['kind'],
   }
 }

@@ -7,9 +7,10 @@ import { newToken, newUser, openedStore, SECRETS, temporaryFolder } from '../../
 import { openSqliteStore } from './open.ts'
 
 const WRITER = `
-  const [open, secrets, path, round] = process.argv.slice(1)
+  const [open, secrets, usage, path, round] = process.argv.slice(1)
   const { openSqliteStore } = await import(open)
   const { deriveSecrets } = await import(secrets)
+  const { NO_USAGE } = await import(usage)
   const store = await openSqliteStore({ path, secrets: deriveSecrets('a secret that only tests know') })
   const { writeSync } = await import('node:fs')
   // Retries, because the pipe may be full.
@@ -25,9 +26,10 @@ const WRITER = `
     await Promise.all(Array.from({ length: 8 }, async (_, k) => {
       const id = round + '-' + (n + k)
       await store.write('settle', { id, tokenId: 1, userId: 1, quota: 3, reason: 'complete', delivered: true, endedMs: 1,
-        usage: { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 1, reasoning: 0, webSearches: 0 },
+        usage: { ...NO_USAGE, input: 1, output: 1 }, kind: 'chat',
         model: 'm', upstreamModel: 'm', channel: 'c', group: 'g', stream: false, priceVersion: 'v', durationMs: 1,
-        firstByteMs: null })
+        firstByteMs: null, provenance: { keyTag: 't', expiresMs: 2e12, reasoning: [],
+          response: { id, upstreamId: 'up', tokens: 2, previousId: null } } })
       say(id + '\\n')
     }))
   }
@@ -41,7 +43,9 @@ test('nothing that was acknowledged is lost when the process is killed, and the 
   await first.close()
   const acknowledged: string[] = []
   for (let round = 0; round < 5; round += 1) {
-    const modules = ['./open.ts', '../secrets.ts'].map((module) => new URL(module, import.meta.url).href)
+    const modules = ['./open.ts', '../secrets.ts', '../../domain/usage.ts'].map(
+      (module) => new URL(module, import.meta.url).href,
+    )
     const child = spawn(
       process.execPath,
       ['--input-type=module', '-e', WRITER, ...modules, path, `${round}`],
@@ -59,15 +63,17 @@ test('nothing that was acknowledged is lost when the process is killed, and the 
     acknowledged.push(...said.split('\n').slice(0, -1))
   }
   const file = new DatabaseSync(path, { readOnly: true })
-  const kept = new Set(
+  const idsIn = (table: string): unknown[] =>
     file
-      .prepare('SELECT id FROM usage_log')
+      .prepare(`SELECT id FROM ${table} ORDER BY id`)
       .all()
-      .map((row) => row['id']),
-  )
+      .map((row) => row['id'])
+  const kept = new Set(idsIn('usage_log'))
+  const responses = idsIn('stored_responses')
   file.close()
   expect(acknowledged.length).toBeGreaterThan(40)
   expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
+  expect(responses).toEqual([...kept])
   const store = await openedStore(path, 'own')
   const accounts = await store.read('conservation')
   expect(accounts).toMatchObject({ tokens: [], users: [] })

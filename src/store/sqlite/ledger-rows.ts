@@ -15,6 +15,7 @@ import { crashedCall } from './crashed-call.ts'
 import { holdValues, orphanValues, parkedHold } from './hold-statements.ts'
 import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
 import { countsOf } from '../usage-counts.ts'
+import { ProvenanceRows } from './provenance-rows.ts'
 import { UsageSums } from './usage-sums.ts'
 
 /** Holds that recovery loads at a time, to bound memory. */
@@ -30,6 +31,7 @@ export class LedgerRows implements LedgerWrites {
   readonly #tokens = new Map<number, { quota: number; accessedSeconds: number }>()
   readonly #users = new Map<number, { quota: number; requests: number }>()
   readonly #days: UsageSums
+  readonly #provenance: ProvenanceRows
   /** Calls that this transaction settles and whose holds it has not opened so far. */
   #settled = new Set<string>()
   /** Parameters of holds that are not written, because this transaction settles them. */
@@ -38,6 +40,7 @@ export class LedgerRows implements LedgerWrites {
   constructor(db: DatabaseSync) {
     this.#statements = prepareLedger(db)
     this.#days = new UsageSums(db)
+    this.#provenance = new ProvenanceRows(db)
   }
 
   /**
@@ -77,6 +80,7 @@ export class LedgerRows implements LedgerWrites {
     if (isNew) {
       this.#charge(call)
       this.#days.add(call)
+      if (call.provenance) this.#provenance.insert(call, call.provenance)
     }
   }
 
@@ -167,6 +171,7 @@ export class LedgerRows implements LedgerWrites {
       call.firstByteMs,
       call.stream ? 1 : 0,
       call.reason,
+      call.kind,
     ]
     try {
       return this.#statements.insertUsage.run(...boundValues(values)).changes === 1

@@ -18,6 +18,7 @@ const USAGE_COLUMNS = [
   'first_byte_ms',
   'stream',
   'reason',
+  'kind',
 ]
 
 /** Prepared statements of the ledger. */

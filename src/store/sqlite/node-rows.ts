@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { HoldOpening, ParkedHold, SettledCall } from '../ledger-writes.ts'
-import type { NodeWrites, OutboxEntry } from '../node-file.ts'
+import type { NodeWrites, OutboxEntry, UnsharedCall } from '../node-file.ts'
+import type { ProvenCall } from '../operations/store-provenance.ts'
 import { outboxRow } from '../outbox-row.ts'
 import type { Database } from '../schema.ts'
 import { boundValues } from './bound-values.ts'
@@ -16,6 +17,9 @@ export class NodeRows implements NodeWrites {
   readonly #insert: StatementSync
   readonly #page: StatementSync
   readonly #reported: StatementSync
+  readonly #insertProvenance: StatementSync
+  readonly #unshared: StatementSync
+  readonly #shared: StatementSync
   readonly #node: StatementSync
   readonly #join: StatementSync
   readonly #isBusy: StatementSync
@@ -29,9 +33,14 @@ export class NodeRows implements NodeWrites {
       'SELECT place, token_id AS tokenId, user_id AS userId, quota, call AS row FROM outbox ORDER BY place LIMIT ?',
     )
     this.#reported = db.prepare('DELETE FROM outbox WHERE place <= ?')
+    this.#insertProvenance = db.prepare('INSERT INTO provenance (call) VALUES (?)')
+    this.#unshared = db.prepare('SELECT place, call FROM provenance ORDER BY place LIMIT ?')
+    this.#shared = db.prepare('DELETE FROM provenance WHERE place <= ?')
     this.#node = db.prepare('SELECT name, bank FROM node')
     this.#join = db.prepare('UPDATE node SET bank = ?')
-    this.#isBusy = db.prepare('SELECT EXISTS (SELECT 1 FROM outbox) OR EXISTS (SELECT 1 FROM holds) AS busy')
+    this.#isBusy = db.prepare(
+      'SELECT EXISTS (SELECT 1 FROM outbox) OR EXISTS (SELECT 1 FROM provenance) OR EXISTS (SELECT 1 FROM holds) AS busy',
+    )
   }
 
   hold(opening: HoldOpening): void {
@@ -47,7 +56,10 @@ export class NodeRows implements NodeWrites {
   }
 
   settle(call: SettledCall): void {
-    this.#insert.run(...boundValues([call.id, call.tokenId, call.userId, call.quota, outboxRow(call)]))
+    const values = boundValues([call.id, call.tokenId, call.userId, call.quota, outboxRow(call)])
+    const isNew = this.#insert.run(...values).changes === 1
+    const { provenance } = call
+    if (isNew && provenance) this.#insertProvenance.run(provenCall({ ...call, provenance }))
     this.#holds.deleteHold.run(call.id)
   }
 
@@ -84,6 +96,15 @@ export class NodeRows implements NodeWrites {
     this.#reported.run(place)
   }
 
+  unshared({ limit }: Parameters<NodeWrites['unshared']>[0]): UnsharedCall[] {
+    const rows = this.#unshared.all(limit) as { place: number; call: string }[]
+    return rows.map(({ place, call }) => ({ place, call: JSON.parse(call) as ProvenCall }))
+  }
+
+  shared({ place }: Parameters<NodeWrites['shared']>[0]): void {
+    this.#shared.run(place)
+  }
+
   joinBank({ bankId }: Parameters<NodeWrites['joinBank']>[0]): string {
     const { name, bank } = this.#node.get() as { name: string; bank: string }
     if (bank !== bankId) {
@@ -97,4 +118,8 @@ export class NodeRows implements NodeWrites {
     }
     return name
   }
+}
+
+function provenCall({ userId, model, group, channel, endedMs, provenance }: ProvenCall): string {
+  return JSON.stringify({ userId, model, group, channel, endedMs, provenance } satisfies ProvenCall)
 }

@@ -18,6 +18,7 @@ const hold: fc.Arbitrary<HoldOpening> = fc.record({
   group: text,
   stream: fc.boolean(),
   priceVersion: text,
+  kind: fc.constantFrom('chat', 'embeddings', ''),
 })
 const call: fc.Arbitrary<SettledCall> = fc.record({
   id: text,
@@ -27,6 +28,7 @@ const call: fc.Arbitrary<SettledCall> = fc.record({
   group: text,
   stream: fc.boolean(),
   priceVersion: text,
+  kind: fc.constantFrom('chat', 'embeddings', ''),
   durationMs: whole,
   quota: whole,
   reason: fc.constantFrom('complete', 'estimated', 'client_gone', 'cut', 'failed', 'crash'),
@@ -43,11 +45,28 @@ const call: fc.Arbitrary<SettledCall> = fc.record({
     output: whole,
     reasoning: whole,
     webSearches: whole,
+    audioInput: whole,
+    imageInput: whole,
+    audioOutput: whole,
+    imageOutput: whole,
+    seconds: whole,
+    characters: whole,
+    images: whole,
   }),
+})
+const provenance = fc.record({
+  keyTag: text,
+  expiresMs: whole,
+  reasoning: fc.array(text, { maxLength: 3 }),
+  response: fc.option(fc.record({ id: text, upstreamId: text, tokens: whole, previousId: fc.option(text) })),
 })
 const operation = fc.oneof(
   fc.tuple(fc.constant('hold'), hold),
   fc.tuple(fc.constant('settle'), call),
+  fc.tuple(
+    fc.constant('settle'),
+    fc.tuple(call, provenance).map(([plain, made]) => ({ ...plain, provenance: made })),
+  ),
   fc.tuple(
     fc.constantFrom('growHold', 'countUsers'),
     fc.option(fc.record({ id: text, by: whole }), { nil: undefined }),

@@ -1,3 +1,4 @@
+import type { Provenance, ProvenResponse } from '../../domain/provenance.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { HoldOpening, SettledCall } from '../ledger-writes.ts'
 import type { QueuedOperation } from './messages.ts'
@@ -22,9 +23,13 @@ const HOLD_FIELDS = fieldsOf<HoldOpening>({
   group: true,
   stream: true,
   priceVersion: true,
+  kind: true,
 })
 
-const CALL_FIELDS = fieldsOf<Omit<SettledCall, 'usage'>>({
+/** Fields of a settlement that are single values. */
+type PlainCall = Omit<SettledCall, 'usage' | 'provenance'>
+
+const CALL_FIELDS = fieldsOf<PlainCall>({
   id: true,
   tokenId: true,
   userId: true,
@@ -40,6 +45,7 @@ const CALL_FIELDS = fieldsOf<Omit<SettledCall, 'usage'>>({
   upstreamModel: true,
   channel: true,
   firstByteMs: true,
+  kind: true,
 })
 
 const USAGE_FIELDS = fieldsOf<Usage>({
@@ -50,7 +56,30 @@ const USAGE_FIELDS = fieldsOf<Usage>({
   output: true,
   reasoning: true,
   webSearches: true,
+  audioInput: true,
+  imageInput: true,
+  audioOutput: true,
+  imageOutput: true,
+  seconds: true,
+  characters: true,
+  images: true,
 })
+
+const PROVENANCE_FIELDS = fieldsOf<Omit<Provenance, 'response'>>({
+  keyTag: true,
+  expiresMs: true,
+  reasoning: true,
+})
+
+const RESPONSE_FIELDS = fieldsOf<ProvenResponse>({
+  id: true,
+  upstreamId: true,
+  tokens: true,
+  previousId: true,
+})
+
+/** Fields that follow those of a settlement: of a response and its reasoning, of reasoning alone, or none. */
+type ProvenanceMark = 'response' | 'reasoning' | undefined
 
 /** Packs operations for a thread. */
 export function pack(operations: Iterable<QueuedOperation>): PackedBatch {
@@ -61,6 +90,7 @@ export function pack(operations: Iterable<QueuedOperation>): PackedBatch {
     else if (name === 'settle') {
       packFields(values, input as SettledCall, CALL_FIELDS)
       packFields(values, (input as SettledCall).usage, USAGE_FIELDS)
+      packProvenance(values, (input as SettledCall).provenance)
     } else values.push(input)
   }
   return values
@@ -79,11 +109,27 @@ export function unpack(values: PackedBatch): QueuedOperation[] {
     const name = values[position++] as string
     if (name === 'hold') operations.push([name, next<HoldOpening>(HOLD_FIELDS)])
     else if (name === 'settle') {
-      const call = next<Omit<SettledCall, 'usage'>>(CALL_FIELDS)
-      operations.push([name, { ...call, usage: next<Usage>(USAGE_FIELDS) }])
+      const call = next<PlainCall>(CALL_FIELDS)
+      const usage = next<Usage>(USAGE_FIELDS)
+      const has = values[position++] as ProvenanceMark
+      if (has === undefined) {
+        operations.push([name, { ...call, usage }])
+        continue
+      }
+      const provenance = next<Omit<Provenance, 'response'>>(PROVENANCE_FIELDS)
+      const response = has === 'response' ? next<ProvenResponse>(RESPONSE_FIELDS) : null
+      operations.push([name, { ...call, usage, provenance: { ...provenance, response } }])
     } else operations.push([name, values[position++]])
   }
   return operations
+}
+
+function packProvenance(values: unknown[], provenance: Provenance | undefined): void {
+  const mark: ProvenanceMark = provenance && (provenance.response ? 'response' : 'reasoning')
+  values.push(mark)
+  if (!provenance) return
+  packFields(values, provenance, PROVENANCE_FIELDS)
+  if (provenance.response) packFields(values, provenance.response, RESPONSE_FIELDS)
 }
 
 /** Lists the fields of a type in the order in which they are packed; a missing field does not compile. */

@@ -3,9 +3,11 @@ import type { DatabaseSync } from 'node:sqlite'
 import { refuseDamaged } from './prepare-database.ts'
 
 /** Format of the file, stored as its `user_version`. */
-const FORMAT_VERSION = 1
+const FORMAT_VERSION = 3
 
-const SCHEMA = `
+/** Statements that lead from each format to the next. */
+const STEPS = [
+  `
   CREATE TABLE node (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, bank TEXT NOT NULL) STRICT;
   CREATE TABLE holds (
     id TEXT NOT NULL PRIMARY KEY,
@@ -29,16 +31,17 @@ const SCHEMA = `
     user_id INTEGER NOT NULL,
     quota INTEGER NOT NULL,
     call TEXT NOT NULL
-  ) STRICT;
-  PRAGMA user_version = ${FORMAT_VERSION};
-`
+  ) STRICT;`,
+  `CREATE TABLE provenance (place INTEGER PRIMARY KEY AUTOINCREMENT, call TEXT NOT NULL) STRICT;`,
+  `ALTER TABLE holds ADD COLUMN kind TEXT NOT NULL DEFAULT '';`,
+] as const
 
-/** Creates the tables of a node's file and the node's name if they are missing. */
+/** Creates the tables of a node's file and the node's name if they are missing, or brings them up to date. */
 export function prepareNodeFile(
   db: DatabaseSync,
   { stoppedClean }: { readonly stoppedClean: boolean },
 ): void {
-  if (!stoppedClean) refuseDamaged(db, ['node', 'holds', 'outbox'])
+  if (!stoppedClean) refuseDamaged(db, ['node', 'holds', 'outbox', 'provenance'])
   const format = db.prepare('PRAGMA user_version').get()?.['user_version'] as number
   if (format > FORMAT_VERSION) {
     throw new Error(
@@ -48,7 +51,8 @@ export function prepareNodeFile(
   }
   if (format === FORMAT_VERSION) return
   db.exec('BEGIN IMMEDIATE')
-  db.exec(SCHEMA)
-  db.prepare("INSERT INTO node VALUES (1, ?, '')").run(randomUUID())
+  for (const step of STEPS.slice(format)) db.exec(step)
+  if (format === 0) db.prepare("INSERT INTO node VALUES (1, ?, '')").run(randomUUID())
+  db.exec(`PRAGMA user_version = ${FORMAT_VERSION}`)
   db.exec('COMMIT')
 }

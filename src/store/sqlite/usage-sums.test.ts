@@ -16,6 +16,13 @@ const USAGE = {
   output: 5,
   reasoning: 6,
   webSearches: 7,
+  audioInput: 8,
+  imageInput: 9,
+  audioOutput: 10,
+  imageOutput: 11,
+  seconds: 12,
+  characters: 13,
+  images: 14,
 }
 
 function daysIn(path: string): Readonly<Record<string, unknown>>[] {
@@ -49,6 +56,13 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
     output_tokens: 5 * of,
     reasoning_tokens: 6 * of,
     web_searches: 7 * of,
+    audio_input_tokens: 8 * of,
+    image_input_tokens: 9 * of,
+    audio_output_tokens: 10 * of,
+    image_output_tokens: 11 * of,
+    seconds: 12 * of,
+    characters: 13 * of,
+    images: 14 * of,
     quota,
   })
   expect(daysIn(path)).toEqual([

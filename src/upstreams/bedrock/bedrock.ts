@@ -1,5 +1,5 @@
 import type { Channel } from '../../domain/channel.ts'
-import type { DialectRequest, Provider, ProviderRequest, ProviderTarget } from '../provider.ts'
+import type { DialectRequest, Provider, ProviderTarget } from '../provider.ts'
 import { ProviderRefusal } from '../provider.ts'
 import type { UpstreamKey } from '../key-ring.ts'
 import { type BedrockKey, BEDROCK_KEY_FORMS, parseBedrockKey } from '../../domain/bedrock-key.ts'
@@ -25,6 +25,7 @@ export const bedrock: Provider = {
   request(request, target) {
     const path = `/model/${encodeSegment(request.upstreamModel ?? '')}/${operationOf(request)}`
     const { body } = request
+    if (!Buffer.isBuffer(body)) throw new ProviderRefusal(`Bedrock channels do not serve ${request.path}`)
     const headers = ['accept', request.stream === true ? EVENT_STREAM : JSON_TYPE]
     return { path, headers: [...headers, ...credentials(path, body, target)], body }
   },
@@ -43,11 +44,7 @@ function operationOf(request: DialectRequest): string {
   throw new ProviderRefusal(`Bedrock channels do not serve ${path}`)
 }
 
-function credentials(
-  path: string,
-  body: ProviderRequest['body'],
-  { channel, key, now }: ProviderTarget,
-): readonly string[] {
+function credentials(path: string, body: Buffer, { channel, key, now }: ProviderTarget): readonly string[] {
   const parsed = keyOf(key)
   if ('bearer' in parsed) return ['authorization', `Bearer ${parsed.bearer}`]
   const url = new URL(channel.baseUrl)

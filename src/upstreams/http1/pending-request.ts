@@ -1,11 +1,12 @@
 import type { UpstreamResponseListener, UpstreamRequest } from '../upstream-request.ts'
+import type { OutgoingBody } from '../outgoing-body.ts'
 import type { QueuedRequest } from './turn-end.ts'
 
 /** Bytes of a request, and its timeouts. */
 export interface RequestToSend {
   /** Request line and headers, with the empty line; Latin-1. */
   readonly head: string
-  readonly body: Buffer
+  readonly body: Buffer | OutgoingBody
   readonly connectMs: number
   readonly firstByteMs: number
   readonly idleMs: number

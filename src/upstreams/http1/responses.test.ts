@@ -6,6 +6,7 @@ import { Agent, type Dispatcher } from 'undici'
 import { channelOf } from '../../../test/channel.ts'
 import { ConnectionPools } from './connection-pools.ts'
 import { destinationOf } from './destination.ts'
+import { lawRuns } from '../../../test/tier.ts'
 
 /** Outcome of one request. A failed one omits earlier bytes, which depend on how the network splits them. */
 type Outcome = { readonly status: number; readonly contentType: string; readonly body: string } | 'failed'
@@ -238,7 +239,7 @@ describe('an answer', () => {
         const [own, other] = await both(damaged, sorted)
         expect(own).toEqual(other)
       }),
-      { numRuns: 1_000 },
+      { numRuns: lawRuns(1_000) },
     )
   }, 120_000)
 })

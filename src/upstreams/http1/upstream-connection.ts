@@ -2,6 +2,7 @@ import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectSecure } from 'node:tls'
 import { MAX_PARSE_BYTES } from '../../http1/llhttp.ts'
 import { TransportError } from '../upstream-request.ts'
+import { BodySending } from './body-sending.ts'
 import { ResponseReader, type ReadResult } from './response-reader.ts'
 import type { PendingRequest, RequestCarrier } from './pending-request.ts'
 import type { Origin } from './origin.ts'
@@ -44,6 +45,8 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
   #wasUsed = false
   #hasReceived = false
   #isPaused = false
+  /** Body of the request that is still being sent, if any. */
+  #sending: BodySending | undefined
   /** Time at which the connection is closed, for the reason below. */
   #deadlineMs: number
   #deadlineReason: 'connect time-out' | 'first byte time-out' | 'idle time-out' | 'kept long enough'
@@ -129,7 +132,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
   /** Whether it is open, and all that was written has been sent. */
   get isUsable(): boolean {
     // An upstream may have answered without reading the request to its end.
-    return !this.#isClosed && this.#socket.writableLength === 0
+    return !this.#isClosed && this.#socket.writableLength === 0 && !this.#sending
   }
 
   /** Sends a request; the connection must be idle or new. */
@@ -192,7 +195,15 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     if (this.#isPaused) this.#socket.pause()
     const socket = this.#socket
     const length = head.length + body.length
-    if (length <= MAX_COALESCED_BYTES) {
+    if (!Buffer.isBuffer(body)) {
+      socket.write(head, 'latin1')
+      this.#sending = new BodySending(socket, body, {
+        // The upstream waits for the rest, not the other way round.
+        onProgress: () => this.#restartFirstByte(firstByteMs),
+        onSent: () => (this.#sending = undefined),
+        onFailed: () => this.#close('the request body cannot be read'),
+      })
+    } else if (length <= MAX_COALESCED_BYTES) {
       const bytes = Buffer.allocUnsafe(length)
       bytes.write(head, 'latin1')
       bytes.set(body, head.length)
@@ -203,6 +214,10 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
       socket.write(body)
       socket.uncork()
     }
+  }
+
+  #restartFirstByte(firstByteMs: number): void {
+    if (this.#deadlineReason === 'first byte time-out') this.#deadlineMs = performance.now() + firstByteMs
   }
 
   #handleData(length: number): void {
@@ -254,7 +269,8 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
       statedSeconds === undefined
         ? KEEP_ALIVE_MS
         : Math.min(statedSeconds * 1000 - KEEP_ALIVE_MARGIN_MS, MAX_KEEP_ALIVE_MS)
-    if (!this.#reader.isReusable || keepAliveMs <= 0 || !this.#owner.mayKeepAlive()) return false
+    if (this.#sending || !this.#reader.isReusable || keepAliveMs <= 0 || !this.#owner.mayKeepAlive())
+      return false
     if (this.#isPaused) this.#socket.resume()
     this.#isPaused = false
     this.#deadlineMs = performance.now() + keepAliveMs
@@ -266,6 +282,8 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
   #close(cause: string): void {
     if (this.#isClosed) return
     this.#isClosed = true
+    this.#sending?.stop()
+    this.#sending = undefined
     this.#socket.destroy()
     this.#reader.free()
     this.#owner.onClosed(this)

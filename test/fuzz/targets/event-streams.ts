@@ -1,7 +1,7 @@
 import { GatewayError } from '../../../src/errors.ts'
 import { EventBudget } from '../../../src/protocols/sse/event-budget.ts'
 import { LargeEvent } from '../../../src/protocols/sse/large-event.ts'
-import { FrameSplitter } from '../../../src/protocols/sse/event-splitter.ts'
+import { FrameSplitter } from '../../../src/protocols/sse/frame-splitter.ts'
 import { ourEvents, theirEvents, unmarked } from '../../corpus/event-streams.ts'
 import { chopped, choppedAtRandom } from '../../generators/chunks.ts'
 import { invariant } from '../invariant.ts'

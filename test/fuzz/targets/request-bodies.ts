@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import {
   brotliCompressSync,
   brotliDecompressSync,
@@ -12,6 +13,7 @@ import { setImmediate } from 'node:timers/promises'
 import { GatewayError } from '../../../src/errors.ts'
 import { BodyMemory } from '../../../src/relay/body-memory.ts'
 import { BodyReader } from '../../../src/relay/body-reader.ts'
+import { Spool } from '../../../src/relay/spool.ts'
 import { Request } from '../../../src/server/request.ts'
 import { Response } from '../../../src/server/response.ts'
 import { choppedAtRandom } from '../../generators/chunks.ts'
@@ -71,7 +73,12 @@ const memory = new BodyMemory(
   () => 65_536,
   () => performance.now(),
 )
-const bodies = new BodyReader(memory)
+const spool = new Spool(
+  tmpdir(),
+  () => 65_536,
+  () => performance.now(),
+)
+const bodies = new BodyReader(memory, spool)
 
 /** Reads a body to its text, or to the code of its refusal. */
 async function read(

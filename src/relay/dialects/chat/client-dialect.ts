@@ -14,8 +14,9 @@ import { convertedChat } from './converted-chat.ts'
 export function chatDialect(conversions: Conversions): Dialect {
   return {
     name: 'chat',
+    endpoint: 'chat',
     promptText,
-    read(scan) {
+    read(scan, _headers, reader) {
       const request = readChatRequest(scan)
       return {
         ...request,
@@ -34,7 +35,7 @@ export function chatDialect(conversions: Conversions): Dialect {
                 const { body, upstreamModel, askedForUsage } = gated
                 return {
                   protocol: 'chat',
-                  path: convertedChat.path,
+                  path: convertedChat.path(upstreamModel, request.stream),
                   headers: [],
                   body,
                   upstreamModel,
@@ -44,7 +45,8 @@ export function chatDialect(conversions: Conversions): Dialect {
                 }
               },
             }),
-            () => conversions.decode('chat', scan, request.maxTokens),
+            (spoken) =>
+              conversions.decode(convertedChat, scan, { maxTokens: request.maxTokens, reader, spoken }),
           ),
       }
     },

@@ -5,9 +5,10 @@ import { takesCacheMarks } from './cache-mark-channels.ts'
 /** Chat completions, to and from other dialects. */
 export const convertedChat: ConvertedDialect = {
   codec: chatCodec,
-  path: '/chat/completions',
+  path: () => '/chat/completions',
   headers: [],
   beginsWithPrompt: false,
+  endsWithAnswer: false,
   hasThinkingField: false,
   takesCacheMarks,
   outputMaximum: ({ maxTokens }) => maxTokens,

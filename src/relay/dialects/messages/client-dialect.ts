@@ -15,8 +15,9 @@ import { versionHeaders } from './version-headers.ts'
 export function messagesDialect(conversions: Conversions): Dialect {
   return {
     name: 'messages',
+    endpoint: 'messages',
     promptText,
-    read(scan, headers) {
+    read(scan, headers, reader) {
       const request = readMessagesRequest(scan)
       const upstreamHeaders = versionHeaders(headers)
       return {
@@ -35,7 +36,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
                 const { body, upstreamModel } = gateMessagesRequest(scan, request, channel, passThrough)
                 return {
                   protocol: 'messages',
-                  path: convertedMessages.path,
+                  path: convertedMessages.path(upstreamModel, request.stream),
                   headers: upstreamHeaders,
                   body,
                   upstreamModel,
@@ -45,7 +46,8 @@ export function messagesDialect(conversions: Conversions): Dialect {
                 }
               },
             }),
-            () => conversions.decode('messages', scan, request.maxTokens),
+            (spoken) =>
+              conversions.decode(convertedMessages, scan, { maxTokens: request.maxTokens, reader, spoken }),
           ),
       }
     },

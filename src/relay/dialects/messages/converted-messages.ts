@@ -5,9 +5,10 @@ import { versionHeaders } from './version-headers.ts'
 /** Messages, to and from other dialects. */
 export const convertedMessages: ConvertedDialect = {
   codec: messagesCodec,
-  path: '/messages',
+  path: () => '/messages',
   headers: versionHeaders({}),
   beginsWithPrompt: true,
+  endsWithAnswer: true,
   hasThinkingField: true,
   takesCacheMarks: () => true,
   outputMaximum: maxTokensOf,

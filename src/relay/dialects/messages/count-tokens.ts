@@ -5,9 +5,10 @@ import { versionHeaders } from './version-headers.ts'
 /** `POST /v1/messages/count_tokens`. */
 export const messagesCounting: Counting = {
   protocol: 'messages',
-  path: '/messages/count_tokens',
+  path: () => '/messages/count_tokens',
   model: countedModel,
   upstreamHeaders: versionHeaders,
   countable: countableText,
+  countedIn: 'input_tokens',
   response: (tokens) => ({ input_tokens: tokens }),
 }

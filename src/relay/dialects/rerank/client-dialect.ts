@@ -10,6 +10,7 @@ import { unstreamed } from '../unstreamed.ts'
 /** Rerank: bytes to channels that speak it; the results come back in order. */
 export const rerankDialect: Dialect = {
   name: 'rerank',
+  endpoint: 'rerank',
   promptText,
   read(scan) {
     const request = readRerankRequest(scan)

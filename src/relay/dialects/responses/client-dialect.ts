@@ -1,5 +1,4 @@
 import type { Channel } from '../../../domain/channel.ts'
-import type { Settings } from '../../../domain/settings.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import {
@@ -10,14 +9,15 @@ import {
   ResponsesTap,
   usageOfResponse,
 } from '../../../protocols/responses/index.ts'
+import { EventBudget } from '../../../protocols/sse/event-budget.ts'
 import { channelsToContinue } from '../../state/continued.ts'
-import { keptRequest } from '../../state/kept-response.ts'
+import { type Keeping, keptRequest } from '../../state/kept-response.ts'
 import { type NativeParts, NativeResponse } from '../../state/native-response.ts'
 import { NativeTap } from '../../state/native-tap.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
 import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
-import type { Conversions } from '../conversions.ts'
-import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
+import type { Conversions, RequestFor } from '../conversions.ts'
+import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { convertedResponses } from './converted-responses.ts'
 
@@ -27,16 +27,17 @@ const KEPT = new Map([['store', 'true']])
 /** Responses: bytes to channels that speak them, converted to others. */
 export function responsesDialect(conversions: Conversions, parts: NativeParts): Dialect {
   const { responses } = parts
+  const firstEvents = new EventBudget()
   return {
     name: 'responses',
+    endpoint: 'responses',
     promptText,
     read(scan, _headers, reader) {
-      const { settings } = reader
       const request = readResponsesRequest(scan)
       const found = findReferred(scan, request.previousResponseId, reader, responses)
       return (
-        found?.then((referred) => relayed(request, scan, referred, settings)) ??
-        relayed(request, scan, {}, settings)
+        found?.then((referred) => relayed(request, scan, referred, reader)) ??
+        relayed(request, scan, {}, reader)
       )
     },
   }
@@ -45,8 +46,9 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     own: ResponsesRequest,
     ownScan: ScannedObject,
     referred: Referred,
-    { options }: Settings,
+    reader: Reader,
   ): RelayedRequest {
+    const { options } = reader.settings
     const { continued, reasoning, composed } = referred
     const kept = continued?.kind === 'kept' ? continued : undefined
     const previous = continued?.kind === 'native' ? continued.response : undefined
@@ -68,13 +70,13 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         const { body, upstreamModel } = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
         return {
           protocol: 'responses',
-          path: convertedResponses.path,
+          path: convertedResponses.path(upstreamModel, own.stream),
           headers: [],
           body,
           upstreamModel,
           dropped,
           errorBody: (bytes) => response.ids.inProse(bytes),
-          tap: () => new NativeTap(new ResponsesTap(), response),
+          tap: () => new NativeTap(new ResponsesTap(firstEvents), response),
           reply: (bytes) => response.reply(bytes, usageOfResponse(bytes)),
         }
       },
@@ -89,9 +91,10 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         return reasoning ? channelsOfOrigin(ready, reasoning) : ready
       },
       forChannels: (channels, model) =>
-        requestsFor('responses', request.model, channels, model, native, () => {
+        requestsFor('responses', request.model, channels, model, native, (spoken) => {
           const repeats = isKept ? KEPT : undefined
-          const convert = conversions.decode('responses', scan, request.maxTokens, repeats)
+          const given = { maxTokens: request.maxTokens, reader, spoken, repeats }
+          const convert = conversions.decode(convertedResponses, scan, given)
           if (!isKept) return convert
           const keeping = {
             responses,
@@ -99,10 +102,19 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
             previousId: kept?.response.id ?? null,
             retentionMs: options.keepResponsesMs,
           }
-          return (...to) => keptRequest(convert(...to), keeping)
+          return convert instanceof Promise
+            ? convert.then((later) => keptRequests(later, keeping))
+            : keptRequests(convert, keeping)
         }),
     }
   }
+}
+
+function keptRequests(convert: RequestFor, keeping: Keeping): RequestFor {
+  return Object.assign(
+    (...to: Parameters<RequestFor>) => convert(...to).map((request) => keptRequest(request, keeping)),
+    { origin: convert.origin },
+  )
 }
 
 // A response that goes on without its client must be stored by its upstream.

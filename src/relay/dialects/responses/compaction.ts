@@ -20,6 +20,7 @@ import { unstreamed } from '../unstreamed.ts'
 export function compactionDialect(responses: ResponseStore): Dialect {
   return {
     name: 'responses',
+    endpoint: 'responses',
     promptText,
     read(scan, _headers, reader) {
       const request = readCompactionRequest(scan)
@@ -61,8 +62,8 @@ export function compactionDialect(responses: ResponseStore): Dialect {
               facts,
               body: () => ids.whole(bytes),
               // Only this account can read what it compacted.
-              keep: ({ channel: { name }, key }, call) =>
-                responses.keepOrigins(call.hold.account.user.id, facts.encrypted, name, key.value),
+              provenance: ({ key }, call) =>
+                responses.provenance(call.hold.account.user.id, key.value, null, facts.encrypted),
             }
           },
         }

@@ -4,9 +4,10 @@ import type { ConvertedDialect } from '../converted-dialect.ts'
 /** Responses, to and from other dialects. */
 export const convertedResponses: ConvertedDialect = {
   codec: responsesCodec,
-  path: '/responses',
+  path: () => '/responses',
   headers: [],
   beginsWithPrompt: false,
+  endsWithAnswer: false,
   hasThinkingField: false,
   takesCacheMarks: () => false,
   outputMaximum: maxTokensOf,

@@ -15,7 +15,7 @@ import type { CountedContext, Counting } from '../counting.ts'
 export function responsesCounting(responses: ResponseStore): Counting {
   return {
     protocol: 'responses',
-    path: '/responses/input_tokens',
+    path: () => '/responses/input_tokens',
     model: countedModel,
     upstreamHeaders: () => [],
     contextOf(scan, reader) {
@@ -25,6 +25,7 @@ export function responsesCounting(responses: ResponseStore): Counting {
       return referred?.then((known) => countedIn(scan, known))
     },
     countable: countableText,
+    countedIn: 'input_tokens',
     response: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
   }
 

@@ -7,12 +7,12 @@ export interface BankFunction {
 }
 
 /**
- * Returns the statements that create the function. It runs with its owner's rights and a fixed search path,
- * and nobody may call it without a grant.
+ * Returns the statements that create the function, in place of one of the same name. It runs with its owner's
+ * rights and a fixed search path, and nobody may call it without a grant.
  */
 export function statementsOf({ name, returns, body }: BankFunction, schema: string): readonly string[] {
   return [
-    `create function ${name} returns ${returns} language plpgsql security definer
+    `create or replace function ${name} returns ${returns} language plpgsql security definer
        set search_path = pg_catalog, ${quoted(schema)}, pg_temp as $bank$${body}
 $bank$`,
     `revoke all on function ${signature(name)} from public`,

@@ -6,16 +6,17 @@ const BATCH = 100
 const PAUSE_MS = 50
 
 /**
- * Removes stored responses that have expired, until there are none or the signal aborts. Resolves to their
+ * Removes rows of one kind that have expired, until there are none or the signal aborts. Resolves to their
  * number.
  */
-export async function pruneResponses(
+export async function pruneExpired(
   rows: Pick<Rows, 'write'>,
+  kind: 'pruneResponses' | 'pruneSignatures',
   nowMs: number,
   signal?: AbortSignal,
 ): Promise<number> {
   for (let removed = 0; ; ) {
-    const count = await rows.write('pruneResponses', { nowMs, limit: BATCH })
+    const count = await rows.write(kind, { nowMs, limit: BATCH })
     removed += count
     if (count === 0 || signal?.aborted) return removed
     await delay(PAUSE_MS, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { cpuMs } from '../../../test/equipment/pace.ts'
 import { GatewayError } from '../../errors.ts'
-import { dataOf, eventOf, FrameSplitter } from './event-splitter.ts'
+import { dataOf, eventOf, FrameSplitter } from './frame-splitter.ts'
+import { lawRuns } from '../../../test/tier.ts'
 
 /**
  * Oracle: finds blank lines byte by byte, as the event stream format defines them. The last CR waits for its
@@ -98,7 +99,7 @@ describe('frames', () => {
         expect(frames).toEqual(ends.map((end, i) => bytes.toString('latin1', ends[i - 1] ?? 0, end)))
         expect(rest).toBe(bytes.toString('latin1', ends.at(-1) ?? 0))
       }),
-      { numRuns: 5000 },
+      { numRuns: lawRuns(5000) },
     )
   })
 
@@ -202,7 +203,7 @@ describe('data', () => {
         const frame = lines.flat().join('')
         expect(dataOf(frame)).toBe(referenceData(frame))
       }),
-      { numRuns: 3000 },
+      { numRuns: lawRuns(3000) },
     )
   })
 })

@@ -1,0 +1,130 @@
+import process from 'node:process'
+import { parseArgs } from 'node:util'
+import { deriveSecrets, tagOf } from '../src/store/secrets.ts'
+import { signedRuns, SignedReply } from '../src/protocols/signatures/signed-reply.ts'
+import { SignedTurns } from '../src/protocols/signatures/signed-turns.ts'
+import { SignatureStore, type SigningAccount } from '../src/relay/state/signature-store.ts'
+import type { Conversation, Turn } from '../src/protocols/conversation.ts'
+import type { ReplyEvent, ReplyPart } from '../src/protocols/reply.ts'
+
+/**
+ * Measures the cost of kept signatures: microseconds of CPU time on the event loop for a call whose history
+ * has 15 signed calls of tools, and for an event of a stream. The database is not a part of it. `--check`
+ * fails above the limits.
+ */
+const LIMIT_CALL_US = 1_000
+const LIMIT_EVENT_US = 0.5
+const ROUNDS = 30
+const CALLS = 200
+
+const { values: options } = parseArgs({
+  options: { json: { type: 'boolean', default: false }, check: { type: 'boolean', default: false } },
+})
+
+const SIGNATURE = 'c2lnbmF0dXJl'.repeat(40)
+const THOUGHT = 'The user wants to know how it is there. I had better look. '.repeat(8)
+const RESULT = 'It is sunny, with some clouds in the west. '.repeat(100)
+const account: SigningAccount = { protocol: 'messages', channel: 'anthropic', keyTag: 'tag' }
+
+const reply = (step: number): ReplyPart[] => [
+  { kind: 'thinking', text: THOUGHT, proof: { protocol: 'messages', value: SIGNATURE } },
+  { kind: 'text', text: `Step ${step}.` },
+  { kind: 'tool-call', id: `toolu_${step}`, name: 'look', input: '{}' },
+]
+
+/** History of five questions with three steps each, from a client that drops thoughts. */
+function turns(): Turn[] {
+  const user = (text: string): Turn => ({ role: 'user', parts: [{ kind: 'text', text }] })
+  return Array.from({ length: 15 }, (_, step): Turn[] => [
+    ...(step % 3 === 0 ? [user(`Question ${step}?`)] : []),
+    { role: 'assistant', parts: reply(step).filter(({ kind }) => kind !== 'thinking') },
+    {
+      role: 'user',
+      parts: [
+        {
+          kind: 'tool-result',
+          callId: `toolu_${step}`,
+          parts: [{ kind: 'text', text: RESULT }],
+          isError: false,
+        },
+      ],
+    },
+  ]).flat()
+}
+
+const conversation: Conversation = {
+  model: 'm',
+  stream: true,
+  system: [{ kind: 'text', text: 'Be short.' }],
+  turns: turns(),
+  tools: [],
+  toolChoice: undefined,
+  parallelTools: undefined,
+  maxTokens: undefined,
+  temperature: undefined,
+  topP: undefined,
+  topK: undefined,
+  stop: [],
+  thinking: undefined,
+  outputFormat: undefined,
+  webSearch: undefined,
+  includeUsage: true,
+}
+
+const secrets = deriveSecrets('a secret for measurements')
+const store = new SignatureStore({
+  rows: { read: () => Promise.resolve([]) as never, write: () => Promise.resolve() as never },
+  tag: (purpose, text) => tagOf(secrets, purpose, text),
+  isShared: false,
+  metrics: { signatures: { add: () => {} } } as never,
+})
+for (let step = 0; step < 15; step++) void store.keep(1, account, signedRuns(reply(step), ''), 3_600_000)
+
+function restore(): void {
+  const history = new SignedTurns(conversation)
+  const found = store.find(1, history.anchors)
+  if (found instanceof Promise) throw new Error('the memory does not know the history')
+  const restored = history.restored((anchor) => found.get(anchor)?.run)
+  if (restored === conversation) throw new Error('nothing was restored')
+}
+
+function keep(): void {
+  void store.keep(1, account, signedRuns(reply(16), 'context'), 3_600_000)
+}
+
+const EVENT: ReplyEvent = { kind: 'text', index: 0, text: ' word' }
+const EVENTS = 2_000
+function events(): void {
+  const stream = new SignedReply()
+  stream.add({ kind: 'part-start', index: 0, part: { kind: 'text' } })
+  for (let i = 0; i < EVENTS; i++) stream.add(EVENT)
+}
+
+/** Median microseconds of CPU time for one run. */
+function cost(run: () => void, times: number): number {
+  const rounds = Array.from({ length: ROUNDS }, () => {
+    const before = process.cpuUsage()
+    for (let i = 0; i < times; i++) run()
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / times
+  })
+  return rounds.toSorted((a, b) => a - b)[ROUNDS / 2] ?? 0
+}
+
+const figures = [
+  {
+    name: 'a call: look-up in memory and restoring 15 steps',
+    us: cost(restore, CALLS),
+    limit: LIMIT_CALL_US,
+  },
+  { name: 'a call: keeping one step', us: cost(keep, CALLS), limit: LIMIT_CALL_US },
+  { name: 'an event of a stream', us: cost(events, 20) / EVENTS, limit: LIMIT_EVENT_US },
+]
+if (options.json) console.log(JSON.stringify(figures))
+else for (const { name, us } of figures) console.log(`${us.toFixed(3).padStart(10)} µs  ${name}`)
+if (options.check)
+  for (const { name, us, limit } of figures)
+    if (us > limit) {
+      console.error(`${name}: ${us.toFixed(3)} µs, above ${limit}`)
+      process.exitCode = 1
+    }

@@ -1,0 +1,115 @@
+import type { JsonSchema } from '../../with-schema.ts'
+import { withSchema } from '../../with-schema.ts'
+import {
+  boolean,
+  type Check,
+  checkMembers,
+  checkSecret,
+  checkValue,
+  integer,
+  isInteger,
+  isNumber,
+  isText,
+  kindName,
+  modelName,
+  outputTokensOrNone,
+  refuse,
+  requestSchema,
+} from '../../field-check.ts'
+import { asRecord } from '../../json/record.ts'
+import type { Member, ScannedObject } from '../../json/scanned-object.ts'
+import { areNumbers, checkTokenIds, tokenIdsSchema } from '../../token-ids.ts'
+import { type ChatRequest, stop, streamOptions } from '../request.ts'
+import { completionPromptBound } from './prompt.ts'
+
+/** A checked completion request, in the fields that a chat request has. */
+export interface CompletionRequest extends ChatRequest {
+  /** Completions that are generated, of which the client gets some: prompts × the larger of n and best_of. */
+  readonly choices: number
+}
+
+const secretText = checkSecret('a string', isText)
+const penalty = checkValue('a number from -2 to 2', isNumber(-2, 2))
+const count = checkValue('an integer from 1 to 128', isInteger(1, 128))
+
+const promptSchema: JsonSchema = {
+  anyOf: [
+    { type: 'string' },
+    tokenIdsSchema,
+    { type: 'array', minItems: 1, items: { anyOf: [{ type: 'string' }, tokenIdsSchema] } },
+  ],
+}
+
+/** Table of `docs/api.md: Completions`, row for row. */
+const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ['model', modelName],
+  ['prompt', withSchema(promptSchema, checkPrompt)],
+  ['max_tokens', outputTokensOrNone],
+  ['n', count],
+  ['best_of', count],
+  ['stream', boolean],
+  ['stream_options', streamOptions],
+  ['echo', boolean],
+  ['suffix', secretText],
+  ['logprobs', checkValue('an integer from 0 to 20', isInteger(0, 20))],
+  ['stop', stop],
+  ['temperature', checkValue('a number from 0 to 2', isNumber(0, 2))],
+  ['top_p', checkValue('a number from 0 to 1', isNumber(0, 1))],
+  ['presence_penalty', penalty],
+  ['frequency_penalty', penalty],
+  ['seed', integer],
+  ['user', secretText],
+])
+
+const REQUIRED = ['model', 'prompt'] as const
+
+/** Builds the JSON Schema of requests that `readCompletionRequest` accepts. */
+export function completionRequestSchema(): JsonSchema {
+  return requestSchema(REQUIRED, CHECKS)
+}
+
+/**
+ * Checks every row of the table in `docs/api.md: Completions`; null in an optional field counts as absent,
+ * fields outside the table pass. Throws `invalid_request` naming the field, never a text of the client's.
+ */
+export function readCompletionRequest(scan: ScannedObject): CompletionRequest {
+  checkMembers(scan, REQUIRED, CHECKS)
+  const number = (field: string): number | undefined =>
+    (scan.value(field) as number | null | undefined) ?? undefined
+  const n = number('n') ?? 1
+  return {
+    model: scan.value('model') as string,
+    stream: scan.value('stream') === true,
+    includeUsage: asRecord(scan.value('stream_options'))?.['include_usage'] === true,
+    n,
+    choices: Math.max(n, number('best_of') ?? 1) * promptsIn(scan),
+    maxTokens: number('max_tokens'),
+    messageCount: 1,
+    webSearch: false,
+    promptBound: completionPromptBound(scan),
+  }
+}
+
+function promptsIn(scan: ScannedObject): number {
+  const prompt = scan.span('prompt')
+  if (!prompt || scan.kindOf(prompt.node) !== 'array') return 1
+  return areNumbers(scan, scan.elements(prompt.node)) ? 1 : prompt.count
+}
+
+const EXPECTED = 'a string, token ids, or a non-empty array of these'
+
+function checkPrompt(scan: ScannedObject, { node, count }: Member): void {
+  const kind = scan.kindOf(node)
+  if (kind === 'string') return
+  if (kind !== 'array') refuse('prompt', EXPECTED, kindName(scan, node))
+  if (count === 0) refuse('prompt', EXPECTED, 'an empty array')
+  const elements = scan.elements(node)
+  if (areNumbers(scan, elements)) return checkTokenIds(scan, elements, 'prompt')
+  for (const [index, element] of elements.entries()) {
+    const path = `prompt[${index}]`
+    const elementKind = scan.kindOf(element)
+    if (elementKind === 'string') continue
+    if (elementKind !== 'array') refuse(path, 'a string or token ids', kindName(scan, element))
+    checkTokenIds(scan, scan.elements(element), path)
+  }
+}

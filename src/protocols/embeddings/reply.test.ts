@@ -1,0 +1,95 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { readEmbeddingsReply } from './reply.ts'
+import { toBase64 } from './vector.ts'
+
+const read = (text: string, ...[form]: readonly ('numbers' | 'base64' | undefined)[]) => {
+  const reply = readEmbeddingsReply(Buffer.from(text), form)
+  return { ...reply.facts, text: reply.body().toString() }
+}
+
+const answer = (first: string, second: string, usage = '{"prompt_tokens":5,"total_tokens":5}'): string =>
+  `{"object":"list","data":[{"object":"embedding","index":0,"embedding":${first}},
+  { "embedding" : ${second}, "index": 1 ,"object": "embedding"}],"model":"m €","usage":${usage}}`
+
+const HALF = `"${toBase64([0.5, -2])}"`
+
+describe('a response', () => {
+  test.each([
+    ['numbers', '[1,2]', '[ 3 , 4e-1 ]'],
+    ['base64', HALF, HALF],
+    [undefined, HALF, '[1]'],
+  ] as const)('in the form that was asked for passes byte for byte: %s', (form, first, second) => {
+    const text = answer(first, second)
+    expect(read(text, form)).toMatchObject({ valid: true, text, usage: { input: 5, output: 0 } })
+  })
+
+  test('gets the vectors in the form that was asked for, and nothing else changes', () => {
+    expect(read(answer(HALF, '[1]'), 'numbers').text).toBe(answer('[0.5,-2]', '[1]'))
+    expect(read(answer('[0.5, -2]', HALF), 'base64').text).toBe(answer(HALF, HALF))
+  })
+
+  test('with vectors in another form is the same after it was converted twice', () => {
+    const vector = fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 })
+    fc.assert(
+      fc.property(vector, vector, (one, other) => {
+        const text = answer(`"${toBase64(one)}"`, `"${toBase64(other)}"`)
+        expect(read(read(text, 'numbers').text, 'base64').text).toBe(text)
+      }),
+    )
+  })
+
+  test('that quotes the word is read right', () => {
+    const text = answer('[1]', '[2]').replace('m €', String.raw`\"embedding\": [`)
+    expect(read(text, 'base64')).toMatchObject({ valid: true })
+    expect(read(text, 'base64').text).toContain(String.raw`\"embedding\": [`)
+  })
+
+  test('of lists of vectors passes as it came', () => {
+    const text = '{"data":[{"embedding":[[1,2],[3,4]]}],"usage":{"total_tokens":3}}'
+    expect(read(text)).toMatchObject({ valid: true, text, usage: { input: 3 } })
+  })
+
+  test.each([
+    ['of total tokens alone', '{"total_tokens":7}', 7],
+    ['with output', '{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}', 7],
+    ['of nothing', '{"prompt_tokens":0,"total_tokens":0}', undefined],
+    ['that is null', 'null', undefined],
+  ])('may report usage %s', (_, usage, input) => {
+    expect(read(answer('[1]', '[2]', usage)).usage?.input).toBe(input)
+  })
+
+  test.each([
+    ['{"data":[{"embedding":[1]}],"meta":{"billed_units":{"input_tokens":4}}}', 4],
+    ['{"data":[{"embedding":[1]}],"prompt_eval_count":6}', 6],
+  ])('may report usage elsewhere: %s', (text, input) => {
+    expect(read(text).usage?.input).toBe(input)
+  })
+
+  test.each([
+    '',
+    'x',
+    '[]',
+    '{}',
+    '{"data":[]}',
+    '{"data":[{}]}',
+    '{"data":[1]}',
+    '{"data":[{"embedding":[1',
+    '{"data":[{"embedding":"AAAA',
+  ])('is not valid: %s', (text) => {
+    expect(read(text)).toMatchObject({ valid: false, error: false, text })
+  })
+
+  test('may be an error', () => {
+    expect(read('{"error":{"message":"no"}}')).toMatchObject({ valid: false, error: true })
+  })
+})
+
+test('any bytes are read without an error', () => {
+  fc.assert(
+    fc.property(fc.string(), fc.constantFrom('numbers', 'base64', undefined), (text, form) => {
+      const wrapped = `{"data":[{"embedding":${text}}]}`
+      for (const one of [text, wrapped]) expect(typeof read(one, form).valid).toBe('boolean')
+    }),
+  )
+})

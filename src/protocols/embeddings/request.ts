@@ -1,0 +1,111 @@
+import { GatewayError } from '../../errors.ts'
+import {
+  type Check,
+  checkMembers,
+  checkValue,
+  isInteger,
+  isPresent,
+  kindName,
+  modelName,
+  refuse,
+  requestSchema,
+  text,
+} from '../field-check.ts'
+import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
+import { areNumbers, checkTokenIds, tokenIdsSchema } from '../token-ids.ts'
+import { type JsonSchema, withSchema } from '../with-schema.ts'
+import { promptBound } from './prompt.ts'
+
+/** Form of the vectors in a response; undefined where the client asks for one that is not converted. */
+export type VectorForm = 'numbers' | 'base64' | undefined
+
+/** Fields of an embeddings request that the gateway reads; all others pass as they came. */
+export interface EmbeddingsRequest {
+  readonly model: string
+  /** Upper bound on the tokens that the upstream can count. */
+  readonly promptBound: number
+  readonly form: VectorForm
+}
+
+/** Inputs of one request, as the providers bound them. */
+const MAX_INPUTS = 2048
+
+const nonEmpty: JsonSchema = { type: 'string', minLength: 1 }
+const inputSchema: JsonSchema = {
+  anyOf: [
+    nonEmpty,
+    tokenIdsSchema,
+    {
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_INPUTS,
+      items: { anyOf: [nonEmpty, tokenIdsSchema, { type: 'object' }] },
+    },
+  ],
+}
+
+/** Table of `docs/api.md: Embeddings`, row for row. */
+const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ['model', modelName],
+  ['input', withSchema(inputSchema, checkInput)],
+  ['encoding_format', text],
+  ['dimensions', checkValue('an integer of at least 1', isInteger(1, Number.MAX_SAFE_INTEGER))],
+])
+
+/**
+ * Checks every row of the table in `docs/api.md: Embeddings`; null in an optional field counts as absent,
+ * fields outside the table pass. Throws `model_not_specified` first if no model is named, else
+ * `invalid_request` naming the field, never a text of the client's.
+ */
+export function readEmbeddingsRequest(scan: ScannedObject): EmbeddingsRequest {
+  if (!isPresent(scan, 'model') || scan.value('model') === '') {
+    throw new GatewayError(
+      'model_not_specified',
+      "the model name is not specified: expected it in 'model', as a non-empty string",
+    )
+  }
+  checkMembers(scan, ['input'], CHECKS)
+  return { model: scan.value('model') as string, promptBound: promptBound(scan), form: formOf(scan) }
+}
+
+/** Builds the JSON Schema of requests that `readEmbeddingsRequest` accepts. */
+export function embeddingsRequestSchema(): JsonSchema {
+  return requestSchema(['model', 'input'], CHECKS)
+}
+
+// Other types of numbers have encodings of their own (`output_dtype` of Voyage and Mistral).
+function formOf(scan: ScannedObject): VectorForm {
+  if (isPresent(scan, 'output_dtype') && scan.value('output_dtype') !== 'float') return undefined
+  const format = isPresent(scan, 'encoding_format') ? scan.value('encoding_format') : 'float'
+  return format === 'base64' ? 'base64' : format === 'float' ? 'numbers' : undefined
+}
+
+const EXPECTED = 'a non-empty string, token ids, or a non-empty array of these'
+
+/** Checks the input in place, without parsing it. */
+function checkInput(scan: ScannedObject, { node, count }: Member): void {
+  const kind = scan.kindOf(node)
+  if (kind === 'string') return checkText(scan, node, 'input')
+  if (kind !== 'array') refuse('input', EXPECTED, kindName(scan, node))
+  if (count === 0) refuse('input', EXPECTED, 'an empty array')
+  const elements = scan.elements(node)
+  if (areNumbers(scan, elements)) return checkTokenIds(scan, elements, 'input')
+  if (count > MAX_INPUTS) refuse('input', `at most ${MAX_INPUTS} inputs`, String(count))
+  for (const [index, element] of elements.entries()) checkElement(scan, element, `input[${index}]`)
+}
+
+function checkElement(scan: ScannedObject, node: Node, path: string): void {
+  const kind = scan.kindOf(node)
+  if (kind === 'string') return checkText(scan, node, path)
+  // Some providers embed more than texts: `{"image": …}`.
+  if (kind === 'object') return
+  const expected = 'a non-empty string or token ids'
+  if (kind !== 'array') refuse(path, expected, kindName(scan, node))
+  const ids = scan.elements(node)
+  if (ids.length === 0) refuse(path, expected, 'an empty array')
+  checkTokenIds(scan, ids, path)
+}
+
+function checkText(scan: ScannedObject, node: Node, path: string): void {
+  if (scan.endOf(node) - scan.startOf(node) === '""'.length) refuse(path, EXPECTED, 'an empty string')
+}

@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest'
+import { scanObject } from '../json/json-scan.ts'
+import { checkCounted, countableText, countedBody } from './count.ts'
+
+const CONTENTS = '"contents":[{"parts":[{"text":"Hello there."}]}]'
+const WHOLE = `{"generateContentRequest": {"model":"models/small","x":1.0,${CONTENTS},"systemInstruction":{"parts":[{"text":"Be good."}]}}}`
+const scan = (text: string) => scanObject(Buffer.from(text))
+
+describe('a request to count tokens', () => {
+  test('has contents, or a whole request', () => {
+    expect(() => checkCounted(scan(`{${CONTENTS}}`))).not.toThrow()
+    expect(() => checkCounted(scan(WHOLE))).not.toThrow()
+    expect(() => checkCounted(scan('{}'))).toThrow("'contents' is required.")
+    expect(() => checkCounted(scan('{"generateContentRequest":{}}'))).toThrow("'contents' is required.")
+    expect(() => checkCounted(scan('{"generate_content_request":7}'))).toThrow('expected an object')
+  })
+
+  test('is counted with its system instruction', () => {
+    expect(countableText(scan(`{${CONTENTS}}`)).text).toBe('Hello there.')
+    expect(countableText(scan(WHOLE)).text).toBe('Hello there.\nBe good.')
+  })
+
+  test('with content that only its provider has is not counted', () => {
+    expect(() => countableText(scan(`{${CONTENTS},"cachedContent":"cachedContents/1"}`))).toThrow(
+      'cachedContent',
+    )
+  })
+
+  test('goes to the upstream as it came, but for the name of the model', () => {
+    expect(countedBody(scan(WHOLE), 'small').toString()).toBe(WHOLE)
+    expect(countedBody(scan(WHOLE), 'models/small').toString()).toBe(WHOLE)
+    expect(countedBody(scan(WHOLE), 'big-1').toString()).toBe(WHOLE.replace('small', 'big-1'))
+    expect(countedBody(scan(`{${CONTENTS}}`), 'big-1').toString()).toBe(`{${CONTENTS}}`)
+  })
+})

@@ -1,0 +1,44 @@
+import { refuse } from '../field-check.ts'
+import { edit } from '../json/json-edit.ts'
+import { scanObject } from '../json/json-scan.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
+import type { PromptText } from '../prompt-tokens.ts'
+import { resourceName } from './method-path.ts'
+import { promptText } from './prompt.ts'
+import { readGeminiRequest } from './request.ts'
+import { topMember, topValue } from './spelling.ts'
+
+/** Member with a whole request, which alone can have a system instruction and tools. */
+const REQUEST = 'generateContentRequest'
+
+/** Checks a request to count tokens: contents, or a whole request. Throws `invalid_request`. */
+export function checkCounted(scan: ScannedObject): void {
+  readGeminiRequest(countedPart(scan), '')
+}
+
+/** Returns the text to count; throws `invalid_request` for content that only its provider has. */
+export function countableText(scan: ScannedObject): PromptText {
+  const part = countedPart(scan)
+  if (topValue(part, 'cachedContent') !== undefined)
+    refuse('cachedContent', `all of the conversation in 'contents'`, 'content that only its provider has')
+  return promptText(part.bytes)
+}
+
+/** The request for an upstream that knows the model by this name, which a whole request inside repeats. */
+export function countedBody(scan: ScannedObject, upstreamModel: string): Buffer {
+  const member = topMember(scan, REQUEST)
+  if (!member) return scan.bytes
+  const inner = countedPart(scan)
+  const named = inner.value('model')
+  if (typeof named !== 'string' || resourceName(named) === resourceName(upstreamModel)) return scan.bytes
+  const model = JSON.stringify(resourceName(upstreamModel))
+  const text = edit(inner.bytes, inner, { remove: [], replace: new Map([['model', model]]) }).toString()
+  return edit(scan.bytes, scan, { remove: [], replace: new Map([[member.key, text]]) })
+}
+
+function countedPart(scan: ScannedObject): ScannedObject {
+  const member = topMember(scan, REQUEST)
+  if (!member) return scan
+  if (scan.kindOf(member.node) !== 'object') refuse(member.key, 'an object', 'something else')
+  return scanObject(Buffer.from(scan.textOf(member.node)))
+}

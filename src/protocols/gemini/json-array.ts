@@ -1,0 +1,79 @@
+const CR = 0x0d
+const LF = 0x0a
+const FIELD = 'data:'
+
+/**
+ * Writes the events of a stream as the elements of one JSON array, as they come; the bytes may be split
+ * anywhere, also inside an event.
+ */
+export class JsonArray {
+  #hasElements = false
+  /** The event so far has data. */
+  #hasData = false
+  /** The data of the line that has begun goes on. */
+  #isInData = false
+  /** Beginning of a line whose field is not known yet. */
+  #head = ''
+  #isAfterCr = false
+
+  /** Returns the bytes of the array for these of the stream. */
+  push(bytes: Buffer): Buffer {
+    const out: Buffer[] = []
+    let at = 0
+    while (at < bytes.length) {
+      if (this.#isAfterCr && bytes[at] === LF) at++
+      this.#isAfterCr = false
+      const end = lineEnd(bytes, at)
+      this.#line(bytes.subarray(at, end), out)
+      if (end === bytes.length) break
+      this.#endLine(out)
+      this.#isAfterCr = bytes[end] === CR
+      at = end + 1
+    }
+    return Buffer.concat(out)
+  }
+
+  /** Returns what ends the array. */
+  end(): Buffer {
+    return Buffer.from(this.#hasElements ? ']' : '[]')
+  }
+
+  #line(bytes: Buffer, out: Buffer[]): void {
+    if (this.#isInData) {
+      out.push(bytes)
+      return
+    }
+    // One more byte than the field: a space behind the colon is no part of the value.
+    const needed = FIELD.length + 1 - this.#head.length
+    this.#head += bytes.toString('latin1', 0, needed)
+    if (this.#head.length > FIELD.length) this.#beginData(out)
+    if (this.#isInData) out.push(bytes.subarray(Math.min(needed, bytes.length)))
+  }
+
+  #beginData(out: Buffer[]): void {
+    if (!this.#head.startsWith(FIELD)) return
+    const first = this.#head.slice(FIELD.length)
+    const separator = this.#hasElements ? ',\r\n' : '['
+    out.push(Buffer.from((this.#hasData ? '\n' : separator) + (first === ' ' ? '' : first), 'latin1'))
+    this.#isInData = true
+    this.#hasData = true
+    this.#hasElements = true
+  }
+
+  #endLine(out: Buffer[]): void {
+    if (this.#head === '' && !this.#isInData) this.#hasData = false
+    if (this.#head === FIELD) {
+      this.#head += ' '
+      this.#beginData(out)
+    }
+    this.#head = ''
+    this.#isInData = false
+  }
+}
+
+function lineEnd(bytes: Buffer, from: number): number {
+  const lf = bytes.indexOf(LF, from)
+  const end = lf === -1 ? bytes.length : lf
+  const cr = bytes.subarray(from, end).indexOf(CR)
+  return cr === -1 ? end : from + cr
+}

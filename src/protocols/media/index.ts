@@ -1,0 +1,13 @@
+export {
+  type Fields,
+  flagIn,
+  formFields,
+  integerIn,
+  jsonFields,
+  modelIn,
+  textIn,
+} from './fields.ts'
+export { ImageReply } from './image-reply.ts'
+export { MediaTap } from './media-tap.ts'
+export { jsonTranscript, plainTranscript, type TranscriptFacts } from './transcript.ts'
+export { imageFormSchema, imageRequestSchema, speechRequestSchema, transcriptFormSchema } from './schemas.ts'

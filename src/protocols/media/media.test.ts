@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'vitest'
+import { NO_USAGE } from '../../domain/usage.ts'
+import { chopped } from '../../../test/generators/chunks.ts'
+import { ImageReply, jsonTranscript, MediaTap, plainTranscript } from './index.ts'
+import { readMediaUsage } from './usage.ts'
+
+describe('usage of images and audio', () => {
+  test('is read by modality', () => {
+    const usage = {
+      input_tokens: 50,
+      input_tokens_details: { text_tokens: 10, image_tokens: 40 },
+      output_tokens: 272,
+    }
+    expect(readMediaUsage(usage, 'image')).toMatchObject({
+      input: 50,
+      imageInput: 40,
+      output: 272,
+      imageOutput: 272,
+    })
+    expect(readMediaUsage(usage, 'text')).toMatchObject({ output: 272, imageOutput: 0 })
+    expect(readMediaUsage(usage, 'audio')).toMatchObject({ output: 272, audioOutput: 272 })
+  })
+  test('details count, but no more than their totals', () => {
+    const usage = {
+      input_tokens: 5,
+      input_token_details: { audio_tokens: 4, text_tokens: 1 },
+      output_tokens: 10,
+      output_tokens_details: { image_tokens: 8, text_tokens: 2 },
+    }
+    expect(readMediaUsage(usage, 'image')).toMatchObject({ audioInput: 4, imageOutput: 8, output: 10 })
+    const larger = { input_tokens: 5, output_tokens: 3, output_tokens_details: { image_tokens: 9 } }
+    expect(readMediaUsage(larger, 'image')).toMatchObject({ output: 3, imageOutput: 3 })
+  })
+  test('seconds are whole, and rounded up', () => {
+    expect(readMediaUsage({ type: 'duration', seconds: 6.1 }, 'text')).toEqual({ ...NO_USAGE, seconds: 7 })
+  })
+  test.each([
+    null,
+    'x',
+    {},
+    { cost_in_usd_ticks: 7 },
+    { input_tokens: 0, output_tokens: 0 },
+    { seconds: -1 },
+  ])('nothing is read of %j', (value) => {
+    expect(readMediaUsage(value, 'text')).toBeUndefined()
+  })
+})
+
+test('law: a response with images is read alike in any pieces, in bounded memory', () => {
+  const usage = '{"input_tokens":1,"output_tokens":2,"total_tokens":3}'
+  const image = `{"b64_json":"${'QUJD'.repeat(2_000)}","revised_prompt":"\\"b64_json\\":\\"x"}`
+  const bytes = Buffer.from(`{"created":1,"data":[${image},${image}],"size":"1x1","usage":${usage}}`)
+  for (const size of [1, 7, 100, bytes.length]) {
+    const reply = new ImageReply()
+    for (const piece of chopped(bytes, size)) reply.push(piece)
+    expect(reply.hasBegun).toBe(true)
+    expect(reply.begun).toBe(2)
+    expect(reply.facts).toMatchObject({
+      images: 2,
+      isError: false,
+      size: '1x1',
+      usage: { input: 1, output: 2 },
+    })
+  }
+})
+
+describe('a stream', () => {
+  const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
+  const done = event({ type: 'transcript.text.done', text: 'a b', usage: { type: 'duration', seconds: 3 } })
+  const stream = event({ type: 'transcript.text.delta', delta: 'a b' }) + done + 'data: [DONE]\n\n'
+
+  test('law: forwarded and held bytes are the whole stream, in any pieces; its end is held', () => {
+    for (const size of [1, 5, 64, stream.length]) {
+      const tap = new MediaTap('text', 1)
+      const sent: Buffer[] = []
+      for (const piece of chopped(Buffer.from(stream), size)) {
+        const { forward } = tap.push(piece)
+        if (forward) sent.push(forward)
+      }
+      expect(tap.end().complete).toBe(true)
+      expect(Buffer.concat(sent).toString()).not.toContain('transcript.text.done')
+      expect(Buffer.concat([...sent, tap.finalBytes(NO_USAGE)]).toString()).toBe(stream)
+      expect([tap.reported?.seconds, tap.text]).toEqual([3, 'a b'])
+    }
+  })
+  test('of several images ends with the last of them', () => {
+    const tap = new MediaTap('image', 2)
+    const usage = { input_tokens: 1, output_tokens: 2 }
+    const completed = Buffer.from(event({ type: 'image_generation.completed', b64_json: 'QUJD', usage }))
+    expect(tap.push(completed).terminal).toBe(false)
+    expect(tap.push(completed).terminal).toBe(true)
+    expect([tap.finals, tap.reported?.output]).toEqual([2, 4])
+  })
+  test('without its final event is not complete', () => {
+    const tap = new MediaTap('text', 1)
+    tap.push(Buffer.from(event({ type: 'transcript.text.delta', delta: 'a' })))
+    expect(tap.end().complete).toBe(false)
+    expect(tap.hasContent).toBe(true)
+  })
+})
+
+test('transcripts tell their text, their seconds, and where their subtitles end', () => {
+  expect(jsonTranscript('{"text":"a","duration":36.7}')).toMatchObject({
+    isValid: true,
+    seconds: 37,
+    text: 'a',
+  })
+  expect(jsonTranscript('{"error":{"message":"no"}}')).toMatchObject({ isValid: false, isError: true })
+  const subtitles = '1\n00:00:01,000 --> 00:01:02,500\na\n\n2\n01:00:00,000 --> 01:00:01,000\nb\n'
+  expect(plainTranscript(subtitles)).toMatchObject({ seconds: 0, lastCue: 3_601 })
+  expect(plainTranscript('WEBVTT\n\n00:01.000 --> 00:02.000\na').lastCue).toBe(2)
+})

@@ -1,0 +1,44 @@
+import type { JsonSchema } from '../with-schema.ts'
+
+const TEXT: JsonSchema = { type: 'string' }
+const FILE: JsonSchema = { type: 'string', format: 'binary' }
+const MODEL: JsonSchema = { type: 'string', minLength: 1, maxLength: 256 }
+const FLAG: JsonSchema = { type: 'boolean' }
+const IMAGE_FIELDS: Readonly<Record<string, JsonSchema>> = {
+  model: MODEL,
+  prompt: TEXT,
+  n: { type: 'integer', minimum: 1, maximum: 128 },
+  size: TEXT,
+  quality: TEXT,
+  stream: FLAG,
+  partial_images: { type: 'integer', minimum: 0, maximum: 10 },
+}
+
+/** Builds the JSON Schema of requests for images, in JSON. Fields outside it pass as they are. */
+export function imageRequestSchema(): JsonSchema {
+  return { type: 'object', required: ['model'], properties: IMAGE_FIELDS }
+}
+
+/** Builds the schema of requests for images made from others, as forms. */
+export function imageFormSchema(): JsonSchema {
+  const properties = { ...IMAGE_FIELDS, 'image[]': { type: 'array', items: FILE }, mask: FILE }
+  return { type: 'object', required: ['model'], properties }
+}
+
+/** Builds the JSON Schema of requests for speech. */
+export function speechRequestSchema(): JsonSchema {
+  const properties = {
+    model: MODEL,
+    input: TEXT,
+    instructions: TEXT,
+    response_format: TEXT,
+    stream_format: TEXT,
+  }
+  return { type: 'object', required: ['model', 'input'], properties }
+}
+
+/** Builds the schema of requests for transcripts, as forms. */
+export function transcriptFormSchema(): JsonSchema {
+  const properties = { model: MODEL, file: FILE, prompt: TEXT, response_format: TEXT, stream: FLAG }
+  return { type: 'object', required: ['model', 'file'], properties }
+}

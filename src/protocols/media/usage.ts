@@ -1,0 +1,66 @@
+import { NO_USAGE, type Usage } from '../../domain/usage.ts'
+import { readInclusiveUsage } from '../inclusive-usage.ts'
+import { asRecord } from '../json/record.ts'
+import { type Counts, count, maxCount } from '../token-count.ts'
+
+const NONE: Counts = {}
+
+/** Kind of an endpoint's output, where its usage does not say. */
+export type OutputModality = 'text' | 'audio' | 'image'
+
+/**
+ * Reads the usage of a response about images or audio: its tokens by modality, or its seconds; undefined
+ * where it tells neither. Transcriptions spell `input_token_details` in the singular.
+ */
+export function readMediaUsage(value: unknown, output: OutputModality): Usage | undefined {
+  const usage = asRecord(value)
+  if (!usage) return undefined
+  const seconds = Math.max(secondsIn(usage['seconds']), secondsIn(usage['prompt_audio_seconds']))
+  const inputDetails = details(usage, 'input_tokens_details', 'input_token_details', 'prompt_tokens_details')
+  const outputDetails = details(usage, 'output_tokens_details', 'output_token_details')
+  const tokens = readInclusiveUsage({
+    ...usage,
+    input_tokens_details: inputDetails,
+    output_tokens_details: outputDetails,
+  })
+  if (!tokens || tokens.outputIsUnknown || tokens.input + tokens.cacheRead + tokens.output === 0)
+    return seconds > 0 ? { ...NO_USAGE, seconds } : undefined
+  const audioInput = Math.min(count(inputDetails, 'audio_tokens'), tokens.input)
+  return {
+    ...tokens,
+    seconds,
+    audioInput,
+    imageInput: Math.min(count(inputDetails, 'image_tokens'), tokens.input - audioInput),
+    ...outputModalities(tokens.output, outputDetails, output),
+  }
+}
+
+function outputModalities(
+  tokens: number,
+  stated: Counts,
+  output: OutputModality,
+): Pick<Usage, 'audioOutput' | 'imageOutput'> {
+  const text = maxCount(stated, 'text_tokens', 'reasoning_tokens')
+  const audio = count(stated, 'audio_tokens')
+  const image = count(stated, 'image_tokens')
+  if (text + audio + image === 0)
+    return { audioOutput: output === 'audio' ? tokens : 0, imageOutput: output === 'image' ? tokens : 0 }
+  const audioOutput = Math.min(audio, tokens)
+  return { audioOutput, imageOutput: Math.min(image, tokens - audioOutput) }
+}
+
+function details(usage: Counts, ...names: readonly string[]): Counts {
+  for (const name of names) {
+    const found = asRecord(usage[name])
+    if (found) return found
+  }
+  return NONE
+}
+
+/** Most seconds of one recording that are credible: a day. */
+const MAX_SECONDS = 86_400
+
+/** Whole seconds, rounded up as providers do; 0 for what is no credible duration. */
+export function secondsIn(value: unknown): number {
+  return typeof value === 'number' && value > 0 && value <= MAX_SECONDS ? Math.ceil(value) : 0
+}

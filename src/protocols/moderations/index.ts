@@ -1,0 +1,4 @@
+/** Public interface of the moderations dialect. */
+export { promptText } from './prompt.ts'
+export { readModerationsReply } from './reply.ts'
+export { moderationsRequestSchema, readModerationsRequest } from './request.ts'

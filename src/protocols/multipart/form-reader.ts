@@ -1,0 +1,162 @@
+import { GatewayError } from '../../errors.ts'
+import { type PartHead, readPartHead } from './part-head.ts'
+
+const LF = 0x0a
+const CR = 0x0d
+const HYPHEN = 0x2d
+const HEAD_END = Buffer.from('\r\n\r\n')
+
+/** Parts of one form. A form of 16 images has about 30. */
+const MAX_PARTS = 128
+/** Bytes of the head of a part. */
+const MAX_HEAD_BYTES = 8_192
+/** Bytes that are kept of a field that is not a file, and of all of them together. */
+const MAX_TEXT_BYTES = 262_144
+const MAX_ALL_TEXT_BYTES = 524_288
+
+/** Part of a form: its head, and the place of its content in the body. */
+export interface FormPart extends PartHead {
+  /** Offset of the first byte of the content. */
+  readonly start: number
+  /** Offset after the last one. */
+  readonly end: number
+  /** Content of a field that is not a file; undefined if it is too long to be kept. */
+  readonly text: string | undefined
+}
+
+/** Reads a form (RFC 7578) while it comes: keeps the places of its parts, and the short texts. */
+export class FormReader {
+  readonly #delimiter: Buffer
+  readonly #parts: FormPart[] = []
+  #state: 'start' | 'delimited' | 'head' | 'content' | 'over' = 'start'
+  /** Bytes that are not read yet, and the offset of their first one. */
+  #rest: Buffer = Buffer.alloc(0)
+  #offset = 0
+  #head: PartHead = { name: '', filename: undefined, contentType: '' }
+  #contentStart = 0
+  /** Content of the current field, where it is kept. */
+  #text: Buffer[] | undefined
+  #textBytes = 0
+  #allTextBytes = 0
+
+  constructor(boundary: string) {
+    this.#delimiter = Buffer.from(`\n--${boundary}`, 'latin1')
+  }
+
+  /** Reads more bytes; throws `invalid_request` for what is no form. */
+  push(chunk: Buffer): void {
+    if (this.#state === 'over') return
+    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    while (this.#readOn());
+    // A short rest must not keep the chunk that it came with.
+    if (this.#rest.length > 0 && this.#rest.length < this.#rest.buffer.byteLength)
+      this.#rest = Buffer.from(this.#rest)
+  }
+
+  /** Ends the reading: the parts, in their order. */
+  end(): readonly FormPart[] {
+    if (this.#state !== 'over') throw refusal('it ends before its last boundary')
+    return this.#parts
+  }
+
+  /** Makes one step; false if more bytes are needed for it. */
+  #readOn(): boolean {
+    switch (this.#state) {
+      case 'start':
+        return this.#readStart()
+      case 'delimited':
+        return this.#readDelimited()
+      case 'head':
+        return this.#readHead()
+      case 'content':
+        return this.#readContent()
+      case 'over':
+        this.#rest = Buffer.alloc(0)
+        return false
+    }
+  }
+
+  #readStart(): boolean {
+    const first = this.#delimiter.subarray(1)
+    if (this.#rest.length < first.length) return false
+    if (!this.#rest.subarray(0, first.length).equals(first))
+      throw refusal('it does not begin with its boundary')
+    this.#drop(first.length)
+    this.#state = 'delimited'
+    return true
+  }
+
+  #readDelimited(): boolean {
+    if (this.#rest.length < 2) return false
+    const [a, b] = this.#rest
+    const isLast = a === HYPHEN && b === HYPHEN
+    if (!isLast && (a !== CR || b !== LF)) throw refusal('a boundary is followed by other bytes')
+    if (isLast) this.#state = 'over'
+    else {
+      if (this.#parts.length === MAX_PARTS) throw refusal(`it has more than ${MAX_PARTS} parts`)
+      this.#drop(2)
+      this.#state = 'head'
+    }
+    return true
+  }
+
+  #readHead(): boolean {
+    const end = this.#rest.indexOf(HEAD_END)
+    if (end > MAX_HEAD_BYTES || (end < 0 && this.#rest.length > MAX_HEAD_BYTES))
+      throw refusal(`the head of a part is larger than ${MAX_HEAD_BYTES} bytes`)
+    if (end < 0) return false
+    this.#head = readPartHead(this.#rest.subarray(0, end))
+    // The head's last line feed stays, as a delimiter would begin with it.
+    this.#drop(end + HEAD_END.length - 1)
+    this.#contentStart = this.#offset + 1
+    this.#text = this.#head.filename === undefined ? [] : undefined
+    this.#textBytes = 0
+    this.#state = 'content'
+    return true
+  }
+
+  #readContent(): boolean {
+    const at = this.#rest.indexOf(this.#delimiter)
+    if (at < 0) {
+      // The last bytes may begin a delimiter, and the carriage return before it.
+      const sure = this.#rest.length - this.#delimiter.length
+      if (sure > 0) this.#takeContent(sure)
+      return false
+    }
+    const end = this.#offset + at - 1
+    const isEmptyHead = end < this.#contentStart
+    const before = at > 0 ? this.#rest[at - 1] : undefined
+    if (isEmptyHead || before !== CR) throw refusal('a line that is no boundary begins like one')
+    this.#takeContent(at - 1)
+    this.#parts.push({ ...this.#head, start: this.#contentStart, end, text: this.#textSoFar() })
+    this.#drop(1 + this.#delimiter.length)
+    this.#state = 'delimited'
+    return true
+  }
+
+  #takeContent(length: number): void {
+    // The first byte may be the line feed of the head.
+    const from = this.#contentStart - this.#offset
+    const piece = this.#rest.subarray(Math.max(0, from), length)
+    if (this.#text && piece.length > 0) {
+      this.#textBytes += piece.length
+      this.#allTextBytes += piece.length
+      if (this.#textBytes > MAX_TEXT_BYTES || this.#allTextBytes > MAX_ALL_TEXT_BYTES) this.#text = undefined
+      else this.#text.push(Buffer.from(piece))
+    }
+    this.#drop(length)
+  }
+
+  #textSoFar(): string | undefined {
+    return this.#text && Buffer.concat(this.#text).toString()
+  }
+
+  #drop(length: number): void {
+    this.#rest = this.#rest.subarray(length)
+    this.#offset += length
+  }
+}
+
+function refusal(reason: string): GatewayError {
+  return new GatewayError('invalid_request', `the form of the request is invalid: ${reason}`)
+}

@@ -1,0 +1,103 @@
+import type { ReplyEvent, ReplyPart, StartedPart } from '../reply.ts'
+import { callAnchor, textAnchor } from './anchors.ts'
+import { isSignedOpaque, type SignedRun, type SignedSlot } from './signed-run.ts'
+
+/**
+ * Finds what a model signed in its reply, by anchor; empty if it signed nothing. `context` is the digest of
+ * the conversation that it replied to.
+ */
+export function signedRuns(parts: readonly ReplyPart[], context: string): ReadonlyMap<string, SignedRun> {
+  const runs = new Map<string, SignedRun>()
+  if (!parts.some(isSigned)) return runs
+  let slots: SignedSlot[] = []
+  let last: string | undefined
+  for (const part of parts) {
+    if (part.kind !== 'tool-call') {
+      const slot = slotOf(part)
+      if (slot) slots.push(slot)
+      continue
+    }
+    last = callAnchor(part.id)
+    if (slots.length > 0) runs.set(last, { before: slots, after: [] })
+    slots = []
+  }
+  if (last === undefined) {
+    const anchor = textAnchor(context, parts.map((part) => (part.kind === 'text' ? part.text : '')).join(''))
+    if (anchor !== undefined) runs.set(anchor, { before: slots, after: [] })
+  } else if (slots.length > 0) runs.set(last, { before: runs.get(last)?.before ?? [], after: slots })
+  return runs
+}
+
+function isSigned(part: ReplyPart): boolean {
+  if (part.kind === 'thinking') return part.proof !== undefined
+  return part.kind === 'opaque' && isSignedOpaque(part)
+}
+
+function slotOf(part: Exclude<ReplyPart, { kind: 'tool-call' }>): SignedSlot | undefined {
+  switch (part.kind) {
+    case 'text':
+      return part.text === '' ? undefined : { kind: 'said', length: part.text.length }
+    case 'thinking':
+      return part.proof && { kind: 'thinking', text: part.text, proof: part.proof }
+    case 'opaque':
+      return isSignedOpaque(part) ? part : undefined
+  }
+}
+
+/** Part of a stream while it grows; the input of calls is not needed. */
+interface GrowingPart {
+  readonly started: StartedPart
+  readonly texts: string[]
+  proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
+}
+
+/** Collects the parts of a stream's reply of which `signedRuns` is made. */
+export class SignedReply {
+  readonly #parts = new Map<number, GrowingPart>()
+  #hasSigned = false
+
+  /** Notes an event. */
+  add(event: ReplyEvent): void {
+    switch (event.kind) {
+      case 'part-start':
+        this.#parts.set(event.index, { started: event.part, texts: [], proof: undefined })
+        if (event.part.kind === 'opaque') this.#hasSigned ||= isSignedOpaque(event.part)
+        return
+      case 'text':
+      case 'thinking':
+        this.#parts.get(event.index)?.texts.push(event.text)
+        return
+      case 'proof': {
+        const part = this.#parts.get(event.index)
+        if (part) part.proof = event.proof
+        this.#hasSigned = true
+        return
+      }
+      case 'start':
+      case 'tool-input':
+      case 'part-end':
+      case 'ping':
+      case 'end':
+      case 'failure':
+    }
+  }
+
+  /** Parts of the reply in their order; none if nothing is signed. */
+  get parts(): readonly ReplyPart[] {
+    if (!this.#hasSigned) return []
+    return [...this.#parts].sort(([a], [b]) => a - b).map(([, part]) => replyPart(part))
+  }
+}
+
+function replyPart({ started, texts, proof }: GrowingPart): ReplyPart {
+  switch (started.kind) {
+    case 'text':
+      return { kind: 'text', text: texts.join('') }
+    case 'thinking':
+      return { kind: 'thinking', text: texts.join(''), ...(proof && { proof }) }
+    case 'tool-call':
+      return { ...started, input: '' }
+    case 'opaque':
+      return started
+  }
+}

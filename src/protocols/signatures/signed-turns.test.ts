@@ -1,0 +1,131 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { conversationOf } from '../../../test/conversation.ts'
+import type { Part, Proof, TextPart, Turn } from '../conversation.ts'
+import type { ReplyEvent, ReplyPart } from '../reply.ts'
+import { SignedReply, signedRuns } from './signed-reply.ts'
+import { readSignedRun, type SignedRun, signedRunText } from './signed-run.ts'
+import { SignedTurns } from './signed-turns.ts'
+
+const USER: Turn = { role: 'user', parts: [{ kind: 'text', text: 'How is it there?' }] }
+const PROOF: Proof = { protocol: 'messages', value: 'c2lnbmVk' }
+const THOUGHT = { kind: 'thinking', text: 'I look.', proof: PROOF } as const
+const REDACTED = {
+  kind: 'opaque',
+  protocol: 'messages',
+  value: { type: 'redacted_thinking', data: 'x' },
+} as const
+const call = (id: string): ReplyPart & Part => ({ kind: 'tool-call', id, name: 'look', input: '{}' })
+const said = (text: string): TextPart => ({ kind: 'text', text })
+
+/** Look-up in all that is kept of a reply to the user, read back from its text. */
+function kept(parts: readonly ReplyPart[]): (anchor: string) => SignedRun | undefined {
+  const { context } = new SignedTurns(conversationOf({ turns: [USER] }))
+  const runs = signedRuns(parts, context)
+  return (anchor) => {
+    const run = runs.get(anchor)
+    return run && readSignedRun(signedRunText(run))
+  }
+}
+
+/** The turn that `came` back, with what was signed in the reply. */
+function restored(reply: readonly ReplyPart[], came: readonly Part[]): readonly Part[] | undefined {
+  const conversation = conversationOf({ turns: [USER, { role: 'assistant', parts: came }] })
+  return new SignedTurns(conversation).restored(kept(reply)).turns[1]?.parts
+}
+
+describe('a turn that came back without its signatures', () => {
+  test('is restored part by part, where a client joined its texts', () => {
+    const reply = [THOUGHT, REDACTED, said('One. '), call('a'), said('Two.'), THOUGHT, call('b'), THOUGHT]
+    expect(restored(reply, [said('One. Two.'), call('a'), call('b')])).toEqual(reply)
+  })
+
+  test('keeps the mark of a text that is taken apart at its end', () => {
+    const reply = [THOUGHT, said('One. '), THOUGHT, said('Two.')]
+    const cache = { ttl: '5m' } as const
+    expect(restored(reply, [{ ...said('One. Two.'), cache }])).toEqual([
+      THOUGHT,
+      said('One. '),
+      THOUGHT,
+      { ...said('Two.'), cache },
+    ])
+  })
+
+  test('that says something else has its thoughts in front', () => {
+    const reply = [THOUGHT, said('One.'), call('a'), REDACTED, said('Two.'), call('b')]
+    expect(restored(reply, [said('Other words.'), call('a'), said('More.'), call('b')])).toEqual([
+      THOUGHT,
+      said('Other words.'),
+      call('a'),
+      REDACTED,
+      said('More.'),
+      call('b'),
+    ])
+    expect(restored([THOUGHT, said('One.')], [said(' One.\n')])).toEqual([THOUGHT, said(' One.\n')])
+  })
+
+  test('loses the thoughts that nobody signed; one with a signature of its own stays as it is', () => {
+    const unsigned = { kind: 'thinking', text: 'I look.' } as const
+    expect(restored([THOUGHT, call('a')], [unsigned, call('a')])).toEqual([THOUGHT, call('a')])
+    const own = [{ ...THOUGHT, text: 'Other.' }, call('a')]
+    expect(restored([THOUGHT, call('a')], own)).toBe(own)
+    const unknown = [unsigned, call('unknown')]
+    expect(restored([THOUGHT, call('a')], unknown)).toBe(unknown)
+  })
+
+  test('has the signature of a text behind it', () => {
+    const proof: Proof = { protocol: 'gemini', value: 'c2lnbmVk', signs: 'text' }
+    const reply: ReplyPart[] = [said('Sunny.'), { kind: 'thinking', text: '', proof }]
+    expect(restored(reply, [said('Sunny.')])).toEqual(reply)
+    expect(restored(reply, [said('Sunny. ')])).toEqual([said('Sunny. '), reply[1]])
+  })
+
+  test('is restored in full, whatever the reply was: a law', () => {
+    const parts = fc.array(
+      fc.oneof(
+        fc.constantFrom<ReplyPart>(THOUGHT, REDACTED),
+        fc.string({ unit: 'binary', minLength: 1, maxLength: 5 }).map(said),
+        fc.constant(undefined),
+      ),
+      { maxLength: 12 },
+    )
+    fc.assert(
+      fc.property(parts, (given) => {
+        const reply = given.map((part, i): ReplyPart & Part => part ?? call(`call_${i}`)) as Part[]
+        const text = reply.map((part) => (part.kind === 'text' ? part.text : '')).join('')
+        const calls = reply.filter(({ kind }) => kind === 'tool-call')
+        const isSigned = reply.some(({ kind }) => kind === 'thinking' || kind === 'opaque')
+        if (!isSigned || (calls.length === 0 && text.trim() === '')) return
+        const back = restored(reply as ReplyPart[], [...(text === '' ? [] : [said(text)]), ...calls])
+        expect(back).toEqual(reply)
+      }),
+    )
+  })
+})
+
+describe('what a stream has signed', () => {
+  test('is collected from interleaved parts; nothing from a stream without signatures', () => {
+    const events: ReplyEvent[] = [
+      { kind: 'part-start', index: 0, part: { kind: 'thinking' } },
+      { kind: 'part-start', index: 1, part: { kind: 'tool-call', id: 'a', name: 'look' } },
+      { kind: 'thinking', index: 0, text: 'I ' },
+      { kind: 'tool-input', index: 1, text: '{}' },
+      { kind: 'thinking', index: 0, text: 'look.' },
+      { kind: 'proof', index: 0, proof: PROOF },
+    ]
+    const reply = new SignedReply()
+    for (const event of events.slice(0, -1)) reply.add(event)
+    expect(reply.parts).toEqual([])
+    for (const event of events.slice(-1)) reply.add(event)
+    expect(reply.parts).toEqual([THOUGHT, { ...call('a'), input: '' }])
+  })
+})
+
+describe('a text of what was signed', () => {
+  test.each([
+    '',
+    '{}',
+    '{"version":2,"before":[],"after":[]}',
+    '{"version":1,"before":[{"kind":"x"}],"after":[]}',
+  ])('is not read if it is none: %s', (text) => expect(readSignedRun(text)).toBeUndefined())
+})

@@ -1,0 +1,35 @@
+import { kindName, refuse } from './field-check.ts'
+import type { Node, ScannedObject } from './json/scanned-object.ts'
+import type { JsonSchema } from './with-schema.ts'
+
+const DIGIT_0 = 0x30
+const DIGIT_9 = 0x39
+
+/** Schema of the ids of tokens: one text, as another program has encoded it. */
+export const tokenIdsSchema: JsonSchema = {
+  type: 'array',
+  minItems: 1,
+  items: { type: 'integer', minimum: 0 },
+}
+
+/** Whether all of these elements are numbers, so that they are one text in tokens. */
+export function areNumbers(scan: ScannedObject, elements: readonly Node[]): boolean {
+  return elements.every((element) => scan.kindOf(element) === 'number')
+}
+
+/** Checks in place that each element of `path` is the id of a token; throws `invalid_request` otherwise. */
+export function checkTokenIds(scan: ScannedObject, ids: readonly Node[], path: string): void {
+  for (const [index, id] of ids.entries()) {
+    if (isTokenId(scan, id)) continue
+    const found = scan.kindOf(id) === 'number' ? 'another number' : kindName(scan, id)
+    refuse(`${path}[${index}]`, 'the id of a token', found)
+  }
+}
+
+function isTokenId(scan: ScannedObject, id: Node): boolean {
+  for (let at = scan.startOf(id); at < scan.endOf(id); at++) {
+    const byte = scan.bytes[at] as number
+    if (byte < DIGIT_0 || byte > DIGIT_9) return false
+  }
+  return true
+}

@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import type { StreamEncoder } from './codec.ts'
+import type { ReplyEvent } from './reply.ts'
+import { UnsignedTexts } from './unsigned-texts.ts'
+
+const start = (index: number): ReplyEvent => ({ kind: 'part-start', index, part: { kind: 'thinking' } })
+const proof = (index: number, signs?: 'call' | 'text'): ReplyEvent => ({
+  kind: 'proof',
+  index,
+  proof: { protocol: 'gemini', value: 's', ...(signs && { signs }) },
+})
+const end = (index: number): ReplyEvent => ({ kind: 'part-end', index })
+
+/** Events that reach the encoder behind, each pushed by itself. */
+function passed(events: readonly ReplyEvent[]): ReplyEvent[] {
+  const seen: ReplyEvent[] = []
+  const inner = {
+    push: (some: readonly ReplyEvent[]) => (seen.push(...some), ''),
+  } as unknown as StreamEncoder
+  const encoder = new UnsignedTexts(inner)
+  for (const event of events) encoder.push([event])
+  return seen
+}
+
+describe('a stream without signatures of texts', () => {
+  test('lacks thoughts that only sign a text', () => {
+    expect(passed([start(1), proof(1, 'text'), end(1)])).toEqual([])
+  })
+
+  test('has all other thoughts, signed or not', () => {
+    const others: ReplyEvent[] = [
+      start(0),
+      { kind: 'thinking', index: 0, text: 'Hm.' },
+      end(0),
+      start(1),
+      proof(1, 'call'),
+      end(1),
+      start(2),
+      proof(2),
+      end(2),
+      start(3),
+      end(3),
+    ]
+    expect(passed(others)).toEqual(others)
+  })
+})

@@ -1,0 +1,58 @@
+import type { Usage } from '../domain/usage.ts'
+import type { StreamEncoder } from './codec.ts'
+import type { Reply, ReplyEvent } from './reply.ts'
+import type { ErrorParts } from './upstream-error.ts'
+
+/**
+ * Removes the signatures of texts, which models can do without, from a reply: clients that take its last part
+ * for the answer find nothing in a thought that only signs.
+ */
+export function withoutTextSignatures(reply: Reply): Reply {
+  const parts = reply.parts.filter((part) => part.kind !== 'thinking' || part.proof?.signs !== 'text')
+  return parts.length === reply.parts.length ? reply : { ...reply, parts }
+}
+
+/** Encoder that leaves such signatures out of a stream. */
+export class UnsignedTexts implements StreamEncoder {
+  readonly #inner: StreamEncoder
+  /** Thought that has begun; the next event tells whether it only signs. */
+  #begun: (ReplyEvent & { readonly kind: 'part-start' }) | undefined
+  #left: number | undefined
+
+  constructor(inner: StreamEncoder) {
+    this.#inner = inner
+  }
+
+  push(events: readonly ReplyEvent[]): string {
+    return this.#inner.push(events.flatMap((event) => this.#taken(event)))
+  }
+
+  keepAliveFrame(model: string): string {
+    return this.#inner.keepAliveFrame(model)
+  }
+
+  finalFrames(charged?: Usage): string {
+    return this.#inner.finalFrames(charged)
+  }
+
+  failureFrame(error: ErrorParts): string {
+    return this.#inner.failureFrame(error)
+  }
+
+  #taken(event: ReplyEvent): ReplyEvent[] {
+    const begun = this.#begun
+    this.#begun = undefined
+    if (event.kind === 'proof' && event.index === begun?.index && event.proof.signs === 'text') {
+      this.#left = begun.index
+      return []
+    }
+    if (event.kind === 'part-end' && event.index === this.#left) {
+      this.#left = undefined
+      return []
+    }
+    const before = begun ? [begun] : []
+    if (event.kind !== 'part-start' || event.part.kind !== 'thinking') return [...before, event]
+    this.#begun = event
+    return before
+  }
+}

@@ -1,0 +1,79 @@
+import {
+  ChatTap,
+  completionPromptText,
+  completionsCodec,
+  gateChatRequest,
+  readCompletionRequest,
+  usageOfReply,
+} from '../../../protocols/chat/index.ts'
+import { scanObject } from '../../../protocols/json/json-scan.ts'
+import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import { convertedChat } from '../chat/converted-chat.ts'
+import type { ConvertedDialect } from '../converted-dialect.ts'
+import type { Conversions } from '../conversions.ts'
+import type { Dialect, RelayedRequest, Reader } from '../dialect.ts'
+import { requestsFor } from '../requests-for.ts'
+
+const PATH = '/completions'
+
+const convertedCompletions: ConvertedDialect = {
+  ...convertedChat,
+  codec: completionsCodec,
+  path: () => PATH,
+}
+
+/**
+ * Completions of a prompt: bytes to channels of chat, converted to others. A request with messages is one of
+ * chat, as older clients send it here.
+ */
+export function completionsDialect(conversions: Conversions, chat: Dialect): Dialect {
+  return {
+    name: 'chat',
+    endpoint: 'completions',
+    promptText(body) {
+      const scan = scanObject(body)
+      return isChat(scan) ? chat.promptText(body) : completionPromptText(scan)
+    },
+    read: (scan, headers, reader) =>
+      isChat(scan) ? chat.read(scan, headers, reader) : completion(conversions, scan, reader),
+  }
+}
+
+function isChat(scan: ScannedObject): boolean {
+  return !scan.has('prompt')
+}
+
+function completion(conversions: Conversions, scan: ScannedObject, reader: Reader): RelayedRequest {
+  const request = readCompletionRequest(scan)
+  return {
+    ...request,
+    forChannels: (channels, model) =>
+      requestsFor(
+        'chat',
+        request.model,
+        channels,
+        model,
+        (channel) => ({
+          channel,
+          outputMaximum: request.maxTokens,
+          choices: request.choices,
+          prepare(passThrough) {
+            const gated = gateChatRequest(scan, request, channel, passThrough)
+            const { body, upstreamModel, askedForUsage } = gated
+            return {
+              protocol: 'chat',
+              path: PATH,
+              headers: [],
+              body,
+              upstreamModel,
+              dropped: [],
+              tap: () => new ChatTap({ swallowUsage: askedForUsage, addUsage: request.includeUsage }),
+              reply: (bytes) => ({ facts: usageOfReply(bytes), body: () => bytes }),
+            }
+          },
+        }),
+        (spoken) =>
+          conversions.decode(convertedCompletions, scan, { maxTokens: request.maxTokens, reader, spoken }),
+      ),
+  }
+}

@@ -1,0 +1,70 @@
+import type { Channel } from '../../../domain/channel.ts'
+import {
+  answerPath,
+  gateGeminiRequest,
+  GeminiTap,
+  promptText,
+  readGeminiRequest,
+  usageOfAnswer,
+} from '../../../protocols/gemini/index.ts'
+import type { Conversions } from '../conversions.ts'
+import type { ChannelRequest, Dialect } from '../dialect.ts'
+import { requestsFor } from '../requests-for.ts'
+import { ArrayTap } from './array-tap.ts'
+import { convertedGemini } from './converted-gemini.ts'
+
+/** Parts of a request that its path states, and no body. */
+export interface GeminiTarget {
+  readonly model: string
+  /** An answer at once, a stream of events, or the same chunks as elements of one array. */
+  readonly form: 'whole' | 'events' | 'array'
+}
+
+/** The Gemini API: bytes to channels that speak it, converted to others. */
+export function geminiDialect(conversions: Conversions, { model: name, form }: GeminiTarget): Dialect {
+  const stream = form !== 'whole'
+  const jsonArray = form === 'array'
+  return {
+    name: 'gemini',
+    endpoint: 'gemini',
+    promptText,
+    read(scan, _headers, reader) {
+      const { candidateCount, hasMedia, ...request } = readGeminiRequest(scan, name)
+      const native = (channel: Channel): ChannelRequest => ({
+        channel,
+        outputMaximum: request.maxTokens,
+        choices: candidateCount,
+        prepare(passThrough) {
+          const upstreamModel = channel.modelMapping.get(name) ?? name
+          return {
+            protocol: 'gemini',
+            path: answerPath(upstreamModel, stream),
+            headers: [],
+            body: gateGeminiRequest(scan, channel, passThrough),
+            upstreamModel,
+            dropped: [],
+            tap: () => (jsonArray ? new ArrayTap(new GeminiTap()) : new GeminiTap()),
+            reply: (bytes) => ({ facts: usageOfAnswer(bytes), body: () => bytes }),
+          }
+        },
+      })
+      return {
+        ...request,
+        model: name,
+        stream,
+        ...(hasMedia && { measuredBounds: { hasMedia } }),
+        ...(jsonArray && { streamType: 'application/json' }),
+        forChannels: (channels, model) =>
+          requestsFor('gemini', name, channels, model, native, (spoken) =>
+            conversions.decode(convertedGemini, scan, {
+              maxTokens: request.maxTokens,
+              reader,
+              spoken,
+              target: { model: name, stream },
+              jsonArray,
+            }),
+          ),
+      }
+    },
+  }
+}

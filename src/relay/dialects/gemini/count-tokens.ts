@@ -1,0 +1,22 @@
+import { checkCounted, countableText, countedBody, methodPath } from '../../../protocols/gemini/index.ts'
+import type { Counting } from '../counting.ts'
+
+/** `POST /v1beta/models/{model}:countTokens`. */
+export function geminiCounting(model: string): Counting {
+  return {
+    protocol: 'gemini',
+    path: (upstreamModel) => methodPath(upstreamModel, 'countTokens'),
+    model(scan) {
+      checkCounted(scan)
+      return model
+    },
+    body: countedBody,
+    upstreamHeaders: () => [],
+    countable: countableText,
+    countedIn: 'totalTokens',
+    response: (tokens) => ({
+      totalTokens: tokens,
+      promptTokensDetails: [{ modality: 'TEXT', tokenCount: tokens }],
+    }),
+  }
+}

@@ -1,0 +1,52 @@
+import type { MediaTap } from '../../../protocols/media/index.ts'
+import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
+import { NO_USAGE } from '../../../domain/usage.ts'
+import type { Measure, MeasuredCall, PassedBytes, Passage } from '../passage.ts'
+
+/** A stream of events that goes through as it comes. `measured`: by what its tap has read. */
+export class EventPassage implements Passage {
+  readonly tap: MediaTap
+  readonly #measured: (call: MeasuredCall, isComplete: boolean) => Measure | Promise<Measure>
+  #isOver = false
+
+  constructor(
+    tap: MediaTap,
+    measured: (call: MeasuredCall, isComplete: boolean) => Measure | Promise<Measure>,
+  ) {
+    this.tap = tap
+    this.#measured = measured
+  }
+
+  get hasBegun(): boolean {
+    return this.tap.sawEvent || this.tap.isMidEvent
+  }
+
+  get hasContent(): boolean {
+    return this.tap.hasContent
+  }
+
+  get error(): StreamError | undefined {
+    return this.tap.error
+  }
+
+  push(chunk: Buffer): PassedBytes {
+    const { forward, terminal } = this.tap.push(chunk)
+    return { forward, isOver: terminal }
+  }
+
+  end(): boolean {
+    if (!this.#isOver) {
+      this.#isOver = true
+      return this.tap.end().complete
+    }
+    return this.tap.done
+  }
+
+  rest(): Buffer {
+    return this.tap.finalBytes(NO_USAGE)
+  }
+
+  measure(call: MeasuredCall, isComplete: boolean): Measure | Promise<Measure> {
+    return this.#measured(call, isComplete)
+  }
+}

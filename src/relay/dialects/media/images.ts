@@ -1,0 +1,152 @@
+import { NO_USAGE, type Usage } from '../../../domain/usage.ts'
+import {
+  type Fields,
+  flagIn,
+  formFields,
+  ImageReply,
+  integerIn,
+  jsonFields,
+  MediaTap,
+  modelIn,
+  textIn,
+} from '../../../protocols/media/index.ts'
+import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
+import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passage } from '../passage.ts'
+import { EventPassage } from './event-passage.ts'
+import { HeldChunk } from './held-end.ts'
+import { type EditableBody, formBody, jsonBody, relayedMedia } from './media-request.ts'
+import { type FormDialect, jsonMedia, formMedia } from './media-dialect.ts'
+import type { Dialect, RelayedRequest } from '../dialect.ts'
+
+/** Images of one request: the providers allow ten. */
+const MAX_IMAGES = 128
+const MAX_PARTIALS = 10
+/** Tokens of an image of the dearest usual form, and of a partial image. */
+const IMAGE_TOKENS = 6_240
+const PARTIAL_TOKENS = 100
+/** Tokens that an image of the prompt may count as. */
+const INPUT_IMAGE_TOKENS = 6_500
+
+type Path = '/images/generations' | '/images/edits'
+
+/** Images of a JSON request. */
+export const imagesByJson = (path: Path): Dialect =>
+  jsonMedia('images', (scan) => {
+    const fields = jsonFields(scan)
+    const images = fields.get('images') ?? fields.get('image')
+    const inputs = Array.isArray(images) ? images.length : images === undefined ? 0 : 1
+    return relayedImages(path, fields, jsonBody(scan), inputs + (fields.get('mask') === undefined ? 0 : 1))
+  })
+
+/** Images of a form. */
+export const imagesByForm = (path: Path): FormDialect =>
+  formMedia('images', (form) => {
+    const files = form.parts.filter(({ filename }) => filename !== undefined).length
+    return relayedImages(path, formFields(form.parts), formBody(form), files)
+  })
+
+/** Fields of a request that its charge may depend on. */
+interface ImageRequest {
+  readonly n: number
+  readonly size: string | undefined
+  readonly quality: string | undefined
+}
+
+function relayedImages(path: Path, fields: Fields, body: EditableBody, inputs: number): RelayedRequest {
+  const model = modelIn(fields)
+  const n = integerIn(fields, 'n', 1, MAX_IMAGES) ?? 1
+  const partials = integerIn(fields, 'partial_images', 0, MAX_PARTIALS) ?? 0
+  const request = { n, size: textIn(fields, 'size'), quality: textIn(fields, 'quality') }
+  return relayedMedia({
+    model,
+    path,
+    body,
+    stream: flagIn(fields, 'stream'),
+    prompt: textIn(fields, 'prompt') ?? '',
+    fileTokens: inputs * INPUT_IMAGE_TOKENS,
+    outputTokens: n * (IMAGE_TOKENS + partials * PARTIAL_TOKENS),
+    measuredPrompt: { images: 1 },
+    measuredBounds: { images: n, hasMedia: true },
+    passed: imageResponses(request),
+  })
+}
+
+function imageResponses(request: ImageRequest): PassedResponses {
+  return {
+    accept: 'application/json, text/event-stream',
+    begin(contentType) {
+      if (/^text\/event-stream\b/i.test(contentType)) return imageEvents(request)
+      return /^(?:application\/(?:[\w.-]+\+)?json\b|$)/i.test(contentType)
+        ? new ImagePassage(request)
+        : undefined
+    },
+    measureUnanswered: (call) => measureImages(call, request, 0, undefined),
+  }
+}
+
+function imageEvents(request: ImageRequest): Passage {
+  const tap = new MediaTap('image', request.n)
+  return new EventPassage(tap, (call, isComplete) => {
+    const { reported, size = request.size, quality = request.quality } = tap
+    const images = isComplete ? tap.finals : Math.max(tap.finals, tap.hasContent ? 1 : 0)
+    return measureImages(call, { ...request, size, quality }, images, reported)
+  })
+}
+
+/** A whole response, of any size. */
+class ImagePassage implements Passage {
+  readonly #request: ImageRequest
+  readonly #reply = new ImageReply()
+  readonly #held = new HeldChunk()
+  error: StreamError | undefined
+
+  constructor(request: ImageRequest) {
+    this.#request = request
+  }
+
+  get hasBegun(): boolean {
+    return this.#reply.hasBegun
+  }
+
+  get hasContent(): boolean {
+    return this.#reply.hasBegun
+  }
+
+  push(chunk: Buffer): PassedBytes {
+    this.#reply.push(chunk)
+    return { forward: this.#held.push(chunk), isOver: false }
+  }
+
+  end(): boolean {
+    return this.#reply.facts.images > 0
+  }
+
+  rest(): Buffer {
+    return this.#held.rest()
+  }
+
+  measure(call: MeasuredCall, isComplete: boolean): Promise<Measure> {
+    const { usage, images, size = this.#request.size, quality = this.#request.quality } = this.#reply.facts
+    const count = isComplete ? images : this.#reply.begun
+    return measureImages(call, { ...this.#request, size, quality }, count, usage)
+  }
+}
+
+/** By the tokens that were reported, else by the images; by estimated tokens where images have no price. */
+async function measureImages(
+  call: MeasuredCall,
+  form: ImageRequest,
+  images: number,
+  reported: Usage | undefined,
+): Promise<Measure> {
+  if (reported) return { usage: { ...reported, images }, form, isEstimate: false }
+  const { rate } = call
+  if (!rate.perToken || (images > 0 && rate.image.dearest > 0n))
+    return { usage: { ...NO_USAGE, images }, form, isEstimate: false }
+  const output = images * IMAGE_TOKENS
+  return {
+    usage: { ...NO_USAGE, input: await call.countPrompt(), output, imageOutput: output, images },
+    form,
+    isEstimate: true,
+  }
+}

@@ -1,0 +1,31 @@
+import type { Endpoint } from '../../../domain/call-kind.ts'
+import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import type { FormBody } from '../../body-reader.ts'
+import type { Dialect, Reader, RelayedRequest } from '../dialect.ts'
+
+/** An endpoint as clients call it with forms. */
+export interface FormDialect extends Omit<Dialect, 'read'> {
+  /** Checks a request; throws `invalid_request` naming the field. */
+  read(form: FormBody, reader: Reader): RelayedRequest | Promise<RelayedRequest>
+}
+
+// The request's body, as it is counted, is its prompt.
+const COUNTED = {
+  name: 'chat',
+  // Nothing is converted: only servers of this protocol have these endpoints.
+  servedBy: ['chat'],
+  promptText: (body: Buffer) => ({ text: body.toString(), extraTokens: 0 }),
+} as const
+
+/** An endpoint for images or audio that takes JSON. */
+export function jsonMedia(endpoint: Endpoint, read: (scan: ScannedObject) => RelayedRequest): Dialect {
+  return { ...COUNTED, endpoint, read: (scan) => read(scan) }
+}
+
+/** An endpoint for images or audio that takes forms. */
+export function formMedia(
+  endpoint: Endpoint,
+  read: (form: FormBody) => RelayedRequest | Promise<RelayedRequest>,
+): FormDialect {
+  return { ...COUNTED, endpoint, read: (form) => read(form) }
+}

@@ -1,0 +1,19 @@
+import type { RequestForms } from '../../opened-request.ts'
+import type { RecordingLengths } from '../../recording-length.ts'
+import { imagesByForm, imagesByJson } from './images.ts'
+import { speech } from './speech.ts'
+import { transcriptions } from './transcriptions.ts'
+
+/** Endpoints for images and audio. */
+export type MediaEndpoint = 'generations' | 'edits' | 'speech' | 'transcriptions' | 'translations'
+
+/** The endpoints for images and audio. */
+export function mediaDialects(lengths: RecordingLengths): Readonly<Record<MediaEndpoint, RequestForms>> {
+  return {
+    generations: { json: imagesByJson('/images/generations') },
+    edits: { json: imagesByJson('/images/edits'), form: imagesByForm('/images/edits') },
+    speech: { json: speech(lengths) },
+    transcriptions: { form: transcriptions('/audio/transcriptions', lengths) },
+    translations: { form: transcriptions('/audio/translations', lengths) },
+  }
+}

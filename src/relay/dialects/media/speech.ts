@@ -1,0 +1,151 @@
+import { NO_USAGE } from '../../../domain/usage.ts'
+import { GatewayError } from '../../../errors.ts'
+import { type Fields, jsonFields, MediaTap, modelIn, textIn } from '../../../protocols/media/index.ts'
+import { ChunkList } from '../../../protocols/sse/chunk-list.ts'
+import type { RecordingLengths } from '../../recording-length.ts'
+import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passage } from '../passage.ts'
+import { EventPassage } from './event-passage.ts'
+import { HeldByte } from './held-end.ts'
+import type { Dialect } from '../dialect.ts'
+import { jsonMedia } from './media-dialect.ts'
+import { jsonBody, relayedMedia } from './media-request.ts'
+
+/** Characters of a second of speech that is slow, and of usual speech. */
+const SLOW_CHARACTERS = 5
+const USUAL_CHARACTERS = 15
+const SLOWEST_SPEED = 0.25
+/** Tokens of a second of speech, and the most that a hold counts with. */
+const TOKENS_PER_SECOND = 20.8
+const HELD_TOKENS_PER_SECOND = 32
+/** Raw samples: 24 kHz, 16 bits, one channel. */
+const PCM_BYTES_PER_SECOND = 48_000
+/** Bytes by which the length of all is told. */
+const SAMPLE_BYTES = 262_144
+
+/** Speech of a text. */
+export const speech = (lengths: RecordingLengths): Dialect =>
+  jsonMedia('speech', (scan) => {
+    const fields = jsonFields(scan)
+    const model = modelIn(fields)
+    const input = textIn(fields, 'input')
+    if (input === undefined) throw new GatewayError('invalid_request', "'input' is required.")
+    const characters = codePoints(input)
+    const seconds = Math.ceil(characters / SLOW_CHARACTERS / speedOf(fields)) + 1
+    const isRaw = textIn(fields, 'response_format') === 'pcm'
+    return relayedMedia({
+      model,
+      path: '/audio/speech',
+      body: jsonBody(scan),
+      stream: textIn(fields, 'stream_format') === 'sse',
+      prompt: `${input}\n${textIn(fields, 'instructions') ?? ''}`,
+      fileTokens: 0,
+      outputTokens: seconds * HELD_TOKENS_PER_SECOND,
+      measuredPrompt: { characters },
+      measuredBounds: { characters, seconds, hasMedia: true },
+      passed: speechResponses(characters, isRaw, lengths),
+    })
+  })
+
+// Providers count code points; a letter with a hundred accents is no single one.
+function codePoints(text: string): number {
+  let count = 0
+  for (const _ of text) count += 1
+  return count
+}
+
+function speedOf(fields: Fields): number {
+  const speed = fields.get('speed')
+  return typeof speed === 'number' && speed > 0 ? Math.max(SLOWEST_SPEED, Math.min(1, speed)) : 1
+}
+
+function speechResponses(characters: number, isRaw: boolean, lengths: RecordingLengths): PassedResponses {
+  const unheard = (): number => 0
+  return {
+    accept: 'application/octet-stream, text/event-stream',
+    begin(contentType) {
+      if (/^text\/event-stream\b/i.test(contentType)) {
+        const tap = new MediaTap('audio', 1)
+        return new EventPassage(tap, (call) => {
+          const { reported } = tap
+          if (reported) return { usage: { ...reported, characters }, isEstimate: false }
+          return measureSpeech(call, characters, () => Math.ceil(characters / USUAL_CHARACTERS))
+        })
+      }
+      if (/^(?:audio|video)\/|^application\/(?:octet-stream|ogg)\b|^$/i.test(contentType))
+        return new SpeechPassage(characters, isRaw || /^audio\/(?:pcm|l16)\b/i.test(contentType), lengths)
+      return undefined
+    },
+    measureUnanswered: (call) => measureSpeech(call, characters, unheard),
+  }
+}
+
+/** Sound as plain bytes. */
+class SpeechPassage implements Passage {
+  readonly error: undefined
+  readonly #characters: number
+  readonly #isRaw: boolean
+  readonly #lengths: RecordingLengths
+  readonly #held = new HeldByte()
+  readonly #sample = new ChunkList()
+  #bytes = 0
+
+  constructor(characters: number, isRaw: boolean, lengths: RecordingLengths) {
+    this.#characters = characters
+    this.#isRaw = isRaw
+    this.#lengths = lengths
+  }
+
+  get hasBegun(): boolean {
+    return this.#bytes > 0
+  }
+
+  get hasContent(): boolean {
+    return this.#bytes > 0
+  }
+
+  push(chunk: Buffer): PassedBytes {
+    this.#bytes += chunk.length
+    const missing = SAMPLE_BYTES - this.#sample.length
+    if (missing > 0 && !this.#isRaw) this.#sample.add(chunk.subarray(0, missing))
+    return { forward: this.#held.push(chunk), isOver: false }
+  }
+
+  end(): boolean {
+    return this.#bytes > 0
+  }
+
+  rest(): Buffer {
+    return this.#held.rest()
+  }
+
+  measure(call: MeasuredCall): Measure | Promise<Measure> {
+    return measureSpeech(call, this.#characters, () => this.#seconds())
+  }
+
+  async #seconds(): Promise<number> {
+    if (this.#isRaw) return Math.ceil(this.#bytes / PCM_BYTES_PER_SECOND)
+    const sample = this.#sample.take()
+    const { seconds } = await this.#lengths.measure(sample, 0, sample.length)
+    return Math.max(1, Math.round(seconds * (this.#bytes / sample.length)))
+  }
+}
+
+/** By characters, else by seconds of sound, else by tokens that are estimated by these. */
+async function measureSpeech(
+  call: MeasuredCall,
+  characters: number,
+  secondsHeard: () => number | Promise<number>,
+): Promise<Measure> {
+  const { rate } = call
+  const isByCharacter = rate.characters > 0n || (rate.second === 0n && !rate.perToken)
+  if (isByCharacter) return { usage: { ...NO_USAGE, characters }, isEstimate: false }
+  const seconds = await secondsHeard()
+  if (rate.second > 0n && seconds > 0)
+    return { usage: { ...NO_USAGE, characters, seconds }, isEstimate: false }
+  const output = Math.ceil(seconds * TOKENS_PER_SECOND)
+  const input = rate.perToken ? await call.countPrompt() : 0
+  return {
+    usage: { ...NO_USAGE, input, output, audioOutput: output, characters, seconds },
+    isEstimate: true,
+  }
+}

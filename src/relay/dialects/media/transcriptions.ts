@@ -1,0 +1,187 @@
+import { NO_USAGE } from '../../../domain/usage.ts'
+import { GatewayError } from '../../../errors.ts'
+import { JsonOutline } from '../../../protocols/json/json-outline.ts'
+import {
+  flagIn,
+  formFields,
+  jsonTranscript,
+  MediaTap,
+  modelIn,
+  plainTranscript,
+  textIn,
+  type TranscriptFacts,
+} from '../../../protocols/media/index.ts'
+import type { RecordingLength, RecordingLengths } from '../../recording-length.ts'
+import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passage } from '../passage.ts'
+import { EventPassage } from './event-passage.ts'
+import { HeldChunk } from './held-end.ts'
+import { type FormDialect, formMedia } from './media-dialect.ts'
+import { formBody, relayedMedia } from './media-request.ts'
+
+/** Tokens of a second of sound, and the most that a hold counts with, of sound and of its transcript. */
+const TOKENS_PER_SECOND = 10
+const HELD_TOKENS_PER_SECOND = 32
+const HELD_OUTPUT_PER_SECOND = 8
+const MIN_HELD_OUTPUT = 64
+/** Bytes of text that are kept: the end of subtitles tells how long the recording is. */
+const KEPT_TEXT_BYTES = 65_536
+/** Members by which a transcript is recognized. */
+const BEGUN = /"(?:text|task|segments|words|duration)"\s*:/
+const BYTES_PER_TOKEN = 4
+
+/** Transcripts of a recording. */
+export const transcriptions = (
+  path: '/audio/transcriptions' | '/audio/translations',
+  lengths: RecordingLengths,
+): FormDialect =>
+  formMedia('transcriptions', async (form) => {
+    const fields = formFields(form.parts)
+    const model = modelIn(fields)
+    const stream = flagIn(fields, 'stream')
+    const prompt = textIn(fields, 'prompt') ?? ''
+    const [file, second] = form.parts.filter(({ name }) => name === 'file')
+    if (!file) throw new GatewayError('invalid_request', "'file' is required.")
+    if (second) throw new GatewayError('invalid_request', "the form has two fields 'file'")
+    const read = await lengths.measure(form.bytes, file.start, file.end - file.start)
+    const length = { ...read, seconds: Math.max(1, Math.ceil(read.seconds)) }
+    return relayedMedia({
+      model,
+      path,
+      body: formBody(form),
+      stream,
+      prompt,
+      fileTokens: length.seconds * HELD_TOKENS_PER_SECOND,
+      outputTokens: length.seconds * HELD_OUTPUT_PER_SECOND + MIN_HELD_OUTPUT,
+      measuredPrompt: { seconds: length.seconds },
+      measuredBounds: { seconds: length.seconds, hasMedia: true },
+      passed: transcriptResponses(length),
+    })
+  })
+
+function transcriptResponses(length: RecordingLength): PassedResponses {
+  return {
+    accept: 'application/json, text/plain, text/event-stream',
+    begin(contentType) {
+      if (/^text\/html\b/i.test(contentType)) return undefined
+      if (/^text\/event-stream\b/i.test(contentType)) {
+        const tap = new MediaTap('text', 1)
+        return new EventPassage(tap, (call) => {
+          const { reported: usage, text } = tap
+          return measureTranscript(call, length, { ...NO_FACTS, usage, text })
+        })
+      }
+      if (/^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)) return new JsonPassage(length)
+      return /^(?:text|application)\/|^$/i.test(contentType) ? new TextPassage(length) : undefined
+    },
+    measureUnanswered: (call) => measureTranscript(call, length, NO_FACTS),
+  }
+}
+
+const NO_FACTS: TranscriptFacts = {
+  isValid: false,
+  isError: false,
+  usage: undefined,
+  seconds: 0,
+  lastCue: 0,
+  text: '',
+}
+
+/** A transcript as JSON. */
+class JsonPassage implements Passage {
+  readonly error: undefined
+  readonly #length: RecordingLength
+  readonly #outline = new JsonOutline()
+  readonly #held = new HeldChunk()
+  #hasBegun = false
+
+  constructor(length: RecordingLength) {
+    this.#length = length
+  }
+
+  get hasBegun(): boolean {
+    return this.#hasBegun
+  }
+
+  get hasContent(): boolean {
+    return this.#hasBegun
+  }
+
+  push(chunk: Buffer): PassedBytes {
+    this.#outline.push(chunk)
+    this.#hasBegun ||= BEGUN.test(this.#outline.text ?? '')
+    return { forward: this.#held.push(chunk), isOver: false }
+  }
+
+  end(): boolean {
+    return jsonTranscript(this.#outline.text ?? '').isValid
+  }
+
+  rest(): Buffer {
+    return this.#held.rest()
+  }
+
+  measure(call: MeasuredCall): Promise<Measure> {
+    return measureTranscript(call, this.#length, jsonTranscript(this.#outline.text ?? ''))
+  }
+}
+
+/** A transcript as text: plain, or subtitles. */
+class TextPassage implements Passage {
+  readonly error: undefined
+  readonly #length: RecordingLength
+  readonly #held = new HeldChunk()
+  #kept = ''
+  #bytes = 0
+
+  constructor(length: RecordingLength) {
+    this.#length = length
+  }
+
+  get hasBegun(): boolean {
+    return this.#bytes > 0
+  }
+
+  get hasContent(): boolean {
+    return this.#bytes > 0
+  }
+
+  push(chunk: Buffer): PassedBytes {
+    this.#bytes += chunk.length
+    this.#kept = (this.#kept + chunk.toString('latin1')).slice(-KEPT_TEXT_BYTES)
+    return { forward: this.#held.push(chunk), isOver: false }
+  }
+
+  /** A recording without speech has an empty transcript. */
+  end(): boolean {
+    return true
+  }
+
+  rest(): Buffer {
+    return this.#held.rest()
+  }
+
+  measure(call: MeasuredCall): Promise<Measure> {
+    return measureTranscript(call, this.#length, plainTranscript(this.#kept), this.#bytes)
+  }
+}
+
+/**
+ * By the tokens that were reported, else by the seconds of the recording: as the response says, else as read
+ * from it, but at least to where the subtitles go. Tokens are estimated where seconds have no price.
+ */
+async function measureTranscript(
+  { rate, count }: MeasuredCall,
+  length: RecordingLength,
+  { usage: reported, seconds: stated, lastCue, text }: TranscriptFacts,
+  textBytes = 0,
+): Promise<Measure> {
+  const toldSeconds = reported?.seconds || stated
+  const seconds = toldSeconds || Math.max(length.seconds, lastCue)
+  const hasTokens = reported !== undefined && reported.input + reported.cacheRead + reported.output > 0
+  if (hasTokens) return { usage: { ...reported, seconds }, isEstimate: false }
+  const isEstimate = toldSeconds === 0 && length.isEstimate
+  if (rate.second > 0n || !rate.perToken) return { usage: { ...NO_USAGE, seconds }, isEstimate }
+  const input = seconds * TOKENS_PER_SECOND
+  const output = textBytes > 0 ? Math.ceil(textBytes / BYTES_PER_TOKEN) : await count.count(text)
+  return { usage: { ...NO_USAGE, input, audioInput: input, output, seconds }, isEstimate: true }
+}

@@ -1,0 +1,42 @@
+import { withMappedModel } from '../../../protocols/mapped-model.ts'
+import {
+  promptText,
+  readModerationsReply,
+  readModerationsRequest,
+} from '../../../protocols/moderations/index.ts'
+import type { Dialect } from '../dialect.ts'
+import { unstreamed } from '../unstreamed.ts'
+
+/** Moderations: bytes to channels of chat; free where the model has no price. */
+export const moderationsDialect: Dialect = {
+  name: 'chat',
+  endpoint: 'moderations',
+  servedBy: ['chat'],
+  isFreeUnpriced: true,
+  promptText,
+  read(scan) {
+    const { model, promptBound } = readModerationsRequest(scan)
+    return {
+      model,
+      stream: false,
+      maxTokens: 0,
+      promptBound,
+      webSearch: false,
+      forChannels: (channels) =>
+        channels.map((channel) => ({
+          channel,
+          outputMaximum: 0,
+          choices: 1,
+          prepare: () => ({
+            protocol: 'chat',
+            path: '/moderations',
+            headers: [],
+            ...withMappedModel(scan, model, channel),
+            dropped: [],
+            tap: unstreamed,
+            reply: (bytes) => ({ facts: readModerationsReply(bytes), body: () => bytes }),
+          }),
+        })),
+    }
+  },
+}

@@ -1,0 +1,158 @@
+import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Conversation } from '../../protocols/conversation.ts'
+import type { ReplyEvent, ReplyPart } from '../../protocols/reply.ts'
+import { SignedReply, signedRuns } from '../../protocols/signatures/signed-reply.ts'
+import { SIGNING_DIALECTS } from '../../protocols/signatures/signed-run.ts'
+import { SignedTurns } from '../../protocols/signatures/signed-turns.ts'
+import type { UpstreamKey } from '../../upstreams/key-ring.ts'
+import type { Call, Target } from '../call.ts'
+import type { FoundSignatures, SignatureStore, SignedEntry } from '../state/signature-store.ts'
+import type { Reader } from './dialect.ts'
+
+/** Dialect whose providers bind signatures to the account of a key. */
+const BOUND_TO_KEY: ProtocolName = 'responses'
+
+/** Conversation as one account of a channel gets it. */
+export interface AccountConversation {
+  readonly conversation: Conversation
+  /** Whether a key is of that account; absent if all keys are. */
+  readonly isOfKey?: (key: UpstreamKey) => boolean
+}
+
+/** Signatures of a conversation that a client sends back without them. */
+export interface SignedHistory {
+  /** Channel that signed last; undefined if nothing is known. */
+  readonly origin: string | undefined
+  /** The conversation for each account of a channel, with what that account has signed. */
+  conversationsFor(channel: Channel, spoken: ProtocolName): readonly AccountConversation[]
+  /**
+   * Keeps what a reply has signed; resolves when the other nodes know it, at the latest after a while.
+   * Undefined where nothing is kept.
+   */
+  readonly keep: ((parts: readonly ReplyPart[], target: Target, call: Call) => Promise<void>) | undefined
+}
+
+/** Signatures of a reply that comes as a stream. */
+export interface StreamSignatures {
+  /** Notes an event. */
+  add(event: ReplyEvent): void
+  /** Keeps what the events have signed. */
+  keep(target: Target, call: Call): Promise<void>
+}
+
+/** Collects the signatures of a stream in the dialect `spoken`; undefined where there can be none. */
+export function streamSignatures(
+  { keep }: SignedHistory,
+  spoken: ProtocolName,
+): StreamSignatures | undefined {
+  if (!keep || !SIGNING_DIALECTS.has(spoken)) return undefined
+  const reply = new SignedReply()
+  return {
+    add: (event) => reply.add(event),
+    keep: (target, call) => keep(reply.parts, target, call),
+  }
+}
+
+/** A conversation whose signatures are neither kept nor restored. */
+export function unsignedHistory(conversation: Conversation): SignedHistory {
+  return {
+    origin: undefined,
+    conversationsFor: () => [{ conversation }],
+    keep: undefined,
+  }
+}
+
+/**
+ * Looks up what was signed in a conversation, for channels that will be asked in the dialects `spoken`.
+ * Resolves later only if the memory of this node does not know enough.
+ */
+export function signedHistory(
+  conversation: Conversation,
+  spoken: ReadonlySet<ProtocolName>,
+  reader: Reader,
+  store: SignatureStore,
+): SignedHistory | Promise<SignedHistory> {
+  const retentionMs = reader.settings.options.keepSignaturesMs
+  if (retentionMs === 0 || ![...spoken].some((name) => SIGNING_DIALECTS.has(name)))
+    return unsignedHistory(conversation)
+  const turns = new SignedTurns(conversation)
+  const { anchors } = turns
+  const found = anchors.length > 0 ? store.find(reader.caller.user.id, anchors) : NOTHING
+  const open = (known: FoundSignatures): SignedHistory => {
+    const size = [...known.values()].reduce((sum, entry) => sum + entry.size, 0)
+    if (size > 0) reader.hold(size)
+    return new KnownHistory(conversation, turns, { known, store, retentionMs })
+  }
+  return found instanceof Promise ? found.then(open) : open(found)
+}
+
+const NOTHING: FoundSignatures = new Map()
+
+/** Signatures that were found, and the store for those of the reply. */
+interface Found {
+  readonly known: FoundSignatures
+  readonly store: SignatureStore
+  readonly retentionMs: number
+}
+
+class KnownHistory implements SignedHistory {
+  readonly #conversation: Conversation
+  readonly #turns: SignedTurns
+  readonly #found: Found
+
+  constructor(conversation: Conversation, turns: SignedTurns, found: Found) {
+    this.#conversation = conversation
+    this.#turns = turns
+    this.#found = found
+  }
+
+  // The latest was found first.
+  get origin(): string | undefined {
+    const [latest] = this.#found.known.values()
+    return latest?.channel
+  }
+
+  conversationsFor(channel: Channel, spoken: ProtocolName): readonly AccountConversation[] {
+    const { known, store } = this.#found
+    const own = [...known.values()].filter(
+      (entry) => entry.channel === channel.name && entry.protocol === spoken,
+    )
+    if (own.length === 0) return [{ conversation: this.#conversation }]
+    if (spoken !== BOUND_TO_KEY) return [{ conversation: this.#restored(channel, spoken, () => true) }]
+    const tags = new Set(channel.keys.map((key) => store.keyTag(key)))
+    const tag = own.find(({ keyTag }) => tags.has(keyTag))?.keyTag
+    if (tag === undefined) return [{ conversation: this.#conversation }]
+    const restored = this.#restored(channel, spoken, ({ keyTag }) => keyTag === tag)
+    if (tags.size === 1) return [{ conversation: restored }]
+    const isOfKey = ({ value }: UpstreamKey): boolean => store.keyTag(value) === tag
+    return [
+      { conversation: restored, isOfKey },
+      // Other accounts can go on without what they cannot read.
+      { conversation: this.#conversation, isOfKey: (key) => !isOfKey(key) },
+    ]
+  }
+
+  readonly keep = (
+    parts: readonly ReplyPart[],
+    { channel, key, prepared }: Target,
+    call: Call,
+  ): Promise<void> => {
+    const { store, retentionMs } = this.#found
+    const runs = signedRuns(parts, this.#turns.context)
+    if (runs.size === 0) return Promise.resolve()
+    const account = { protocol: prepared.protocol, channel: channel.name, keyTag: store.keyTag(key.value) }
+    return store.keep(call.hold.account.user.id, account, runs, retentionMs)
+  }
+
+  #restored(
+    channel: Channel,
+    spoken: ProtocolName,
+    isOfAccount: (entry: SignedEntry) => boolean,
+  ): Conversation {
+    return this.#turns.restored((anchor) => {
+      const entry = this.#found.known.get(anchor)
+      const isOwn = entry?.channel === channel.name && entry.protocol === spoken && isOfAccount(entry)
+      return isOwn ? entry.run : undefined
+    })
+  }
+}

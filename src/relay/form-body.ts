@@ -1,0 +1,67 @@
+import type { FormPart } from '../protocols/multipart/form-reader.ts'
+import type { OutgoingBody } from '../upstreams/outgoing-body.ts'
+import type { SpoolFile } from './spool.ts'
+
+/** Bytes of a piece that is read from disk while it is sent. */
+const PIECE_BYTES = 65_536
+
+/** Bytes of a body: in memory, or on disk. */
+export type StoredBytes = Buffer | SpoolFile
+
+/** A body with the contents of some parts replaced; all other bytes are those that came. */
+export class EditedForm implements OutgoingBody {
+  readonly length: number
+  readonly #bytes: StoredBytes
+  /** Pieces in order, with the position at which each begins in the edited body. */
+  readonly #pieces: readonly Piece[]
+
+  /** `replacements` do not overlap. */
+  constructor(bytes: StoredBytes, replacements: readonly Replacement[]) {
+    this.#bytes = bytes
+    const pieces: Piece[] = []
+    let length = 0
+    const add = (source: Buffer | { readonly from: number }, size: number): void => {
+      if (size > 0) pieces.push({ at: length, size, source })
+      length += size
+    }
+    let from = 0
+    for (const { part, text } of [...replacements].sort((a, b) => a.part.start - b.part.start)) {
+      add({ from }, part.start - from)
+      const content = Buffer.from(text)
+      add(content, content.length)
+      from = part.end
+    }
+    add({ from }, bytes.length - from)
+    this.#pieces = pieces
+    this.length = length
+  }
+
+  async read(position: number): Promise<Buffer> {
+    const piece = this.#pieces.find(({ at, size }) => position < at + size)
+    if (!piece) throw new RangeError('there is nothing at this position')
+    const { source, at, size } = piece
+    const offset = position - at
+    if (Buffer.isBuffer(source)) return source.subarray(offset)
+    return readBytes(this.#bytes, source.from + offset, Math.min(size - offset, PIECE_BYTES))
+  }
+}
+
+/** Content of one part in place of its own. */
+interface Replacement {
+  readonly part: FormPart
+  readonly text: string
+}
+
+interface Piece {
+  readonly at: number
+  readonly size: number
+  readonly source: Buffer | { readonly from: number }
+}
+
+/** Reads bytes of a body, wherever it is; fails if they are not there. */
+async function readBytes(bytes: StoredBytes, from: number, length: number): Promise<Buffer> {
+  if (Buffer.isBuffer(bytes)) return bytes.subarray(from, from + length)
+  const read = await bytes.read(from, length)
+  if (read.length === 0) throw new RangeError('the stored body is shorter than it was')
+  return read
+}

@@ -1,0 +1,47 @@
+import type { Caller } from '../auth/caller.ts'
+import type { Settings } from '../domain/settings.ts'
+import { scanObject } from '../protocols/json/json-scan.ts'
+import { isForm } from '../protocols/multipart/boundary.ts'
+import type { Body, BodyReader } from './body-reader.ts'
+import type { IncomingCall } from './call.ts'
+import type { Dialect, Reader, RelayedRequest } from './dialects/dialect.ts'
+import type { FormDialect } from './dialects/media/media-dialect.ts'
+
+/** The ways in which an endpoint takes requests: as JSON, as forms, or as both. */
+export type RequestForms =
+  | { readonly json: Dialect; readonly form?: FormDialect }
+  | { readonly json?: undefined; readonly form: FormDialect }
+
+/** A request whose body is there. What it holds of memory and disk is held until `release`. */
+export interface OpenedRequest extends Body {
+  readonly dialect: Omit<Dialect, 'read'>
+  /** Checks the request; throws `invalid_request` naming the field. */
+  read(reader: Reader): RelayedRequest | Promise<RelayedRequest>
+}
+
+const NO_BYTES = Buffer.alloc(0)
+
+/** Reads a request's body, of JSON or of a form; rejects with the error for the client. */
+export async function openRequest(
+  bodies: BodyReader,
+  { json, form }: RequestForms,
+  incoming: IncomingCall,
+  { token }: Caller,
+  { options }: Settings,
+): Promise<OpenedRequest> {
+  const { headers } = incoming.request
+  // Each key has its share of the memory for bodies.
+  const bounds = { client: token.id, limit: options.bodyLimit }
+  if (form && (!json || isForm(headers['content-type']))) {
+    const body = await bodies.readForm(incoming, bounds)
+    const { hold, release } = body
+    return { dialect: form, bytes: NO_BYTES, hold, release, read: (reader) => form.read(body, reader) }
+  }
+  const dialect = json as Dialect
+  const body = await bodies.read(incoming, bounds)
+  return {
+    dialect,
+    ...body,
+    read: (reader) => dialect.read(scanObject(body.bytes, dialect.scanLimits), headers, reader),
+  }
+}

@@ -1,0 +1,190 @@
+import { isMediaType } from '../upstreams/media-type.ts'
+import type { Call, Target } from './call.ts'
+import type { Passage, PassedResponses } from './dialects/passage.ts'
+import { gatewayErrorFrame, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
+import { errorInFirstEvent, type Failure, noUsableResponse, streamErrorText, UNWRITTEN } from './failure.ts'
+import type { Ending } from './priced-usage.ts'
+import { ReadPauses } from './read-pauses.ts'
+import { ResponseHandler } from './response-handler.ts'
+import type { UpstreamFlow } from './upstream-flow.ts'
+
+/** How long a client may leave unread what was sent to it. */
+const MAX_UNREAD_MS = 60_000
+/** Bytes of a response that are held until it is known what it is. */
+const MAX_UNKNOWN_BYTES = 65_536
+
+/**
+ * Takes in images and audio: their bytes go to the client as they come, in little memory, but for the last
+ * ones, which wait until the charge is durable.
+ */
+export class PassedResponse extends ResponseHandler {
+  readonly #responses: PassedResponses
+  readonly #pauses: ReadPauses
+  #passage: Passage | undefined
+  /** Bytes for the next write. */
+  readonly #outgoing: Buffer[] = []
+  #outgoingBytes = 0
+  #clientPausedAt = 0
+
+  constructor(call: Call, target: Target, upstream: UpstreamFlow, responses: PassedResponses) {
+    super(call, target, upstream)
+    this.#responses = responses
+    this.#pauses = new ReadPauses(upstream)
+  }
+
+  override accepts(contentType: string): boolean {
+    this.#passage = this.#responses.begin(contentType)
+    return this.#passage !== undefined
+  }
+
+  override onSuccess(contentType: string): void {
+    super.onSuccess(isMediaType(contentType) ? contentType : 'application/octet-stream')
+  }
+
+  onData(chunk: Buffer): void {
+    const passage = this.#passage
+    if (this.state === 'over' || !passage) return
+    this.call.noteFirstByte()
+    const { forward, isOver } = passage.push(chunk)
+    if (forward) this.#forward(forward)
+    if (passage.error && this.#mayGoElsewhere) {
+      this.upstream.cancel()
+      return this.onFailure(errorInFirstEvent(this.target, passage.error.data))
+    }
+    if (isOver) return this.onEnd()
+    if (passage.hasBegun) this.#sendWhenDurable()
+    else if (this.#outgoingBytes > MAX_UNKNOWN_BYTES) {
+      this.upstream.cancel()
+      this.onFailure(noUsableResponse('no answer of its protocol'))
+    }
+  }
+
+  onEnd(): void {
+    const passage = this.#passage
+    if (this.state === 'over' || !passage) return
+    const isComplete = passage.end()
+    const { error } = passage
+    if (error && this.#mayGoElsewhere) return this.onFailure(errorInFirstEvent(this.target, error.data))
+    if (!isComplete && !error)
+      return this.onFailure(
+        noUsableResponse(this.state === 'waiting' ? 'no answer of its protocol' : 'stream ended early'),
+      )
+    if (error) {
+      const { channel } = this.target
+      this.call.noteCut(channel.name, 'error in the stream', streamErrorText(this.target, error.data).message)
+      this.#finish(this.#isDraining ? 'client_gone' : 'cut', false, () =>
+        passage.tap ? upstreamErrorFrame(this.target, passage.tap, error) : undefined,
+      )
+    } else this.#finish(this.#isDraining ? 'client_gone' : 'complete', true, () => passage.rest())
+  }
+
+  onFailure(failure: Failure): void {
+    if (this.state === 'over') return
+    if (this.#mayGoElsewhere) {
+      this.close()
+      return this.undelivered(failure)
+    }
+    if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
+    const tap = this.#passage?.tap
+    const reason = failure.refusal?.message ?? 'the upstream broke off before the response was complete'
+    this.#finish(this.#isDraining ? 'client_gone' : 'cut', false, () =>
+      tap ? gatewayErrorFrame(this.call, tap, UPSTREAM_CUT, reason) : undefined,
+    )
+  }
+
+  override onTick(nowMs: number): void {
+    if (this.#pauses.has('client') && nowMs - this.#clientPausedAt > MAX_UNREAD_MS)
+      this.call.response.destroy()
+  }
+
+  protected override onDraining(): void {
+    this.#outgoing.length = 0
+    this.#pauses.end('client')
+  }
+
+  protected settleWithoutClient(): void {
+    this.#finish('client_gone', false, () => undefined)
+  }
+
+  get #isDraining(): boolean {
+    return this.state === 'draining'
+  }
+
+  // Nothing was sent to the client, which is still there: another channel may try.
+  get #mayGoElsewhere(): boolean {
+    return this.state === 'waiting'
+  }
+
+  #forward(bytes: Buffer): void {
+    if (this.#isDraining) return
+    this.#outgoing.push(bytes)
+    this.#outgoingBytes += bytes.length
+  }
+
+  // `docs/ledger.md: Durability before delivery`: nothing is sent before a crash can no longer lose the hold.
+  #sendWhenDurable(): void {
+    const { hold } = this.call
+    if (hold.isDurable) return this.#send()
+    if (this.#pauses.has('hold')) return
+    this.#pauses.begin('hold')
+    hold.durable
+      .then((isDurable) => {
+        this.#pauses.remove('hold')
+        if (this.state === 'over') return
+        if (isDurable) {
+          this.#send()
+          return this.#pauses.apply()
+        }
+        this.upstream.cancel()
+        this.onFailure(UNWRITTEN)
+      })
+      .catch((error: unknown) => this.crash(error))
+  }
+
+  #send(): void {
+    const { response } = this.call
+    if (this.#outgoing.length === 0 || response.isAborted || this.#isDraining) return
+    const pieces = this.#outgoing.splice(0)
+    this.#outgoingBytes = 0
+    const bytes = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)
+    this.#writeHead()
+    if (response.write(bytes) || this.#pauses.has('client')) return
+    this.#clientPausedAt = performance.now()
+    this.#pauses.begin('client')
+    response.whenDrained(() => this.#pauses.end('client'))
+  }
+
+  #writeHead(): void {
+    const { response } = this.call
+    if (this.state === 'waiting') this.state = 'open'
+    if (!response.headersSent)
+      response.writeHead(200, {
+        ...this.call.headers(this.contentType, this.target),
+        'x-accel-buffering': 'no',
+      })
+  }
+
+  #finish(ending: Ending, isComplete: boolean, last: () => Buffer | undefined): void {
+    this.close()
+    this.#pauses.discardRest()
+    this.settled(this.#settleAndEnd(ending, isComplete, last))
+  }
+
+  async #settleAndEnd(ending: Ending, isComplete: boolean, last: () => Buffer | undefined): Promise<void> {
+    const { response } = this.call
+    const passage = this.#passage
+    if (ending === 'cut' && passage?.hasContent !== true) this.call.settleForNothing(this.target)
+    else {
+      const measure = await (passage?.measure(this.call, isComplete) ??
+        this.#responses.measureUnanswered(this.call))
+      const delivered = ending !== 'client_gone' || response.headersSent
+      await this.call.settleMeasured(this.target, ending, measure, delivered)
+    }
+    if (ending === 'client_gone' || response.isAborted) return
+    const bytes = last()
+    // There are no words for it in the middle of an image: the client sees that the response is not complete.
+    if (bytes === undefined) return response.destroy()
+    this.#writeHead()
+    response.end(Buffer.concat([...this.#outgoing.splice(0), bytes]))
+  }
+}

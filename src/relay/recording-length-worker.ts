@@ -1,0 +1,48 @@
+import { readSync } from 'node:fs'
+import { parentPort } from 'node:worker_threads'
+import { ALL_FORMATS, BufferSource, CustomSource, Input, type Source } from 'mediabunny'
+import type { RecordingToMeasure } from './recording-length.ts'
+
+/** Bytes of a recording that are kept in memory at one time. */
+const MAX_CACHE_BYTES = 2 * 1024 * 1024
+/** Bytes of a WAV file before its sound, at least. */
+const MIN_HEADER_BYTES = 44
+/** Bytes of a sample, by the name of its uncompressed coding. */
+const SAMPLE_BYTES = /^pcm-[suf](\d+)/
+
+parentPort?.on('message', (recording: RecordingToMeasure) => {
+  void measured(recording)
+    .catch(() => undefined)
+    .then((seconds) => parentPort?.postMessage(seconds))
+})
+
+/** Seconds of the longest track of sound; undefined where there is none that can be read. */
+async function measured(recording: RecordingToMeasure): Promise<number | undefined> {
+  using input = new Input({ source: sourceOf(recording), formats: ALL_FORMATS })
+  const lengths = await Promise.all(
+    (await input.getAudioTracks()).map(async (track) => {
+      const byPackets = await track.computeDuration()
+      const bytesPerSample = Number(SAMPLE_BYTES.exec(String(await track.getCodec()))?.[1] ?? 0) / 8
+      if (bytesPerSample === 0) return byPackets
+      const rate = (await track.getSampleRate()) * (await track.getNumberOfChannels()) * bytesPerSample
+      // A header may state fewer samples than follow it.
+      const bySize = Math.max(0, recording.length - MIN_HEADER_BYTES) / rate
+      return byPackets < bySize / 2 ? bySize : byPackets
+    }),
+  )
+  const seconds = Math.max(0, ...lengths)
+  return Number.isFinite(seconds) && seconds > 0 ? seconds : undefined
+}
+
+function sourceOf({ bytes, file, from, length }: RecordingToMeasure): Source {
+  if (bytes) return new BufferSource(bytes)
+  return new CustomSource({
+    getSize: () => length,
+    read: (start, end) => {
+      const piece = Buffer.allocUnsafe(end - start)
+      const read = readSync(file ?? -1, piece, 0, piece.length, from + start)
+      return piece.subarray(0, read)
+    },
+    maxCacheSize: MAX_CACHE_BYTES,
+  })
+}

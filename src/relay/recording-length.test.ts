@@ -1,0 +1,53 @@
+import { afterAll, expect, test } from 'vitest'
+import { waveFile } from '../../test/equipment/form.ts'
+import { RecordingLengths } from './recording-length.ts'
+
+const lengths = new RecordingLengths()
+afterAll(() => lengths.close())
+
+const measured = (bytes: Buffer): ReturnType<RecordingLengths['measure']> =>
+  lengths.measure(bytes, 0, bytes.length)
+
+/** MP3 file of silent frames: 128 kbit/s, 44.1 kHz. `hasHeader`: its first frame claims one frame in all. */
+function mp3(frames: number, hasHeader = false): Buffer {
+  const frame = Buffer.alloc(417)
+  frame.set([0xff, 0xfb, 0x90, 0xc0])
+  const claim = Buffer.from(frame)
+  claim.write('Xing', 21)
+  claim.writeUInt32BE(1, 25)
+  claim.writeUInt32BE(1, 29)
+  return Buffer.concat([...(hasHeader ? [claim] : []), ...Array.from({ length: frames }, () => frame)])
+}
+
+test('a WAV file is as long as its sound, whatever its header claims', async () => {
+  for (const claimed of [undefined, 36_000 * 32_000, 0xffff_ffff, 100, 0])
+    expect(await measured(waveFile(10, claimed))).toEqual({ seconds: 10, isEstimate: false })
+})
+
+test('an MP3 file is as long as its frames, whatever its header claims', async () => {
+  for (const hasHeader of [false, true]) {
+    const { seconds, isEstimate } = await measured(mp3(1_000, hasHeader))
+    expect(isEstimate).toBe(false)
+    expect(seconds).toBeCloseTo((1_000 * 1_152) / 44_100, 0)
+  }
+})
+
+test('what cannot be read counts by its size, and nothing counts as nothing', async () => {
+  expect(await measured(Buffer.alloc(40_000, 7))).toEqual({ seconds: 10, isEstimate: true })
+  expect(await measured(Buffer.alloc(0))).toEqual({ seconds: 0, isEstimate: true })
+})
+
+test('more recordings than can wait count by their size at once', async () => {
+  const recording = waveFile(1)
+  const all = await Promise.all(Array.from({ length: 1_016 }, () => measured(recording)))
+  expect(all.filter(({ isEstimate }) => isEstimate)).toHaveLength(16)
+  expect(all.filter(({ seconds }) => seconds === 1)).toHaveLength(1_000)
+})
+
+test('recordings that are being read when it is closed count by their size', async () => {
+  const closing = new RecordingLengths()
+  const recording = waveFile(100)
+  const under = closing.measure(recording, 0, recording.length)
+  await closing.close()
+  expect(await under).toMatchObject({ isEstimate: true })
+})

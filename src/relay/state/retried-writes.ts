@@ -1,0 +1,53 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
+
+/** Pauses before a write is tried again; its client has the id already. */
+const PAUSES_MS = [1_000, 5_000, 25_000, 60_000] as const
+/** Most bytes of all writes that wait to be tried again. */
+const MAX_BYTES = 67_108_864
+
+/** Writes that a call does not fail for: where the store is unavailable, they wait in bounded memory. */
+export class RetriedWrites {
+  readonly #onLost: () => void
+  readonly #maxBytes: number
+  readonly #pausesMs: readonly number[]
+  #waitingBytes = 0
+
+  /** `onLost` is called for each write that is given up, for lack of memory or of success. */
+  constructor(onLost: () => void, maxBytes = MAX_BYTES, pausesMs: readonly number[] = PAUSES_MS) {
+    this.#onLost = onLost
+    this.#maxBytes = maxBytes
+    this.#pausesMs = pausesMs
+  }
+
+  /** Resolves after the first attempt. `bytes`: memory that the write takes while it waits. */
+  async run(write: () => Promise<void>, bytes: number): Promise<void> {
+    try {
+      await write()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      if (this.#waitingBytes + bytes > this.#maxBytes) this.#onLost()
+      else void this.#retry(write, bytes)
+    }
+  }
+
+  async #retry(write: () => Promise<void>, bytes: number): Promise<void> {
+    this.#waitingBytes += bytes
+    const isWritten = await this.#isWrittenLater(write)
+    this.#waitingBytes -= bytes
+    if (!isWritten) this.#onLost()
+  }
+
+  async #isWrittenLater(write: () => Promise<void>): Promise<boolean> {
+    for (const pauseMs of this.#pausesMs) {
+      await delay(pauseMs, undefined, { ref: false })
+      try {
+        await write()
+        return true
+      } catch {
+        // The next pause is longer.
+      }
+    }
+    return false
+  }
+}

@@ -1,0 +1,170 @@
+import { LRUCache } from 'lru-cache'
+import type { ProtocolName } from '../../domain/channel.ts'
+import type { KeptSignature } from '../../domain/kept-signature.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import { parseRecord } from '../../protocols/json/record.ts'
+import { readSignedRun, type SignedRun, signedRunText } from '../../protocols/signatures/signed-run.ts'
+import type { Rows } from '../../store/store.ts'
+import { SignatureWrites } from './signature-writes.ts'
+
+/** Characters of all that one reply has signed; a larger reply is not kept. */
+const MAX_REPLY = 2 * 1024 * 1024
+/** Characters of signatures in memory; those used last stay. */
+const MAX_MEMORY = 16 * 1024 * 1024
+/** Anchors of one request that are looked up, the latest first. */
+const MAX_ANCHORS = 1_000
+/** Characters that are restored into one request, the latest turns first. */
+const MAX_RESTORED = 16 * 1024 * 1024
+/** Time for which an anchor without a row is not looked up again. */
+const MISSING_MS = 60_000
+/** Size of an entry of memory beside its content. */
+const ENTRY = 200
+
+/** Account that signed a reply: only it accepts the signatures. */
+export interface SigningAccount {
+  readonly protocol: ProtocolName
+  readonly channel: string
+  /** Tag of the key that was used. */
+  readonly keyTag: string
+}
+
+/** Signed parts with the account that signed them. */
+export interface SignedEntry extends SigningAccount {
+  readonly run: SignedRun
+  /** Characters of its text. */
+  readonly size: number
+}
+
+/** Entries by their anchors. */
+export type FoundSignatures = ReadonlyMap<string, SignedEntry>
+
+/** Services that the store of signatures needs. */
+export interface SignatureStoreParts {
+  readonly rows: Pick<Rows, 'read' | 'write'>
+  /** Tags a text, to compare it without storing it. */
+  readonly tag: (purpose: 'upstream key' | 'signature', text: string) => string
+  /** Whether other nodes write the same rows, in commits of their own. */
+  readonly isShared: boolean
+  readonly metrics: Pick<Metrics, 'signatures'>
+}
+
+/** Entry of memory; without an entry, the database has none either. */
+interface Remembered {
+  readonly entry: SignedEntry | undefined
+  readonly expiresMs: number
+}
+
+const NOTHING: FoundSignatures = new Map()
+
+/**
+ * Signatures of converted replies, for turns that come back without them. Every node sees the same; a missing
+ * entry is never an error. `docs/decisions/2026-11-21-signature-store.md`.
+ */
+export class SignatureStore {
+  readonly #parts: SignatureStoreParts
+  readonly #writes: SignatureWrites
+  readonly #memory = new LRUCache<string, Remembered>({
+    maxSize: MAX_MEMORY,
+    sizeCalculation: ({ entry }) => ENTRY + (entry?.size ?? 0),
+  })
+
+  constructor(parts: SignatureStoreParts) {
+    this.#parts = parts
+    this.#writes = new SignatureWrites(parts)
+  }
+
+  /** Tag of a channel's key. */
+  keyTag(key: string): string {
+    return this.#parts.tag('upstream key', key)
+  }
+
+  /**
+   * Keeps what a reply has signed, by anchor. At once known to this node; resolves when others know it too,
+   * or when that takes too long.
+   */
+  keep(
+    userId: number,
+    account: SigningAccount,
+    runs: ReadonlyMap<string, SignedRun>,
+    retentionMs: number,
+  ): Promise<void> {
+    const expiresMs = Date.now() + retentionMs
+    const kept = [...runs].map(([anchor, run]) => ({ anchor, run, text: signedRunText(run) }))
+    if (kept.length === 0 || kept.reduce((sum, { text }) => sum + text.length, 0) > MAX_REPLY)
+      return Promise.resolve()
+    const signatures = kept.map(({ anchor, run, text }): KeptSignature => {
+      const entry = { ...account, run, size: text.length }
+      this.#memory.set(memoryKey(userId, anchor), { entry, expiresMs })
+      return { hash: this.#hash(userId, anchor), content: JSON.stringify({ ...account, run: text }) }
+    })
+    this.#parts.metrics.signatures.add(signatures.length, 'kept')
+    return this.#writes.write({ userId, signatures, expiresMs })
+  }
+
+  /** Finds what was signed at these anchors of a user's turns; at once, if the memory of this node knows. */
+  find(userId: number, anchors: readonly string[]): FoundSignatures | Promise<FoundSignatures> {
+    const nowMs = Date.now()
+    const latest = anchors.slice(-MAX_ANCHORS)
+    const unknown = latest.filter((anchor) => !this.#isRemembered(userId, anchor, nowMs))
+    if (unknown.length === 0) return this.#remembered(userId, latest)
+    return this.#load(userId, unknown, nowMs).then(() => this.#remembered(userId, latest))
+  }
+
+  #isRemembered(userId: number, anchor: string, nowMs: number): boolean {
+    const known = this.#memory.get(memoryKey(userId, anchor))
+    return known !== undefined && known.expiresMs > nowMs
+  }
+
+  #remembered(userId: number, anchors: readonly string[]): FoundSignatures {
+    const found = new Map<string, SignedEntry>()
+    let size = 0
+    for (const anchor of anchors.toReversed()) {
+      const entry = this.#memory.get(memoryKey(userId, anchor))?.entry
+      if (!entry) continue
+      size += entry.size
+      if (size > MAX_RESTORED) break
+      found.set(anchor, entry)
+    }
+    if (found.size === 0) return NOTHING
+    this.#parts.metrics.signatures.add(found.size, 'found')
+    return found
+  }
+
+  // A database that is out of reach knows nothing for the moment.
+  async #load(userId: number, anchors: readonly string[], nowMs: number): Promise<void> {
+    const byHash = new Map(anchors.map((anchor) => [this.#hash(userId, anchor), anchor]))
+    const hashes = [...byHash.keys()]
+    const rows = await this.#parts.rows
+      .read('keptSignatures', { userId, hashes, nowMs })
+      .catch(() => undefined)
+    if (!rows) return
+    for (const { hash, content, expiresMs } of rows) {
+      const anchor = byHash.get(hash)
+      if (anchor === undefined) continue
+      byHash.delete(hash)
+      this.#memory.set(memoryKey(userId, anchor), { entry: entryOf(content), expiresMs })
+    }
+    const missing = { entry: undefined, expiresMs: nowMs + MISSING_MS }
+    for (const anchor of byHash.values()) {
+      const key = memoryKey(userId, anchor)
+      // The reply may have been kept by a call that ended meanwhile.
+      if (!this.#isRemembered(userId, anchor, nowMs)) this.#memory.set(key, missing)
+    }
+  }
+
+  #hash(userId: number, anchor: string): string {
+    return this.#parts.tag('signature', `${userId}\n${anchor}`)
+  }
+}
+
+function memoryKey(userId: number, anchor: string): string {
+  return `${userId} ${anchor}`
+}
+
+function entryOf(content: string): SignedEntry | undefined {
+  const { protocol, channel, keyTag, run } = parseRecord(content) ?? {}
+  if (typeof protocol !== 'string' || typeof channel !== 'string') return undefined
+  if (typeof keyTag !== 'string' || typeof run !== 'string') return undefined
+  const read = readSignedRun(run)
+  return read && { protocol: protocol as ProtocolName, channel, keyTag, run: read, size: run.length }
+}

@@ -1,0 +1,133 @@
+import { type Step, conversationState } from './conversation.ts'
+import { type Fields, fields, list, number, string } from './fields.ts'
+import { partsOf, requireSignatures } from './gemini-signatures.ts'
+import { IMAGE } from './media.ts'
+import type { Prompt, Tool, ToolChoice } from './prompt.ts'
+import { Refusal } from './refusal.ts'
+
+const MAX_TOKENS = 4096
+/** Level at which nothing is thought; its thoughts would be summaries of nothing. */
+const LEAST = 'MINIMAL'
+
+/**
+ * Reads a request of the Gemini API as a prompt. Throws `Refusal` where a provider would: above all for
+ * signatures that are missing, or that it did not issue.
+ */
+export function geminiPrompt(body: Fields, model: string): Prompt {
+  const contents = list(body.contents).map(fields)
+  if (contents.length === 0) throw new Refusal('malformed', 'contents is not specified')
+  requireCalls(contents)
+  requireSignatures(contents)
+  const config = fields(body.generationConfig)
+  const tools = list(body.tools).flatMap((tool) => list(fields(tool).functionDeclarations).map(declared))
+  const system = textOf(partsOf(fields(body.systemInstruction)))
+  return {
+    model,
+    transcript: [JSON.stringify(tools), system, ...contents.map(transcribed)].join('\n'),
+    ...conversationState([{ kind: 'system', text: system }, ...contents.flatMap(steps)]),
+    tools,
+    toolChoice: choice(fields(fields(body.toolConfig).functionCallingConfig)),
+    parallelTools: true,
+    announcesTools: false,
+    thinks: thinks(fields(config.thinkingConfig)),
+    jsonSchema: jsonSchema(config),
+    maxTokens: number(config.maxOutputTokens) ?? MAX_TOKENS,
+    stop: list(config.stopSequences).map(string),
+  }
+}
+
+/** Requires that responses of functions follow the calls of these functions. */
+function requireCalls(contents: readonly Fields[]): void {
+  for (const [at, content] of contents.entries()) {
+    const answered = partsOf(content).flatMap(({ functionResponse }) =>
+      functionResponse === undefined ? [] : [string(fields(functionResponse).name)],
+    )
+    const before = partsOf(contents[at - 1] ?? {})
+    const called = new Set(before.map(({ functionCall }) => string(fields(functionCall).name)))
+    if (answered.some((name) => !called.has(name)))
+      throw new Refusal(
+        'malformed',
+        'Please ensure that function response turn comes immediately after a function call turn.',
+      )
+  }
+}
+
+function thinks({ thinkingBudget, thinkingLevel, includeThoughts }: Fields): boolean {
+  if (thinkingBudget !== undefined && thinkingLevel !== undefined)
+    throw new Refusal('malformed', 'thinking_budget and thinking_level cannot be set together')
+  if (thinkingBudget !== undefined) return thinkingBudget !== 0
+  return thinkingLevel === undefined ? includeThoughts === true : thinkingLevel !== LEAST
+}
+
+function declared(value: unknown): Tool {
+  const { name, description, parameters, parametersJsonSchema } = fields(value)
+  return {
+    name: string(name),
+    description: string(description),
+    schema: fields(parametersJsonSchema ?? plainSchema(parameters)),
+  }
+}
+
+/** Spells the types of OpenAPI as JSON Schema does. */
+function plainSchema(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plainSchema)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).map(([name, inner]) => [
+    name,
+    name === 'type' && typeof inner === 'string' ? inner.toLowerCase() : plainSchema(inner),
+  ])
+  return Object.fromEntries(members) as Fields
+}
+
+function choice({ mode, allowedFunctionNames }: Fields): ToolChoice {
+  const [name, ...others] = list(allowedFunctionNames).map(string)
+  if (mode === 'NONE') return 'none'
+  if (mode !== 'ANY') return 'auto'
+  return name !== undefined && others.length === 0 ? { name } : 'required'
+}
+
+function jsonSchema({ responseMimeType, responseJsonSchema, responseSchema }: Fields): Fields | undefined {
+  if (responseMimeType !== 'application/json') return undefined
+  const schema = responseJsonSchema ?? plainSchema(responseSchema)
+  return schema === undefined
+    ? { type: 'object', properties: { answer: {} }, required: ['answer'] }
+    : fields(schema)
+}
+
+function steps(content: Fields): Step[] {
+  const parts = partsOf(content)
+  if (content.role === 'model')
+    return [{ kind: 'model', calls: parts.filter(({ functionCall }) => functionCall !== undefined).length }]
+  const own = parts.filter(({ functionResponse }) => functionResponse === undefined)
+  return [
+    ...parts.flatMap(({ functionResponse }): Step[] =>
+      functionResponse === undefined
+        ? []
+        : [{ kind: 'result', text: resultText(fields(fields(functionResponse).response)) }],
+    ),
+    ...(own.length > 0
+      ? [{ kind: 'user' as const, text: textOf(own), hasMedia: own.some(({ text }) => text === undefined) }]
+      : []),
+  ]
+}
+
+/** Returns the text of a function's response: of its usual members, or of all. */
+function resultText(response: Fields): string {
+  const text = response.output ?? response.error ?? response
+  return typeof text === 'string' ? text : JSON.stringify(text)
+}
+
+function textOf(parts: readonly Fields[]): string {
+  return parts.map(({ text }) => string(text)).join('\n')
+}
+
+/** Renders a content as the model reads it, without signatures and thoughts. */
+function transcribed(content: Fields): string {
+  const parts = partsOf(content).filter(({ thought }) => thought !== true)
+  const texts = parts.map(({ text, functionCall, functionResponse }) => {
+    if (functionCall !== undefined) return JSON.stringify({ ...fields(functionCall), id: undefined })
+    if (functionResponse !== undefined) return JSON.stringify({ ...fields(functionResponse), id: undefined })
+    return typeof text === 'string' ? text : IMAGE
+  })
+  return `${string(content.role) || 'user'}: ${texts.join('\n')}`
+}

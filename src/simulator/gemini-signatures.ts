@@ -1,0 +1,64 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { type Fields, fields, list, string } from './fields.ts'
+import { seededBy } from './random.ts'
+import { Refusal } from './refusal.ts'
+
+const KEY = randomBytes(32)
+const SEED_BYTES = 48
+const MAC_BYTES = 32
+
+/** Documented stand-ins for calls that no model of this provider made. */
+const STAND_INS = new Set(['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go'])
+
+/** Signs what follows from a seed: a call by its name, or a text by none. */
+export function signature(seed: string, name = ''): string {
+  const random = seededBy(seed)
+  const body = Buffer.from(Array.from({ length: SEED_BYTES }, () => Math.floor(random() * 256)))
+  return Buffer.concat([body, macOf(body, name)]).toString('base64')
+}
+
+/**
+ * Requires that each signature in a conversation is one that was issued for its part, and that the first call
+ * of each step since the user's last words has one.
+ */
+export function requireSignatures(contents: readonly Fields[]): void {
+  const begins = contents.findLastIndex((content) => isUsers(content))
+  for (const [at, content] of contents.entries()) {
+    let isFirstCall = true
+    for (const part of partsOf(content)) {
+      const { thoughtSignature, functionCall } = part
+      const name = string(fields(functionCall).name)
+      if (thoughtSignature !== undefined) verify(string(thoughtSignature), name)
+      else if (functionCall !== undefined && isFirstCall && at > begins)
+        throw new Refusal(
+          'malformed',
+          `Function call is missing a thought_signature in functionCall parts. Function call \`${name.slice(0, 64)}\`.`,
+        )
+      if (functionCall !== undefined) isFirstCall = false
+    }
+  }
+}
+
+/** Returns the parts of a content, whose list may be its only element. */
+export function partsOf({ parts }: Fields): Fields[] {
+  return (Array.isArray(parts) ? list(parts) : [parts]).map(fields)
+}
+
+function isUsers(content: Fields): boolean {
+  return (
+    content.role !== 'model' &&
+    partsOf(content).some(({ functionResponse }) => functionResponse === undefined)
+  )
+}
+
+function verify(given: string, name: string): void {
+  if (STAND_INS.has(given)) return
+  const bytes = Buffer.from(given, 'base64')
+  const [body, mac] = [bytes.subarray(0, SEED_BYTES), bytes.subarray(SEED_BYTES)]
+  const isOwn = mac.length === MAC_BYTES && timingSafeEqual(mac, macOf(body, name))
+  if (!isOwn) throw new Refusal('malformed', 'Corrupted thought signature.')
+}
+
+function macOf(body: Buffer, name: string): Buffer {
+  return createHmac('sha256', KEY).update(body).update(name).digest()
+}

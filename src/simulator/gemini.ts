@@ -1,0 +1,158 @@
+import { type Fields, fields } from './fields.ts'
+import { geminiPrompt } from './gemini-request.ts'
+import { signature } from './gemini-signatures.ts'
+import { generate, type ModelOutput, type StopCause } from './model-output.ts'
+import type { PromptCache } from './prompt-cache.ts'
+import { type Refusal, type RefusalKind, REFUSAL_STATUS } from './refusal.ts'
+import { tokensOf } from './tokens.ts'
+import { bearer, type Call, type Frame, type Reply, type Stamp, type Upstream } from './upstream.ts'
+
+const METHOD = /^\/models\/(.+):(\w+)$/
+/** Size in tokens from which a prefix is cached. */
+const MIN_CACHED_TOKENS = 1024
+
+const FINISH_REASON: Record<StopCause, string> = {
+  done: 'STOP',
+  stop_text: 'STOP',
+  length: 'MAX_TOKENS',
+  tools: 'STOP',
+}
+
+/** Part of an answer, and its tokens. */
+interface TimedPart {
+  readonly part: Fields
+  readonly tokens: number
+  /** Tokens that are thoughts. */
+  readonly thoughts: number
+}
+
+/** Creates a simulated provider of the Gemini API, which signs calls and texts, and verifies signatures. */
+export function geminiUpstream(models: readonly string[], cache: PromptCache): Upstream {
+  return {
+    asked,
+    models,
+    keyOf: (headers) => String(headers['x-goog-api-key'] ?? '') || bearer(headers),
+    reply: (body, model, stamp) => reply(body, model, stamp, cache),
+    other: countedTokens,
+    refuse,
+  }
+}
+
+function asked({ method, path, body }: Call): Fields | undefined {
+  const [, model, name] = METHOD.exec(decodeURIComponent(path)) ?? []
+  const isAsked = method === 'POST' && (name === 'generateContent' || name === 'streamGenerateContent')
+  return isAsked ? { ...body, model, stream: name === 'streamGenerateContent' } : undefined
+}
+
+function countedTokens({ path, body }: Call): unknown {
+  const [, model = '', name] = METHOD.exec(path) ?? []
+  if (name !== 'countTokens') return undefined
+  const whole = body.generateContentRequest ?? body
+  const totalTokens = tokensOf(geminiPrompt(fields(whole), model).transcript.length)
+  return { totalTokens, promptTokensDetails: [{ modality: 'TEXT', tokenCount: totalTokens }] }
+}
+
+function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): Reply {
+  const prompt = geminiPrompt(body, model)
+  const output = generate(prompt)
+  const showsThoughts = fields(fields(body.generationConfig).thinkingConfig).includeThoughts === true
+  const parts = timedParts(output, showsThoughts, prompt.transcript, stamp)
+  const input = inputUsage(prompt.transcript, cache.remember(model, prompt.transcript))
+  const identity = { modelVersion: model, responseId: stamp.id('') }
+  const finish = { finishReason: FINISH_REASON[output.stopCause] }
+  const answer = (content: readonly Fields[], ending: object, used: object): Fields => ({
+    candidates: [{ content: { parts: content, role: 'model' }, ...ending, index: 0 }],
+    usageMetadata: used,
+    ...identity,
+  })
+  if (body.stream !== true) {
+    const content = joined(parts.map(({ part }) => part))
+    return { kind: 'whole', body: answer(content, finish, usageOf(input, parts)), tokens: output.tokens }
+  }
+  const frames = parts.map(({ part, tokens }, at): Frame => {
+    const isLast = at === parts.length - 1
+    const chunk = answer([part], isLast ? finish : {}, usageOf(input, parts.slice(0, at + 1)))
+    return { text: `data: ${JSON.stringify(chunk)}\r\n\r\n`, tokens }
+  })
+  return { kind: 'stream', frames }
+}
+
+/** Renders thoughts, text and calls; the first call is signed, else an empty text at the end. */
+function timedParts(output: ModelOutput, showsThoughts: boolean, seed: string, stamp: Stamp): TimedPart[] {
+  const { thinking, text, calls } = output
+  const hidden = showsThoughts ? 0 : thinking.length
+  const shown = showsThoughts ? thinking : []
+  const said: TimedPart[] = [
+    ...shown.map((one) => ({ part: { text: one, thought: true }, tokens: 1, thoughts: 1 })),
+    ...text.map((one) => ({ part: { text: one }, tokens: 1, thoughts: 0 })),
+    ...calls.map(({ tool, input }, at) => ({
+      part: {
+        functionCall: { name: tool.name, args: argumentsIn(input.join('')), id: stamp.id('') },
+        ...(at === 0 && { thoughtSignature: signature(seed, tool.name) }),
+      },
+      tokens: input.length,
+      thoughts: 0,
+    })),
+    ...(calls.length === 0
+      ? [{ part: { text: '', thoughtSignature: signature(seed) }, tokens: 0, thoughts: 0 }]
+      : []),
+  ]
+  return said.map((one, at) =>
+    at === 0 ? { ...one, tokens: one.tokens + hidden, thoughts: one.thoughts + hidden } : one,
+  )
+}
+
+/** Joins texts of one kind, as a whole answer has them. */
+function joined(parts: readonly Fields[]): Fields[] {
+  const whole: Fields[] = []
+  for (const part of parts) {
+    const last = whole.at(-1)
+    const isSame =
+      last && typeof last.text === 'string' && typeof part.text === 'string' && last.thought === part.thought
+    if (isSame) whole.splice(-1, 1, { ...last, ...part, text: String(last.text) + String(part.text) })
+    else whole.push(part)
+  }
+  return whole
+}
+
+/** Parses a call's arguments; truncated ones become an empty object. */
+function argumentsIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
+  }
+}
+
+function inputUsage(transcript: string, knownCharacters: number): Fields {
+  const prompt = tokensOf(transcript.length)
+  const cached = Math.min(tokensOf(knownCharacters), prompt)
+  return {
+    promptTokenCount: prompt,
+    ...(cached >= MIN_CACHED_TOKENS && { cachedContentTokenCount: cached }),
+    promptTokensDetails: [{ modality: 'TEXT', tokenCount: prompt }],
+  }
+}
+
+/** Reports what was used up to these parts. */
+function usageOf(input: Fields, parts: readonly TimedPart[]): Fields {
+  const thoughts = parts.reduce((sum, part) => sum + part.thoughts, 0)
+  const candidates = parts.reduce((sum, part) => sum + part.tokens, 0) - thoughts
+  return {
+    ...input,
+    ...(candidates > 0 && { candidatesTokenCount: candidates }),
+    ...(thoughts > 0 && { thoughtsTokenCount: thoughts }),
+    totalTokenCount: Number(input.promptTokenCount) + candidates + thoughts,
+  }
+}
+
+const STATUS: Partial<Record<RefusalKind, string>> = {
+  missing_key: 'UNAUTHENTICATED',
+  unknown_model: 'NOT_FOUND',
+  unknown_path: 'NOT_FOUND',
+}
+
+function refuse({ kind, message }: Refusal): unknown {
+  const text = kind === 'unknown_model' ? `models/${message} is not found` : message
+  return { error: { code: REFUSAL_STATUS[kind], message: text, status: STATUS[kind] ?? 'INVALID_ARGUMENT' } }
+}

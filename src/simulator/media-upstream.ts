@@ -1,0 +1,25 @@
+import { speechReply, transcriptReply } from './audio.ts'
+import { imagesReply } from './images.ts'
+import { bearer, type Upstream, postTo } from './upstream.ts'
+
+/** Creates a simulated provider of images, speech and transcripts. */
+export function mediaUpstream(models: readonly string[]): Upstream {
+  return {
+    asked: postTo(
+      '/images/generations',
+      '/images/edits',
+      '/audio/speech',
+      '/audio/transcriptions',
+      '/audio/translations',
+    ),
+    models,
+    keyOf: bearer,
+    reply(body, _model, stamp, { path, file }) {
+      if (path.startsWith('/images/')) return imagesReply(body, stamp, path === '/images/edits')
+      return path === '/audio/speech' ? speechReply(body) : transcriptReply(body, file)
+    },
+    refuse: ({ kind, message }) => ({
+      error: { message, type: 'invalid_request_error', param: null, code: kind },
+    }),
+  }
+}

@@ -1,0 +1,109 @@
+import type { KeptSignature } from '../../domain/kept-signature.ts'
+import { type Secrets, seal, unseal } from '../secrets.ts'
+import type { Db } from './operation.ts'
+
+/** Name of the table in the context of its encrypted values. */
+const TABLE = 'kept_signatures'
+/** Rows of one statement, and hashes of one query: databases bound the parameters. */
+const MAX_ROWS = 1_000
+
+/** Signatures of one user's reply. */
+export interface UserSignatures {
+  readonly userId: number
+  readonly signatures: readonly KeptSignature[]
+  readonly expiresMs: number
+}
+
+/** Stores signatures, each encrypted for its row; one of the same hash is replaced. */
+export async function keepSignatures(
+  db: Db,
+  { replies }: { readonly replies: readonly UserSignatures[] },
+  secrets: Secrets,
+): Promise<void> {
+  const rows = new Map(
+    replies.flatMap(({ userId, signatures, expiresMs }) =>
+      signatures.map(({ hash, content }) => {
+        const row = {
+          user_id: userId,
+          hash,
+          content_cipher: seal(secrets, content, { table: TABLE, row: hash }),
+          expires_ms: expiresMs,
+        }
+        return [`${userId} ${hash}`, row] as const
+      }),
+    ),
+  )
+  const all = [...rows.values()]
+  for (let at = 0; at < all.length; at += MAX_ROWS)
+    await db
+      .insertInto('kept_signatures')
+      .values(all.slice(at, at + MAX_ROWS))
+      .onConflict((conflict) =>
+        conflict.columns(['user_id', 'hash']).doUpdateSet((excluded) => ({
+          content_cipher: excluded.ref('excluded.content_cipher'),
+          expires_ms: excluded.ref('excluded.expires_ms'),
+        })),
+      )
+      .execute()
+}
+
+/**
+ * Finds signatures of a user by their hashes, in any order. Rows that were changed, moved or encrypted with
+ * another secret are left out.
+ */
+export async function keptSignatures(
+  db: Db,
+  {
+    userId,
+    hashes,
+    nowMs,
+  }: { readonly userId: number; readonly hashes: readonly string[]; readonly nowMs: number },
+  secrets: Secrets,
+): Promise<(KeptSignature & { readonly expiresMs: number })[]> {
+  const found: (KeptSignature & { readonly expiresMs: number })[] = []
+  for (let at = 0; at < hashes.length; at += MAX_ROWS) {
+    const rows = await db
+      .selectFrom('kept_signatures')
+      .select(['hash', 'content_cipher', 'expires_ms'])
+      .where('user_id', '=', userId)
+      .where('hash', 'in', hashes.slice(at, at + MAX_ROWS))
+      .where('expires_ms', '>', nowMs)
+      .execute()
+    for (const { hash, content_cipher: cipher, expires_ms: expiresMs } of rows) {
+      const content = contentOf(cipher, hash, secrets)
+      if (content !== undefined) found.push({ hash, content, expiresMs })
+    }
+  }
+  return found
+}
+
+/** Removes at most `limit` expired signatures; resolves to their number. */
+export async function pruneSignatures(
+  db: Db,
+  { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
+): Promise<number> {
+  const result = await db
+    .deleteFrom('kept_signatures')
+    .where((eb) =>
+      eb(
+        eb.refTuple('user_id', 'hash'),
+        'in',
+        eb
+          .selectFrom('kept_signatures')
+          .select(['user_id', 'hash'])
+          .where('expires_ms', '<=', nowMs)
+          .limit(limit)
+          .$asTuple('user_id', 'hash'),
+      ),
+    )
+    .executeTakeFirst()
+  return Number(result.numDeletedRows)
+}
+
+function contentOf(cipher: string, hash: string, secrets: Secrets): string | undefined {
+  try {
+    return unseal(secrets, cipher, { table: TABLE, row: hash })
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,64 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { newToken, newUser, openedStore, settledCall, temporaryFolder } from '../../../test/store-rows.ts'
+import type { StoredResponse } from '../../domain/stored-response.ts'
+import type { SettledCall } from '../ledger-writes.ts'
+import type { Store } from '../store.ts'
+
+const WHO = { userId: 1, tokenId: 1 }
+const ENDED_MS = 1_760_000_101_500
+const LOOK_UP = { id: 'resp_a', userId: 1, nowMs: ENDED_MS }
+const STORED: StoredResponse = {
+  id: 'resp_a',
+  userId: 1,
+  model: 'm',
+  group: 'default',
+  channel: 'c',
+  keyTag: 'tag',
+  upstreamId: 'up_a',
+  tokens: 30,
+  previousId: 'resp_before',
+  createdMs: ENDED_MS,
+  expiresMs: ENDED_MS + 1_000,
+  content: null,
+  callId: null,
+  rate: null,
+}
+const CALL: SettledCall = settledCall(WHO, 'a', {
+  provenance: {
+    keyTag: 'tag',
+    expiresMs: ENDED_MS + 1_000,
+    response: { id: 'resp_a', upstreamId: 'up_a', tokens: 30, previousId: 'resp_before' },
+    reasoning: ['h1', 'h2'],
+  },
+})
+
+async function withAccount(): Promise<Store> {
+  const store = await openedStore(join(temporaryFolder(), 'sluice.db'))
+  const user = await store.write('createUser', newUser())
+  await store.write('createToken', newToken(user.id))
+  return store
+}
+
+test('what a call left behind is stored with its settlement', async () => {
+  const store = await withAccount()
+  await store.write('settle', CALL)
+  expect(await store.read('storedResponse', LOOK_UP)).toEqual(STORED)
+  const origins = await store.read('reasoningOrigins', { hashes: ['h1', 'h2', 'h3'], nowMs: ENDED_MS })
+  expect(origins).toEqual(['h1', 'h2'].map((hash) => ({ hash, channel: 'c', keyTag: 'tag' })))
+})
+
+test('a settlement that is repeated does not bring back a response that was deleted', async () => {
+  const store = await withAccount()
+  await store.write('settle', CALL)
+  await store.write('deleteResponse', { id: 'resp_a', userId: 1, nowMs: ENDED_MS })
+  await store.write('settle', CALL)
+  expect(await store.read('storedResponse', LOOK_UP)).toBeNull()
+})
+
+test('the settlement of a background call replaces the row that it was found by', async () => {
+  const store = await withAccount()
+  await store.write('storeResponse', { ...STORED, callId: 'a', rate: '{}', tokens: 3 })
+  await store.write('settle', CALL)
+  expect(await store.read('storedResponse', LOOK_UP)).toEqual(STORED)
+})

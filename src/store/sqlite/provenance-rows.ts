@@ -1,0 +1,36 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { Provenance } from '../../domain/provenance.ts'
+import type { SettledCall } from '../ledger-writes.ts'
+
+/** Rows of responses and reasoning, written with the settlements of their calls by prepared statements. */
+export class ProvenanceRows {
+  readonly #response: StatementSync
+  readonly #reasoning: StatementSync
+
+  constructor(db: DatabaseSync) {
+    // A response of a background call is there already, and its call is settled by now.
+    this.#response = db.prepare(
+      `INSERT INTO stored_responses (id, user_id, model, group_name, channel, key_tag, upstream_id, tokens, previous_id,
+         created_ms, expires_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET channel = excluded.channel, key_tag = excluded.key_tag,
+         upstream_id = excluded.upstream_id, tokens = excluded.tokens, created_ms = excluded.created_ms,
+         expires_ms = excluded.expires_ms, call_id = NULL, rate = NULL`,
+    )
+    this.#reasoning = db.prepare(
+      `INSERT INTO reasoning_origins (hash, channel, key_tag, expires_ms) VALUES (?, ?, ?, ?)
+       ON CONFLICT (hash) DO UPDATE SET channel = excluded.channel, key_tag = excluded.key_tag,
+         expires_ms = excluded.expires_ms`,
+    )
+  }
+
+  /** Inserts what a settled call left behind. */
+  insert(call: SettledCall, { keyTag, expiresMs, response, reasoning }: Provenance): void {
+    if (response) {
+      const { id, upstreamId, tokens, previousId } = response
+      const of: readonly SQLInputValue[] = [id, call.userId, call.model, call.group, call.channel, keyTag]
+      this.#response.run(...of, upstreamId, tokens, previousId, call.endedMs, expiresMs)
+    }
+    for (const hash of reasoning) this.#reasoning.run(hash, call.channel, keyTag, expiresMs)
+  }
+}

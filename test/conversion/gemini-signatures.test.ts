@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest'
+import type { Conversation, Part, Turn } from '../../src/protocols/conversation.ts'
+import { geminiCodec } from '../../src/protocols/gemini/codec.ts'
+import { UNSIGNED_CALL } from '../../src/protocols/gemini/signature.ts'
+import { signedRuns } from '../../src/protocols/signatures/signed-reply.ts'
+import { SignedTurns } from '../../src/protocols/signatures/signed-turns.ts'
+import { conversationOf, upstreamOf } from '../conversation.ts'
+
+const USER: Turn = { role: 'user', parts: [{ kind: 'text', text: 'How is it there?' }] }
+const call = (id: string): Part => ({ kind: 'tool-call', id, name: 'look', input: '{}' })
+
+describe('signatures of Gemini', () => {
+  const signature = Buffer.alloc(200_000, 7).toString('base64')
+  const upstream = upstreamOf('gemini-3-pro')
+  const bytes = Buffer.from(
+    JSON.stringify({
+      candidates: [
+        {
+          content: {
+            parts: [
+              { text: 'I look.', thought: true },
+              { functionCall: { id: 'a', name: 'look', args: {} }, thoughtSignature: signature },
+              { functionCall: { id: 'b', name: 'look', args: {} } },
+            ],
+          },
+          finishReason: 'STOP',
+        },
+      ],
+    }),
+  )
+  const came: Conversation = conversationOf({
+    turns: [
+      USER,
+      { role: 'assistant', parts: [call('a'), call('b')] },
+      {
+        role: 'user',
+        parts: ['a', 'b'].map((callId) => ({
+          kind: 'tool-result',
+          callId,
+          parts: [{ kind: 'text', text: 'sunny' }],
+          isError: false,
+        })),
+      },
+    ],
+  })
+  const signaturesIn = (conversation: Conversation): unknown =>
+    JSON.parse(geminiCodec.encodeRequest(conversation, upstream, new Set()).toString()).contents[1].parts.map(
+      ({ thoughtSignature }: { thoughtSignature?: string }) => thoughtSignature,
+    )
+
+  test('stand at the first of parallel calls again, 200 KB or not; without one the stand-in does', () => {
+    const { parts } = geminiCodec.decodeReply(bytes)
+    const turns = new SignedTurns(came)
+    const runs = signedRuns(parts, '')
+    expect(signaturesIn(turns.restored((anchor) => runs.get(anchor)))).toEqual([signature, undefined])
+    expect(signaturesIn(came)).toEqual([UNSIGNED_CALL, undefined])
+  })
+})

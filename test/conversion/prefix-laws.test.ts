@@ -1,0 +1,109 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Conversation, ConversionProtocol, Turn } from '../../src/protocols/conversation.ts'
+import { edit } from '../../src/protocols/json/json-edit.ts'
+import { scanObject } from '../../src/protocols/json/json-scan.ts'
+import { geminiRequests } from '../generators/gemini-requests.ts'
+import { chatRequests, messagesRequests } from '../generators/requests.ts'
+import { responsesRequests } from '../generators/responses-requests.ts'
+import { ALL_CODECS, ALL_PROTOCOLS, requestAs } from './convert-through.ts'
+import { lawRuns } from '../tier.ts'
+
+const REQUESTS = {
+  chat: chatRequests,
+  messages: messagesRequests,
+  responses: responsesRequests,
+  gemini: geminiRequests,
+} as const
+
+/** Member of a request with the history. */
+const HISTORY = { chat: 'messages', messages: 'messages', responses: 'input', gemini: 'contents' } as const
+
+/** Members of a request that stand before its history in the prompt. */
+const FRONT = ['system', 'instructions', 'systemInstruction', 'tools'] as const
+
+const PAIRS = ALL_PROTOCOLS.flatMap((from) =>
+  ALL_PROTOCOLS.filter((to) => to !== from).map((to) => ({ from, to })),
+)
+
+/** The request with the first `count` elements of its history alone. */
+function cut(from: ConversionProtocol, text: string, count: number): string {
+  const scan = scanObject(Buffer.from(text))
+  const node = scan.span(HISTORY[from])?.node ?? 0
+  const elements = scan.elements(node).slice(0, count)
+  const history = `[${elements.map((element) => scan.textOf(element)).join(',')}]`
+  return edit(scan.bytes, scan, { remove: [], replace: new Map([[HISTORY[from], history]]) }).toString()
+}
+
+function lengthOf(from: ConversionProtocol, text: string): number {
+  const history: unknown = JSON.parse(text)[HISTORY[from]]
+  return Array.isArray(history) ? history.length : 0
+}
+
+function decoded(from: ConversionProtocol, text: string): Conversation | undefined {
+  try {
+    return ALL_CODECS[from].decodeRequest(scanObject(Buffer.from(text)), new Set())
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a turn says something in every dialect. */
+function saysSomething({ parts }: Turn): boolean {
+  return parts.some((part) => part.kind === 'tool-call' || (part.kind === 'text' && part.text.trim() !== ''))
+}
+
+/**
+ * Whether a history only goes on: both end with the user, the assistant speaks next, and nothing is added to
+ * the user's last words, the instructions or the tools.
+ */
+function goesOn(shorter: Conversation, longer: Conversation): boolean {
+  const count = shorter.turns.length
+  const next = longer.turns[count]
+  return (
+    shorter.turns.at(-1)?.role === 'user' &&
+    longer.turns.at(-1)?.role === 'user' &&
+    next?.role === 'assistant' &&
+    saysSomething(next) &&
+    JSON.stringify(longer.turns[count - 1]) === JSON.stringify(shorter.turns.at(-1)) &&
+    JSON.stringify([longer.system, longer.tools]) === JSON.stringify([shorter.system, shorter.tools])
+  )
+}
+
+/** The prompt of a converted request, up to where a further turn would stand; undefined if it was refused. */
+function promptIn(to: ConversionProtocol, converted: string): { front: string; history: string } | undefined {
+  const outer = scanObject(Buffer.from(converted))
+  const node = outer.span('request')?.node
+  if (node === undefined) return undefined
+  const scan = scanObject(Buffer.from(outer.textOf(node)))
+  const textOf = (member: string): string => {
+    const found = scan.span(member)
+    return found ? scan.textOf(found.node) : ''
+  }
+  return { front: FRONT.map(textOf).join('\n'), history: textOf(HISTORY[to]).slice(0, -1) }
+}
+
+describe.each(PAIRS)('a history of $from as one of $to', ({ from, to }) => {
+  test('begins with the bytes of what was said before', () => {
+    let compared = 0
+    fc.assert(
+      fc.property(REQUESTS[from](), (text) => {
+        const whole = decoded(from, text)
+        const longer = promptIn(to, requestAs(from, to, Buffer.from(text)))
+        if (!whole || !longer) return
+        for (let count = 1; count < lengthOf(from, text); count++) {
+          const part = cut(from, text, count)
+          const before = decoded(from, part)
+          if (!before || !goesOn(before, whole)) continue
+          const shorter = promptIn(to, requestAs(from, to, Buffer.from(part)))
+          if (!shorter) continue
+          compared++
+          expect(longer.front).toBe(shorter.front)
+          expect(longer.history.slice(0, shorter.history.length)).toBe(shorter.history)
+        }
+      }),
+      { numRuns: lawRuns(300) },
+    )
+    expect(compared).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import {
+  chatClient,
+  type ClientOptions,
+  converse,
+  type DroppingClient,
+  messagesClient,
+  responsesClient,
+} from '../equipment/dropping-clients.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { SigningModel } from '../equipment/signing-model.ts'
+import { messagesWire, responsesWire } from '../equipment/signing-wires.ts'
+
+const CLIENTS = { chat: chatClient, messages: messagesClient, responses: responsesClient } as const
+const WIRES = { messages: messagesWire, responses: responsesWire } as const
+const UPSTREAMS = ['messages', 'responses'] as const
+const PAIRS = UPSTREAMS.flatMap((upstream) =>
+  (['chat', 'messages', 'responses'] as const)
+    .filter((client) => client !== upstream)
+    .flatMap((client) => [false, true].map((stream) => ({ client, upstream, stream }))),
+)
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    models: priced(UPSTREAMS),
+    channels: UPSTREAMS.map((name) => channel(name, upstream.baseUrl(name), { protocol: name })),
+    users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
+  }))
+})
+afterAll(() => fixture?.close())
+
+/** Puts a new model behind a channel. */
+function modelBehind(upstream: (typeof UPSTREAMS)[number]): SigningModel {
+  const model = new SigningModel(WIRES[upstream])
+  fixture.upstream.decide(upstream, model.decide)
+  return model
+}
+
+function clientOf(client: keyof typeof CLIENTS, options: ClientOptions): DroppingClient {
+  return CLIENTS[client](() => fixture.gateway.url, options)
+}
+
+describe('what a model signed comes back to it from a client that drops it', () => {
+  test.each(PAIRS)(
+    '$client client, $upstream channel, stream: $stream',
+    async ({ client, upstream, stream }) => {
+      const model = modelBehind(upstream)
+      const calls = await converse(clientOf(client, { model: upstream, stream }), 5)
+      expect(model.refusals).toEqual([])
+      expect(calls).toBe(15)
+      expect(model.signatures).toBeGreaterThanOrEqual(25)
+    },
+  )
+})

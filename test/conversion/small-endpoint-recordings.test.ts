@@ -1,0 +1,86 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { describe, expect, test } from 'vitest'
+import { ChatTap, readCompletionRequest, usageOfReply } from '../../src/protocols/chat/index.ts'
+import { readEmbeddingsReply, readEmbeddingsRequest } from '../../src/protocols/embeddings/index.ts'
+import { scanObject } from '../../src/protocols/json/json-scan.ts'
+import { readModerationsReply, readModerationsRequest } from '../../src/protocols/moderations/index.ts'
+
+/** Folder with recorded answers of providers, where there is one. */
+const FOLDER = process.env['RECORDINGS']
+
+if (FOLDER === undefined) replayNothing()
+else replay(join(FOLDER, 'embeddings'))
+
+function replayNothing(): void {
+  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+    expect(FOLDER).toBeUndefined()
+  })
+}
+
+function replay(folder: string): void {
+  const named = (start: string, ending: RegExp): string[] =>
+    readdirSync(folder).filter((name) => name.startsWith(start) && ending.test(name))
+  const bytesOf = (name: string): Buffer => readFileSync(join(folder, name))
+
+  describe('a recorded request is accepted', () => {
+    const readers = {
+      embeddings: readEmbeddingsRequest,
+      completions: readCompletionRequest,
+      moderations: readModerationsRequest,
+    }
+    const all = Object.entries(readers).flatMap(([kind, read]) =>
+      named(`${kind}--`, /\.request\.json$/).map((name) => [name, read] as const),
+    )
+    test.each(all)('%s', (name, read) => {
+      expect(read(scanObject(bytesOf(name))).promptBound).toBeGreaterThan(0)
+    })
+  })
+
+  describe('a recorded answer', () => {
+    const answers = named('embeddings--', /(?<!\.request)\.json$/)
+    const isAnswer = (name: string): boolean => bytesOf(name).includes('"embedding":')
+    test.each(answers.filter((name) => !isAnswer(name)))('%s is none of vectors', (name) => {
+      expect(readEmbeddingsReply(bytesOf(name), 'numbers').facts.valid).toBe(false)
+    })
+
+    test.each(answers.filter(isAnswer))('%s has vectors and usage', (name) => {
+      const bytes = bytesOf(name)
+      const { usage } = JSON.parse(bytes.toString()) as { usage: { total_tokens: number } }
+      const isBase64 = /"embedding": ?"/.test(bytes.toString())
+      const asCame = readEmbeddingsReply(bytes, isBase64 ? 'base64' : 'numbers')
+      expect(asCame.facts).toMatchObject({ valid: true, usage: { input: usage.total_tokens, output: 0 } })
+      expect(asCame.body()).toBe(bytes)
+      const other = readEmbeddingsReply(bytes, isBase64 ? 'numbers' : 'base64').body()
+      const back = readEmbeddingsReply(other, isBase64 ? 'base64' : 'numbers').body()
+      const singles = (text: Buffer): unknown =>
+        JSON.parse(text.toString(), (_, value: unknown) =>
+          typeof value === 'number' ? Math.fround(value) : value,
+        )
+      expect(singles(back)).toEqual(singles(bytes))
+    })
+
+    test.each(named('moderations--', /(?<!\.request)\.json$/))('%s is a moderation', (name) => {
+      expect(readModerationsReply(bytesOf(name))).toMatchObject({ valid: true, usage: undefined })
+    })
+
+    test.each(named('completions--', /(?<!\.request)\.json$/))('%s has text and usage', (name) => {
+      const facts = usageOfReply(bytesOf(name))
+      expect(facts.valid).toBe(true)
+      expect(facts.text()).not.toBe('')
+      expect(facts.usage?.output).toBeGreaterThan(0)
+    })
+
+    test.each(named('completions--openai', /\.sse$/))('%s is a complete stream of text', (name) => {
+      const tap = new ChatTap({ swallowUsage: false })
+      tap.push(bytesOf(name))
+      expect(tap.end().complete).toBe(true)
+      expect(tap.text).not.toBe('')
+    })
+
+    test.each(named('error-400--embeddings', /(?<!\.request)\.json$/))('%s is an error', (name) => {
+      expect(readEmbeddingsReply(bytesOf(name), 'numbers').facts).toMatchObject({ valid: false })
+    })
+  })
+}

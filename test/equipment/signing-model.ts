@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { Behaviour } from './behaviour.ts'
+import type { Received } from './scripted-upstream.ts'
+
+/** Part of a reply: a signed thought, an encrypted one, a text, or a call of the tool `look`. */
+export type SignedPart =
+  | { readonly thought: string; readonly signature: string }
+  | { readonly redacted: string }
+  | { readonly text: string }
+  | { readonly call: string }
+
+/** A provider's wire, as far as a model that signs needs it. */
+export interface SigningWire {
+  /** Member of a request with the history. */
+  readonly history: string
+  /** Whether thoughts may be encrypted as a whole. */
+  readonly redacts: boolean
+  /** Parts of the assistant in a request, in their order. */
+  partsIn(request: Record<string, unknown>): readonly SignedPart[]
+  /** Text that a request lacks, such as the wish to think; undefined if it lacks none. */
+  lacks(request: Record<string, unknown>): string | undefined
+  whole(parts: readonly SignedPart[], id: string): string
+  frames(parts: readonly SignedPart[], id: string): readonly string[]
+}
+
+/** Replies of the model to one user: three steps, with three calls. */
+const STEPS: readonly (readonly ('think' | 'redact' | 'say' | 'call')[])[] = [
+  ['think', 'redact', 'say', 'call'],
+  ['think', 'call', 'think', 'say', 'call'],
+  ['think', 'say', 'think', 'say'],
+]
+
+/**
+ * A model that answers each of the user's questions in three steps with three calls, and refuses a request
+ * that does not bring back all it has said and signed, byte for byte and in its place, or that begins with
+ * other bytes than the one before.
+ */
+export class SigningModel {
+  readonly #wire: SigningWire
+  readonly #said: SignedPart[] = []
+  #replies = 0
+  /** History of the last request, as JSON text without its end. */
+  #cached = ''
+  /** Refusals so far. */
+  readonly refusals: string[] = []
+
+  constructor(wire: SigningWire) {
+    this.#wire = wire
+  }
+
+  /** Signatures given so far. */
+  get signatures(): number {
+    return this.#said.filter((part) => 'signature' in part || 'redacted' in part).length
+  }
+
+  /** Answers a request. */
+  readonly decide = (received: Received): Behaviour => {
+    const request = JSON.parse(received.text) as Record<string, unknown>
+    const came = this.#wire.partsIn(request)
+    const history = JSON.stringify(request[this.#wire.history]).slice(0, -1)
+    const isCached = history.startsWith(this.#cached)
+    this.#cached = history
+    const lacking = isCached ? this.#wire.lacks(request) : 'the prompt cache is lost'
+    if (lacking !== undefined || !isDeepStrictEqual(came, this.#said)) {
+      const shown = (parts: readonly SignedPart[]): string =>
+        JSON.stringify(parts.map((part) => Object.values(part).map((text) => text.slice(0, 24))))
+      const message = lacking ?? `expected ${shown(this.#said)}, got ${shown(came)}`
+      this.refusals.push(message)
+      return { kind: 'status', status: 400, body: JSON.stringify({ error: { message } }) }
+    }
+    const parts = this.#reply()
+    this.#said.push(...parts)
+    const id = `reply_${this.#replies}`
+    if (received.path.includes(':stream') || request['stream'] === true)
+      return { kind: 'stream', ending: 'no done', frames: this.#wire.frames(parts, id) }
+    return { kind: 'whole', body: this.#wire.whole(parts, id) }
+  }
+
+  #reply(): SignedPart[] {
+    const number = this.#replies++
+    return (STEPS[number % STEPS.length] ?? []).flatMap((kind, index): SignedPart[] => {
+      const name = `${number}_${index}_${randomBytes(4).toString('hex')}`
+      switch (kind) {
+        case 'think': {
+          const bytes = number === 0 ? 150_000 : 60
+          return [{ thought: `I think ${name}.`, signature: randomBytes(bytes).toString('base64') }]
+        }
+        case 'redact':
+          return this.#wire.redacts ? [{ redacted: randomBytes(90).toString('base64') }] : []
+        case 'say':
+          return [{ text: `Words ${name}. ` }]
+        case 'call':
+          return [{ call: `call_${name}` }]
+      }
+    })
+  }
+}

@@ -1,0 +1,272 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Behaviour } from '../equipment/behaviour.ts'
+import { call, open, type FullResponse } from '../equipment/client.ts'
+import { channel, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { formBytes, formCall, type Part, recordingParts, waveFile } from '../equipment/form.ts'
+import { answered, ChargedCalls, events, json } from '../equipment/media-fixture.ts'
+
+/** Units: 100 a second; 10 a character; a token 2 of text and 4 of sound in, 6 of text and 8 of sound out. */
+const PRICES = {
+  second: { second: 0.0002 },
+  characters: { characters: 20 },
+  tokens: { input: 4, audio_input: 8, output: 12, audio_output: 16 },
+}
+
+let fixture: Fixture
+let calls: ChargedCalls
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    models: {
+      ...Object.fromEntries(Object.entries(PRICES).map(([name, price]) => [name, { price }])),
+      both: { price: { ...PRICES.tokens, ...PRICES.second } },
+      pair: { price: PRICES.characters },
+    },
+    channels: [
+      ...[...Object.keys(PRICES), 'both'].map((name) => channel(name, upstream.baseUrl(name))),
+      channel('pair', upstream.baseUrl('pair'), { priority: 1 }),
+      channel('spare', upstream.baseUrl('spare'), { models: ['pair'] }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann'), token('poor', { remain_quota: 900 })], { quota: 1_000_000_000 }),
+    ],
+  }))
+  calls = new ChargedCalls(fixture, databaseOf(fixture.gateway.dataDir))
+})
+afterAll(() => fixture?.close())
+
+const speak = (model: string, fields: object = {}, key = 'ann'): (() => Promise<FullResponse>) => {
+  const body = { model, input: 'hello there', voice: 'alloy', ...fields }
+  return () => call(fixture.gateway.url, body, { path: '/v1/audio/speech', key })
+}
+const write = (
+  model: string,
+  recording: Buffer,
+  more: Record<string, string> = {},
+  path = '/v1/audio/transcriptions',
+  key = 'ann',
+): (() => Promise<FullResponse>) => {
+  const fields = Object.entries(more).map(([name, content]): Part => ({ name, content }))
+  const body = formBytes(recordingParts(model, recording, fields))
+  return () => call(fixture.gateway.url, body, formCall(path, key, body))
+}
+/** Raw sound of so many seconds: 24 kHz, 16 bits. */
+const raw = (seconds: number): Buffer => Buffer.alloc(seconds * 48_000)
+
+describe('speech is charged', () => {
+  test('by the characters of the text, whatever comes', async () => {
+    const { row, answer } = await calls.charged(
+      'characters',
+      answered('audio/mpeg', 'ID3sound'),
+      speak('characters'),
+    )
+    expect(row).toMatchObject({ quota: 110, characters: 11, reason: 'complete', kind: 'speech' })
+    expect([answer.text, answer.headers['content-type']]).toEqual(['ID3sound', 'audio/mpeg'])
+  })
+
+  test('a character is a code point: no text hides in accents', async () => {
+    const asked = speak('characters', { input: `a${'\u0301'.repeat(10)}😀` })
+    expect((await calls.charged('characters', answered('audio/mpeg', 'x'), asked)).row.quota).toBe(120)
+  })
+
+  test('by the seconds of the sound, raw or in a file', async () => {
+    const asRaw = speak('second', { response_format: 'pcm' })
+    const { row } = await calls.charged('second', answered('audio/pcm', raw(3)), asRaw)
+    expect(row).toMatchObject({ quota: 300, seconds: 3 })
+    const file = await calls.charged('second', answered('audio/wav', waveFile(20)), speak('second'))
+    expect(file.row).toMatchObject({ quota: 2_000, seconds: 20 })
+    expect(file.answer.bytes.equals(waveFile(20))).toBe(true)
+  })
+
+  test('by the tokens that its last event reports', async () => {
+    const delta = { type: 'speech.audio.delta', audio: 'AAAA' }
+    const done = {
+      type: 'speech.audio.done',
+      usage: { input_tokens: 5, output_tokens: 40, total_tokens: 45 },
+    }
+    const asked = speak('tokens', { stream_format: 'sse' })
+    const { row, answer } = await calls.charged('tokens', events(delta, done), asked)
+    expect(row).toMatchObject({ quota: 5 * 2 + 40 * 8, reason: 'complete', stream: 1 })
+    expect(answer.text).toContain('speech.audio.done')
+  })
+
+  test('by estimated tokens where plain bytes report none', async () => {
+    const asked = speak('tokens', { response_format: 'pcm' })
+    const { row } = await calls.charged('tokens', answered('audio/pcm', raw(10)), asked)
+    expect(row).toMatchObject({ reason: 'estimated', output_tokens: 208 })
+  })
+
+  test('in full where it breaks off after its beginning, which the client sees', async () => {
+    fixture.upstream.script('characters', {
+      kind: 'raw',
+      bytes: 'HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\ncontent-length: 999\r\n\r\nID3half',
+      ending: 'reset',
+    })
+    const body = { model: 'characters', input: 'hello there', voice: 'alloy' }
+    const live = await open(fixture.gateway.url, body, { path: '/v1/audio/speech', key: 'ann' })
+    expect((await live.end()).broken).toBe(true)
+    expect(await calls.untilSettled()).toMatchObject({ reason: 'cut', quota: 110 })
+  })
+
+  test.each([
+    ['JSON', json({ error: { message: 'no' } })],
+    ['a page', answered('text/html', '<html>')],
+    ['nothing', answered('audio/mpeg', '')],
+    ['a status', { kind: 'status', status: 503, body: '{}' } as const],
+  ])('by another channel where %s comes in its place', async (_what, behaviour: Behaviour) => {
+    fixture.upstream.script('spare', answered('audio/mpeg', 'ID3spare'))
+    const { answer, row } = await calls.charged('pair', behaviour, speak('pair'))
+    expect(answer.text).toBe('ID3spare')
+    expect(row.quota).toBe(110)
+  })
+})
+
+describe('a transcript is charged', () => {
+  test('by the seconds that the response reports', async () => {
+    const body = { text: 'hi', usage: { type: 'duration', seconds: 7 } }
+    const { row, answer } = await calls.charged('second', json(body), write('second', waveFile(6)))
+    expect(row).toMatchObject({ quota: 700, seconds: 7, reason: 'complete', kind: 'transcriptions' })
+    expect(answer.text).toBe(JSON.stringify(body))
+  })
+
+  test('by the tokens that it reports, by modality', async () => {
+    const usage = {
+      type: 'tokens',
+      input_tokens: 30,
+      input_token_details: { audio_tokens: 20, text_tokens: 10 },
+      output_tokens: 5,
+      total_tokens: 35,
+    }
+    const { row } = await calls.charged('tokens', json({ text: 'hi', usage }), write('tokens', waveFile(6)))
+    expect(row).toMatchObject({ quota: 10 * 2 + 20 * 4 + 5 * 6, reason: 'complete' })
+  })
+
+  test('by the duration that it states', async () => {
+    const body = { task: 'transcribe', duration: 36.7, text: 'hi', segments: [] }
+    const asked = write('second', waveFile(6), { response_format: 'verbose_json' })
+    expect((await calls.charged('second', json(body), asked)).row.quota).toBe(3_700)
+  })
+
+  test.each(['json', 'text', 'srt', 'vtt', 'verbose_json', 'diarized_json'])(
+    'by the length of the recording, where a response as %s tells nothing',
+    async (format) => {
+      const isJson = format.endsWith('json')
+      const behaviour = isJson ? json({ text: 'hi' }) : answered('text/plain; charset=utf-8', 'hi\n')
+      const asked = write('second', waveFile(6), { response_format: format })
+      const { row, answer } = await calls.charged('second', behaviour, asked)
+      expect(row).toMatchObject({ quota: 600, seconds: 6, reason: 'complete' })
+      expect(answer.text).toBe(isJson ? '{"text":"hi"}' : 'hi\n')
+    },
+  )
+
+  test('by tokens that the recording is counted as, where only tokens have a price', async () => {
+    const asked = write('tokens', waveFile(6), { response_format: 'text' })
+    const { row } = await calls.charged('tokens', answered('text/plain', 'hello!!\n'), asked)
+    expect(row).toMatchObject({ quota: 60 * 4 + 2 * 6, reason: 'estimated' })
+  })
+
+  test('by seconds, where tokens have a price too but none are reported', async () => {
+    const { row } = await calls.charged('both', answered('text/plain', 'hi'), write('both', waveFile(6)))
+    expect(row.quota).toBe(600)
+  })
+
+  test.each([
+    ['srt', '1\n00:00:00,000 --> 00:01:02,500\nhi\n\n'],
+    ['vtt', 'WEBVTT\n\n00:00.000 --> 01:02.500\nhi\n\n'],
+  ])('at least to where its subtitles go: %s', async (format, text) => {
+    const asked = write('second', waveFile(6), { response_format: format })
+    expect((await calls.charged('second', answered('text/plain', text), asked)).row.quota).toBe(6_300)
+  })
+
+  test('translations in the same way', async () => {
+    const asked = write('second', waveFile(6), {}, '/v1/audio/translations')
+    expect((await calls.charged('second', json({ text: 'hi' }), asked)).row.quota).toBe(600)
+    expect(fixture.upstream.only('second').path).toBe('/v1/audio/translations')
+  })
+
+  test('streamed, by its last event', async () => {
+    const usage = { type: 'tokens', input_tokens: 30, output_tokens: 5, total_tokens: 35 }
+    const stream = events(
+      { type: 'transcript.text.delta', delta: 'hi' },
+      { type: 'transcript.text.done', text: 'hi', usage },
+    )
+    const { row, answer } = await calls.charged(
+      'tokens',
+      stream,
+      write('tokens', waveFile(6), { stream: 'true' }),
+    )
+    expect(row).toMatchObject({ quota: 30 * 2 + 5 * 6, stream: 1, reason: 'complete' })
+    expect(answer.text).toContain('transcript.text.done')
+  })
+
+  test('whole, where a model does not stream', async () => {
+    const asked = write('second', waveFile(6), { stream: 'true' })
+    expect((await calls.charged('second', json({ text: 'hi' }), asked)).row.quota).toBe(600)
+  })
+})
+
+describe('the length of a recording is read from its sound, and not from what its header claims:', () => {
+  test.each([
+    ['ten hours', waveFile(10, 36_000 * 32_000), 10],
+    ['no end', waveFile(10, 0xffff_ffff), 10],
+    ['less than a second', waveFile(10, 100), 10],
+    ['nothing', waveFile(10, 0), 10],
+  ])('%s', async (_what, recording, seconds) => {
+    const { row } = await calls.charged('second', answered('text/plain', 'hi'), write('second', recording))
+    expect(row).toMatchObject({ seconds, quota: seconds * 100 })
+  })
+
+  test('one that cannot be read counts by its size', async () => {
+    const { row } = await calls.charged(
+      'second',
+      answered('text/plain', 'hi'),
+      write('second', Buffer.alloc(40_000, 7)),
+    )
+    expect(row).toMatchObject({ seconds: 10, reason: 'estimated' })
+  })
+
+  test('one of several megabytes, on disk, is read as well', async () => {
+    const { row } = await calls.charged(
+      'second',
+      answered('text/plain', 'hi'),
+      write('second', waveFile(100)),
+    )
+    expect(row).toMatchObject({ seconds: 100, reason: 'complete' })
+  })
+})
+
+test('a key must be able to pay for the recording', async () => {
+  fixture.upstream.script('second', json({ text: 'hi' }))
+  const path = '/v1/audio/transcriptions'
+  expect((await write('second', waveFile(10), {}, path, 'poor')()).status).toBe(403)
+  expect((await write('second', waveFile(8), {}, path, 'poor')()).status).toBe(200)
+})
+
+test('a client that leaves before the transcript is charged for the recording', async () => {
+  fixture.upstream.script('second', { ...json({}), after: new Promise<void>(() => {}) })
+  const body = formBytes(recordingParts('second', waveFile(5)))
+  const leaving = new AbortController()
+  const { headers = {} } = formCall('', 'ann', body)
+  const asked = fetch(`${fixture.gateway.url}/v1/audio/transcriptions`, {
+    method: 'POST',
+    signal: leaving.signal,
+    headers: { authorization: 'Bearer sk-ann', 'content-type': String(headers['content-type']) },
+    body: new Uint8Array(body),
+  }).catch(() => {})
+  await fixture.upstream.receivedAtLeast('second', 1)
+  leaving.abort()
+  await asked
+  expect(await calls.untilSettled()).toMatchObject({ reason: 'client_gone', quota: 500 })
+})
+
+test.each([
+  [{ input: undefined }, /'input' is required/],
+  [{ input: 7 }, /Invalid 'input'/],
+  [{ model: null }, /'model' is required/],
+])('speech with %j is a 400', async (fields, message) => {
+  const answer = await speak('characters', fields)()
+  expect(answer.status).toBe(400)
+  expect(answer.json().error.message).toMatch(message)
+})

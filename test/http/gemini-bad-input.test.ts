@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import type { FullResponse } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { geminiFrames, wholeGemini } from '../equipment/gemini-behaviour.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { wholeResponse } from '../equipment/responses-behaviour.ts'
+
+const CONVERTED = ['chat', 'messages', 'responses'] as const
+const ALL = ['gemini', ...CONVERTED] as const
+type Model = (typeof ALL)[number]
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 0 },
+    models: priced(ALL),
+    channels: ALL.map((protocol) => channel(protocol, upstream.baseUrl(protocol), { protocol })),
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => fixture?.close())
+
+const ANSWERS = {
+  gemini: wholeGemini({ text: 'said' }),
+  chat: wholeChat({ text: 'said' }),
+  messages: wholeMessage([{ text: 'said' }]),
+  responses: wholeResponse({ text: 'said' }),
+}
+const spent = (): number => databaseOf(fixture.gateway.dataDir).user('ann').used_quota
+const hi = { role: 'user', parts: [{ text: 'hi' }] }
+
+/** The answer to a request, the upstream of which answers well. */
+function post(model: Model, body: string | object, method = 'generateContent'): Promise<FullResponse> {
+  fixture.upstream.script(model, ANSWERS[model])
+  return fixture.chat('ann', body, { path: `/v1beta/models/${model}:${method}` })
+}
+
+/** Asserts a 400 that says this, before the upstream is asked, for nothing. */
+async function refused(model: Model, body: string | object, message: string): Promise<void> {
+  const before = spent()
+  const answer = await post(model, body)
+  expect(answer.status, answer.text).toBe(400)
+  const { error } = JSON.parse(answer.text)
+  expect(error).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' })
+  expect(error.message).toContain(message)
+  expect(answer.headers['x-should-retry']).toBe('false')
+  expect(fixture.upstream.received(model)).toHaveLength(0)
+  expect(spent()).toBe(before)
+}
+
+async function answered(model: Model, body: string | object): Promise<string> {
+  const answer = await post(model, body)
+  expect(answer.status, answer.text).toBe(200)
+  return fixture.upstream.only(model).text
+}
+
+describe('a 400 before anything is charged', () => {
+  test.each(ALL)('is the answer to contents that are none, of %s', async (model) => {
+    await refused(model, {}, "'contents' is required")
+    await refused(model, { contents: [] }, "Invalid 'contents': expected at least one content")
+    await refused(model, { contents: ['hi'] }, "Invalid 'contents[0]': expected an object")
+    await refused(model, { contents: 'hi' }, "Invalid 'contents'")
+    await refused(model, { contents: [{ parts: [7] }] }, "Invalid 'contents[0].parts[0]'")
+    await refused(model, '{"contents":', 'JSON')
+  })
+
+  test.each(ALL)('is the answer to limits that are none, of %s', async (model) => {
+    const asked = (generationConfig: object): object => ({ contents: [hi], generationConfig })
+    await refused(model, asked({ maxOutputTokens: 0 }), "Invalid 'generationConfig.maxOutputTokens'")
+    await refused(model, asked({ maxOutputTokens: '9' }), "Invalid 'generationConfig.maxOutputTokens'")
+    await refused(model, asked({ candidateCount: 99 }), "Invalid 'generationConfig.candidateCount'")
+  })
+
+  test.each(CONVERTED)('is the answer to a budget beside a level, of %s', async (model) => {
+    const thinkingConfig = { thinkingBudget: 9, thinkingLevel: 'LOW' }
+    await refused(model, { contents: [hi], generationConfig: { thinkingConfig } }, 'thinkingLevel')
+  })
+
+  test.each(CONVERTED)(
+    'is the answer to a response of a function that is no object, of %s',
+    async (model) => {
+      const call = { role: 'model', parts: [{ functionCall: { name: 'f', args: {} } }] }
+      for (const response of ['done', ['done'], 7]) {
+        const result = { role: 'user', parts: [{ functionResponse: { name: 'f', response } }] }
+        await refused(model, { contents: [hi, call, result] }, 'functionResponse.response')
+      }
+    },
+  )
+
+  test.each(CONVERTED)('is the answer to base64 that is none, of %s', async (model) => {
+    const inlineData = { mimeType: 'image/png', data: 'not base64 at all!' }
+    await refused(model, { contents: [{ parts: [{ inlineData }] }] }, 'inlineData.data')
+  })
+})
+
+describe('what its own provider is to judge', () => {
+  test.each([
+    [
+      'a budget beside a level',
+      { generationConfig: { thinkingConfig: { thinkingBudget: 9, thinkingLevel: 'LOW' } } },
+    ],
+    [
+      'a response that is no object',
+      { contents: [{ parts: [{ functionResponse: { name: 'f', response: 'x' } }] }] },
+    ],
+    [
+      'base64 that is none',
+      { contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: '!' } }] }] },
+    ],
+    ['a signature of another provider', { contents: [{ parts: [{ text: 'x', thoughtSignature: '!' }] }] }],
+  ])('is passed on as it came: %s', async (_, fields) => {
+    const body = JSON.stringify({ contents: [hi], ...fields })
+    expect(await answered('gemini', body)).toBe(body)
+  })
+})
+
+describe('requests that other gateways break on', () => {
+  test.each(ALL)('may have no role, of %s', async (model) => {
+    expect(await answered(model, { contents: [{ parts: [{ text: 'hello' }] }] })).toContain('hello')
+  })
+
+  test.each(ALL)('may be one content that is no array, of %s', async (model) => {
+    expect(await answered(model, { contents: { parts: { text: 'hello' } } })).toContain('hello')
+  })
+
+  test.each(ALL)('may have a signature of 200 KB, of %s', async (model) => {
+    const thoughtSignature = Buffer.alloc(150_000, 'x').toString('base64')
+    const parts = [{ functionCall: { name: 'f', args: {} }, thoughtSignature }]
+    const result = { role: 'user', parts: [{ functionResponse: { name: 'f', response: { output: 'x' } } }] }
+    const sent = await answered(model, { contents: [hi, { role: 'model', parts }, result] })
+    if (model === 'gemini') expect(sent).toContain(thoughtSignature)
+  })
+
+  test('may have a signature of another provider, which is not sent there as one', async () => {
+    const parts = [{ text: 'thought', thought: true, thoughtSignature: 'Zm9yZWlnbg==' }, { text: 'said' }]
+    const sent = await answered('messages', { contents: [hi, { role: 'model', parts }, hi] })
+    expect(JSON.parse(sent)).toMatchObject({ model: 'messages' })
+    expect(sent).not.toContain('"signature":"Zm9yZWlnbg=="')
+  })
+})
+
+describe('answers that other gateways break on', () => {
+  const stream = (method = 'streamGenerateContent?alt=sse'): Promise<FullResponse> =>
+    fixture.chat('ann', { contents: [hi] }, { path: `/v1beta/models/gemini:${method}` })
+  const chat = (): Promise<FullResponse> =>
+    fixture.chat('ann', { model: 'gemini', stream: true, messages: [{ role: 'user', content: 'hi' }] })
+
+  test('may be of single bytes, that cut characters', async () => {
+    const frames = geminiFrames({ text: '日本語 🎉 é' })
+    fixture.upstream.script('gemini', { kind: 'stream', frames, drip: true, ending: 'no done' })
+    expect((await stream()).text).toBe(frames.join(''))
+    const array = JSON.parse((await stream('streamGenerateContent')).text) as object[]
+    for (const told of [JSON.stringify(array), (await chat()).text]) {
+      expect(told).toContain('"日本語"')
+      expect(told).toContain('" 🎉 é"')
+    }
+  })
+
+  test('may have a line of 30 MB', async () => {
+    const data = 'A'.repeat(30_000_000)
+    const picture = `data: {"candidates":[{"content":{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":"${data}"}}]},"index":0}]}\r\n\r\n`
+    const frames = [picture, ...geminiFrames({ text: 'That is it.' })]
+    fixture.upstream.script('gemini', { kind: 'stream', frames, ending: 'no done' })
+    expect((await stream()).bytes.equals(Buffer.from(frames.join('')))).toBe(true)
+    const array = (await stream('streamGenerateContent')).bytes
+    expect(array.length).toBeGreaterThan(data.length)
+    expect(array.subarray(-1).toString()).toBe(']')
+    expect(array.subarray(0, 16).toString()).toBe('[{"candidates":[')
+  })
+})

@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { wholeChat, streamedChat } from '../equipment/chat-behaviour.ts'
+import type { FullResponse } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { streamedGemini, wholeGemini } from '../equipment/gemini-behaviour.ts'
+import { wholeMessage, streamedMessage } from '../equipment/messages-behaviour.ts'
+import { streamedResponse, wholeResponse } from '../equipment/responses-behaviour.ts'
+
+const OTHERS = ['chat', 'messages', 'responses'] as const
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 0 },
+    models: priced([...OTHERS, 'gemini', 'gemini-3-pro']),
+    channels: [
+      ...OTHERS.map((protocol) => channel(protocol, upstream.baseUrl(protocol), { protocol })),
+      channel('gemini', upstream.baseUrl('gemini'), {
+        protocol: 'gemini',
+        models: ['gemini', 'gemini-3-pro'],
+      }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => fixture?.close())
+
+const said = { text: 'Hello there.', calls: [{ id: 'c1', name: 'look', input: '{"at":1}' }] }
+const WHOLE = {
+  chat: wholeChat(said),
+  messages: wholeMessage([{ text: said.text }, ...said.calls]),
+  responses: wholeResponse(said),
+}
+const STREAMED = {
+  chat: streamedChat(said),
+  messages: streamedMessage([{ text: said.text }, ...said.calls]),
+  responses: streamedResponse(said),
+}
+const contents = [{ parts: [{ text: 'hi' }] }]
+const tools = [{ functionDeclarations: [{ name: 'look', parameters: { type: 'OBJECT' } }] }]
+const ask = (model: string, method: string, fields: object = {}): Promise<FullResponse> =>
+  fixture.chat('ann', { contents, tools, ...fields }, { path: `/v1beta/models/${model}:${method}` })
+
+/** Parts and finish reasons that an answer's chunks have together. */
+function toldBy(chunks: readonly { candidates: readonly Candidate[] }[]): object {
+  const candidates = chunks.flatMap((chunk) => chunk.candidates)
+  const parts = candidates.flatMap(({ content }) => content.parts)
+  expect(candidates.every(({ content }) => content.parts.length > 0)).toBe(true)
+  return {
+    text: parts.map(({ text = '' }) => text).join(''),
+    calls: parts.flatMap(({ functionCall }) => (functionCall ? [functionCall] : [])),
+    reasons: candidates.flatMap(({ finishReason }) => (finishReason ? [finishReason] : [])),
+  }
+}
+
+interface Candidate {
+  readonly content: { readonly parts: readonly { readonly text?: string; readonly functionCall?: object }[] }
+  readonly finishReason?: string
+}
+
+const EXPECTED = {
+  text: 'Hello there.',
+  calls: [{ id: 'c1', name: 'look', args: { at: 1 } }],
+  reasons: ['STOP'],
+}
+
+describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
+  test('gets an answer, whole', async () => {
+    fixture.upstream.script(model, WHOLE[model])
+    const { status, text } = await ask(model, 'generateContent')
+    expect(status, text).toBe(200)
+    expect(toldBy([JSON.parse(text)])).toEqual(EXPECTED)
+    expect(JSON.parse(fixture.upstream.only(model).text)).toMatchObject({ model })
+  })
+
+  test('gets a stream of events', async () => {
+    fixture.upstream.script(model, STREAMED[model])
+    const { text, headers } = await ask(model, 'streamGenerateContent?alt=sse')
+    expect(headers['content-type']).toBe('text/event-stream')
+    const events = text.split('\r\n\r\n').filter(Boolean)
+    expect(toldBy(events.map((event) => JSON.parse(event.slice(6))))).toEqual(EXPECTED)
+    expect(JSON.parse(fixture.upstream.only(model).text)).toMatchObject({ model, stream: true })
+  })
+
+  test('gets the chunks of a stream as one array', async () => {
+    fixture.upstream.script(model, STREAMED[model])
+    const { text, headers } = await ask(model, 'streamGenerateContent')
+    expect(headers['content-type']).toBe('application/json')
+    expect(toldBy(JSON.parse(text))).toEqual(EXPECTED)
+  })
+
+  test('gets an error in mid-stream in the words of its protocol, also in an array', async () => {
+    const { frames = [] } = STREAMED[model]
+    const cut = { kind: 'stream', frames: frames.slice(0, 5), ending: 'no done' } as const
+    fixture.upstream.script(model, cut)
+    const { text } = await ask(model, 'streamGenerateContent?alt=sse')
+    expect(JSON.parse(text.trimEnd().split('\r\n\r\n').at(-1)?.slice(6) ?? '')).toMatchObject({
+      error: { code: 500, details: [{ domain: 'sluice' }] },
+    })
+    fixture.upstream.script(model, cut)
+    const array = JSON.parse((await ask(model, 'streamGenerateContent')).text) as object[]
+    expect(array.at(-1)).toMatchObject({ error: { code: 500 } })
+  })
+
+  test('is refused in the envelope of Google', async () => {
+    fixture.upstream.script(model, {
+      kind: 'status',
+      status: 429,
+      body: '{}',
+      headers: { 'retry-after': '7' },
+    })
+    const { status, text, headers } = await ask(model, 'generateContent')
+    expect(status).toBe(429)
+    expect(headers['retry-after']).toBe('7')
+    expect(JSON.parse(text)).toMatchObject({
+      error: { status: 'RESOURCE_EXHAUSTED', details: [{}, { retryDelay: '7s' }] },
+    })
+  })
+
+  test('is told what was left out', async () => {
+    fixture.upstream.script(model, WHOLE[model])
+    const { headers } = await ask(model, 'generateContent', {
+      safetySettings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }],
+    })
+    expect(headers['x-gateway-dropped']).toContain('safetySettings')
+  })
+
+  test('has its tokens counted by the gateway', async () => {
+    const { status, text } = await ask(model, 'countTokens')
+    expect(status, text).toBe(200)
+    expect(JSON.parse(text)).toMatchObject({ totalTokens: expect.any(Number) })
+  })
+})
+
+describe('a client of another protocol on a channel of Gemini', () => {
+  const messages = [{ role: 'user', content: 'hi' }]
+  const REQUESTS = {
+    chat: { path: '/v1/chat/completions', body: { messages } },
+    messages: { path: '/v1/messages', body: { messages, max_tokens: 90 } },
+    responses: { path: '/v1/responses', body: { input: 'hi' } },
+  }
+  const content = { text: 'Hello there.', calls: [{ name: 'look', args: '{"at": 9007199254740993}' }] }
+
+  test.each(OTHERS)('gets an answer: %s', async (client) => {
+    fixture.upstream.script('gemini', wholeGemini(content))
+    const { path, body } = REQUESTS[client]
+    const { status, text } = await fixture.chat('ann', { model: 'gemini', ...body }, { path })
+    expect(status, text).toBe(200)
+    expect(text).toContain('Hello there.')
+    expect(text).toContain('9007199254740993')
+    expect(text).toMatch(/tool_calls|tool_use|function_call/)
+    expect(fixture.upstream.only('gemini').path).toBe('/v1/models/gemini:generateContent')
+  })
+
+  test.each(OTHERS)('gets a stream: %s', async (client) => {
+    fixture.upstream.script('gemini', streamedGemini(content))
+    const { path, body } = REQUESTS[client]
+    const { text } = await fixture.chat('ann', { model: 'gemini', stream: true, ...body }, { path })
+    expect(text).toContain('9007199254740993')
+    expect(text).toMatch(/"tool_calls"|tool_use|response.completed/)
+    expect(fixture.upstream.only('gemini').path).toBe('/v1/models/gemini:streamGenerateContent?alt=sse')
+  })
+
+  test('of messages finds its answer in the last block, though Gemini signs behind it', async () => {
+    const { path, body } = REQUESTS.messages
+    const ask = (stream: boolean) => fixture.chat('ann', { model: 'gemini', stream, ...body }, { path })
+    const signed = '{"text":"","thoughtSignature":"c2lnbmVk"}'
+    const answer = String(wholeGemini().body).replace('}],"role"', `},${signed}],"role"`)
+    fixture.upstream.script('gemini', { kind: 'whole', body: answer })
+    expect(JSON.parse((await ask(false)).text).content).toMatchObject([
+      { type: 'text', text: 'Hello there.' },
+    ])
+    const frames = (streamedGemini().frames ?? []).map((frame) => frame.replace('{"text":""}', signed))
+    fixture.upstream.script('gemini', { kind: 'stream', frames, ending: 'no done' })
+    const { text } = await ask(true)
+    expect(text.match(/content_block_start"/g)).toHaveLength(1)
+  })
+
+  test('that drops signatures gets Google’s stand-in sent, where the model requires one', async () => {
+    fixture.upstream.script('gemini', wholeGemini())
+    const call = { id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }
+    await fixture.chat('ann', {
+      model: 'gemini-3-pro',
+      messages: [
+        ...messages,
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'c1', content: 'seen' },
+      ],
+    })
+    expect(fixture.upstream.only('gemini').text).toContain(
+      '"thoughtSignature":"skip_thought_signature_validator"',
+    )
+  })
+})

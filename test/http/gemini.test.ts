@@ -1,0 +1,303 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { errorBody } from '../equipment/behaviour.ts'
+import { type Body, call, type CallOptions, type FullResponse } from '../equipment/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { geminiFrames, googleError, streamedGemini, wholeGemini } from '../equipment/gemini-behaviour.ts'
+
+const ASK = '{"contents": [{"role":"user","parts":[{"text":"Hi"}]}],"x":9007199254740993}'
+const MODELS = ['small', 'allowing', 'mapped', 'spare'] as const
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    models: Object.fromEntries(MODELS.map((name) => [name, { price: PLAIN_PRICE }])),
+    channels: MODELS.map((name) =>
+      channel(name, upstream.baseUrl(name), {
+        protocol: 'gemini',
+        ...(name === 'allowing' && { allow: ['service_tier'] }),
+        ...(name === 'mapped' && { model_mapping: { mapped: 'tunedModels/mine' } }),
+        ...(name === 'spare' && { keys: ['first-upstream-key', 'second-upstream-key'] }),
+      }),
+    ),
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => fixture?.close())
+
+const KEY = { 'x-goog-api-key': 'sk-ann' }
+const post = (path: string, body: Body | null = ASK, options: CallOptions = {}): Promise<FullResponse> =>
+  call(fixture.gateway.url, body ?? undefined, { path, headers: KEY, ...options })
+const at = (method: string, model = 'small', version = 'v1beta'): string =>
+  `/${version}/models/${model}:${method}`
+const generate = at('generateContent')
+const stream = at('streamGenerateContent')
+
+describe('an answer of a channel of the same protocol', () => {
+  test.each([
+    ['v1beta', 'small', ':'],
+    ['v1', 'small', ':'],
+    ['v1beta', 'models/small', ':'],
+    ['v1beta', 'models%2Fsmall', ':'],
+    ['v1beta', 'small', '%3A'],
+    ['v1', 'small', '%3a'],
+  ])(
+    'has the very bytes of the upstream, as the request had those of the client: %s %s %s',
+    async (version, model, colon) => {
+      fixture.upstream.script('small', wholeGemini())
+      const answer = await post(`/${version}/models/${model}${colon}generateContent`)
+      expect(answer.status, answer.text).toBe(200)
+      expect(answer.text).toBe(wholeGemini().body)
+      expect(answer.headers['content-type']).toBe('application/json')
+      const { path, text, headers } = fixture.upstream.only('small')
+      expect(path).toBe('/v1/models/small:generateContent')
+      expect(text).toBe(ASK)
+      expect(headers['x-goog-api-key']).toBe('upstream-key-of-small')
+      expect(headers.authorization).toBeUndefined()
+    },
+  )
+
+  test('is streamed as the upstream does, line ends included', async () => {
+    fixture.upstream.script('small', streamedGemini())
+    const answer = await post(`${stream}?alt=sse`)
+    expect(answer.headers['content-type']).toBe('text/event-stream')
+    expect(answer.text).toBe(geminiFrames({ text: 'Hello there.' }).join(''))
+    expect(fixture.upstream.only('small').path).toBe('/v1/models/small:streamGenerateContent?alt=sse')
+  })
+
+  test('is one array of the same chunks without alt=sse', async () => {
+    fixture.upstream.script('small', streamedGemini())
+    const answer = await post(stream)
+    expect(answer.headers['content-type']).toBe('application/json')
+    const chunks = geminiFrames({ text: 'Hello there.' }).map((frame) => frame.slice(6).trimEnd())
+    expect(answer.text).toBe(`[${chunks.join(',\r\n')}]`)
+    expect(fixture.upstream.only('small').path).toContain('?alt=sse')
+  })
+
+  test('comes from the model that the channel means, at a path of its own', async () => {
+    fixture.upstream.script('mapped', wholeGemini())
+    expect((await post(at('generateContent', 'mapped'))).status).toBe(200)
+    expect(fixture.upstream.only('mapped').path).toBe('/v1/tunedModels/mine:generateContent')
+  })
+
+  test('has no tier in its request unless the channel allows it', async () => {
+    const body = { contents: [{ parts: [{ text: 'Hi' }] }], serviceTier: 'flex' }
+    for (const name of ['small', 'allowing']) fixture.upstream.script(name, wholeGemini())
+    await post(generate, body)
+    await post(at('generateContent', 'allowing'), body)
+    expect(fixture.upstream.only('small').text).not.toContain('flex')
+    expect(fixture.upstream.only('allowing').text).toContain('flex')
+  })
+})
+
+describe('the key', () => {
+  const places: [string, string, CallOptions][] = [
+    ['x-goog-api-key', generate, { headers: KEY }],
+    ['Authorization', generate, { headers: { authorization: 'Bearer sk-ann' } }],
+    ['the query', `${generate}?key=sk-ann`, { headers: {} }],
+    ['the query, twice', `${generate}?key=sk-ann&key=sk-other-secret-key`, { headers: {} }],
+  ]
+  test.each(places)('is taken from %s', async (_, path, options) => {
+    fixture.upstream.script('small', wholeGemini())
+    const answer = await post(path, ASK, options)
+    expect(answer.status, answer.text).toBe(200)
+    const { path: sent, headers } = fixture.upstream.only('small')
+    expect(sent).not.toContain('key=')
+    expect(JSON.stringify(headers)).not.toContain('sk-ann')
+  })
+
+  test('in the query is in no log and in no error', async () => {
+    fixture.upstream.script('small', { kind: 'status', status: 500, body: '{}' })
+    const paths = [
+      `${generate}?key=sk-queried-1`,
+      `${at('nothingOfThis')}?key=sk-queried-2&key=sk-queried-3`,
+      `${at('generateContent', 'unknown')}?alt=sse&key=sk-ann`,
+      `${generate}?key=sk-ann`,
+      `/v1beta/models?key=sk-queried-4`,
+    ]
+    const bodies: string[] = []
+    for (const path of paths) bodies.push((await post(path, ASK, { headers: {} })).text)
+    expect(bodies.join('')).not.toMatch(/sk-queried|sk-ann/)
+    expect(fixture.gateway.logs()).not.toMatch(/sk-queried|sk-ann|key=/)
+  })
+
+  test.each([
+    ['is missing', {}],
+    ['is unknown', { 'x-goog-api-key': 'sk-nobody' }],
+  ])('that %s is an UNAUTHENTICATED error in the envelope of Google', async (_, headers) => {
+    const answer = await post(generate, ASK, { headers })
+    expect(answer.status).toBe(401)
+    expect(JSON.parse(answer.text)).toMatchObject({
+      error: {
+        code: 401,
+        status: 'UNAUTHENTICATED',
+        message: expect.stringContaining('(request id: '),
+        details: [
+          {
+            '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+            domain: 'sluice',
+            metadata: { request_id: answer.headers['x-request-id'] },
+          },
+        ],
+      },
+    })
+  })
+})
+
+describe('an error', () => {
+  test.each([
+    ['of an unknown method', at('doSomething'), 404, 'NOT_FOUND', 'not_found'],
+    ['of an unknown method in small letters', at('predict'), 404, 'NOT_FOUND', 'not_found'],
+    ['of an unknown method below /v1', at('doSomething', 'small', 'v1'), 404, 'NOT_FOUND', 'not_found'],
+    ['of what the gateway does not keep', '/v1beta/cachedContents', 404, 'NOT_FOUND', 'not_found'],
+    ['of an unknown model', at('generateContent', 'unknown'), 503, 'UNAVAILABLE', 'model_not_found'],
+    ['of a model without UTF-8', at('generateContent', '%ff'), 400, 'INVALID_ARGUMENT', 'invalid_request'],
+  ])('%s is in the envelope of Google', async (_, path, status, name, reason) => {
+    const answer = await post(path)
+    expect(answer.status, answer.text).toBe(status)
+    expect(JSON.parse(answer.text)).toMatchObject({
+      error: { code: status, status: name, details: [{ reason, domain: 'sluice' }] },
+    })
+  })
+
+  test('of a method that is a GET is one of the method', async () => {
+    expect((await post(generate, null, { method: 'GET' })).status).toBe(405)
+  })
+
+  test('stands in an array where the stream would be one', async () => {
+    const answer = await post(stream, {})
+    expect(answer.status).toBe(400)
+    expect(JSON.parse(answer.text)).toMatchObject([{ error: { code: 400, status: 'INVALID_ARGUMENT' } }])
+    expect(JSON.parse((await post(`${stream}?alt=sse`, {})).text)).toMatchObject({ error: { code: 400 } })
+  })
+
+  test('of the upstream is passed on with its details, without what is secret', async () => {
+    const details = [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: [] }]
+    const body = googleError(400, 'INVALID_ARGUMENT', 'bad upstream-key-of-small', details)
+    fixture.upstream.script('small', { kind: 'status', status: 400, body })
+    const answer = await post(generate)
+    expect(answer.status).toBe(400)
+    expect(answer.text).toBe(googleError(400, 'INVALID_ARGUMENT', 'bad [redacted]', details))
+    fixture.upstream.script('small', { kind: 'status', status: 400, body })
+    expect((await post(stream)).text).toContain('[redacted]')
+  })
+
+  test('of the limit tells when to come back, in a header and as the upstream did', async () => {
+    const retry = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '33.5s' }
+    const body = googleError(429, 'RESOURCE_EXHAUSTED', 'slow down', [retry])
+    fixture.upstream.script('small', { kind: 'status', status: 429, body })
+    const answer = await post(generate)
+    expect(answer.status).toBe(429)
+    expect(answer.headers['retry-after']).toBe('34')
+    expect(answer.text).toBe(body)
+    const chat = await fixture.chat('ann', { model: 'small', messages: [{ role: 'user', content: 'Hi' }] })
+    expect(chat.headers['retry-after']).toBe('34')
+  })
+
+  test('of a key that Google does not know is not the client’s, and another key is asked', async () => {
+    const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID' }
+    const body = googleError(400, 'INVALID_ARGUMENT', 'API key not valid.', [info])
+    fixture.upstream.decide('spare', ({ headers }) =>
+      headers['x-goog-api-key'] === 'first-upstream-key'
+        ? { kind: 'status', status: 400, body }
+        : wholeGemini(),
+    )
+    for (let call = 0; call < 2; call++) expect((await post(at('generateContent', 'spare'))).status).toBe(200)
+    expect(fixture.upstream.received('spare')).toHaveLength(3)
+  })
+
+  test('in mid-stream has a code of HTTP and is the last event, or the last element', async () => {
+    const [first = ''] = geminiFrames({ text: 'Hello there.' })
+    const error = googleError(503, 'UNAVAILABLE', 'overloaded')
+    const broken = { kind: 'stream', frames: [first, `data: ${error}\r\n\r\n`], ending: 'no done' } as const
+    fixture.upstream.script('small', broken)
+    expect((await post(`${stream}?alt=sse`)).text).toBe(`${first}data: ${error}\r\n\r\n`)
+    expect(JSON.parse((await post(stream)).text)).toMatchObject([
+      { candidates: [{}] },
+      { error: { code: 503, message: 'overloaded' } },
+    ])
+  })
+
+  test('of a stream without a finish reason is told: such a stream was cut', async () => {
+    const [first = ''] = geminiFrames({ text: 'Hello there.' })
+    fixture.upstream.script('small', { kind: 'stream', frames: [first], ending: 'no done' })
+    const { text } = await post(`${stream}?alt=sse`)
+    expect(text.startsWith(first)).toBe(true)
+    expect(JSON.parse(text.slice(first.length + 6))).toMatchObject({ error: { code: 500 } })
+  })
+
+  test('of another protocol takes the envelope of the client', async () => {
+    fixture.upstream.script('small', { kind: 'status', status: 400, body: errorBody('no such thing') })
+    expect(JSON.parse((await post(generate)).text)).toMatchObject({
+      error: { code: 400, message: 'no such thing', status: 'INVALID_ARGUMENT' },
+    })
+  })
+})
+
+describe('tokens are counted', () => {
+  const whole = `{"generateContentRequest":{"model":"models/mapped",${ASK.slice(1)}}`
+
+  test('by the upstream, which gets the bytes of the client', async () => {
+    const body = '{"totalTokens": 7,"promptTokensDetails":[]}'
+    fixture.upstream.script('small', { kind: 'whole', body })
+    const answer = await post(at('countTokens'))
+    expect(answer.text).toBe(body)
+    expect(fixture.upstream.only('small')).toMatchObject({ path: '/v1/models/small:countTokens', text: ASK })
+    fixture.upstream.script('mapped', { kind: 'whole', body })
+    await post(at('countTokens', 'mapped'), whole)
+    expect(fixture.upstream.only('mapped').text).toBe(whole.replace('models/mapped', 'tunedModels/mine'))
+  })
+
+  test('by the gateway where the upstream has no such method', async () => {
+    fixture.upstream.script('small', { kind: 'status', status: 404, body: '{}' })
+    const { status, text } = await post(at('countTokens'))
+    expect({ status, body: JSON.parse(text) }).toMatchObject({
+      status: 200,
+      body: { totalTokens: expect.any(Number) },
+    })
+  })
+})
+
+describe('models are listed', () => {
+  const get = async (path: string): Promise<{ status: number; body: unknown }> => {
+    const { status, text } = await post(path, null, { method: 'GET' })
+    return { status, body: JSON.parse(text) }
+  }
+  const entry = {
+    name: 'models/small',
+    displayName: 'small',
+    supportedGenerationMethods: ['generateContent', 'countTokens'],
+  }
+
+  test('with the methods that they serve', async () => {
+    const { body } = await get('/v1beta/models')
+    expect(body).toMatchObject({ models: expect.arrayContaining([entry]) })
+  })
+
+  test.each(['small', 'models/small', 'models%2Fsmall'])('one by one: %s', async (name) => {
+    expect(await get(`/v1beta/models/${name}`)).toEqual({ status: 200, body: entry })
+  })
+
+  test('not where there is none', async () => {
+    expect(await get('/v1beta/models/nothing')).toMatchObject({
+      status: 404,
+      body: { error: { code: 'model_not_found' } },
+    })
+  })
+
+  test('with their endpoints', async () => {
+    const { text } = await post('/v1/models', null, {
+      method: 'GET',
+      headers: { authorization: 'Bearer sk-ann' },
+    })
+    expect(JSON.parse(text)).toMatchObject({
+      data: expect.arrayContaining([
+        expect.objectContaining({
+          id: 'small',
+          supported_endpoint_types: ['compat'],
+          endpoints: ['chat', 'messages', 'responses', 'gemini', 'completions'],
+        }),
+      ]),
+    })
+  })
+})

@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { call, open, type FullResponse } from '../equipment/client.ts'
+import { channel, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { formBytes, formCall } from '../equipment/form.ts'
+import { answered, ChargedCalls, events, json } from '../equipment/media-fixture.ts'
+
+/** Units of a token: 2 of text and 3 of an image in, 1 of text and 4 of an image out. */
+const TOKENS = { input: 4, image_input: 6, output: 2, image_output: 8 }
+/** 20,000 units an image; 40,000 in high quality, 60,000 where it is wide. */
+const PER_IMAGE = { image: { default: 0.04, '1024x1024/high': 0.08, '1536x1024': 0.12 } }
+
+let fixture: Fixture
+let calls: ChargedCalls
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 1 },
+    models: {
+      tokens: { price: TOKENS },
+      image: { price: PER_IMAGE },
+      both: { price: { ...TOKENS, ...PER_IMAGE } },
+      pair: { price: PER_IMAGE },
+    },
+    channels: [
+      ...['tokens', 'image', 'both'].map((name) => channel(name, upstream.baseUrl(name))),
+      channel('pair', upstream.baseUrl('pair'), { priority: 1 }),
+      channel('spare', upstream.baseUrl('spare'), { models: ['pair'], model_mapping: { pair: 'p' } }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann'), token('poor', { remain_quota: 50_000 })], { quota: 1_000_000_000 }),
+    ],
+  }))
+  calls = new ChargedCalls(fixture, databaseOf(fixture.gateway.dataDir))
+})
+afterAll(() => fixture?.close())
+
+const PATH = '/v1/images/generations'
+const generate = (model: string, fields: object = {}, key = 'ann'): (() => Promise<FullResponse>) => {
+  const body = { model, prompt: 'a red circle', ...fields }
+  return () => call(fixture.gateway.url, body, { path: PATH, key })
+}
+const edit = (model: string): (() => Promise<FullResponse>) => {
+  const body = formBytes([
+    { name: 'image[]', content: Buffer.from('one'), filename: 'a.png', type: 'image/png' },
+    { name: 'image[]', content: Buffer.from('two'), filename: 'b.png', type: 'image/png' },
+    { name: 'prompt', content: 'put both together' },
+    { name: 'model', content: model },
+  ])
+  return () => call(fixture.gateway.url, body, formCall('/v1/images/edits', 'ann', body))
+}
+const images = (count: number): object[] => Array.from({ length: count }, () => ({ b64_json: 'aGVsbG8=' }))
+const USAGE = {
+  input_tokens: 50,
+  input_tokens_details: { text_tokens: 10, image_tokens: 40 },
+  output_tokens: 272,
+  output_tokens_details: { image_tokens: 272, text_tokens: 0 },
+  total_tokens: 322,
+}
+
+describe('images are charged', () => {
+  test('by the tokens that are reported, by modality', async () => {
+    const body = { created: 1, data: images(1), size: '1024x1024', usage: USAGE }
+    const { row, answer } = await calls.charged('tokens', json(body), generate('tokens'))
+    expect(row).toMatchObject({
+      quota: 10 * 2 + 40 * 3 + 272 * 4,
+      reason: 'complete',
+      images: 1,
+      kind: 'images',
+    })
+    expect(answer.text).toBe(JSON.stringify(body))
+  })
+
+  test('output without details is of images', async () => {
+    const { output_tokens_details: _, ...usage } = USAGE
+    const { row } = await calls.charged('tokens', json({ data: images(1), usage }), generate('tokens'))
+    expect(row.quota).toBe(10 * 2 + 40 * 3 + 272 * 4)
+  })
+
+  test('a text within the output costs what text costs', async () => {
+    const usage = { ...USAGE, output_tokens_details: { image_tokens: 200, text_tokens: 72 } }
+    const { row } = await calls.charged('tokens', json({ data: images(1), usage }), generate('tokens'))
+    expect(row.quota).toBe(10 * 2 + 40 * 3 + 200 * 4 + 72)
+  })
+
+  test('by the number that came, where no usage is reported, and not by the number asked for', async () => {
+    const { row } = await calls.charged('image', json({ data: images(2) }), generate('image', { n: 3 }))
+    expect(row).toMatchObject({ quota: 40_000, images: 2, reason: 'complete' })
+  })
+
+  test('by the size and quality of the response, else of the request', async () => {
+    const stated = json({ data: images(1), size: '1536x1024', quality: 'low' })
+    expect((await calls.charged('image', stated, generate('image'))).row.quota).toBe(60_000)
+    const asked = generate('image', { size: '1024x1024', quality: 'high' })
+    expect((await calls.charged('image', json({ data: images(1) }), asked)).row.quota).toBe(40_000)
+  })
+
+  test('URLs count as images', async () => {
+    const body = json({ data: [{ url: 'https://images.example/1.png', revised_prompt: '"b64_json":"x"' }] })
+    expect((await calls.charged('image', body, generate('image'))).row).toMatchObject({
+      quota: 20_000,
+      images: 1,
+    })
+  })
+
+  test('by tokens before images, where both have a price', async () => {
+    const body = json({ data: images(1), usage: USAGE })
+    expect((await calls.charged('both', body, generate('both'))).row.quota).toBe(10 * 2 + 40 * 3 + 272 * 4)
+    expect((await calls.charged('both', json({ data: images(1) }), generate('both'))).row.quota).toBe(20_000)
+  })
+
+  test('by estimated tokens, where nothing is reported and images have no price', async () => {
+    const { row } = await calls.charged('tokens', json({ data: images(1) }), generate('tokens'))
+    expect(row).toMatchObject({ reason: 'estimated', images: 1 })
+    expect(row.quota).toBeGreaterThan(20_000)
+  })
+
+  test('edits, sent as a form, in the same way', async () => {
+    const { row } = await calls.charged('tokens', json({ data: images(1), usage: USAGE }), edit('tokens'))
+    expect(row.quota).toBe(10 * 2 + 40 * 3 + 272 * 4)
+    expect(fixture.upstream.only('tokens').path).toBe('/v1/images/edits')
+  })
+
+  test('a large response by the usage at its end', async () => {
+    const large = { data: [{ b64_json: 'QUJD'.repeat(1_000_000) }], usage: USAGE }
+    const { row, answer } = await calls.charged('tokens', json(large), generate('tokens'))
+    expect(row.quota).toBe(10 * 2 + 40 * 3 + 272 * 4)
+    expect(answer.text).toBe(JSON.stringify(large))
+  })
+})
+
+describe('a stream of images', () => {
+  const partial = { type: 'image_generation.partial_image', b64_json: 'aGVs', partial_image_index: 0 }
+  const completed = { type: 'image_generation.completed', b64_json: 'aGVsbG8='.repeat(50_000), usage: USAGE }
+  const stream = generate('tokens', { stream: true, partial_images: 1 })
+
+  test('goes through as it comes, and is charged by its last event', async () => {
+    const { row, answer } = await calls.charged('tokens', events(partial, completed), stream)
+    expect(row).toMatchObject({ quota: 10 * 2 + 40 * 3 + 272 * 4, stream: 1, images: 1, reason: 'complete' })
+    const frames = [partial, completed].map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`)
+    expect(answer.text).toBe(frames.join(''))
+    expect(answer.headers['content-type']).toBe('text/event-stream')
+  })
+
+  test('that breaks off ends with an error, and is charged for what came', async () => {
+    const frames = [`data: ${JSON.stringify(partial)}\n\n`]
+    const cut = { kind: 'stream', frames, ending: 'reset', usage: null } as const
+    const { row, answer } = await calls.charged('tokens', cut, stream)
+    expect(answer.text).toMatch(/event: error\ndata: \{"error":\{.*broke off/)
+    expect(row.reason).toBe('cut')
+    expect(row.quota).toBeGreaterThan(0)
+  })
+
+  test('that begins with an error goes to the next channel', async () => {
+    const error = { type: 'error', error: { message: 'no', type: 'server_error', code: 'server_error' } }
+    fixture.upstream.script('spare', events(completed))
+    const { answer } = await calls.charged('pair', events(error), generate('pair', { stream: true }))
+    expect(answer.text).toContain('image_generation.completed')
+  })
+})
+
+describe('a response that is no image', () => {
+  const rubbish = {
+    'a page': answered('text/html', '<html>busy</html>'),
+    'JSON without images': json({ created: 1, data: [] }),
+    'an error with status 200': json({ error: { message: 'no', type: 'server_error' } }),
+    'plain text': answered('text/plain', 'not an image'),
+    'no JSON': answered('application/json', 'not an image'.repeat(10_000)),
+    'a completion': { kind: 'whole', content: 'hello' } as const,
+  }
+  for (const [what, behaviour] of Object.entries(rubbish)) {
+    test(`${what}: the next channel is asked`, async () => {
+      fixture.upstream.script('spare', json({ data: images(1) }))
+      const { answer, row } = await calls.charged('pair', behaviour, generate('pair'))
+      expect(answer.text).toBe(JSON.stringify({ data: images(1) }))
+      expect(row.quota).toBe(20_000)
+    })
+    test(`${what}: costs nothing where there is no other`, async () => {
+      const answer = await calls.uncharged('image', behaviour, generate('image'))
+      expect(answer.status).toBe(500)
+    })
+  }
+})
+
+test('a response that breaks off is broken off for the client, and charged for the images that began', async () => {
+  const large = Array.from({ length: 3 }, () => ({ b64_json: 'QUJD'.repeat(50_000) }))
+  const whole = JSON.stringify({ data: large })
+  const half = whole.slice(0, whole.indexOf('}') + 100_000)
+  fixture.upstream.script('image', {
+    kind: 'raw',
+    bytes: `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 999999\r\n\r\n${half}`,
+    ending: 'reset',
+  })
+  const body = { model: 'image', prompt: 'x', n: 3 }
+  const live = await open(fixture.gateway.url, body, { path: PATH, key: 'ann' })
+  expect((await live.end()).broken).toBe(true)
+  expect(await calls.untilSettled()).toMatchObject({ reason: 'cut', quota: 40_000 })
+})
+
+test('a client that leaves is charged for the prompt, or for what came', async () => {
+  const never = new Promise<void>(() => {})
+  fixture.upstream.script('tokens', { ...json({}), after: never })
+  const leaving = new AbortController()
+  const asked = fetch(`${fixture.gateway.url}${PATH}`, {
+    method: 'POST',
+    signal: leaving.signal,
+    headers: { authorization: 'Bearer sk-ann', 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'tokens', prompt: 'one two three' }),
+  }).catch(() => {})
+  await fixture.upstream.receivedAtLeast('tokens', 1)
+  leaving.abort()
+  await asked
+  const row = await calls.untilSettled()
+  expect(row).toMatchObject({ reason: 'client_gone', input_tokens: 3, quota: 6 })
+})
+
+test('an upstream’s refusal is passed on', async () => {
+  const error = {
+    message: 'size: 3x3 is no size',
+    type: 'image_generation_user_error',
+    code: 'invalid_value',
+  }
+  const refusal = { kind: 'status', status: 400, body: JSON.stringify({ error }) } as const
+  const answer = await calls.uncharged('image', refusal, generate('image', { size: '3x3' }))
+  expect([answer.status, answer.json().error.type, answer.json().error.code]).toEqual([
+    400,
+    'image_generation_user_error',
+    'invalid_value',
+  ])
+})
+
+test('a key must be able to pay for every image at the dearest price', async () => {
+  fixture.upstream.script('image', json({ data: images(1) }))
+  expect((await generate('image', { n: 1 }, 'poor')()).status).toBe(403)
+  expect((await generate('image', { n: 1, size: '1024x1024' })()).status).toBe(200)
+})
+
+test.each([
+  [{ n: 0 }, /Invalid 'n'/],
+  [{ n: 'two' }, /Invalid 'n'/],
+  [{ stream: 'maybe' }, /Invalid 'stream'/],
+  [{ prompt: 7 }, /Invalid 'prompt'/],
+  [{ model: '' }, /'model'/],
+])('%j is a 400', async (fields, message) => {
+  const answer = await generate('image', fields)()
+  expect([answer.status, answer.json().error.type]).toEqual([400, 'invalid_request_error'])
+  expect(answer.json().error.message).toMatch(message)
+})

@@ -1,0 +1,26 @@
+import { describe, expect, test } from 'vitest'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { chatClient, converse } from '../equipment/dropping-clients.ts'
+import { SigningModel } from '../equipment/signing-model.ts'
+import { messagesWire } from '../equipment/signing-wires.ts'
+import { setNodes, SHARED } from './fixture.ts'
+
+describe.each(SHARED)('several nodes on $name', (engine) => {
+  test('know the signatures of each other: a client that changes the node with each request loses none', async () => {
+    const nodes = await setNodes(engine, 2, (upstream) => ({
+      models: priced(['claude']),
+      channels: [channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' })],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }))
+    const model = new SigningModel(messagesWire)
+    nodes.upstream.decide('claude', model.decide)
+    let request = 0
+    const urls = nodes.gateways.map(({ url }) => url)
+    const client = chatClient(() => urls[request++ % urls.length] ?? '', {
+      model: 'claude',
+      stream: true,
+    })
+    expect(await converse(client, 3)).toBe(9)
+    expect(model.refusals).toEqual([])
+  })
+})
