@@ -2,6 +2,7 @@ import { type Dispatcher, Pool } from 'undici'
 import { channelOf } from '../../test/channel.ts'
 import type { Hold } from '../../src/domain/hold.ts'
 import { sendAtTurnEnd } from '../../src/upstreams/http1/turn-end.ts'
+import { Providers } from '../../src/upstreams/providers.ts'
 import { UpstreamClient } from '../../src/upstreams/upstream-client.ts'
 import { TransportError, type UpstreamResponseListener } from '../../src/upstreams/upstream-request.ts'
 import { LOOP_MARK_HEADER } from '../../src/upstreams/loop-detection.ts'
@@ -44,7 +45,11 @@ function ourClient(origin: string): MeasuredClient {
   const timeouts = { connectMs: TIMEOUT_MS, firstByteMs: TIMEOUT_MS, idleMs: TIMEOUT_MS, totalMs: TIMEOUT_MS }
   const channel = channelOf({ baseUrl: `${origin}/v1`, keys: [KEY], timeouts })
   const channels = [channel]
-  const client = new UpstreamClient(MARK, { channels: () => channels, onUnsolicited: () => {} })
+  const client = new UpstreamClient(MARK, {
+    channels: () => channels,
+    providers: new Providers(() => Promise.reject(new Error('no tokens here'))),
+    onUnsolicited: () => {},
+  })
   const key = { value: KEY }
   return {
     post: (body, listener) =>

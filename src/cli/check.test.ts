@@ -74,6 +74,17 @@ describe('sluice check', () => {
     })
   })
 
+  test('warns of patterns that nothing matches, and names the lines beside them', async () => {
+    const config = file(
+      'channels:\n  - name: a\n    protocol: chat\n    base_url: "http://a"\n    models:\n      - nothing-*\n      - gpt-6-*\n      - house-model\n',
+    )
+    const { code, err } = await run({ config })
+    expect(code).toBe(0)
+    expect(err).toContain('gateway.yaml:6: channels[0].models[0]: no priced model matches')
+    expect(err).toContain('gateway.yaml:8: channels[0].models[2]: house-model has no price')
+    expect(err).not.toContain('models[1]')
+  })
+
   test('prints one JSON object with --json', async () => {
     const good = await run({ config: EXAMPLE, json: true }, SET)
     expect([good.code, good.err]).toEqual([0, ''])

@@ -1,4 +1,6 @@
+import { z } from 'zod'
 import type { Channel } from '../domain/channel.ts'
+import { parseProxy } from '../upstreams/http1/proxy.ts'
 import { readBaseUrl } from './base-url.ts'
 import {
   credential,
@@ -17,8 +19,11 @@ import {
   section,
   text,
 } from './fields.ts'
+import { PROVIDER_FIELDS, providerIssues, providerOf } from './channel-provider.ts'
+import { EDIT_FIELDS, editsOf } from './channel-edits.ts'
 import { DEFAULT_GROUP, groupName } from './groups.ts'
 import { rateLimit } from './rate-limits.ts'
+import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** The timeouts of a channel that declares none. */
 export const DEFAULT_TIMEOUTS: Channel['timeouts'] = {
@@ -54,16 +59,24 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-const model = name('the name of a model')
+const plainKey = credential('a key: printable characters without spaces')
 
-const servedModel = model.refine((given) => !given.includes('*'), {
-  message: 'expected the name of a model: patterns with * are not supported, list each name',
-})
+// Its form is checked with the provider.
+const serviceAccount = secret("the JSON of a service account's key, or file: and its path", (given) =>
+  given.trim().startsWith('{') ? given : undefined,
+)
+
+const model = name('the name of a model')
 
 const baseUrl = text('an http:// or https:// URL', (given) => {
   const read = readBaseUrl(given)
   return 'url' in read ? read.url : new Refusal(read.expected)
 })
+
+// May hold a password, so that no message repeats it.
+const proxy = secret('http://USER:PASSWORD@HOST:PORT, or the same with socks5://', (given) =>
+  parseProxy(given) ? given : undefined,
+)
 
 const protocols = oneOrList(
   oneOf(['chat', 'messages', 'responses', 'gemini', 'rerank']),
@@ -108,12 +121,34 @@ const timeouts = section({
 
 /** `docs/configuration.md: Channels`. */
 export function channel(groups: ReadonlySet<string>): Field<Channel> {
+  const addressed = channelWith(groups, baseUrl, plainKey)
+  const bedrock = channelWith(groups, baseUrl.optional(), plainKey)
+  const vertex = channelWith(groups, baseUrl.optional(), serviceAccount)
+  return z.unknown().transform((given, ctx): Channel => {
+    const provider = child(given as YamlNode, 'provider')
+    const named = provider instanceof YamlScalar ? provider.value : undefined
+    const read = (named === 'vertex' ? vertex : named === 'bedrock' ? bedrock : addressed).safeParse(given)
+    if (read.success) return read.data
+    for (const issue of read.error.issues) ctx.issues.push({ ...issue, input: undefined })
+    return z.NEVER
+  })
+}
+
+/** A channel of providers whose addresses and keys are read so. */
+function channelWith(
+  groups: ReadonlySet<string>,
+  address: Field<string> | z.ZodOptional<Field<string>>,
+  key: Field<string>,
+): Field<Channel> {
   return section({
+    ...PROVIDER_FIELDS,
+    ...EDIT_FIELDS,
     name: name('a name for the channel'),
     protocol: protocols,
-    base_url: baseUrl,
-    keys: list(credential('a key: printable characters without spaces'), 'a list of keys'),
-    models: list(servedModel, 'a list of at least one model', 1),
+    proxy: proxy.optional(),
+    base_url: address,
+    keys: list(key, 'a list of keys'),
+    models: list(model, 'a list of at least one model', 1),
     groups: list(groupName(groups), 'a list of at least one group', 1).default([DEFAULT_GROUP]),
     priority: integer(-1_000_000, 1_000_000).default(0),
     weight: weight.default(1),
@@ -125,11 +160,15 @@ export function channel(groups: ReadonlySet<string>): Field<Channel> {
     rate_limit: rateLimit,
     on_client_gone: oneOf(['cancel', 'drain']).default('cancel'),
     timeouts,
-  }).transform(
-    (given): Channel => ({
+  }).transform((given, ctx): Channel => {
+    for (const { path, message } of providerIssues(given))
+      ctx.issues.push({ code: 'custom', path: [...path], message, input: undefined })
+    return {
+      ...providerOf(given),
+      ...editsOf(given),
       name: given.name,
       protocols: given.protocol,
-      baseUrl: given.base_url,
+      ...(given.proxy !== undefined && { proxy: given.proxy }),
       keys: given.keys,
       models: given.models,
       groups: given.groups,
@@ -143,6 +182,6 @@ export function channel(groups: ReadonlySet<string>): Field<Channel> {
       rateLimit: given.rate_limit,
       onClientGone: given.on_client_gone,
       timeouts: given.timeouts,
-    }),
-  )
+    }
+  })
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { isAbsolute, relative } from 'node:path'
+import { dirname, isAbsolute, relative } from 'node:path'
 import type { UserSeed } from '../domain/seed.ts'
 import type { Settings } from '../domain/settings.ts'
 import { type BuiltInPrices, builtInPrices } from './prices/built-in-prices.ts'
@@ -7,6 +7,7 @@ import { readContent } from './content.ts'
 import { type DocumentDiagnostic, parseYamlDocument } from './document.ts'
 import type { Environment } from './environment.ts'
 import { freeze } from './freeze.ts'
+import { withKeyFiles } from './key-files.ts'
 import { ConfigError, type Diagnostic, pathText } from './diagnostics.ts'
 import { settingsOf } from './settings.ts'
 import { type VendorChannels, vendorChannels } from './vendors/vendor-channels.ts'
@@ -35,7 +36,8 @@ export interface Config {
 export function readConfig(environment: Environment): Config {
   const { configFile } = environment
   const file = configFile === undefined ? 'environment' : displayPath(configFile)
-  const document = parseYamlDocument(contentOf(configFile, file), (name) => environment.variables.get(name))
+  const parsed = parseYamlDocument(contentOf(configFile, file), (name) => environment.variables.get(name))
+  const document = withKeyFiles(parsed, dirname(configFile ?? ''))
   const { content, diagnostics } = readContent(document)
   if (!content) {
     const inOrder = diagnostics.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))

@@ -8,6 +8,7 @@ import { freeze } from './freeze.ts'
 import type { Issue } from './issues.ts'
 import { type LayerEntry, storedLayer, SECTION_KEYS } from './stored-layer.ts'
 import { type Path, pathText } from './diagnostics.ts'
+import { withModelNames } from './model-patterns.ts'
 import { settingsOf } from './settings.ts'
 import { child, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
 
@@ -67,10 +68,11 @@ function conflictOf(
       environmentChannels.channels.some((one) => one.name === name) ||
       items(child(fileNode, 'channels')).some((one) => isText(child(one, 'name'), name))
     if (isDeclared) return 'the configuration declares a channel of that name'
-    const url = child(tree, 'base_url')
-    return url instanceof YamlScalar && namesMetadataAddress(String(url.value))
-      ? "base_url: expected another address than that of a cloud's metadata service"
-      : undefined
+    const named = ['base_url', 'proxy'].find((key) => {
+      const url = child(tree, key)
+      return url instanceof YamlScalar && namesMetadataAddress(String(url.value))
+    })
+    return named && `${named}: expected another address than that of a cloud's metadata service`
   }
   return keys(child(fileNode, SECTION_KEYS[section])).includes(name)
     ? 'the configuration file overrides it'
@@ -111,9 +113,11 @@ function settingsFrom(
   const fromFile = [...content.channels.slice(0, declared), ...environmentChannels.channels]
   const stored = content.channels.slice(declared).map((one): Channel => ({ ...one, isSetOverHttp: true }))
   const channels = [...fromFile, ...stored.filter(({ name }) => !disabled.has(name))]
+  const settings = settingsOf(content, channels, environmentChannels, builtIn)
+  const named = withModelNames(stored, settings.models, builtIn)
   return freeze({
-    settings: settingsOf(content, channels, environmentChannels, builtIn),
-    storedChannels: new Map(stored.map((one) => [one.name, one])),
+    settings,
+    storedChannels: new Map(named.map((one) => [one.name, one])),
   })
 }
 

@@ -447,9 +447,19 @@ const CHANNELS: Case[] = [
     'gateway.yaml:5: channels[0].models: expected a list of at least one model, found nothing',
   ],
   [
-    'a pattern in place of a model',
-    channel('models: ["gpt-*"]'),
-    'gateway.yaml:5: channels[0].models[0]: expected the name of a model: patterns with * are not supported, list each name',
+    'a proxy of an unknown kind',
+    channel('proxy: "https://ann:secret@proxy.example"'),
+    'gateway.yaml:6: channels[0].proxy: expected http://USER:PASSWORD@HOST:PORT, or the same with socks5://, found something else',
+  ],
+  [
+    'an override of a member that the gateway sets',
+    channel('override: { set: { model: x } }'),
+    'gateway.yaml:6: channels[0].override.set.model: expected a member that the gateway does not set itself',
+  ],
+  [
+    'an override under an unknown key',
+    channel('override: { sets: { temperature: 1 } }'),
+    'gateway.yaml:6: channels[0].override.sets: unknown key, expected set',
   ],
   [
     'a model twice',

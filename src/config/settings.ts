@@ -3,10 +3,14 @@ import type { Settings } from '../domain/settings.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import { catalogue } from './catalogue.ts'
 import type { FileContent } from './content.ts'
+import { withModelNames } from './model-patterns.ts'
 import { priceVersion } from './prices/price-version.ts'
 import type { VendorChannels } from './vendors/vendor-channels.ts'
 
-/** Builds settings from the file's sections, these channels and the built-in prices. */
+/**
+ * Builds settings from the file's sections, these channels and the built-in prices. Patterns of models become
+ * names.
+ */
 export function settingsOf(
   { options, rateLimits, groups, models }: FileContent,
   channels: readonly Channel[],
@@ -14,12 +18,13 @@ export function settingsOf(
   builtIn: BuiltInPrices,
 ): Settings {
   const priced = { quotaPerUnit: options.quotaPerUnit, groups, models, preferred }
+  const modelCatalogue = catalogue(models, preferred, builtIn)
   return {
     priceVersion: priceVersion({ ...priced, builtInVersion: builtIn.version }),
     options,
     rateLimits,
     groups,
-    models: catalogue(models, preferred, builtIn),
-    channels,
+    models: modelCatalogue,
+    channels: withModelNames(channels, modelCatalogue, builtIn),
   }
 }

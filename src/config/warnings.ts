@@ -6,7 +6,8 @@ import type { Issue } from './issues.ts'
 import { completeBaseUrl } from './complete-base-url.ts'
 import type { ModelEntry } from './models.ts'
 import { unbracedVariables } from './unbraced-variables.ts'
-import type { YamlNode } from './yaml-node.ts'
+import { isModelPattern, matchesModelPattern } from './model-patterns.ts'
+import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** The minimum length of a secret that cannot be guessed. */
 const MIN_SECRET_LENGTH = 16
@@ -32,7 +33,8 @@ export function warnings(
   return [
     ...(settings.channels.length > 0 ? [] : [NO_CHANNEL]),
     ...settings.channels.flatMap((channel, index) => channelWarnings(channel, index)),
-    ...unpriced(settings, served),
+    ...unpriced(settings, served, tree),
+    ...unmatchedPatterns(settings, tree),
     ...uncharged(settings, models, served, builtIn),
     ...[...models.keys()]
       .filter((name) => !served.has(name))
@@ -69,12 +71,32 @@ function missingPath({ baseUrl, protocols }: Channel, index: number, complete: s
   }
 }
 
-function unpriced({ options, models, channels }: Settings, served: ReadonlySet<string>): Issue[] {
+/** The entries of a channel's `models` as they are written. */
+function entriesOf(tree: YamlNode, index: number): string[] {
+  const entries = items(child(items(child(tree, 'channels'))[index], 'models'))
+  return entries.map((entry) => (entry instanceof YamlScalar ? String(entry.value) : ''))
+}
+
+function unmatchedPatterns({ channels }: Settings, tree: YamlNode): Issue[] {
+  return channels.flatMap((channel, index) =>
+    entriesOf(tree, index).flatMap((entry, position) =>
+      !isModelPattern(entry) || channel.models.some((name) => matchesModelPattern(name, entry))
+        ? []
+        : [{ path: ['channels', index, 'models', position], message: 'no priced model matches' }],
+    ),
+  )
+}
+
+function unpriced(
+  { options, models, channels }: Settings,
+  served: ReadonlySet<string>,
+  tree: YamlNode,
+): Issue[] {
   return [...served]
     .filter((name) => models.get(name).price === undefined)
     .map((name) => {
       const index = channels.findIndex((channel) => channel.models.includes(name))
-      const path = ['channels', index, 'models', channels[index]?.models.indexOf(name) ?? 0]
+      const path = ['channels', index, 'models', entriesOf(tree, index).indexOf(name)]
       const effect = options.unpricedModels === 'refuse' ? 'calls to it are refused' : 'calls to it are free'
       return { path, message: `${name} has no price: ${effect}` }
     })

@@ -21,6 +21,32 @@ export type GatedField =
  */
 export type AllowedField = GatedField | 'cache_control'
 
+/** How a channel's URLs are built and its requests signed, with what that takes. */
+export type ProviderSettings =
+  | {
+      readonly name: 'azure'
+      /** Undefined for the v1 API, which has no dated versions. */
+      readonly apiVersion: string | undefined
+    }
+  | { readonly name: 'bedrock'; readonly region: string }
+  | {
+      readonly name: 'vertex'
+      /** Undefined for the service account's own. */
+      readonly project: string | undefined
+      readonly location: string
+    }
+
+/** Changes to the bodies of a channel's requests; members are top-level ones of the upstream's dialect. */
+export interface ChannelEdits {
+  /** Instructions in front of the client's own; empty = none. */
+  readonly systemPrompt: string
+  /** JSON texts in place of the client's. */
+  readonly set: ReadonlyMap<string, string>
+  /** JSON texts where the client has none. */
+  readonly defaults: ReadonlyMap<string, string>
+  readonly remove: readonly string[]
+}
+
 /** A configured upstream. `docs/configuration.md: Channels`. */
 export interface Channel {
   readonly name: string
@@ -28,8 +54,12 @@ export interface Channel {
   readonly isSetOverHttp?: true
   /** Dialects that its upstream speaks, at least one, all with the same keys below the same address. */
   readonly protocols: readonly ProtocolName[]
+  /** Absent for an upstream that takes the dialects as they are, with a key in a header. */
+  readonly provider?: ProviderSettings
   /** Ends with the version, without a slash: `https://api.example.com/v1`. */
   readonly baseUrl: string
+  /** URL of the proxy that its connections go through; may hold a password. */
+  readonly proxy?: string
   /** Credentials, used in turn; empty for an upstream without authentication. */
   readonly keys: readonly string[]
   readonly models: readonly string[]
@@ -40,6 +70,7 @@ export interface Channel {
   readonly weight: number
   /** Requested model → the upstream's name for it. */
   readonly modelMapping: ReadonlyMap<string, string>
+  readonly edits?: ChannelEdits
   readonly allow: ReadonlySet<AllowedField>
   readonly disableStore: boolean
   readonly passThrough: boolean

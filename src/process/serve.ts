@@ -51,7 +51,9 @@ import {
 } from '../store/secrets.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
+import { Providers } from '../upstreams/providers.ts'
 import { UpstreamClient } from '../upstreams/upstream-client.ts'
+import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
 
@@ -149,6 +151,7 @@ export async function serve({
   const upstreams = opened.adopt(
     new UpstreamClient(loopMarker(secrets), {
       channels: () => inForce.settings.channels,
+      providers: new Providers(tokenEndpoint(() => inForce.settings.options.media.allowPrivateNetworks)),
       onUnsolicited(channel, isNews) {
         metrics.unsolicitedBytes.add(1, channel)
         if (isNews) log.warn({ channel }, UNASKED)

@@ -25,7 +25,16 @@ const MAX_NAME_LENGTH = 128
 const MAX_BODY_BYTES = 65_536
 
 /** Keys of the message. The first that holds text counts; `detail` may be a list of objects with `msg`. */
-const MESSAGE_KEYS = ['message', 'detail', 'msg', 'error_message', 'error', 'errors', 'title'] as const
+const MESSAGE_KEYS = [
+  'message',
+  'Message',
+  'detail',
+  'msg',
+  'error_message',
+  'error',
+  'errors',
+  'title',
+] as const
 
 const NO_DETAILS: UpstreamErrorText = { message: undefined, type: undefined, code: undefined }
 

@@ -1,4 +1,5 @@
 import { isMediaType } from '../upstreams/media-type.ts'
+import { redact } from '../upstreams/redact.ts'
 import type {
   TransportError,
   UpstreamRequest,
@@ -116,7 +117,7 @@ export class Attempt implements UpstreamResponseListener {
 
   onError(error: TransportError): void {
     this.#upstream.noteSilence()
-    this.#guarded(() => this.#handler.onFailure(this.#error?.failure ?? failureOf(error)))
+    this.#guarded(() => this.#handler.onFailure(this.#error?.failure ?? failureOf(error, this.#target)))
   }
 
   /** Gives up the upstream request; nothing is received afterwards. */
@@ -143,7 +144,7 @@ export class Attempt implements UpstreamResponseListener {
   }
 }
 
-function failureOf({ message, wasReused }: TransportError): Failure {
-  const failure = noUsableResponse(message)
+function failureOf({ message, wasReused, detail }: TransportError, { channel }: Target): Failure {
+  const failure = noUsableResponse(message, detail === undefined ? undefined : redact(detail, channel))
   return wasReused ? { ...failure, next: 'same-again' } : failure
 }

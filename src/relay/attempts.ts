@@ -1,4 +1,5 @@
 import { DenseSet } from '../domain/dense-set.ts'
+import type { Channel } from '../domain/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { rateLimited } from '../limits/rate-limiter.ts'
@@ -88,7 +89,11 @@ export class Attempts {
       const { channel } = request
       let prepared: Prepared
       try {
-        prepared = await request.prepare(settings.options.passThrough, call)
+        prepared = this.#adapted(
+          await request.prepare(settings.options.passThrough, call),
+          channel,
+          call.request.stream,
+        )
       } catch (error) {
         if (call.response.isAborted) {
           failed.add(CLIENT_GONE)
@@ -118,6 +123,12 @@ export class Attempts {
     }
     if (failed.hasAny) throw failed.finalError()
     throw unaskable ?? this.#allLimited(requests)
+  }
+
+  #adapted(prepared: Prepared, channel: Channel, stream: boolean): Prepared {
+    const { body, dropped } = this.#parts.upstreams.adapt(channel, { ...prepared, stream })
+    if (body === prepared.body && dropped.length === 0) return prepared
+    return { ...prepared, body, dropped: [...new Set([...prepared.dropped, ...dropped])] }
   }
 
   #allLimited(requests: readonly ChannelRequest[]): GatewayError {
@@ -188,7 +199,10 @@ export class Attempts {
     const accept = prepared.passed?.accept ?? (request.stream ? 'text/event-stream' : 'application/json')
     const headers = [...prepared.headers, 'accept', accept]
     try {
-      attempt.onSent(this.#parts.upstreams.send(hold, channel, key, { ...prepared, headers }, attempt))
+      const { stream } = request
+      attempt.onSent(
+        this.#parts.upstreams.send(hold, channel, key, { ...prepared, headers, stream }, attempt),
+      )
     } catch (error) {
       attempt.cancel()
       throw error

@@ -1,12 +1,15 @@
-import type { Channel, ProtocolName } from '../domain/channel.ts'
+import type { Channel } from '../domain/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import { credentials } from './credentials.ts'
-import type { OutgoingBody } from './outgoing-body.ts'
 import type { UpstreamResponseListener, UpstreamRequest } from './upstream-request.ts'
+import { editedBody } from './edited-body.ts'
 import { ConnectionPools, type ConnectionPoolsParts } from './http1/connection-pools.ts'
 import { type Destination, destinationOf } from './http1/destination.ts'
 import { headerLines, requestLine } from './http1/request-head.ts'
 import type { UpstreamKey } from './key-ring.ts'
+import type { Adapted, DialectRequest } from './provider.ts'
+import { ProvidedRequest } from './provided-request.ts'
+import type { Providers } from './providers.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'
 
@@ -22,55 +25,68 @@ interface CachedAddress {
   readonly heads: Map<string, string>
 }
 
-/** Request to a channel, without what the channel adds. */
-export interface OutgoingRequest {
-  /** `POST` if absent. */
-  readonly method?: 'GET' | 'DELETE' | 'POST'
-  /** The dialect that it is written in, which decides how the key is sent. */
-  readonly protocol: ProtocolName
-  /** Path and query. Those of requests with a body are few: their heads are cached. */
-  readonly path: string
-  /** Names and values in turn. */
-  readonly headers: readonly string[]
-  /** Empty unless it is a POST. */
-  readonly body: Buffer | OutgoingBody
-  /** Type of the body; JSON if absent. */
-  readonly contentType?: string | undefined
-}
-
 /** HTTP client for all model upstreams. A request needs a hold, so that nothing unpaid goes upstream. */
 export class UpstreamClient {
   readonly #pools: ConnectionPools
   // Addresses by channel and key; an entry is collected with its channel, which also holds the keys.
   readonly #addresses = new WeakMap<Channel, Map<string, CachedAddress>>()
   readonly #loopMark: string
+  readonly #providers: Providers
 
   /** `loopMark` goes out with every request, so that one that comes back to the gateway is recognized. */
-  constructor(loopMark: string, parts: ConnectionPoolsParts) {
+  constructor(loopMark: string, parts: ConnectionPoolsParts & { readonly providers: Providers }) {
     this.#loopMark = loopMark
     this.#pools = new ConnectionPools(parts)
+    this.#providers = parts.providers
   }
 
-  /** Sends a request below the channel's base URL. */
+  /** The body that the channel's upstream takes, once for all attempts, and the names of what it lacks. */
+  adapt(channel: Channel, request: DialectRequest): Adapted<DialectRequest['body']> {
+    const { body: given } = request
+    // Forms and empty bodies have no members.
+    if (!Buffer.isBuffer(given) || given.length === 0 || request.contentType !== undefined)
+      return { body: given, dropped: [] }
+    const body = channel.edits ? editedBody(given, request, channel.edits) : given
+    return this.#providers.of(channel)?.adapt?.({ ...request, body }) ?? { body, dropped: [] }
+  }
+
+  /** Sends an adapted request below the channel's base URL. */
   send(
     hold: Hold,
     channel: Channel,
     key: UpstreamKey,
-    { method = 'POST', protocol, path, headers, body, contentType }: OutgoingRequest,
+    request: DialectRequest,
     listener: UpstreamResponseListener,
   ): UpstreamRequest {
-    if (hold.isSettled) throw new Error(`hold ${hold.facts.id} is settled: nothing may be sent for it`)
+    requireUnsettled(hold)
     const address = this.#address(channel, key)
-    const { connectMs, firstByteMs, idleMs } = channel.timeouts
+    const { method = 'POST', protocol, path, headers, body, contentType } = request
+    const provider = this.#providers.of(channel)
+    if (provider) {
+      return new ProvidedRequest(provider, request, { channel, key }, listener, (made, listener) => {
+        requireUnsettled(hold)
+        const start = headOf(address, method, made.path, () => [], contentType)
+        return this.#sendHead(channel, address, start, made, listener)
+      })
+    }
     const keyHeaders = (): readonly string[] => credentials(protocol, key.value)
     // Each form has a boundary of its own, and requests without a body name one response each in their path.
     const start =
       body.length > 0 && contentType === undefined
         ? cachedHead(address, path, keyHeaders)
         : headOf(address, method, path, keyHeaders, contentType)
+    return this.#sendHead(channel, address, start, { headers, body }, listener)
+  }
+
+  #sendHead(
+    { timeouts: { connectMs, firstByteMs, idleMs } }: Channel,
+    { destination }: CachedAddress,
+    start: string,
+    { headers, body }: Pick<DialectRequest, 'headers' | 'body'>,
+    listener: UpstreamResponseListener,
+  ): UpstreamRequest {
     const head = `${start}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
-    const pool = this.#pools.poolFor(address.destination)
-    return pool.send({ head, body, connectMs, firstByteMs, idleMs }, listener)
+    return this.#pools.poolFor(destination).send({ head, body, connectMs, firstByteMs, idleMs }, listener)
   }
 
   #address(channel: Channel, key: UpstreamKey): CachedAddress {
@@ -104,6 +120,10 @@ export class UpstreamClient {
   close(): void {
     this.#pools.close()
   }
+}
+
+function requireUnsettled({ isSettled, facts }: Hold): void {
+  if (isSettled) throw new Error(`hold ${facts.id} is settled: nothing may be sent for it`)
 }
 
 function cachedHead(address: CachedAddress, path: string, keyHeaders: () => readonly string[]): string {

@@ -4,6 +4,8 @@ export interface UpstreamResponseHead {
   /** Empty if there is none. */
   readonly contentType: string
   readonly retryAfter: string | undefined
+  /** Name of an error that a header tells; undefined if none does. */
+  readonly errorName?: string | undefined
 }
 
 /** Listener to a response. Exactly one of `onEnd` and `onError` comes last; neither after `cancel`. */
@@ -36,10 +38,13 @@ export class TransportError extends Error {
    * it before the request arrived.
    */
   readonly wasReused: boolean
+  /** Details for the log, which may hold an upstream's words. */
+  readonly detail: string | undefined
 
-  constructor(message: string, wasReused: boolean) {
+  constructor(message: string, wasReused: boolean, detail?: string) {
     super(message)
     this.name = 'TransportError'
     this.wasReused = wasReused
+    this.detail = detail
   }
 }

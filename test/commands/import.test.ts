@@ -155,11 +155,20 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
     })
     await source.insert('channels', {
       id: 2,
+      type: 37,
+      key: 'a',
+      status: 1,
+      name: 'dify',
+      models: 'claude',
+      group: 'default',
+    })
+    await source.insert('channels', {
+      id: 3,
       type: 33,
-      key: 'a|b|c',
+      key: 'AKIAIOSFODNN7EXAMPLE|hidden-secret-of-aws-0123456789|eu-central-1',
       status: 1,
       name: 'bedrock',
-      models: 'claude',
+      models: 'claude-sonnet-4-5',
       group: 'default',
     })
   }
@@ -179,15 +188,15 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
     expect(dry.summary).toMatchObject({
       user: { carried: 2, left: 1 },
       token: { carried: 1, changed: 1, left: 1 },
-      channel: { changed: 1, left: 1 },
+      channel: { carried: 1, changed: 1, left: 1 },
       group: { carried: 2 },
     })
     const plain = await importInto(dataDir, source.place, '--dry-run')
     expect(plain).toMatchObject({ code: 0, err: '' })
     expect(plain.out).toContain('user 8 "gone" does not carry over: it is deleted there\n')
     expect(plain.out).toContain(
-      'channel 2 "bedrock" does not carry over: type: expected an upstream that speaks chat completions, messages or rerank; ' +
-        'type 33, AWS Bedrock, does not\n',
+      'channel 2 "dify" does not carry over: type: expected an upstream that speaks chat completions, messages or rerank; ' +
+        'type 37, Dify, does not\n',
     )
     expect(plain.out).not.toContain('root: no user')
     expect(plain.out).toContain('passwords: 2 passwords do not carry over')
@@ -217,10 +226,10 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
         'group: "auto" is not known here; the key has the group of its user',
       ],
     })
+    expect(fateOf(done, 'channel', 'bedrock')).toEqual({ fate: 'carried', notes: [] })
     expect(fateOf(done, 'channel', 'main')).toEqual({
       fate: 'changed',
       notes: [
-        'param_override has no effect here',
         'left out 1 of 2 keys, which are disabled there',
         'header_override: left out "x-caller", which is not a fixed value',
       ],
@@ -230,7 +239,7 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
     expect(answer.status).toBe(200)
     const sent = upstream.only('main')
     expect(sent.headers).toMatchObject({ authorization: 'Bearer upstream-key-two', 'x-plan': 'gold' })
-    expect(JSON.parse(sent.text)).toMatchObject({ model: 'm-upstream' })
+    expect(JSON.parse(sent.text)).toMatchObject({ model: 'm-upstream', temperature: 0 })
     // A ratio of 0.5 is 1 USD per million prompt tokens, 0.5 quota units each; output four times that; all of
     // it at 0.8.
     const { prompt_tokens: prompt, completion_tokens: output } = answer.json().usage
@@ -270,7 +279,7 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
     expect(summary).toMatchObject({
       user: { carried: 0, changed: 0, there: 2 },
       token: { carried: 0, changed: 0, there: 2 },
-      channel: { carried: 0, changed: 0, there: 1 },
+      channel: { carried: 0, changed: 0, there: 2 },
       group: { carried: 0, there: 2 },
       price: { carried: 0, changed: 0, there: 2 },
     })

@@ -210,7 +210,7 @@ describe('POST /api/channel/', () => {
     ['a key that is blank', { key: '  \n \n' }, 'key: expected at least one key'],
     ['a key with a space in it', { key: 'two words' }, 'keys[0]: expected a key'],
     ['no key', { key: undefined }, 'key: expected at least one key'],
-    ['an unknown type', { type: 3 }, 'type: expected one of 0 (any), 1 (OpenAI)'],
+    ['an unknown type', { type: 2 }, 'type: expected one of 0 (any), 1 (OpenAI)'],
     ['a type that is no number', { type: '1' }, 'type: expected one of'],
     ['no name', { name: '' }, 'name: expected a name for the channel'],
     ['no models', { models: ' , ' }, 'models: expected a list of at least one model'],

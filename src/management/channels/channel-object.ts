@@ -4,7 +4,9 @@ import type { Channel } from '../../domain/channel.ts'
 import type { ChannelDefinition, JsonObject, StoredChannel } from '../../domain/stored-configuration.ts'
 import { withoutVersion } from './channel-address.ts'
 import { ALLOW_FLAGS } from './channel-text.ts'
-import { typeAt } from './channel-types.ts'
+import { type ChannelType, channelType, typeAt } from './channel-types.ts'
+import { keyId } from './provider-text.ts'
+import { shownProxy } from './shown-proxy.ts'
 import type { DeclaredSettings } from '../settings/live-settings.ts'
 
 /** The first id of declared channels; ids of stored channels are lower. */
@@ -30,7 +32,11 @@ export const channelSchema = z.looseObject({
   created_time: z.int(),
   test_time: z.int(),
   response_time: z.int(),
-  channel_info: z.object({ is_multi_key: z.boolean(), multi_key_size: z.int() }),
+  channel_info: z.object({
+    is_multi_key: z.boolean(),
+    multi_key_size: z.int(),
+    key_ids: z.array(z.string()).optional(),
+  }),
   managed: z.boolean(),
   managed_by: z.string(),
 })
@@ -44,8 +50,10 @@ export function fieldsOf({ name, declared, status, family }: ChannelDefinition) 
   const flags = Object.fromEntries(
     Object.entries(ALLOW_FLAGS).map(([flag, gated]) => [flag, allowed.includes(gated)]),
   )
+  const { proxy, ...others } = family['setting'] as JsonObject
   const setting = {
-    ...(family['setting'] as JsonObject),
+    ...others,
+    ...(proxy !== undefined && { proxy: typeof proxy === 'string' ? shownProxy(proxy) : proxy }),
     pass_through_body_enabled: declared['pass_through'],
   }
   const settings = {
@@ -80,7 +88,7 @@ export function storedObject(channel: StoredChannel): ChannelObject {
     created_time: channel.createdTime,
     test_time: channel.testTime,
     response_time: channel.responseMs,
-    channel_info: keysInfo(channel.keys),
+    channel_info: keysInfo(channel.keys, channelType(channel.family['type'] as number)?.provider),
     managed: false,
     managed_by: '',
   }
@@ -88,7 +96,7 @@ export function storedObject(channel: StoredChannel): ChannelObject {
 
 /** A declared channel in responses. Header values are blanked, since they may be secrets. */
 export function declaredObject(channel: Channel, by: DeclaredSettings['by']): ChannelObject {
-  const type = typeAt(channel.protocols, channel.baseUrl)
+  const type = typeAt(channel.protocols, channel.baseUrl, channel.provider)
   const flags = Object.entries(ALLOW_FLAGS).map(([flag, gated]) => [flag, channel.allow.has(gated)])
   return {
     id: declaredId(channel.name),
@@ -111,7 +119,7 @@ export function declaredObject(channel: Channel, by: DeclaredSettings['by']): Ch
     created_time: 0,
     test_time: 0,
     response_time: 0,
-    channel_info: keysInfo(channel.keys),
+    channel_info: keysInfo(channel.keys, channel.provider?.name),
     managed: true,
     managed_by: by,
   }
@@ -122,6 +130,11 @@ export function declaredId(name: string): number {
   return FIRST_DECLARED_ID + createHash('sha256').update(name).digest().readUIntBE(0, 6)
 }
 
-function keysInfo(keys: readonly string[]): ChannelObject['channel_info'] {
-  return { is_multi_key: keys.length > 1, multi_key_size: keys.length > 1 ? keys.length : 0 }
+function keysInfo(keys: readonly string[], provider: ChannelType['provider']): ChannelObject['channel_info'] {
+  const ids = keys.map((key) => keyId(provider, key)).filter((id) => id !== '')
+  return {
+    is_multi_key: keys.length > 1,
+    multi_key_size: keys.length > 1 ? keys.length : 0,
+    ...(ids.length > 0 && { key_ids: ids }),
+  }
 }

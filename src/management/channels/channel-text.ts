@@ -2,6 +2,8 @@ import type { ChannelDefinition, Json, JsonObject } from '../../domain/stored-co
 import { GatewayError } from '../../errors.ts'
 import { withVersion } from './channel-address.ts'
 import { type ChannelFields, OWN_FIELDS, objectIn, textsIn } from './channel-fields.ts'
+import { parseRecord } from '../../protocols/json/record.ts'
+import { providerText, serviceAccountsIn } from './provider-text.ts'
 import { type ChannelType, channelType, KNOWN_TYPES } from './channel-types.ts'
 
 /** Flags in `settings`, and the request field that each allows. */
@@ -43,14 +45,19 @@ export function requireType(type: number): ChannelType {
  * Converts a channel from the format of tools to that of gateway.yaml: addresses get their version,
  * comma-separated texts become lists, JSON texts become mappings. The file's schema validates the result.
  */
-export function channelText(fields: ChannelFields, keys: readonly string[]): ChannelDefinition {
+export function channelText(fields: ChannelFields, given: readonly string[]): ChannelDefinition {
   const type = requireType(fields.type)
   const { pass_through_body_enabled: passThrough, ...setting } = objectIn('setting', fields.setting)
   const settings = objectIn('settings', fields.settings)
+  const provider = providerText(type, { keys: given, other: textOf(fields['other']) })
+  const { keys } = provider
+  const address = withVersion(fields.base_url ?? '', type)
   const groups = listIn(fields.group)
   const declared: Record<string, Json> = {
     protocol: protocolOf(fields, type),
-    base_url: withVersion(fields.base_url ?? '', type),
+    ...(address === '' && type.provider ? {} : { base_url: address }),
+    ...provider.declared,
+    ...editsIn(setting, fields['param_override']),
     models: listIn(fields.models),
     model_mapping: textsIn('model_mapping', fields.model_mapping),
     headers: headersIn(fields.header_override),
@@ -65,6 +72,7 @@ export function channelText(fields: ChannelFields, keys: readonly string[]): Cha
   if (fields.weight) declared['weight'] = fields.weight
   const family = {
     ...extraFields(fields),
+    ...(provider.other !== undefined && { other: provider.other }),
     setting: setting as JsonObject,
     settings: Object.fromEntries(
       Object.entries(settings).filter(
@@ -79,6 +87,12 @@ export function channelText(fields: ChannelFields, keys: readonly string[]): Cha
     )
   }
   return { name: fields.name, declared, keys, status: fields.status ?? 1, family }
+}
+
+/** The keys in a text of a channel of that type. Throws `invalid_request` where they have not its form. */
+export function keysOfType({ provider }: ChannelType, text: string | null | undefined): string[] {
+  const given = text?.trim() ?? ''
+  return provider === 'vertex' && given !== '' ? serviceAccountsIn(given) : keysIn(text)
 }
 
 /** The keys in a text, one a line. Throws `invalid_request` where a nonempty text contains none. */
@@ -103,6 +117,23 @@ function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | re
     'invalid_request',
     `protocol: expected what the upstream of a channel of type ${type.type} speaks: chat, messages, responses, gemini, rerank, or a list of them`,
   )
+}
+
+/** Changes of requests and the proxy, as tools state them; what has another form has no effect. */
+function editsIn(setting: Record<string, unknown>, override: unknown): Record<string, Json> {
+  const proxy = textOf(setting['proxy'])
+  const systemPrompt = textOf(setting['system_prompt'])
+  const set = parseRecord(textOf(override)) ?? {}
+  const isPlain = Object.keys(set).length > 0 && !Object.hasOwn(set, 'operations')
+  return {
+    ...(proxy !== '' && { proxy }),
+    ...(systemPrompt !== '' && { system_prompt: systemPrompt }),
+    ...(isPlain && { override: { set: set as JsonObject } }),
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value.trim() : ''
 }
 
 function extraFields(fields: ChannelFields): Record<string, Json> {

@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../../domain/channel.ts'
+import type { Channel, ProtocolName, ProviderSettings } from '../../domain/channel.ts'
 
 /** A kind of upstream, numbered as in one-api and its relatives. */
 export interface ChannelType {
@@ -10,6 +10,8 @@ export interface ChannelType {
   readonly defaultAddress: string
   /** The version part of its path, added to addresses without one. */
   readonly version: string
+  /** The provider that such channels are declared with. */
+  readonly provider?: ProviderSettings['name']
   /** A channel of this type may have no key. */
   readonly keyless?: true
 }
@@ -18,6 +20,7 @@ export interface ChannelType {
 export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
   { type: 0, vendor: 'any', protocol: undefined, defaultAddress: '', version: '/v1', keyless: true },
   { type: 1, vendor: 'OpenAI', protocol: 'chat', defaultAddress: 'https://api.openai.com', version: '/v1' },
+  { type: 3, vendor: 'Azure', protocol: 'chat', defaultAddress: '', version: '', provider: 'azure' },
   {
     type: 4,
     vendor: 'Ollama',
@@ -76,6 +79,14 @@ export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
     defaultAddress: 'https://api.perplexity.ai',
     version: '',
   },
+  {
+    type: 33,
+    vendor: 'AWS Bedrock',
+    protocol: 'messages',
+    defaultAddress: '',
+    version: '',
+    provider: 'bedrock',
+  },
   { type: 34, vendor: 'Cohere', protocol: 'rerank', defaultAddress: 'https://api.cohere.ai', version: '/v1' },
   { type: 38, vendor: 'Jina', protocol: 'rerank', defaultAddress: 'https://api.jina.ai', version: '/v1' },
   {
@@ -84,6 +95,14 @@ export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
     protocol: 'chat',
     defaultAddress: 'https://api.siliconflow.cn',
     version: '/v1',
+  },
+  {
+    type: 41,
+    vendor: 'Vertex AI',
+    protocol: 'messages',
+    defaultAddress: '',
+    version: '',
+    provider: 'vertex',
   },
   { type: 42, vendor: 'Mistral', protocol: 'chat', defaultAddress: 'https://api.mistral.ai', version: '/v1' },
   {
@@ -111,8 +130,16 @@ export function channelType(type: number): ChannelType | undefined {
 /** The known numbers with their vendors, for messages. */
 export const KNOWN_TYPES = CHANNEL_TYPES.map(({ type, vendor }) => `${type} (${vendor})`).join(', ')
 
-/** The type at the vendor's own address, else the default type of the first protocol that has one. */
-export function typeAt(protocols: readonly ProtocolName[], baseUrl: string): ChannelType | undefined {
+/**
+ * The type of the provider, else the type at the vendor's own address, else the default type of the first
+ * protocol that has one.
+ */
+export function typeAt(
+  protocols: readonly ProtocolName[],
+  baseUrl: string,
+  provider?: Channel['provider'],
+): ChannelType | undefined {
+  if (provider) return CHANNEL_TYPES.find((one) => one.provider === provider.name)
   const speaking = CHANNEL_TYPES.filter(({ protocol }) => protocol && protocols.includes(protocol))
   const host = new URL(baseUrl).host
   const own = speaking.find(

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ChannelDefinition, StoredChannel } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import { channelFields } from './channel-fields.ts'
-import { channelText, keysIn, requireType } from './channel-text.ts'
+import { channelText, keysOfType, requireType } from './channel-text.ts'
 import { refuseDeclaredName } from './find-channel.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { readInput } from '../read-input.ts'
@@ -31,8 +31,9 @@ export async function createChannels(
   { mode, channel, ...beside }: z.output<typeof newChannelBody>,
 ): Promise<{ ids: number[] }> {
   const fields = readInput(channelFields, channel ?? beside)
-  const keys = keysIn(fields.key)
-  if (keys.length === 0 && !requireType(fields.type).keyless) {
+  const type = requireType(fields.type)
+  const keys = keysOfType(type, fields.key)
+  if (keys.length === 0 && !type.keyless) {
     throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
   }
   const single = channelText(fields, keys)

@@ -3,12 +3,15 @@ import { GatewayError } from '../../errors.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
 
 /**
- * The destination of a channel's secrets: scheme, host and port of its address. Every field that affects
+ * The destination of a channel's secrets: scheme, host and port of its address, or the provider with what its
+ * address follows from, and the proxy. Every field that affects
  * where secrets are sent belongs here.
  */
 function destinationOf({ declared }: ChannelDefinition): string {
   const address = declared['base_url']
-  return typeof address === 'string' ? (URL.parse(address)?.origin ?? address) : ''
+  const origin = typeof address === 'string' ? (URL.parse(address)?.origin ?? address) : ''
+  const { provider, region, location, proxy } = declared
+  return JSON.stringify([origin, provider, region, location, proxy])
 }
 
 /** The kinds of secrets that a request supplies itself. */

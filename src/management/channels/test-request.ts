@@ -1,7 +1,7 @@
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import { answerPath } from '../../protocols/gemini/index.ts'
 import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
-import type { OutgoingRequest } from '../../upstreams/upstream-client.ts'
+import type { DialectRequest } from '../../upstreams/provider.ts'
 
 /** The version of the messages protocol; `docs/api.md: Versioning`. */
 const VERSION = '2023-06-01'
@@ -10,7 +10,7 @@ const MESSAGES = [{ role: 'user', content: 'hi' }]
 
 const REQUESTS: Record<
   ProtocolName,
-  (model: string, requested: string) => Omit<OutgoingRequest, 'protocol' | 'body'> & { body: object }
+  (model: string, requested: string) => Omit<DialectRequest, 'protocol' | 'body'> & { body: object }
 > = {
   chat: (model, requested) => ({
     path: '/chat/completions',
@@ -41,13 +41,15 @@ const REQUESTS: Record<
 }
 
 /** Builds a request for one token of a model, or for the ranking of one document, in the first dialect. */
-export function testRequest(channel: Channel, model: string): OutgoingRequest {
+export function testRequest(channel: Channel, model: string): DialectRequest {
   const [protocol = 'chat'] = channel.protocols
-  const { path, headers, body } = REQUESTS[protocol](channel.modelMapping.get(model) ?? model, model)
+  const upstreamModel = channel.modelMapping.get(model) ?? model
+  const { path, headers, body } = REQUESTS[protocol](upstreamModel, model)
   return {
     protocol,
     path,
     headers: [...headers, 'accept', 'application/json'],
     body: Buffer.from(JSON.stringify(body)),
+    upstreamModel,
   }
 }

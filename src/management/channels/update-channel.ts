@@ -1,10 +1,12 @@
 import type { z } from 'zod'
+import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
-import { channelFields, someChannelFields } from './channel-fields.ts'
+import { type ChannelFields, channelFields, objectIn, someChannelFields } from './channel-fields.ts'
 import { type ChannelObject, fieldsOf, storedObject } from './channel-object.ts'
-import { channelText, keysIn } from './channel-text.ts'
+import { channelText, keysOfType, requireType } from './channel-text.ts'
 import { channelIdField, editableChannel, refuseDeclaredName } from './find-channel.ts'
+import { meantProxy } from './shown-proxy.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { readInput } from '../read-input.ts'
 import { requireSecretsForNewAddress } from './secret-destination.ts'
@@ -25,8 +27,11 @@ export async function updateChannel(
   const before = await editableChannel(parts, id)
   const sent = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   const shown = fieldsOf(before)
-  const fields = readInput(channelFields, { ...shown, ...sent, ...protocolOfNewType(shown, given) })
-  const keys = keysIn(given.key)
+  const fields = withStoredProxy(
+    readInput(channelFields, { ...shown, ...sent, ...protocolOfNewType(shown, given) }),
+    before,
+  )
+  const keys = keysOfType(requireType(fields.type), given.key)
   const channel = channelText(fields, keys.length > 0 ? keys : before.keys)
   requireSecretsForNewAddress(by, before, channel, {
     keys: keys.length > 0,
@@ -40,6 +45,14 @@ export async function updateChannel(
   )
   if (!isThere) throw new GatewayError('not_found', `there is no channel with the id ${id}`)
   return storedObject(after)
+}
+
+/** The fields with the stored proxy, where it comes back as it was shown: without its password. */
+function withStoredProxy(fields: ChannelFields, { declared }: ChannelDefinition): ChannelFields {
+  const setting = objectIn('setting', fields.setting)
+  if (setting['proxy'] === undefined) return fields
+  const proxy = meantProxy(setting['proxy'], declared['proxy'])
+  return { ...fields, setting: JSON.stringify({ ...setting, proxy }) }
 }
 
 /**

@@ -66,19 +66,16 @@ const ONE_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
 const UNSUPPORTED_KINDS: Readonly<Record<Family, ReadonlyMap<number, string>>> = {
   'new-api': new Map([
     [2, 'Midjourney'],
-    [3, 'Azure'],
     [5, 'Midjourney'],
     [11, 'PaLM'],
     [15, 'Baidu'],
     [16, 'Zhipu v3'],
     [18, 'Xunfei'],
     [23, 'Tencent'],
-    [33, 'AWS Bedrock'],
     [35, 'MiniMax'],
     [36, 'Suno'],
     [37, 'Dify'],
     [39, 'Cloudflare'],
-    [41, 'Vertex AI'],
     [49, 'Coze'],
   ]),
   'one-api': new Map([

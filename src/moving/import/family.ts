@@ -75,6 +75,7 @@ const COLUMNS = {
     'name',
     'weight',
     'base_url',
+    'other',
     'models',
     'group',
     'model_mapping',

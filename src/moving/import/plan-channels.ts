@@ -125,7 +125,7 @@ function channelTextFor(
     ...channel,
     declared: {
       ...channel.declared,
-      base_url: address,
+      ...(channel.declared['base_url'] !== undefined && { base_url: address }),
       headers: Object.fromEntries(headers),
       model_mapping: mapping,
     },

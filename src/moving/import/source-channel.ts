@@ -1,6 +1,7 @@
 import type { ChannelFields } from '../../management/channels/channel-fields.ts'
 import { objectIn } from '../../management/channels/channel-fields.ts'
-import { ALLOW_FLAGS, keysIn } from '../../management/channels/channel-text.ts'
+import { ALLOW_FLAGS, keysIn, keysOfType } from '../../management/channels/channel-text.ts'
+import { channelType } from '../../management/channels/channel-types.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Cells } from './cells.ts'
 import type { Family } from './family.ts'
@@ -9,7 +10,7 @@ const ENABLED = 1
 const MANUALLY_DISABLED = 2
 
 /** Settings of the other gateway that change requests or responses and have no counterpart here. */
-const IGNORED_SETTINGS = ['proxy', 'system_prompt', 'force_format', 'thinking_to_content'] as const
+const IGNORED_SETTINGS = ['force_format', 'thinking_to_content'] as const
 
 /** Channel of another gateway, reduced to what is supported here. */
 export interface SourceChannel {
@@ -43,7 +44,7 @@ export function readChannel(cells: Cells, family: Family): SourceChannel {
     type: cells.integer('type'),
     baseUrl: cells.text('base_url').trim(),
     models: splitList(cells.text('models')),
-    keys: keysOf(cells),
+    keys: keysOf(cells, family),
     headers: headersOf(cells),
     modelMapping: mappingOf(cells),
     fields: {
@@ -66,8 +67,10 @@ export function splitList(text: string): string[] {
   return [...new Set(names.filter((name) => name !== ''))]
 }
 
-function keysOf(cells: Cells): string[] {
-  const keys = keysIn(cells.text('key').trim())
+function keysOf(cells: Cells, family: Family): string[] {
+  const type = channelType(cells.integer('type'))
+  const given = cells.text('key').trim()
+  const keys = family === 'new-api' && type ? keysOfType(type, given) : keysIn(given)
   const states = readObject(cells, 'channel_info')['multi_key_status_list']
   if (typeof states !== 'object' || states === null) return keys
   const disabled = new Set(
@@ -134,15 +137,29 @@ function settingsOf(cells: Cells): Pick<ChannelFields, 'setting' | 'settings'> {
   const flags = (object: Record<string, unknown>, names: readonly string[]): Record<string, boolean> =>
     Object.fromEntries(names.filter((name) => object[name] === true).map((name) => [name, true]))
   return {
-    setting: JSON.stringify(flags(setting, ['pass_through_body_enabled'])),
+    setting: JSON.stringify({ ...flags(setting, ['pass_through_body_enabled']), ...textsOf(cells, setting) }),
     settings: JSON.stringify(flags(settings, [...Object.keys(ALLOW_FLAGS), 'disable_store'])),
   }
 }
 
-/** Fields without effect that are kept because management tools of this family display them. */
+/** Proxy and system prompt; one-api has the latter in a column of its own. */
+function textsOf(cells: Cells, setting: Record<string, unknown>): Record<string, string> {
+  const column = cells.lenient(() => cells.text('system_prompt').trim(), '')
+  const given = { system_prompt: column, ...setting }
+  return Object.fromEntries(
+    (['proxy', 'system_prompt'] as const).flatMap((name) => {
+      const text = (given as Record<string, unknown>)[name]
+      return typeof text === 'string' && text.trim() !== '' ? [[name, text.trim()]] : []
+    }),
+  )
+}
+
+/** Fields that are copied as they are: management tools of this family display them. */
 function displayOnlyFields(cells: Cells, family: Family): Record<string, string> {
   const names =
-    family === 'new-api' ? ['tag', 'remark', 'test_model', 'param_override', 'status_code_mapping'] : []
+    family === 'new-api'
+      ? ['tag', 'remark', 'test_model', 'param_override', 'status_code_mapping', 'other']
+      : []
   return Object.fromEntries(
     names.flatMap((name) => {
       const text = cells.lenient(() => cells.text(name), '')
@@ -152,7 +169,9 @@ function displayOnlyFields(cells: Cells, family: Family): Record<string, string>
 }
 
 function noteWithoutEffect(cells: Cells): void {
-  for (const column of ['param_override', 'status_code_mapping', 'system_prompt']) {
+  if ('operations' in readObject(cells, 'param_override'))
+    cells.note('param_override.operations has no effect here')
+  for (const column of ['status_code_mapping']) {
     const text = cells.lenient(() => cells.text(column).trim(), '')
     if (text !== '' && text !== '{}' && text !== 'null') cells.note(`${column} has no effect here`)
   }

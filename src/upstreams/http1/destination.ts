@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { LookupFunction } from 'node:net'
 import type { Channel } from '../../domain/channel.ts'
 import { type Origin, originOf } from './origin.ts'
+import { parseProxy } from './proxy.ts'
 
 /** Target of requests that may share connections: one channel with one key. */
 export interface Destination {
@@ -15,6 +16,8 @@ export interface Destination {
   /** Outlives a pool, so that the next connection resumes the TLS session. */
   readonly origin: Origin
   readonly keyHash: string
+  /** Hash of the proxy's URL, which may hold a password. */
+  readonly proxyHash: string
 }
 
 /** Destination of a channel with one of its keys (empty = none). `lookup` replaces the system's resolver. */
@@ -22,14 +25,20 @@ export function destinationOf(channel: Channel, key: string, lookup?: LookupFunc
   const url = new URL(channel.baseUrl)
   const upstream = `${channel.name}\0${url.origin}`
   const keyHash = hashOf(key)
-  const id = `${upstream}\0${keyHash}\0${lookup ? 'looked up' : ''}`
-  return { id, channel: channel.name, upstream, url, origin: originOf(url, lookup), keyHash }
+  const proxyHash = hashOf(channel.proxy ?? '')
+  const id = `${upstream}\0${keyHash}\0${proxyHash}\0${lookup ? 'looked up' : ''}`
+  const origin = originOf(url, lookup, channel.proxy === undefined ? undefined : parseProxy(channel.proxy))
+  return { id, channel: channel.name, upstream, url, origin, keyHash, proxyHash }
 }
 
-/** Whether one of the channels still has this address and key. */
-export function isConfigured({ channel, url, keyHash }: Destination, channels: readonly Channel[]): boolean {
+/** Whether one of the channels still has this address, proxy and key. */
+export function isConfigured(
+  { channel, url, keyHash, proxyHash }: Destination,
+  channels: readonly Channel[],
+): boolean {
   const found = channels.find(({ name }) => name === channel)
   if (!found || new URL(found.baseUrl).origin !== url.origin) return false
+  if (hashOf(found.proxy ?? '') !== proxyHash) return false
   return found.keys.length === 0 ? keyHash === hashOf('') : found.keys.some((key) => hashOf(key) === keyHash)
 }
 

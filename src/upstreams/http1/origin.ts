@@ -1,4 +1,5 @@
 import type { LookupFunction } from 'node:net'
+import type { Proxy } from './proxy.ts'
 
 /** Address of one destination's connections, with its TLS session. */
 export interface Origin {
@@ -7,18 +8,21 @@ export interface Origin {
   readonly isSecure: boolean
   /** Resolver of the host; undefined = the system's. */
   readonly lookup: LookupFunction | undefined
+  /** Proxy that connections go through; its host is resolved, not the origin's own. */
+  readonly proxy: Proxy | undefined
   /** Session of the latest TLS connection, which the next one resumes. */
   session: Buffer | undefined
 }
 
 /** Origin of an `http:` or `https:` URL. */
-export function originOf({ protocol, hostname, port }: URL, lookup?: LookupFunction): Origin {
+export function originOf({ protocol, hostname, port }: URL, lookup?: LookupFunction, proxy?: Proxy): Origin {
   const isSecure = protocol === 'https:'
   return {
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? (isSecure ? 443 : 80) : Number(port),
     isSecure,
     lookup,
+    proxy,
     session: undefined,
   }
 }

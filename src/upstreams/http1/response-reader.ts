@@ -45,6 +45,7 @@ export class ResponseReader implements ParserCallbacks {
   #inValue = false
   #contentType = ''
   #retryAfter: string | undefined
+  #errorName: string | undefined
   #keepAliveSeconds: number | undefined
   #status = 0
   #isKeepAlive = false
@@ -159,7 +160,12 @@ export class ResponseReader implements ParserCallbacks {
     this.#framing.restartAt(textEnd)
     this.#status = status
     this.#isKeepAlive = keepAlive
-    this.#head = { status, contentType: this.#contentType, retryAfter: this.#retryAfter }
+    this.#head = {
+      status,
+      contentType: this.#contentType,
+      retryAfter: this.#retryAfter,
+      errorName: this.#errorName,
+    }
     return CONTINUE
   }
 
@@ -217,6 +223,9 @@ export class ResponseReader implements ParserCallbacks {
       case 'retry-after':
         this.#retryAfter ??= this.#value.trim()
         break
+      case 'x-amzn-errortype':
+        this.#errorName ??= this.#value.trim()
+        break
       case 'keep-alive':
         this.#keepAliveSeconds = secondsIn(this.#value)
     }
@@ -231,6 +240,7 @@ export class ResponseReader implements ParserCallbacks {
     this.#inValue = false
     this.#contentType = ''
     this.#retryAfter = undefined
+    this.#errorName = undefined
     this.#keepAliveSeconds = undefined
   }
 

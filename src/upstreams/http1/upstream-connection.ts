@@ -1,11 +1,12 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
-import { connect as connectSecure } from 'node:tls'
+import { type ConnectionOptions, connect as connectSecure } from 'node:tls'
 import { MAX_PARSE_BYTES } from '../../http1/llhttp.ts'
 import { TransportError } from '../upstream-request.ts'
 import { BodySending } from './body-sending.ts'
 import { ResponseReader, type ReadResult } from './response-reader.ts'
 import type { PendingRequest, RequestCarrier } from './pending-request.ts'
 import type { Origin } from './origin.ts'
+import { openTunnel } from './tunnel.ts'
 import { type UsedConnection, notifyAfterTurn } from './turn-end.ts'
 
 /** Size up to which head and body are copied together: that costs less than a second write. */
@@ -35,7 +36,7 @@ export interface UpstreamConnectionOwner {
 /** Connection to an upstream; carries one request at a time. */
 export class UpstreamConnection implements RequestCarrier, UsedConnection {
   readonly #owner: UpstreamConnectionOwner
-  readonly #socket: Socket
+  #socket: Socket
   readonly #reader = new ResponseReader()
   #request: PendingRequest | undefined
   #isOpen = false
@@ -55,7 +56,8 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     this.#owner = owner
     this.#deadlineMs = nowMs + connectMs
     this.#deadlineReason = 'connect time-out'
-    const { host, port, lookup } = origin
+    const { proxy, lookup } = origin
+    const { host, port } = proxy ?? origin
     const options = {
       host,
       port,
@@ -63,6 +65,14 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: 60_000,
+    }
+    if (proxy) {
+      this.#socket = connectPlain(options)
+      this.#watch(this.#socket)
+      openTunnel(this.#socket, origin, proxy, (failure) => this.#handleTunnel(origin, failure))
+      return
+    }
+    const read = {
       onread: {
         buffer: READ_BUFFER,
         callback: (length: number) => {
@@ -72,18 +82,51 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
       },
     }
     this.#socket = origin.isSecure
-      ? connectSecure({
-          ...options,
-          ALPNProtocols: ['http/1.1'],
-          ...(isIP(host) === 0 && { servername: host }),
-          ...(origin.session && { session: origin.session }),
-        })
-      : connectPlain(options)
-    this.#socket.on(origin.isSecure ? 'secureConnect' : 'connect', () => this.#handleOpen())
-    if (origin.isSecure) this.#socket.on('session', (session: Buffer) => (origin.session = session))
-    this.#socket.on('end', () => this.#handleEnd())
-    this.#socket.on('error', (error: NodeJS.ErrnoException) => this.#close(error.code ?? 'connection error'))
-    this.#socket.on('close', () => this.#close('connection closed'))
+      ? this.#secured(origin, { ...options, ...read })
+      : connectPlain({ ...options, ...read })
+    if (!origin.isSecure) this.#socket.on('connect', () => this.#handleOpen())
+    this.#watch(this.#socket)
+  }
+
+  #secured(origin: Origin, options: ConnectionOptions): Socket {
+    const { host, session } = origin
+    const socket = connectSecure({
+      ...options,
+      ALPNProtocols: ['http/1.1'],
+      ...(isIP(host) === 0 && { servername: host }),
+      ...(session && { session }),
+    })
+    socket.on('secureConnect', () => this.#handleOpen())
+    socket.on('session', (latest: Buffer) => (origin.session = latest))
+    return socket
+  }
+
+  #watch(socket: Socket): void {
+    socket.on('end', this.#onEnd)
+    socket.on('error', (error: NodeJS.ErrnoException) => this.#close(error.code ?? 'connection error'))
+    socket.on('close', () => this.#close('connection closed'))
+  }
+
+  // A socket that exists already cannot be told to read into a shared buffer.
+  #handleTunnel(origin: Origin, failure: string | undefined): void {
+    if (failure !== undefined) return this.#close(failure)
+    const tunnel = this.#socket
+    if (origin.isSecure) {
+      tunnel.off('end', this.#onEnd)
+      this.#socket = this.#secured(origin, { socket: tunnel })
+      this.#watch(this.#socket)
+    }
+    this.#socket.on('data', (chunk: Buffer) => this.#handleChunk(chunk))
+    this.#socket.resume()
+    if (!origin.isSecure) this.#handleOpen()
+  }
+
+  #handleChunk(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; at += MAX_PARSE_BYTES) {
+      const part = chunk.subarray(at, at + MAX_PARSE_BYTES)
+      READ_BUFFER.set(part)
+      this.#handleData(part.length)
+    }
   }
 
   /** Whether it is open, and all that was written has been sent. */
@@ -188,7 +231,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     this.#handleResult(this.#reader.read(READ_BUFFER, length))
   }
 
-  #handleEnd(): void {
+  readonly #onEnd = (): void => {
     if (this.#request?.isSent) this.#handleResult(this.#reader.end(), 'connection closed')
     this.#close('connection closed')
   }

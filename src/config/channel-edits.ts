@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import type { Channel } from '../domain/channel.ts'
+import { ALREADY_REPORTED, dictionary, type Field, list, name, section, text } from './fields.ts'
+import { type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
+
+/** Members that carry what the call is, or what it costs. */
+const RESERVED: ReadonlySet<string> = new Set(['model', 'stream', 'n', 'messages', 'input', 'contents'])
+
+/** A value of JSON, as its text. */
+const json: Field<string> = z.unknown().transform((given, ctx): string => {
+  const written = jsonOf(given as YamlNode)
+  if (written !== undefined) return written
+  ctx.issues.push({ code: 'custom', message: ALREADY_REPORTED, input: undefined })
+  return z.NEVER
+})
+
+const members = dictionary(json, 'a mapping from names of members').superRefine((given, ctx) => {
+  for (const key of given.keys()) if (RESERVED.has(key)) ctx.addIssue({ ...reserved, path: [key] })
+})
+
+const reserved = {
+  code: 'custom',
+  message: 'expected a member that the gateway does not set itself',
+} as const
+
+const removed = name('the name of a member').refine((given) => !RESERVED.has(given), reserved.message)
+
+/** Keys of a channel that change its requests. `docs/configuration.md: Channels`. */
+export const EDIT_FIELDS = {
+  system_prompt: text('a text', (given) => given).default(''),
+  override: section({
+    set: members,
+    default: members,
+    remove: list(removed, 'a list of names of members'),
+  }),
+}
+
+/** A channel as far as changes of its requests are concerned. */
+interface GivenEdits {
+  readonly system_prompt: string
+  readonly override: {
+    readonly set: ReadonlyMap<string, string>
+    readonly default: ReadonlyMap<string, string>
+    readonly remove: readonly string[]
+  }
+}
+
+/** The changes of a channel's requests; none where nothing is to change. */
+export function editsOf({ system_prompt: systemPrompt, override }: GivenEdits): Pick<Channel, 'edits'> {
+  const { set, default: defaults, remove } = override
+  if (systemPrompt === '' && set.size + defaults.size + remove.length === 0) return {}
+  return { edits: { systemPrompt, set, defaults, remove } }
+}
+
+/** A number in the notation of JSON, which keeps all its digits. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** The JSON text of a node; undefined with variables that are not set. */
+function jsonOf(node: YamlNode): string | undefined {
+  if (node === undefined) return 'null'
+  if (node instanceof UnresolvedScalar) return undefined
+  if (node instanceof YamlScalar)
+    return typeof node.value === 'number' && NUMBER.test(node.source)
+      ? node.source
+      : JSON.stringify(node.value)
+  if (Array.isArray(node)) return bracketed('[', (node as readonly YamlNode[]).map(jsonOf), ']')
+  const texts = Object.entries(node).map(([key, value]) => {
+    const written = jsonOf(value)
+    return written === undefined ? undefined : `${JSON.stringify(key)}:${written}`
+  })
+  return bracketed('{', texts, '}')
+}
+
+function bracketed(open: string, texts: readonly (string | undefined)[], close: string): string | undefined {
+  return texts.includes(undefined) ? undefined : `${open}${texts.join(',')}${close}`
+}

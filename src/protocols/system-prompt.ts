@@ -1,0 +1,82 @@
+import type { ProtocolName } from '../domain/channel.ts'
+import type { Node, ScannedObject } from './json/scanned-object.ts'
+
+/** The member that carries instructions, and the JSON text that it gets. */
+export type PromptMember = readonly [member: string, text: string]
+
+/**
+ * Puts instructions in front of those of a request; all that the client sent stays as it was written.
+ * Undefined where the dialect, or this request, has no place for them.
+ */
+export function withSystemPrompt(
+  scan: ScannedObject,
+  protocol: ProtocolName,
+  prompt: string,
+): PromptMember | undefined {
+  switch (protocol) {
+    case 'chat':
+      return inMessages(scan, prompt)
+    case 'messages':
+      return ['system', inFront(scan, scan.span('system')?.node, prompt)]
+    case 'responses':
+      return ['instructions', inFront(scan, scan.span('instructions')?.node, prompt)]
+    case 'gemini':
+      return inInstruction(scan, prompt)
+    case 'rerank':
+      return undefined
+  }
+}
+
+// One system message, since some upstreams take no second one.
+function inMessages(scan: ScannedObject, prompt: string): PromptMember | undefined {
+  const messages = scan.span('messages')
+  if (!messages || scan.kind('messages') !== 'array') return undefined
+  const array = scan.textOf(messages.node)
+  const [first] = scan.elements(messages.node)
+  const content = first === undefined ? undefined : instructionsOf(scan, first)
+  if (content === undefined) {
+    const message = JSON.stringify({ role: 'system', content: prompt })
+    return ['messages', `[${message}${first === undefined ? '' : ','}${array.slice(1)}`]
+  }
+  const { bytes } = scan
+  const before = bytes.toString('utf8', messages.start, scan.startOf(content))
+  const behind = bytes.toString('utf8', scan.endOf(content), messages.end)
+  return ['messages', before + inFront(scan, content, prompt) + behind]
+}
+
+// Google's servers take both spellings.
+function inInstruction(scan: ScannedObject, prompt: string): PromptMember {
+  const name = scan.has('system_instruction') ? 'system_instruction' : 'systemInstruction'
+  const given = scan.span(name)
+  const parts = given && scan.kind(name) === 'object' ? scan.memberOf(given.node, 'parts') : undefined
+  const part = JSON.stringify({ text: prompt })
+  if (!given || parts === undefined || scan.kindOf(parts) !== 'array') return [name, `{"parts":[${part}]}`]
+  const before = scan.bytes.toString('utf8', given.start, scan.startOf(parts))
+  const behind = scan.bytes.toString('utf8', scan.endOf(parts), given.end)
+  const separator = scan.elements(parts).length === 0 ? '' : ','
+  return [name, `${before}[${part}${separator}${scan.textOf(parts).slice(1)}${behind}`]
+}
+
+/** The content of a system message; undefined if the message is another. */
+function instructionsOf(scan: ScannedObject, message: Node): Node | undefined {
+  if (scan.kindOf(message) !== 'object') return undefined
+  const role = scan.memberOf(message, 'role')
+  const name = role === undefined ? undefined : scan.parse(role)
+  if (name !== 'system' && name !== 'developer') return undefined
+  const content = scan.memberOf(message, 'content')
+  const kind = content === undefined ? undefined : scan.kindOf(content)
+  return kind === 'string' || kind === 'array' ? content : undefined
+}
+
+/** The text or list of parts at `node` with the prompt in front; the prompt alone where there is neither. */
+function inFront(scan: ScannedObject, node: Node | undefined, prompt: string): string {
+  const kind = node === undefined ? undefined : scan.kindOf(node)
+  if (node !== undefined && kind === 'string')
+    return JSON.stringify(`${prompt}\n\n`).slice(0, -1) + scan.textOf(node).slice(1)
+  if (node !== undefined && kind === 'array') {
+    const part = JSON.stringify({ type: 'text', text: prompt })
+    const separator = scan.elements(node).length === 0 ? '' : ','
+    return `[${part}${separator}${scan.textOf(node).slice(1)}`
+  }
+  return JSON.stringify(prompt)
+}

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { channelOf } from '../../../test/channel.ts'
+import type { ProtocolName } from '../../domain/channel.ts'
+import type { ProviderRequest } from '../provider.ts'
+import { azure } from './azure.ts'
+
+const BODY = Buffer.from('{"model":"my-deployment"}')
+
+function requested(protocol: ProtocolName, path: string, apiVersion?: string): ProviderRequest {
+  const channel = channelOf({ provider: { name: 'azure', apiVersion } })
+  const request = { protocol, path, headers: ['accept', 'a'], body: BODY, upstreamModel: 'my deployment' }
+  return azure.request(request, { channel, key: { value: 'the-key' }, now: new Date() }) as ProviderRequest
+}
+
+test.each([
+  [
+    'chat',
+    '/chat/completions',
+    '/openai/deployments/my%20deployment/chat/completions?api-version=2024-10-21',
+  ],
+  ['responses', '/responses', '/openai/responses?api-version=2024-10-21'],
+  [
+    'responses',
+    '/responses/resp_1?stream=true',
+    '/openai/responses/resp_1?stream=true&api-version=2024-10-21',
+  ],
+] as const)('a dated version: %s %s is asked at %s', (protocol, path, expected) => {
+  const { path: asked, headers, body } = requested(protocol, path, '2024-10-21')
+  expect(asked).toBe(expected)
+  expect(headers).toEqual(['accept', 'a', 'api-key', 'the-key'])
+  expect(body).toBe(BODY)
+})
+
+test.each([
+  ['chat', '/chat/completions', '/openai/v1/chat/completions'],
+  ['responses', '/responses', '/openai/v1/responses'],
+] as const)('the v1 API: %s %s is asked at %s', (protocol, path, expected) => {
+  expect(requested(protocol, path).path).toBe(expected)
+})
+
+test('Claude in Foundry has a path and a header of its own', () => {
+  const { path, headers } = requested('messages', '/messages')
+  expect(path).toBe('/anthropic/v1/messages')
+  expect(headers).toEqual(['accept', 'a', 'x-api-key', 'the-key'])
+})

@@ -1,0 +1,76 @@
+import type { ProtocolName } from '../../domain/channel.ts'
+import {
+  TransportError,
+  type UpstreamResponseHead,
+  type UpstreamResponseListener,
+} from '../upstream-request.ts'
+import { errorBody } from './error-body.ts'
+import { EventStreamReader, MalformedEventStream } from './event-stream.ts'
+import { sseFrame } from './sse-frame.ts'
+
+const EVENT_STREAM = /^application\/vnd\.amazon\.eventstream\b/i
+
+/** Bytes of an error's body that are read. */
+const MAX_ERROR_BYTES = 64 * 1024
+
+/**
+ * Turns Bedrock's binary event streams into server-sent events, and its errors into those of the messages
+ * protocol; whole responses pass untouched.
+ */
+export class BedrockResponses implements UpstreamResponseListener {
+  readonly #listener: UpstreamResponseListener
+  readonly #protocol: ProtocolName
+  #reader: EventStreamReader | undefined
+  #isOver = false
+  #errorName: string | undefined
+  #errorBytes: Buffer[] = []
+  #errorLength = 0
+
+  constructor(listener: UpstreamResponseListener, protocol: ProtocolName) {
+    this.#listener = listener
+    this.#protocol = protocol
+  }
+
+  onHead(head: UpstreamResponseHead): void {
+    if (head.status >= 400 && head.errorName !== undefined) this.#errorName = head.errorName
+    if (head.status !== 200 || !EVENT_STREAM.test(head.contentType)) return this.#listener.onHead(head)
+    this.#reader = new EventStreamReader()
+    this.#listener.onHead({ ...head, contentType: 'text/event-stream' })
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#errorName !== undefined) return this.#keepError(chunk)
+    if (!this.#reader) return this.#listener.onData(chunk)
+    if (this.#isOver) return
+    try {
+      const frames = this.#reader.push(chunk).map((message) => sseFrame(message, this.#protocol))
+      const bytes = Buffer.concat(frames)
+      if (bytes.length > 0) this.#listener.onData(bytes)
+    } catch (error) {
+      if (!(error instanceof MalformedEventStream)) throw error
+      this.#fail(error.message)
+    }
+  }
+
+  onEnd(): void {
+    if (this.#isOver) return
+    if (this.#errorName !== undefined)
+      this.#listener.onData(errorBody(this.#errorName, Buffer.concat(this.#errorBytes)))
+    if (this.#reader?.isMidMessage === true) this.#fail('the event stream ended inside a message')
+    else this.#listener.onEnd()
+  }
+
+  onError(error: TransportError): void {
+    if (!this.#isOver) this.#listener.onError(error)
+  }
+
+  #keepError(chunk: Buffer): void {
+    if (this.#errorLength < MAX_ERROR_BYTES) this.#errorBytes.push(chunk)
+    this.#errorLength += chunk.length
+  }
+
+  #fail(message: string): void {
+    this.#isOver = true
+    this.#listener.onError(new TransportError('malformed event stream', false, message))
+  }
+}

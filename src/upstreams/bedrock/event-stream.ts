@@ -1,0 +1,100 @@
+import { crc32 } from 'node:zlib'
+
+/** Bytes that a whole message may have, by the format's own limits. */
+const MAX_MESSAGE = 16 * 1024 * 1024
+const MAX_HEADERS = 128 * 1024
+/** Bytes of the lengths and their checksum. */
+const PRELUDE = 12
+const CHECKSUM = 4
+/** Bytes of the smallest message, without headers and payload. */
+const MIN_MESSAGE = PRELUDE + CHECKSUM
+
+/** Sizes of header values by their type; 6 and 7 have a length of their own in front. */
+const VALUE_SIZES: readonly (number | undefined)[] = [0, 0, 1, 2, 4, 8, undefined, undefined, 8, 16]
+const STRING = 7
+
+/** Message of an `application/vnd.amazon.eventstream`. */
+export interface StreamMessage {
+  /** Headers whose values are texts. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly payload: Buffer
+}
+
+/** Bytes that are no event stream; the message says where. */
+export class MalformedEventStream extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'MalformedEventStream'
+  }
+}
+
+/** Reads messages out of the pieces of an event stream. Both checksums of each message are verified. */
+export class EventStreamReader {
+  #pieces: Buffer[] = []
+  #length = 0
+  /** Bytes needed before anything can be read: a prelude, then the whole message. */
+  #needed = PRELUDE
+
+  /** A message has begun, and its end is to come. */
+  get isMidMessage(): boolean {
+    return this.#length > 0
+  }
+
+  /** The messages that are whole now; throws `MalformedEventStream`. */
+  push(chunk: Buffer): StreamMessage[] {
+    this.#pieces.push(chunk)
+    this.#length += chunk.length
+    const messages: StreamMessage[] = []
+    if (this.#length < this.#needed) return messages
+    let bytes = this.#pieces.length === 1 ? chunk : Buffer.concat(this.#pieces, this.#length)
+    while (bytes.length >= PRELUDE) {
+      const total = totalLength(bytes)
+      if (bytes.length < total) break
+      messages.push(messageOf(bytes.subarray(0, total)))
+      bytes = bytes.subarray(total)
+    }
+    this.#pieces = bytes.length > 0 ? [bytes] : []
+    this.#length = bytes.length
+    this.#needed = bytes.length < PRELUDE ? PRELUDE : totalLength(bytes)
+    return messages
+  }
+}
+
+function totalLength(bytes: Buffer): number {
+  const total = bytes.readUInt32BE(0)
+  const headers = bytes.readUInt32BE(4)
+  if (bytes.readUInt32BE(8) !== crc32(bytes.subarray(0, 8)))
+    throw new MalformedEventStream('the checksum of a prelude is wrong')
+  if (total < MIN_MESSAGE + headers || total > MAX_MESSAGE || headers > MAX_HEADERS)
+    throw new MalformedEventStream('a message has an impossible length')
+  return total
+}
+
+function messageOf(bytes: Buffer): StreamMessage {
+  const end = bytes.length - CHECKSUM
+  if (bytes.readUInt32BE(end) !== crc32(bytes.subarray(0, end)))
+    throw new MalformedEventStream('the checksum of a message is wrong')
+  const headersEnd = PRELUDE + bytes.readUInt32BE(4)
+  return {
+    headers: readHeaders(bytes.subarray(PRELUDE, headersEnd)),
+    payload: bytes.subarray(headersEnd, end),
+  }
+}
+
+function readHeaders(bytes: Buffer): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>()
+  let at = 0
+  // Reads `size` bytes and goes on behind them.
+  const take = (size: number): Buffer => {
+    if (at + size > bytes.length) throw new MalformedEventStream('a header is cut off')
+    return bytes.subarray(at, (at += size))
+  }
+  while (at < bytes.length) {
+    const name = take(take(1).readUInt8()).toString()
+    const type = take(1).readUInt8()
+    if (type >= VALUE_SIZES.length) throw new MalformedEventStream('a header has an unknown type')
+    const value = take(VALUE_SIZES[type] ?? take(2).readUInt16BE())
+    if (type === STRING) headers.set(name, value.toString())
+  }
+  return headers
+}

@@ -1,0 +1,117 @@
+import type { DialectRequest, Provider, ProviderRequest, ProviderTarget } from './provider.ts'
+import { ProviderRefusal } from './provider.ts'
+import {
+  TransportError,
+  type UpstreamRequest,
+  type UpstreamResponseHead,
+  type UpstreamResponseListener,
+} from './upstream-request.ts'
+
+/** Sends a provider's request. */
+export type SendProvided = (request: ProviderRequest, listener: UpstreamResponseListener) => UpstreamRequest
+
+/**
+ * Request that a provider makes of a dialect's: what it needs first, a token for example, may take a while. A
+ * 401 is answered once with another one, where the provider has reason to.
+ */
+export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListener {
+  readonly #provider: Provider
+  readonly #request: DialectRequest
+  readonly #target: Omit<ProviderTarget, 'now'>
+  readonly #send: SendProvided
+  readonly #listener: UpstreamResponseListener
+  #made: ProviderRequest | undefined
+  #sent: UpstreamRequest | undefined
+  #isPaused = false
+  #isOver = false
+  #isRenewed = false
+
+  constructor(
+    provider: Provider,
+    request: DialectRequest,
+    target: Omit<ProviderTarget, 'now'>,
+    listener: UpstreamResponseListener,
+    send: SendProvided,
+  ) {
+    this.#provider = provider
+    this.#request = request
+    this.#target = target
+    this.#send = send
+    this.#listener = provider.responses?.(request, listener) ?? listener
+    this.#begin()
+  }
+
+  get isSent(): boolean {
+    return this.#sent?.isSent ?? false
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#sent?.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#sent?.resume()
+  }
+
+  cancel(): void {
+    this.#isOver = true
+    this.#sent?.cancel()
+  }
+
+  onHead(head: UpstreamResponseHead): void {
+    if (head.status !== 401 || !this.#mayRenew()) return this.#listener.onHead(head)
+    this.#isRenewed = true
+    this.#sent?.cancel()
+    this.#begin()
+  }
+
+  onData(chunk: Buffer): void {
+    this.#listener.onData(chunk)
+  }
+
+  onEnd(): void {
+    this.#listener.onEnd()
+  }
+
+  onError(error: TransportError): void {
+    this.#listener.onError(error)
+  }
+
+  #mayRenew(): boolean {
+    if (this.#isRenewed || !this.#made) return false
+    return this.#provider.renew?.(this.#target, this.#made) ?? false
+  }
+
+  #begin(): void {
+    this.#sent = undefined
+    // In a turn of its own: the caller needs this object before its listener may be called.
+    Promise.resolve()
+      .then(() => this.#provider.request(this.#request, { ...this.#target, now: new Date() }))
+      .then((made) => this.#onMade(made))
+      .catch((error: unknown) => this.#refuse(error))
+  }
+
+  #onMade(made: ProviderRequest): void {
+    if (this.#isOver) return
+    this.#made = made
+    this.#sent = this.#send(made, this)
+    if (this.#isPaused) this.#sent.pause()
+  }
+
+  #refuse(error: unknown): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    if (error instanceof ProviderRefusal && error.isOfKey) return this.#refuseKey(error.message)
+    const detail = error instanceof ProviderRefusal ? error.message : undefined
+    this.#listener.onError(new TransportError('the request could not be made', false, detail))
+  }
+
+  // As if the upstream had refused the key: the next one is tried.
+  #refuseKey(message: string): void {
+    this.#listener.onHead({ status: 401, contentType: 'application/json', retryAfter: undefined })
+    this.#listener.onData(Buffer.from(JSON.stringify({ message })))
+    this.#listener.onEnd()
+  }
+}

@@ -1,0 +1,21 @@
+import type { Channel, ProviderSettings } from '../domain/channel.ts'
+import { azure } from './azure/azure.ts'
+import { bedrock } from './bedrock/bedrock.ts'
+import type { Provider } from './provider.ts'
+import type { PostForm } from './vertex/access-tokens.ts'
+import { vertex } from './vertex/vertex.ts'
+
+/** Providers with a way of their own, by name. */
+export class Providers {
+  readonly #byName: Readonly<Record<ProviderSettings['name'], Provider>>
+
+  /** `post` reaches token endpoints. */
+  constructor(post: PostForm) {
+    this.#byName = { azure, bedrock, vertex: vertex(post) }
+  }
+
+  /** The provider of a channel; undefined where its upstream takes the dialects as they are. */
+  of({ provider }: Channel): Provider | undefined {
+    return provider && this.#byName[provider.name]
+  }
+}

@@ -1,0 +1,92 @@
+import { parseRecord } from '../../protocols/json/record.ts'
+import type { UpstreamKey } from '../key-ring.ts'
+import { ProviderRefusal } from '../provider.ts'
+import type { ServiceAccount } from '../../domain/service-account.ts'
+import { assertionOf } from './assertion.ts'
+
+/** Time before its end at which a token is renewed. */
+const RENEW_AHEAD_MS = 5 * 60_000
+/** Time before its end at which a token is no longer used. */
+const UNUSABLE_MS = 30_000
+const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+
+/** Posts a form to a token endpoint; rejects where there is no response. */
+export type PostForm = (url: string, form: string) => Promise<{ status: number; body: string }>
+
+interface Token {
+  readonly value: string
+  readonly endMs: number
+}
+
+interface Account {
+  token: Token | undefined
+  refresh: Promise<Token> | undefined
+}
+
+/** Access tokens of service accounts: one refresh at a time for each, ahead of the end of the last one. */
+export class AccessTokens {
+  readonly #accounts = new WeakMap<UpstreamKey, Account>()
+  readonly #post: PostForm
+
+  constructor(post: PostForm) {
+    this.#post = post
+  }
+
+  /** A token that is valid for a while; rejects with a `ProviderRefusal` where none can be had. */
+  async of(key: UpstreamKey, account: ServiceAccount, now: Date): Promise<string> {
+    const entry = this.#entry(key)
+    const leftMs = (entry.token?.endMs ?? 0) - now.getTime()
+    if (leftMs < RENEW_AHEAD_MS) this.#refresh(entry, account, now)
+    // The old one is used while it lasts, also if the endpoint is down.
+    if (entry.token && leftMs > UNUSABLE_MS) return entry.token.value
+    return (await (entry.refresh as Promise<Token>)).value
+  }
+
+  /** Discards a token that was refused; one that has replaced it since stays. */
+  discard(key: UpstreamKey, refused: string): void {
+    const entry = this.#entry(key)
+    if (entry.token?.value === refused) entry.token = undefined
+  }
+
+  #entry(key: UpstreamKey): Account {
+    let entry = this.#accounts.get(key)
+    if (!entry) this.#accounts.set(key, (entry = { token: undefined, refresh: undefined }))
+    return entry
+  }
+
+  #refresh(entry: Account, account: ServiceAccount, now: Date): void {
+    if (entry.refresh) return
+    const refresh = this.#request(account, now)
+    entry.refresh = refresh
+    refresh
+      .then((token) => (entry.token = token))
+      // Calls that wait for it get the refusal.
+      .catch(() => {})
+      .finally(() => (entry.refresh = undefined))
+  }
+
+  async #request(account: ServiceAccount, now: Date): Promise<Token> {
+    const assertion = assertionOf(account, now)
+    const form = new URLSearchParams({ grant_type: GRANT, assertion }).toString()
+    const { status, body } = await this.#post(account.tokenUri, form).catch((error: unknown) => {
+      throw new ProviderRefusal(`the token endpoint cannot be reached: ${reasonOf(error)}`)
+    })
+    const fields = parseRecord(body)
+    const value = fields?.['access_token']
+    const seconds = Number(fields?.['expires_in'])
+    if (status === 200 && typeof value === 'string' && /^[\x21-\x7e]+$/.test(value))
+      return { value, endMs: now.getTime() + (seconds > 0 ? Math.min(seconds, 86_400) : 60) * 1000 }
+    const isOfKey = status >= 400 && status < 500 && status !== 429
+    const words = refusalOf(status, fields)
+    throw new ProviderRefusal(`the token endpoint refused the service account: ${words}`, isOfKey)
+  }
+}
+
+function refusalOf(status: number, fields: Record<string, unknown> | undefined): string {
+  const told = [fields?.['error'], fields?.['error_description']].filter((text) => typeof text === 'string')
+  return [`status ${status}`, ...told].join(', ').slice(0, 500)
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message.slice(0, 200) : 'unknown'
+}

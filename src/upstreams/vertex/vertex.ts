@@ -1,0 +1,76 @@
+import type { Channel } from '../../domain/channel.ts'
+import type { UpstreamKey } from '../key-ring.ts'
+import type { DialectRequest, Provider } from '../provider.ts'
+import { ProviderRefusal } from '../provider.ts'
+import { AccessTokens, type PostForm } from './access-tokens.ts'
+import { rawPredictBody } from './raw-predict-body.ts'
+import { parseServiceAccount, type ServiceAccount } from '../../domain/service-account.ts'
+
+const BEARER = 'Bearer '
+
+/** Google's Vertex AI: Gemini, Claude by `rawPredict`, and the chat endpoint of other vendors' models. */
+export function vertex(post: PostForm): Provider {
+  const tokens = new AccessTokens(post)
+  const accounts = new WeakMap<UpstreamKey, ServiceAccount>()
+
+  const accountOf = (key: UpstreamKey): ServiceAccount => {
+    let account = accounts.get(key)
+    if (account) return account
+    const parsed = parseServiceAccount(key.value)
+    if ('expected' in parsed)
+      throw new ProviderRefusal(`the key of a Vertex channel has to be ${parsed.expected}`, true)
+    accounts.set(key, (account = parsed))
+    return account
+  }
+
+  return {
+    adapt(request) {
+      const { protocol, body } = request
+      return { body: protocol === 'messages' ? rawPredictBody(body, isCount(request)) : body, dropped: [] }
+    },
+    async request(request, { channel, key, now }) {
+      const account = accountOf(key)
+      const path = `${projectPath(channel, account)}${pathOf(request)}`
+      const token = await tokens.of(key, account, now)
+      return {
+        path,
+        headers: [...passedHeaders(request), 'authorization', BEARER + token],
+        body: request.body,
+      }
+    },
+    renew({ key }, { headers }) {
+      tokens.discard(key, headers.at(-1)?.slice(BEARER.length) ?? '')
+      return true
+    },
+  }
+}
+
+function projectPath({ provider }: Channel, account: ServiceAccount): string {
+  if (provider?.name !== 'vertex') throw new Error('only channels of Vertex have a location')
+  const project = provider.project ?? account.project
+  if (project === undefined)
+    throw new ProviderRefusal('a Vertex channel needs `project`: the key of its service account names none')
+  return `/v1/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(provider.location)}`
+}
+
+function pathOf(request: DialectRequest): string {
+  const { protocol, path, stream = false, upstreamModel = '' } = request
+  if (protocol === 'chat') return `/endpoints/openapi${path}`
+  if (protocol !== 'messages') return `/publishers/google${path}`
+  const model = isCount(request) ? 'count-tokens' : encodeURIComponent(upstreamModel).replace('%40', '@')
+  return `/publishers/anthropic/models/${model}:${stream ? 'streamRawPredict' : 'rawPredict'}`
+}
+
+function isCount({ path }: DialectRequest): boolean {
+  return path.endsWith('/count_tokens')
+}
+
+// The version is in the body; any other header than these is refused or ignored. Counting refuses beta
+// features that the model itself takes.
+function passedHeaders(request: DialectRequest): string[] {
+  const passed = isCount(request) ? COUNT_HEADERS : HEADERS
+  return request.headers.filter((_, index, all) => passed.has(all[index - (index % 2)] as string))
+}
+
+const COUNT_HEADERS: ReadonlySet<string> = new Set(['accept'])
+const HEADERS: ReadonlySet<string> = new Set([...COUNT_HEADERS, 'anthropic-beta'])

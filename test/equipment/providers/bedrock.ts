@@ -1,0 +1,162 @@
+import { crc32 } from 'node:zlib'
+import { AwsV4Signer } from 'aws4fetch'
+import { type Double, type DoubleAnswer, type ReceivedByDouble, startDouble } from './double.ts'
+
+/** Account that the double knows. */
+export const ACCOUNT = {
+  id: 'AKIAIOSFODNN7EXAMPLE',
+  secret: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY',
+  session: 'FwoGZXIvYXdzEXAMPLE=',
+}
+/** Bedrock API key that the double knows. */
+export const API_KEY = 'ABSKQmVkcm9ja0FQSUtleUV4YW1wbGU='
+export const REGION = 'eu-central-1'
+
+/** Members of a request that `invoke` takes: any other is a 400 there. */
+const TAKEN = new Set([
+  'anthropic_version',
+  'anthropic_beta',
+  'max_tokens',
+  'messages',
+  'system',
+  'temperature',
+  'thinking',
+  'tools',
+  'tool_choice',
+  'top_p',
+  'top_k',
+  'stop_sequences',
+])
+const MAX_SKEW_MS = 5 * 60_000
+
+/** Response of the double to a verified request. */
+export interface BedrockAnswer {
+  /** Body of `invoke`, or the events of `invoke-with-response-stream`. */
+  readonly whole?: object
+  readonly events?: readonly object[]
+  /** Exception that ends the stream. */
+  readonly exception?: { readonly name: string; readonly message: string }
+  /** Bytes that the end of the stream lacks. */
+  readonly cutBytes?: number
+  /** Status and text in place of an answer. */
+  readonly error?: { readonly status: number; readonly name: string; readonly message: string }
+  /** Milliseconds by which the double's clock is ahead. */
+  readonly clockAheadMs?: number
+}
+
+/** Starts a double of Bedrock's runtime. `answerFor` gets the model's id and the operation. */
+export function startBedrock(
+  answerFor: (model: string, operation: string) => BedrockAnswer,
+): Promise<Double> {
+  return startDouble(async (request) => {
+    const [, root, model = '', operation = ''] = request.path.split('/')
+    const answer = answerFor(decodeURIComponent(model), operation)
+    const { whole, events, exception, cutBytes = 0, error, clockAheadMs = 0 } = answer
+    const refusal =
+      root === 'model' && model !== ''
+        ? await refusalOf(request, operation, Date.now() + clockAheadMs)
+        : refused(404, 'UnknownOperationException', '')
+    if (refusal) return refusal
+    if (error) return refused(error.status, error.name, error.message)
+    if (operation === 'count-tokens') return { body: JSON.stringify({ inputTokens: 14 }) }
+    if (operation === 'invoke') return { body: JSON.stringify(whole) }
+    const messages = (events ?? []).map((event) => chunk(event))
+    if (exception) messages.push(exceptionMessage(exception.name, exception.message))
+    const bytes = Buffer.concat(messages)
+    return {
+      headers: { 'content-type': 'application/vnd.amazon.eventstream' },
+      body: bytes.subarray(0, bytes.length - cutBytes),
+    }
+  })
+}
+
+async function refusalOf(
+  request: ReceivedByDouble,
+  operation: string,
+  nowMs: number,
+): Promise<DoubleAnswer | undefined> {
+  const unsigned = await authenticationError(request, nowMs)
+  if (unsigned !== undefined) return refused(403, 'InvalidSignatureException', unsigned)
+  const sent = JSON.parse(request.body.toString())
+  const counted = sent.input?.invokeModel?.body
+  if (operation === 'count-tokens' && typeof counted !== 'string')
+    return refused(400, 'ValidationException', 'input: Field required')
+  const body = counted === undefined ? sent : JSON.parse(Buffer.from(counted, 'base64').toString())
+  const extra =
+    Object.keys(body).find((name) => !TAKEN.has(name)) ??
+    (body.tools ?? []).flatMap(Object.keys).find((name: string) => name === 'eager_input_streaming')
+  if (extra !== undefined)
+    return refused(400, 'ValidationException', `${extra}: Extra inputs are not permitted`)
+  if (body.anthropic_beta?.some((name: string) => name.startsWith('unknown')))
+    return refused(400, 'ValidationException', 'invalid beta flag')
+  if (body.anthropic_version !== 'bedrock-2023-05-31')
+    return refused(400, 'ValidationException', 'anthropic_version: Field required')
+  return undefined
+}
+
+async function authenticationError(
+  { method, path, headers, body }: ReceivedByDouble,
+  nowMs: number,
+): Promise<string | undefined> {
+  const given = headers.authorization ?? ''
+  if (given.startsWith('Bearer ')) return given === `Bearer ${API_KEY}` ? undefined : 'unknown API key'
+  const datetime = String(headers['x-amz-date'])
+  const sentAt = Date.parse(datetime.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, '$1-$2-$3:$4:$5'))
+  if (!(Math.abs(nowMs - sentAt) < MAX_SKEW_MS)) return `Signature expired: ${datetime} is now earlier`
+  const session = headers['x-amz-security-token']
+  const signer = new AwsV4Signer({
+    method,
+    url: `http://${headers.host}${path}`,
+    headers: { 'content-type': String(headers['content-type']) },
+    body,
+    accessKeyId: ACCOUNT.id,
+    secretAccessKey: ACCOUNT.secret,
+    ...(session !== undefined && { sessionToken: String(session) }),
+    service: 'bedrock',
+    region: REGION,
+    datetime,
+    allHeaders: true,
+  })
+  const { headers: expected } = await signer.sign()
+  if (session !== undefined && session !== ACCOUNT.session) return 'The security token is invalid'
+  return expected.get('authorization') === given ? undefined : 'The request signature does not match'
+}
+
+function refused(status: number, name: string, message: string): DoubleAnswer {
+  return {
+    status,
+    headers: { 'x-amzn-errortype': `${name}:http://internal.amazon.com/coral/com.amazon.bedrock/` },
+    body: JSON.stringify(status === 403 ? { Message: message } : { message }),
+  }
+}
+
+function chunk(event: object): Buffer {
+  const bytes = Buffer.from(JSON.stringify(event)).toString('base64')
+  return message({ ':event-type': 'chunk', ':message-type': 'event' }, { bytes, p: 'abcdef' })
+}
+
+function exceptionMessage(name: string, text: string): Buffer {
+  return message({ ':exception-type': name, ':message-type': 'exception' }, { message: text })
+}
+
+function message(headers: Readonly<Record<string, string>>, payload: object): Buffer {
+  const fields = Object.entries({ ...headers, ':content-type': 'application/json' }).map(([name, value]) =>
+    Buffer.concat([
+      Buffer.of(name.length),
+      Buffer.from(name),
+      Buffer.of(7, value.length >> 8, value.length & 255),
+      Buffer.from(value),
+    ]),
+  )
+  const head = Buffer.concat(fields)
+  const body = Buffer.from(JSON.stringify(payload))
+  const lengths = Buffer.concat([uint32(16 + head.length + body.length), uint32(head.length)])
+  const unchecked = Buffer.concat([lengths, uint32(crc32(lengths)), head, body])
+  return Buffer.concat([unchecked, uint32(crc32(unchecked))])
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}

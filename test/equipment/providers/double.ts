@@ -1,0 +1,54 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** Request as a double of a provider received it. */
+export interface ReceivedByDouble {
+  readonly method: string
+  /** Path and query as they were sent. */
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: Buffer
+}
+
+/** Answer of a double. */
+export interface DoubleAnswer {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: Buffer | string
+}
+
+/** Server that verifies what a provider's own verifies. */
+export interface Double {
+  readonly url: string
+  readonly received: ReceivedByDouble[]
+  close(): Promise<void>
+}
+
+/** Starts a server whose answers `answer` gives. */
+export async function startDouble(
+  answer: (request: ReceivedByDouble) => DoubleAnswer | Promise<DoubleAnswer>,
+): Promise<Double> {
+  const received: ReceivedByDouble[] = []
+  const server = createServer((request, response) => {
+    void respond(request, response).catch((error: unknown) => response.writeHead(599).end(String(error)))
+  })
+  const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const { method = '', url: path = '', headers } = request
+    const came = { method, path, headers, body: Buffer.concat(chunks) }
+    received.push(came)
+    const { status = 200, headers: sent = {}, body } = await answer(came)
+    response.writeHead(status, { 'content-type': 'application/json', ...sent }).end(body)
+  }
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    async close() {
+      server.closeAllConnections()
+      await once(server.close(), 'close')
+    },
+  }
+}

@@ -1,0 +1,98 @@
+import { generateKeyPairSync, verify } from 'node:crypto'
+import { type Double, type DoubleAnswer, type ReceivedByDouble, startDouble } from './double.ts'
+
+const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const EMAIL = 'gateway@my-project.iam.gserviceaccount.com'
+const KEY_ID = 'key-1'
+const MAX_SKEW_S = 300
+
+/** Double of a token endpoint and of the model servers behind it. */
+export interface VertexDouble extends Double {
+  /** The JSON of a service account's key, whose tokens come from this double. */
+  readonly serviceAccount: string
+  /** Another one, which the token endpoint does not know. */
+  readonly unknownAccount: string
+  /** Tokens that were issued so far. */
+  readonly issued: string[]
+  /** Refuses all tokens that were issued until now. */
+  revoke(): void
+  /** Makes the token endpoint fail with this status; 0 = it works. */
+  failTokens(status: number): void
+}
+
+/** Starts the double; `answer` serves requests with a valid token. */
+export async function startVertex(
+  answer: (request: ReceivedByDouble) => DoubleAnswer,
+  expiresInS = 3599,
+): Promise<VertexDouble> {
+  const issued: string[] = []
+  const valid = new Set<string>()
+  let tokenStatus = 0
+  const tokenAnswer = (form: URLSearchParams): DoubleAnswer => {
+    if (tokenStatus !== 0)
+      return {
+        status: tokenStatus,
+        body: '{"error":"invalid_grant","error_description":"Invalid JWT Signature."}',
+      }
+    const wrong = assertionError(form, `${double.url}/token`)
+    if (wrong !== undefined)
+      return { status: 400, body: JSON.stringify({ error: 'invalid_grant', error_description: wrong }) }
+    const token = `ya29.token-${issued.length + 1}`
+    issued.push(token)
+    valid.add(token)
+    return { body: JSON.stringify({ access_token: token, expires_in: expiresInS, token_type: 'Bearer' }) }
+  }
+  const double = await startDouble((request) => {
+    if (request.path === '/token') return tokenAnswer(new URLSearchParams(request.body.toString()))
+    const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1]
+    if (token === undefined || !valid.has(token)) {
+      const error = {
+        code: 401,
+        message: 'Request had invalid authentication credentials.',
+        status: 'UNAUTHENTICATED',
+      }
+      return { status: 401, body: JSON.stringify({ error }) }
+    }
+    return answer(request)
+  })
+  const accountOf = (email: string): string =>
+    JSON.stringify({
+      type: 'service_account',
+      project_id: 'my-project',
+      private_key_id: KEY_ID,
+      private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+      client_email: email,
+      token_uri: `${double.url}/token`,
+    })
+  return {
+    ...double,
+    serviceAccount: accountOf(EMAIL),
+    unknownAccount: accountOf('nobody@my-project.iam.gserviceaccount.com'),
+    issued,
+    revoke: () => valid.clear(),
+    failTokens: (status) => void (tokenStatus = status),
+  }
+}
+
+function assertionError(form: URLSearchParams, audience: string): string | undefined {
+  if (form.get('grant_type') !== 'urn:ietf:params:oauth:grant-type:jwt-bearer') return 'wrong grant_type'
+  const [header = '', claims = '', signature = ''] = (form.get('assertion') ?? '').split('.')
+  const isSigned = verify(
+    'sha256',
+    Buffer.from(`${header}.${claims}`),
+    publicKey,
+    Buffer.from(signature, 'base64url'),
+  )
+  if (!isSigned) return 'Invalid JWT Signature.'
+  const { alg, kid } = parsed(header)
+  const { iss, scope, aud, iat, exp } = parsed(claims)
+  const nowS = Date.now() / 1000
+  if (alg !== 'RS256' || kid !== KEY_ID || iss !== EMAIL || aud !== audience) return 'wrong claims'
+  if (scope !== 'https://www.googleapis.com/auth/cloud-platform') return 'wrong scope'
+  const isTimely = Number(exp) - Number(iat) <= 3600 && Math.abs(nowS - Number(iat)) < MAX_SKEW_S
+  return isTimely && Number(exp) > nowS ? undefined : 'Invalid JWT: the token must be short-lived'
+}
+
+function parsed(part: string): Record<string, unknown> {
+  return JSON.parse(Buffer.from(part, 'base64url').toString())
+}

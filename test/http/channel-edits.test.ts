@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { call } from '../equipment/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
+
+const PROMPT = 'Answer "briefly".'
+const OVERRIDE = {
+  set: { temperature: 0.25, stop: ['a', { b: null }] },
+  default: { top_p: 0.5, seed: 7 },
+  remove: ['user'],
+}
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    models: {
+      'house-small': { price: PLAIN_PRICE },
+      'house-large': { price: PLAIN_PRICE },
+      'house-unpriced': {},
+      other: { price: PLAIN_PRICE },
+    },
+    channels: [
+      channel('chat', upstream.baseUrl('chat'), { system_prompt: PROMPT, models: ['house-*'] }),
+      channel('messages', upstream.baseUrl('messages'), {
+        protocol: 'messages',
+        system_prompt: PROMPT,
+        models: ['other'],
+      }),
+      channel('changed', upstream.baseUrl('changed'), {
+        override: OVERRIDE,
+        models: ['gpt-4o-mini'],
+      }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => fixture?.close())
+beforeEach(() => {
+  for (const lane of ['chat', 'messages', 'changed']) {
+    fixture.upstream.script(lane, lane === 'messages' ? wholeMessage([{ text: 'hi' }]) : { kind: 'whole' })
+    fixture.upstream.forget(lane)
+  }
+})
+
+describe('the system prompt of a channel', () => {
+  test('precedes the messages of a chat, whose other bytes stay', async () => {
+    const body = '{"model":"house-small",  "messages":[ {"role":"user","content":"h\\u0069"}],"x":1.0}'
+    expect((await fixture.chat('ann', Buffer.from(body))).status).toBe(200)
+    expect(fixture.upstream.only('chat').text).toBe(
+      '{"model":"house-small",  "messages":[{"role":"system","content":"Answer \\"briefly\\"."}, {"role":"user","content":"h\\u0069"}],"x":1.0}',
+    )
+  })
+
+  test.each([
+    ['be nice', `${PROMPT}\n\nbe nice`],
+    [
+      [{ type: 'text', text: 'be nice' }],
+      [
+        { type: 'text', text: PROMPT },
+        { type: 'text', text: 'be nice' },
+      ],
+    ],
+  ])("precedes the client's own: %j", async (content, expected) => {
+    const messages = [
+      { role: 'developer', content },
+      { role: 'user', content: 'hi' },
+    ]
+    expect((await fixture.chat('ann', { model: 'house-large', messages })).status).toBe(200)
+    expect(JSON.parse(fixture.upstream.only('chat').text).messages).toEqual([
+      { role: 'developer', content: expected },
+      { role: 'user', content: 'hi' },
+    ])
+  })
+
+  test.each([
+    [{}, PROMPT],
+    [{ system: 'be nice' }, `${PROMPT}\n\nbe nice`],
+    [
+      { system: [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral' } }] },
+      [
+        { type: 'text', text: PROMPT },
+        { type: 'text', text: 'x', cache_control: { type: 'ephemeral' } },
+      ],
+    ],
+  ])('precedes the system of a messages request: %j', async (fields, expected) => {
+    const body = ask('other', { max_tokens: 9, ...fields })
+    const { status, text } = await call(fixture.gateway.url, body, { key: 'ann', path: '/v1/messages' })
+    expect(status, text).toBe(200)
+    expect(JSON.parse(fixture.upstream.only('messages').text).system).toEqual(expected)
+  })
+
+  test('precedes that of a converted request', async () => {
+    const messages = [
+      { role: 'system', content: 'be nice' },
+      { role: 'user', content: 'hi' },
+    ]
+    await fixture.chat('ann', { model: 'other', messages })
+    expect(JSON.stringify(JSON.parse(fixture.upstream.only('messages').text).system)).toMatch(
+      /briefly.*be nice/,
+    )
+  })
+})
+
+describe('the override of a channel', () => {
+  test('sets, adds and removes members as one splice', async () => {
+    const body =
+      '{"model":"gpt-4o-mini","temperature":1,"user":"u", "messages":[{"role":"user","content":"hi"}],"top_p":0.90}'
+    expect((await fixture.chat('ann', Buffer.from(body))).status).toBe(200)
+    expect(fixture.upstream.only('changed').text).toBe(
+      '{"model":"gpt-4o-mini","temperature":0.25,"messages":[{"role":"user","content":"hi"}],"top_p":0.90,"seed":7,"stop":["a",{"b":null}]}',
+    )
+  })
+})
+
+describe('a pattern in the models of a channel', () => {
+  test('stands for every model with a price that matches', async () => {
+    const { text } = await call(fixture.gateway.url, undefined, {
+      key: 'ann',
+      method: 'GET',
+      path: '/v1/models',
+    })
+    const names = JSON.parse(text).data.map(({ id }: { id: string }) => id)
+    expect(names).toEqual(expect.arrayContaining(['house-small', 'house-large', 'other']))
+    expect(names).not.toContain('house-unpriced')
+    expect((await fixture.chat('ann', ask('house-unpriced'))).status).toBe(503)
+  })
+})

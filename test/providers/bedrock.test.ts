@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { call } from '../equipment/client.ts'
+import { priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { ACCOUNT, API_KEY, type BedrockAnswer, REGION, startBedrock } from '../equipment/providers/bedrock.ts'
+import type { Double, ReceivedByDouble } from '../equipment/providers/double.ts'
+
+const MODEL_ID = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'
+const USAGE = { input_tokens: 12, output_tokens: 7 }
+const WHOLE = {
+  id: 'msg_bdrk_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'claude-sonnet-4-5-20250929',
+  content: [{ type: 'text', text: 'Hello' }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+  usage: USAGE,
+}
+const EVENTS = [
+  {
+    type: 'message_start',
+    message: { ...WHOLE, content: [], stop_reason: null, usage: { ...USAGE, output_tokens: 1 } },
+  },
+  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+  { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hello' } },
+  { type: 'content_block_stop', index: 0 },
+  {
+    type: 'message_delta',
+    delta: { stop_reason: 'end_turn', stop_sequence: null },
+    usage: { output_tokens: 7 },
+  },
+  { type: 'message_stop', 'amazon-bedrock-invocationMetrics': { inputTokenCount: 12, outputTokenCount: 7 } },
+]
+
+let bedrock: Double
+let gateway: RunningGateway
+let answer: BedrockAnswer
+
+function channelOf(name: string, key: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    name,
+    provider: 'bedrock',
+    protocol: 'messages',
+    region: REGION,
+    base_url: bedrock.url,
+    keys: [key],
+    models: [name],
+    model_mapping: { [name]: MODEL_ID },
+    ...fields,
+  }
+}
+
+beforeAll(async () => {
+  bedrock = await startBedrock(() => answer)
+  gateway = await startGateway({
+    config: {
+      models: priced(['signed', 'session', 'bearer', 'wrong']),
+      channels: [
+        channelOf('signed', `${ACCOUNT.id}:${ACCOUNT.secret}`),
+        channelOf('session', `${ACCOUNT.id}:${ACCOUNT.secret}:${ACCOUNT.session}`),
+        channelOf('bearer', API_KEY),
+        channelOf('wrong', `${ACCOUNT.id}:${'x'.repeat(40)}`),
+      ],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    },
+  })
+})
+afterAll(async () => {
+  await gateway?.discard()
+  await bedrock?.close()
+})
+beforeEach(() => {
+  answer = { whole: WHOLE, events: EVENTS }
+  bedrock.received.length = 0
+})
+
+function messages(model: string, fields: Record<string, unknown> = {}, headers: Record<string, string> = {}) {
+  const body = { model, max_tokens: 20, messages: [{ role: 'user', content: 'hi' }], ...fields }
+  return call(gateway.url, body, { key: 'ann', path: '/v1/messages', headers })
+}
+
+function onlyRequest(): ReceivedByDouble {
+  expect(bedrock.received).toHaveLength(1)
+  return bedrock.received[0] as ReceivedByDouble
+}
+
+describe('a messages call on a Bedrock channel', () => {
+  test.each(['signed', 'session', 'bearer'])('is authenticated by a key of each form: %s', async (model) => {
+    const { status, text } = await messages(model)
+    expect(status, text).toBe(200)
+    expect(text).toBe(JSON.stringify(WHOLE))
+    expect(bedrock.received[0]?.path).toBe(`/model/${encodeURIComponent(MODEL_ID)}/invoke`)
+  })
+
+  test('names model and stream in the path, and the version in the body; all other bytes stay', async () => {
+    const text = `{"model": "signed","max_tokens":20,  "messages":[{"role":"user","content":"h\\u0069"}], "stream":true}`
+    const { status } = await call(gateway.url, Buffer.from(text), { key: 'ann', path: '/v1/messages' })
+    expect(status).toBe(200)
+    const { path, body } = onlyRequest()
+    expect(path).toBe(`/model/${encodeURIComponent(MODEL_ID)}/invoke-with-response-stream`)
+    expect(body.toString()).toBe(
+      `{"max_tokens":20,  "messages":[{"role":"user","content":"h\\u0069"}],"anthropic_version":"bedrock-2023-05-31"}`,
+    )
+  })
+
+  test('passes on the beta features that Bedrock knows, in the body', async () => {
+    await messages('signed', {}, { 'anthropic-beta': 'context-1m-2025-08-07, unknown-2030-01-01' })
+    const { body, headers } = onlyRequest()
+    expect(JSON.parse(body.toString()).anthropic_beta).toEqual(['context-1m-2025-08-07'])
+    expect(headers).not.toHaveProperty('anthropic-beta')
+  })
+
+  test('is streamed as server-sent events without the figures of the service, and charged by its usage', async () => {
+    const { status, headers, text } = await messages('signed', { stream: true })
+    expect(status).toBe(200)
+    expect(headers['content-type']).toContain('text/event-stream')
+    const events = text.trim().split('\n\n')
+    expect(events.map((event) => event.split('\n')[0])).toEqual(EVENTS.map(({ type }) => `event: ${type}`))
+    expect(events.at(-1)).toBe('event: message_stop\ndata: {"type":"message_stop"}')
+    expect(databaseOf(gateway.dataDir).usageOf(String(headers['x-request-id']))).toMatchObject({
+      input_tokens: 12,
+      output_tokens: 7,
+    })
+  })
+
+  test('ends with the exception of its stream', async () => {
+    answer = {
+      events: EVENTS.slice(0, 3),
+      exception: { name: 'throttlingException', message: 'Too many tokens' },
+    }
+    const { text } = await messages('signed', { stream: true })
+    expect(text.trim().split('\n\n').at(-1)).toContain(
+      '"type":"rate_limit_error","message":"Too many tokens"',
+    )
+  })
+
+  test('that is cut inside a frame ends in an error', async () => {
+    answer = { events: EVENTS, cutBytes: 9 }
+    const { text } = await messages('signed', { stream: true })
+    expect(text).toContain('event: error')
+    expect(text).not.toContain('message_stop')
+  })
+
+  test('with a wrong secret is refused, and the log names the cause and no secret', async () => {
+    const { status } = await messages('wrong')
+    expect(status).toBe(500)
+    await expect.poll(() => gateway.logs()).toContain('The request signature does not match')
+    expect(gateway.logs()).not.toContain('x'.repeat(40))
+  })
+
+  test('leaves out what Bedrock refuses, and names it', async () => {
+    const tools = [{ name: 't', input_schema: { type: 'object' }, eager_input_streaming: true }]
+    const fields = { metadata: { user_id: 'u' }, container: 'c', tools }
+    const { status, headers, text } = await messages('signed', fields, {
+      'anthropic-beta': 'context-1m-2025-08-07,unknown-2030-01-01',
+    })
+    expect(status, text).toBe(200)
+    expect(String(headers['x-gateway-dropped']).split(', ').sort()).toEqual([
+      'anthropic_beta',
+      'container',
+      'eager_input_streaming',
+      'metadata',
+    ])
+    expect(JSON.parse(onlyRequest().body.toString()).tools).toEqual([
+      { name: 't', input_schema: { type: 'object' } },
+    ])
+  })
+
+  test("keeps the version and the beta features of the client's own body", async () => {
+    const fields = {
+      anthropic_version: 'bedrock-2023-05-31',
+      anthropic_beta: ['interleaved-thinking-2025-05-14', 'unknown-2030-01-01'],
+    }
+    const { status } = await messages('signed', fields, { 'anthropic-beta': 'context-1m-2025-08-07' })
+    expect(status).toBe(200)
+    expect(JSON.parse(onlyRequest().body.toString())).toMatchObject({
+      anthropic_version: 'bedrock-2023-05-31',
+      anthropic_beta: ['interleaved-thinking-2025-05-14', 'context-1m-2025-08-07'],
+    })
+  })
+
+  test('keeps its status and gets the type of its error', async () => {
+    answer = { error: { status: 400, name: 'ValidationException', message: 'Malformed input request' } }
+    const { status, text } = await messages('signed')
+    expect(status).toBe(400)
+    expect(JSON.parse(text)).toMatchObject({
+      type: 'error',
+      error: { type: 'invalid_request_error', message: 'Malformed input request' },
+    })
+  })
+
+  test('has its tokens counted', async () => {
+    const body = { model: 'signed', messages: [{ role: 'user', content: 'hi' }] }
+    const { status, text } = await call(gateway.url, body, {
+      key: 'ann',
+      path: '/v1/messages/count_tokens',
+    })
+    expect(status, text).toBe(200)
+    expect(JSON.parse(text)).toEqual({ input_tokens: 14 })
+    expect(onlyRequest().path).toBe(`/model/${encodeURIComponent(MODEL_ID)}/count-tokens`)
+  })
+
+  test('with a clock that is ten minutes off: the log names the cause', async () => {
+    answer = { whole: WHOLE, clockAheadMs: 600_000 }
+    expect((await messages('session')).status).toBe(500)
+    await expect.poll(() => gateway.logs()).toContain('Signature expired')
+  })
+
+  test('is what the test of a channel asks', async () => {
+    const account = { id: 1, accessToken: ROOT.access_token }
+    const listed = await manage<{ items: { id: number; name: string }[] }>(
+      gateway.url,
+      account,
+      'GET /api/channel/',
+    )
+    const id = listed.data.items.find(({ name }) => name === 'bearer')?.id
+    const { body } = await manage(gateway.url, account, `GET /api/channel/test/${id}`)
+    expect(body).toMatchObject({ success: true })
+    expect(onlyRequest().path).toBe(`/model/${encodeURIComponent(MODEL_ID)}/invoke`)
+  })
+})
