@@ -53,6 +53,20 @@ export class ResponseStore {
     return (await this.#rows.read('storedResponse', { id, userId, nowMs: Date.now() })) ?? undefined
   }
 
+  /** A response of this user without its content, and the bytes that the content takes; 0 = it has none. */
+  async facts(
+    userId: number,
+    id: string,
+  ): Promise<{ readonly response: StoredResponse; readonly contentBytes: number } | undefined> {
+    if (!isIssued(id)) return undefined
+    return (await this.#rows.read('responseFacts', { id, userId, nowMs: Date.now() })) ?? undefined
+  }
+
+  /** Bytes that `chain` would load. */
+  chainBytes(userId: number, id: string): Promise<number> {
+    return this.#rows.read('chainBytes', { id, userId, nowMs: Date.now() })
+  }
+
   /** A kept response of this user and all that it continues, the latest first. */
   chain(userId: number, id: string): Promise<readonly StoredResponse[]> {
     return this.#rows.read('responseChain', { id, userId, nowMs: Date.now() })

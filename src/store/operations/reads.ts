@@ -9,7 +9,14 @@ import { managedUser, profile } from './profile.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { userBySession } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
-import { backgroundOutcomes, reasoningOrigins, responseChain, storedResponse } from './stored-responses.ts'
+import {
+  backgroundOutcomes,
+  chainBytes,
+  reasoningOrigins,
+  responseChain,
+  responseFacts,
+  storedResponse,
+} from './stored-responses.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
 import { listUsage, scanUsage } from './usage-rows.ts'
 import { sumUsageDays, sumUsageScan, usageByDay } from './usage-totals.ts'
@@ -18,6 +25,7 @@ import { sumUsageDays, sumUsageScan, usageByDay } from './usage-totals.ts'
 export const reads = {
   accountOfToken,
   backgroundOutcomes,
+  chainBytes,
   conservation,
   countUsers,
   credentials,
@@ -32,6 +40,7 @@ export const reads = {
   profile,
   reasoningOrigins,
   responseChain,
+  responseFacts,
   revealKey,
   revealKeys,
   scanUsage,

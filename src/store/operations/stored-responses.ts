@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { ReasoningOrigin, StoredContent, StoredResponse } from '../../domain/stored-response.ts'
 import type { StoredResponseRow } from '../schema.ts'
 import { type Secrets, unseal } from '../secrets.ts'
@@ -9,6 +10,26 @@ export const RESPONSES_TABLE = 'stored_responses'
 const MAX_CHAIN = 1_000
 /** Values in the list of one query: databases bound the parameters of a statement. */
 const MAX_PARAMETERS = 1_000
+
+/** Columns without the content. */
+const FACTS = [
+  'id',
+  'user_id',
+  'model',
+  'group_name',
+  'channel',
+  'key_tag',
+  'upstream_id',
+  'tokens',
+  'previous_id',
+  'created_ms',
+  'expires_ms',
+  'call_id',
+  'rate',
+  'outcome',
+] as const
+/** Size of the content, which is sealed as base64; neither database reads it for this. */
+const CONTENT_BYTES = sql<number | null>`octet_length(content_cipher) * 3 / 4`.as('contentBytes')
 
 /** Owner, id and time of a look-up; ids of other owners and expired ones are not found. */
 interface LookUp {
@@ -25,6 +46,37 @@ export async function storedResponse(
 ): Promise<StoredResponse | null> {
   const row = await find(db, lookUp)
   return row ? fromRow(row, secrets) : null
+}
+
+/** Finds a response of a user without its content, and the bytes that the content takes; 0 = it has none. */
+export async function responseFacts(
+  db: Db,
+  lookUp: LookUp,
+  secrets: Secrets,
+): Promise<{ readonly response: StoredResponse; readonly contentBytes: number } | null> {
+  const row = await located(db, lookUp)
+    .select([...FACTS, CONTENT_BYTES])
+    .executeTakeFirst()
+  if (!row) return null
+  const { contentBytes, ...facts } = row
+  return { response: fromRow({ ...facts, content_cipher: null }, secrets), contentBytes: contentBytes ?? 0 }
+}
+
+/** Bytes that the contents of a kept response and of all that it continues take. */
+export async function chainBytes(db: Db, lookUp: LookUp): Promise<number> {
+  let bytes = 0
+  let next: string | null = lookUp.id
+  for (let links = 0; next !== null && links < MAX_CHAIN; links += 1) {
+    const link: { previous_id: string | null; contentBytes: number | null } | undefined = await located(db, {
+      ...lookUp,
+      id: next,
+    })
+      .select(['previous_id', CONTENT_BYTES])
+      .executeTakeFirst()
+    bytes += link?.contentBytes ?? 0
+    next = link?.previous_id ?? null
+  }
+  return bytes
 }
 
 /**
@@ -74,14 +126,16 @@ export async function backgroundOutcomes(
   return rows.map((row) => ({ response: fromRow(row, secrets), outcome: row.outcome }))
 }
 
-function find(db: Db, { id, userId, nowMs }: LookUp): Promise<StoredResponseRow | undefined> {
+function find(db: Db, lookUp: LookUp): Promise<StoredResponseRow | undefined> {
+  return located(db, lookUp).selectAll().executeTakeFirst()
+}
+
+function located(db: Db, { id, userId, nowMs }: LookUp) {
   return db
     .selectFrom('stored_responses')
-    .selectAll()
     .where('id', '=', id)
     .where('user_id', '=', userId)
     .where('expires_ms', '>', nowMs)
-    .executeTakeFirst()
 }
 
 function fromRow(row: StoredResponseRow, secrets: Secrets): StoredResponse {
