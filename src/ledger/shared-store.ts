@@ -21,6 +21,7 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'chainBytes',
   'credentials',
   'keptSignatures',
+  'orphanedContents',
   'reasoningOrigins',
   'responseChain',
   'responseFacts',

@@ -1,6 +1,5 @@
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openedStore, temporaryFolder } from '../../../test/store-rows.ts'
+import { openedStore } from '../../../test/store-rows.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { scanObject } from '../../protocols/json/json-scan.ts'
 import type { Rows } from '../../store/store.ts'
@@ -11,6 +10,7 @@ import { ResponseStore } from './response-store.ts'
 
 const FIRST = `resp_${'a'.repeat(32)}`
 const SECOND = `resp_${'b'.repeat(32)}`
+const THIRD = `resp_${'c'.repeat(32)}`
 const CONTENT_BYTES = 100_000
 /** Reads that load contents. */
 const LOADING = ['storedResponse', 'responseChain']
@@ -39,7 +39,7 @@ function kept(id: string, previousId: string | null): StoredResponse {
 
 /** Two kept responses, and the names of what is read of them, with the memory that is taken. */
 async function stage() {
-  const store = await openedStore(join(temporaryFolder(), 'sluice.db'))
+  const store = await openedStore()
   await store.write('storeResponse', kept(FIRST, null))
   await store.write('storeResponse', kept(SECOND, FIRST))
   const steps: (string | number)[] = []
@@ -58,8 +58,19 @@ async function stage() {
       steps.push(bytes)
     },
   } as unknown as Reader
-  return { responses, reader, steps }
+  return { responses, reader, steps, rows }
 }
+
+test('a kept response is removed with the parts that its content is stored in', async () => {
+  const { responses, rows } = await stage()
+  const content = { input: `"${'x'.repeat(1_000_000)}"`, response: '{}' }
+  await responses.keep({ ...kept(THIRD, null), content })
+  expect((await responses.facts(1, THIRD))?.contentBytes).toBeGreaterThan(1_000_000)
+  await responses.remove(1, THIRD)
+  expect(await rows.read('orphanedContents', { createdBeforeMs: Number.MAX_SAFE_INTEGER, limit: 1 })).toEqual(
+    [],
+  )
+})
 
 /** Memory that was taken before contents were loaded. */
 function heldBeforeLoading(steps: readonly (string | number)[]): number {

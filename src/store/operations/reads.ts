@@ -6,6 +6,7 @@ import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
 import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
 import { managedUser, profile } from './profile.ts'
+import { orphanedContents } from './response-parts.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { userBySession } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
@@ -37,6 +38,7 @@ export const reads = {
   listUsers,
   managedUser,
   pageOfUsers,
+  orphanedContents,
   profile,
   reasoningOrigins,
   responseChain,
