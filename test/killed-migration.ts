@@ -16,6 +16,7 @@ const TABLES = [
   'holds',
   'kept_signatures',
   'reasoning_origins',
+  'response_parts',
   'sessions',
   'store_identity',
   'stored_responses',

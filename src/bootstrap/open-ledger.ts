@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { sqlitePath } from '../domain/database-url.ts'
 import { seedAccounts } from './seed-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { pruneExpired } from '../store/prune-expired.ts'
+import { pruneExpired, pruneParts } from '../store/prune-expired.ts'
 import { pruneUsage } from '../store/prune-usage.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { OpenedLedger, OpenLedgerOptions } from './opened-ledger.ts'
@@ -36,6 +36,7 @@ async function openOwnLedger(
       prune: async (days, signal) => ({
         removed: await pruneUsage(store, days, Date.now(), signal),
         removedResponses: await pruneExpired(store, 'pruneResponses', Date.now(), signal),
+        removedParts: await pruneParts(store, Date.now(), signal),
         removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
       }),
       isReady: () => ledger.probe(),

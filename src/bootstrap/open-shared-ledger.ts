@@ -11,7 +11,7 @@ import { Announcements } from '../store/postgres/announcements.ts'
 import { postgresBank } from '../store/postgres/bank.ts'
 import { BankConnection } from '../store/postgres/bank-connection.ts'
 import { openPostgresStore, type SharedRows } from '../store/postgres/open.ts'
-import { pruneExpired } from '../store/prune-expired.ts'
+import { pruneExpired, pruneParts } from '../store/prune-expired.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
 import { openNodeFile } from '../store/sqlite/open-node-file.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -94,6 +94,7 @@ export async function openSharedLedger({
     prune: async (days, signal) => ({
       ...(await rows.maintainUsageLog(days, signal)),
       removedResponses: await pruneExpired(rows, 'pruneResponses', Date.now(), signal),
+      removedParts: await pruneParts(rows, Date.now(), signal),
       removedSignatures: await pruneExpired(rows, 'pruneSignatures', Date.now(), signal),
     }),
     // Calls of known keys are answered without the database for as long as leased quota lasts.

@@ -35,6 +35,12 @@ export interface StoredContent {
   readonly response: string
 }
 
+/** Numbers of the parts that a large content is stored in, each part in a row of its own. */
+export interface ContentParts {
+  readonly inputParts: number
+  readonly responseParts: number
+}
+
 /** Origin of encrypted reasoning, which only its account can read. */
 export interface ReasoningOrigin {
   /** HMAC of the encrypted content and its owner. */

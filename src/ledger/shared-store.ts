@@ -18,10 +18,13 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
 const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'countUsers',
   'backgroundOutcomes',
+  'chainBytes',
   'credentials',
   'keptSignatures',
+  'orphanedContents',
   'reasoningOrigins',
   'responseChain',
+  'responseFacts',
   'revealKey',
   'revealKeys',
   'storedConfiguration',

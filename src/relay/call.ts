@@ -216,7 +216,7 @@ export class Call implements MediaRequester {
   /**
    * Ends the call with its charge; with none where there is no `basis`, as nothing was delivered. Resolves
    * with the charged usage when the charge is durable. `delivered`: the client got any of it. `lasting`: the
-   * response, where it is complete.
+   * response, where the client knows of it.
    */
   settle(
     target: Target | undefined,

@@ -280,9 +280,10 @@ export class StreamedResponse extends ResponseHandler {
     else {
       const basis = { ending, isComplete, reported: tap.usage, hasText: () => hasText, text: () => tap.text }
       const delivered = ending !== 'client_gone' || response.headersSent
-      const lasting = isComplete ? tap : undefined
-      const charging = this.call.settle(this.target, basis, delivered, lasting)
-      const keeping = lasting?.keep?.(this.target, this.call, charging)
+      // The first event has the id, by which a client may refer to a response that it saw no end of.
+      const known = isComplete || response.headersSent ? tap : undefined
+      const charging = this.call.settle(this.target, basis, delivered, known)
+      const keeping = isComplete && tap.keep?.(this.target, this.call, charging)
       charged = await charging
       if (keeping) await keeping
     }

@@ -1,6 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { removeParts } from './kept-contents.ts'
 import type { Rows } from './store.ts'
 
+/** Age of parts without a response before they are removed: the row may still be written before. */
+const ORPHAN_AFTER_MS = 3_600_000
 /** Rows that one write removes, and the pause before the next: calls are not delayed. */
 const BATCH = 100
 const PAUSE_MS = 50
@@ -20,5 +23,27 @@ export async function pruneExpired(
     removed += count
     if (count === 0 || signal?.aborted) return removed
     await delay(PAUSE_MS, undefined, { ref: false, ...(signal && { signal }) }).catch(() => {})
+  }
+}
+
+/**
+ * Removes parts of contents that belong to no response (any more), until there are none or the signal aborts.
+ * Resolves to their number.
+ */
+export async function pruneParts(
+  rows: Pick<Rows, 'read' | 'write'>,
+  nowMs: number,
+  signal?: AbortSignal,
+): Promise<number> {
+  for (let removed = 0; ; ) {
+    const ids = await rows.read('orphanedContents', {
+      createdBeforeMs: nowMs - ORPHAN_AFTER_MS,
+      limit: BATCH,
+    })
+    for (const id of ids) {
+      removed += await removeParts(rows, id)
+      if (signal?.aborted) return removed
+    }
+    if (ids.length < BATCH) return removed
   }
 }

@@ -17,6 +17,7 @@ export interface Database {
   readonly stored_responses: StoredResponsesTable
   readonly reasoning_origins: ReasoningOriginsTable
   readonly kept_signatures: KeptSignaturesTable
+  readonly response_parts: ResponsePartsTable
 }
 
 /** Users: `docs/api.md: User profile`, and columns that are never shown. */
@@ -218,13 +219,23 @@ interface StoredResponsesTable {
   previous_id: string | null
   created_ms: number
   expires_ms: number
-  /** Encrypted JSON of `StoredContent`; null for a native response. */
+  /** Encrypted JSON of `StoredContent` or `ContentParts`; null for a native response. */
   content_cipher: string | null
   call_id: string | null
   /** Prices of a background call, as `rateText` writes them. */
   rate: string | null
   /** JSON of a background response's end, for the node that holds its quota; null before. */
   outcome: string | null
+}
+
+/** Parts of large kept contents; those without a row in `stored_responses` belong to no response. */
+interface ResponsePartsTable {
+  response_id: string
+  part: number
+  /** Time of the latest attempt to store it. */
+  created_ms: number
+  /** Encrypted text. */
+  content_cipher: string
 }
 
 /** Accounts that can read encrypted reasoning. */

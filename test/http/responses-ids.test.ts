@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { FullResponse } from '../equipment/client.ts'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type FullResponse, open } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { storingUpstream } from '../equipment/stored-responses.ts'
@@ -62,6 +62,39 @@ test('the id of a response is known from an event of any size, wherever it stand
   const body = '{"id":"resp_late","object":"response","status":"completed","output":[]}'
   fixture.upstream.script('odd', { kind: 'whole', body })
   expect((await at(id ?? '')).json()).toMatchObject({ id })
+})
+
+describe('the id that a client got of a stream without end', () => {
+  const begun = [
+    'event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":{"id":"resp_early","status":"in_progress","output":[]}}\n\n',
+    'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":1,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"Hello"}\n\n',
+  ]
+  const idIn = (text: string): string => /"id":"(resp_[0-9a-f]{44})"/.exec(text)?.[1] ?? ''
+  const isReached = async (id: string): Promise<void> => {
+    const body = '{"id":"resp_early","object":"response","status":"incomplete","output":[]}'
+    fixture.upstream.script('odd', { kind: 'whole', body })
+    // The charge, which it is stored with, follows the client's leaving.
+    await vi.waitFor(async () => expect((await at(id)).json()).toMatchObject({ id }), 20_000)
+    expect(fixture.upstream.received('odd').at(-1)?.path).toBe('/v1/responses/resp_early')
+  }
+
+  test('as it left, reaches the response at its upstream', async () => {
+    const endless = [...begun, ...Array.from({ length: 5_000 }, () => begun[1] ?? '')]
+    fixture.upstream.script('odd', { kind: 'stream', frames: endless, paceMs: 5, ending: 'stall' })
+    const body = { model: 'odd', input: 'hi', stream: true }
+    const live = await open(fixture.gateway.url, body, { key: 'ann', path: '/v1/responses' })
+    await live.until('output_text.delta')
+    live.abort()
+    await fixture.upstream.received('odd').at(-1)?.ended
+    await isReached(idIn(live.text()))
+  })
+
+  test('as the upstream broke off, reaches the response there', async () => {
+    fixture.upstream.script('odd', { kind: 'stream', frames: begun, ending: 'close' })
+    const { text } = await post({ stream: true })
+    expect(text).toContain('response.failed')
+    await isReached(idIn(text))
+  })
 })
 
 describe('an id in the message of an error in a stream is the one that the client knows', () => {

@@ -17,6 +17,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'stored_responses', key: ['id'], batchSize: 100 },
   { name: 'reasoning_origins', key: ['hash'], batchSize: 1000 },
   { name: 'kept_signatures', key: ['user_id', 'hash'], batchSize: 100 },
+  { name: 'response_parts', key: ['response_id', 'part'], batchSize: 8 },
   { name: 'usage_log', key: ['id'], batchSize: 1000 },
   // Smaller batches, because a key of many columns makes long conditions.
   {

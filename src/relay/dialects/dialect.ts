@@ -113,7 +113,7 @@ export interface Lasting {
    * call was charged for.
    */
   keep?(target: Target, call: Call, charged: Promise<Usage>): Promise<void>
-  /** Origin of a complete response, stored with its charge; undefined where clients can refer to nothing. */
+  /** Origin of the response as far as it came, stored with its charge; undefined = nothing to refer to. */
   provenance?(target: Target, call: Call, charged: Usage): Provenance | undefined
   /**
    * Set where the upstream goes on without its client: parks the call's hold, so that it is charged when the

@@ -25,9 +25,12 @@ export async function findContinued(
   { caller: { user }, settings: { options }, hold }: Reader,
   responses: ResponseStore,
 ): Promise<Continued> {
-  const response = await responses.find(user.id, id)
-  if (!response) throw notFound(id, options.keepResponsesMs)
-  if (!response.content) return { kind: 'native', response }
+  const known = await responses.facts(user.id, id)
+  if (!known) throw notFound(id, options.keepResponsesMs)
+  const { response } = known
+  if (known.contentBytes === 0) return { kind: 'native', response }
+  const loaded = await responses.chainBytes(user.id, id)
+  hold(loaded)
   const chain = await responses.chain(user.id, id)
   const oldest = chain.at(-1)
   if (!oldest || oldest.previousId !== null || chain.some(({ content }) => !content))
@@ -44,7 +47,7 @@ export async function findContinued(
       'request_too_large',
       `the conversation that is continued is larger than ${options.bodyLimit} bytes`,
     )
-  hold(scan.bytes.length + Buffer.byteLength(input))
+  hold(Math.max(0, scan.bytes.length + Buffer.byteLength(input) - loaded))
   const body = edit(scan.bytes, scan, { remove: [], replace: new Map([['input', input]]) })
   return { kind: 'kept', response, scan: scanObject(body) }
 }

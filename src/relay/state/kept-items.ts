@@ -6,8 +6,6 @@ import type { ResponseStore } from './response-store.ts'
 
 /** Responses that are looked up for one request; references to further ones stay as they are. */
 const MAX_RESPONSES = 1_000
-/** Look-ups at a time. */
-const AT_A_TIME = 16
 
 /**
  * The request with the items of the caller's kept responses in place of references to them; the same request
@@ -22,12 +20,17 @@ export async function withKeptItems(
   const responseIds = [...new Set(references.map(({ responseId }) => responseId))].slice(0, MAX_RESPONSES)
   const wanted = new Set(references.map(({ id }) => id))
   const items = new Map<string, ItemText>()
-  for (let at = 0; at < responseIds.length; at += AT_A_TIME) {
-    const batch = responseIds.slice(at, at + AT_A_TIME)
-    for (const response of await Promise.all(batch.map((id) => responses.find(user.id, id))))
-      if (response?.content)
-        for (const [id, item] of outputItems(response.content.response))
-          if (wanted.has(id)) items.set(id, item)
+  // One at a time, so that only the largest takes memory.
+  let largest = 0
+  for (const id of responseIds) {
+    const { contentBytes = 0 } = (await responses.facts(user.id, id)) ?? {}
+    if (contentBytes === 0) continue
+    if (contentBytes > largest) hold(contentBytes - largest)
+    largest = Math.max(largest, contentBytes)
+    const { content } = (await responses.find(user.id, id)) ?? {}
+    if (content)
+      for (const [itemId, item] of outputItems(content.response))
+        if (wanted.has(itemId)) items.set(itemId, item)
   }
   if (items.size === 0) return scan
   const bytes = references.reduce((sum, { id }) => sum + (items.get(id)?.bytes ?? 0), scan.bytes.length)
@@ -36,6 +39,6 @@ export async function withKeptItems(
       'request_too_large',
       `the request with the items that it refers to is larger than ${options.bodyLimit} bytes`,
     )
-  hold(bytes)
+  hold(Math.max(0, bytes - largest))
   return withItems(scan, items)
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Provenance } from '../../domain/provenance.ts'
 import type { ReasoningOrigin, StoredContent, StoredResponse } from '../../domain/stored-response.ts'
+import { isLarge, LargeContents, removeParts } from '../../store/kept-contents.ts'
 import type { Rows } from '../../store/store.ts'
 import { RetriedWrites } from './retried-writes.ts'
 
@@ -24,11 +25,13 @@ export class ResponseStore {
   readonly #rows: ResponseStoreParts['rows']
   readonly #tag: ResponseStoreParts['tag']
   readonly #retried: RetriedWrites
+  readonly #largeContents: LargeContents
   readonly #keyTags = new LRUCache<string, string>({ max: MAX_KEY_TAGS })
 
   constructor({ rows, tag, onLost }: ResponseStoreParts) {
     this.#rows = rows
     this.#tag = tag
+    this.#largeContents = new LargeContents(rows)
     this.#retried = new RetriedWrites(onLost)
   }
 
@@ -53,6 +56,20 @@ export class ResponseStore {
     return (await this.#rows.read('storedResponse', { id, userId, nowMs: Date.now() })) ?? undefined
   }
 
+  /** A response of this user without its content, and the bytes that the content takes; 0 = it has none. */
+  async facts(
+    userId: number,
+    id: string,
+  ): Promise<{ readonly response: StoredResponse; readonly contentBytes: number } | undefined> {
+    if (!isIssued(id)) return undefined
+    return (await this.#rows.read('responseFacts', { id, userId, nowMs: Date.now() })) ?? undefined
+  }
+
+  /** Bytes that `chain` would load. */
+  chainBytes(userId: number, id: string): Promise<number> {
+    return this.#rows.read('chainBytes', { id, userId, nowMs: Date.now() })
+  }
+
   /** A kept response of this user and all that it continues, the latest first. */
   chain(userId: number, id: string): Promise<readonly StoredResponse[]> {
     return this.#rows.read('responseChain', { id, userId, nowMs: Date.now() })
@@ -67,7 +84,9 @@ export class ResponseStore {
 
   /** Stores a response; resolves once that is durable. */
   async store(response: StoredResponse): Promise<void> {
-    await this.#rows.write('storeResponse', response)
+    const { content } = response
+    if (content && isLarge(content)) await this.#largeContents.store({ ...response, content })
+    else await this.#rows.write('storeResponse', response)
   }
 
   /** Stores a kept response whose call is over; tried again later where the database is out of reach. */
@@ -108,6 +127,7 @@ export class ResponseStore {
   /** Removes a response of this user. */
   async remove(userId: number, id: string): Promise<void> {
     await this.#rows.write('deleteResponse', { userId, id, nowMs: Date.now() })
+    await removeParts(this.#rows, id)
   }
 
   #hash(userId: number, content: string): string {

@@ -40,7 +40,7 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     for (const username of ['ann', 'bob', 'eve']) await store.write('createUser', newUser({ username }))
     await store.close()
     await database.sql("DELETE FROM kysely_migration WHERE name >= '0006'")
-    for (const table of ['stored_responses', 'reasoning_origins', 'kept_signatures'])
+    for (const table of ['stored_responses', 'reasoning_origins', 'kept_signatures', 'response_parts'])
       await database.sql(`DROP TABLE ${table}`)
     for (const name of MEDIA_COLUMNS) {
       for (const table of ['usage_log', 'usage_days'])

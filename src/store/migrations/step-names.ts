@@ -9,6 +9,7 @@ export const STEP_NAMES = [
   '0007-stored-responses',
   '0008-media-usage',
   '0009-kept-signatures',
+  '0010-response-parts',
 ] as const
 
 /**

@@ -6,10 +6,18 @@ import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
 import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
 import { managedUser, profile } from './profile.ts'
+import { orphanedContents } from './response-parts.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { userBySession } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
-import { backgroundOutcomes, reasoningOrigins, responseChain, storedResponse } from './stored-responses.ts'
+import {
+  backgroundOutcomes,
+  chainBytes,
+  reasoningOrigins,
+  responseChain,
+  responseFacts,
+  storedResponse,
+} from './stored-responses.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
 import { listUsage, scanUsage } from './usage-rows.ts'
 import { sumUsageDays, sumUsageScan, usageByDay } from './usage-totals.ts'
@@ -18,6 +26,7 @@ import { sumUsageDays, sumUsageScan, usageByDay } from './usage-totals.ts'
 export const reads = {
   accountOfToken,
   backgroundOutcomes,
+  chainBytes,
   conservation,
   countUsers,
   credentials,
@@ -29,9 +38,11 @@ export const reads = {
   listUsers,
   managedUser,
   pageOfUsers,
+  orphanedContents,
   profile,
   reasoningOrigins,
   responseChain,
+  responseFacts,
   revealKey,
   revealKeys,
   scanUsage,

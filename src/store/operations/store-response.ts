@@ -1,4 +1,4 @@
-import type { StoredResponse } from '../../domain/stored-response.ts'
+import type { ContentParts, StoredResponse } from '../../domain/stored-response.ts'
 import { type Secrets, seal } from '../secrets.ts'
 import type { Db } from './operation.ts'
 import { RESPONSES_TABLE } from './stored-responses.ts'
@@ -6,11 +6,16 @@ import { RESPONSES_TABLE } from './stored-responses.ts'
 /** Time after which the call of a background response is settled, with room for a node that was down. */
 const SETTLED_WITHIN_MS = 7 * 24 * 3_600_000
 
+/** Stored response, with the numbers of its parts where the content is stored already. */
+type ResponseToStore = Omit<StoredResponse, 'content'> & {
+  readonly content: StoredResponse['content'] | ContentParts
+}
+
 /**
  * Stores a response; one of the same id is replaced. Its content is encrypted for its row. That of a deleted
  * user is not stored: its call may end after all that was kept for the user was removed.
  */
-export async function storeResponse(db: Db, response: StoredResponse, secrets: Secrets): Promise<void> {
+export async function storeResponse(db: Db, response: ResponseToStore, secrets: Secrets): Promise<void> {
   const { id, content } = response
   if (content && (await isDeleted(db, response.userId))) return
   const values = {

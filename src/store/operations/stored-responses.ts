@@ -1,7 +1,13 @@
-import type { ReasoningOrigin, StoredContent, StoredResponse } from '../../domain/stored-response.ts'
+import type {
+  ContentParts,
+  ReasoningOrigin,
+  StoredContent,
+  StoredResponse,
+} from '../../domain/stored-response.ts'
 import type { StoredResponseRow } from '../schema.ts'
 import { type Secrets, unseal } from '../secrets.ts'
 import type { Db } from './operation.ts'
+import { CONTENT_BYTES, joinParts, partsBytes } from './response-parts.ts'
 
 /** Name of the table in the context of its encrypted values. */
 export const RESPONSES_TABLE = 'stored_responses'
@@ -9,6 +15,36 @@ export const RESPONSES_TABLE = 'stored_responses'
 const MAX_CHAIN = 1_000
 /** Values in the list of one query: databases bound the parameters of a statement. */
 const MAX_PARAMETERS = 1_000
+
+/** Columns without the content. */
+const FACTS = [
+  'id',
+  'user_id',
+  'model',
+  'group_name',
+  'channel',
+  'key_tag',
+  'upstream_id',
+  'tokens',
+  'previous_id',
+  'created_ms',
+  'expires_ms',
+  'call_id',
+  'rate',
+  'outcome',
+] as const
+
+/** Size of the content in the row itself. */
+const OWN_BYTES = CONTENT_BYTES.$castTo<number | null>().as('ownBytes')
+
+/** Row without its content. */
+type FactsRow = Pick<StoredResponseRow, (typeof FACTS)[number]>
+
+/** Row that is asked for the size of its content. */
+interface Link {
+  readonly id: string
+  readonly ownBytes: number | null
+}
 
 /** Owner, id and time of a look-up; ids of other owners and expired ones are not found. */
 interface LookUp {
@@ -24,7 +60,35 @@ export async function storedResponse(
   secrets: Secrets,
 ): Promise<StoredResponse | null> {
   const row = await find(db, lookUp)
-  return row ? fromRow(row, secrets) : null
+  return (row && (await fromRow(db, row, secrets))) ?? null
+}
+
+/** Finds a response of a user without its content, and the bytes that the content takes; 0 = it has none. */
+export async function responseFacts(
+  db: Db,
+  lookUp: LookUp,
+): Promise<{ readonly response: StoredResponse; readonly contentBytes: number } | null> {
+  const row = await located(db, lookUp)
+    .select([...FACTS, OWN_BYTES])
+    .executeTakeFirst()
+  return row ? { response: factsOf(row), contentBytes: await contentBytes(db, row) } : null
+}
+
+/** Bytes that the contents of a kept response and of all that it continues take. */
+export async function chainBytes(db: Db, lookUp: LookUp): Promise<number> {
+  let bytes = 0
+  let next: string | null = lookUp.id
+  for (let links = 0; next !== null && links < MAX_CHAIN; links += 1) {
+    const link: (Link & { previous_id: string | null }) | undefined = await located(db, {
+      ...lookUp,
+      id: next,
+    })
+      .select(['id', 'previous_id', OWN_BYTES])
+      .executeTakeFirst()
+    if (link) bytes += await contentBytes(db, link)
+    next = link?.previous_id ?? null
+  }
+  return bytes
 }
 
 /**
@@ -35,9 +99,10 @@ export async function responseChain(db: Db, lookUp: LookUp, secrets: Secrets): P
   const chain: StoredResponse[] = []
   for (let id: string | null = lookUp.id; id !== null && chain.length < MAX_CHAIN; ) {
     const row: StoredResponseRow | undefined = await find(db, { ...lookUp, id })
-    if (!row) break
-    chain.push(fromRow(row, secrets))
-    id = row.previous_id
+    const response = row && (await fromRow(db, row, secrets))
+    if (!response) break
+    chain.push(response)
+    id = response.previousId
   }
   return chain
 }
@@ -59,35 +124,53 @@ export function reasoningOrigins(
 export async function backgroundOutcomes(
   db: Db,
   { callIds }: { readonly callIds: readonly string[] },
-  secrets: Secrets,
 ): Promise<{ readonly response: StoredResponse; readonly outcome: string | null }[]> {
-  const rows: StoredResponseRow[] = []
+  const rows: FactsRow[] = []
   for (let at = 0; at < callIds.length; at += MAX_PARAMETERS) {
     const found = await db
       .selectFrom('stored_responses')
-      .selectAll()
+      .select(FACTS)
       .where('call_id', 'in', callIds.slice(at, at + MAX_PARAMETERS))
       .where('call_id', 'is not', null)
       .execute()
     rows.push(...found)
   }
-  return rows.map((row) => ({ response: fromRow(row, secrets), outcome: row.outcome }))
+  return rows.map((row) => ({ response: factsOf(row), outcome: row.outcome }))
 }
 
-function find(db: Db, { id, userId, nowMs }: LookUp): Promise<StoredResponseRow | undefined> {
+function find(db: Db, lookUp: LookUp): Promise<StoredResponseRow | undefined> {
+  return located(db, lookUp).selectAll().executeTakeFirst()
+}
+
+function located(db: Db, { id, userId, nowMs }: LookUp) {
   return db
     .selectFrom('stored_responses')
-    .selectAll()
     .where('id', '=', id)
     .where('user_id', '=', userId)
     .where('expires_ms', '>', nowMs)
-    .executeTakeFirst()
 }
 
-function fromRow(row: StoredResponseRow, secrets: Secrets): StoredResponse {
+async function contentBytes(db: Db, { id, ownBytes }: Link): Promise<number> {
+  return ownBytes === null ? 0 : ownBytes + (await partsBytes(db, id))
+}
+
+/** The response of a row. Undefined if a part of its content is gone, as it was removed meanwhile. */
+async function fromRow(
+  db: Db,
+  row: StoredResponseRow,
+  secrets: Secrets,
+): Promise<StoredResponse | undefined> {
   const { id, content_cipher: cipher } = row
+  if (cipher === null) return factsOf(row)
+  const place = { table: RESPONSES_TABLE, row: id }
+  const sealed = JSON.parse(unseal(secrets, cipher, place)) as StoredContent | ContentParts
+  const content = 'inputParts' in sealed ? await joinParts(db, id, sealed, secrets) : sealed
+  return content && { ...factsOf(row), content }
+}
+
+function factsOf(row: FactsRow): StoredResponse {
   return {
-    id,
+    id: row.id,
     userId: row.user_id,
     model: row.model,
     group: row.group_name,
@@ -98,10 +181,7 @@ function fromRow(row: StoredResponseRow, secrets: Secrets): StoredResponse {
     previousId: row.previous_id,
     createdMs: row.created_ms,
     expiresMs: row.expires_ms,
-    content:
-      cipher === null
-        ? null
-        : (JSON.parse(unseal(secrets, cipher, { table: RESPONSES_TABLE, row: id })) as StoredContent),
+    content: null,
     callId: row.call_id,
     rate: row.rate,
   }

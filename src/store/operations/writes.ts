@@ -8,6 +8,7 @@ import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
 import { importAccount } from './import-account.ts'
 import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
+import { removeOrphanedParts, storeResponsePart } from './response-parts.ts'
 import { seedUsers } from './seed-users.ts'
 import { beginSession, endSession } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
@@ -36,11 +37,13 @@ export const writes = {
   noteOutcome,
   pruneResponses,
   pruneSignatures,
+  removeOrphanedParts,
   seedUsers,
   setAccessToken,
   setEntries,
   setTokenStatus,
   storeProvenance,
   storeResponse,
+  storeResponsePart,
   switchToken,
 } as const

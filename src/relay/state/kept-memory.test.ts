@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest'
+import { openedStore } from '../../../test/store-rows.ts'
+import type { StoredResponse } from '../../domain/stored-response.ts'
+import { scanObject } from '../../protocols/json/json-scan.ts'
+import type { Rows } from '../../store/store.ts'
+import type { Reader } from '../dialects/dialect.ts'
+import { findContinued } from './continued.ts'
+import { withKeptItems } from './kept-items.ts'
+import { ResponseStore } from './response-store.ts'
+
+const FIRST = `resp_${'a'.repeat(32)}`
+const SECOND = `resp_${'b'.repeat(32)}`
+const THIRD = `resp_${'c'.repeat(32)}`
+const CONTENT_BYTES = 100_000
+/** Reads that load contents. */
+const LOADING = ['storedResponse', 'responseChain']
+
+function kept(id: string, previousId: string | null): StoredResponse {
+  const output = [
+    { id: `msg_${id.slice('resp_'.length)}000`, type: 'message', content: 'x'.repeat(CONTENT_BYTES) },
+  ]
+  return {
+    id,
+    userId: 1,
+    model: 'm',
+    group: 'default',
+    channel: 'c',
+    keyTag: 'tag',
+    upstreamId: '',
+    tokens: 1,
+    previousId,
+    createdMs: 0,
+    expiresMs: Number.MAX_SAFE_INTEGER,
+    content: { input: '[]', response: JSON.stringify({ id, output }) },
+    callId: null,
+    rate: null,
+  }
+}
+
+/** Two kept responses, and the names of what is read of them, with the memory that is taken. */
+async function stage() {
+  const store = await openedStore()
+  await store.write('storeResponse', kept(FIRST, null))
+  await store.write('storeResponse', kept(SECOND, FIRST))
+  const steps: (string | number)[] = []
+  const rows: Pick<Rows, 'read' | 'write'> = {
+    read(name, ...input) {
+      steps.push(name)
+      return store.read(name, ...input)
+    },
+    write: (name, ...input) => store.write(name, ...input),
+  }
+  const responses = new ResponseStore({ rows, tag: () => 'tag', onLost: () => {} })
+  const reader = {
+    caller: { user: { id: 1 } },
+    settings: { options: { keepResponsesMs: 1, bodyLimit: 10_000_000 } },
+    hold: (bytes: number) => {
+      steps.push(bytes)
+    },
+  } as unknown as Reader
+  return { responses, reader, steps, rows }
+}
+
+test('a kept response is removed with the parts that its content is stored in', async () => {
+  const { responses, rows } = await stage()
+  const content = { input: `"${'x'.repeat(1_000_000)}"`, response: '{}' }
+  await responses.keep({ ...kept(THIRD, null), content })
+  expect((await responses.facts(1, THIRD))?.contentBytes).toBeGreaterThan(1_000_000)
+  await responses.remove(1, THIRD)
+  expect(await rows.read('orphanedContents', { createdBeforeMs: Number.MAX_SAFE_INTEGER, limit: 1 })).toEqual(
+    [],
+  )
+})
+
+/** Memory that was taken before contents were loaded. */
+function heldBeforeLoading(steps: readonly (string | number)[]): number {
+  const loading = steps.findIndex((step) => LOADING.includes(String(step)))
+  expect(loading).toBeGreaterThan(0)
+  return steps.slice(0, loading).reduce<number>((sum, step) => sum + (typeof step === 'number' ? step : 0), 0)
+}
+
+test('a conversation takes its memory before it is loaded', async () => {
+  const { responses, reader, steps } = await stage()
+  const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
+  expect((await findContinued(scan, SECOND, reader, responses)).kind).toBe('kept')
+  expect(heldBeforeLoading(steps)).toBeGreaterThan(2 * CONTENT_BYTES)
+})
+
+test('items take their memory before their responses are loaded', async () => {
+  const { responses, reader, steps } = await stage()
+  const input = ['a', 'b'].map((key) => ({ type: 'item_reference', id: `msg_${key.repeat(32)}000` }))
+  const scan = scanObject(Buffer.from(JSON.stringify({ model: 'm', input })))
+  await withKeptItems(scan, reader, responses)
+  expect(heldBeforeLoading(steps)).toBeGreaterThan(CONTENT_BYTES)
+})

@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest'
+import { ENGINES, openedRows, rowsWithAccount } from '../../test/store-engines.ts'
+import { holdOf, settledCall, storeWithAccount } from '../../test/store-rows.ts'
+import type { StoredResponse } from '../domain/stored-response.ts'
+import { isLarge, LargeContents, removeParts } from './kept-contents.ts'
+import { pruneParts } from './prune-expired.ts'
+import type { Rows } from './store.ts'
+
+const HOUR_MS = 3_600_000
+const MIB = 1_048_576
+
+/** A response whose input is cut within a character, and stored in `parts` parts with its output. */
+function large(id: string, of: Partial<StoredResponse> = {}) {
+  const content = { input: `"x${'😀'.repeat(150_000)}"`, response: `{"output":"${'x'.repeat(300_000)}"}` }
+  return { ...response(id, of), content }
+}
+
+function response(id: string, of: Partial<StoredResponse> = {}): StoredResponse {
+  return {
+    id,
+    userId: 2,
+    model: 'm',
+    group: 'default',
+    channel: 'c',
+    keyTag: 'tag',
+    upstreamId: '',
+    tokens: 150,
+    previousId: null,
+    createdMs: Date.now(),
+    expiresMs: Date.now() + HOUR_MS,
+    content: null,
+    callId: null,
+    rate: null,
+    ...of,
+  }
+}
+
+/** Rows whose writes fail from the one with this number. */
+function failingFrom(rows: Rows, number: number): Pick<Rows, 'write'> {
+  let writes = 0
+  return {
+    write: (name, ...input) =>
+      ++writes < number ? rows.write(name, ...input) : Promise.reject(new Error('stopped')),
+  }
+}
+
+describe.each(ENGINES)('a large content on $name', (engine) => {
+  test('is stored in encrypted parts, and read back with its size', async () => {
+    const { store, database } = await openedRows(engine)
+    await new LargeContents(store).store(large('a'))
+    await new LargeContents(store).store({ ...large('b', { previousId: 'a' }) })
+    const { content } = large('a')
+    expect(isLarge(content)).toBe(true)
+    const parts = await database.sql("select content_cipher from response_parts where response_id = 'a'")
+    expect(parts).toHaveLength(4)
+    expect(parts.every(({ content_cipher: text }) => /^v1\.\w+\.[\w-]+$/.test(String(text)))).toBe(true)
+    const lookUp = { id: 'b', userId: 2, nowMs: Date.now() }
+    expect(await store.read('storedResponse', { ...lookUp, id: 'a' })).toMatchObject({ id: 'a', content })
+    const chain = await store.read('responseChain', lookUp)
+    expect(chain.map((one) => [one.id, one.content])).toEqual([
+      ['b', content],
+      ['a', content],
+    ])
+    const bytes = Buffer.byteLength(content.input) + Buffer.byteLength(content.response)
+    const facts = await store.read('responseFacts', lookUp)
+    expect(facts?.contentBytes).toBeGreaterThan(bytes)
+    expect(facts?.contentBytes).toBeLessThan(bytes * 1.01)
+    expect(await store.read('chainBytes', lookUp)).toBe(2 * (facts?.contentBytes ?? 0))
+  })
+
+  test('is stored whole or not at all, and a second attempt completes it', async () => {
+    const { store } = await openedRows(engine)
+    const find = () => store.read('storedResponse', { id: 'a', userId: 2, nowMs: Date.now() })
+    for (const failing of [2, 5]) {
+      await expect(new LargeContents(failingFrom(store, failing)).store(large('a'))).rejects.toThrow(
+        'stopped',
+      )
+      expect(await find()).toBeNull()
+    }
+    await new LargeContents(store).store(large('a'))
+    expect(await find()).toMatchObject({ content: large('a').content })
+  })
+
+  test('is removed with its response', async () => {
+    const { store, database } = await openedRows(engine)
+    await new LargeContents(store).store(large('a'))
+    expect(await removeParts(store, 'a')).toBe(0)
+    await store.write('deleteResponse', { id: 'a', userId: 2, nowMs: Date.now() })
+    expect(await removeParts(store, 'a')).toBe(4)
+    expect(await database.sql('select part from response_parts')).toEqual([])
+  })
+
+  test('that no response names is pruned when it is an hour old', async () => {
+    const { store, database, userId } = await rowsWithAccount(engine)
+    const contents = new LargeContents(store)
+    await contents.store(large('live'))
+    await contents.store(large('expired', { expiresMs: Date.now() }))
+    await contents.store(large('of a deleted user', { userId }))
+    await store.write('deleteUser', { userId, deletedTime: 1 })
+    await contents.store(large('too late', { userId }))
+    await expect(new LargeContents(failingFrom(store, 3)).store(large('cut'))).rejects.toThrow('stopped')
+    await store.write('pruneResponses', { nowMs: Date.now(), limit: 10 })
+    expect(await pruneParts(store, Date.now())).toBe(0)
+    expect(await pruneParts(store, Date.now() + HOUR_MS + 60_000)).toBe(3 * 4 + 2)
+    expect(await database.sql('select distinct response_id from response_parts')).toEqual([
+      { response_id: 'live' },
+    ])
+  })
+})
+
+test('charges are settled all the while that a content of 32 MiB is stored', async () => {
+  const { store, who } = await storeWithAccount()
+  const content = { input: `"${'x'.repeat(32 * MIB)}"`, response: '{}' }
+  const stored = { yet: false }
+  const storing = new LargeContents(store).store({ ...response('a'), content }).then(() => {
+    stored.yet = true
+  })
+  let settled = 0
+  for (; !stored.yet; settled += 1) {
+    await store.write('hold', holdOf(who, `call ${settled}`))
+    await store.write('settle', settledCall(who, `call ${settled}`))
+  }
+  await storing
+  const parts = 32 * 4
+  // Each of a call's two writes shares the commit of one part; stored in one piece, hardly a call would end.
+  expect(settled).toBeGreaterThanOrEqual(parts / 4)
+})

@@ -1,0 +1,74 @@
+import type { StoredContent, StoredResponse } from '../domain/stored-response.ts'
+import type { Rows } from './store.ts'
+
+/**
+ * Longest text that one write stores, in UTF-16 units: charges share its commit, and wait for no more than
+ * this.
+ */
+const PART_LENGTH = 262_144
+/** Parts that one write removes. */
+const REMOVED_AT_A_TIME = 8
+
+/** Stored response that has a content. */
+type KeptResponse = StoredResponse & { readonly content: StoredContent }
+
+/** Tells whether the content of a response is to be stored in parts. */
+export function isLarge({ input, response }: StoredContent): boolean {
+  return input.length + response.length > PART_LENGTH
+}
+
+/** Writer of large contents, one part at a time for all calls. */
+export class LargeContents {
+  readonly #rows: Pick<Rows, 'write'>
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(rows: Pick<Rows, 'write'>) {
+    this.#rows = rows
+  }
+
+  /** Stores the content in parts, and then the row of the response; resolves once that is durable. */
+  async store({ content, ...response }: KeptResponse): Promise<void> {
+    const input = partsOf(content.input)
+    const parts = [...input, ...partsOf(content.response)]
+    for (const [part, text] of parts.entries())
+      await this.#inTurn(() =>
+        this.#rows.write('storeResponsePart', {
+          responseId: response.id,
+          part,
+          text,
+          createdMs: Date.now(),
+        }),
+      )
+    await this.#rows.write('storeResponse', {
+      ...response,
+      content: { inputParts: input.length, responseParts: parts.length - input.length },
+    })
+  }
+
+  #inTurn(write: () => Promise<void>): Promise<void> {
+    const written = this.#turn.then(write)
+    this.#turn = written.catch(() => {})
+    return written
+  }
+}
+
+/** Removes the parts of a response whose row is gone, a few at a time. Resolves to their number. */
+export async function removeParts(rows: Pick<Rows, 'write'>, responseId: string): Promise<number> {
+  for (let removed = 0; ; ) {
+    const count = await rows.write('removeOrphanedParts', { responseId, limit: REMOVED_AT_A_TIME })
+    removed += count
+    if (count < REMOVED_AT_A_TIME) return removed
+  }
+}
+
+/** Cuts a text into parts that end between characters, as each is encoded alone. */
+function partsOf(text: string): string[] {
+  const parts: string[] = []
+  for (let start = 0; start < text.length; ) {
+    const end = start + PART_LENGTH
+    const cutsPair = end < text.length && (text.codePointAt(end - 1) ?? 0) > 0xffff
+    parts.push(text.slice(start, cutsPair ? end - 1 : end))
+    start = cutsPair ? end - 1 : end
+  }
+  return parts
+}
