@@ -184,11 +184,16 @@ export class Attempts {
     return end
   }
 
-  #send(attempt: Attempt, { hold, request }: Call, { channel, prepared, key }: Target): void {
+  #send(attempt: Attempt, call: Call, target: Target): void {
+    const { hold, request } = call
+    const { channel, prepared, key } = target
     const accept = prepared.passed?.accept ?? (request.stream ? 'text/event-stream' : 'application/json')
     const headers = [...prepared.headers, 'accept', accept]
     try {
-      attempt.onSent(this.#parts.upstreams.send(hold, channel, key, { ...prepared, headers }, attempt))
+      const sent = this.#parts.upstreams.send(hold, channel, key, { ...prepared, headers }, attempt)
+      attempt.onSent(sent, (body) =>
+        this.#send(attempt, call, { ...target, prepared: { ...prepared, body } }),
+      )
     } catch (error) {
       attempt.cancel()
       throw error

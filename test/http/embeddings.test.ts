@@ -177,7 +177,7 @@ describe('embeddings', () => {
 
   test('name the endpoints that the model does support', async () => {
     const { error } = (await embed({ model: 'claude', input: 'a' })).json()
-    expect(error.message).toContain('it supports chat, messages, responses, completions')
+    expect(error.message).toContain('it supports chat, messages, responses, gemini, completions')
   })
 })
 

@@ -295,7 +295,7 @@ describe('models are listed', () => {
         expect.objectContaining({
           id: 'small',
           supported_endpoint_types: ['compat'],
-          endpoints: ['chat', 'messages', 'responses', 'gemini'],
+          endpoints: ['chat', 'messages', 'responses', 'gemini', 'completions'],
         }),
       ]),
     })
