@@ -51,7 +51,11 @@ export function withoutVectors(
   bytes: Buffer,
   spans: readonly VectorSpan[],
 ): Record<string, unknown> | undefined {
-  const outline = withVectors(bytes, spans, new Array<string>(spans.length).fill('[]'))
+  const outline = withVectors(
+    bytes,
+    spans,
+    spans.map(() => '[]'),
+  )
   // A list of vectors, which ends elsewhere, is read in full.
   return parseRecord(outline.toString()) ?? parseRecord(bytes.toString())
 }

@@ -41,9 +41,10 @@ export class WholeResponse extends ResponseHandler {
       this.settled(this.#deliverBegun(reply, reply.goOn))
     } else if (this.state === 'draining') this.settleWithoutClient(facts)
     else if (reply.next) {
+      const { next } = reply
       this.#earlierBytes += bytes.length
-      this.#read = reply.next.reply
-      this.upstream.goOn(reply.next.body)
+      this.#read = (more) => next.reply(more)
+      this.upstream.goOn(next.body)
     } else {
       this.close()
       this.settled(this.#deliver(reply))

@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 const post = (path: string, body: object | string): Promise<FullResponse> =>
-  call(fixture.gateway.url, body as Record<string, unknown>, { key: 'ann', path })
+  call(fixture.gateway.url, body, { key: 'ann', path })
 const embed = (fields: object): Promise<FullResponse> =>
   post('/v1/embeddings', { model: EMBEDDING, ...fields })
 const method = (model: string, name: string, body: object | string): Promise<FullResponse> =>
