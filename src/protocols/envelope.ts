@@ -5,7 +5,7 @@ import { asRecord, parseRecord } from './json/record.ts'
  * Marks a signature that no provider of the wire made on which it stands: it holds what another wire wants
  * back untouched.
  */
-const PREFIX = 'sluice-1.'
+export const ENVELOPE_PREFIX = 'sluice-1.'
 
 const PROTOCOLS: ReadonlySet<unknown> = new Set<ConversionProtocol>([
   'chat',
@@ -34,12 +34,12 @@ export function sealOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'v
 
 /** Whether a signature is an envelope, which no provider made. */
 export function isEnvelope(content: string): boolean {
-  return content.startsWith(PREFIX)
+  return content.startsWith(ENVELOPE_PREFIX)
 }
 
 /** Whether a body may hold an envelope: none does where this is false. */
 export function mayHoldEnvelope(body: Buffer): boolean {
-  return body.includes(`"${PREFIX}`)
+  return body.includes(`"${ENVELOPE_PREFIX}`)
 }
 
 /** Opens an envelope; without one, the content is a proof of the wire itself. */
@@ -47,7 +47,7 @@ export function open(content: string, wire: ConversionProtocol): Enclosed {
   const own: Enclosed = { proof: { protocol: wire, value: content } }
   if (!isEnvelope(content)) return own
   if (content === UNSIGNED_THOUGHT) return {}
-  const enclosed = parseRecord(Buffer.from(content.slice(PREFIX.length), 'base64url').toString())
+  const enclosed = parseRecord(Buffer.from(content.slice(ENVELOPE_PREFIX.length), 'base64url').toString())
   const protocol = enclosed?.['protocol']
   if (!PROTOCOLS.has(protocol) || protocol === wire) return own
   const from = protocol as ConversionProtocol
@@ -62,5 +62,5 @@ export function open(content: string, wire: ConversionProtocol): Enclosed {
 }
 
 function seal(content: object): string {
-  return PREFIX + Buffer.from(JSON.stringify(content)).toString('base64url')
+  return ENVELOPE_PREFIX + Buffer.from(JSON.stringify(content)).toString('base64url')
 }

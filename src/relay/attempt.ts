@@ -65,9 +65,9 @@ export class Attempt implements UpstreamResponseListener {
     return this.#handler.finishedAt > 0
   }
 
-  /** To be called as soon as the request is on its way. */
-  onSent(request: UpstreamRequest): void {
-    this.#upstream.start(request)
+  /** To be called as soon as a request is on its way; `send` sends the same request with another body. */
+  onSent(request: UpstreamRequest, send: (body: Buffer) => void): void {
+    this.#upstream.start(request, send)
   }
 
   /** The client left. */

@@ -195,13 +195,16 @@ export class Attempts {
     return end
   }
 
-  #send(attempt: Attempt, { hold, request }: Call, { channel, prepared, key }: Target): void {
+  #send(attempt: Attempt, call: Call, target: Target): void {
+    const { hold, request } = call
+    const { channel, prepared, key } = target
     const accept = prepared.passed?.accept ?? (request.stream ? 'text/event-stream' : 'application/json')
     const headers = [...prepared.headers, 'accept', accept]
     try {
-      const { stream } = request
-      attempt.onSent(
-        this.#parts.upstreams.send(hold, channel, key, { ...prepared, headers, stream }, attempt),
+      const outgoing = { ...prepared, headers, stream: request.stream }
+      const sent = this.#parts.upstreams.send(hold, channel, key, outgoing, attempt)
+      attempt.onSent(sent, (body) =>
+        this.#send(attempt, call, { ...target, prepared: { ...prepared, body } }),
       )
     } catch (error) {
       attempt.cancel()

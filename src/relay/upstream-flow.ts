@@ -4,6 +4,7 @@ import type { UpstreamRequest } from '../upstreams/upstream-request.ts'
 export class UpstreamFlow {
   #request: UpstreamRequest | undefined
   #isSilent = false
+  #send: ((body: Buffer) => void) | undefined
 
   /** Whether the upstream may be at work: the request is being sent. */
   get isSent(): boolean {
@@ -15,9 +16,16 @@ export class UpstreamFlow {
     return this.#isSilent
   }
 
-  /** Takes the request, as soon as there is one. */
-  start(request: UpstreamRequest): void {
+  /** Takes the request, as soon as there is one; `send` sends the same request with another body. */
+  start(request: UpstreamRequest, send: (body: Buffer) => void): void {
     this.#request = request
+    this.#send = send
+    this.#isSilent = false
+  }
+
+  /** Asks for more, once a response is over. */
+  goOn(body: Buffer): void {
+    this.#send?.(body)
   }
 
   /** Notes that the upstream's response is over. */

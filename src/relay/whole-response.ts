@@ -7,18 +7,21 @@ import { errorWithStatus200, type Failure, noUsableResponse } from './failure.ts
 import type { PreparedReply } from './dialects/dialect.ts'
 import { ResponseHandler } from './response-handler.ts'
 
-/** Bytes of one response that are held until it is charged. */
+/** Bytes of the responses of one call that are held until it is charged. */
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** Takes in a response that is no stream: holds it until its charge is durable, then sends it. */
 export class WholeResponse extends ResponseHandler {
   readonly #bytes = new ChunkList()
+  /** Bytes of earlier responses to parts of the request. */
+  #earlierBytes = 0
+  #read = (bytes: Buffer): PreparedReply => this.target.prepared.reply(bytes)
 
   onData(chunk: Buffer): void {
     if (this.state === 'over') return
     this.call.noteFirstByte()
     this.#bytes.add(chunk)
-    if (this.#bytes.length <= MAX_BYTES) return
+    if (this.#earlierBytes + this.#bytes.length <= MAX_BYTES) return
     this.upstream.cancel()
     this.onFailure(noUsableResponse('answer too large'))
   }
@@ -26,7 +29,7 @@ export class WholeResponse extends ResponseHandler {
   onEnd(): void {
     if (this.state === 'over') return
     const bytes = this.#bytes.take()
-    const reply = this.target.prepared.reply(bytes)
+    const reply = this.#read(bytes)
     const { facts } = reply
     if (!facts.valid) {
       const { channel } = this.target
@@ -37,7 +40,12 @@ export class WholeResponse extends ResponseHandler {
       this.close()
       this.settled(this.#deliverBegun(reply, reply.goOn))
     } else if (this.state === 'draining') this.settleWithoutClient(facts)
-    else {
+    else if (reply.next) {
+      const { next } = reply
+      this.#earlierBytes += bytes.length
+      this.#read = (more) => next.reply(more)
+      this.upstream.goOn(next.body)
+    } else {
       this.close()
       this.settled(this.#deliver(reply))
     }

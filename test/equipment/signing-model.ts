@@ -3,19 +3,26 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Behaviour } from './behaviour.ts'
 import type { Received } from './scripted-upstream.ts'
 
-/** Part of a reply: a signed thought, an encrypted one, a text, or a call of the tool `look`. */
+/**
+ * Part of a reply: a signed thought, an encrypted one, a text, or a call of the tool `look`. Some providers
+ * sign calls and the ends of texts, and want no thoughts back.
+ */
 export type SignedPart =
   | { readonly thought: string; readonly signature: string }
+  | { readonly summary: string }
   | { readonly redacted: string }
   | { readonly text: string }
-  | { readonly call: string }
+  | { readonly end: ''; readonly signature: string }
+  | { readonly call: string; readonly signature?: string }
+
+type PartKind = 'think' | 'summarise' | 'redact' | 'say' | 'sign-end' | 'call' | 'sign-call'
 
 /** A provider's wire, as far as a model that signs needs it. */
 export interface SigningWire {
   /** Member of a request with the history. */
   readonly history: string
-  /** Whether thoughts may be encrypted as a whole. */
-  readonly redacts: boolean
+  /** Replies of the model to one question: three steps, with three calls. */
+  readonly steps: readonly (readonly PartKind[])[]
   /** Parts of the assistant in a request, in their order. */
   partsIn(request: Record<string, unknown>): readonly SignedPart[]
   /** Text that a request lacks, such as the wish to think; undefined if it lacks none. */
@@ -23,13 +30,6 @@ export interface SigningWire {
   whole(parts: readonly SignedPart[], id: string): string
   frames(parts: readonly SignedPart[], id: string): readonly string[]
 }
-
-/** Replies of the model to one user: three steps, with three calls. */
-const STEPS: readonly (readonly ('think' | 'redact' | 'say' | 'call')[])[] = [
-  ['think', 'redact', 'say', 'call'],
-  ['think', 'call', 'think', 'say', 'call'],
-  ['think', 'say', 'think', 'say'],
-]
 
 /**
  * A model that answers each of the user's questions in three steps with three calls, and refuses a request
@@ -70,7 +70,7 @@ export class SigningModel {
       return { kind: 'status', status: 400, body: JSON.stringify({ error: { message } }) }
     }
     const parts = this.#reply()
-    this.#said.push(...parts)
+    this.#said.push(...parts.filter((part) => !('summary' in part)))
     const id = `reply_${this.#replies}`
     if (received.path.includes(':stream') || request['stream'] === true)
       return { kind: 'stream', ending: 'no done', frames: this.#wire.frames(parts, id) }
@@ -78,20 +78,26 @@ export class SigningModel {
   }
 
   #reply(): SignedPart[] {
+    const { steps } = this.#wire
     const number = this.#replies++
-    return (STEPS[number % STEPS.length] ?? []).flatMap((kind, index): SignedPart[] => {
+    const sign = (): string => randomBytes(number === 0 ? 150_000 : 60).toString('base64')
+    return (steps[number % steps.length] ?? []).map((kind, index): SignedPart => {
       const name = `${number}_${index}_${randomBytes(4).toString('hex')}`
       switch (kind) {
-        case 'think': {
-          const bytes = number === 0 ? 150_000 : 60
-          return [{ thought: `I think ${name}.`, signature: randomBytes(bytes).toString('base64') }]
-        }
+        case 'think':
+          return { thought: `I think ${name}.`, signature: sign() }
+        case 'summarise':
+          return { summary: `I look at ${name}.` }
         case 'redact':
-          return this.#wire.redacts ? [{ redacted: randomBytes(90).toString('base64') }] : []
+          return { redacted: randomBytes(90).toString('base64') }
         case 'say':
-          return [{ text: `Words ${name}. ` }]
+          return { text: `Words ${name}. ` }
+        case 'sign-end':
+          return { end: '', signature: sign() }
         case 'call':
-          return [{ call: `call_${name}` }]
+          return { call: `call_${name}` }
+        case 'sign-call':
+          return { call: `call_${name}`, signature: sign() }
       }
     })
   }

@@ -15,7 +15,7 @@ function eventFrame(type: string, fields: object): string {
 function blockOf(part: SignedPart): Fields {
   if ('thought' in part) return { type: 'thinking', thinking: part.thought, signature: part.signature }
   if ('redacted' in part) return { type: 'redacted_thinking', data: part.redacted }
-  if ('text' in part) return { type: 'text', text: part.text }
+  if (!('call' in part)) return { type: 'text', text: 'text' in part ? part.text : '' }
   return { type: 'tool_use', id: part.call, name: 'look', input: JSON.parse(INPUT) as unknown }
 }
 
@@ -62,7 +62,11 @@ function stopOf(parts: readonly SignedPart[]): string {
 /** Messages: thoughts are blocks with a signature, or encrypted as a whole. */
 export const messagesWire: SigningWire = {
   history: 'messages',
-  redacts: true,
+  steps: [
+    ['think', 'redact', 'say', 'call'],
+    ['think', 'call', 'think', 'say', 'call'],
+    ['think', 'say', 'think', 'say'],
+  ],
   partsIn: ({ messages }) =>
     list(messages).flatMap(({ role, content }) =>
       role === 'assistant' ? list(content).map(partOfBlock) : [],
@@ -177,7 +181,11 @@ function responseOf(parts: readonly SignedPart[], id: string, status: string): F
 /** Responses: thoughts are items with encrypted content. */
 export const responsesWire: SigningWire = {
   history: 'input',
-  redacts: false,
+  steps: [
+    ['think', 'say', 'call'],
+    ['think', 'call', 'think', 'say', 'call'],
+    ['think', 'say', 'think', 'say'],
+  ],
   partsIn: ({ input }) => list(input).flatMap(partsOfItem),
   lacks: ({ include }) =>
     list(include).some((name) => (name as unknown) === 'reasoning.encrypted_content')

@@ -133,6 +133,27 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
   })
 })
 
+describe('a conversation that moves to a channel of Gemini', () => {
+  test('leaves behind what another provider signed, and nothing else', async () => {
+    const thought = { thinking: 'I had better look.', signature: 'c2lnbmVk' }
+    fixture.upstream.script('messages', wholeMessage([thought, { text: said.text }, ...said.calls]))
+    const { text } = await ask('messages', 'generateContent', {
+      generationConfig: { thinkingConfig: { includeThoughts: true, thinkingBudget: 1024 } },
+    })
+    const answered = JSON.parse(text).candidates[0].content
+    expect(answered.parts[0]).toMatchObject({ thought: true, thoughtSignature: expect.any(String) })
+    const results = [{ functionResponse: { id: 'c1', name: 'look', response: { output: 'seen' } } }]
+    fixture.upstream.script('gemini', wholeGemini())
+    await ask('gemini', 'generateContent', { contents: [...contents, answered, { parts: results }] })
+    const sent = JSON.parse(fixture.upstream.only('gemini').text).contents
+    expect(sent).toEqual([
+      ...contents,
+      { ...answered, parts: answered.parts.filter((part: { thought?: boolean }) => !part.thought) },
+      { parts: results },
+    ])
+  })
+})
+
 describe('a client of another protocol on a channel of Gemini', () => {
   const messages = [{ role: 'user', content: 'hi' }]
   const REQUESTS = {

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../errors.ts'
+import { embedRequestSchema } from '../../protocols/gemini/embed/index.ts'
 import { geminiRequestSchema, modelOf } from '../../protocols/gemini/index.ts'
 import type { Request } from '../../server/request.ts'
 import type { KeyEndpoint } from '../endpoint.ts'
@@ -37,6 +38,16 @@ export const gemini: readonly KeyEndpoint[] = VERSIONS.flatMap((version) => [
       return relay.generate({ model: modelIn(params), form }, exchange, caller)
     },
   },
+  ...(['embedContent', 'batchEmbedContents'] as const).map(
+    (method): KeyEndpoint => ({
+      ...COMMON,
+      path: `${version}/models/:model*:${method}`,
+      summary: method === 'embedContent' ? 'The vector of a content' : 'The vectors of several contents',
+      requestSchema: () => embedRequestSchema(method),
+      handle: (exchange, caller, relay, params) =>
+        relay.generate({ model: modelIn(params), form: method }, exchange, caller),
+    }),
+  ),
   {
     ...COMMON,
     path: `${version}/models/:model*:countTokens`,

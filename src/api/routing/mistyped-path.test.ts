@@ -53,7 +53,7 @@ describe('nothing is meant', () => {
     '/favicon.ico',
     '/v1/vector_stores',
     '/v1/threads/a/messages',
-    '/v1beta/models/gemini-2.5-pro:embedContent',
+    '/v1beta/models/gemini-2.5-pro:predict',
     '/v1beta/models/gemini-2.5-pro',
     '/.env',
     '/etc/passwd',

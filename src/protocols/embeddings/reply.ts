@@ -1,9 +1,9 @@
-import { parseRecord, asRecord } from '../json/record.ts'
+import { asRecord } from '../json/record.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
+import { type VectorSpan, vectorSpans, withoutVectors, withVectors } from '../vector-spans.ts'
 import type { VectorForm } from './request.ts'
 import { readEmbeddingsUsage } from './usage.ts'
 import { toBase64, toNumbers } from './vector.ts'
-import { type VectorSpan, vectorSpans, withVectors } from './vector-spans.ts'
 
 /** Upstream's response, and the bytes for the client. */
 export interface EmbeddingsReply {
@@ -18,8 +18,8 @@ export interface EmbeddingsReply {
  * megabytes long.
  */
 export function readEmbeddingsReply(bytes: Buffer, form: VectorForm): EmbeddingsReply {
-  const spans = vectorSpans(bytes)
-  const reply = withoutVectors(bytes, spans) ?? parseRecord(bytes.toString())
+  const spans = vectorSpans(bytes, 'embedding')
+  const reply = withoutVectors(bytes, spans)
   const error = reply !== undefined && isError(reply['error'])
   if (!reply || error || !hasVectors(reply['data'])) {
     return { facts: { valid: false, error, usage: undefined, text: () => '' }, body: () => bytes }
@@ -27,13 +27,6 @@ export function readEmbeddingsReply(bytes: Buffer, form: VectorForm): Embeddings
   const usage = readEmbeddingsUsage((key) => reply[key])
   const facts: ReplyFacts = { valid: true, error: false, usage, text: () => '' }
   return { facts, body: () => (form === undefined ? bytes : inForm(bytes, spans, form)) }
-}
-
-/** The response between its beginning and its first vector, and from the end of the last one. */
-function withoutVectors(bytes: Buffer, spans: readonly VectorSpan[]): Record<string, unknown> | undefined {
-  const [first, last] = [spans[0], spans.at(-1)]
-  if (!first || !last) return undefined
-  return parseRecord(`${bytes.toString('utf8', 0, first.start)}[]${bytes.toString('utf8', last.end)}`)
 }
 
 function hasVectors(data: unknown): boolean {

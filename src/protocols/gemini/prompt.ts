@@ -60,14 +60,23 @@ export function promptBound(scan: ScannedObject, model: string): number {
   if (topMember(scan, 'cachedContent')) tokens += NAMED_TOKENS
   const contents = contentsOf(scan)
   tokens += Math.max(contents.length, 1) * MESSAGE_TOKENS
-  for (const { tokens: media, bytes } of contents.flatMap((content) => mediaIn(scan, content)))
-    tokens += media.max(bytes, model) - bytes
+  for (const content of contents) tokens += mediaExcess(scan, content, model)
   return tokens
+}
+
+/** Tokens that the media of a content can have beyond the bytes that they have in the body. */
+export function mediaExcess(scan: ScannedObject, content: Node, model: string): number {
+  return mediaIn(scan, content).reduce((sum, { tokens, bytes }) => sum + tokens.max(bytes, model) - bytes, 0)
 }
 
 /** Whether the contents have anything but text, calls and code. */
 export function hasMedia(scan: ScannedObject): boolean {
-  return contentsOf(scan).some((content) => mediaIn(scan, content).length > 0)
+  return contentsOf(scan).some((content) => hasMediaIn(scan, content))
+}
+
+/** Whether a content has anything but text, calls and code. */
+export function hasMediaIn(scan: ScannedObject, content: Node): boolean {
+  return mediaIn(scan, content).length > 0
 }
 
 /** The text of the contents and tools of a valid request, and an allowance for what is not text. */
@@ -76,17 +85,28 @@ export function promptText(bytes: Buffer): PromptText {
   const pieces: string[] = []
   let extraTokens = TYPICAL_REQUEST_TOKENS
   for (const content of contentsOf(scan)) {
-    extraTokens += TYPICAL_MESSAGE_TOKENS
-    const media = mediaIn(scan, content)
-    for (const { tokens, bytes: size } of media) extraTokens += tokens.typical(size)
-    const nodes = new Set(media.map(({ node }) => node))
-    for (const part of partsIn(scan, content)) if (!nodes.has(part)) pieces.push(...textsOf(scan, part))
+    const read = contentText(scan, content)
+    extraTokens += TYPICAL_MESSAGE_TOKENS + read.mediaTokens
+    pieces.push(...read.pieces)
   }
   const system = topMember(scan, 'systemInstruction')
   if (system) for (const part of partsIn(scan, system.node)) pieces.push(...textsOf(scan, part))
   const tools = topMember(scan, 'tools')
   if (tools) pieces.push(scan.textOf(tools.node))
   return { text: pieces.join('\n'), extraTokens }
+}
+
+/** Texts of a content, and the typical tokens of its media. */
+export function contentText(
+  scan: ScannedObject,
+  content: Node,
+): { readonly pieces: readonly string[]; readonly mediaTokens: number } {
+  const media = mediaIn(scan, content)
+  const nodes = new Set(media.map(({ node }) => node))
+  return {
+    pieces: partsIn(scan, content).flatMap((part) => (nodes.has(part) ? [] : textsOf(scan, part))),
+    mediaTokens: media.reduce((sum, { tokens, bytes }) => sum + tokens.typical(bytes), 0),
+  }
 }
 
 function textsOf(scan: ScannedObject, part: Node): string[] {

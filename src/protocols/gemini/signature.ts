@@ -1,11 +1,19 @@
 import type { OpaquePart, Proof, ThinkingPart } from '../conversation.ts'
-import { open, sealOpaque, sealProof } from '../envelope.ts'
+import { ENVELOPE_PREFIX, open, sealOpaque, sealProof } from '../envelope.ts'
 
 /**
  * Stands for the signature of a call that no Gemini model made; documented by Google, and given as it is, not
  * in base64.
  */
 export const UNSIGNED_CALL = 'skip_thought_signature_validator'
+
+/** Beginning of every sealed signature: the length of the prefix leaves no bits over in base64. */
+const SEALED = `"${Buffer.from(ENVELOPE_PREFIX).toString('base64')}`
+
+/** Whether a body may hold the envelope of another provider's signature: none does where this is false. */
+export function mayHoldSealedSignature(body: Buffer): boolean {
+  return body.includes(SEALED)
+}
 
 /**
  * Reads a `thoughtSignature` as the part that holds it. One that the gateway made of another dialect's proof

@@ -47,6 +47,17 @@ function read(usage: Fields, webSearches: number): ReportedUsage | undefined {
   return counts.output === 0 ? promptOnly(counts) : counts
 }
 
+/** Reads the usage of embeddings, which newer models tell; undefined without a prompt. */
+export function embeddedUsage(usage: Fields = {}): Usage | undefined {
+  const input = count(usage, 'promptTokenCount') || count(usage, 'totalTokenCount')
+  if (input === 0) return undefined
+  // The name of the details lacks a letter there.
+  const details = usage['promptTokenDetails'] ?? usage['promptTokensDetails']
+  const audioInput = Math.min(ofModality(details, 'AUDIO'), input)
+  const imageInput = Math.min(ofModality(details, 'IMAGE'), input - audioInput)
+  return { ...NO_USAGE, input, audioInput, imageInput }
+}
+
 /** Tokens of a modality in details that tell them. */
 function ofModality(details: unknown, modality: string): number {
   if (!Array.isArray(details)) return 0

@@ -247,19 +247,19 @@ function convertedReply(
     history,
   }: { readonly answerTool: string | undefined; readonly asked: Asked; readonly history: SignedHistory },
 ): PreparedReply {
-  let reply: Reply
+  let signed: Reply
   try {
-    reply = upstream.decodeReply(bytes)
-    if (answerTool !== undefined) reply = withAnswerAsText(reply, answerTool)
-    if (client.endsWithAnswer) reply = withoutTextSignatures(reply)
+    signed = upstream.decodeReply(bytes)
+    if (answerTool !== undefined) signed = withAnswerAsText(signed, answerTool)
   } catch {
     return { facts: NO_REPLY, body: () => bytes }
   }
+  const reply = client.endsWithAnswer ? withoutTextSignatures(signed) : signed
   const facts: ReplyFacts = { valid: true, error: false, usage: reply.usage, text: () => textOf(reply) }
   return {
     facts,
     body: (charged) => client.codec.encodeReply({ ...reply, usage: charged }, minted(), asked),
-    keep: async (target, call) => history.keep?.(reply.parts, target, call),
+    keep: async (target, call) => history.keep?.(signed.parts, target, call),
   }
 }
 

@@ -127,6 +127,11 @@ export interface PreparedReply extends Lasting {
   readonly facts: ReplyFacts
   /** Bytes for the client, where the facts are valid. `charged`: the usage that the call was charged for. */
   body(charged: Usage): Buffer
+  /**
+   * Set where the upstream must be asked for more: another body, sent like the first, and the reader of its
+   * response, whose facts include those of this one.
+   */
+  readonly next?: { readonly body: Buffer; reply(bytes: Buffer): PreparedReply }
 }
 
 /** Watches a stream, or converts it, on its way to the client. */

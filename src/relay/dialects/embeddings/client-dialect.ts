@@ -1,22 +1,45 @@
+import type { Channel } from '../../../domain/channel.ts'
+import type { Dropped } from '../../../protocols/codec.ts'
 import {
+  decodeTexts,
   EMBEDDINGS_LIMITS,
+  encodeVectors,
   promptText,
   readEmbeddingsReply,
   readEmbeddingsRequest,
 } from '../../../protocols/embeddings/index.ts'
 import { withMappedModel } from '../../../protocols/mapped-model.ts'
-import type { Dialect } from '../dialect.ts'
+import type { Dialect, Prepared } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
+import { askedOfGemini } from './asked-of-gemini.ts'
+import { SERVING } from './serving.ts'
 
-/** Embeddings: bytes to channels of chat, with vectors in the form that the client asked for. */
+/** Embeddings: bytes to channels of chat, with vectors in the form asked for; converted for Gemini. */
 export const embeddingsDialect: Dialect = {
   name: 'chat',
   endpoint: 'embeddings',
-  servedBy: ['chat'],
+  servedBy: SERVING,
   scanLimits: EMBEDDINGS_LIMITS,
   promptText,
   read(scan) {
     const { model, promptBound, form } = readEmbeddingsRequest(scan)
+    const native = (channel: Channel): Prepared => ({
+      protocol: 'chat',
+      path: '/embeddings',
+      headers: [],
+      ...withMappedModel(scan, model, channel),
+      dropped: [],
+      tap: unstreamed,
+      reply: (bytes) => readEmbeddingsReply(bytes, form),
+    })
+    const converted = (channel: Channel): Prepared => {
+      const dropped: Dropped = new Set()
+      const texts = decodeTexts(scan, dropped)
+      const upstreamModel = channel.modelMapping.get(model) ?? model
+      return askedOfGemini(texts, upstreamModel, dropped, (vectors, charged) =>
+        encodeVectors(vectors, form, model, charged),
+      )
+    }
     return {
       model,
       stream: false,
@@ -28,15 +51,7 @@ export const embeddingsDialect: Dialect = {
           channel,
           outputMaximum: 0,
           choices: 1,
-          prepare: () => ({
-            protocol: 'chat',
-            path: '/embeddings',
-            headers: [],
-            ...withMappedModel(scan, model, channel),
-            dropped: [],
-            tap: unstreamed,
-            reply: (bytes) => readEmbeddingsReply(bytes, form),
-          }),
+          prepare: () => (channel.protocols.includes('chat') ? native(channel) : converted(channel)),
         })),
     }
   },

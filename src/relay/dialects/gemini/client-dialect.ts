@@ -7,21 +7,24 @@ import {
   readGeminiRequest,
   usageOfAnswer,
 } from '../../../protocols/gemini/index.ts'
+import type { EmbedMethod } from '../../../protocols/gemini/embed/index.ts'
 import type { Conversions } from '../conversions.ts'
 import type { ChannelRequest, Dialect } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { ArrayTap } from './array-tap.ts'
+import { embedDialect } from './embed-dialect.ts'
 import { convertedGemini } from './converted-gemini.ts'
 
 /** Parts of a request that its path states, and no body. */
 export interface GeminiTarget {
   readonly model: string
-  /** An answer at once, a stream of events, or the same chunks as elements of one array. */
-  readonly form: 'whole' | 'events' | 'array'
+  /** An answer at once, a stream of events, the same chunks as one array, or a method that embeds. */
+  readonly form: 'whole' | 'events' | 'array' | EmbedMethod
 }
 
 /** The Gemini API: bytes to channels that speak it, converted to others. */
 export function geminiDialect(conversions: Conversions, { model: name, form }: GeminiTarget): Dialect {
+  if (form === 'embedContent' || form === 'batchEmbedContents') return embedDialect(name, form)
   const stream = form !== 'whole'
   const jsonArray = form === 'array'
   return {

@@ -1,3 +1,5 @@
+import { parseRecord } from './json/record.ts'
+
 /** Place of a vector in a response, as byte offsets with an exclusive end. */
 export interface VectorSpan {
   readonly form: 'numbers' | 'base64'
@@ -5,21 +7,21 @@ export interface VectorSpan {
   readonly end: number
 }
 
-const KEY = Buffer.from('"embedding"')
 const COLON = 0x3a
 const QUOTE = 0x22
 const OPEN = 0x5b
 const CLOSE = 0x5d
 
 /**
- * Finds the vectors of a response by their key, without reading what is in them: a flat list ends at the
- * first bracket, and base64 at the first quote. Values of other kinds are left out.
+ * Finds the vectors of a response by the name of their member, without reading what is in them: a flat list
+ * ends at the first bracket, and base64 at the first quote. Values of other kinds are left out.
  */
-export function vectorSpans(bytes: Buffer): VectorSpan[] {
+export function vectorSpans(bytes: Buffer, name: string): VectorSpan[] {
+  const member = `"${name}"`
   const spans: VectorSpan[] = []
   let at = 0
-  for (let key = bytes.indexOf(KEY, at); key !== -1; key = bytes.indexOf(KEY, at)) {
-    at = afterSpace(bytes, key + KEY.length)
+  for (let key = bytes.indexOf(member, at); key !== -1; key = bytes.indexOf(member, at)) {
+    at = afterSpace(bytes, key + member.length)
     // The same word is also a value: `"object": "embedding"`.
     if (bytes[at] !== COLON) continue
     const start = afterSpace(bytes, at + 1)
@@ -42,6 +44,20 @@ export function withVectors(bytes: Buffer, spans: readonly VectorSpan[], texts: 
     at = end
   }
   return Buffer.concat([...pieces, bytes.subarray(at)])
+}
+
+/** Parses a response with empty lists in place of its vectors; undefined for anything but a JSON object. */
+export function withoutVectors(
+  bytes: Buffer,
+  spans: readonly VectorSpan[],
+): Record<string, unknown> | undefined {
+  const outline = withVectors(
+    bytes,
+    spans,
+    spans.map(() => '[]'),
+  )
+  // A list of vectors, which ends elsewhere, is read in full.
+  return parseRecord(outline.toString()) ?? parseRecord(bytes.toString())
 }
 
 const SPACE: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d])

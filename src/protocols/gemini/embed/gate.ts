@@ -1,0 +1,26 @@
+import { changedArray, type Fate, withMember } from '../../json/changed-array.ts'
+import { edit } from '../../json/json-edit.ts'
+import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { resourceName } from '../method-path.ts'
+
+/**
+ * Adapts a native request to an upstream that knows the model by another name: requests repeat the name in
+ * the path, which the upstream compares. All other bytes are the client's.
+ */
+export function gateEmbedRequest(scan: ScannedObject, upstreamModel: string): Buffer {
+  const name = JSON.stringify(resourceName(upstreamModel))
+  const isOther = (model: Node): boolean => JSON.stringify(scan.parse(model)) !== name
+  const model = scan.span('model')
+  const requests = scan.span('requests')
+  const changed =
+    requests &&
+    changedArray(scan, requests.node, (request): Fate => {
+      const named = scan.memberOf(request, 'model')
+      if (named === undefined || !isOther(named)) return 'stays'
+      return { text: withMember(scan, request, named, name) }
+    })
+  const replace = new Map<string, string>()
+  if (model && isOther(model.node)) replace.set('model', name)
+  if (changed !== undefined) replace.set('requests', changed)
+  return edit(scan.bytes, scan, { remove: [], replace })
+}

@@ -1,0 +1,132 @@
+import type { Dropped } from '../../codec.ts'
+import {
+  checkEachObject,
+  checkMembers,
+  type Check,
+  object,
+  refuse,
+  requestSchema,
+} from '../../field-check.ts'
+import { type Fields, kindOf } from '../../field.ts'
+import { asRecord } from '../../json/record.ts'
+import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { MESSAGE_TOKENS } from '../../prompt-tokens.ts'
+import type { TextsToEmbed } from '../../texts-to-embed.ts'
+import { type JsonSchema, withSchema } from '../../with-schema.ts'
+import { hasMediaIn, mediaExcess } from '../prompt.ts'
+import { either, nodeOf } from '../spelling.ts'
+
+/** Method of a model that embeds: one content, or a list of requests with a content each. */
+export type EmbedMethod = 'embedContent' | 'batchEmbedContents'
+
+/** Fields of a request that the gateway reads; all others pass as they came. */
+export interface EmbedRequest {
+  /** At least as many tokens as the contents can have. */
+  readonly promptBound: number
+  readonly hasMedia: boolean
+}
+
+/** Most requests in one, as for other endpoints of embeddings. */
+const MAX_REQUESTS = 2048
+
+const CHECKS: Readonly<Record<EmbedMethod, ReadonlyMap<string, Check>>> = {
+  embedContent: new Map([['content', object]]),
+  batchEmbedContents: new Map([
+    ['requests', withSchema({ type: 'array', minItems: 1, items: { type: 'object' } }, checkRequests)],
+  ]),
+}
+
+const REQUIRED = { embedContent: ['content'], batchEmbedContents: ['requests'] } as const
+
+/** Builds the JSON Schema of requests that `readEmbedRequest` accepts. */
+export function embedRequestSchema(method: EmbedMethod): JsonSchema {
+  return requestSchema(REQUIRED[method], CHECKS[method])
+}
+
+/** Checks a request for `model`, which its path names. Throws `invalid_request` naming the field. */
+export function readEmbedRequest(scan: ScannedObject, method: EmbedMethod, model: string): EmbedRequest {
+  checkMembers(scan, REQUIRED[method], CHECKS[method])
+  const contents = contentNodes(scan)
+  const media = contents.reduce((sum, content) => sum + mediaExcess(scan, content, model), 0)
+  return {
+    promptBound: scan.bytes.length + contents.length * MESSAGE_TOKENS + media,
+    hasMedia: contents.some((content) => hasMediaIn(scan, content)),
+  }
+}
+
+/** Finds the contents of a request of either method. */
+export function contentNodes(scan: ScannedObject): Node[] {
+  const single = scan.span('content')
+  if (single) return [single.node]
+  return requestNodes(scan).flatMap((request) => nodeOf(scan, request, 'content') ?? [])
+}
+
+/** Finds the requests in a list of them. */
+export function requestNodes(scan: ScannedObject): readonly Node[] {
+  const requests = scan.span('requests')
+  return requests ? scan.elements(requests.node) : []
+}
+
+/**
+ * Reads the texts of a checked request for another dialect; a title is left out and named. Throws
+ * `invalid_request` for what is not text, and where the requests of a list differ in more than their texts.
+ */
+export function decodeEmbedRequest(scan: ScannedObject, method: EmbedMethod, dropped: Dropped): TextsToEmbed {
+  const single = method === 'embedContent'
+  const requests = single
+    ? [Object.fromEntries([...scan.members.keys()].map((key) => [key, scan.value(key)]))]
+    : (scan.value('requests') as readonly Fields[])
+  const read = requests.map((request, index) =>
+    decodeOne(request, single ? '' : `requests[${index}].`, dropped),
+  )
+  const [first] = read
+  for (const [index, { dimensions, task }] of read.entries()) {
+    if (dimensions !== first?.dimensions)
+      refuse(`requests[${index}].outputDimensionality`, 'the same in all requests', 'another one')
+    if (task !== first?.task) refuse(`requests[${index}].taskType`, 'the same in all requests', 'another one')
+  }
+  return { texts: read.map(({ text }) => text), dimensions: first?.dimensions, task: first?.task }
+}
+
+function decodeOne(
+  request: Fields,
+  path: string,
+  dropped: Dropped,
+): Omit<TextsToEmbed, 'texts'> & { readonly text: string } {
+  if (either(request, 'title') !== undefined) dropped.add('title')
+  const given = either(asRecord(request['content']) ?? {}, 'parts') ?? []
+  const parts = Array.isArray(given) ? (given as readonly unknown[]) : [given]
+  const texts = parts.map((part, index) => {
+    const text = asRecord(part)?.['text']
+    const at = `${path}content.parts[${index}]`
+    return typeof text === 'string' ? text : refuse(at, 'a text', 'something else')
+  })
+  const text = texts.join('\n')
+  if (text === '') refuse(`${path}content`, 'a text that is not empty', 'an empty one')
+  const dimensions = either(request, 'outputDimensionality')
+  const task = either(request, 'taskType')
+  return {
+    text,
+    dimensions:
+      dimensions === undefined || Number.isSafeInteger(dimensions)
+        ? (dimensions as number | undefined)
+        : refuse(`${path}outputDimensionality`, 'an integer', kindOf(dimensions)),
+    task:
+      task === undefined || typeof task === 'string'
+        ? task
+        : refuse(`${path}taskType`, 'a string', kindOf(task)),
+  }
+}
+
+function checkRequests(
+  scan: ScannedObject,
+  { key, node, count }: { key: string; node: Node; count: number },
+): void {
+  if (scan.kindOf(node) === 'array' && count === 0) refuse(key, 'at least one request', 'an empty array')
+  if (count > MAX_REQUESTS) refuse(key, `at most ${MAX_REQUESTS} requests`, String(count))
+  checkEachObject(scan, node, key, (request, path) => {
+    const content = nodeOf(scan, request, 'content')
+    if (content === undefined || scan.kindOf(content) !== 'object')
+      refuse(`${path}.content`, 'an object', 'none')
+  })
+}

@@ -1,0 +1,272 @@
+import { createGoogleGenerativeAI } from '@ai-sdk/google'
+import { GoogleGenAI } from '@google/genai'
+import { embedMany } from 'ai'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Behaviour } from '../equipment/behaviour.ts'
+import { call, type FullResponse } from '../equipment/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase, type UsageRow } from '../equipment/database.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import type { Received } from '../equipment/scripted-upstream.ts'
+
+const EMBEDDING = 'gemini-embedding-001'
+
+let fixture: Fixture
+let database: GatewayDatabase
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 1 },
+    models: Object.fromEntries(
+      [EMBEDDING, 'mapped', 'pair', 'chat'].map((name) => [name, { price: PLAIN_PRICE }]),
+    ),
+    channels: [
+      channel('gemini', upstream.baseUrl('gemini'), {
+        protocol: 'gemini',
+        models: [EMBEDDING, 'mapped'],
+        model_mapping: { mapped: EMBEDDING },
+      }),
+      channel('first', upstream.baseUrl('first'), { protocol: 'gemini', models: ['pair'], priority: 5 }),
+      channel('second', upstream.baseUrl('second'), { protocol: 'gemini', models: ['pair'] }),
+      channel('chat', upstream.baseUrl('chat'), { model_mapping: { chat: 'theirs' } }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+  database = databaseOf(fixture.gateway.dataDir)
+})
+afterAll(() => fixture?.close())
+
+const post = (path: string, body: object | string): Promise<FullResponse> =>
+  call(fixture.gateway.url, body, { key: 'ann', path })
+const embed = (fields: object): Promise<FullResponse> =>
+  post('/v1/embeddings', { model: EMBEDDING, ...fields })
+const method = (model: string, name: string, body: object | string): Promise<FullResponse> =>
+  post(`/v1beta/models/${model}:${name}`, body)
+
+const json = (value: unknown): Behaviour => ({ kind: 'whole', body: JSON.stringify(value) })
+const BAD_UPSTREAM: Behaviour = { kind: 'status', status: 500, body: '{}' }
+
+interface Batch {
+  readonly requests: readonly { readonly content: { readonly parts: readonly { readonly text: string }[] } }[]
+}
+
+/** Answers each text, a number, with a vector that begins with it. */
+const byText =
+  (usage?: object) =>
+  ({ text }: Received): Behaviour => {
+    const { requests } = JSON.parse(text) as Batch
+    const embeddings = requests.map(({ content }) => ({ values: [Number(content.parts[0]?.text), 0.5] }))
+    return json({ embeddings, usageMetadata: usage })
+  }
+
+/** The row of a call. */
+function rowOf(answer: FullResponse): UsageRow {
+  const row = database.usageOf(String(answer.headers['x-request-id']))
+  if (!row) throw new Error(`no usage row for ${answer.status} ${answer.text.slice(0, 300)}`)
+  return row
+}
+
+const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => String(index))
+
+describe('a request for embeddings on a channel of Gemini', () => {
+  test('is a batch of texts, and gets a list of vectors', async () => {
+    fixture.upstream.decide('gemini', byText({ promptTokenCount: 7 }))
+    const answer = await embed({ input: ['1', '2'], dimensions: 2, task_type: 'CLUSTERING', user: 'x' })
+    expect(answer.json()).toEqual({
+      object: 'list',
+      data: [1, 2].map((one, index) => ({ object: 'embedding', index, embedding: [one, 0.5] })),
+      model: EMBEDDING,
+      usage: { prompt_tokens: 7, total_tokens: 7 },
+    })
+    expect(answer.headers['x-gateway-dropped']).toBe('user')
+    const { path, text } = fixture.upstream.only('gemini')
+    expect(path).toBe(`/v1/models/${EMBEDDING}:batchEmbedContents`)
+    expect(JSON.parse(text)).toEqual({
+      requests: ['1', '2'].map((one) => ({
+        model: `models/${EMBEDDING}`,
+        content: { parts: [{ text: one }] },
+        taskType: 'CLUSTERING',
+        outputDimensionality: 2,
+      })),
+    })
+    expect(rowOf(answer)).toMatchObject({ kind: 'embeddings', quota: 7, reason: 'complete' })
+  })
+
+  test('of more than 100 texts is several batches, in order, charged together', async () => {
+    fixture.upstream.decide('gemini', byText({ promptTokenCount: 7 }))
+    const answer = await embed({ input: numbers(230) })
+    const { data, usage } = JSON.parse(answer.text) as { data: { embedding: number[] }[]; usage: object }
+    expect(data.map(({ embedding }) => embedding[0])).toEqual(numbers(230).map(Number))
+    expect(usage).toMatchObject({ prompt_tokens: 21 })
+    const sizes = fixture.upstream
+      .received('gemini')
+      .map(({ text }) => (JSON.parse(text) as Batch).requests.length)
+    expect(sizes).toEqual([100, 100, 30])
+    expect(rowOf(answer)).toMatchObject({ quota: 21, reason: 'complete' })
+  })
+
+  test.each<[string, Behaviour]>([
+    ['fails', BAD_UPSTREAM],
+    ['has too few vectors', json({ embeddings: [{ values: [1] }] })],
+    ['has no vectors', json({ hello: 1 })],
+  ])('goes to the next channel as a whole where a later batch %s', async (_, failure) => {
+    const answering = byText({ promptTokenCount: 7 })
+    fixture.upstream.decide('first', (received) =>
+      received.text.includes('"150"') ? failure : answering(received),
+    )
+    fixture.upstream.decide('second', answering)
+    const answer = await embed({ model: 'pair', input: numbers(151) })
+    expect(answer.status).toBe(200)
+    expect(fixture.upstream.received('second')).toHaveLength(2)
+    expect(rowOf(answer)).toMatchObject({ quota: 14 })
+  })
+
+  test('is counted where no usage is told', async () => {
+    fixture.upstream.decide('gemini', byText())
+    const answer = await embed({ input: ['1', '2', '3'] })
+    const row = rowOf(answer)
+    expect(row).toMatchObject({ reason: 'estimated', quota: row.input_tokens })
+    expect(answer.json()).toMatchObject({ usage: { prompt_tokens: row.input_tokens } })
+    expect(Math.abs(row.input_tokens - 3)).toBeLessThanOrEqual(2)
+  })
+
+  test.each([
+    ['token ids', [1, 2]],
+    ['lists of token ids', [[1], [2]]],
+    ['images', [{ image: 'data:' }]],
+  ])('of %s is refused before it is sent', async (_, input) => {
+    fixture.upstream.decide('gemini', byText())
+    const answer = await embed({ input })
+    expect(answer.status).toBe(400)
+    expect(answer.json().error).toMatchObject({ code: 'invalid_request' })
+    expect(answer.json().error.message).toContain('input')
+    expect(fixture.upstream.received('gemini')).toEqual([])
+  })
+
+  test('is made by the official client of OpenAI, which reads base64', async () => {
+    fixture.upstream.decide('gemini', byText())
+    const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
+    const { data } = await client.embeddings.create({ model: EMBEDDING, input: ['4'] })
+    expect(data[0]?.embedding).toEqual([4, 0.5])
+  })
+})
+
+describe('a client of Gemini that embeds', () => {
+  test.each([
+    ['embedContent', '{"content": {"parts":[{"text":"1"}]},"x":1.0}', '{ "embedding":{"values":[1e0]} }'],
+    [
+      'batchEmbedContents',
+      '{"requests":[ {"content":{"parts":[{"text":"1"}]}}],"x":1.0}',
+      '{ "embeddings":[{"values":[1e0]}] }',
+    ],
+  ])('has its bytes passed on, there and back: %s', async (name, body, response) => {
+    fixture.upstream.script('gemini', { kind: 'whole', body: response })
+    const answer = await method(EMBEDDING, name, body)
+    expect(answer.text).toBe(response)
+    expect(fixture.upstream.only('gemini')).toMatchObject({
+      path: `/v1/models/${EMBEDDING}:${name}`,
+      text: body,
+    })
+    expect(rowOf(answer)).toMatchObject({ kind: 'embeddings', reason: 'estimated' })
+  })
+
+  test('is charged what the upstream tells, and has the mapped name in each request', async () => {
+    fixture.upstream.script(
+      'gemini',
+      json({ embeddings: [{ values: [1] }], usageMetadata: { promptTokenCount: 8 } }),
+    )
+    const request = (model: string): string =>
+      `{"model":"models/${model}" ,"content":{"parts":[{"text":"1"}]},"x":1.0}`
+    const answer = await method('mapped', 'batchEmbedContents', `{"requests":[${request('mapped')}]}`)
+    expect(fixture.upstream.only('gemini').text).toBe(`{"requests":[${request(EMBEDDING)}]}`)
+    expect(rowOf(answer)).toMatchObject({ quota: 8, reason: 'complete' })
+  })
+
+  test('is served by a channel of chat, whatever the order and form of the vectors', async () => {
+    const base64 = Buffer.from(new Float32Array([0.25]).buffer).toString('base64')
+    const data = [
+      { object: 'embedding', index: 1, embedding: [0.5] },
+      { object: 'embedding', index: 0, embedding: base64 },
+    ]
+    fixture.upstream.script(
+      'chat',
+      json({ object: 'list', data, usage: { prompt_tokens: 3, total_tokens: 3 } }),
+    )
+    const requests = ['a', 'b'].map((text) => ({
+      content: { parts: [{ text }] },
+      taskType: 'CLUSTERING',
+      outputDimensionality: 1,
+    }))
+    const answer = await method('chat', 'batchEmbedContents', { requests })
+    expect(answer.json()).toEqual({
+      embeddings: [{ values: [0.25] }, { values: [0.5] }],
+      usageMetadata: { promptTokenCount: 3, totalTokenCount: 3 },
+    })
+    expect(answer.headers['x-gateway-dropped']).toBe('taskType')
+    expect(JSON.parse(fixture.upstream.only('chat').text)).toEqual({
+      model: 'theirs',
+      input: ['a', 'b'],
+      dimensions: 1,
+      encoding_format: 'float',
+    })
+    fixture.upstream.script('chat', json({ data: [{ embedding: [0.5] }] }))
+    const one = await method('chat', 'embedContent', { content: { parts: { text: 'a' } } })
+    expect(one.json()).toMatchObject({ embedding: { values: [0.5] } })
+  })
+
+  test.each([
+    [EMBEDDING, 'embedContent', {}, 'content'],
+    [EMBEDDING, 'batchEmbedContents', { requests: [] }, 'requests'],
+    [EMBEDDING, 'batchEmbedContents', { requests: [{}] }, 'requests[0].content'],
+    [EMBEDDING, 'batchEmbedContents', { requests: {} }, 'requests'],
+    ['chat', 'embedContent', { content: { parts: [] } }, 'content'],
+    ['chat', 'embedContent', { content: { parts: [{ inlineData: {} }] } }, 'content.parts[0]'],
+    [
+      'chat',
+      'batchEmbedContents',
+      {
+        requests: [1, 2].map((outputDimensionality) => ({
+          content: { parts: [{ text: 'a' }] },
+          outputDimensionality,
+        })),
+      },
+      'requests[1].outputDimensionality',
+    ],
+  ])('is told in the words of Google what is wrong: %s %s %j', async (model, name, body, field) => {
+    const answer = await method(model, name, body)
+    expect(answer.status).toBe(400)
+    expect(answer.json().error).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' })
+    expect(answer.json().error.message).toContain(`'${field}'`)
+  })
+
+  test.each([EMBEDDING, 'chat'])('may be the official one, or the AI SDK: %s', async (model) => {
+    fixture.upstream.decide('gemini', byText())
+    const data = [{ embedding: [1, 0.5] }, { embedding: [2, 0.5] }]
+    fixture.upstream.decide('chat', () => json({ data }))
+    const google = new GoogleGenAI({ apiKey: 'sk-ann', httpOptions: { baseUrl: fixture.gateway.url } })
+    const { embeddings } = await google.models.embedContent({ model, contents: ['1', '2'] })
+    expect(embeddings?.map(({ values }) => values)).toEqual([
+      [1, 0.5],
+      [2, 0.5],
+    ])
+    const provider = createGoogleGenerativeAI({
+      apiKey: 'sk-ann',
+      baseURL: `${fixture.gateway.url}/v1beta`,
+    })
+    const embedded = await embedMany({ model: provider.embedding(model), values: ['1', '2'] })
+    expect(embedded.embeddings).toEqual([
+      [1, 0.5],
+      [2, 0.5],
+    ])
+  })
+
+  test('finds the endpoint in the list of models', async () => {
+    const { text } = await call(fixture.gateway.url, undefined, {
+      key: 'ann',
+      path: '/v1/models',
+      method: 'GET',
+    })
+    const { data } = JSON.parse(text) as { data: { id: string; endpoints: string[] }[] }
+    expect(data.find(({ id }) => id === EMBEDDING)?.endpoints).toEqual(['embeddings'])
+  })
+})
