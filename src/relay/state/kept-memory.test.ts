@@ -13,7 +13,7 @@ const SECOND = `resp_${'b'.repeat(32)}`
 const THIRD = `resp_${'c'.repeat(32)}`
 const CONTENT_BYTES = 100_000
 /** Reads that load contents. */
-const LOADING = ['storedResponse', 'responseChain']
+const LOADING = new Set(['storedResponse', 'responseChain'])
 
 function kept(id: string, previousId: string | null): StoredResponse {
   const output = [
@@ -74,7 +74,7 @@ test('a kept response is removed with the parts that its content is stored in', 
 
 /** Memory that was taken before contents were loaded. */
 function heldBeforeLoading(steps: readonly (string | number)[]): number {
-  const loading = steps.findIndex((step) => LOADING.includes(String(step)))
+  const loading = steps.findIndex((step) => LOADING.has(String(step)))
   expect(loading).toBeGreaterThan(0)
   return steps.slice(0, loading).reduce<number>((sum, step) => sum + (typeof step === 'number' ? step : 0), 0)
 }
