@@ -13,7 +13,7 @@ const SECOND = `resp_${'b'.repeat(32)}`
 const THIRD = `resp_${'c'.repeat(32)}`
 const CONTENT_BYTES = 100_000
 /** Reads that load contents. */
-const LOADING: ReadonlySet<string> = new Set(['storedResponse', 'responseChain'])
+const LOADING = new Set(['storedResponse', 'responseChain'])
 
 function kept(id: string, previousId: string | null): StoredResponse {
   const output = [
