@@ -127,6 +127,8 @@ function takesForm(route: Endpoint): boolean {
 
 /** Response to a request of a route that is no conversation; undefined for others. */
 function smallAnswer({ path }: Endpoint): Behaviour | undefined {
+  if (path.endsWith(':embedContent')) return json({ embedding: { values: [0.5] } })
+  if (path.endsWith(':batchEmbedContents')) return json({ embeddings: [{ values: [0.5] }] })
   if (path.endsWith('/embeddings'))
     return json({
       object: 'list',
@@ -242,7 +244,7 @@ async function provokeStored(): Promise<void> {
 
 /** The model whose channel speaks the protocol of a route that cannot be converted, or any. */
 function laneFor({ area, path }: Endpoint): 'claude' | 'sorter' | 'native' | 'flash' | 'm' {
-  if (path.endsWith(':countTokens')) return 'flash'
+  if (/:(?:countTokens|embedContent|batchEmbedContents)$/.test(path)) return 'flash'
   if (path.startsWith('/v1/responses/')) return 'native'
   return area === 'messages' ? 'claude' : area === 'rerank' ? 'sorter' : 'm'
 }
@@ -267,6 +269,8 @@ async function provokeUpstreams(): Promise<void> {
       max_tokens: 5,
       messages,
       contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
+      content: { parts: [{ text: 'hi' }] },
+      requests: [{ model: `models/${lane}`, content: { parts: [{ text: 'hi' }] } }],
       input: 'hi',
       query: 'q',
       documents: ['a'],
