@@ -1,18 +1,15 @@
 import {
-  ChatTap,
   completionPromptText,
   completionsCodec,
-  gateChatRequest,
   readCompletionRequest,
-  usageOfReply,
 } from '../../../protocols/chat/index.ts'
 import { scanObject } from '../../../protocols/json/json-scan.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import { chatRequests } from '../chat/chat-requests.ts'
 import { convertedChat } from '../chat/converted-chat.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, RelayedRequest, Reader } from '../dialect.ts'
-import { requestsFor } from '../requests-for.ts'
 
 const PATH = '/completions'
 
@@ -45,35 +42,7 @@ function isChat(scan: ScannedObject): boolean {
 
 function completion(conversions: Conversions, scan: ScannedObject, reader: Reader): RelayedRequest {
   const request = readCompletionRequest(scan)
-  return {
-    ...request,
-    forChannels: (channels, model) =>
-      requestsFor(
-        'chat',
-        request.model,
-        channels,
-        model,
-        (channel) => ({
-          channel,
-          outputMaximum: request.maxTokens,
-          choices: request.choices,
-          prepare(passThrough) {
-            const gated = gateChatRequest(scan, request, channel, passThrough)
-            const { body, upstreamModel, askedForUsage } = gated
-            return {
-              protocol: 'chat',
-              path: PATH,
-              headers: [],
-              body,
-              upstreamModel,
-              dropped: [],
-              tap: () => new ChatTap({ swallowUsage: askedForUsage, addUsage: request.includeUsage }),
-              reply: (bytes) => ({ facts: usageOfReply(bytes), body: () => bytes }),
-            }
-          },
-        }),
-        (spoken) =>
-          conversions.decode(convertedCompletions, scan, { maxTokens: request.maxTokens, reader, spoken }),
-      ),
-  }
+  const { choices } = request
+  const forChannels = chatRequests(conversions, convertedCompletions, scan, request, choices, reader)
+  return { ...request, forChannels }
 }

@@ -1,0 +1,55 @@
+import type { Channel } from '../../../domain/channel.ts'
+import type { Model } from '../../../domain/settings.ts'
+import { ChatTap, gateChatRequest, usageOfReply } from '../../../protocols/chat/index.ts'
+import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import type { ConvertedDialect } from '../converted-dialect.ts'
+import type { Conversions } from '../conversions.ts'
+import type { Reader, RelayedRequest } from '../dialect.ts'
+import { requestsFor } from '../requests-for.ts'
+
+/** Checked request of an endpoint of the chat protocol. */
+type CheckedRequest = Parameters<typeof gateChatRequest>[1] & {
+  readonly maxTokens: number | undefined
+  readonly includeUsage: boolean
+}
+
+/**
+ * Requests of an endpoint of the chat protocol for channels: bytes to those that speak it, converted to
+ * others. `choices`: the number of answers asked for.
+ */
+export function chatRequests(
+  conversions: Conversions,
+  endpoint: ConvertedDialect,
+  scan: ScannedObject,
+  request: CheckedRequest,
+  choices: number,
+  reader: Reader,
+): RelayedRequest['forChannels'] {
+  return (channels: readonly Channel[], model: Model) =>
+    requestsFor(
+      'chat',
+      request.model,
+      channels,
+      model,
+      (channel) => ({
+        channel,
+        outputMaximum: request.maxTokens,
+        choices,
+        prepare(passThrough) {
+          const gated = gateChatRequest(scan, request, channel, passThrough)
+          const { body, upstreamModel, askedForUsage } = gated
+          return {
+            protocol: 'chat',
+            path: endpoint.path(upstreamModel, request.stream),
+            headers: [],
+            body,
+            upstreamModel,
+            dropped: [],
+            tap: () => new ChatTap({ swallowUsage: askedForUsage, addUsage: request.includeUsage }),
+            reply: (bytes) => ({ facts: usageOfReply(bytes), body: () => bytes }),
+          }
+        },
+      }),
+      (spoken) => conversions.decode(endpoint, scan, { maxTokens: request.maxTokens, reader, spoken }),
+    )
+}
