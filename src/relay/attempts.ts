@@ -204,10 +204,7 @@ export class Attempts {
       const outgoing = { ...prepared, headers, stream: request.stream }
       const sent = this.#parts.upstreams.send(hold, channel, key, outgoing, attempt)
       attempt.onSent(sent, (body) =>
-        this.#send(attempt, call, {
-          ...target,
-          prepared: this.#adapted({ ...prepared, body }, channel, request.stream),
-        }),
+        this.#send(attempt, call, { ...target, prepared: { ...prepared, body } }),
       )
     } catch (error) {
       attempt.cancel()
