@@ -203,7 +203,7 @@ describe('behind a trusted proxy', () => {
     expect(refused).toMatch(/^HTTP\/1\.1 429 [^]*\r\nretry-after: 1\r\n[^]*"code":"rate_limited"/)
     expect(await asked('192.0.2.2')).toMatch(/^HTTP\/1\.1 200 /)
     for (const { socket } of held.slice(0, 5)) socket.resetAndDestroy()
-    await expect.poll(() => asked('192.0.2.1'), { timeout: 10_000 }).toMatch(/^HTTP\/1\.1 200 /)
+    await expect.poll(() => asked('192.0.2.1')).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
 
