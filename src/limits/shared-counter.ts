@@ -93,7 +93,7 @@ export class SharedCounter implements LimitCounter {
   async close(): Promise<void> {
     clearInterval(this.#sweep)
     // Running exchanges may grant permits, which are returned as well.
-    await Promise.all([...this.#entries()].map(({ exchange }) => exchange))
+    await Promise.all([...this.#entries()].map(async ({ exchange }) => exchange))
     if (!this.#peers.isReachable) return
     for (const entry of this.#unreported) entry.permits.returnAll()
     await Promise.all([...this.#unreported].map((entry) => this.#exchange(entry)))

@@ -42,11 +42,11 @@ export async function limitStorm(
 ): Promise<LimitStorm> {
   const admitted: AdmittedCall[] = []
   let longestWaitMs = 0
-  let isOver = false
+  const storm = { isOver: false }
   const end = typeof until === 'number' ? sleep(until) : until
-  const ended = end.finally(() => (isOver = true))
+  const ended = end.finally(() => (storm.isOver = true))
   const client = async ({ counts }: CountingNode): Promise<void> => {
-    while (!isOver) {
+    while (!storm.isOver) {
       const askedMs = performance.now()
       const { allowed, waitMs } = await counts.take(counted)
       const admittedMs = performance.now()

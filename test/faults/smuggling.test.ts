@@ -80,7 +80,8 @@ const QUIET_MS = 700
 /** Sends bytes, to which so many answers are expected; settles with everything received. */
 async function exchangeBytes(bytes: string, answers = 1): Promise<string> {
   const { text } = await retryWhileShed(async () => {
-    const { socket, closed } = rawConnection(fixture.gateway.port, Buffer.from(bytes, 'latin1'))
+    const connection = rawConnection(fixture.gateway.port, Buffer.from(bytes, 'latin1'))
+    const { socket } = connection
     let heard = ''
     socket.on('data', (chunk: Buffer) => {
       const before = answersIn(heard).length
@@ -88,7 +89,7 @@ async function exchangeBytes(bytes: string, answers = 1): Promise<string> {
       const isAnswered = before < answers && answersIn(heard).length >= answers
       if (isAnswered) socket.setTimeout(QUIET_MS, () => socket.destroy())
     })
-    return { text: await closed() }
+    return { text: await connection.closed() }
   })
   return text
 }

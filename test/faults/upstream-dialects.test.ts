@@ -67,7 +67,7 @@ const isNative = ({ client, upstream }: DialectPair): boolean => client === upst
 const ask = (
   pair: DialectPair,
   stream: boolean,
-  { model = MODEL[pair.upstream] as string, content = 'hi' } = {},
+  { model = MODEL[pair.upstream], content = 'hi' }: { model?: string; content?: string } = {},
 ) =>
   fixture.live(
     'ann',

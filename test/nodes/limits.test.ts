@@ -6,7 +6,8 @@ import { exceedLimit, type LimitsReport } from './limits-run.ts'
 
 describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three nodes', () => {
   test('is kept to within 97 % and 101 %, however uneven the calls', async () => {
-    const { root, discard } = await patientProgram()
+    const program = await patientProgram()
+    const { root } = program
     const run = (windowMs: number): Promise<LimitsReport> =>
       exceedLimit({ requests: 200, windowMs, clients: [45, 3, 3], windows: 3, root })
     try {
@@ -20,7 +21,7 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
       console.info(report)
       expectKept(report)
     } finally {
-      discard()
+      program.discard()
     }
   })
 })
