@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { RedisClientType } from '@redis/client'
-import { RedisConnection } from '../redis/redis-connection.ts'
+import { RedisConnection, type RedisConnectionHandlers } from '../redis/redis-connection.ts'
 import { RedisScript } from '../redis/script.ts'
 import type { CountedLimit } from './limit-counter.ts'
 import { type ShareResponse, type ShareRequest, slotsOf } from './share-messages.ts'
@@ -9,14 +9,21 @@ import type { Peers } from './peers.ts'
 import { readShareResponse, readHeartbeat } from './redis-responses.ts'
 import { ServerClock } from './server-clock.ts'
 
-/** Timeout of an exchange; the request that waits for it waits slightly longer at most. */
-const EXCHANGE_TIMEOUT_MS = 40
+/** Times that a node gives the server, and the other nodes, in milliseconds. */
+export interface PeerTimes {
+  /** Timeout of an exchange; the request that waits for it waits slightly longer at most. */
+  readonly exchangeMs: number
+  /** Timeout of connecting, and of each other command; then the connection is closed. */
+  readonly connectionMs: number
+  /**
+   * Age below which a new generation is not relied on: within it, all nodes notice, and report their use
+   * again.
+   */
+  readonly refillingMs: number
+}
+const TIMES: PeerTimes = { exchangeMs: 40, connectionMs: 1_000, refillingMs: 600 }
 /** Time that a node counts after its last heartbeat. */
 const NODE_TTL_MS = 3_000
-/**
- * Age below which a new generation is not relied on: within it, all nodes notice and report their use again.
- */
-const REFILLING_MS = 600
 /**
  * Number of hashes that the windows of one limit are spread over: with a million windows each hash still
  * keeps Redis' compact encoding.
@@ -52,11 +59,14 @@ export interface RedisPeersOptions {
   readonly node: string
   /** Called when the server becomes reachable, and when it no longer is, with a reason. */
   readonly onReachability: (isReachable: boolean, reason?: string) => void
+  /** Other times than the default ones, for nodes on machines that may be late. */
+  readonly times?: PeerTimes
 }
 
 /** Peers through a Redis server. Responses are validated, so that a faulty server cannot raise a limit. */
 export class RedisPeers implements Peers {
   readonly #options: RedisPeersOptions
+  readonly #times: PeerTimes
   readonly #connection: RedisConnection
   readonly #heartbeatScript = new RedisScript(HEARTBEAT_SCRIPT)
   readonly #shareScript = new RedisScript(SHARE_SCRIPT)
@@ -73,14 +83,16 @@ export class RedisPeers implements Peers {
 
   constructor(options: RedisPeersOptions) {
     this.#options = options
+    this.#times = options.times ?? TIMES
     this.#nodesKey = `${options.namespace}:nodes`
     this.#generationKey = `${options.namespace}:memory`
-    this.#connection = new RedisConnection(options.url, {
+    const handlers: RedisConnectionHandlers = {
       onConnected: (client) => this.#shareScript.load(client),
       heartbeat: (client) => this.#heartbeat(client),
       onClose: (client) => client.zRem(this.#nodesKey, options.node),
       onLost: (reason) => this.#onLost(reason),
-    })
+    }
+    this.#connection = new RedisConnection(options.url, handlers, this.#times.connectionMs)
   }
 
   /** Resolves when the first attempt to connect has ended, successful or not. */
@@ -115,7 +127,7 @@ export class RedisPeers implements Peers {
     const args = [field, windowMs, widthMs, ahead, max, this.#generation ?? '', ...numbers]
     const running = this.#shareScript.run(client, [key, this.#generationKey], args.map(String))
     try {
-      const response = readShareResponse(await withTimeout(running, EXCHANGE_TIMEOUT_MS), request)
+      const response = readShareResponse(await withTimeout(running, this.#times.exchangeMs), request)
       if ('generation' in response) {
         if (this.#generation !== undefined && response.generation !== this.#generation)
           this.#startRefilling(response.generation)
@@ -148,7 +160,7 @@ export class RedisPeers implements Peers {
       this.#startRefilling(generation, nowMs)
     this.#generation = generation
     this.#nodes = nodes
-    this.#isResponsive = performance.now() - sentMs < EXCHANGE_TIMEOUT_MS
+    this.#isResponsive = performance.now() - sentMs < this.#times.exchangeMs
     if (!this.#isResponsive || this.#wasReachable === true) return
     this.#wasReachable = true
     this.#options.onReachability(true)
@@ -159,7 +171,7 @@ export class RedisPeers implements Peers {
   #startRefilling(generation: string, serverMs?: number): void {
     const [seconds = 0, microseconds = 0] = generation.split('.').map(Number)
     const ageMs = serverMs === undefined ? 0 : Math.max(0, serverMs - seconds * 1000 - microseconds / 1000)
-    const untilMs = performance.now() + Math.max(0, REFILLING_MS - ageMs)
+    const untilMs = performance.now() + Math.max(0, this.#times.refillingMs - ageMs)
     const earlierMs = generation === this.#generation ? this.#refilling?.untilMs : undefined
     this.#refilling = { nodes: this.nodes, untilMs: Math.min(untilMs, earlierMs ?? untilMs) }
   }

@@ -4,7 +4,7 @@ import { Permits } from './permits.ts'
 import { ClientTable } from './client-table.ts'
 import type { Verdict } from './sliding-window.ts'
 
-/** Longest time that a request waits for other nodes, slightly below the promised 50 ms. */
+/** Default for the longest time that a request waits for other nodes, slightly below the promised 50 ms. */
 const WAIT_TIMEOUT_MS = 45
 const SWEEP_INTERVAL_MS = 50
 /** Maximum number of exchanges that one sweep starts. */
@@ -30,18 +30,24 @@ export class SharedCounter implements LimitCounter {
   readonly #peers: Peers
   readonly #onIsolated: () => void
   readonly #nowMs: () => number
+  readonly #waitTimeoutMs: number
   readonly #sweep: NodeJS.Timeout
   #generation: string | undefined
 
-  /** `onIsolated` is called for each verdict without the other nodes. `nowMs` is a monotonic clock. */
+  /**
+   * `onIsolated` is called for each verdict without the other nodes. `nowMs` is a monotonic clock.
+   * `waitTimeoutMs`: longest time that a request waits for the others.
+   */
   constructor(
     peers: Peers,
     onIsolated: () => void = () => {},
     nowMs: () => number = () => performance.now(),
+    waitTimeoutMs = WAIT_TIMEOUT_MS,
   ) {
     this.#peers = peers
     this.#onIsolated = onIsolated
     this.#nowMs = nowMs
+    this.#waitTimeoutMs = waitTimeoutMs
     this.#sweep = setInterval(() => this.#runSweep(), SWEEP_INTERVAL_MS).unref()
   }
 
@@ -86,9 +92,15 @@ export class SharedCounter implements LimitCounter {
   /** Reports the remaining use, returns all permits, and stops. */
   async close(): Promise<void> {
     clearInterval(this.#sweep)
+    // Running exchanges may grant permits, which are returned as well.
+    await Promise.all([...this.#entries()].map(async ({ exchange }) => exchange))
     if (!this.#peers.isReachable) return
     for (const entry of this.#unreported) entry.permits.returnAll()
     await Promise.all([...this.#unreported].map((entry) => this.#exchange(entry)))
+  }
+
+  *#entries(): Iterable<SubjectEntry> {
+    for (const table of this.#tables.values()) yield* table.values()
   }
 
   #entry({ name, subject, max, windowMs }: CountedLimit, nowMs: number): SubjectEntry {
@@ -128,17 +140,19 @@ export class SharedCounter implements LimitCounter {
         if (entry.waiting.delete(waiter)) waiter.resolve(this.#decideIsolated(entry, takes))
         if (entry.permits.hasUnreported) this.#unreported.add(entry)
       })
-    }, WAIT_TIMEOUT_MS)
+    }, this.#waitTimeoutMs)
     const waiter: Waiter = { takes, resolve, timer }
     entry.waiting.add(waiter)
-    if (!entry.isExchanging) void this.#exchange(entry)
+    if (!entry.exchange) void this.#exchange(entry)
     return promise
   }
 
   // Runs one exchange of an entry at a time; the next one reports what happened meanwhile.
-  async #exchange(entry: SubjectEntry): Promise<void> {
-    if (entry.isExchanging) return
-    entry.isExchanging = true
+  #exchange(entry: SubjectEntry): Promise<void> {
+    return (entry.exchange ??= this.#runExchange(entry))
+  }
+
+  async #runExchange(entry: SubjectEntry): Promise<void> {
     const { permits, waiting } = entry
     for (let tries = 1; tries <= MAX_TRIES; ) {
       // A new generation may lack counts: waiting requests get this node's share, and the use is still
@@ -158,7 +172,7 @@ export class SharedCounter implements LimitCounter {
       if (waiting.size === 0) break
     }
     permits.failRequest()
-    entry.isExchanging = false
+    entry.exchange = undefined
     for (const waiter of waiting) this.#resolve(entry, waiter, this.#decideIsolated(entry, waiter.takes))
     if (permits.hasUnreported) this.#unreported.add(entry)
   }
@@ -194,7 +208,7 @@ export class SharedCounter implements LimitCounter {
     let started = 0
     for (const entry of this.#unreported) {
       if (started === MAX_PER_SWEEP) return
-      if (entry.isExchanging) continue
+      if (entry.exchange) continue
       if (entry.permits.isDue(nowMs, generation)) {
         started += 1
         void this.#exchange(entry)
@@ -204,14 +218,15 @@ export class SharedCounter implements LimitCounter {
 
   // Earlier reports are lost with the generation, so every entry must report again.
   #markAllUnreported(): void {
-    for (const table of this.#tables.values()) for (const entry of table.values()) this.#unreported.add(entry)
+    for (const entry of this.#entries()) this.#unreported.add(entry)
   }
 }
 
 /** One subject of a limit: its permits on this node, and the requests that wait for more. */
 class SubjectEntry {
   readonly waiting = new Set<Waiter>()
-  isExchanging = false
+  /** The running exchange. */
+  exchange: Promise<void> | undefined
   #counted: CountedLimit
   #permits: Permits
 
@@ -237,6 +252,6 @@ class SubjectEntry {
   }
 
   isIdle(nowMs: number): boolean {
-    return !this.isExchanging && this.waiting.size === 0 && this.#permits.isIdle(nowMs)
+    return !this.exchange && this.waiting.size === 0 && this.#permits.isIdle(nowMs)
   }
 }

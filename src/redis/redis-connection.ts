@@ -1,6 +1,6 @@
 import { createClient, type RedisClientType } from '@redis/client'
 
-/** Timeout of connecting, and of each command that this class sends; then the connection is closed. */
+/** Default timeout of connecting, and of each command sent here; then the connection is closed. */
 const TIMEOUT_MS = 1_000
 /** Interval of heartbeats, and of attempts to connect. */
 const HEARTBEAT_MS = 250
@@ -24,6 +24,7 @@ export interface RedisConnectionHandlers {
 export class RedisConnection {
   readonly #url: string
   readonly #handlers: RedisConnectionHandlers
+  readonly #timeoutMs: number
   readonly #running: Promise<void>
   readonly #firstAttempt = Promise.withResolvers<void>()
   #client: RedisClientType | undefined
@@ -33,9 +34,10 @@ export class RedisConnection {
   #wake: () => void = () => {}
 
   /** Starts to connect at once, and retries until `close`. */
-  constructor(url: string, handlers: RedisConnectionHandlers) {
+  constructor(url: string, handlers: RedisConnectionHandlers, timeoutMs = TIMEOUT_MS) {
     this.#url = url
     this.#handlers = handlers
+    this.#timeoutMs = timeoutMs
     this.#running = this.#run()
   }
 
@@ -78,21 +80,21 @@ export class RedisConnection {
       url: this.#url,
       name: 'sluice',
       disableOfflineQueue: true,
-      socket: { reconnectStrategy: false, connectTimeout: TIMEOUT_MS },
+      socket: { reconnectStrategy: false, connectTimeout: this.#timeoutMs },
     })
     client.on('error', (error: unknown) => (failure ??= error))
     try {
-      await withTimeout(client.connect())
-      await withTimeout(this.#handlers.onConnected?.(client))
-      await withTimeout(this.#handlers.heartbeat(client))
+      await this.#withTimeout(client.connect())
+      await this.#withTimeout(this.#handlers.onConnected?.(client))
+      await this.#withTimeout(this.#handlers.heartbeat(client))
       this.#client = client
       this.#isLost = false
       this.#firstAttempt.resolve()
       while (!this.#isStopping) {
         await this.#sleep()
-        if (!this.#isStopping) await withTimeout(this.#handlers.heartbeat(client))
+        if (!this.#isStopping) await this.#withTimeout(this.#handlers.heartbeat(client))
       }
-      await withTimeout(this.#handlers.onClose?.(client))
+      await this.#withTimeout(this.#handlers.onClose?.(client))
     } catch (error) {
       failure ??= error
     }
@@ -109,14 +111,16 @@ export class RedisConnection {
     await promise
     clearTimeout(timer)
   }
-}
 
-async function withTimeout(work: Promise<unknown> | undefined): Promise<void> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS).unref()
-  try {
-    await Promise.race([work, promise])
-  } finally {
-    clearTimeout(timer)
+  async #withTimeout(work: Promise<unknown> | undefined): Promise<void> {
+    const { promise, reject } = Promise.withResolvers<never>()
+    const late = new Error(`no answer within ${this.#timeoutMs} ms`)
+    // After a blocked event loop the answer may have arrived unread, so it gets one more turn.
+    const timer = setTimeout(() => setImmediate(() => reject(late)), this.#timeoutMs).unref()
+    try {
+      await Promise.race([work, promise])
+    } finally {
+      clearTimeout(timer)
+    }
   }
 }

@@ -45,11 +45,8 @@ export class StreamedResponse extends ResponseHandler {
   readonly #pauses: ReadPauses
   /** Bytes to be sent at the end of a read, and once the hold is durable. */
   readonly #outgoing = new OutgoingBytes()
-  /**
-   * Chunks, and the end, that came while tokens were counted or with the chunk that made counting
-   * necessary.
-   */
-  readonly #unread: (Buffer | typeof END)[] = []
+  /** Chunks, and how they ended, that came while tokens were counted or with the chunk to be counted. */
+  readonly #unread: (Buffer | typeof END | Failure)[] = []
   readonly #keepAlive = new KeepAlive()
   #clientPausedAt = 0
   #markedAt = performance.now()
@@ -79,6 +76,11 @@ export class StreamedResponse extends ResponseHandler {
   }
 
   onFailure(failure: Failure): void {
+    if (this.#unread.length > 0) this.#unread.push(failure)
+    else this.#fail(failure)
+  }
+
+  #fail(failure: Failure): void {
     if (this.state === 'over') return
     if (this.#mayGoElsewhere) {
       this.close()
@@ -135,6 +137,7 @@ export class StreamedResponse extends ResponseHandler {
         if (!this.#pauses.has('hold')) this.#sendOutgoing()
         return this.#complete()
       }
+      if (!Buffer.isBuffer(chunk)) return this.#fail(chunk)
       const max = Math.max(MIN_READ_BYTES, this.#watch.affordableBytes)
       if (chunk.length > max) this.#unread.unshift(chunk.subarray(max))
       this.#take(chunk.length > max ? chunk.subarray(0, max) : chunk)
@@ -148,12 +151,12 @@ export class StreamedResponse extends ResponseHandler {
       step = this.#tap.push(chunk)
     } catch (error) {
       this.upstream.cancel()
-      return this.onFailure(unreadableStream(error))
+      return this.#fail(unreadableStream(error))
     }
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere) {
       this.upstream.cancel()
-      return this.onFailure(errorInFirstEvent(this.target, error.data))
+      return this.#fail(errorInFirstEvent(this.target, error.data))
     }
     if (step.forward) this.#forward(step.forward)
     if (step.terminal) this.#complete()
@@ -165,19 +168,19 @@ export class StreamedResponse extends ResponseHandler {
     try {
       isComplete = this.#tap.end().complete
     } catch (error) {
-      return this.onFailure(unreadableStream(error))
+      return this.#fail(unreadableStream(error))
     }
     const { channel } = this.target
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere)
-      this.onFailure(errorInFirstEvent(this.target, error.data))
+      this.#fail(errorInFirstEvent(this.target, error.data))
     else if (error) {
       this.call.noteCut(channel.name, 'error in the stream', streamErrorText(this.target, error.data).message)
       this.#breakOff(upstreamErrorFrame(this.target, this.#tap, error))
     } else if (isComplete) {
       const ending = this.state === 'draining' ? 'client_gone' : 'complete'
       this.#finish(ending, (charged) => this.#tap.finalBytes(charged), true)
-    } else this.onFailure(noUsableResponse('stream ended early'))
+    } else this.#fail(noUsableResponse('stream ended early'))
   }
 
   // Nothing is on its way to the client, which is still there: another channel may try.
@@ -202,7 +205,7 @@ export class StreamedResponse extends ResponseHandler {
       }
       this.#outgoing.drop()
       this.upstream.cancel()
-      this.onFailure(UNWRITTEN)
+      this.#fail(UNWRITTEN)
     })
   }
 

@@ -103,7 +103,7 @@ describe('a converted event may have up to 32 MiB', () => {
     const messagesBegun = messageFrames([{ text: 'a' }]).slice(0, 5)
     fixture.upstream.script(MODEL.messages, stream([...messagesBegun, ...messagesPicture(33 * MIB).slice(1)]))
     checkChatStream((await chat({ stream: true })).text, false)
-  }, 60_000)
+  })
 
   test('all unfinished events together may have 256 MiB, which are released at the end', async () => {
     const unfinished = chatPicture(31 * MIB)[1]?.slice(0, -2) ?? ''
@@ -132,5 +132,5 @@ describe('a converted event may have up to 32 MiB', () => {
     await expect
       .poll(async () => (await message({ stream: true })).text, { timeout: 20_000 })
       .toContain('message_stop')
-  }, 60_000)
+  })
 })

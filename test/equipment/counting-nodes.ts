@@ -2,8 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { CountedLimit } from '../../src/limits/limit-counter.ts'
-import { RedisPeers } from '../../src/limits/redis-peers.ts'
+import type { Peers } from '../../src/limits/peers.ts'
+import { type PeerTimes, RedisPeers } from '../../src/limits/redis-peers.ts'
 import { SharedCounter } from '../../src/limits/shared-counter.ts'
+
+/**
+ * Times of nodes that wait for Redis for as long as this machine may be late, so that figures are exact. They
+ * do not wait for a server that is killed: its connections end.
+ */
+export const PATIENT: PeerTimes = { exchangeMs: 60_000, connectionMs: 60_000, refillingMs: 1_500 }
 
 /** A node, reduced to its rate limits. */
 export interface CountingNode {
@@ -14,63 +21,81 @@ export interface CountingNode {
 /** Shares of the clients: nine in ten at one node, half of the rest at each of the others. */
 const SPLIT = [90, 5, 5] as const
 
+/** An admitted call: the limit counted it at a moment between these two, in milliseconds. */
+export interface AdmittedCall {
+  readonly askedMs: number
+  readonly admittedMs: number
+}
+
 /** The result of many calls against a limit. */
 export interface LimitStorm {
-  /** When calls were admitted, ascending. */
-  readonly admitted: number[]
+  readonly admitted: readonly AdmittedCall[]
   readonly longestWaitMs: number
 }
 
-/** Runs so many clients that call again and again, for so long. */
+/** Runs so many clients that call again and again, for so many milliseconds or until the event. */
 export async function limitStorm(
   nodes: readonly CountingNode[],
   counted: CountedLimit,
   clients: number,
-  lastMs: number,
+  until: number | Promise<unknown>,
 ): Promise<LimitStorm> {
-  const through: number[] = []
+  const admitted: AdmittedCall[] = []
   let longestWaitMs = 0
-  const endMs = performance.now() + lastMs
+  const storm = { isOver: false }
+  const end = typeof until === 'number' ? sleep(until) : until
+  const ended = end.finally(() => (storm.isOver = true))
   const client = async ({ counts }: CountingNode): Promise<void> => {
-    while (performance.now() < endMs) {
+    while (!storm.isOver) {
       const askedMs = performance.now()
       const { allowed, waitMs } = await counts.take(counted)
-      const nowMs = performance.now()
-      longestWaitMs = Math.max(longestWaitMs, nowMs - askedMs)
-      if (allowed) through.push(nowMs)
+      const admittedMs = performance.now()
+      longestWaitMs = Math.max(longestWaitMs, admittedMs - askedMs)
+      if (allowed) admitted.push({ askedMs, admittedMs })
       await sleep(allowed ? 5 : Math.max(5, Math.min(25, waitMs)))
     }
   }
   const all = nodes.flatMap((node, i) =>
     Array.from({ length: Math.round((clients * (SPLIT[i] ?? 0)) / 100) }, () => client(node)),
   )
-  await Promise.all(all)
-  return { admitted: through.toSorted((a, b) => a - b), longestWaitMs }
+  await Promise.all([ended, ...all])
+  return { admitted, longestWaitMs }
 }
 
-/** The largest number of calls within any interval of that length. */
-export function maxWithin(through: readonly number[], windowMs: number): number {
+/** The largest number of calls that were surely counted within one interval of that length. */
+export function maxWithin(admitted: readonly AdmittedCall[], windowMs: number): number {
+  const starts = admitted.map(({ askedMs }) => askedMs).toSorted((a, b) => a - b)
+  const ends = admitted.map(({ admittedMs }) => admittedMs).toSorted((a, b) => a - b)
   let max = 0
-  let from = 0
-  for (const [i, at] of through.entries()) {
-    while (at - (through[from] ?? at) >= windowMs) from += 1
-    max = Math.max(max, i - from + 1)
+  let within = 0
+  for (const [earlier, startMs] of starts.entries()) {
+    while ((ends[within] ?? Number.POSITIVE_INFINITY) < startMs + windowMs) within += 1
+    max = Math.max(max, within - earlier)
   }
   return max
 }
 
 /**
- * Three nodes that share their limits through this server; `onIsolated` is called for each call that is
- * counted without the others.
+ * Three nodes that share their limits through this server: patient ones, or with the times of the program.
+ * `nowMs` is their clock.
  */
-export async function threeNodes(url: string, onIsolated: () => void): Promise<CountingNode[]> {
+export async function threeNodes(
+  url: string,
+  { isPatient = true, nowMs = () => performance.now() } = {},
+): Promise<CountingNode[]> {
   const namespace = `test:${randomUUID()}`
   const nodes = [0, 1, 2].map((i) => {
-    const peers = new RedisPeers({ url, namespace, node: `node ${i}`, onReachability: () => {} })
-    return { peers, counts: new SharedCounter(peers, onIsolated) }
+    const options = { url, namespace, node: `node ${i}`, onReachability: () => {} }
+    const peers = new RedisPeers(isPatient ? { ...options, times: PATIENT } : options)
+    return { peers, counts: isPatient ? patientCounter(peers, nowMs) : new SharedCounter(peers) }
   })
   await untilConnected(nodes)
   return nodes
+}
+
+/** A counter whose calls wait for the other nodes for as long as this machine may be late. */
+export function patientCounter(peers: Peers, nowMs = () => performance.now()): SharedCounter {
+  return new SharedCounter(peers, () => {}, nowMs, PATIENT.exchangeMs)
 }
 
 /** Resolves when each node knows of all others. */

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -13,8 +13,8 @@ export interface RedisServer {
   readonly port: number
   /** Sends one command, as words: `['FLUSHALL']`. */
   command(words: readonly string[]): Promise<unknown>
-  /** Sends SIGSTOP: connections are accepted and not answered, until `resume`. */
-  pause(): void
+  /** Stops the process by SIGSTOP: connections are accepted and not answered, until `resume`. */
+  pause(): Promise<void>
   resume(): void
   /** Sends SIGKILL. */
   kill(): Promise<void>
@@ -88,7 +88,10 @@ export async function startRedisServer(): Promise<RedisServer> {
     url,
     port,
     command,
-    pause: () => void child?.kill('SIGSTOP'),
+    async pause() {
+      child?.kill('SIGSTOP')
+      while (!isStopped(child?.pid)) await sleep(1)
+    },
     resume: () => void child?.kill('SIGCONT'),
     kill,
     async restart() {
@@ -100,4 +103,9 @@ export async function startRedisServer(): Promise<RedisServer> {
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Whether the process is stopped: the state follows the name, which is in parentheses. */
+function isStopped(pid: number | undefined): boolean {
+  return / T /.test(readFileSync(`/proc/${pid}/stat`, 'utf8').split(')')[1] ?? '')
 }

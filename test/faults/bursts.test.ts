@@ -16,7 +16,7 @@ describe('streams that are opened at the same moment are all served', () => {
     [400, 'kept connections', 100_000],
     [1_000, 'new connections', 1_000],
     [400, 'new connections', 100_000],
-  ] as const)('%d on %s, with bodies of %d bytes', { timeout: 60_000 }, async (calls, on, bodyBytes) => {
+  ] as const)('%d on %s, with bodies of %d bytes', async (calls, on, bodyBytes) => {
     const result = await burst({ port: fixture.gateway.port, calls, on, bodyBytes })
     console.info(JSON.stringify(result))
     expect(result.counts).toEqual({ '200': calls })

@@ -50,7 +50,7 @@ function hold(head: string, length: number, part: Buffer): RawConnection {
 /** Settles when the gateway has read or refused all written bytes, and is idle. */
 async function settled(connections: readonly RawConnection[]): Promise<void> {
   const isDone = ({ socket }: RawConnection): boolean => socket.destroyed || socket.writableLength === 0
-  await expect.poll(() => connections.every(isDone), { timeout: 20_000 }).toBe(true)
+  await expect.poll(() => connections.every(isDone)).toBe(true)
   let before = -TICKS
   const worked = (): number => {
     const ticks = ticksOf(fixture.gateway.pid)
@@ -58,7 +58,7 @@ async function settled(connections: readonly RawConnection[]): Promise<void> {
     before = ticks
     return passed
   }
-  await expect.poll(worked, { interval: 200, timeout: 20_000 }).toBeLessThan(TICKS)
+  await expect.poll(worked, { interval: 200 }).toBeLessThan(TICKS)
 }
 
 /** CPU time of a process, in hundredths of a second. */
@@ -83,7 +83,7 @@ const largeOnes = (key: string, count: number): RawConnection[] =>
 const bob = (bytes = 100): Promise<FullResponse> => fixture.chat('bob', ask('m', { user: 'x'.repeat(bytes) }))
 
 describe('bodies that are never finished', () => {
-  test('of clients without a key, from a few addresses, refuse nobody', { timeout: 60_000 }, async () => {
+  test('of clients without a key, from a few addresses, refuse nobody', async () => {
     await expectFairDuring(
       () =>
         settled(
@@ -95,9 +95,7 @@ describe('bodies that are never finished', () => {
     )
   })
 
-  test('of one account refuse neither calls nor accounts at other addresses', {
-    timeout: 60_000,
-  }, async () => {
+  test('of one account refuse neither calls nor accounts at other addresses', async () => {
     const self = (): Promise<FullResponse> =>
       call(
         fixture.gateway.url,
@@ -127,14 +125,14 @@ describe('bodies that are never finished', () => {
   test.each([
     ['small ones', 100],
     ['ones of four mebibytes', 4 * MIB],
-  ])('of one key, eight of 32 MiB, refuse no other key: %s', { timeout: 60_000 }, async (_, bytes) => {
+  ])('of one key, eight of 32 MiB, refuse no other key: %s', async (_, bytes) => {
     await expectFairDuring(
       () => settled(largeOnes('ann', 8)),
       () => bob(bytes),
     )
   })
 
-  test('are refused with 408 when others need their memory', { timeout: 60_000 }, async () => {
+  test('are refused with 408 when others need their memory', async () => {
     const connections = largeOnes('ann', 8)
     let told = ''
     for (const connection of connections)
@@ -146,8 +144,8 @@ describe('bodies that are never finished', () => {
     // A moment passes until the gateway reads on.
     const largeOne = async (): Promise<number[]> =>
       (await Promise.all([bob(30 * MIB), bob(30 * MIB)])).map(({ status }) => status)
-    await expect.poll(largeOne, { timeout: 30_000 }).toEqual([200, 200])
-    await expect.poll(() => told, { timeout: 5_000 }).toMatch(/^HTTP\/1\.1 408 .*"code":"request_timeout"/s)
+    await expect.poll(largeOne).toEqual([200, 200])
+    await expect.poll(() => told).toMatch(/^HTTP\/1\.1 408 .*"code":"request_timeout"/s)
   })
 })
 

@@ -122,12 +122,11 @@ const health = (from: string): Promise<string> =>
   ).closed()
 
 /**
- * Expects the latency for others to be as it was without the attack, plus some milliseconds for a busy
- * machine.
+ * Expects the latency for others to be as it was without the attack, plus some milliseconds; other work of
+ * the machine may slow down a measurement.
  */
 async function expectOthersServed(beforeMs: number): Promise<void> {
-  const duringMs = await medianOfCalls(freshAddress())
-  expect(duringMs).toBeLessThan(2 * beforeMs + 50)
+  await expect.poll(() => medianOfCalls(freshAddress())).toBeLessThan(2 * beforeMs + 50)
   expect(await health('127.0.0.1')).toMatch(/^HTTP\/1\.1 200 /)
   expect(await health(freshAddress())).toMatch(/^HTTP\/1\.1 200 /)
 }
@@ -203,7 +202,7 @@ describe('behind a trusted proxy', () => {
     expect(refused).toMatch(/^HTTP\/1\.1 429 [^]*\r\nretry-after: 1\r\n[^]*"code":"rate_limited"/)
     expect(await asked('192.0.2.2')).toMatch(/^HTTP\/1\.1 200 /)
     for (const { socket } of held.slice(0, 5)) socket.resetAndDestroy()
-    await expect.poll(() => asked('192.0.2.1'), { timeout: 10_000 }).toMatch(/^HTTP\/1\.1 200 /)
+    await expect.poll(() => asked('192.0.2.1')).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
 

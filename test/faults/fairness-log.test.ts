@@ -12,7 +12,6 @@ import { expectFairDuring } from './latency-under-attack.ts'
 
 /** Requests whose log lines are several times the capacity of the pipe and of this copy's queue. */
 const MANY = 2_000
-const PATIENTLY = { timeout: 20_000 }
 
 const copy = await patchedProgram([
   {
@@ -57,7 +56,7 @@ async function requestsAnswered(): Promise<number> {
   return counts.reduce((sum, [, count]) => sum + Number(count), 0)
 }
 
-describe('a log that nobody reads', { timeout: 60_000 }, () => {
+describe('a log that nobody reads', () => {
   let folder: string
   let reader: number
   let writer: number
@@ -102,7 +101,7 @@ describe('a log that nobody reads', { timeout: 60_000 }, () => {
       .poll(() => {
         text += read()
         return told()
-      }, PATIENTLY)
+      })
       .toEqual([lost])
     expect(text.match(/^\{.*"msg":"request"\}$/gm)).toHaveLength(answered - lost)
     expect(text).toMatch(/^\{"level":40,"time":\d+,"dropped":\d+,"msg":"log lines were dropped[^"]*"\}$/m)
@@ -116,7 +115,7 @@ describe('a log that nobody reads', { timeout: 60_000 }, () => {
   })
 })
 
-describe('a log on a full disk', { timeout: 60_000 }, () => {
+describe('a log on a full disk', () => {
   test('delays no call, and does not prevent a stop', async () => {
     const full = openSync('/dev/full', 'w')
     try {

@@ -31,6 +31,8 @@ type Protocol = 'chat' | 'messages'
 const PROTOCOLS = ['chat', 'messages'] as const
 const QUOTA = 1_000_000_000_000
 const IDLE_MS = 500
+/** Models whose channels have that idle timeout; elsewhere no machine is late enough for one. */
+const SILENT = { chat: 'silent-chat', messages: 'silent-messages' } as const
 /** Milliseconds by which a busy machine may be late; without the limit it would be minutes. */
 const LATE_MS = 20_000
 /** Garbage may be large; endless output that were kept would be larger. */
@@ -39,13 +41,15 @@ const MAX_BYTES = 512 << 20
 let fixture: Fixture
 beforeAll(async () => {
   // Every upstream here begins to answer at once, whatever the machine takes for it.
-  const timeouts = { connect: '30s', first_byte: '30s', idle: `${IDLE_MS}ms` }
+  const timeouts = { connect: '30s', first_byte: '30s', idle: '30s' }
+  const short = { ...timeouts, idle: `${IDLE_MS}ms` }
   fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
-    models: priced([MODEL.chat, MODEL.messages]),
-    channels: PROTOCOLS.map((protocol) =>
+    models: priced([MODEL.chat, MODEL.messages, ...Object.values(SILENT)]),
+    channels: PROTOCOLS.flatMap((protocol) => [
       channel(MODEL[protocol], upstream.baseUrl(MODEL[protocol]), { protocol, timeouts }),
-    ),
+      channel(SILENT[protocol], upstream.baseUrl(SILENT[protocol]), { protocol, timeouts: short }),
+    ]),
     users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: QUOTA })])],
   }))
 })
@@ -60,10 +64,14 @@ const PAIRS: readonly DialectPair[] = PROTOCOLS.flatMap((client) =>
 )
 const isNative = ({ client, upstream }: DialectPair): boolean => client === upstream
 
-const ask = (pair: DialectPair, stream: boolean) =>
+const ask = (
+  pair: DialectPair,
+  stream: boolean,
+  { model = MODEL[pair.upstream], content = 'hi' }: { model?: string; content?: string } = {},
+) =>
   fixture.live(
     'ann',
-    { model: MODEL[pair.upstream], max_tokens: 1000, stream, messages: [{ role: 'user', content: 'hi' }] },
+    { model, max_tokens: 1000, stream, messages: [{ role: 'user', content }] },
     { path: pair.client === 'chat' ? '/v1/chat/completions' : '/v1/messages' },
   )
 
@@ -215,6 +223,16 @@ const PARTIAL = {
     .concat(eventFrame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'begun' } })),
 } as const
 
+/** The same in a chunk, and one that is none. */
+const invalidChunks = (protocol: Protocol): Behaviour => {
+  const text = PARTIAL[protocol].join('')
+  return {
+    kind: 'raw',
+    bytes: `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${Buffer.byteLength(text).toString(16)}\r\n${text}\r\nzz\r\n`,
+    ending: 'close',
+  }
+}
+
 describe('a stream that breaks in the middle ends with an error, never like a finished one, and costs the delivered part:', () => {
   const faults: Record<string, (protocol: Protocol) => Behaviour> = {
     'a reset': (protocol) => ({ kind: 'stream', frames: PARTIAL[protocol], ending: 'reset' }),
@@ -241,14 +259,7 @@ describe('a stream that breaks in the middle ends with an error, never like a fi
         ending: 'close',
       }
     },
-    'chunks that are none': (protocol) => {
-      const text = PARTIAL[protocol].join('')
-      return {
-        kind: 'raw',
-        bytes: `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${Buffer.byteLength(text).toString(16)}\r\n${text}\r\nzz\r\n`,
-        ending: 'close',
-      }
-    },
+    'chunks that are none': invalidChunks,
   }
   test.each(Object.keys(faults))('%s', async (name) => {
     const before = residentBytes(fixture.gateway.pid)
@@ -270,28 +281,34 @@ describe('a stream that breaks in the middle ends with an error, never like a fi
   })
 })
 
+test('what came before a fault is delivered, though the tokens of the prompt are still counted', async () => {
+  const pair = { client: 'messages', upstream: 'chat' } as const
+  fixture.upstream.script(MODEL.chat, invalidChunks('chat'))
+  // The thread takes longer for so much text than the upstream for its response.
+  const live = await ask(pair, true, { content: 'What takes long? '.repeat(10_000) })
+  const answer = await live.end()
+  expect(answer.status, answer.text).toBe(200)
+  expect(answer.text).toContain('begun')
+  expect(answer.text).toContain('"error"')
+})
+
 test('a silent upstream is aborted after its idle timeout', async () => {
   await Promise.all(
     PAIRS.filter(isNative).map(async (pair) => {
-      fixture.upstream.script(MODEL[pair.upstream], {
-        kind: 'stream',
-        frames: PARTIAL[pair.upstream],
-        ending: 'stall',
-      })
-      const live = await ask(pair, true)
-      await live.until('begun')
+      const model = SILENT[pair.upstream]
+      const { bytes } = sse(PARTIAL[pair.upstream].join('')) as { bytes: Buffer }
+      fixture.upstream.script(model, { kind: 'raw', bytes, ending: 'stall' })
       const began = performance.now()
-      const answer = await live.end()
+      const answer = await (await ask(pair, true, { model })).end()
+      expect(answer.text).toContain('begun')
       // Limits are precise to within a second; nothing else is sent in the meantime.
       expect(performance.now() - began).toBeGreaterThan(IDLE_MS * 0.8)
       expect(performance.now() - began).toBeLessThan(IDLE_MS + LATE_MS)
       expect(answer.text.split('\n\n').filter((frame) => frame !== '')).toHaveLength(
         PARTIAL[pair.upstream].length + 1,
       )
-      await fixture.upstream.only(MODEL[pair.upstream]).ended
-      expect((fixture.upstream.only(MODEL[pair.upstream]).endedAt ?? 0) - began).toBeLessThan(
-        IDLE_MS + LATE_MS,
-      )
+      await fixture.upstream.only(model).ended
+      expect((fixture.upstream.only(model).endedAt ?? 0) - began).toBeLessThan(IDLE_MS + LATE_MS)
     }),
   )
 })

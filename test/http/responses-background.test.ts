@@ -86,7 +86,7 @@ function charged(gateway: RunningGateway): Promise<UsageRow> {
     expect(rows).toHaveLength(1)
     expect(holds(gateway)).toBe(0)
     return rows[0] as UsageRow
-  }, 30_000)
+  }, 60_000)
 }
 
 const begin = ({ client }: Stage): Promise<OpenAI.Responses.Response> =>
@@ -275,7 +275,7 @@ describe('a response in the background', () => {
     await vi.waitFor(async () => {
       expect((await on.client.responses.retrieve(id)).status).toBe('completed')
       expect(usage(on.gateway)).toHaveLength(1)
-    }, 30_000)
+    }, 60_000)
     expect(await charged(on.gateway)).toMatchObject({ quota: CHARGE, reason: 'complete' })
   })
 
@@ -334,7 +334,7 @@ describe('a response in the background', () => {
     const row = await vi.waitFor(() => {
       expect(usage(on.gateway)).toHaveLength(2)
       return usage(on.gateway).at(-1)
-    }, 30_000)
+    }, 60_000)
     expect(row).toMatchObject({ quota: held, reason: 'estimated' })
   })
 })
@@ -372,7 +372,7 @@ describe.each(SHARED)('two nodes on one $name', (engine) => {
     await vi.waitFor(async () => {
       const rows = await nodes.database.sql(`select quota, reason from usage_log where model = 'm'`)
       expect(rows).toEqual(Array.from({ length: 3 }, () => ({ quota: CHARGE, reason: 'complete' })))
-    }, 30_000)
+    }, 60_000)
     const [sums] = await nodes.database.sql(
       `select used_quota as used, (select sum(quota)::bigint from usage_log) as charged from users where username = 'ann'`,
     )

@@ -269,7 +269,7 @@ describe('options.keep_responses', () => {
       fixture.upstream.script('chat', said('Hello.'))
       const { id } = await brief.responses.create({ model: 'chat', input: 'hi' })
       await vi.waitFor(() => expect(brief.responses.retrieve(id)).rejects.toMatchObject({ status: 404 }), {
-        timeout: 20_000,
+        timeout: 60_000,
         interval: 500,
       })
     } finally {

@@ -79,7 +79,7 @@ describe('a channel test by an administrator below root', () => {
     )
     const same = { success: false, message: 'no model server answered', time: 10 }
     expect(answers).toEqual(Object.keys(SERVICES).map((name) => [name, same, 10_000]))
-  }, 60_000)
+  })
 
   test('shows the status of a JSON error, and none of its text', async () => {
     const id = await channelTo('errs', errs)

@@ -1,10 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { PatchedCopy } from '../equipment/patched-copy.ts'
+import { patientProgram } from '../equipment/patient-program.ts'
 import { withoutRedis } from '../equipment/redis-server.ts'
 import { expectKept } from '../nodes/kept-limit.ts'
 import { exceedLimit } from '../nodes/limits-run.ts'
 
 describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three nodes', () => {
+  let program: PatchedCopy
+  beforeAll(async () => {
+    program = await patientProgram()
+  })
+  afterAll(() => program?.discard())
+
   test.each([
     [180, 10, 10],
     [67, 67, 66],
@@ -12,7 +20,13 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
     'with %i, %i and %i clients is kept to within 97 and 101 percent',
     { timeout: 180_000 },
     async (...clients) => {
-      const report = await exceedLimit({ requests: 1000, windowMs: 10_000, clients, windows: 5 })
+      const report = await exceedLimit({
+        requests: 1000,
+        windowMs: 10_000,
+        clients,
+        windows: 5,
+        root: program.root,
+      })
       console.info(report)
       expect(report.refused).toBeGreaterThan(1000)
       expectKept(report)

@@ -2,6 +2,7 @@ import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { call } from '../equipment/client.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
+import { type AdmittedCall, maxWithin } from '../equipment/counting-nodes.ts'
 import { type Cluster, startCluster } from '../equipment/cluster.ts'
 import { ask } from '../equipment/fixture.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
@@ -15,13 +16,15 @@ export interface LimitsPlan {
   readonly windows: number
   /** False: the nodes have PostgreSQL alone. */
   readonly hasRedis?: boolean
+  /** The program's folder, if it is not the program of all tests. */
+  readonly root?: string
   /** Faults of Redis meanwhile. */
   readonly meanwhile?: (cluster: Cluster) => Promise<void>
 }
 
 /** The admitted calls. */
 export interface LimitsReport {
-  /** Admitted share of the limit: in the fullest window, and over the whole time. */
+  /** Admitted share of the limit: surely in the fullest window, and over the whole time. */
   readonly fullest: number
   readonly mean: number
   readonly admitted: number
@@ -30,6 +33,8 @@ export interface LimitsReport {
   readonly alone: number
   /** Admitted calls, by window from the start. */
   readonly byWindow: readonly number[]
+  /** Milliseconds in which as many calls as the limit allows were admitted at the start. */
+  readonly fillMs: number
 }
 
 /** Milliseconds before a refused client tries again. */
@@ -37,7 +42,7 @@ const RETRY_DELAY_MS = 200
 
 /** Sends far more calls than a key's limit allows to three nodes, unevenly. */
 export async function exceedLimit(plan: LimitsPlan): Promise<LimitsReport> {
-  const { requests, windowMs, clients, windows, hasRedis = true, meanwhile } = plan
+  const { requests, windowMs, clients, windows, hasRedis = true, root, meanwhile } = plan
   const cluster = await startCluster({
     nodes: clients.length,
     configure: (upstream) => ({
@@ -46,6 +51,7 @@ export async function exceedLimit(plan: LimitsPlan): Promise<LimitsReport> {
     }),
     hasProxies: false,
     ...(!hasRedis && { env: { REDIS_URL: '' } }),
+    ...(root !== undefined && { root }),
   })
   try {
     cluster.upstream.script('m', { kind: 'whole' })
@@ -69,39 +75,31 @@ export async function exceedLimit(plan: LimitsPlan): Promise<LimitsReport> {
     const pages = await Promise.all(urls.map((url) => metricsOf(url)))
     const alone = pages.reduce((sum, page) => sum + page.sum('sluice_limits_alone_total'), 0)
     await cluster.fleet.stop()
-    const times = await admissions(cluster)
-    const [firstMs = 0] = times
+    const calls = await admissions(cluster)
+    const firstMs = calls[0]?.askedMs ?? 0
     const byWindow = Array.from(
       { length: windows },
-      (_, index) => times.filter((at) => Math.floor((at - firstMs) / windowMs) === index).length,
+      (_, index) =>
+        calls.filter(({ askedMs }) => Math.floor((askedMs - firstMs) / windowMs) === index).length,
     )
     return {
-      fullest: fullestOf(times, windowMs) / requests,
+      fullest: maxWithin(calls, windowMs) / requests,
       mean: byWindow.reduce((sum, count) => sum + count, 0) / (requests * windows),
-      admitted: times.length,
+      admitted: calls.length,
       refused: statuses.filter((status) => status === 429).length,
       alone,
       byWindow,
+      fillMs: (calls[requests - 1]?.askedMs ?? Number.POSITIVE_INFINITY) - firstMs,
     }
   } finally {
     await cluster.clear()
   }
 }
 
-/** Times at which calls were admitted, by the clock of their node, in order. */
-async function admissions({ postgres }: Cluster): Promise<number[]> {
-  const rows = await postgres.sql<{ at: number }>(
-    'select ended_ms - duration_ms as at from usage_log order by at',
+/** Admitted calls by the clock of their node, in order: from their arrival to the end of their response. */
+async function admissions({ postgres }: Cluster): Promise<AdmittedCall[]> {
+  const rows = await postgres.sql<{ asked: number; ended: number }>(
+    'select ended_ms - duration_ms as asked, ended_ms as ended from usage_log order by asked',
   )
-  return rows.map(({ at }) => at)
-}
-
-/** The largest number within one window, wherever it begins. */
-function fullestOf(sorted: readonly number[], windowMs: number): number {
-  let [most, first] = [0, 0]
-  for (const [last, at] of sorted.entries()) {
-    while (at - (sorted[first] ?? at) >= windowMs) first += 1
-    most = Math.max(most, last - first + 1)
-  }
-  return most
+  return rows.map(({ asked, ended }) => ({ askedMs: asked, admittedMs: ended }))
 }

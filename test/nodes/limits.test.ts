@@ -1,14 +1,27 @@
 import { describe, test } from 'vitest'
+import { patientProgram } from '../equipment/patient-program.ts'
 import { withoutRedis } from '../equipment/redis-server.ts'
 import { expectKept } from './kept-limit.ts'
-import { exceedLimit } from './limits-run.ts'
+import { exceedLimit, type LimitsReport } from './limits-run.ts'
 
 describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three nodes', () => {
-  test('is kept to within 97 % and 101 %, however uneven the calls', {
-    timeout: 300_000,
-  }, async () => {
-    const report = await exceedLimit({ requests: 200, windowMs: 2000, clients: [45, 3, 3], windows: 3 })
-    console.info(report)
-    expectKept(report)
+  test('is kept to within 97 % and 101 %, however uneven the calls', async () => {
+    const program = await patientProgram()
+    const { root } = program
+    const run = (windowMs: number): Promise<LimitsReport> =>
+      exceedLimit({ requests: 200, windowMs, clients: [45, 3, 3], windows: 3, root })
+    try {
+      let windowMs = 2000
+      let report = await run(windowMs)
+      // A machine that takes most of a window for so many calls is given longer windows.
+      while (report.fillMs > windowMs / 2) {
+        windowMs = Math.ceil(4 * Math.min(report.fillMs, 2 * windowMs))
+        report = await run(windowMs)
+      }
+      console.info(report)
+      expectKept(report)
+    } finally {
+      program.discard()
+    }
   })
 })

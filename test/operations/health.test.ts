@@ -1,9 +1,9 @@
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call } from '../equipment/client.ts'
+import { contentFrame, DONE_FRAME, finishFrame } from '../equipment/behaviour.ts'
+import { call, open } from '../equipment/client.ts'
 import { plainConfiguration } from '../equipment/configuration.ts'
 import { statusOn } from '../equipment/port.ts'
 import { rawConnection } from '../equipment/raw-socket.ts'
@@ -170,22 +170,27 @@ describe('/healthz and /readyz', () => {
   })
 
   test('while it drains, ready is 503 at once on open connections, and healthy stays 200', async () => {
-    upstream.script('m', { kind: 'stream', events: 60, paceMs: 10 })
-    const live = call(watched.url, askStream('m'), { key: 'ann' })
-    await upstream.receivedAtLeast('m', 1)
-    await upstream.only('m').sentAtLeast(1)
-    // Begun before the signal, so that the connections are in use.
+    const { promise: after, resolve: finish } = Promise.withResolvers<void>()
+    const frames = [contentFrame(' word0')]
+    upstream.script('m', { kind: 'stream', frames, rest: { after, frames: [finishFrame(), DONE_FRAME] } })
+    const live = await open(watched.url, askStream('m'), { key: 'ann' })
+    await live.until(' word0')
+    // Begun before the signal, with a request that is answered, so that the connections are in use.
     const [ready, healthy] = ['/readyz', '/healthz'].map((path) =>
-      rawConnection(watched.port, `GET ${path} HTTP/1.1\r\nhost: x\r\n`),
+      rawConnection(
+        watched.port,
+        `GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET ${path} HTTP/1.1\r\nhost: x\r\n`,
+      ),
     )
-    await sleep(50)
+    await Promise.all([ready?.until('ok\n'), healthy?.until('ok\n')])
     watched.kill('SIGTERM')
     await eventually(() => watched.out().includes('SIGTERM: no new calls'), 'the signal was heard')
     ready?.socket.write('\r\n')
     healthy?.socket.write('\r\n')
-    expect(await ready?.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 503 [^]*retry-after: \d+/i)
-    expect(await healthy?.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
-    expect((await live).text).toContain('data: [DONE]')
+    expect(await ready?.until('retry-after: ')).toMatch(/ok\nHTTP\/1\.1 503 [^]*retry-after: /i)
+    expect(await healthy?.until('ok\nHTTP/1.1 200 ')).toContain('ok\nHTTP/1.1 200 ')
+    finish()
+    expect((await live.end()).text).toContain('data: [DONE]')
     expect((await watched.exit).code).toBe(0)
   })
 })

@@ -35,7 +35,7 @@ const config = (): Configuration => ({
 
 async function stopped(program: Program): Promise<void> {
   program.kill('SIGTERM')
-  expect((await program.exit).code).toBe(0)
+  expect((await program.exit).code, program.err()).toBe(0)
 }
 
 describe('the log', () => {

@@ -3,7 +3,14 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { usageText } from '../equipment/behaviour.ts'
+import {
+  contentFrame,
+  DONE_FRAME,
+  finishFrame,
+  roleFrame,
+  usageFrame,
+  usageText,
+} from '../equipment/behaviour.ts'
 import { call, open } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
@@ -118,16 +125,25 @@ test('after known traffic, tokens and quota by model and channel equal the usage
 test('durations and first bytes are in seconds, and in the right bucket', async () => {
   const before = await metricsOf(program.url)
   const at = { model: 'n', channel: 'second', stream: 'true' }
-  upstream.decide('second', () => ({ kind: 'stream', events: 3, paceMs: 200, after: sleep(300) }))
+  const { promise: isSeen, resolve: seen } = Promise.withResolvers<void>()
+  const rest = {
+    after: isSeen.then(() => sleep(600)),
+    frames: [finishFrame(), usageFrame(usageText(10, 3)), DONE_FRAME],
+  }
+  const frames = [roleFrame(), contentFrame(' first')]
+  upstream.decide('second', () => ({ kind: 'stream', frames, rest, after: sleep(300) }))
   const began = performance.now()
-  await chat(askStream('n'))
+  const live = await open(program.url, askStream('n'), { key: 'ann' })
+  await live.until(' first')
+  seen()
+  await live.end()
   const after = await metricsOf(program.url)
   const tookSeconds = (performance.now() - began) / 1000
   const moved = (name: string, labels: Record<string, string> = {}): number =>
     after.sum(name, { ...at, ...labels }) - before.sum(name, { ...at, ...labels })
-  // 300 ms until it begins, then three events 200 ms apart.
+  // 300 ms until it begins, and 600 ms after the client saw the beginning.
   expect(moved('sluice_first_byte_seconds_sum')).toBeGreaterThanOrEqual(0.29)
-  expect(moved('sluice_first_byte_seconds_sum')).toBeLessThan(tookSeconds - 0.35)
+  expect(moved('sluice_first_byte_seconds_sum')).toBeLessThan(tookSeconds - 0.55)
   expect(moved('sluice_call_duration_seconds_sum')).toBeGreaterThanOrEqual(0.88)
   expect(moved('sluice_call_duration_seconds_sum')).toBeLessThan(tookSeconds)
   expect(moved('sluice_call_duration_seconds_bucket', { le: '0.5' })).toBe(0)

@@ -2,6 +2,14 @@ import { renameSync, truncateSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
+import {
+  contentFrame,
+  DONE_FRAME,
+  finishFrame,
+  roleFrame,
+  usageFrame,
+  usageText,
+} from '../equipment/behaviour.ts'
 import { type FullResponse, call, open } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
@@ -264,7 +272,11 @@ describe('a bad file changes nothing', () => {
 
 test('a running stream is neither dropped nor priced anew while its channel is removed', async () => {
   const before = await charged(await chat())
-  upstream.script('m', { kind: 'stream', events: 40, paceMs: 25 })
+  const { promise: after, resolve: goOn } = Promise.withResolvers<void>()
+  const words = Array.from({ length: 40 }, (_, index) => contentFrame(` word${index}`))
+  const ending = [finishFrame(), usageFrame(usageText(10, words.length)), DONE_FRAME]
+  const rest = { after, frames: [...words.slice(2), ...ending] }
+  upstream.script('m', { kind: 'stream', frames: [roleFrame(), ...words.slice(0, 2)], rest })
   const live = await open(program.url, askStream('m', { stream_options: { include_usage: true } }), {
     key: 'ann',
   })
@@ -274,6 +286,7 @@ test('a running stream is neither dropped nor priced anew while its channel is r
   await change({ ...base, models: times(7), channels: [m2] })
   expect(live.text()).not.toContain('[DONE]')
   expect((await charged(await chat())).quota).toBe(210)
+  goOn()
   const answer = await live.end()
   expect(answer.text).toContain(' word39')
   expect(answer.text).toContain('data: [DONE]')

@@ -15,12 +15,14 @@ const PROMISED_MS = 20_000
 const ONE_WAIT_MS = 1_500
 
 /** Opens a store and runs queries, so that it has idle connections. */
-async function storeBehindProxy(engine: Engine): Promise<{ proxy: FaultProxy; store: SharedRows }> {
+async function storeBehindProxy(
+  engine: Engine,
+): Promise<{ proxy: FaultProxy; url: string; store: SharedRows }> {
   const { proxy, url } = await behindProxy((await engine.database()).place)
   const store = await openPostgresStore({ url, secrets: SECRETS })
   onTestFinished(() => store.close())
   await Promise.all([1, 2, 3].map(() => store.read('countUsers')))
-  return { proxy, store }
+  return { proxy, url, store }
 }
 
 interface Outcome {
@@ -88,12 +90,15 @@ describe.each(HERE)('a call on $name that cannot be reached is refused within tw
 
 describe.each(HERE)('on $name', (engine) => {
   test('connections that fell silent while nobody used them hold up one call each at most, and none later', async () => {
-    const { proxy, store } = await storeBehindProxy(engine)
+    const { proxy, url, store } = await storeBehindProxy(engine)
     proxy.silence({ kind: 'pass' })
     expectRefused(await timed(() => store.read('countUsers')))
     const next = await timed(() => store.read('countUsers'))
     expect(next.error).toBeUndefined()
-    expect(next.ms).toBeLessThan(ONE_WAIT_MS)
+    const pool = connectionPool(url)
+    onTestFinished(() => pool.end())
+    const opening = await timed(() => pool.connect().then((client) => client.release()))
+    expect(next.ms).toBeLessThan(ONE_WAIT_MS + opening.ms)
   })
 
   test('a connection that breaks between two statements fails the next one, and nothing else', async () => {
@@ -103,8 +108,9 @@ describe.each(HERE)('on $name', (engine) => {
     const client = await pool.connect()
     await client.query('begin', [])
     proxy.setFault({ kind: 'pass' })
+    // On a busy machine the break is noticed by the statement, and has another name.
     await delay(50)
-    await expect(client.query('select 1', [])).rejects.toThrow(/connection error/)
+    await expect(client.query('select 1', [])).rejects.toThrow(/connection error|terminated|ECONNRESET|EPIPE/)
     client.release()
     const another = await pool.connect()
     expect(await another.query('select 1 as one', [])).toMatchObject({ rows: [{ one: 1 }] })

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
@@ -116,8 +115,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     await database.sql(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sluice'",
     )
-    await delay(50)
-    expect(await store.read('countUsers')).toBe(1)
+    await expect.poll(() => store.read('countUsers')).toBe(1)
   })
 
   test('that cannot be reached says so, without the password', async () => {

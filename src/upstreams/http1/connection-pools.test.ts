@@ -189,9 +189,7 @@ describe('connections of a channel with a key', () => {
     expect(to.unasked.slice(1)).toEqual([{ channel: 'b', isNews: true }])
     expect(await send(to, url, { key: 'l' }).end).toBe('ended')
     expect(to.unasked.slice(2)).toEqual([{ channel: 'a', isNews: false }])
-    await expect
-      .poll(() => sockets.map(({ destroyed }) => destroyed), { timeout: 5_000 })
-      .toEqual([true, true, true])
+    await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true])
   })
 
   test('are closed, and carry one call each, once something came on one that nobody asked for', async () => {
@@ -202,9 +200,7 @@ describe('connections of a channel with a key', () => {
     expect(to.unasked).toEqual([])
     sockets[0]?.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
     // Connections of the other key are closed too; connections of the other channel are not.
-    await expect
-      .poll(() => sockets.map(({ destroyed }) => destroyed), { timeout: 5_000 })
-      .toEqual([true, true, false])
+    await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, false])
     expect(to.unasked).toEqual([{ channel: 'a', isNews: true }])
     for (let i = 0; i < 3; i++) expect(await send(to, url).end).toBe('ended')
     expect(sockets).toHaveLength(6)
@@ -248,10 +244,10 @@ describe('connections of a channel with a key', () => {
     await send(to, url, { channel: 'b' }).end
     to.channels = to.channels.filter(({ name }) => name === 'b')
     const closed = (): boolean[] => sockets.map(({ destroyed }) => destroyed)
-    await expect.poll(closed, { timeout: 5_000 }).toEqual([true, false, false])
+    await expect.poll(closed).toEqual([true, false, false])
     sockets[1]?.write(kept)
     expect(await slow.end).toBe('ended')
-    await expect.poll(closed, { timeout: 5_000 }).toEqual([true, true, false])
+    await expect.poll(closed).toEqual([true, true, false])
   })
 
   test('are forgotten with the last of them', async () => {
@@ -274,7 +270,7 @@ describe('connections of a channel with a key', () => {
     const to = opened()
     const round = async (count: number, channel: string): Promise<void> => {
       const calls = Array.from({ length: count }, () => send(to, url, { channel }))
-      await expect.poll(() => waiting.length, { timeout: 10_000 }).toBe(count)
+      await expect.poll(() => waiting.length).toBe(count)
       answerAll()
       for (const { end } of calls) expect(await end).toBe('ended')
     }
@@ -308,6 +304,20 @@ describe('a time-out', () => {
     const heard = send(opened(), url, { idleMs: 400 })
     expect(await heard.end).toMatchObject({ message: 'idle time-out' })
     expect(heard.body()).toBe('ok')
+  })
+
+  test('does not end a call whose bytes came in time, while the event loop was blocked', async () => {
+    const { url, sockets } = await upstream((socket) =>
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nok'),
+    )
+    const heard = send(opened(), url, { idleMs: 200 })
+    await expect.poll(heard.body).toBe('ok')
+    setImmediate(() => {
+      sockets[0]?.write('ok')
+      // After it timers come first, then input.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+    })
+    expect(await heard.end).toBe('ended')
   })
 
   test('does not run while nobody reads', async () => {

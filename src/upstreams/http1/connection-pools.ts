@@ -47,7 +47,7 @@ export class ConnectionPools implements PoolOwner {
 
   // One timer serves all connections; it stops when there are none.
   onOpened(): void {
-    this.#sweep ??= setInterval(() => this.#tick(), SWEEP_MS).unref()
+    this.#sweep ??= setInterval(this.#sweepAfterInput, SWEEP_MS).unref()
   }
 
   onUnsolicited({ channel, upstream }: Destination): void {
@@ -78,8 +78,13 @@ export class ConnectionPools implements PoolOwner {
     this.#sweep = undefined
   }
 
-  #tick(): void {
+  // After a blocked event loop bytes may have arrived in time and unread: they are read first.
+  readonly #sweepAfterInput = (): void => {
     const nowMs = performance.now()
+    setImmediate(() => this.#tick(nowMs))
+  }
+
+  #tick(nowMs: number): void {
     this.#retire()
     for (const [id, pool] of this.#pools) {
       pool.tick(nowMs)
