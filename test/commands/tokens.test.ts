@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Body, FullResponse } from '../equipment/client.ts'
 import {
   commandOn,
   inGatewayState,
@@ -6,6 +7,7 @@ import {
   type Outcome,
   processOn,
   SECRET,
+  untilItRuns,
 } from '../equipment/command.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
@@ -22,6 +24,11 @@ interface TokenLine {
 
 let fixture: Fixture
 const run = (...args: string[]): Promise<Outcome> => commandOn(fixture.gateway, 'token', ...args)
+
+async function chat(key: string, body: Body): Promise<FullResponse> {
+  await untilItRuns(fixture.gateway)
+  return fixture.chat(key, body)
+}
 
 function started(): Promise<Fixture> {
   return startFixture(
@@ -61,7 +68,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     )
     expect(made.out).toMatch(/^sk-[A-Za-z0-9]{48}\n$/)
     const key = made.out.trim().slice('sk-'.length)
-    expect((await fixture.chat(key, ask('m'))).status).toBe(200)
+    expect((await chat(key, ask('m'))).status).toBe(200)
     expect(fixture.gateway.logs()).not.toContain(key)
   })
 
@@ -123,8 +130,8 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     )
     expect(shown.out).not.toContain(token.key)
     const key = token.key.slice('sk-'.length)
-    expect((await fixture.chat(key, ask('m'))).status).toBe(200)
-    const outside = await fixture.chat(key, ask('x'))
+    expect((await chat(key, ask('m'))).status).toBe(200)
+    const outside = await chat(key, ask('x'))
     expect([outside.status, outside.json().error.code]).toEqual([403, 'model_not_allowed'])
   })
 
@@ -132,12 +139,12 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     const made = await during(() =>
       run('create', '--user', 'ann', '--name', 'far', '--unlimited', '--allow-ips', '10.0.0.0/8'),
     )
-    const refused = await fixture.chat(made.out.trim().slice(3), ask('m'))
+    const refused = await chat(made.out.trim().slice(3), ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'ip_not_allowed'])
   })
 
   test('disable refuses a key at the very next call', async () => {
-    expect((await fixture.chat('used', ask('m'))).status).toBe(200)
+    expect((await chat('used', ask('m'))).status).toBe(200)
     const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
     const disabled = await during(() => run('disable', String(id)))
     expect(disabled).toMatchObject({
@@ -145,17 +152,19 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
       out: `The key "token-used" (id ${id}) is refused from now on.\n`,
       err: '',
     })
-    const refused = await fixture.chat('used', ask('m'))
+    const refused = await chat('used', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([401, 'token_disabled'])
     const again = await during(() => run('disable', String(id), '--json'))
     expect(again.json()).toMatchObject({ id, name: 'token-used', key: '**********', status: 2 })
   })
 
   test('of several creations at once at max_user_tokens, exactly one succeeds', async () => {
+    // Commands beside a running gateway are requests to it, wherever they come from.
+    const create = manner === 'while the gateway runs' ? commandOn : processOn
     const outcomes = await during(() =>
       Promise.all(
         ['a', 'b', 'c'].map((name) =>
-          processOn(fixture.gateway, 'token', 'create', '--user', 'full', '--name', name, '--unlimited'),
+          create(fixture.gateway, 'token', 'create', '--user', 'full', '--name', name, '--unlimited'),
         ),
       ),
     )
@@ -195,15 +204,15 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect(made.err).toMatch(/quota: 5 \(\$0\.00001\); expired since 1970-01-01 00:00Z\), printed once:\n$/)
     const listed = await run('list', '--user', 'star', '--json')
     expect((listed.json() as TokenLine[]).find(({ name }) => name === 'old')).toMatchObject({ status: 3 })
-    expect((await fixture.chat(made.out.trim().slice(3), ask('m'))).json().error.code).toBe('token_expired')
+    expect((await chat(made.out.trim().slice(3), ask('m'))).json().error.code).toBe('token_expired')
   })
+
+  if (manner === 'while the gateway runs') describe('a command that cannot succeed', refusals)
 })
 
-describe('sluice token', () => {
-  beforeAll(async () => {
-    fixture = await started()
-  })
-  afterAll(() => fixture.close())
+// Refusals need no gateway of their own.
+function refusals(): void {
+  beforeAll(() => untilItRuns(fixture.gateway))
 
   const create = ['create', '--user', 'star', '--name', 'x']
   test.each([
@@ -244,4 +253,4 @@ describe('sluice token', () => {
     expect(err).toContain(said)
     expect(err).not.toMatch(/^\s+at /m)
   })
-})
+}
