@@ -23,6 +23,8 @@ interface TokenLine {
 }
 
 let fixture: Fixture
+let open: Fixture | undefined
+afterAll(() => open?.close())
 const run = (...args: string[]): Promise<Outcome> => commandOn(fixture.gateway, 'token', ...args)
 
 async function chat(key: string, body: Body): Promise<FullResponse> {
@@ -56,9 +58,10 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
   const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
 
   beforeAll(async () => {
-    fixture = await started()
+    await open?.close()
+    open = await started()
+    fixture = open
   })
-  afterAll(() => fixture.close())
 
   test('create prints the key alone on standard output, and it works at once', async () => {
     const made = await during(() => run('create', '--user', 'ann', '--name', 'laptop', '--unlimited'))
@@ -206,13 +209,15 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect((listed.json() as TokenLine[]).find(({ name }) => name === 'old')).toMatchObject({ status: 3 })
     expect((await chat(made.out.trim().slice(3), ask('m'))).json().error.code).toBe('token_expired')
   })
-
-  if (manner === 'while the gateway runs') describe('a command that cannot succeed', refusals)
 })
 
-// Refusals need no gateway of their own.
-function refusals(): void {
-  beforeAll(() => untilItRuns(fixture.gateway))
+describe('sluice token', () => {
+  // Refusals need no gateway of their own.
+  beforeAll(async () => {
+    open ??= await started()
+    fixture = open
+    await untilItRuns(fixture.gateway)
+  })
 
   const create = ['create', '--user', 'star', '--name', 'x']
   test.each([
@@ -253,4 +258,4 @@ function refusals(): void {
     expect(err).toContain(said)
     expect(err).not.toMatch(/^\s+at /m)
   })
-}
+})

@@ -27,6 +27,8 @@ interface UserLine {
 }
 
 let fixture: Fixture
+let open: Fixture | undefined
+afterAll(() => open?.close())
 const run = (...args: string[]): Promise<Outcome> => commandOn(fixture.gateway, 'user', ...args)
 
 async function chat(key: string, body: Body): Promise<FullResponse> {
@@ -55,9 +57,10 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
   const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
 
   beforeAll(async () => {
-    fixture = await started()
+    await open?.close()
+    open = await started()
+    fixture = open
   })
-  afterAll(() => fixture.close())
 
   test('create makes a user, and list shows all of them with the fields of the API', async () => {
     const [made, plain, listed] = await during(async () => [
@@ -162,13 +165,15 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect(file.includes(first) || file.includes(second)).toBe(false)
     expect(fixture.gateway.logs()).not.toContain(second)
   })
-
-  if (manner === 'while the gateway runs') describe('a command that cannot succeed', refusals)
 })
 
-// Refusals need no gateway of their own.
-function refusals(): void {
-  beforeAll(() => untilItRuns(fixture.gateway))
+describe('sluice user', () => {
+  // Refusals need no gateway of their own.
+  beforeAll(async () => {
+    open ??= await started()
+    fixture = open
+    await untilItRuns(fixture.gateway)
+  })
 
   test.each([
     [['disable', 'nobody'], 'there is no user "nobody"'],
@@ -199,4 +204,4 @@ function refusals(): void {
       typeof sentence === 'string' ? sentence : expect.stringMatching(sentence),
     )
   })
-}
+})
