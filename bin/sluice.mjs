@@ -1,22 +1,16 @@
-#!/usr/bin/env -S node --max-semi-space-size=32 --single-threaded-gc --no-allocation-site-pretenuring --v8-pool-size=1
+#!/usr/bin/env -S node --max-semi-space-size=32 --single-threaded-gc --v8-pool-size=1
 // Plain JavaScript that every Node can parse: finds a suitable Node, then runs the command. Calls are many
 // and short-lived, so their garbage is collected in the young generation: a large one, by one thread (several
-// have too little work and wait for each other), without pretenuring, which V8 would apply wrongly. Nodes 20
-// to 26 know these flags; an unknown flag would end Node before this file is read.
+// have too little work and wait for each other). Nodes 20 to 26 know these flags; an unknown flag would end
+// Node before this file is read. src/process/collector-flags.ts has those that need not be set before.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import nodeModule, { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import process from 'node:process'
-import { setFlagsFromString } from 'node:v8'
 
 // The flags of the first line.
-const FLAGS = [
-  '--max-semi-space-size=32',
-  '--single-threaded-gc',
-  '--no-allocation-site-pretenuring',
-  '--v8-pool-size=1',
-]
+const FLAGS = ['--max-semi-space-size=32', '--single-threaded-gc', '--v8-pool-size=1']
 
 // Older versions truncate text at NUL in node:sqlite, or cannot run TypeScript.
 function newEnough([major, minor]) {
@@ -46,24 +40,7 @@ function runWith(node) {
   })
 }
 
-// Flags that are not on the first line, because some Nodes do not know them: both exist up to V8 14.7.
-const LATE_FLAGS = [
-  // V8 runs a full collection for every 64 MB of external buffers, unless it counts them with the heap's
-  // limit.
-  '--external-memory-accounted-in-global-limit',
-  // While V8 marks for a full collection, it collects nothing of the young generation, unless the phases may
-  // overlap. Under load, marking takes half a second: all that calls allocate meanwhile is promoted, and
-  // brings about the next full collection.
-  '--no-separate-gc-phases',
-]
-
-function knowsLateFlags([major, minor]) {
-  return major < 14 || (major === 14 && minor < 8)
-}
-
 if (newEnough(process.versions.node.split('.').map(Number))) {
-  if (knowsLateFlags(process.versions.v8.split('.').map(Number)))
-    for (const flag of LATE_FLAGS) setFlagsFromString(flag)
   // Caches compiled code, with types stripped: later starts are faster and use less memory.
   const { directory } = nodeModule.enableCompileCache()
   // Worker threads find the cache through this variable.

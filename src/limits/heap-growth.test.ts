@@ -15,7 +15,7 @@ function program(isOverload: boolean): string {
       for (const { detail } of list.getEntries()) if (detail.kind === 4) full += 1
     }).observe({ entryTypes: ['gc'] })
     const kept = []
-    for (let round = 0; round < 500; round++) {
+    for (let round = 0; round < 220; round++) {
       for (let i = 0; i < 20; i++)
         kept[(20 * round + i) % 200] = new Array(4_096).fill(round).map((x) => ({ x }))
       await new Promise((resolve) => setImmediate(resolve))

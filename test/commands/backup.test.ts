@@ -13,7 +13,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { audit } from '../equipment/auditor.ts'
 import { call } from '../equipment/client.ts'
-import { commandOn, inGatewayState, GATEWAY_STATES, type Outcome, SECRET } from '../equipment/command.ts'
+import {
+  commandOn,
+  inGatewayState,
+  GATEWAY_STATES,
+  type Outcome,
+  SECRET,
+  untilItRuns,
+} from '../equipment/command.ts'
 import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
@@ -43,16 +50,15 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** Restores a copy into a gateway of its own, as docs/operations.md describes it. */
-async function restored(copy: string, env: Record<string, string> = ENV): Promise<RunningGateway> {
-  const gateway = await startGateway({
+/** Starts a gateway on a folder with the copy alone, as docs/operations.md describes it. */
+function restored(copy: string, env: Record<string, string> = ENV): Promise<RunningGateway> {
+  const dataDir = mkdtempSync(join(folder, 'restored-'))
+  copyFileSync(copy, join(dataDir, 'sluice.db'))
+  return startGateway({
     config: readFileSync(join(fixture.gateway.dataDir, 'gateway.yaml'), 'utf8'),
     env,
+    dataDir,
   })
-  await gateway.stop()
-  for (const suffix of ['-wal', '-shm']) rmSync(join(gateway.dataDir, `sluice.db${suffix}`), { force: true })
-  copyFileSync(copy, join(gateway.dataDir, 'sluice.db'))
-  return gateway
 }
 
 test('a copy that is made under load is restored: its keys work, and its accounts add up', async () => {
@@ -83,7 +89,6 @@ test('a copy that is made under load is restored: its keys work, and its account
   expect(new Set(statuses)).toEqual(new Set([200]))
   const gateway = await restored(file)
   try {
-    await gateway.restart()
     const granted = {
       tokens: new Map([['token-ann', QUOTA]]),
       users: new Map([['ann', AMPLE]]),
@@ -112,12 +117,8 @@ test('a copy that is made under load is restored: its keys work, and its account
 test('a copy cannot be used with another secret, and is not damaged by the attempt', async () => {
   const file = join(folder, 'secret.db')
   expect((await backup(file)).code).toBe(0)
-  const gateway = await restored(file, { GATEWAY_SECRET: 'another-secret-than-that-one' })
-  try {
-    await expect(gateway.restart()).rejects.toThrow('was made with another secret')
-  } finally {
-    await gateway.discard()
-  }
+  const other = { GATEWAY_SECRET: 'another-secret-than-that-one' }
+  await expect(restored(file, other)).rejects.toThrow('was made with another secret')
 })
 
 describe.each(GATEWAY_STATES)('sluice backup, %s', (manner) => {
@@ -151,6 +152,7 @@ describe.each(GATEWAY_STATES)('sluice backup, %s', (manner) => {
       `sluice: ${join(dataDir, 'sluice.db')} is the database itself; choose another file\n`,
     )
     expect(outcomes[2]?.err).toBe(`sluice: ${dataDir} is not a file\n`)
+    await untilItRuns(fixture.gateway)
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   })
 
@@ -169,6 +171,7 @@ test.each(CAN_MOUNT ? ['a disk'] : [])(
     const { path } = mountSmallDisk(16_384)
     const file = join(path, 'copy.db')
     writeFileSync(file, 'the copy of yesterday')
+    await untilItRuns(fixture.gateway)
     expect(await backup(file, '--force')).toMatchObject({
       code: 1,
       err: `sluice: the copy ${file} could not be made: there is no room left on the disk of the copy\n`,
@@ -180,12 +183,8 @@ test.each(CAN_MOUNT ? ['a disk'] : [])(
 
 test('a copy is made of a database without opening it for anything else', async () => {
   await fixture.gateway.stop()
-  try {
-    const file = join(folder, 'as-it-is.db')
-    const before = readFileSync(join(fixture.gateway.dataDir, 'sluice.db'))
-    expect((await backup(file)).code).toBe(0)
-    expect(readFileSync(join(fixture.gateway.dataDir, 'sluice.db')).equals(before)).toBe(true)
-  } finally {
-    await fixture.gateway.restart()
-  }
+  const file = join(folder, 'as-it-is.db')
+  const before = readFileSync(join(fixture.gateway.dataDir, 'sluice.db'))
+  expect((await backup(file)).code).toBe(0)
+  expect(readFileSync(join(fixture.gateway.dataDir, 'sluice.db')).equals(before)).toBe(true)
 })

@@ -1,12 +1,21 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lockDataFolder } from '../../src/store/data-folder.ts'
-import { commandOn, processOn, SECRET, sluice } from '../equipment/command.ts'
+import { commandOn, processOn, SECRET, sluice, untilItRuns } from '../equipment/command.ts'
 import { ROOT, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 
@@ -14,20 +23,33 @@ const CONFIG = { users: [ROOT, user(2, 'ann', [])] }
 const ENV = { GATEWAY_SECRET: SECRET }
 
 let folder = ''
-beforeAll(() => {
+/** A gateway that tests share; a test that needs it running calls `running`. */
+let shared: RunningGateway
+/** The data folder of a gateway that was stopped, for copies. */
+let used = ''
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'sluice-commands-'))
+  shared = await startGateway({ config: CONFIG, env: ENV })
+  await shared.stop()
+  used = join(folder, 'used')
+  cpSync(shared.dataDir, used, { recursive: true })
 })
-afterAll(() => rmSync(folder, { recursive: true }))
+afterAll(async () => {
+  await shared.discard()
+  rmSync(folder, { recursive: true })
+})
 
-let gateway: RunningGateway | undefined
-async function started(env: Record<string, string> = {}): Promise<RunningGateway> {
-  gateway = await startGateway({ config: CONFIG, env: { ...ENV, ...env } })
-  return gateway
+async function running(): Promise<RunningGateway> {
+  await untilItRuns(shared)
+  return shared
 }
-afterEach(async () => {
-  await gateway?.discard()
-  gateway = undefined
-})
+
+/** The data folder of a gateway that does not run, of a test's own. */
+function stopped(): { readonly dataDir: string } {
+  const dataDir = mkdtempSync(join(folder, 'stopped-'))
+  cpSync(used, dataDir, { recursive: true })
+  return { dataDir }
+}
 
 /** Sends a request to the gateway's socket, without a command. */
 function ask(socketPath: string, method: string, path: string, body?: string): Promise<[number, string]> {
@@ -46,24 +68,23 @@ function ask(socketPath: string, method: string, path: string, body?: string): P
 
 describe('the socket of a running gateway', () => {
   test('belongs to its owner alone, and is gone when the gateway stops', async () => {
-    const running = await started()
-    const { dataDir } = running
+    const { dataDir } = await running()
     const socket = join(dataDir, 'control.sock')
     const { mode } = statSync(socket)
     expect([statSync(socket).isSocket(), mode & 0o777]).toEqual([true, 0o600])
-    await running.stop()
+    await shared.stop()
     expect(existsSync(socket)).toBe(false)
   })
 
   test('needs nothing but DATA_DIR: neither the configuration nor the secret of the gateway', async () => {
-    const { dataDir } = await started()
+    const { dataDir } = await running()
     const { code, out } = await sluice(['user', 'list', '--json'], { DATA_DIR: dataDir })
     expect(code).toBe(0)
     expect(JSON.parse(out)).toHaveLength(2)
   })
 
   test('does not stand in the way after a gateway was killed', async () => {
-    const killed = await started()
+    const killed = await running()
     await killed.kill()
     expect(existsSync(join(killed.dataDir, 'control.sock'))).toBe(true)
     expect((await commandOn(killed, 'user', 'list')).code).toBe(0)
@@ -74,17 +95,21 @@ describe('the socket of a running gateway', () => {
   test('is reached in a folder whose path is too long for a socket', async () => {
     const dataDir = join(folder, 'x'.repeat(120))
     mkdirSync(dataDir)
-    const running = await started({ DATA_DIR: dataDir })
-    expect(statSync(join(dataDir, 'control.sock')).isSocket()).toBe(true)
-    const { code, out } = await sluice(['user', 'create', 'bob', '--json'], { DATA_DIR: dataDir })
-    expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ username: 'bob' })])
-    await running.stop()
-    expect(existsSync(join(dataDir, 'control.sock'))).toBe(false)
+    const far = await startGateway({ config: CONFIG, env: ENV, dataDir })
+    try {
+      expect(statSync(join(dataDir, 'control.sock')).isSocket()).toBe(true)
+      const { code, out } = await sluice(['user', 'create', 'bob', '--json'], { DATA_DIR: dataDir })
+      expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ username: 'bob' })])
+      await far.stop()
+      expect(existsSync(join(dataDir, 'control.sock'))).toBe(false)
+    } finally {
+      await far.discard()
+    }
   })
 
   test('answers invalid requests with an error, and keeps serving', async () => {
-    const running = await started()
-    const socket = join(running.dataDir, 'control.sock')
+    const { dataDir } = await running()
+    const socket = join(dataDir, 'control.sock')
     const codes = [
       await ask(socket, 'POST', '/constructor', '{}'),
       await ask(socket, 'GET', '/listUsers'),
@@ -101,7 +126,7 @@ describe('the socket of a running gateway', () => {
       [400, 'invalid_request'],
       [413, 'request_too_large'],
     ])
-    expect((await commandOn(running, 'user', 'list')).code).toBe(0)
+    expect((await commandOn(shared, 'user', 'list')).code).toBe(0)
   })
 })
 
@@ -131,9 +156,8 @@ describe('a data folder', () => {
   })
 
   test('takes several commands at once', async () => {
-    const stopped = await started()
-    await stopped.stop()
-    const made = await Promise.all(['a', 'b', 'c'].map((name) => processOn(stopped, 'user', 'create', name)))
+    const place = stopped()
+    const made = await Promise.all(['a', 'b', 'c'].map((name) => processOn(place, 'user', 'create', name)))
     expect(made.map(({ code, err }) => [code, err])).toEqual([
       [0, ''],
       [0, ''],
@@ -142,16 +166,15 @@ describe('a data folder', () => {
   })
 
   test('locked by another command is waited for, by commands and by a starting gateway', async () => {
-    const stopped = await started()
-    await stopped.stop()
-    const lock = lockDataFolder(stopped.dataDir, 'command')
-    const waiting = Promise.all([processOn(stopped, 'user', 'list'), stopped.restart()])
+    await shared.stop()
+    const lock = lockDataFolder(shared.dataDir, 'command')
+    const waiting = Promise.all([processOn(shared, 'user', 'list'), shared.restart()])
     // Longer than a process may hold the folder without being a command or listening.
     await sleep(6_000)
     lock.release()
     const [{ code, err }] = await waiting
     expect([code, err]).toEqual([0, ''])
-    expect(stopped.isRunning).toBe(true)
+    expect(shared.isRunning).toBe(true)
   })
 
   test('locked by a process that does not listen is reported', async () => {
@@ -167,7 +190,7 @@ describe('a data folder', () => {
   })
 
   test('of a gateway that hangs is reported', async () => {
-    const stuck = await started()
+    const stuck = await running()
     process.kill(stuck.pid, 'SIGSTOP')
     try {
       const { code, err } = await commandOn(stuck, 'user', 'list')
@@ -179,10 +202,8 @@ describe('a data folder', () => {
   })
 
   test('made with another secret is refused with an error message', async () => {
-    const stopped = await started()
-    await stopped.stop()
     const { code, err } = await sluice(['user', 'list'], {
-      DATA_DIR: stopped.dataDir,
+      DATA_DIR: stopped().dataDir,
       GATEWAY_SECRET: 'another-secret-than-that-one',
     })
     expect(code).toBe(1)
@@ -190,21 +211,18 @@ describe('a data folder', () => {
   })
 
   test('contains no additional files after commands', async () => {
-    const stopped = await started()
-    await stopped.stop()
-    const before = readdirSync(stopped.dataDir)
-    expect((await commandOn(stopped, 'user', 'top-up', 'ann', '5')).code).toBe(0)
-    expect((await commandOn(stopped, 'backup', join(folder, 'copy.db'))).code).toBe(0)
-    expect(readdirSync(stopped.dataDir)).toEqual(before)
+    const place = stopped()
+    const before = readdirSync(place.dataDir)
+    expect((await commandOn(place, 'user', 'top-up', 'ann', '5')).code).toBe(0)
+    expect((await commandOn(place, 'backup', join(folder, 'copy.db'))).code).toBe(0)
+    expect(readdirSync(place.dataDir)).toEqual(before)
   })
 })
 
 test('errors in a configuration are reported with file and line where no gateway runs', async () => {
-  const stopped = await started()
-  await stopped.stop()
   const config = join(folder, 'bad.yaml')
   writeFileSync(config, 'options:\n  retries: many\n')
-  const { code, out, err } = await commandOn(stopped, 'user', 'list', '--config', config)
+  const { code, out, err } = await commandOn(stopped(), 'user', 'list', '--config', config)
   expect([code, out]).toEqual([1, ''])
   expect(err).toContain('bad.yaml:2: options.retries: expected a whole number from 0 to 100, found "many"\n')
 })

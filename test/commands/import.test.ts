@@ -289,7 +289,11 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
 })
 
 function storeIn(dataDir: string): Promise<Store> {
-  return openSqliteStore({ path: join(dataDir, 'sluice.db'), secrets: deriveSecrets(SECRET) })
+  return openSqliteStore({
+    path: join(dataDir, 'sluice.db'),
+    secrets: deriveSecrets(SECRET),
+    onCallingThread: true,
+  })
 }
 
 describe('a one-api', () => {

@@ -2,7 +2,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call } from '../equipment/client.ts'
-import { commandReading, inGatewayState, GATEWAY_STATES, type Outcome, SECRET } from '../equipment/command.ts'
+import {
+  commandReading,
+  inGatewayState,
+  GATEWAY_STATES,
+  type Outcome,
+  SECRET,
+  untilItRuns,
+} from '../equipment/command.ts'
 import { ROOT, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 
@@ -36,6 +43,7 @@ describe.each(GATEWAY_STATES)('sluice user password, %s', (manner) => {
     expect(plain).toMatchObject({ code: 0, out: 'ann (id 2) has a new password.\n', err: '' })
     expect(json).toMatchObject({ code: 0, err: '' })
     expect(json.json()).toMatchObject({ id: 2, username: 'ann' })
+    await untilItRuns(gateway)
     expect([await logIn(secret), await logIn('the one before')]).toEqual([200, 401])
   })
 
@@ -45,7 +53,6 @@ describe.each(GATEWAY_STATES)('sluice user password, %s', (manner) => {
     expect(file.includes('word of while')).toBe(false)
     expect(file.includes('$argon2id$v=19$m=19456,t=2,p=1$')).toBe(true)
     expect(gateway.logs()).not.toContain('word of while')
-    await gateway.restart()
   })
 })
 
@@ -56,10 +63,12 @@ test.each([
   ['7 chars\n', 'ann', 'password: expected a text of 8 to 128 characters'],
   ['a good one', 'nobody', 'there is no user "nobody"'],
 ])('%j for %s is refused with an error message', async (input, name, sentence) => {
+  await untilItRuns(gateway)
   expect(await password(input, name)).toMatchObject({ code: 1, out: '', err: `sluice: ${sentence}\n` })
 })
 
 test('a password as an argument is refused', async () => {
+  await untilItRuns(gateway)
   const { code, err } = await password('', 'ann', 'a good password')
   expect(code).toBe(1)
   expect(err).toContain('too many arguments')

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Body, FullResponse } from '../equipment/client.ts'
 import {
   commandOn,
   inGatewayState,
@@ -6,6 +7,7 @@ import {
   type Outcome,
   processOn,
   SECRET,
+  untilItRuns,
 } from '../equipment/command.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
@@ -21,7 +23,14 @@ interface TokenLine {
 }
 
 let fixture: Fixture
+let open: Fixture | undefined
+afterAll(() => open?.close())
 const run = (...args: string[]): Promise<Outcome> => commandOn(fixture.gateway, 'token', ...args)
+
+async function chat(key: string, body: Body): Promise<FullResponse> {
+  await untilItRuns(fixture.gateway)
+  return fixture.chat(key, body)
+}
 
 function started(): Promise<Fixture> {
   return startFixture(
@@ -49,9 +58,10 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
   const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
 
   beforeAll(async () => {
-    fixture = await started()
+    await open?.close()
+    open = await started()
+    fixture = open
   })
-  afterAll(() => fixture.close())
 
   test('create prints the key alone on standard output, and it works at once', async () => {
     const made = await during(() => run('create', '--user', 'ann', '--name', 'laptop', '--unlimited'))
@@ -61,7 +71,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     )
     expect(made.out).toMatch(/^sk-[A-Za-z0-9]{48}\n$/)
     const key = made.out.trim().slice('sk-'.length)
-    expect((await fixture.chat(key, ask('m'))).status).toBe(200)
+    expect((await chat(key, ask('m'))).status).toBe(200)
     expect(fixture.gateway.logs()).not.toContain(key)
   })
 
@@ -123,8 +133,8 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     )
     expect(shown.out).not.toContain(token.key)
     const key = token.key.slice('sk-'.length)
-    expect((await fixture.chat(key, ask('m'))).status).toBe(200)
-    const outside = await fixture.chat(key, ask('x'))
+    expect((await chat(key, ask('m'))).status).toBe(200)
+    const outside = await chat(key, ask('x'))
     expect([outside.status, outside.json().error.code]).toEqual([403, 'model_not_allowed'])
   })
 
@@ -132,12 +142,12 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     const made = await during(() =>
       run('create', '--user', 'ann', '--name', 'far', '--unlimited', '--allow-ips', '10.0.0.0/8'),
     )
-    const refused = await fixture.chat(made.out.trim().slice(3), ask('m'))
+    const refused = await chat(made.out.trim().slice(3), ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'ip_not_allowed'])
   })
 
   test('disable refuses a key at the very next call', async () => {
-    expect((await fixture.chat('used', ask('m'))).status).toBe(200)
+    expect((await chat('used', ask('m'))).status).toBe(200)
     const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
     const disabled = await during(() => run('disable', String(id)))
     expect(disabled).toMatchObject({
@@ -145,17 +155,19 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
       out: `The key "token-used" (id ${id}) is refused from now on.\n`,
       err: '',
     })
-    const refused = await fixture.chat('used', ask('m'))
+    const refused = await chat('used', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([401, 'token_disabled'])
     const again = await during(() => run('disable', String(id), '--json'))
     expect(again.json()).toMatchObject({ id, name: 'token-used', key: '**********', status: 2 })
   })
 
   test('of several creations at once at max_user_tokens, exactly one succeeds', async () => {
+    // Commands beside a running gateway are requests to it, wherever they come from.
+    const create = manner === 'while the gateway runs' ? commandOn : processOn
     const outcomes = await during(() =>
       Promise.all(
         ['a', 'b', 'c'].map((name) =>
-          processOn(fixture.gateway, 'token', 'create', '--user', 'full', '--name', name, '--unlimited'),
+          create(fixture.gateway, 'token', 'create', '--user', 'full', '--name', name, '--unlimited'),
         ),
       ),
     )
@@ -195,15 +207,17 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect(made.err).toMatch(/quota: 5 \(\$0\.00001\); expired since 1970-01-01 00:00Z\), printed once:\n$/)
     const listed = await run('list', '--user', 'star', '--json')
     expect((listed.json() as TokenLine[]).find(({ name }) => name === 'old')).toMatchObject({ status: 3 })
-    expect((await fixture.chat(made.out.trim().slice(3), ask('m'))).json().error.code).toBe('token_expired')
+    expect((await chat(made.out.trim().slice(3), ask('m'))).json().error.code).toBe('token_expired')
   })
 })
 
 describe('sluice token', () => {
+  // Refusals need no gateway of their own.
   beforeAll(async () => {
-    fixture = await started()
+    open ??= await started()
+    fixture = open
+    await untilItRuns(fixture.gateway)
   })
-  afterAll(() => fixture.close())
 
   const create = ['create', '--user', 'star', '--name', 'x']
   test.each([

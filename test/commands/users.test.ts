@@ -1,7 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { commandOn, inGatewayState, GATEWAY_STATES, type Outcome, SECRET } from '../equipment/command.ts'
+import type { Body, FullResponse } from '../equipment/client.ts'
+import {
+  commandOn,
+  inGatewayState,
+  GATEWAY_STATES,
+  type Outcome,
+  SECRET,
+  untilItRuns,
+} from '../equipment/command.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
@@ -19,7 +27,14 @@ interface UserLine {
 }
 
 let fixture: Fixture
+let open: Fixture | undefined
+afterAll(() => open?.close())
 const run = (...args: string[]): Promise<Outcome> => commandOn(fixture.gateway, 'user', ...args)
+
+async function chat(key: string, body: Body): Promise<FullResponse> {
+  await untilItRuns(fixture.gateway)
+  return fixture.chat(key, body)
+}
 
 function started(): Promise<Fixture> {
   return startFixture(
@@ -42,9 +57,10 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
   const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
 
   beforeAll(async () => {
-    fixture = await started()
+    await open?.close()
+    open = await started()
+    fixture = open
   })
-  afterAll(() => fixture.close())
 
   test('create makes a user, and list shows all of them with the fields of the API', async () => {
     const [made, plain, listed] = await during(async () => [
@@ -77,7 +93,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
   })
 
   test('list shows a table: quota in units and as money, use, requests, status, role and group', async () => {
-    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
+    expect((await chat('ann', ask('m'))).status).toBe(200)
     const { code, out } = await during(() => run('list'))
     const ann = databaseOf(fixture.gateway.dataDir).user('ann')
     const [titles = '', root = '', line = ''] = out.split('\n')
@@ -105,19 +121,19 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
   })
 
   test('disable refuses every key at the very next call, and enable accepts them again', async () => {
-    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
+    expect((await chat('ann', ask('m'))).status).toBe(200)
     const disabled = await during(() => run('disable', 'ann'))
     expect(disabled).toMatchObject({ code: 0, err: '' })
     expect(disabled.out).toBe('ann (id 2) is disabled: every key is refused from now on.\n')
-    const refused = await fixture.chat('ann', ask('m'))
+    const refused = await chat('ann', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'user_disabled'])
     const enabled = await during(() => run('enable', 'ann', '--json'))
     expect(enabled.json()).toMatchObject({ username: 'ann', status: 1 })
-    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
+    expect((await chat('ann', ask('m'))).status).toBe(200)
   })
 
   test('top-up adds to what a user may spend, at once', async () => {
-    const refused = await fixture.chat('poor', ask('m'))
+    const refused = await chat('poor', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
     const [first, second] = await during(async () => [
       await run('top-up', 'poor', '400000'),
@@ -125,7 +141,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     ])
     expect(first).toMatchObject({ code: 0, out: 'poor (id 3) has 400000 ($0.80) now.\n', err: '' })
     expect(second.json()).toMatchObject({ username: 'poor', quota: 500_000 })
-    expect((await fixture.chat('poor', ask('m'))).status).toBe(200)
+    expect((await chat('poor', ask('m'))).status).toBe(200)
     const row = databaseOf(fixture.gateway.dataDir).user('poor')
     expect(row.quota + row.used_quota).toBe(500_000)
   })
@@ -148,15 +164,16 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     const file = readFileSync(join(fixture.gateway.dataDir, 'sluice.db'), 'latin1')
     expect(file.includes(first) || file.includes(second)).toBe(false)
     expect(fixture.gateway.logs()).not.toContain(second)
-    await fixture.gateway.restart()
   })
 })
 
 describe('sluice user', () => {
+  // Refusals need no gateway of their own.
   beforeAll(async () => {
-    fixture = await started()
+    open ??= await started()
+    fixture = open
+    await untilItRuns(fixture.gateway)
   })
-  afterAll(() => fixture.close())
 
   test.each([
     [['disable', 'nobody'], 'there is no user "nobody"'],

@@ -71,43 +71,47 @@ function outcome(code: number | null, out: string, err: string): Outcome {
   return { code, out, err, json: () => JSON.parse(out) }
 }
 
+/** Folder that a gateway runs on, or ran on. */
+type OfGateway = Pick<RunningGateway, 'dataDir'>
+
 /** Runs a command on a gateway's data folder, with the gateway's own environment. */
-export function commandOn(gateway: RunningGateway, ...args: string[]): Promise<Outcome> {
+export function commandOn(gateway: OfGateway, ...args: string[]): Promise<Outcome> {
   return commandReading(undefined, gateway, ...args)
 }
 
 /** Runs a command on a gateway's data folder with standard input. */
 export function commandReading(
   input: string | undefined,
-  gateway: RunningGateway,
+  gateway: OfGateway,
   ...args: string[]
 ): Promise<Outcome> {
   return sluice(args, environmentOf(gateway), input)
 }
 
 /** Runs a command on a gateway's data folder as a process of its own. */
-export function processOn(gateway: RunningGateway, ...args: string[]): Promise<Outcome> {
+export function processOn(gateway: OfGateway, ...args: string[]): Promise<Outcome> {
   return sluiceProcess(args, environmentOf(gateway))
 }
 
-function environmentOf({ dataDir }: RunningGateway): Record<string, string> {
+function environmentOf({ dataDir }: OfGateway): Record<string, string> {
   return { DATA_DIR: dataDir, GATEWAY_SECRET: SECRET, GATEWAY_CONFIG: join(dataDir, 'gateway.yaml') }
 }
 
 /** Whether a gateway runs on the data folder while commands do. */
 export const GATEWAY_STATES = ['while the gateway runs', 'while it does not'] as const
 
-/** Does the work with the gateway running, or stopped; the gateway runs again afterwards. */
+/** Does the work with the gateway running, or stopped; then it stays stopped until `untilItRuns`. */
 export async function inGatewayState<Result>(
   manner: (typeof GATEWAY_STATES)[number],
   gateway: RunningGateway,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  if (manner === 'while the gateway runs') return work()
-  await gateway.stop()
-  try {
-    return await work()
-  } finally {
-    await gateway.restart()
-  }
+  if (manner === 'while the gateway runs') await untilItRuns(gateway)
+  else await gateway.stop()
+  return work()
+}
+
+/** Starts a gateway again where it was stopped. */
+export async function untilItRuns(gateway: RunningGateway): Promise<void> {
+  if (!gateway.isRunning) await gateway.restart()
 }

@@ -21,6 +21,8 @@ export interface GatewayOptions {
   readonly host?: string
   /** A file descriptor for standard output, which `logs` then lacks. */
   readonly stdout?: number
+  /** A data folder with content, deleted with the gateway; an empty one by default. */
+  readonly dataDir?: string
 }
 
 /** The real program, running as a process of its own on a data directory of its own. */
@@ -66,7 +68,7 @@ const SLOW_DATABASE = /sluice cannot start: the database (?:cannot be reached: i
 
 /** Starts `node bin/sluice.mjs start` and waits until it answers; fails with its output if it ends before. */
 export async function startGateway(options: GatewayOptions): Promise<RunningGateway> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'sluice-test-'))
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'sluice-test-'))
   const file = join(dataDir, 'gateway.yaml')
   const port = await freePort()
   const cwd = options.root ?? (await programFolder())

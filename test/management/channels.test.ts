@@ -151,12 +151,10 @@ describe('a channel created over HTTP', () => {
     await fixture.gateway.restart()
     expect((await fixture.chat('ann', ask('priced'))).status).toBe(200)
     expect(fixture.upstream.only('kept').headers.authorization).toBe('Bearer sk-secret-of-kept')
-    await fixture.gateway.stop()
     const { readFileSync, readdirSync } = await import('node:fs')
     for (const name of readdirSync(fixture.gateway.dataDir).filter((file) => file.includes('.db'))) {
       expect(readFileSync(`${fixture.gateway.dataDir}/${name}`).includes('sk-secret-of-kept')).toBe(false)
     }
-    await fixture.gateway.restart()
     await remove(id)
   })
 

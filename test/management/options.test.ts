@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
-import { inGatewayState, GATEWAY_STATES, sluice } from '../equipment/command.ts'
+import { inGatewayState, GATEWAY_STATES, sluice, untilItRuns } from '../equipment/command.ts'
 import { channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { startFixture, type Fixture } from '../equipment/fixture.ts'
 
@@ -178,5 +178,6 @@ test.each(GATEWAY_STATES)('a command knows a group that was set over HTTP, %s', 
       GATEWAY_CONFIG: join(dataDir, 'gateway.yaml'),
     }),
   )
+  await untilItRuns(fixture.gateway)
   expect([outcome.code, outcome.err]).toEqual([0, ''])
 })

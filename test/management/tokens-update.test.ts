@@ -1,3 +1,4 @@
+import process from 'node:process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Account, manage } from '../equipment/account.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
@@ -330,10 +331,10 @@ test('a declared token under another name is still the declared one', async () =
 
 test('a declared status may be changed, and comes back at the next reload', async () => {
   const { id } = database.token('my own name')
-  await fixture.gateway.restart(configured(2))
-  expect(await called('loose')).toEqual([401, 'token_disabled'])
+  fixture.gateway.rewrite(configured(2))
+  await expect.poll(() => called('loose')).toEqual([401, 'token_disabled'])
   expect((await setStatus(id, 1)).status).toBe(200)
   expect(await called('loose')).toEqual([200, undefined])
-  await fixture.gateway.restart()
-  expect(await called('loose')).toEqual([401, 'token_disabled'])
+  process.kill(fixture.gateway.pid, 'SIGHUP')
+  await expect.poll(() => called('loose')).toEqual([401, 'token_disabled'])
 })

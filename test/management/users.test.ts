@@ -1,3 +1,4 @@
+import process from 'node:process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
@@ -397,8 +398,8 @@ describe('POST /api/user/manage', () => {
     const status = async () => (await admin('GET /api/user/5')).data.status
     expect((await admin('POST /api/user/manage', { id: 5, action: 'disable' })).status).toBe(200)
     expect(await status()).toBe(2)
-    await fixture.gateway.restart()
-    expect(await status()).toBe(1)
+    process.kill(fixture.gateway.pid, 'SIGHUP')
+    await expect.poll(status).toBe(1)
   })
 
   test.each([

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { withoutCrashes } from '../equipment/own-postgres.ts'
 import { withoutRedis } from '../equipment/redis-server.ts'
 import { crashPostgres, killNodes } from './fault-injection.ts'
+import { byTier } from '../tier.ts'
 import { nodesStorm } from './nodes-storm.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
@@ -15,7 +16,7 @@ test.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))(
     console.info(`seed ${SEED} (SEED=${SEED} repeats the calls)`)
     const report = await nodesStorm({
       seed: SEED,
-      seconds: 6,
+      seconds: byTier(4.5, 6),
       clientsEach: 8,
       faults: [killNodes, crashPostgres(3000, 500)],
     })

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { expect, test } from 'vitest'
+import { COLLECTOR_FLAGS, RECENT_COLLECTOR_FLAGS } from '../../src/process/collector-flags.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const PROGRAM = readFileSync(join(ROOT, 'bin/sluice.mjs'), 'utf8')
@@ -29,11 +30,19 @@ test('the program has the same flags however it is started: by its first line, b
   expect(flagsIn(PROGRAM.match(/const FLAGS = \[[^\]]*\]/)?.[0] ?? '')).toEqual(FIRST_LINE)
 })
 
-test('the flags that the program sets as it begins are known to this Node', () => {
+test('the flags that the program sets once it has started are known to this Node', () => {
   const known = spawnSync(process.execPath, ['--v8-options']).stdout.toString()
-  const late = flagsIn(PROGRAM.match(/const LATE_FLAGS = \[[^\]]*\]/)?.[0] ?? '')
+  const late = [...COLLECTOR_FLAGS, ...RECENT_COLLECTOR_FLAGS]
   expect(late).toContain('--no-separate-gc-phases')
   for (const flag of late) expect(known).toContain(`  ${flag.replace('--no-', '--').replace(/=.*/, '')} (`)
+})
+
+test('the flags of a start leave the compiled code valid that Node brings along', () => {
+  const tag = (flags: readonly string[]): string =>
+    spawnSync(process.execPath, [...flags, '-p', 'v8.cachedDataVersionTag()']).stdout.toString()
+  expect(tag([])).toMatch(/^\d+\n$/)
+  expect(tag(FIRST_LINE)).toBe(tag([]))
+  expect(tag([COLLECTOR_FLAGS[0]])).not.toBe(tag([]))
 })
 
 test.skipIf(OLD_NODE === undefined)('an older Node knows the flags, and finds the bundled Node', () => {

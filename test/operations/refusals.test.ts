@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -21,8 +21,16 @@ async function run(options: ProgramOptions): Promise<Program> {
   return program
 }
 
-/** Starts until ready and stops. Returns the data folder, as an operator has it. */
+/** A data folder, as an operator has it after a start and a stop: a copy for each test. */
 async function usedFolder(): Promise<Folder> {
+  const { path } = await (used ??= useFolder())
+  const folder = newFolder()
+  cpSync(path, folder.path, { recursive: true })
+  return folder
+}
+
+let used: Promise<Folder> | undefined
+async function useFolder(): Promise<Folder> {
   const program = await run({ config: CONFIG })
   await program.ready()
   program.kill('SIGTERM')

@@ -13,9 +13,10 @@ import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { statusOn } from '../equipment/port.ts'
 import { ask, askStream } from '../equipment/fixture.ts'
+import { byTier } from '../tier.ts'
 import { eventually, type Program, readyProgram } from './program.ts'
 
-const STREAMS = 200
+const STREAMS = byTier(80, 200)
 const EVENTS = 25
 const PACE_MS = 100
 

@@ -4,24 +4,34 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { patchedSources } from '../../../test/equipment/patched-copy.ts'
-import { holdOf, newToken, newUser, openedStore, SECRETS, temporaryFolder } from '../../../test/store-rows.ts'
+import {
+  copyOf,
+  holdOf,
+  makeTemplate,
+  newToken,
+  newUser,
+  openedStore,
+  SECRETS,
+  temporaryFolder,
+} from '../../../test/store-rows.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { mapDatabaseError } from './failure.ts'
 import { openSqliteStore } from './open.ts'
 
-/** Creates a database with 2,000 tokens, and closes it. */
+/** A closed database with 2,000 tokens. */
 async function largeDatabase(): Promise<string> {
-  const path = join(temporaryFolder(), 'sluice.db')
-  const store = await openSqliteStore({ path, secrets: SECRETS })
-  const { id } = await store.write('createUser', newUser())
-  await Promise.all(
-    Array.from({ length: 2000 }, (_, index) =>
-      store.write('createToken', newToken(id, { name: `token ${index}`, key: `k${index}` })),
-    ),
-  )
-  await store.close()
-  return path
+  template ??= makeTemplate('large', async (store) => {
+    const { id } = await store.write('createUser', newUser())
+    await Promise.all(
+      Array.from({ length: 2000 }, (_, index) =>
+        store.write('createToken', newToken(id, { name: `token ${index}`, key: `k${index}` })),
+      ),
+    )
+  })
+  return copyOf(await template)
 }
+
+let template: Promise<string> | undefined
 
 /** Overwrites a page in the middle of the rows of a table. */
 function damage(path: string, table: string): void {

@@ -25,6 +25,8 @@ import { openSqliteStore } from './open.ts'
  */
 function commitsIn(path: string): number {
   const log = readFileSync(`${path}-wal`)
+  // Nothing was written since the file was made.
+  if (log.length === 0) return 0
   const pageSize = log.readUInt32BE(8)
   const salt = log.subarray(16, 24)
   let commits = 0

@@ -55,13 +55,13 @@ function openThread(options: ThreadOptions): Promise<OpenThread> {
 
 /**
  * Opens the database that the first message names, and serves one batch at a time until it is told to close.
- * Runs on the calling thread.
+ * Runs on the calling thread. `onOpen` is called before the database is reported to be open.
  */
-export function serveDatabase(port: MessagePort): void {
-  port.once('message', (options: ThreadOptions) => void serve(port, options))
+export function serveDatabase(port: MessagePort, onOpen: () => void = () => {}): void {
+  port.once('message', (options: ThreadOptions) => void serve(port, options, onOpen))
 }
 
-async function serve(port: MessagePort, options: ThreadOptions): Promise<void> {
+async function serve(port: MessagePort, options: ThreadOptions, onOpen: () => void): Promise<void> {
   const send = (message: FromThread): void => port.postMessage(message)
   let thread: OpenThread
   try {
@@ -77,5 +77,6 @@ async function serve(port: MessagePort, options: ThreadOptions): Promise<void> {
       port.close()
     } else void thread.run(unpack(message.operations)).then(send)
   })
+  onOpen()
   send({ kind: 'ready' })
 }

@@ -1,0 +1,31 @@
+import process from 'node:process'
+import { setFlagsFromString } from 'node:v8'
+
+/** Flags of V8's garbage collector for a process that serves calls, set once it has started. */
+export const COLLECTOR_FLAGS = [
+  // V8 allocates objects that mostly survived directly in the old generation, where those of calls become
+  // garbage that refers to the young one.
+  '--no-allocation-site-pretenuring',
+] as const
+
+/** Flags that some Nodes do not know: they exist up to V8 14.7. */
+export const RECENT_COLLECTOR_FLAGS = [
+  // V8 runs a full collection for every 64 MB of external buffers, unless it counts them with the heap's
+  // limit.
+  '--external-memory-accounted-in-global-limit',
+  // While V8 marks for a full collection, it collects nothing of the young generation, unless the phases may
+  // overlap. Under load, marking takes half a second: all that calls allocate meanwhile is promoted, and
+  // brings about the next full collection.
+  '--no-separate-gc-phases',
+] as const
+
+/**
+ * Sets the flags. V8 rejects code that was compiled under other flags: if these were set before the start,
+ * Node's own modules, whose code it brings along compiled, would be compiled anew, in each thread.
+ */
+export function setCollectorFlags(): void {
+  for (const flag of COLLECTOR_FLAGS) setFlagsFromString(flag)
+  const [major = 0, minor = 0] = process.versions.v8.split('.').map(Number)
+  if (major > 14 || (major === 14 && minor > 7)) return
+  for (const flag of RECENT_COLLECTOR_FLAGS) setFlagsFromString(flag)
+}
