@@ -49,7 +49,7 @@ export interface RunningGateway {
   killAndDelete(): Promise<void>
   /** Starts again on the same data directory and port, with another configuration if one is given. */
   restart(config?: Configuration | string): Promise<void>
-  /** Replaces the configuration by another, and settles once the running process has applied that; reads its log. */
+  /** Replaces the configuration, and settles once the running process has applied it; reads its log. */
   apply(config: Configuration | string): Promise<void>
   /** Stops, and removes the data directory. */
   discard(): Promise<void>
