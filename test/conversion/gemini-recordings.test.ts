@@ -19,10 +19,14 @@ import {
   messagesStreamSays,
 } from './oracle.ts'
 import { checkResponsesStream } from './responses-grammar.ts'
+import { recordedCuts } from './recorded-cuts.ts'
 import { responseSays, responseStreamSays } from './responses-oracle.ts'
+import { byTier } from '../tier.ts'
 
 /** Folder with recorded answers of providers, where there is one. */
 const FOLDER = process.env['RECORDINGS']
+/** Recorded streams up to this size are also cut into single bytes. */
+const MAX_SINGLE_BYTES = byTier(6_000, Number.POSITIVE_INFINITY)
 const GRAMMARS = {
   chat: checkChatStream,
   messages: checkMessagesStream,
@@ -98,10 +102,8 @@ function replay(): void {
         const { text, complete } = streamAs('gemini', to, [bytes])
         expect(complete).toBe(true)
         GRAMMARS[to](text, true)
-        for (let seed = 0; seed < 3; seed++)
-          expect(streamAs('gemini', to, choppedAtRandom(bytes, 1 + seed * 300, randomFrom(seed))).text).toBe(
-            text,
-          )
+        for (const chunks of recordedCuts(bytes, MAX_SINGLE_BYTES))
+          expect(streamAs('gemini', to, chunks).text).toBe(text)
         const said = told(STREAMS[to](text))
         const source = told(geminiStreamSays(bytes.toString()))
         if (name in IN_PIECES) expect(said.calls[0]?.input).toEqual(IN_PIECES[name])

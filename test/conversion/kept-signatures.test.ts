@@ -182,7 +182,7 @@ describe('a signature', () => {
 
   test('is not kept where options.keep_signatures is 0, and expires otherwise', async () => {
     const upstream = fixture.upstream
-    await fixture.gateway.restart(configure(upstream, { keep_signatures: '1s' }))
+    await fixture.gateway.apply(configure(upstream, { keep_signatures: '1s' }))
     await signedCall('claude', 'toolu_short')
     fixture.upstream.script('claude', wholeMessage([{ text: 'Sunny.' }]))
     const after = async (): Promise<unknown> => {
@@ -190,7 +190,7 @@ describe('a signature', () => {
       return sentTurn('claude')
     }
     await expect.poll(after, { timeout: 20_000, interval: 100 }).toEqual(WITHOUT)
-    await fixture.gateway.restart(configure(upstream, { keep_signatures: 0 }))
+    await fixture.gateway.apply(configure(upstream, { keep_signatures: 0 }))
     await signedCall('claude', 'toolu_off')
     fixture.upstream.script('claude', wholeMessage([{ text: 'Sunny.' }]))
     await say('claude', history('toolu_off'))

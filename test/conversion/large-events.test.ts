@@ -13,6 +13,7 @@ import { databaseOf } from '../equipment/database.ts'
 import { eventFrame, messageFrames } from '../equipment/messages-behaviour.ts'
 import type { Fixture } from '../equipment/fixture.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
+import { byTier } from '../tier.ts'
 import { type Client, clientsOf, MODEL, fixtureOfBoth } from './fixture.ts'
 
 const MIB = 1024 * 1024
@@ -54,16 +55,19 @@ const quotaOf = ({ headers }: FullResponse): number | undefined =>
   databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))?.quota
 
 describe('natively an event of any size goes on byte for byte, and is charged as reported', () => {
-  test.each([6_000_000, 40_000_000])(
+  // By day only what is larger than a converted event may be.
+  test.each(byTier([35_000_000], [6_000_000, 40_000_000]))(
     '%i bytes',
     async (bytes) => {
-      fixture.upstream.script(MODEL.chat, stream(chatPicture(bytes)))
+      const chatFrames = chatPicture(bytes)
+      fixture.upstream.script(MODEL.chat, stream(chatFrames))
       const ofChat = await chat({ model: MODEL.chat, stream: true, stream_options: { include_usage: true } })
-      expect(ofChat.text === chatPicture(bytes).join('')).toBe(true)
+      expect(ofChat.text === chatFrames.join('')).toBe(true)
       expect(quotaOf(ofChat)).toBe(10 + 1300 * 4)
-      fixture.upstream.script(MODEL.messages, stream(messagesPicture(bytes)))
+      const messagesFrames = messagesPicture(bytes)
+      fixture.upstream.script(MODEL.messages, stream(messagesFrames))
       const ofMessages = await message({ model: MODEL.messages, stream: true })
-      expect(ofMessages.text === messagesPicture(bytes).join('')).toBe(true)
+      expect(ofMessages.text === messagesFrames.join('')).toBe(true)
       expect(quotaOf(ofMessages)).toBe(10 + 5 * 4)
     },
     60_000,

@@ -16,10 +16,16 @@ import {
   type Content,
 } from './oracle.ts'
 import { checkResponsesStream } from './responses-grammar.ts'
+import { recordedCuts } from './recorded-cuts.ts'
 import { responseSays, responseStreamSays } from './responses-oracle.ts'
+import { byTier } from '../tier.ts'
 
 /** Folder with recorded answers of providers, where there is one. */
 const FOLDER = process.env['RECORDINGS']
+/** Recorded streams up to this size are also cut into single bytes. */
+const MAX_SINGLE_BYTES = byTier(6_000, Number.POSITIVE_INFINITY)
+/** Places at which each stream is cut off. */
+const CUTS = byTier(20, 60)
 const GRAMMARS = {
   chat: checkChatStream,
   messages: checkMessagesStream,
@@ -95,17 +101,15 @@ function replay(): void {
         const { text, complete } = streamAs('responses', to, [bytes])
         expect(complete).toBe(true)
         GRAMMARS[to](text, true)
-        for (let seed = 0; seed < 3; seed++)
-          expect(
-            streamAs('responses', to, choppedAtRandom(bytes, 1 + seed * 300, randomFrom(seed))).text,
-          ).toBe(text)
+        for (const chunks of recordedCuts(bytes, MAX_SINGLE_BYTES))
+          expect(streamAs('responses', to, chunks).text).toBe(text)
         if (EDITED.has(name)) return
         expect(told(STREAMS[to](text), to)).toEqual(told(responseStreamSays(bytes.toString()), to))
       })
 
       test.each(streams)('$name never ends well where it was cut', ({ bytes }) => {
         const end = bytes.lastIndexOf('"type":"response.')
-        for (let size = 0; size < Math.min(end, bytes.length); size += Math.ceil(bytes.length / 60)) {
+        for (let size = 0; size < Math.min(end, bytes.length); size += Math.ceil(bytes.length / CUTS)) {
           const { text, complete } = streamAs('responses', to, [bytes.subarray(0, size)])
           expect(complete, `${size} bytes`).toBe(false)
           GRAMMARS[to](text, false)

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import type { Configuration } from './configuration.ts'
@@ -50,13 +51,15 @@ export interface RunningGateway {
   killAndDelete(): Promise<void>
   /** Starts again on the same data directory and port, with another configuration if one is given. */
   restart(config?: Configuration | string): Promise<void>
-  /** Writes another configuration, which the running process applies soon. */
-  rewrite(config: Configuration | string): void
+  /** Replaces the configuration, and settles once the running process has applied it; reads its log. */
+  apply(config: Configuration | string): Promise<void>
   /** Stops, and removes the data directory. */
   discard(): Promise<void>
 }
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+/** Line of the log after each reading of a valid configuration. */
+const APPLIED = /"msg":"configuration applied"/g
 /** Node's flags, as `npm start` gives them. */
 const FLAGS = startScript().match(/--\S+/g) ?? []
 const START_LIMIT_MS = 240_000
@@ -167,9 +170,17 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
       config = next ?? config
       await start(config)
     },
-    rewrite(next) {
+    async apply(next) {
+      const applied = (): number => output.match(APPLIED)?.length ?? 0
+      const before = applied()
       config = next
-      write(next)
+      // In one step: no reading sees a part of the file.
+      writeFileSync(`${file}.new`, typeof next === 'string' ? next : stringify(next))
+      renameSync(`${file}.new`, file)
+      while (applied() === before) {
+        if (!child || ended(child)) throw new Error(`the gateway ended:\n${output.slice(-4000)}`)
+        await sleep(10)
+      }
     },
     discard: lose,
   }

@@ -11,6 +11,8 @@ export interface MovedClock {
   move(seconds: number): void
 }
 
+type OnEnd = (cleanUp: () => void) => void
+
 const LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
 const PRELOAD = fileURLToPath(new URL('clock-preload.ts', import.meta.url))
 
@@ -28,13 +30,13 @@ export function systemClock(): MovedClock {
 }
 
 /** A clock that is moved within the program: `Date` returns the wrong time. Needs no installation. */
-export function dateClock(): MovedClock {
-  return clockOf((file) => ({ NODE_OPTIONS: `--import ${PRELOAD}`, CLOCK_FILE: file }))
+export function dateClock(onEnd: OnEnd = onTestFinished): MovedClock {
+  return clockOf((file) => ({ NODE_OPTIONS: `--import ${PRELOAD}`, CLOCK_FILE: file }), onEnd)
 }
 
-function clockOf(envOf: (file: string) => Record<string, string>): MovedClock {
+function clockOf(envOf: (file: string) => Record<string, string>, onEnd: OnEnd = onTestFinished): MovedClock {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-clock-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  onEnd(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'offset')
   const move = (seconds: number): void => {
     // Atomic replacement: no reader sees half a number.

@@ -18,6 +18,8 @@ export interface StormPlan {
   readonly clients: number
   /** The program's folder, if it is not the repository's. */
   readonly root?: string
+  /** Environment of the program, beside what every one gets. */
+  readonly env?: Readonly<Record<string, string>>
   /**
    * The program's disk is `HANGING_DISK`: each kill comes while it hangs, once something that is not durable
    * was delivered, or all upstreams have answered and nothing more is delivered.
@@ -70,7 +72,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
   const upstream = await startUpstream()
   const gateway = await startGateway({
     config: configuration(upstream),
-    env: { LOG_LEVEL: 'warn' },
+    env: { LOG_LEVEL: 'warn', ...plan.env },
     ...(plan.root === undefined ? {} : { root: plan.root }),
   })
   const seen: ObservedCall[] = []

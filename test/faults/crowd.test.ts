@@ -6,7 +6,7 @@ import { crowds, crowdFixture, SIZES } from './crowd.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 /** As many repetitions as fit into a test run; the nightly run has hundreds of each. */
-const REPETITIONS = [20, 5, 1]
+const REPETITIONS = [6, 2, 1]
 /** An idle machine needs 50 ms; admitted calls wait until all others are refused. */
 const REFUSED_WITHIN_MS = 20_000
 

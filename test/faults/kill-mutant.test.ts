@@ -1,24 +1,30 @@
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Patch } from '../equipment/patch.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
+import { type PatchedCopy, patchedProgram } from '../equipment/patched-copy.ts'
 import { HANGING_DISK } from '../equipment/slow-disk.ts'
 import { storm, type StormPlan } from '../equipment/storm.ts'
 
-const NO_GATE_ONE: Patch = {
-  file: 'src/relay/streamed-response.ts',
-  text: 'if (!opening) return',
-  by: 'return',
-}
-const NO_GATE_TWO_WHOLE: Patch = {
-  file: 'src/relay/whole-response.ts',
-  text: 'const charged = await charging',
-  by: 'const charged = undefined as never',
-}
-const NO_GATE_TWO_STREAMED: Patch = {
-  file: 'src/relay/streamed-response.ts',
-  text: 'const charging = this.call.settle(',
-  by: `const charging = (async (...all) => {
-    if (lastFrame && ending !== 'client_gone') {
+/** Defects, one of which a process has: the environment names it. */
+type Defect = 'no gate one' | 'no gate two, whole' | 'no gate two, streamed' | 'no output counted'
+
+const has = (defect: Defect): string => `process.env['DEFECT'] === ${JSON.stringify(defect)}`
+
+const DEFECTS: readonly Patch[] = [
+  {
+    file: 'src/relay/streamed-response.ts',
+    text: 'if (!opening) return',
+    by: `if (!opening || ${has('no gate one')}) return`,
+  },
+  {
+    file: 'src/relay/whole-response.ts',
+    text: 'const charged = await charging',
+    by: `const charged = ${has('no gate two, whole')} ? (undefined as never) : await charging`,
+  },
+  {
+    file: 'src/relay/streamed-response.ts',
+    text: 'const charging = this.call.settle(',
+    by: `const charging = (async (...all) => {
+    if (${has('no gate two, streamed')} && lastFrame && ending !== 'client_gone') {
       await this.call.hold.durable
       this.#outgoing.release()
       this.#sendOutgoing()
@@ -28,49 +34,55 @@ const NO_GATE_TWO_STREAMED: Patch = {
     }
     return this.call.settle(...all)
   })(`,
-}
-/** Charges a client that leaves in the middle for the prompt alone. */
-const NO_OUTPUT_COUNTED: Patch = {
-  file: 'src/relay/priced-usage.ts',
-  text: 'output: isComplete ? output : Math.max(reported?.output ?? 0, output)',
-  by: 'output: isComplete ? output : (reported?.output ?? 0)',
-}
+  },
+  // Charges a client that leaves in the middle for the prompt alone.
+  {
+    file: 'src/relay/priced-usage.ts',
+    text: 'output: isComplete ? output : Math.max(reported?.output ?? 0, output)',
+    by: `output: isComplete ? output : ${has('no output counted')} ? (reported?.output ?? 0) : Math.max(reported?.output ?? 0, output)`,
+  },
+]
 
 /** A mutant is found in the first round, unless the machine suspends it for seconds. */
 const ROUNDS = 20
 
 const LIMIT = { timeout: 300_000 }
 
+let copy: PatchedCopy
+beforeAll(async () => {
+  copy = await patchedProgram([HANGING_DISK, ...DEFECTS])
+})
+afterAll(() => copy?.discard())
+
 /** Broken promises after kills, each of which comes while the disk hangs in the middle of a commit. */
-async function brokenByKill(patches: readonly Patch[], rounds: number): Promise<string> {
-  return brokenOn([HANGING_DISK, ...patches], { seed: 7, rounds, clients: 32, hasHangingDisk: true })
+function brokenByKill(defect: Defect | undefined, rounds: number): Promise<string> {
+  return brokenWith(defect, { rounds, hasHangingDisk: true })
 }
 
-async function brokenOn(patches: readonly Patch[], plan: StormPlan): Promise<string> {
-  const copy = await patchedProgram(patches)
-  try {
-    return (await storm({ ...plan, root: copy.root })).broken.join('\n')
-  } finally {
-    copy.discard()
-  }
+async function brokenWith(
+  defect: Defect | undefined,
+  plan: Pick<StormPlan, 'rounds' | 'hasHangingDisk'>,
+): Promise<string> {
+  const env = defect === undefined ? {} : { DEFECT: defect }
+  return (await storm({ ...plan, seed: 7, clients: 32, root: copy.root, env })).broken.join('\n')
 }
 
 test('if content does not wait for its hold, it is delivered and leaves no trace', LIMIT, async () => {
-  expect(await brokenByKill([NO_GATE_ONE], ROUNDS)).toMatch(
+  expect(await brokenByKill('no gate one', ROUNDS)).toMatch(
     /delivered content without a trace|showed content before its hold was durable/,
   )
 })
 test('if whole responses do not wait for their charge, they are never charged', LIMIT, async () => {
-  expect(await brokenByKill([NO_GATE_TWO_WHOLE], ROUNDS)).toMatch(/was seen complete and/)
+  expect(await brokenByKill('no gate two, whole', ROUNDS)).toMatch(/was seen complete and/)
 })
 test('if streams do not wait for their charge, they are never charged in full', LIMIT, async () => {
-  expect(await brokenByKill([NO_GATE_TWO_STREAMED], ROUNDS)).toMatch(/was seen complete and/)
+  expect(await brokenByKill('no gate two, streamed', ROUNDS)).toMatch(/was seen complete and/)
 })
 test('a charge below the work of the upstream is found by its log', LIMIT, async () => {
-  expect(await brokenOn([NO_OUTPUT_COUNTED], { seed: 7, rounds: 1, clients: 32 })).toMatch(
+  expect(await brokenWith('no output counted', { rounds: 1 })).toMatch(
     /was charged \d+ \(client_gone\), and its client saw what costs/,
   )
 })
 test('on the same disk the unchanged program delivers nothing that a kill could lose', LIMIT, async () => {
-  expect(await brokenByKill([], 1)).toBe('')
+  expect(await brokenByKill(undefined, 1)).toBe('')
 })

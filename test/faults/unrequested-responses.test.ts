@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { writeFileSync } from 'node:fs'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { call, retryWhileShed } from '../equipment/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
@@ -43,26 +43,36 @@ const WAYS_TO_SEND = {
 
 const CALLS = byTier(100, 300)
 const AT_ONCE = 8
-const MODELS = ['honest', 'hostile']
+/** Tests, each of which has a pair of channels of its own: `honest1` and `hostile1`, and so on. */
+const PAIRS = 2 * Object.keys(WAYS_TO_SEND).length + 1
+const MODELS = Array.from({ length: PAIRS }, (_, n) => [`honest${n + 1}`, `hostile${n + 1}`]).flat()
 
 let manner: SendUnrequested
 let seen: Seen[]
 let server: Server
 let program: Program
-beforeEach(async () => {
-  seen = []
+let pairs = 0
+let [honest, hostile] = ['', '']
+beforeAll(async () => {
   server = createServer(serve).listen(0, '127.0.0.1')
   await once(server, 'listening')
   program = await runProgram({ config: configuration(MODELS) })
   await program.ready()
 })
-afterEach(async () => {
-  await discard(program)
+beforeEach(() => {
+  seen = []
+  pairs += 1
+  ;[honest, hostile] = [`honest${pairs}`, `hostile${pairs}`]
+})
+afterEach(() => {
   for (const { socket } of seen) socket.destroy()
+})
+afterAll(async () => {
+  if (program) await discard(program)
   server.close()
 })
 
-// Both channels have one address and one origin.
+// All channels have one address and one origin.
 function configuration(models: readonly string[]): Configuration {
   const { port } = server.address() as AddressInfo
   return {
@@ -87,7 +97,7 @@ function streamText(content: string): string {
   return `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`
 }
 
-/** Answers each request with its own mark; calls of the hostile model are followed by one more response. */
+/** Answers each request with its own mark; calls of a hostile model are followed by one more response. */
 function serve(socket: Socket): void {
   const users: string[] = []
   seen.push({ socket, users })
@@ -128,7 +138,10 @@ const unasked = async (name: string): Promise<number> =>
   (await metricsOf(program.url)).sum('sluice_upstream_unasked_total', { channel: name })
 
 const warnings = (): Record<string, unknown>[] =>
-  program.log().filter(({ msg }) => String(msg).includes('unrequested bytes'))
+  program
+    .log()
+    .filter(({ msg }) => String(msg).includes('unrequested bytes'))
+    .filter(({ channel: named }) => named === honest || named === hostile)
 
 describe.each(Object.keys(WAYS_TO_SEND) as (keyof typeof WAYS_TO_SEND)[])(
   'an unrequested response, %s,',
@@ -138,40 +151,43 @@ describe.each(Object.keys(WAYS_TO_SEND) as (keyof typeof WAYS_TO_SEND)[])(
     })
 
     test('never reaches a call of another channel at the same address', async () => {
-      const [, mixed] = await Promise.all([countMixedUp('hostile', 'ann'), countMixedUp('honest', 'bob')])
+      const [, mixed] = await Promise.all([countMixedUp(hostile, 'ann'), countMixedUp(honest, 'bob')])
       expect(mixed).toBe(0)
-      expect(await unasked('honest')).toBe(0)
+      expect(await unasked(honest)).toBe(0)
       for (const { users } of seen) expect(new Set(users).size, users.join(' ')).toBeLessThan(2)
       // The other channel's connections are reused.
-      const honest = seen.filter(({ users }) => users[0]?.startsWith('honest'))
-      expect(honest.length).toBeLessThan(CALLS / 2)
+      const reused = seen.filter(({ users }) => users[0]?.startsWith(honest))
+      expect(reused.length).toBeLessThan(CALLS / 2)
     })
 
     test('reaches no call of its channel once one was noticed, and the channel stays in service', async () => {
       await eventually(async () => {
-        await countMixedUp('hostile', 'ann', AT_ONCE)
-        return (await unasked('hostile')) > 0
+        await countMixedUp(hostile, 'ann', AT_ONCE)
+        return (await unasked(hostile)) > 0
       }, 'it is noticed')
-      expect(await countMixedUp('hostile', 'bob')).toBe(0)
-      expect(await countMixedUp('honest', 'bob')).toBe(0)
+      expect(await countMixedUp(hostile, 'bob')).toBe(0)
+      expect(await countMixedUp(honest, 'bob')).toBe(0)
       // From then on each call has a connection of its own: all of these carried one.
       for (const { users } of seen.slice(-CALLS))
-        if (users[0]?.startsWith('hostile')) expect(users).toHaveLength(1)
-      expect(warnings()).toMatchObject([{ level: 40, channel: 'hostile' }])
+        if (users[0]?.startsWith(hostile)) expect(users).toHaveLength(1)
+      expect(warnings()).toMatchObject([{ level: 40, channel: hostile }])
     })
   },
 )
 
 test('connections of a channel that is gone after a reload are closed', async () => {
   manner = (socket, answer) => socket.write(answer)
-  expect(await countMixedUp('hostile', 'ann', AT_ONCE)).toBe(0)
-  expect(await countMixedUp('honest', 'ann', AT_ONCE)).toBe(0)
+  expect(await countMixedUp(hostile, 'ann', AT_ONCE)).toBe(0)
+  expect(await countMixedUp(honest, 'ann', AT_ONCE)).toBe(0)
   const open = (name: string): number =>
     seen.filter(({ socket, users }) => users[0]?.startsWith(name) && !socket.destroyed).length
-  expect(open('hostile')).toBeGreaterThan(0)
-  const kept = open('honest')
+  expect(open(hostile)).toBeGreaterThan(0)
+  const kept = open(honest)
   expect(kept).toBeGreaterThan(0)
-  writeFileSync(program.folder.configFile, stringify(configuration(['honest'])))
-  await eventually(() => open('hostile') === 0, 'the connections are closed')
-  expect(open('honest')).toBe(kept)
+  writeFileSync(
+    program.folder.configFile,
+    stringify(configuration(MODELS.filter((name) => name !== hostile))),
+  )
+  await eventually(() => open(hostile) === 0, 'the connections are closed')
+  expect(open(honest)).toBe(kept)
 })

@@ -3,25 +3,28 @@ import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import process from 'node:process'
 import { pathToFileURL } from 'node:url'
+import { patchedTexts } from '../equipment/patch.ts'
 import type { FuzzJob, FuzzReport } from './fuzz-job.ts'
 import type { FatalReport } from './watchdog.ts'
 
 /** Node's exit code when a top-level await never settles. */
 const UNSETTLED_AWAIT = 13
-const OWN_SRC = pathToFileURL(join(import.meta.dirname, '../../src/')).href
+const REPOSITORY = pathToFileURL(join(import.meta.dirname, '../../')).href
 
 const job = JSON.parse(process.argv[2] as string) as FuzzJob
-const src = job.root === undefined ? OWN_SRC : pathToFileURL(join(job.root, 'src/')).href
 
-// Imports of the sources go to the copy that is fuzzed, if the job names one.
-registerHooks({
-  resolve(specifier, context, next) {
-    const resolved = next(specifier, context)
-    return resolved.url.startsWith(OWN_SRC)
-      ? { ...resolved, url: src + resolved.url.slice(OWN_SRC.length) }
-      : resolved
-  },
-})
+// The other files stay as they are, and come out of the cache of compiled code.
+if (job.patches) {
+  const patched = patchedTexts(job.patches)
+  registerHooks({
+    load(url, context, next) {
+      const source = patched.get(url.slice(REPOSITORY.length))
+      return source === undefined
+        ? next(url, context)
+        : { format: 'module-typescript', source, shortCircuit: true }
+    },
+  })
+}
 
 const { Coverage } = await import('./coverage.ts')
 const { fuzz } = await import('./fuzzer.ts')
@@ -31,10 +34,10 @@ const { watchInputs } = await import('./watchdog.ts')
 const { TARGETS } = await import('./targets.ts')
 const { FIXTURES } = await import('./fixtures.ts')
 
-const target = TARGETS[job.target] ?? FIXTURES[job.target]
+const target = (await TARGETS[job.target]?.()) ?? FIXTURES[job.target]
 if (!target) throw new Error(`there is no target ${job.target}`)
 const { seed, ms = Number.POSITIVE_INFINITY, inputs = Number.POSITIVE_INFINITY } = job
-const covered = [src, new URL('fixtures.ts', import.meta.url).href]
+const covered = [`${REPOSITORY}src/`, new URL('fixtures.ts', import.meta.url).href]
 const coverage = new Coverage(covered)
 const watchdog = watchInputs(65_536, job.bounds)
 let last: Buffer = Buffer.alloc(0)

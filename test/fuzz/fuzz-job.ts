@@ -1,3 +1,5 @@
+import type { Patch } from '../equipment/patch.ts'
+
 /** Bounds of one input, beyond which the process is ended. */
 export interface InputBounds {
   /** CPU time, which does not depend on how busy the machine is. */
@@ -17,8 +19,8 @@ export interface FuzzJob {
   readonly inputs?: number
   /** Bounds of one input, if not the usual ones. */
   readonly bounds?: InputBounds
-  /** Folder of a copy of the program whose sources are fuzzed instead. */
-  readonly root?: string
+  /** Planted defects: the sources are fuzzed with these patches. */
+  readonly patches?: readonly Patch[]
   /** Whether to replace the corpus with the smallest inputs that together reach the same code. */
   readonly keep?: boolean
   /** Whether coverage guides the search. True by default. */

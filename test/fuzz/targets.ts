@@ -1,26 +1,43 @@
 import type { Target } from './target.ts'
-import { CONVERSIONS } from './targets/conversions.ts'
-import { EVENT_STREAMS } from './targets/event-streams.ts'
-import { FORMS } from './targets/forms.ts'
-import { HTTP_RESPONSES } from './targets/http-responses.ts'
-import { HTTP_REQUESTS } from './targets/http-requests.ts'
-import { JSON_EDITS } from './targets/json-edits.ts'
-import { JSON_OBJECTS } from './targets/json-objects.ts'
-import { JSON_TEXTS } from './targets/json-texts.ts'
-import { REQUEST_BODIES } from './targets/request-bodies.ts'
-import { TEXTS } from './targets/texts.ts'
+import type { CONVERSIONS } from './targets/conversions.ts'
+import type { TEXTS } from './targets/texts.ts'
+
+/** Loads a target. A process that fuzzes one reader loads, and watches, no other. */
+export type LoadTarget = () => Promise<Target>
+
+const conversion =
+  (name: keyof typeof CONVERSIONS): LoadTarget =>
+  async () =>
+    (await import('./targets/conversions.ts')).CONVERSIONS[name]
+const text =
+  (name: keyof typeof TEXTS): LoadTarget =>
+  async () =>
+    (await import('./targets/texts.ts')).TEXTS[name]
 
 /** Readers of bytes from outside: parsers of HTTP/1.1, of JSON, of bodies, of event streams. */
-export const READERS: Readonly<Record<string, Target>> = {
-  'http-requests': HTTP_REQUESTS,
-  'http-responses': HTTP_RESPONSES,
-  'json-objects': JSON_OBJECTS,
-  'json-edits': JSON_EDITS,
-  'json-texts': JSON_TEXTS,
-  'request-bodies': REQUEST_BODIES,
-  forms: FORMS,
-  'event-streams': EVENT_STREAMS,
+export const READERS: Readonly<Record<string, LoadTarget>> = {
+  'http-requests': async () => (await import('./targets/http-requests.ts')).HTTP_REQUESTS,
+  'http-responses': async () => (await import('./targets/http-responses.ts')).HTTP_RESPONSES,
+  'json-objects': async () => (await import('./targets/json-objects.ts')).JSON_OBJECTS,
+  'json-edits': async () => (await import('./targets/json-edits.ts')).JSON_EDITS,
+  'json-texts': async () => (await import('./targets/json-texts.ts')).JSON_TEXTS,
+  'request-bodies': async () => (await import('./targets/request-bodies.ts')).REQUEST_BODIES,
+  forms: async () => (await import('./targets/forms.ts')).FORMS,
+  'event-streams': async () => (await import('./targets/event-streams.ts')).EVENT_STREAMS,
 }
 
 /** All targets by name, which is the name of the folder of their corpus as well. */
-export const TARGETS: Readonly<Record<string, Target>> = { ...READERS, ...CONVERSIONS, ...TEXTS }
+export const TARGETS: Readonly<Record<string, LoadTarget>> = {
+  ...READERS,
+  'chat-requests': conversion('chat-requests'),
+  'messages-requests': conversion('messages-requests'),
+  'chat-streams': conversion('chat-streams'),
+  'messages-streams': conversion('messages-streams'),
+  'chat-replies': conversion('chat-replies'),
+  'messages-replies': conversion('messages-replies'),
+  'address-lists': text('address-lists'),
+  'api-keys': text('api-keys'),
+  'picture-hosts': text('picture-hosts'),
+  decimals: text('decimals'),
+  'search-patterns': text('search-patterns'),
+}

@@ -17,16 +17,20 @@ export function jsonText(value: unknown): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${jsonText(member)}`).join(',')}}`
 }
 
+// Made once: each arbitrary of texts lists all characters that a text may have.
+const TEXTS = fc.oneof(
+  { weight: 5, arbitrary: fc.string({ unit: 'grapheme', maxLength: 12 }) },
+  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 6 }) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('\ud800 half', 'data: [DONE]\n\n', '"\\', '\r\n\r\n', '\0', ' '),
+  },
+)
+const NAMES = fc.stringMatching(/^[A-Za-z][\w-]{0,11}$/)
+
 /** Text of every script, with escapes, NUL and halves of surrogate pairs among it. */
 export function texts(): fc.Arbitrary<string> {
-  return fc.oneof(
-    { weight: 5, arbitrary: fc.string({ unit: 'grapheme', maxLength: 12 }) },
-    { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 6 }) },
-    {
-      weight: 1,
-      arbitrary: fc.constantFrom('\ud800 half', 'data: [DONE]\n\n', '"\\', '\r\n\r\n', '\0', ' '),
-    },
-  )
+  return TEXTS
 }
 
 /** Text with at least one visible character. */
@@ -36,7 +40,7 @@ export function words(): fc.Arbitrary<string> {
 
 /** Names of tools and ids, as every provider accepts them. */
 export function names(): fc.Arbitrary<string> {
-  return fc.stringMatching(/^[A-Za-z][\w-]{0,11}$/)
+  return NAMES
 }
 
 const NUMBERS = ['0', '-0', '1.0', '1e3', '0.1', '9007199254740993', '-123456789012345678901234567890']

@@ -144,14 +144,14 @@ describe('which models are listed:', () => {
     expect(answer.json().error).toMatchObject({ type: 'permission_error', code: 'group_not_allowed' })
   })
   test('those without a price too, where unpriced models are free', async () => {
-    const free = await startGateway({ config: { ...CONFIGURATION, options: { unpriced_models: 'free' } } })
+    await gateway.apply({ ...CONFIGURATION, options: { unpriced_models: 'free' } })
     try {
-      const answer = await call(free.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
+      const answer = await call(gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
       expect(JSON.parse(answer.text).data.map(({ id }: { id: string }) => id)).toEqual(
         [...ALL, 'no-price-at-all'].toSorted(),
       )
     } finally {
-      await free.discard()
+      await gateway.apply(CONFIGURATION)
     }
   })
 })

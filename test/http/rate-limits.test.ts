@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
 import type { FullResponse } from '../equipment/client.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { databaseOf } from '../equipment/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const LONG = '60s'
@@ -50,6 +50,18 @@ function startLimitedFixture(key: object): Promise<Fixture> {
   })
 }
 
+/** Keys have a limit of three requests here, and none there. */
+let limited: Fixture
+let unlimited: Fixture
+beforeAll(async () => {
+  limited = await startLimitedFixture({ requests: 3, window: LONG })
+  unlimited = await startLimitedFixture({ requests: 0 })
+})
+afterAll(async () => {
+  await limited?.close()
+  await unlimited?.close()
+})
+
 let addresses = 0
 /** A call from an address of its own, so that only the limits under test apply. */
 function from(
@@ -71,31 +83,25 @@ function expectLimited(answer: FullResponse, whose: string): void {
 }
 
 describe('the limit of requests of an API key', () => {
-  let fixture: Fixture
-  let database: GatewayDatabase
-  beforeAll(async () => {
-    fixture = await startLimitedFixture({ requests: 3, window: LONG })
-    database = databaseOf(fixture.gateway.dataDir)
-  })
-  afterAll(() => fixture?.close())
-
   test('refuses the next one with 429 and retry-after, before anything reaches an upstream or is charged', async () => {
-    for (let i = 0; i < 3; i++) expect((await from(fixture, 'a', ask('free'))).status).toBe(200)
-    fixture.upstream.forget('free')
-    expectLimited(await from(fixture, 'a', ask('free')), 'this API key')
-    expectLimited(await from(fixture, 'a', askStream('free')), 'this API key')
-    expect(fixture.upstream.received('free')).toHaveLength(0)
-    expect(database.usage()).toHaveLength(3)
+    for (let i = 0; i < 3; i++) expect((await from(limited, 'a', ask('free'))).status).toBe(200)
+    limited.upstream.forget('free')
+    expectLimited(await from(limited, 'a', ask('free')), 'this API key')
+    expectLimited(await from(limited, 'a', askStream('free')), 'this API key')
+    expect(limited.upstream.received('free')).toHaveLength(0)
+    const database = databaseOf(limited.gateway.dataDir)
+    const { id } = database.token('token-a')
+    expect(database.usage().filter(({ token_id: of }) => of === id)).toHaveLength(3)
   })
 
   test("is each key's own", async () => {
-    expect((await from(fixture, 'b', ask('free'))).status).toBe(200)
+    expect((await from(limited, 'b', ask('free'))).status).toBe(200)
   })
 
   test('is reported to messages clients in their envelope', async () => {
     const body = { model: 'free', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
     const send = () =>
-      fixture.chat('c', body, {
+      limited.chat('c', body, {
         path: '/v1/messages',
         headers: { 'x-forwarded-for': `203.0.113.${++addresses}` },
       })
@@ -108,7 +114,7 @@ describe('the limit of requests of an API key', () => {
   })
 
   test('admits exactly as many of simultaneous calls', async () => {
-    const answers = await Promise.all(Array.from({ length: 12 }, () => from(fixture, 'd', ask('free'))))
+    const answers = await Promise.all(Array.from({ length: 12 }, () => from(limited, 'd', ask('free'))))
     const statuses = answers.map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(3)
     expect(statuses.filter((status) => status === 429)).toHaveLength(9)
@@ -116,44 +122,32 @@ describe('the limit of requests of an API key', () => {
 })
 
 describe('the limit of requests of a model', () => {
-  let fixture: Fixture
-  beforeAll(async () => {
-    fixture = await startLimitedFixture({ requests: 3, window: LONG })
-  })
-  afterAll(() => fixture?.close())
-
   test('covers all clients, and its refusals do not count against the key', async () => {
-    expect((await from(fixture, 'a', ask('seldom'))).status).toBe(200)
-    expect((await from(fixture, 'b', ask('seldom'))).status).toBe(200)
-    for (let i = 0; i < 3; i++) expectLimited(await from(fixture, 'c', ask('seldom')), 'the model seldom')
-    for (let i = 0; i < 3; i++) expect((await from(fixture, 'c', ask('free'))).status).toBe(200)
+    expect((await from(limited, 'e', ask('seldom'))).status).toBe(200)
+    expect((await from(limited, 'f', ask('seldom'))).status).toBe(200)
+    for (let i = 0; i < 3; i++) expectLimited(await from(limited, 'g', ask('seldom')), 'the model seldom')
+    for (let i = 0; i < 3; i++) expect((await from(limited, 'g', ask('free'))).status).toBe(200)
   })
 })
 
 describe('the limit of requests of a channel', () => {
-  let fixture: Fixture
-  beforeAll(async () => {
-    fixture = await startLimitedFixture({ requests: 0 })
-  })
-  afterAll(() => fixture?.close())
-
   test('skips the channel; 429 comes only when none is left', async () => {
-    fixture.upstream.script('second', { kind: 'whole', usage: usageText(10, 5) })
-    for (let i = 0; i < 2; i++) expect((await from(fixture, 'a', ask('two'))).status).toBe(200)
-    expect(fixture.upstream.received('first')).toHaveLength(1)
-    expect(fixture.upstream.received('second')).toHaveLength(1)
-    expectLimited(await from(fixture, 'a', ask('two')), 'every channel for this model')
-    expect(fixture.upstream.received('second')).toHaveLength(1)
+    unlimited.upstream.script('second', { kind: 'whole', usage: usageText(10, 5) })
+    for (let i = 0; i < 2; i++) expect((await from(unlimited, 'a', ask('two'))).status).toBe(200)
+    expect(unlimited.upstream.received('first')).toHaveLength(1)
+    expect(unlimited.upstream.received('second')).toHaveLength(1)
+    expectLimited(await from(unlimited, 'a', ask('two')), 'every channel for this model')
+    expect(unlimited.upstream.received('second')).toHaveLength(1)
   })
 
   test('is free again when its window has passed', async () => {
     const started = performance.now()
-    expect((await from(fixture, 'a', ask('tight'))).status).toBe(200)
-    const refused = await from(fixture, 'a', ask('tight'))
+    expect((await from(unlimited, 'a', ask('tight'))).status).toBe(200)
+    const refused = await from(unlimited, 'a', ask('tight'))
     expect(refused.status).toBe(429)
     expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(2)
     await expect
-      .poll(async () => (await from(fixture, 'a', ask('tight'))).status, { interval: 100 })
+      .poll(async () => (await from(unlimited, 'a', ask('tight'))).status, { interval: 100 })
       .toBe(200)
     expect(performance.now() - started).toBeGreaterThanOrEqual(SHORT_MS - 100)
   })
@@ -182,17 +176,12 @@ describe('limits of tokens, prompt and output', () => {
 })
 
 describe('the limit of relay calls of an address', () => {
-  let fixture: Fixture
-  beforeAll(async () => {
-    fixture = await startLimitedFixture({ requests: 0 })
-  })
-  afterAll(() => fixture?.close())
-
   test('counts every call, refused ones too, and no other address', async () => {
-    for (let i = 0; i < 4; i++) expect((await from(fixture, 'a', ask('free'), '192.0.2.1')).status).toBe(200)
     for (let i = 0; i < 4; i++)
-      expect((await from(fixture, 'nobody', ask('free'), '192.0.2.1')).status).toBe(401)
-    expectLimited(await from(fixture, 'a', ask('free'), '192.0.2.1'), 'this address')
-    expect((await from(fixture, 'a', ask('free'), '192.0.2.2')).status).toBe(200)
+      expect((await from(unlimited, 'a', ask('free'), '192.0.2.1')).status).toBe(200)
+    for (let i = 0; i < 4; i++)
+      expect((await from(unlimited, 'nobody', ask('free'), '192.0.2.1')).status).toBe(401)
+    expectLimited(await from(unlimited, 'a', ask('free'), '192.0.2.1'), 'this address')
+    expect((await from(unlimited, 'a', ask('free'), '192.0.2.2')).status).toBe(200)
   })
 })

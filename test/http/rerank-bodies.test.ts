@@ -6,6 +6,7 @@ import { longestWaitDuring } from '../equipment/latency-probe.ts'
 import { jinaAnswer, type RankedResult } from '../equipment/rerank-behaviour.ts'
 import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-fixture.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { byTier } from '../tier.ts'
 
 /**
  * Longest latency of other requests, in milliseconds, while a large one is processed; on a busy machine, the
@@ -26,6 +27,8 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
+/** Documents of a large request, 30 MB at night. */
+const MANY = byTier(100, 300)
 const KILOBYTES_100 = 'apple pie '.repeat(10_000)
 const documents = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${index} ${KILOBYTES_100}`.slice(0, 100_000))
@@ -45,36 +48,40 @@ async function whileOthersAreAnswered(body: Body): Promise<FullResponse> {
   return answers[0] as FullResponse
 }
 
-describe('three hundred documents of 100 KB', () => {
+describe(`${MANY} documents of 100 KB`, () => {
   test('are ranked and returned, while others are answered, in bounded memory', async () => {
-    const sent = documents(300)
-    fixture.upstream.script('m', jinaAnswer(results(300), 7_500_000))
-    const body = JSON.stringify(askRerank('m', { documents: sent, return_documents: true, top_n: 299 }))
+    const sent = documents(MANY)
+    fixture.upstream.script('m', jinaAnswer(results(MANY), 7_500_000))
+    const body = JSON.stringify(askRerank('m', { documents: sent, return_documents: true, top_n: MANY - 1 }))
     const peak = peakMemory(fixture.gateway.pid)
     const answer = ranked(await whileOthersAreAnswered(body))
-    expect(answer.results).toHaveLength(299)
-    expect(answer.results[0]).toEqual({ index: 299, relevance_score: 299 / 300, document: sent[299] })
+    expect(answer.results).toHaveLength(MANY - 1)
+    expect(answer.results[0]).toEqual({
+      index: MANY - 1,
+      relevance_score: (MANY - 1) / MANY,
+      document: sent[MANY - 1],
+    })
     expect(fixture.upstream.only('m').text).toBe(body)
     expect(peakMemory(fixture.gateway.pid) - peak).toBeLessThan(600 << 20)
   }, 300_000)
 
   test('are counted locally where the upstream reports no tokens, while others are answered', async () => {
-    fixture.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results: results(300) }) })
-    const answer = await whileOthersAreAnswered(askRerank('m', { documents: documents(300) }))
+    fixture.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results: results(MANY) }) })
+    const answer = await whileOthersAreAnswered(askRerank('m', { documents: documents(MANY) }))
     // Two words of ten bytes, a token each, and the number that each document begins with.
     const { prompt_tokens: tokens } = ranked(answer).usage
-    expect(tokens).toBeGreaterThan(5_500_000)
-    expect(tokens).toBeLessThan(6_500_000)
+    expect(tokens).toBeGreaterThan(18_333 * MANY)
+    expect(tokens).toBeLessThan(21_667 * MANY)
   }, 300_000)
 
   test('are taken out of their objects where the upstream requires texts, while others are answered', async () => {
-    const sent = documents(300).map((text) => ({ text }))
-    fixture.upstream.script('second', jinaAnswer(results(300), 7_500_000))
+    const sent = documents(MANY).map((text) => ({ text }))
+    fixture.upstream.script('second', jinaAnswer(results(MANY), 7_500_000))
     const answer = await whileOthersAreAnswered(
       askRerank('second', { documents: sent, return_documents: true }),
     )
-    expect(ranked(answer).results[0]?.document).toEqual(sent[299])
-    expect(JSON.parse(fixture.upstream.only('second').text).documents).toEqual(documents(300))
+    expect(ranked(answer).results[0]?.document).toEqual(sent[MANY - 1])
+    expect(JSON.parse(fixture.upstream.only('second').text).documents).toEqual(documents(MANY))
   }, 300_000)
 })
 

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { usageText } from '../equipment/behaviour.ts'
 import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
 import type { FullResponse } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { startGateway } from '../equipment/gateway.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
 import { patchedProgram } from '../equipment/patched-copy.ts'
 
@@ -255,46 +255,37 @@ test('what a call continues or refers to counts as a part of its body, until it 
 })
 
 describe('options.keep_responses', () => {
+  let other: RunningGateway
+  let ann: OpenAI
+  const configured = (options: Record<string, unknown>): Configuration => ({
+    options,
+    models: priced(['chat']),
+    channels: [channel('chat', fixture.upstream.baseUrl('chat'))],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  })
+  beforeAll(async () => {
+    other = await startGateway({ config: configured({}) })
+    ann = new OpenAI({ apiKey: 'sk-ann', baseURL: `${other.url}/v1`, maxRetries: 0 })
+  })
+  afterAll(() => other?.discard())
+
   test('ends what is kept when its time is over', async () => {
-    const short = await startGateway({
-      config: {
-        options: { keep_responses: '2s' },
-        models: priced(['chat']),
-        channels: [channel('chat', fixture.upstream.baseUrl('chat'))],
-        users: [ROOT, user(2, 'ann', [token('ann')])],
-      },
+    await other.apply(configured({ keep_responses: '2s' }))
+    fixture.upstream.script('chat', said('Hello.'))
+    const { id } = await ann.responses.create({ model: 'chat', input: 'hi' })
+    await vi.waitFor(() => expect(ann.responses.retrieve(id)).rejects.toMatchObject({ status: 404 }), {
+      timeout: 60_000,
+      interval: 500,
     })
-    try {
-      const brief = new OpenAI({ apiKey: 'sk-ann', baseURL: `${short.url}/v1`, maxRetries: 0 })
-      fixture.upstream.script('chat', said('Hello.'))
-      const { id } = await brief.responses.create({ model: 'chat', input: 'hi' })
-      await vi.waitFor(() => expect(brief.responses.retrieve(id)).rejects.toMatchObject({ status: 404 }), {
-        timeout: 60_000,
-        interval: 500,
-      })
-    } finally {
-      await short.discard()
-    }
   })
 
   test('of 0 keeps nothing, and the refusal names it', async () => {
-    const none = await startGateway({
-      config: {
-        models: priced(['chat']),
-        channels: [channel('chat', fixture.upstream.baseUrl('chat'))],
-        users: [ROOT, user(2, 'ann', [token('ann')])],
-      },
-    })
-    try {
-      const forgetful = new OpenAI({ apiKey: 'sk-ann', baseURL: `${none.url}/v1`, maxRetries: 0 })
-      fixture.upstream.script('chat', said('Hello.'))
-      const { id } = await forgetful.responses.create({ model: 'chat', input: 'hi' })
-      await expect(forgetful.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
-      await expect(
-        forgetful.responses.create({ model: 'chat', input: 'hi', previous_response_id: id }),
-      ).rejects.toThrow(/options\.keep_responses/)
-    } finally {
-      await none.discard()
-    }
+    await other.apply(configured({}))
+    fixture.upstream.script('chat', said('Hello.'))
+    const { id } = await ann.responses.create({ model: 'chat', input: 'hi' })
+    await expect(ann.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
+    await expect(
+      ann.responses.create({ model: 'chat', input: 'hi', previous_response_id: id }),
+    ).rejects.toThrow(/options\.keep_responses/)
   })
 })

@@ -334,10 +334,10 @@ describe('after a change of the configuration', () => {
       const { id } = JSON.parse(first.text)
       const next = { model: 'm', input: 'on', previous_response_id: id }
       const get = { key: 'ann', method: 'GET', path: `/v1/responses/${id}` }
-      await gateway.restart(configured([native('a', 'new-key')]))
+      await gateway.apply(configured([native('a', 'new-key')]))
       expect((await call(gateway.url, next, asked)).status).toBe(200)
       expect((await call(gateway.url, undefined, get)).status).toBe(200)
-      await gateway.restart(configured([native('b', 'old-key')]))
+      await gateway.apply(configured([native('b', 'old-key')]))
       const refused = await call(gateway.url, next, asked)
       expect(refused.status).toBe(400)
       expect(JSON.parse(refused.text).error).toMatchObject({ code: 'previous_response_not_found' })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { TapEnd } from '../sse/stream-tap.ts'
+import { byTier } from '../../../test/tier.ts'
 import { ChatTap } from './tap.ts'
 
 /** Most bytes that wait for an event's end. */
@@ -44,12 +45,12 @@ function watch(stream: string, size: number, swallowUsage = false): Watched {
 
 describe('an event of any size goes on as it comes', () => {
   test.each([
-    [6_000_000, 1_000],
-    [6_000_000, 16_384],
-    [6_000_000, 65_536],
-    [6_000_000, 65_537],
-    [40_000_000, 65_536],
-    [40_000_000, 1_000_000],
+    [byTier(1_000_000, 6_000_000), 1_000],
+    [byTier(1_000_000, 6_000_000), 16_384],
+    [byTier(1_000_000, 6_000_000), 65_536],
+    [byTier(1_000_000, 6_000_000), 65_537],
+    [byTier(6_000_000, 40_000_000), 65_536],
+    [byTier(6_000_000, 40_000_000), 1_000_000],
   ])('%i bytes, cut by %i: byte for byte, with no more than 64 KiB of it held', (bytes, size) => {
     const events =
       chunk({ role: 'assistant' }) +

@@ -3,35 +3,14 @@ import { scanObject } from '../../../src/protocols/json/json-scan.ts'
 import { upstreamOf } from '../../conversation.ts'
 import { GRAMMARS } from '../../conversion/grammar.ts'
 import { CHECKERS, CODECS, convertReply, convertStream, OTHER } from '../../conversion/convert.ts'
-import {
-  contentFrame,
-  DONE_FRAME,
-  finishFrame,
-  roleFrame,
-  usageFrame,
-  usageText,
-} from '../../equipment/behaviour.ts'
-import { chunkFrame, streamedChat, wholeChat } from '../../equipment/chat-behaviour.ts'
-import { eventFrame, messageFrames, wholeMessage } from '../../equipment/messages-behaviour.ts'
+import { wholeChat } from '../../equipment/chat-behaviour.ts'
+import { wholeMessage } from '../../equipment/messages-behaviour.ts'
 import { choppedAtRandom } from '../../generators/chunks.ts'
 import type { RepeatedPiece, Target } from '../target.ts'
 import { REQUESTS, LONG_REQUESTS } from './samples.ts'
+import { BLOCKS, CALLS, REPEATED_STREAMS, STREAMS } from './streams.ts'
 import { JSON_TOKENS, SSE_TOKENS } from './tokens.ts'
 
-const CALLS = [{ id: 'c', name: 'f', input: '{"a":[1,2.50]}' }]
-const BLOCKS = [
-  { thinking: 'hm', signature: 's' },
-  { text: 'Zoë 😀' },
-  { id: 't', name: 'f', input: '{"a":1}' },
-]
-/** Streams in the form that upstreams send. */
-export const STREAMS: Record<PairedProtocol, readonly string[]> = {
-  chat: [
-    [roleFrame(), contentFrame('Zoë 😀'), finishFrame(), usageFrame(usageText(10, 5)), DONE_FRAME].join(''),
-    (streamedChat({ text: 'hello', thoughts: 'hm', calls: CALLS }).frames ?? []).join(''),
-  ],
-  messages: [messageFrames(BLOCKS).join(''), messageFrames([{ text: 'hello' }]).join('')],
-}
 const REPLIES: Record<PairedProtocol, readonly string[]> = {
   chat: [String(wholeChat({ text: 'hello', thoughts: 'hm', calls: CALLS }).body)],
   messages: [String(wholeMessage(BLOCKS).body)],
@@ -66,63 +45,6 @@ const repeatedRequests = (protocol: PairedProtocol): RepeatedPiece[] => [
     '{"type":"function","name":"f","input_schema":{},"function":{"name":"f"}}]}',
   ],
 ]
-
-/** Streams with one repeated frame: text, a piece of a call's input, a whole block. */
-export const REPEATED_STREAMS: Record<PairedProtocol, readonly RepeatedPiece[]> = {
-  chat: [
-    [roleFrame(), contentFrame('a'), `${finishFrame()}${DONE_FRAME}`],
-    [roleFrame(), contentFrame('é😀"\\'), `${finishFrame()}${DONE_FRAME}`],
-    [
-      roleFrame() +
-        chunkFrame({ tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: '{"a":"' } }] }),
-      chunkFrame({ tool_calls: [{ index: 0, function: { arguments: 'x' } }] }),
-      `${finishFrame()}${DONE_FRAME}`,
-    ],
-    [
-      roleFrame() +
-        chunkFrame({ tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: '[1' } }] }),
-      chunkFrame({ tool_calls: [{ index: 0, function: { arguments: ',[' } }] }),
-      `${finishFrame()}${DONE_FRAME}`,
-    ],
-    [
-      roleFrame() +
-        chunkFrame({ tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: '{' } }] }),
-      chunkFrame({ tool_calls: [{ index: 1, id: 'd', function: { name: 'f', arguments: 'x' } }] }),
-      `${finishFrame()}${DONE_FRAME}`,
-    ],
-    [
-      roleFrame(),
-      contentFrame('a') + chunkFrame({ reasoning_content: 'b' }),
-      `${finishFrame()}${DONE_FRAME}`,
-    ],
-  ],
-  messages: [
-    [
-      messageFrames([{ text: 'a' }])
-        .slice(0, 2)
-        .join(''),
-      eventFrame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'a' } }),
-      messageFrames([{ text: 'a' }])
-        .slice(-3)
-        .join(''),
-    ],
-    [
-      messageFrames([])[0] ?? '',
-      messageFrames([{ text: 'a' }])
-        .slice(1, -2)
-        .join(''),
-      messageFrames([]).slice(-2).join(''),
-    ],
-    [
-      messageFrames([{ text: 'a' }])[0] ?? '',
-      eventFrame('content_block_start', {
-        index: 0,
-        content_block: { type: 'tool_use', id: 't', name: 'f', input: {} },
-      }),
-      messageFrames([]).slice(-2).join(''),
-    ],
-  ],
-}
 
 const REPEATED_REPLIES: Record<PairedProtocol, readonly RepeatedPiece[]> = {
   chat: [
@@ -181,11 +103,11 @@ const reply = (from: PairedProtocol): Target => ({
 })
 
 /** Readers and converters of client requests, and of upstream replies and streams. */
-export const CONVERSIONS: Readonly<Record<string, Target>> = {
+export const CONVERSIONS = {
   'chat-requests': decoder('chat'),
   'messages-requests': decoder('messages'),
   'chat-streams': stream('chat'),
   'messages-streams': stream('messages'),
   'chat-replies': reply('chat'),
   'messages-replies': reply('messages'),
-}
+} satisfies Readonly<Record<string, Target>>

@@ -6,7 +6,7 @@ import { ourEvents, theirEvents, unmarked } from '../../corpus/event-streams.ts'
 import { chopped, choppedAtRandom } from '../../generators/chunks.ts'
 import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'
-import { REPEATED_STREAMS, STREAMS } from './conversions.ts'
+import { REPEATED_STREAMS, STREAMS } from './streams.ts'
 import { SSE_TOKENS } from './tokens.ts'
 
 /** A maximum event size that short inputs exceed. */

@@ -39,7 +39,7 @@ function isPrivate(address: string): boolean {
 }
 
 /** Parsers of short texts: addresses, keys, numbers, patterns. */
-export const TEXTS: Readonly<Record<string, Target>> = {
+export const TEXTS = {
   'address-lists': {
     repeated: [['', '10.0.0.0/8\n', '::1']],
     seeds: ['10.0.0.0/8\n192.168.1.1', '::1\nfe80::/10', '0.0.0.0/0', '::ffff:10.0.0.1/104'],
@@ -128,4 +128,4 @@ export const TEXTS: Readonly<Record<string, Target>> = {
         throw new Error(`${pattern} and ${text}`)
     },
   },
-}
+} satisfies Readonly<Record<string, Target>>
