@@ -154,7 +154,8 @@ function deltasOf(
   const flush = (): void => {
     const longest = Math.max(0, ...calls.map((call) => call.length))
     if (interleaves) {
-      for (let i = 0; i < longest; i++) for (const call of calls) if (i < call.length) deltas.push({ delta: call[i] })
+      for (let i = 0; i < longest; i++)
+        for (const call of calls) if (i < call.length) deltas.push({ delta: call[i] })
     } else deltas.push(...calls.flat().map((delta) => ({ delta })))
     calls.length = 0
   }

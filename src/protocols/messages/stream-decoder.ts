@@ -149,9 +149,9 @@ export class MessagesStreamDecoder extends FrameReader {
     else {
       if (part.text !== '') this.emit({ kind: part.kind, index: open.index, text: part.text })
       if (part.kind === 'text')
-        for (const citation of part.citations ?? []) this.emit({ kind: 'citation', index: open.index, citation })
-      else if (part.proof)
-        this.emit({ kind: 'proof', index: open.index, proof: part.proof })
+        for (const citation of part.citations ?? [])
+          this.emit({ kind: 'citation', index: open.index, citation })
+      else if (part.proof) this.emit({ kind: 'proof', index: open.index, proof: part.proof })
     }
   }
 

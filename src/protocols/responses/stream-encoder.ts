@@ -85,10 +85,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       case 'thinking':
       case 'tool-input':
         if (this.#current?.index !== event.index) return this.#wait(event)
-        this.#out += this.#current.item.add(
-          event.text,
-          event.kind === 'text' ? event.logprobs : undefined,
-        )
+        this.#out += this.#current.item.add(event.text, event.kind === 'text' ? event.logprobs : undefined)
         return
       case 'citation':
         if (this.#current?.index !== event.index) return this.#wait(event)

@@ -49,8 +49,7 @@ export async function findContinued(
     .toReversed()
     .flatMap(({ content }) => (content ? [content.input, outputOf(content.response)] : []))
   const input = joinedArrays([...before, inputItems(scan, (prefix) => `${prefix}_0`)])
-  if (input.length > options.bodyLimit)
-    throw tooLarge(options.bodyLimit)
+  if (input.length > options.bodyLimit) throw tooLarge(options.bodyLimit)
   hold(Math.max(0, scan.bytes.length + Buffer.byteLength(input) - loaded))
   const body = edit(scan.bytes, scan, { remove: [], replace: new Map([['input', input]]) })
   return { kind: 'kept', response, scan: scanObject(body) }
