@@ -49,7 +49,10 @@ export class ResponseStore {
     const head = `resp_${Date.now().toString(16).padStart(12, '0')}`
     if (size === ID_LENGTH) return head + randomDigits()
     const random = randomDigits() + randomDigits()
-    return (head + (size < ID_LENGTH ? Buffer.from(random, 'hex').toString('base64url') : random)).slice(0, size)
+    return (head + (size < ID_LENGTH ? Buffer.from(random, 'hex').toString('base64url') : random)).slice(
+      0,
+      size,
+    )
   }
 
   /** Tag of a channel's key. */
