@@ -44,7 +44,7 @@ export class CountedSeparator {
 
 /**
  * The separator of frames that end with `tail` and begin with `head`, as it should come after the frame that
- * begins at `start`; undefined unless the head has exactly one number.
+ * follows the one at `start`; undefined unless the head has exactly one number.
  */
 export function separatorAfter(
   bytes: Buffer,
@@ -57,5 +57,5 @@ export function separatorAfter(
   const digits = bytes.subarray(from, endOfDigits(bytes, from))
   const at = tail.length + before.length
   const separator = new CountedSeparator(Buffer.concat([tail, before, digits, after]), at, at + digits.length)
-  return separator.countUp() ? separator : undefined
+  return separator.countUp() && separator.countUp() ? separator : undefined
 }
