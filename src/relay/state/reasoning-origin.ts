@@ -33,7 +33,7 @@ export function channelsOfOrigin(channels: readonly Channel[], { channel }: Orig
   return own.length > 0 ? own : channels
 }
 
-/** Whether channels have several accounts, by their list: each call asks, and changes of the list are rare. */
+/** Whether channels have several accounts, by their list: each call asks, and the list changes rarely. */
 const severalAccounts = new WeakMap<Settings['channels'], boolean>()
 
 // With one account there is no other to mistake it for.

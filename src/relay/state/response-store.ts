@@ -40,7 +40,7 @@ export class ResponseStore {
   }
 
   /**
-   * A new id, which nobody can guess: at least 110 random bits. It has `length` characters where that is
+   * A new id, which nobody can guess (at least 110 random bits), of `length` characters where that is
    * possible, because an id as long as the one that it stands for is written over it without a copy. It begins
    * with the time, so that rows of new responses are neighbours: a commit of many writes few pages.
    */
