@@ -41,8 +41,8 @@ export class ResponseStore {
 
   /**
    * A new id, which nobody can guess (at least 110 random bits), of `length` characters where that is
-   * possible, because an id as long as the one that it stands for is written over it without a copy. It begins
-   * with the time, so that rows of new responses are neighbours: a commit of many writes few pages.
+   * possible: an id as long as the one that it stands for is written over it without a copy. It begins with
+   * the time, so that rows of new responses are neighbours: a commit of many writes few pages.
    */
   static newId(length = ID_LENGTH): string {
     const size = length >= MIN_ID_LENGTH && length <= MAX_ID_LENGTH ? length : ID_LENGTH
