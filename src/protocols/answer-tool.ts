@@ -66,6 +66,7 @@ export class AnswerToolDecoder implements StreamDecoder {
       case 'text':
       case 'thinking':
       case 'proof':
+      case 'citation':
       case 'ping':
       case 'failure':
         return event

@@ -26,10 +26,32 @@ export interface Conversation {
   readonly webSearch: WebSearch | undefined
   /** Whether the client asked for usage at the end of a stream, in dialects that need it. */
   readonly includeUsage: boolean
+  /** Log probabilities of the reply's tokens; absent = none. */
+  readonly logprobs?: LogprobsAsked
+  /**
+   * Identifier of the client's user, as responses and messages state it. Requests of chat have none here:
+   * `docs/api.md: Chat completions`, fields without an equivalent.
+   */
+  readonly endUser?: EndUser
+  /** Whether the request asks for the provider's standard tier, as responses and messages state it. */
+  readonly isStandardTier?: true
   /** Fields that some dialects share by name; undefined = none. */
   readonly shared?: SharedFields
   /** Members of the request that the response repeats in some dialects, as JSON text. */
   readonly repeated?: RepeatedFields
+}
+
+/** Log probabilities that a client asks for. */
+export interface LogprobsAsked {
+  /** Most probable tokens that are stated for each place; undefined = none. */
+  readonly top: number | undefined
+}
+
+/** Identifier of the client's user. */
+export interface EndUser {
+  readonly id: string
+  /** Field in which the client states it. */
+  readonly field: 'metadata' | 'safety_identifier' | 'user'
 }
 
 /** Fields that chat and responses share by name and meaning. */

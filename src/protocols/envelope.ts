@@ -6,6 +6,8 @@ import { asRecord, parseRecord } from './json/record.ts'
  * back untouched.
  */
 export const ENVELOPE_PREFIX = 'sluice-1.'
+/** The same as a JSON string begins with it. */
+const ENVELOPE_BEGINNING = Buffer.from(`"${ENVELOPE_PREFIX}`)
 
 const PROTOCOLS: ReadonlySet<unknown> = new Set<ConversionProtocol>([
   'chat',
@@ -39,7 +41,7 @@ export function isEnvelope(content: string): boolean {
 
 /** Whether a body may hold an envelope: none does where this is false. */
 export function mayHoldEnvelope(body: Buffer): boolean {
-  return body.includes(`"${ENVELOPE_PREFIX}`)
+  return body.includes(ENVELOPE_BEGINNING)
 }
 
 /** Opens an envelope; without one, the content is a proof of the wire itself. */

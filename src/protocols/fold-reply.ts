@@ -1,3 +1,4 @@
+import type { Citation } from './citation.ts'
 import type { Reply, ReplyEvent, ReplyPart, StartedPart } from './reply.ts'
 
 /** Part while its text is collected. */
@@ -5,6 +6,8 @@ interface GrowingPart {
   readonly started: StartedPart
   text: string
   proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
+  readonly citations: Citation[]
+  readonly logprobs: unknown[]
 }
 
 /** Folds a stream's events into a whole reply; undefined without a `start` or an `end`. */
@@ -18,15 +21,26 @@ export function foldReply(events: Iterable<ReplyEvent>): Reply | undefined {
         start = event
         break
       case 'part-start':
-        parts.set(event.index, { started: event.part, text: '', proof: undefined })
+        parts.set(event.index, {
+          started: event.part,
+          text: '',
+          proof: undefined,
+          citations: [],
+          logprobs: [],
+        })
         break
       case 'text':
       case 'thinking':
       case 'tool-input': {
         const part = parts.get(event.index)
-        if (part) part.text += event.text
+        if (!part) break
+        part.text += event.text
+        if (event.kind === 'text' && event.logprobs) part.logprobs.push(...event.logprobs)
         break
       }
+      case 'citation':
+        parts.get(event.index)?.citations.push(event.citation)
+        break
       case 'proof': {
         const part = parts.get(event.index)
         if (part) part.proof = event.proof
@@ -51,10 +65,15 @@ export function foldReply(events: Iterable<ReplyEvent>): Reply | undefined {
   }
 }
 
-function partOf({ started, text, proof }: GrowingPart): ReplyPart {
+function partOf({ started, text, proof, citations, logprobs }: GrowingPart): ReplyPart {
   switch (started.kind) {
     case 'text':
-      return { kind: 'text', text }
+      return {
+        kind: 'text',
+        text,
+        ...(citations.length > 0 && { citations }),
+        ...(logprobs.length > 0 && { logprobs }),
+      }
     case 'thinking':
       return { kind: 'thinking', text, ...(proof && { proof }) }
     case 'tool-call':

@@ -1,3 +1,4 @@
+import type { Citation } from './citation.ts'
 import type { ConversionProtocol, Proof } from './conversation.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 
@@ -14,7 +15,7 @@ export interface Reply {
 
 /** Part of a reply. */
 export type ReplyPart =
-  | { readonly kind: 'text'; readonly text: string }
+  | ReplyText
   | { readonly kind: 'thinking'; readonly text: string; readonly proof?: Proof }
   | {
       readonly kind: 'tool-call'
@@ -24,6 +25,20 @@ export type ReplyPart =
       readonly input: string
     }
   | { readonly kind: 'opaque'; readonly protocol: ConversionProtocol; readonly value: unknown }
+
+/** Text of a reply. */
+export interface ReplyText {
+  readonly kind: 'text'
+  readonly text: string
+  readonly citations?: readonly Citation[]
+  readonly logprobs?: Logprobs
+}
+
+/**
+ * Log probabilities of a text's tokens, in the order of the text, as the upstream wrote them: chat and
+ * responses share the form `{token, logprob, bytes, top_logprobs}`.
+ */
+export type Logprobs = readonly unknown[]
 
 /** End of a reply. */
 export interface Stop {
@@ -48,7 +63,9 @@ export type ReplyEvent =
       readonly usage: ReportedUsage | undefined
     }
   | { readonly kind: 'part-start'; readonly index: number; readonly part: StartedPart }
-  | { readonly kind: 'text'; readonly index: number; readonly text: string }
+  | { readonly kind: 'text'; readonly index: number; readonly text: string; readonly logprobs?: Logprobs }
+  /** Source of a text; may come before its text. */
+  | { readonly kind: 'citation'; readonly index: number; readonly citation: Citation }
   | { readonly kind: 'thinking'; readonly index: number; readonly text: string }
   | { readonly kind: 'proof'; readonly index: number; readonly proof: Proof }
   /** Piece of the JSON text of a tool call's input. */

@@ -24,6 +24,23 @@ describe('fields that a channel must allow', () => {
     expect(gated({ allow: new Set<GatedField>(['service_tier']) }).dropped).toEqual(['safety_identifier'])
   })
 
+  test.each([
+    ['metadata', undefined, ['metadata', 'service_tier']],
+    ['safety_identifier', undefined, ['safety_identifier', 'service_tier']],
+    ['user', { id: 'u', field: 'user' }, ['service_tier']],
+  ] as const)(
+    'the user of the client that came in %s, and the standard tier, are such, too',
+    (field, kept, left) => {
+      const given = conversationOf({ endUser: { id: 'u', field }, isStandardTier: true })
+      const dropped = new Set<string>()
+      const { endUser, isStandardTier } = withoutGatedFields(given, channelOf({}), dropped)
+      expect({ endUser, isStandardTier }).toEqual({ endUser: kept, isStandardTier: undefined })
+      expect([...dropped]).toEqual(left)
+      const allow = new Set<GatedField>(['service_tier', 'safety_identifier'])
+      expect(withoutGatedFields(given, channelOf({ allow }), new Set())).toEqual(given)
+    },
+  )
+
   test('are all there where the channel passes everything, but for what it must not store', () => {
     expect(gated({ passThrough: true }).dropped).toEqual([])
     expect(gated({ passThrough: true, disableStore: true })).toEqual({

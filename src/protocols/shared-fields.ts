@@ -48,9 +48,36 @@ export function sharedField(name: SharedField, value: unknown): readonly (readon
     : [[name, JSON.stringify(value)]]
 }
 
-/** Names the fields as left out: the wire that is written has none of them. */
-export function dropSharedFields({ shared }: Pick<Conversation, 'shared'>, dropped: Dropped): void {
-  for (const name of shared?.keys() ?? []) dropped.add(name)
+/**
+ * The shared fields as members of a request of chat or responses: those of a client of messages in the words
+ * of these dialects.
+ */
+export function sharedMembers({
+  shared,
+  endUser,
+  isStandardTier,
+}: Conversation): (readonly [SharedField, string])[] {
+  const isOfMessages = endUser?.field === 'metadata'
+  return [
+    ...(shared ?? []),
+    ...(isOfMessages ? [['safety_identifier', JSON.stringify(endUser.id)] as const] : []),
+    ...(isStandardTier ? [['service_tier', '"default"'] as const] : []),
+  ]
+}
+
+/**
+ * Names the fields as left out: the dialect that is written has none of them. `keepsEndUser`: it has its own
+ * words for the client's user and for the standard tier.
+ */
+export function dropSharedFields(
+  { shared, endUser, isStandardTier }: Conversation,
+  dropped: Dropped,
+  { keepsEndUser = false } = {},
+): void {
+  for (const name of shared?.keys() ?? []) if (!keepsEndUser || name !== endUser?.field) dropped.add(name)
+  if (keepsEndUser) return
+  if (endUser?.field === 'metadata') dropped.add('metadata')
+  if (isStandardTier) dropped.add('service_tier')
 }
 
 /** Shared fields that a channel must allow by name. */
@@ -65,16 +92,27 @@ export function withoutGatedFields(
   { allow, disableStore, passThrough }: Pick<Channel, 'allow' | 'disableStore' | 'passThrough'>,
   dropped: Dropped,
 ): Conversation {
-  const { shared } = conversation
+  const { endUser, isStandardTier, ...others } = conversation
+  const { shared } = others
+  const isUserRemoved =
+    !passThrough && endUser !== undefined && endUser.field !== 'user' && !allow.has('safety_identifier')
+  const isTierRemoved = !passThrough && isStandardTier && !allow.has('service_tier')
+  if (isUserRemoved) dropped.add(endUser.field)
+  if (isTierRemoved) dropped.add('service_tier')
+  const rest: Conversation = {
+    ...others,
+    ...(endUser && !isUserRemoved && { endUser }),
+    ...(isStandardTier && !isTierRemoved && { isStandardTier }),
+  }
   const removed = [
     ...(passThrough ? [] : GATED.filter((name) => !allow.has(name))),
     ...(disableStore ? (['store'] as const) : []),
   ].filter((name) => shared?.has(name))
-  if (!shared || removed.length === 0) return conversation
+  if (!shared || removed.length === 0) return rest
   const kept = new Map(shared)
   for (const name of removed) {
     kept.delete(name)
     dropped.add(name)
   }
-  return { ...conversation, shared: kept }
+  return { ...rest, shared: kept }
 }

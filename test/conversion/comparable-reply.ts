@@ -1,8 +1,10 @@
+import { codePointsIn } from '../../src/protocols/citation.ts'
 import type { Reply, ReplyPart } from '../../src/protocols/reply.ts'
 
 /**
  * The parts of a reply on which all its forms agree: empty texts are dropped, and an empty input is an empty
- * object. `in sum` also drops the order of parts, which a whole chat response cannot express.
+ * object. `in sum` also drops the order of parts, which a whole chat response cannot express: citations state
+ * places in all of the text, if they state any.
  */
 export function comparable(reply: Reply | undefined, how: 'in order' | 'in sum' = 'in order'): unknown {
   if (!reply) return undefined
@@ -15,9 +17,25 @@ export function comparable(reply: Reply | undefined, how: 'in order' | 'in sum' 
     text: textOf('text'),
     thoughts: textOf('thinking'),
     calls: kept.filter(({ kind }) => kind === 'tool-call'),
+    citations: citationsIn(kept),
+    logprobs: kept.flatMap((part) => (part.kind === 'text' ? (part.logprobs ?? []) : [])),
     stop,
     usage,
   }
+}
+
+function citationsIn(parts: readonly ReplyPart[]): unknown[] {
+  let length = 0
+  return parts.flatMap((part) => {
+    if (part.kind !== 'text') return []
+    const base = length
+    length += codePointsIn(part.text)
+    return (part.citations ?? []).map(({ url, title, span }) => ({
+      url,
+      title,
+      span: span && { start: base + span.start, end: base + span.end },
+    }))
+  })
 }
 
 function plain(part: ReplyPart): ReplyPart {

@@ -57,7 +57,7 @@ export function checkMessagesStream(text: string, complete: boolean): void {
 }
 
 const DELTAS: Readonly<Record<string, readonly string[]>> = {
-  text: ['text_delta'],
+  text: ['text_delta', 'citations_delta'],
   thinking: ['thinking_delta', 'signature_delta'],
   tool_use: ['input_json_delta'],
 }

@@ -141,6 +141,7 @@ describe('usage', () => {
           CODECS[protocol].decodeReply(CODECS[protocol].encodeReply(reply(usage), MINTED)).usage,
         ).toEqual(usage)
       }),
+      { numRuns: lawRuns(500) },
     )
   })
 
@@ -156,6 +157,7 @@ describe('usage', () => {
         expect(prompt).toBe(usage.input + usage.cacheRead + usage.cacheWrite5m + usage.cacheWrite1h)
         expect(completion).toBe(usage.output)
       }),
+      { numRuns: lawRuns(500) },
     )
   })
 
@@ -168,6 +170,7 @@ describe('usage', () => {
         expect(out['cache_creation_input_tokens']).toBe(usage.cacheWrite5m + usage.cacheWrite1h)
         expect(out['output_tokens']).toBe(usage.output)
       }),
+      { numRuns: lawRuns(500) },
     )
   })
 
@@ -179,6 +182,7 @@ describe('usage', () => {
           expect(CODECS[OTHER[from]].decodeReply(there).usage).toEqual(usage)
         }
       }),
+      { numRuns: lawRuns(500) },
     )
   })
 })

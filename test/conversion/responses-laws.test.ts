@@ -201,18 +201,49 @@ describe.each(OTHERS)('a response as an answer of %s', (to) => {
   })
 })
 
+describe('citations and log probabilities of tokens', () => {
+  const cited = (reply: Reply | undefined): unknown => {
+    const { citations, logprobs } = comparable(reply, 'in sum') as Record<string, unknown>
+    return { citations, logprobs }
+  }
+
+  test('are the same as a response and as chat again, at the same places of the text', () => {
+    fc.assert(
+      fc.property(answers(), (answer) => {
+        const stream = chatFrames(answer).join('')
+        const response = streamAs('chat', 'responses', [Buffer.from(stream)]).text
+        const back = streamAs('responses', 'chat', [Buffer.from(response)]).text
+        expect(cited(folded('responses', response))).toEqual(cited(folded('chat', stream)))
+        expect(cited(folded('chat', back))).toEqual(cited(folded('chat', stream)))
+      }),
+      { numRuns: lawRuns(500) },
+    )
+  })
+})
+
 /**
- * Reduces a reply to what all protocols can express: not the order of its parts, nor its id; that it was
+ * Reduces a reply to what all protocols can express: not the order of its parts, nor its id; which pages are
+ * cited, and not where (messages cites with whole parts); that it was
  * truncated, and not whether a stop sequence or a call ended it; no usage equals none used.
  */
 function essence(reply: Reply | undefined): unknown {
   if (!reply) return undefined
-  const { text, thoughts, calls, usage = NO_USAGE } = comparable(reply, 'in sum') as Record<string, unknown>
+  const {
+    text,
+    thoughts,
+    calls,
+    citations,
+    usage = NO_USAGE,
+  } = comparable(reply, 'in sum') as Record<string, unknown>
   const { reason } = reply.stop
   return {
     text,
     thoughts,
     calls,
+    citations: (citations as { readonly url: string; readonly title: string }[]).map(({ url, title }) => ({
+      url,
+      title,
+    })),
     usage,
     model: reply.model,
     isCut: reason === 'length' || reason === 'refusal',
@@ -334,6 +365,7 @@ describe('usage of a response', () => {
         expect(told['total_tokens']).toBe((told['input_tokens'] ?? 0) + (told['output_tokens'] ?? 0))
         expect(told['input_tokens']).toBe(usage.input + usage.cacheRead + usage.cacheWrite5m)
       }),
+      { numRuns: lawRuns(500) },
     )
   })
 })

@@ -3,9 +3,22 @@ import { jsonText, names, objectTexts, Raw, texts } from './json.ts'
 
 /** A part of a model's answer, in the pieces in which a stream brings it. */
 export type Segment =
-  | { readonly kind: 'text'; readonly pieces: readonly string[] }
+  | {
+      readonly kind: 'text'
+      readonly pieces: readonly string[]
+      /** Pages that all of the text cites. */
+      readonly cited: readonly Page[]
+      /** Whether the provider states how probable its tokens were, in dialects that have that. */
+      readonly hasLogprobs: boolean
+    }
   | { readonly kind: 'thinking'; readonly pieces: readonly string[]; readonly signature: string | undefined }
   | { readonly kind: 'tool'; readonly id: string; readonly name: string; readonly pieces: readonly string[] }
+
+/** A page that a text cites. */
+interface Page {
+  readonly url: string
+  readonly title: string
+}
 
 /** An answer, independent of the dialect. */
 export interface Answer {
@@ -42,6 +55,10 @@ const inPieces = (text: string, sizes: readonly number[]): string[] => {
 }
 
 const pieces = fc.array(texts(), { minLength: 1, maxLength: 4 })
+const pages: fc.Arbitrary<Page[]> = fc.array(
+  fc.record({ url: names().map((name) => `https://${name}.test/`), title: texts() }),
+  { maxLength: 2 },
+)
 const tools: fc.Arbitrary<Segment> = fc
   .tuple(names(), names(), objectTexts(), fc.array(fc.nat(6), { maxLength: 4 }))
   .map(([id, name, input, sizes]) => ({
@@ -54,7 +71,9 @@ const segments: fc.Arbitrary<Segment[]> = fc
   .tuple(
     fc.array(
       fc.oneof(
-        pieces.map((all): Segment => ({ kind: 'text', pieces: all })),
+        fc
+          .tuple(pieces, pages, fc.boolean())
+          .map(([all, cited, hasLogprobs]): Segment => ({ kind: 'text', pieces: all, cited, hasLogprobs })),
         fc
           .tuple(pieces, fc.option(names(), { nil: undefined }))
           .map(([all, signature]): Segment => ({ kind: 'thinking', pieces: all, signature })),
@@ -99,18 +118,18 @@ const MESSAGES_STOPS = {
 
 /** The answer as a stream of a chat upstream, frame by frame. */
 export function chatFrames({ segments, stop, usage, quirks }: Answer): string[] {
-  const chunk = (delta: unknown, finish: string | null = null, more = {}): unknown => ({
+  const chunk = (delta: unknown, finish: string | null = null, more = {}, logprobs?: unknown): unknown => ({
     id: 'chatcmpl-1',
     object: 'chat.completion.chunk',
     created: 1,
     model: 'gpt-1',
-    choices: delta === undefined ? [] : [{ index: 0, delta, finish_reason: finish }],
+    choices: delta === undefined ? [] : [{ index: 0, delta, logprobs, finish_reason: finish }],
     ...more,
   })
   const reported = { usage: chatUsage(usage) }
   const chunks = [
     ...(quirks.roleChunk ? [chunk({ role: 'assistant', content: '' })] : []),
-    ...deltasOf(segments, quirks.interleaves).map((delta) => chunk(delta)),
+    ...deltasOf(segments, quirks.interleaves).map(({ delta, logprobs }) => chunk(delta, null, {}, logprobs)),
     chunk({}, CHAT_STOPS[stop], quirks.usageIn === 'finish chunk' ? reported : {}),
     ...(quirks.usageIn === 'own chunk' ? [chunk(undefined, null, reported)] : []),
   ]
@@ -124,15 +143,20 @@ export function chatFrames({ segments, stop, usage, quirks }: Answer): string[] 
 }
 
 /** Deltas in their order; those of interleaved calls piece by piece in turn. */
-function deltasOf(all: readonly Segment[], interleaves: boolean): unknown[] {
-  const deltas: unknown[] = []
+function deltasOf(
+  all: readonly Segment[],
+  interleaves: boolean,
+): { readonly delta: unknown; readonly logprobs?: unknown }[] {
+  const deltas: { readonly delta: unknown; readonly logprobs?: unknown }[] = []
+  let length = 0
   const calls: unknown[][] = []
   let number = 0
   const flush = (): void => {
     const longest = Math.max(0, ...calls.map((call) => call.length))
     if (interleaves) {
-      for (let i = 0; i < longest; i++) for (const call of calls) if (i < call.length) deltas.push(call[i])
-    } else deltas.push(...calls.flat())
+      for (let i = 0; i < longest; i++)
+        for (const call of calls) if (i < call.length) deltas.push({ delta: call[i] })
+    } else deltas.push(...calls.flat().map((delta) => ({ delta })))
     calls.length = 0
   }
   for (const segment of all) {
@@ -141,8 +165,18 @@ function deltasOf(all: readonly Segment[], interleaves: boolean): unknown[] {
       continue
     }
     flush()
-    const key = segment.kind === 'text' ? 'content' : 'reasoning_content'
-    deltas.push(...segment.pieces.map((piece) => ({ [key]: piece })))
+    if (segment.kind === 'thinking') {
+      deltas.push(...segment.pieces.map((piece) => ({ delta: { reasoning_content: piece } })))
+      continue
+    }
+    for (const piece of segment.pieces)
+      deltas.push({
+        delta: { content: piece },
+        ...(segment.hasLogprobs && piece !== '' && { logprobs: { content: [token(piece)], refusal: null } }),
+      })
+    const annotations = annotationsOf(segment, length)
+    if (annotations.length > 0) deltas.push({ delta: { annotations } })
+    length += Array.from(segment.pieces.join('')).length
   }
   flush()
   return deltas
@@ -156,10 +190,38 @@ function callDeltas({ id, name, pieces: all }: Extract<Segment, { kind: 'tool' }
   ]
 }
 
+/** A token as the providers of chat and responses state it. */
+function token(text: string): object {
+  const bytes = [...Buffer.from(text)]
+  return { token: text, logprob: -1.5, bytes, top_logprobs: [{ token: '?', logprob: -2.25, bytes: [63] }] }
+}
+
+/** The citations of a text that begins at `base` in the content, of which they give the range. */
+function annotationsOf({ pieces: all, cited }: Extract<Segment, { kind: 'text' }>, base: number): object[] {
+  const { length } = Array.from(all.join(''))
+  if (length === 0) return []
+  return cited.map((page) => ({
+    type: 'url_citation',
+    url_citation: { ...page, start_index: base, end_index: base + length },
+  }))
+}
+
 /** The answer as a whole chat reply. */
 export function chatReply({ segments, stop, usage, quirks }: Answer): string {
   const joined = (kind: Segment['kind']): string =>
     segments.map((segment) => (segment.kind === kind ? segment.pieces.join('') : '')).join('')
+  let length = 0
+  const annotations = segments.flatMap((segment) => {
+    if (segment.kind !== 'text') return []
+    const base = length
+    length += Array.from(segment.pieces.join('')).length
+    return annotationsOf(segment, base)
+  })
+  const tokens = segments.flatMap((segment) =>
+    segment.kind === 'text' && segment.hasLogprobs
+      ? segment.pieces.filter((piece) => piece !== '').map(token)
+      : [],
+  )
   const calls = segments.flatMap((segment) =>
     segment.kind === 'tool'
       ? [
@@ -183,8 +245,10 @@ export function chatReply({ segments, stop, usage, quirks }: Answer): string {
           role: 'assistant',
           content: joined('text'),
           reasoning_content: joined('thinking'),
+          annotations,
           ...(calls.length > 0 && { tool_calls: calls }),
         },
+        logprobs: { content: tokens, refusal: null },
         finish_reason: CHAT_STOPS[stop],
       },
     ],
@@ -232,7 +296,10 @@ function blockStart(segment: Segment): unknown {
 function blockDeltas(segment: Segment): unknown[] {
   switch (segment.kind) {
     case 'text':
-      return segment.pieces.map((text) => ({ type: 'text_delta', text }))
+      return [
+        ...segment.pieces.map((text) => ({ type: 'text_delta', text })),
+        ...citationsOf(segment).map((citation) => ({ type: 'citations_delta', citation })),
+      ]
     case 'thinking':
       return [
         ...segment.pieces.map((thinking) => ({ type: 'thinking_delta', thinking })),
@@ -243,6 +310,12 @@ function blockDeltas(segment: Segment): unknown[] {
     case 'tool':
       return segment.pieces.map((piece) => ({ type: 'input_json_delta', partial_json: piece }))
   }
+}
+
+function citationsOf({ pieces: all, cited }: Extract<Segment, { kind: 'text' }>): object[] {
+  if (all.join('') === '') return []
+  const more = { type: 'web_search_result_location', cited_text: 'x', encrypted_index: 'y' }
+  return cited.map((page) => ({ ...more, ...page }))
 }
 
 /** The answer as a whole messages reply. */
@@ -256,7 +329,7 @@ export function messagesReply({ segments, stop, usage }: Answer): string {
       const all = segment.pieces.join('')
       switch (segment.kind) {
         case 'text':
-          return { type: 'text', text: all }
+          return { type: 'text', text: all, citations: citationsOf(segment) }
         case 'thinking':
           return { type: 'thinking', thinking: all, signature: segment.signature ?? '' }
         case 'tool':

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import { foldReply } from '../fold-reply.ts'
 import { asRecord } from '../json/record.ts'
-import type { Reply, ReplyEvent } from '../reply.ts'
+import type { Logprobs, Reply, ReplyEvent } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
 import type { Fields } from '../field.ts'
 import { parseAnswer } from './object-arguments.ts'
@@ -19,7 +19,7 @@ export function decodeReply(bytes: Buffer): Reply {
   const events: ReplyEvent[] = []
   const parts = new ReplyParts((event) => events.push(event))
   parts.setReplyId(id)
-  parts.read(asRecord(choice['message']) ?? {})
+  parts.read(asRecord(choice['message']) ?? {}, logprobsOf(choice))
   parts.end()
   const stop = stopOf(finishReasonOf(choice), parts)
   const usage = usageOf(reply)
@@ -40,6 +40,12 @@ export function firstChoice(choices: unknown): Fields | undefined {
 /** Returns a choice's finish reason; undefined if it has none. */
 export function finishReasonOf(choice: Fields): string | undefined {
   return textOr(choice['finish_reason']) || undefined
+}
+
+/** Returns the log probabilities of the tokens of a choice's content; undefined without any. */
+export function logprobsOf(choice: Fields): Logprobs | undefined {
+  const tokens = asRecord(choice['logprobs'])?.['content']
+  return Array.isArray(tokens) && tokens.length > 0 ? tokens : undefined
 }
 
 /** Returns a string; '' for anything else. */

@@ -373,6 +373,7 @@ describe('fields', () => {
       { temperature: 0, top_p: 0.5, top_k: 3 },
       { temperature: 0, topP: 0.5, topK: 3 },
     ],
+    [{ logprobs: true, top_logprobs: 2 }, { logprobs: { top: 2 } }],
     [
       { stream: true, stream_options: { include_usage: true } },
       { stream: true, includeUsage: true },
@@ -483,8 +484,6 @@ describe('what the hub cannot hold is named', () => {
     presence_penalty: 1,
     frequency_penalty: -1,
     logit_bias: { 1: 1 },
-    logprobs: true,
-    top_logprobs: 2,
     seed: 0,
     function_call: { name: 'f' },
     functions: [{ name: 'f' }],

@@ -2,6 +2,7 @@ import type { Dropped } from '../codec.ts'
 import type { Conversation } from '../conversation.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
+import { logprobsAsked } from '../logprobs-asked.ts'
 import { sharedFields } from '../shared-fields.ts'
 import { decodeMessages } from './decode-messages.ts'
 import { nameDroppedFields } from './dropped-fields.ts'
@@ -39,6 +40,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     thinking: decodeThinking(value('reasoning_effort'), value('reasoning'), dropped),
     outputFormat: decodeOutputFormat(scan),
     webSearch: search === undefined ? undefined : decodeWebSearch(fieldsAt(search, 'web_search_options')),
+    ...logprobsAsked(value('logprobs') === true, value('top_logprobs')),
     includeUsage: asRecord(value('stream_options'))?.['include_usage'] === true,
     ...sharedFields(scan),
   }

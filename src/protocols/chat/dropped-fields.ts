@@ -34,7 +34,6 @@ type IsMeaningful = (value: unknown) => boolean
 
 const always: IsMeaningful = () => true
 const notZero: IsMeaningful = (value) => value !== 0
-const notFalse: IsMeaningful = (value) => value !== false
 const hasMembers: IsMeaningful = (value) => Object.keys(asRecord(value) ?? {}).length > 0
 const other =
   (...defaults: readonly string[]): IsMeaningful =>
@@ -51,8 +50,6 @@ const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMean
   ['presence_penalty', notZero],
   ['frequency_penalty', notZero],
   ['logit_bias', hasMembers],
-  ['logprobs', notFalse],
-  ['top_logprobs', notZero],
   ['seed', always],
   ['function_call', other('none', 'auto')],
   ['functions', (value) => !Array.isArray(value) || value.length > 0],
@@ -83,6 +80,8 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'reasoning',
   'response_format',
   'web_search_options',
+  'logprobs',
+  'top_logprobs',
 ])
 
 /** Reports the top-level fields of a chat request that a conversion drops, if their values matter. */

@@ -1,6 +1,8 @@
 import type { ReplyIdentity } from '../codec.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
 import { inputOrEmpty } from '../tool-input.ts'
+import { annotationsIn } from './annotations.ts'
+import { logprobsIn } from './logprobs.ts'
 import { callSignature, extraContent, isToldAtCall } from './thought-signature.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
@@ -16,6 +18,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   const { parts, stop, usage } = reply
   const calls = callsIn(parts)
   const content = joined(parts, (part) => (part.kind === 'text' ? part.text : ''))
+  const annotations = annotationsIn(parts)
   const thinking = joined(parts, (part) =>
     part.kind === 'thinking' ? part.text + (part.proof && !isToldAtCall(part.proof) ? PROOF_MARK : '') : '',
   )
@@ -32,9 +35,10 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
             role: 'assistant',
             content: content === '' && calls.length > 0 ? null : content,
             ...(thinking !== '' && { reasoning_content: thinking }),
+            ...(annotations.length > 0 && { annotations }),
             ...(calls.length > 0 && { tool_calls: calls }),
           },
-          logprobs: null,
+          logprobs: logprobsIn(parts),
           finish_reason: FINISH_REASONS[stop.reason],
         },
       ],

@@ -447,6 +447,7 @@ describe('there and back', () => {
     ),
     outputFormat: some(format),
     webSearch: some(fc.constantFrom(1, 5, 10).map((maxUses) => ({ maxUses }))),
+    logprobs: fc.record({ top: some(fc.integer({ min: 1, max: 20 })) }),
     includeUsage: fc.constant(false),
   })
 

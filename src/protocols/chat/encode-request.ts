@@ -3,7 +3,7 @@ import type { Conversation } from '../conversation.ts'
 import { GatewayError } from '../../errors.ts'
 import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
 import { isOpenAiModel } from '../model-capabilities.ts'
-import { dropSharedFields } from '../shared-fields.ts'
+import { dropSharedFields, sharedMembers } from '../shared-fields.ts'
 import { drop } from './dropped-fields.ts'
 import { encodeMessages } from './encode-messages.ts'
 import { encodeOutputFormat } from './output-format.ts'
@@ -25,7 +25,7 @@ export function encodeRequest(
   { name, capabilities }: UpstreamModel,
   dropped: Dropped,
 ): Buffer {
-  const { stream, stop, outputFormat, webSearch, topK } = conversation
+  const { stream, stop, outputFormat, webSearch, topK, logprobs } = conversation
   if (stop.length > MAX_STOPS)
     throw new GatewayError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
   if (topK !== undefined) drop(dropped, 'top_k')
@@ -49,9 +49,11 @@ export function encodeRequest(
     ...membersOf({
       reasoning_effort: encodeEffort(conversation, capabilities, dropped),
       web_search_options: search && encodeWebSearch(search),
+      logprobs: logprobs && true,
+      top_logprobs: logprobs?.top,
     }),
     // Servers of other models refuse what they do not know.
-    ...(isOpenAi ? (conversation.shared ?? []) : []),
+    ...(isOpenAi ? sharedMembers(conversation) : []),
   ])
   return Buffer.from(request)
 }

@@ -1,4 +1,5 @@
-import type { ReplyEvent } from '../reply.ts'
+import { codePointsIn, movedCitation, readUrlCitation } from '../citation.ts'
+import type { Logprobs, ReplyEvent } from '../reply.ts'
 import { asRecord } from '../json/record.ts'
 import { CallParts } from './call-parts.ts'
 import type { Fields } from '../field.ts'
@@ -17,8 +18,10 @@ export class ReplyParts {
   readonly #calls: CallParts
   #replyId = ''
   #nextIndex = 0
-  /** Text or thinking that grows. */
-  #growing: { readonly kind: 'text' | 'thinking'; readonly index: number } | undefined
+  /** Text or thinking that grows; `base` is where it begins in the reply's content. */
+  #growing: { readonly kind: 'text' | 'thinking'; readonly index: number; readonly base: number } | undefined
+  /** Code points of the content so far, of which citations state ranges. */
+  #contentLength = 0
 
   constructor(emit: (event: ReplyEvent) => void) {
     this.#emit = emit
@@ -41,15 +44,19 @@ export class ReplyParts {
     this.#replyId = id
   }
 
-  /** Reads a message or a delta: thinking first, then content, then calls. */
-  read(message: Fields): void {
+  /**
+   * Reads a message or a delta: thinking first, then content, then calls. `logprobs` are of the tokens of
+   * its content.
+   */
+  read(message: Fields, logprobs?: Logprobs): void {
     const thought = message['reasoning_content'] || message['reasoning']
     if (typeof thought === 'string' && thought !== '') this.grow('thinking', thought)
     else this.#readDetails(message['reasoning_details'])
-    this.#readContent(message['content'])
+    this.#readContent(message['content'], logprobs)
     this.#readRefusal(message['refusal'])
     const transcript = asRecord(message['audio'])?.['transcript']
     if (typeof transcript === 'string') this.grow('text', transcript)
+    this.#readAnnotations(message['annotations'])
     const calls = message['tool_calls']
     if (Array.isArray(calls)) for (const call of calls) this.#readCall(asRecord(call))
     const legacy = asRecord(message['function_call'])
@@ -58,15 +65,19 @@ export class ReplyParts {
   }
 
   /** Adds text or thinking. */
-  grow(kind: 'text' | 'thinking', text: string): void {
-    if (text === '') return
+  grow(kind: 'text' | 'thinking', text: string, logprobs?: Logprobs): void {
+    // A token that is a piece of a character has no text of its own.
+    if (text === '' && !logprobs) return
     if (this.#growing?.kind !== kind) {
       this.#endGrowing()
       this.#calls.endComplete()
-      this.#growing = { kind, index: this.#nextIndex++ }
+      this.#growing = { kind, index: this.#nextIndex++, base: this.#contentLength }
       this.#emit({ kind: 'part-start', index: this.#growing.index, part: { kind } })
     }
-    this.#emit({ kind, index: this.#growing.index, text })
+    const { index } = this.#growing
+    if (kind === 'thinking') return this.#emit({ kind, index, text })
+    this.#contentLength += codePointsIn(text)
+    this.#emit(logprobs ? { kind, index, text, logprobs } : { kind, index, text })
   }
 
   /** Adds arguments to the call under an index. */
@@ -85,8 +96,8 @@ export class ReplyParts {
   }
 
   /** Reads text, or parts with text and thinking, which may be text or parts again. */
-  #readContent(content: unknown): void {
-    if (typeof content === 'string') return this.grow('text', content)
+  #readContent(content: unknown, logprobs: Logprobs | undefined): void {
+    if (typeof content === 'string') return this.grow('text', content, logprobs)
     if (!Array.isArray(content)) return undefined
     for (const value of content) {
       const part = asRecord(value)
@@ -115,6 +126,18 @@ export class ReplyParts {
     for (const detail of details) {
       const thought = asRecord(detail)?.['text'] ?? asRecord(detail)?.['summary']
       if (typeof thought === 'string') this.grow('thinking', thought)
+    }
+  }
+
+  /** Reads citations of the text that grows; those in a delta without any text follow it. */
+  #readAnnotations(annotations: unknown): void {
+    if (!Array.isArray(annotations) || this.#growing?.kind !== 'text') return
+    const { index, base } = this.#growing
+    for (const value of annotations) {
+      const annotation = asRecord(value)
+      if (annotation?.['type'] !== 'url_citation') continue
+      const citation = readUrlCitation(asRecord(annotation['url_citation']))
+      if (citation) this.#emit({ kind: 'citation', index, citation: movedCitation(citation, base) })
     }
   }
 

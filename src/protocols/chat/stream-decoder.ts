@@ -5,7 +5,7 @@ import { isError } from '../reply-facts.ts'
 import { laterUsage, type ReportedUsage } from '../reported-usage.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import { readUpstreamError } from '../upstream-error.ts'
-import { finishReasonOf, firstChoice, textOr } from './decode-reply.ts'
+import { finishReasonOf, firstChoice, logprobsOf, textOr } from './decode-reply.ts'
 import type { Fields } from '../field.ts'
 import { generatedText } from './generated-text.ts'
 import { parseAnswer } from './object-arguments.ts'
@@ -55,6 +55,7 @@ export class ChatStreamDecoder extends FrameReader {
     if (!chunk || !Array.isArray(choices) || choices.length !== 1) return undefined
     const choice = firstChoice(choices)
     if (!choice || finishReasonOf(choice) || usageOf(chunk) || isError(chunk['error'])) return undefined
+    if (logprobsOf(choice)) return undefined
     return pieceOfDelta(asRecord(choice['delta']))
   }
 
@@ -77,7 +78,7 @@ export class ChatStreamDecoder extends FrameReader {
     if (!choice) return
     // A server that cannot stream sends its whole reply in one frame.
     const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
-    if (delta) this.#parts.read(delta)
+    if (delta) this.#parts.read(delta, logprobsOf(choice))
     this.#finishReason = finishReasonOf(choice) ?? this.#finishReason
   }
 
@@ -118,7 +119,7 @@ export class ChatStreamDecoder extends FrameReader {
 /** Returns the text of a delta that has nothing else. */
 function pieceOfDelta(delta: Fields | undefined): FramePiece | undefined {
   const [text, ...others] = generatedText(delta)
-  if (!delta || text === undefined || others.length > 0) return undefined
+  if (!delta || text === undefined || others.length > 0 || hasAnnotations(delta)) return undefined
   if (delta['content'] === text) return { index: TEXT, text }
   if (delta['reasoning_content'] === text || delta['reasoning'] === text) return { index: THINKING, text }
   const calls = delta['tool_calls']
@@ -127,4 +128,9 @@ function pieceOfDelta(delta: Fields | undefined): FramePiece | undefined {
   const isPlain = call && !call['id'] && asRecord(call['function'])?.['arguments'] === text
   if (!isPlain || !Number.isSafeInteger(index) || (index as number) < 0) return undefined
   return { index: FIRST_CALL + (index as number), text }
+}
+
+function hasAnnotations(delta: Fields): boolean {
+  const annotations = delta['annotations']
+  return Array.isArray(annotations) && annotations.length > 0
 }

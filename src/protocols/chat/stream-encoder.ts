@@ -1,8 +1,11 @@
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyIdentity, StreamEncoder } from '../codec.ts'
+import { type Citation, codePointsIn } from '../citation.ts'
 import type { ReplyEvent, StartedPart } from '../reply.ts'
+import { writeAnnotation } from './annotations.ts'
 import { PROOF_MARK } from './encode-reply.ts'
 import { chatErrorFrame } from './errors.ts'
+import { writeLogprobs } from './logprobs.ts'
 import { callSignature, extraContent, isToldAtCall } from './thought-signature.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
@@ -13,8 +16,16 @@ interface WrittenCall {
   hasInput: boolean
 }
 
+/** Text whose citations are written with its end, since only then its length is known. */
+interface CitedText {
+  /** Where it begins in the content, in code points. */
+  readonly base: number
+  readonly citations: Citation[]
+}
+
 const DONE = 'data: [DONE]\n\n'
-const NO_FINISH = '},"logprobs":null,"finish_reason":null}]}\n\n'
+const NO_REASON = ',"finish_reason":null}]}\n\n'
+const NO_FINISH = `},"logprobs":null${NO_REASON}`
 
 /**
  * Encodes a stream for a chat client by the table in `docs/api.md: Events`. The common parts of its chunks
@@ -29,6 +40,9 @@ export class ChatStreamEncoder implements StreamEncoder {
   #content = ''
   #reasoning = ''
   readonly #calls = new Map<number, WrittenCall>()
+  readonly #texts = new Map<number, CitedText>()
+  /** Code points of the content so far. */
+  #length = 0
   /** Signature of the next call. */
   #signature: string | undefined
   #isComplete = false
@@ -69,7 +83,13 @@ export class ChatStreamEncoder implements StreamEncoder {
       case 'part-start':
         return this.#startPart(event.index, event.part)
       case 'text':
+        this.#length += codePointsIn(event.text)
+        if (event.logprobs)
+          return `${this.#content}${JSON.stringify(event.text)}},"logprobs":${JSON.stringify(writeLogprobs(event.logprobs))}${NO_REASON}`
         return this.#content + JSON.stringify(event.text) + NO_FINISH
+      case 'citation':
+        this.#texts.get(event.index)?.citations.push(event.citation)
+        return ''
       case 'thinking':
         return this.#reasoning + JSON.stringify(event.text) + NO_FINISH
       case 'proof':
@@ -79,7 +99,7 @@ export class ChatStreamEncoder implements StreamEncoder {
       case 'tool-input':
         return this.#addInput(event.index, event.text)
       case 'part-end':
-        return this.#calls.get(event.index)?.hasInput === false ? this.#addInput(event.index, '{}') : ''
+        return this.#endPart(event.index)
       case 'end':
         return this.#end(event)
       case 'ping':
@@ -103,7 +123,10 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   #startPart(index: number, part: StartedPart): string {
-    if (part.kind === 'text') return `${this.#content}""${NO_FINISH}`
+    if (part.kind === 'text') {
+      this.#texts.set(index, { base: this.#length, citations: [] })
+      return `${this.#content}""${NO_FINISH}`
+    }
     if (part.kind !== 'tool-call') return ''
     const number = this.#calls.size
     this.#calls.set(index, { number, hasInput: false })
@@ -116,6 +139,15 @@ export class ChatStreamEncoder implements StreamEncoder {
     }
     this.#signature = undefined
     return `${this.#delta}"tool_calls":[${JSON.stringify(call)}]${NO_FINISH}`
+  }
+
+  #endPart(index: number): string {
+    if (this.#calls.get(index)?.hasInput === false) return this.#addInput(index, '{}')
+    const text = this.#texts.get(index)
+    if (!text || text.citations.length === 0) return ''
+    const length = this.#length - text.base
+    const annotations = text.citations.map((citation) => writeAnnotation(citation, length, text.base))
+    return `${this.#delta}"annotations":${JSON.stringify(annotations)}${NO_FINISH}`
   }
 
   #addInput(index: number, text: string): string {

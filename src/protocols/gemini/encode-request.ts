@@ -1,10 +1,12 @@
 import type { Dropped, UpstreamModel } from '../codec.ts'
-import type { Conversation, SharedFields, Tool, ToolChoice } from '../conversation.ts'
+import type { Conversation, Tool, ToolChoice } from '../conversation.ts'
 import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
 import { drop } from './dropped.ts'
 import { ContentsWriter } from './encode-contents.ts'
 import { encodeText } from './encode-part.ts'
 import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
+import { dropLogprobs } from '../logprobs-asked.ts'
+import { dropSharedFields } from '../shared-fields.ts'
 import { encodeThinking } from './thinking.ts'
 
 /** Most stop sequences that upstreams take. */
@@ -27,6 +29,7 @@ export function encodeRequest(
     withSupportedFormat(requested, capabilities.gemini, dropped),
     capabilities.gemini.takesSystem,
   )
+  dropLogprobs(conversation, dropped)
   const contents = new ContentsWriter(capabilities.gemini, dropped).write(conversation.turns)
   const system = conversation.system
     .filter(({ text }) => text !== '')
@@ -36,7 +39,7 @@ export function encodeRequest(
     ['contents', arrayOf(contents)],
     ...encodeTools(conversation, dropped),
     ['generationConfig', configOf(conversation, capabilities, dropped)],
-    ['serviceTier', tierOf(conversation.shared, dropped)],
+    ['serviceTier', tierOf(conversation, dropped)],
   ])
   return Buffer.from(body)
 }
@@ -107,11 +110,11 @@ function callingConfigOf(choice: ToolChoice): object {
 }
 
 /** The tier as JSON text. Other fields that some dialects share are named as left out. */
-function tierOf(shared: SharedFields | undefined, dropped: Dropped): string | undefined {
-  let tier: string | undefined
-  for (const [name, value] of shared ?? []) {
-    if (name === 'service_tier' && TIERS.has(JSON.parse(value) as string)) tier = value
-    else dropped.add(name)
-  }
-  return tier
+function tierOf(conversation: Conversation, dropped: Dropped): string | undefined {
+  const tier = conversation.shared?.get('service_tier')
+  const isTaken = tier !== undefined && TIERS.has(JSON.parse(tier) as string)
+  const shared = new Map(conversation.shared)
+  if (isTaken) shared.delete('service_tier')
+  dropSharedFields({ ...conversation, shared }, dropped)
+  return isTaken ? tier : undefined
 }

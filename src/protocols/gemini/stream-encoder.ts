@@ -89,6 +89,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
         this.#ended = event
         return this.#writeEnded()
       }
+      case 'citation':
       case 'ping':
       case 'failure':
         return ''

@@ -6,6 +6,7 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { decodeContent, decodeSystem } from './decode-content.ts'
 import { decodeTools } from './decode-tools.ts'
 import { drop, dropField } from './dropped.ts'
+import { decodeEndUser, STANDARD_TIER } from './end-user.ts'
 import { decodeOutputFormat } from './output-format.ts'
 
 /** Fields that are read; every other one is dropped and reported. */
@@ -24,6 +25,8 @@ const READ: ReadonlySet<string> = new Set([
   'thinking',
   'output_config',
   'output_format',
+  'metadata',
+  'service_tier',
 ])
 
 const EFFORTS: ReadonlySet<unknown> = new Set<Effort>(['low', 'medium', 'high', 'xhigh', 'max'])
@@ -49,6 +52,8 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     stop: (scan.value('stop_sequences') ?? []) as readonly string[],
     thinking: decodeThinking(scan, dropped),
     outputFormat: decodeOutputFormat(scan),
+    ...decodeEndUser(scan.value('metadata'), dropped),
+    ...decodeTier(scan.value('service_tier'), dropped),
     includeUsage: true,
   }
 }
@@ -97,6 +102,13 @@ function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undef
     default:
       return refuse('thinking.type', `'enabled', 'adaptive' or 'disabled'`, 'something else')
   }
+}
+
+/** Reads the tier; `auto` is the default. */
+function decodeTier(tier: unknown, dropped: Dropped): { isStandardTier?: true } {
+  if (tier === STANDARD_TIER) return { isStandardTier: true }
+  if (typeof tier === 'string' && tier !== 'auto') drop(dropped, 'service_tier')
+  return {}
 }
 
 function numberAt(scan: ScannedObject, field: string): number | undefined {

@@ -7,8 +7,6 @@ const FIELDS: ReadonlySet<string> = new Set([
   'context_management',
   'inference_geo',
   'mcp_servers',
-  'metadata',
-  'service_tier',
   'speed',
 ])
 
@@ -20,10 +18,12 @@ type DroppedName =
   | 'citations'
   | 'content'
   | 'image_url.detail'
+  | 'metadata'
   | 'output_config'
   | 'parallel_tool_calls'
   | 'reasoning_content'
   | 'response_format'
+  | 'service_tier'
   | 'stop'
   | 'temperature'
   | 'thinking'

@@ -2,6 +2,7 @@ import type { ReplyIdentity } from '../codec.ts'
 import { sealProof } from '../envelope.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
 import { inputObject, inputOrEmpty } from '../tool-input.ts'
+import { writeCitation } from './reply-block.ts'
 
 /**
  * Encodes a part of a reply as the JSON text of its block; undefined for empty text and parts that messages
@@ -10,7 +11,9 @@ import { inputObject, inputOrEmpty } from '../tool-input.ts'
 export function encodeBlock(part: ReplyPart): string | undefined {
   switch (part.kind) {
     case 'text':
-      return part.text === '' ? undefined : JSON.stringify({ type: 'text', text: part.text })
+      return part.text === ''
+        ? undefined
+        : JSON.stringify({ type: 'text', text: part.text, citations: part.citations?.map(writeCitation) })
     case 'thinking':
       return JSON.stringify({
         type: 'thinking',

@@ -2,8 +2,10 @@ import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation, OutputSchema, Tool, WebSearch } from '../conversation.ts'
 import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
 import { parseRecord } from '../json/record.ts'
+import { dropLogprobs } from '../logprobs-asked.ts'
 import { dropSharedFields } from '../shared-fields.ts'
 import { writeCache } from './cache-mark.ts'
+import { STANDARD_TIER } from './end-user.ts'
 import { drop } from './dropped.ts'
 import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
 import { encodePart } from './encode-part.ts'
@@ -23,7 +25,8 @@ export function encodeRequest(
   { name: upstreamModel, capabilities }: UpstreamModel,
   dropped: Dropped,
 ): Buffer {
-  dropSharedFields(requested, dropped)
+  dropSharedFields(requested, dropped, { keepsEndUser: true })
+  dropLogprobs(requested, dropped)
   const conversation = withSupportedFormat(requested, capabilities, dropped)
   const turns = encodableTurns(conversation.turns, dropped)
   const sampled = encodeSampling(conversation, capabilities, turns, dropped)
@@ -44,6 +47,8 @@ export function encodeRequest(
       ...sampling,
       stop_sequences: encodeStop(conversation.stop, dropped),
       stream: conversation.stream || undefined,
+      metadata: conversation.endUser && { user_id: conversation.endUser.id },
+      service_tier: conversation.isStandardTier && STANDARD_TIER,
     }),
   ])
   return Buffer.from(body)

@@ -1,3 +1,5 @@
+import type { Citation } from '../citation.ts'
+import { asRecord } from '../json/record.ts'
 import type { ReplyPart } from '../reply.ts'
 
 /**
@@ -7,7 +9,7 @@ import type { ReplyPart } from '../reply.ts'
 export function readBlock(block: Readonly<Record<string, unknown>>, input: string): ReplyPart {
   switch (block['type']) {
     case 'text':
-      return { kind: 'text', text: textOf(block['text']) }
+      return { kind: 'text', text: textOf(block['text']), ...citationsIn(block['citations']) }
     case 'thinking': {
       const signature = textOf(block['signature'])
       return {
@@ -21,6 +23,28 @@ export function readBlock(block: Readonly<Record<string, unknown>>, input: strin
     default:
       return { kind: 'opaque', protocol: 'messages', value: block }
   }
+}
+
+/** Citations of a text block, which cites with all of its text; for spreading into the part. */
+function citationsIn(value: unknown): { citations?: readonly Citation[] } {
+  if (!Array.isArray(value)) return {}
+  const citations = value.flatMap((entry) => readCitation(asRecord(entry)) ?? [])
+  return citations.length > 0 ? { citations } : {}
+}
+
+/** Reads a citation of a web page; undefined for citations of documents, which no other dialect has. */
+export function readCitation(value: Readonly<Record<string, unknown>> | undefined): Citation | undefined {
+  const url = textOf(value?.['url'])
+  if (value?.['type'] !== 'web_search_result_location' || url === '') return undefined
+  return { url, title: textOf(value['title']) }
+}
+
+/**
+ * Writes a citation. Other dialects have neither the quotation nor the provider's index of the page, which
+ * clients expect to be texts.
+ */
+export function writeCitation({ url, title }: Citation): object {
+  return { type: 'web_search_result_location', cited_text: '', url, title, encrypted_index: '' }
 }
 
 function textOf(value: unknown): string {

@@ -53,6 +53,7 @@ function folded(events: readonly ReplyEvent[]): Reply | undefined {
       case 'end':
         return { ...head, parts: [...parts.values()], stop: event.stop, usage: event.usage }
       case 'part-end':
+      case 'citation':
       case 'ping':
       case 'failure':
     }

@@ -242,9 +242,9 @@ describe('reading a messages request', () => {
 
   test('what is left out is named, by names of a closed list', () => {
     const { dropped } = decoded({
-      metadata: { user_id: 'u' },
+      metadata: { session: 's' },
       cache_control: { type: 'ephemeral' },
-      service_tier: 'auto',
+      service_tier: 'novel',
       inference_geo: 'eu',
       speed: null,
       container: 'c',
@@ -266,6 +266,20 @@ describe('reading a messages request', () => {
       'service_tier',
       'unknown',
     ])
+  })
+
+  test.each([
+    [{ metadata: { user_id: 'u' } }, { endUser: { id: 'u', field: 'metadata' } }, []],
+    [{ metadata: { user_id: 'u', a: 1 } }, { endUser: { id: 'u', field: 'metadata' } }, ['metadata']],
+    [{ metadata: { user_id: 'u'.repeat(65) } }, {}, ['metadata']],
+    [{ metadata: { user_id: null } }, {}, []],
+    [{ metadata: {}, service_tier: 'auto' }, {}, []],
+    [{ service_tier: 'standard_only' }, { isStandardTier: true }, []],
+  ])('%j states the user and the tier', (fields, expected, left) => {
+    const { conversation, dropped } = decoded(fields)
+    const { endUser, isStandardTier } = conversation
+    expect({ endUser, isStandardTier }).toEqual(expected)
+    expect(dropped).toEqual(left)
   })
 
   const user = (block: object) => ({ messages: [{ role: 'user', content: [block] }] })

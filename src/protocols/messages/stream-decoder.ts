@@ -11,7 +11,7 @@ import { readUpstreamError } from '../upstream-error.ts'
 import { grown, withInput } from './block-growth.ts'
 import { inputText } from './decode-reply.ts'
 import { blockIndex, type Event, eventType, isSameMessage, usageInError } from './event.ts'
-import { readBlock } from './reply-block.ts'
+import { readBlock, readCitation } from './reply-block.ts'
 import { readStop } from './stop-reasons.ts'
 import { StreamedUsage } from './usage.ts'
 
@@ -148,8 +148,10 @@ export class MessagesStreamDecoder extends FrameReader {
     if (part.kind === 'tool-call') open.input = part.input
     else {
       if (part.text !== '') this.emit({ kind: part.kind, index: open.index, text: part.text })
-      if (part.kind === 'thinking' && part.proof)
-        this.emit({ kind: 'proof', index: open.index, proof: part.proof })
+      if (part.kind === 'text')
+        for (const citation of part.citations ?? [])
+          this.emit({ kind: 'citation', index: open.index, citation })
+      else if (part.proof) this.emit({ kind: 'proof', index: open.index, proof: part.proof })
     }
   }
 
@@ -162,6 +164,9 @@ export class MessagesStreamDecoder extends FrameReader {
     } else if (delta['type'] === 'signature_delta' && open?.kind === 'thinking') {
       const proof = { protocol: 'messages', value: textOf(delta['signature']) } as const
       if (proof.value !== '') this.emit({ kind: 'proof', index: open.index, proof })
+    } else if (delta['type'] === 'citations_delta' && open?.kind === 'text') {
+      const citation = readCitation(asRecord(delta['citation']))
+      if (citation) this.emit({ kind: 'citation', index: open.index, citation })
     } else if (open?.kind === 'opaque') {
       open.block = grown(open.block, delta)
     }

@@ -1,10 +1,12 @@
 import type { ReplyIdentity, StreamEncoder } from '../codec.ts'
+import type { Citation } from '../citation.ts'
 import type { Proof } from '../conversation.ts'
 import { sealProof } from '../envelope.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import type { Usage } from '../../domain/usage.ts'
 import { messageId } from './encode-block.ts'
 import { messagesErrorText } from './errors.ts'
+import { writeCitation } from './reply-block.ts'
 import { writeStop } from './stop-reasons.ts'
 import { writeUsage } from './write-usage.ts'
 
@@ -13,6 +15,7 @@ interface Waiting {
   readonly index: number
   readonly part: StartedPart
   readonly texts: string[]
+  readonly citations: Citation[]
   proof: Proof | undefined
   isEnded: boolean
 }
@@ -40,7 +43,14 @@ export class MessagesStreamEncoder implements StreamEncoder {
   /** Number of the next block. */
   #next = 0
   /** Part whose block is open, or opens with its first text. */
-  #current: { readonly index: number; readonly part: StartedPart; isWritten: boolean } | undefined
+  #current:
+    | {
+        readonly index: number
+        readonly part: StartedPart
+        readonly citations: Citation[]
+        isWritten: boolean
+      }
+    | undefined
   readonly #waiting = new Map<number, Waiting>()
   #out = ''
 
@@ -78,6 +88,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
       case 'thinking':
       case 'tool-input':
         return this.#add(event.index, event.text)
+      case 'citation':
+        return this.#cite(event.index, event.citation)
       case 'proof':
         return this.#prove(event.index, event.proof)
       case 'part-end':
@@ -112,10 +124,10 @@ export class MessagesStreamEncoder implements StreamEncoder {
     if (part.kind === 'opaque' && part.protocol !== 'messages') return
     if (part.kind === 'tool-call') this.#calledTools = true
     if (this.#current) {
-      this.#waiting.set(index, { index, part, texts: [], proof: undefined, isEnded: false })
+      this.#waiting.set(index, { index, part, texts: [], citations: [], proof: undefined, isEnded: false })
       return
     }
-    this.#current = { index, part, isWritten: false }
+    this.#current = { index, part, citations: [], isWritten: false }
     if (part.kind !== 'text') this.#open()
   }
 
@@ -129,6 +141,12 @@ export class MessagesStreamEncoder implements StreamEncoder {
     if (text === '' || kind === 'opaque') return
     this.#open()
     this.#out += `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#next},"delta":${DELTAS[kind]}${JSON.stringify(text)}}}\n\n`
+  }
+
+  /** Notes a citation, which goes out with the end of its block: blocks open with their first text. */
+  #cite(index: number, citation: Citation): void {
+    const part = this.#current?.index === index ? this.#current : this.#waiting.get(index)
+    part?.citations.push(citation)
   }
 
   #prove(index: number, proof: Proof): void {
@@ -151,10 +169,11 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   /** Writes the waiting parts in order, up to one that is still growing. */
   #takeUp(): void {
-    for (const { index, part, texts, proof, isEnded } of this.#waiting.values()) {
+    for (const { index, part, texts, citations, proof, isEnded } of this.#waiting.values()) {
       this.#waiting.delete(index)
       this.#begin(index, part)
       this.#add(index, texts.join(''))
+      for (const citation of citations) this.#cite(index, citation)
       if (proof) this.#prove(index, proof)
       if (!isEnded) return
       this.#close()
@@ -171,9 +190,14 @@ export class MessagesStreamEncoder implements StreamEncoder {
   }
 
   #close(): void {
-    const wasWritten = this.#current?.isWritten
+    const current = this.#current
     this.#current = undefined
-    if (wasWritten) this.#frame('content_block_stop', { index: this.#next++ })
+    if (!current?.isWritten) return
+    for (const citation of current.citations) {
+      const delta = { type: 'citations_delta', citation: writeCitation(citation) }
+      this.#frame('content_block_delta', { index: this.#next, delta })
+    }
+    this.#frame('content_block_stop', { index: this.#next++ })
   }
 
   #finish(stop: Stop, usage: Usage | undefined): void {

@@ -1,12 +1,13 @@
 import type { Dropped } from '../codec.ts'
-import type { Conversation, RepeatedFields, SharedField } from '../conversation.ts'
+import type { Conversation, EndUser, RepeatedFields, SharedField } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { fieldsAt, present } from '../field.ts'
+import { logprobsAsked } from '../logprobs-asked.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { sharedField, sharedFields } from '../shared-fields.ts'
 import { InputReader } from './decode-input.ts'
 import { OfferedTools } from './decode-tools.ts'
-import { nameDroppedFields } from './dropped.ts'
+import { LOGPROBS, nameDroppedFields } from './dropped.ts'
 import { decodeOutputFormat } from './output-format.ts'
 import { REPEATED_FIELDS } from './response-object.ts'
 import { decodeThinking } from './thinking.ts'
@@ -65,10 +66,26 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     stop: [],
     thinking: decodeThinking(value('reasoning'), dropped),
     outputFormat: decodeOutputFormat(scan),
+    ...logprobsAsked(asksForLogprobs(value('include')), value('top_logprobs')),
+    ...endUserOf(value),
+    ...(value('service_tier') === 'default' && { isStandardTier: true }),
     includeUsage: true,
     ...(shared.size > 0 && { shared }),
     repeated: repeatedFields(scan),
   }
+}
+
+function asksForLogprobs(include: unknown): boolean {
+  return Array.isArray(include) && include.includes(LOGPROBS)
+}
+
+/** The identifier of the client's user: `user` is the older field for it. */
+function endUserOf(value: (key: string) => unknown): { endUser?: EndUser } {
+  for (const field of ['safety_identifier', 'user'] as const) {
+    const id = value(field)
+    if (typeof id === 'string' && id !== '') return { endUser: { id, field } }
+  }
+  return {}
 }
 
 function repeatedFields(scan: ScannedObject): RepeatedFields {

@@ -2,6 +2,9 @@ import type { Dropped } from '../codec.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
+/** Value of `include` that asks for the log probabilities of the tokens of the text. */
+export const LOGPROBS = 'message.output_text.logprobs'
+
 /** Names that this codec may report besides those of `FIELDS`: a closed list. */
 type DroppedName =
   /** Fields of a request that nobody here knows. */
@@ -43,7 +46,6 @@ type IsMeaningful = (value: unknown) => boolean
 
 const always: IsMeaningful = () => true
 const notFalse: IsMeaningful = (value) => value !== false
-const notZero: IsMeaningful = (value) => value !== 0
 const isFilled: IsMeaningful = (value) =>
   Array.isArray(value) ? value.length > 0 : Object.keys(asRecord(value) ?? {}).length > 0
 const asksFor =
@@ -56,11 +58,10 @@ const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
   ['background', notFalse],
   ['context_management', isFilled],
   // Encrypted reasoning is always given.
-  ['include', asksFor('reasoning.encrypted_content')],
+  ['include', asksFor('reasoning.encrypted_content', LOGPROBS)],
   ['max_tool_calls', always],
   ['moderation', always],
   ['prompt_cache_options', isFilled],
-  ['top_logprobs', notZero],
   ['truncation', (value) => value !== 'disabled'],
   // Describes the client itself; the model never reads it.
   ['client_metadata', () => false],
@@ -76,6 +77,7 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
   'max_output_tokens',
   'temperature',
   'top_p',
+  'top_logprobs',
   'tools',
   'tool_choice',
   'parallel_tool_calls',

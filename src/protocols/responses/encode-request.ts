@@ -4,7 +4,8 @@ import type { Conversation, Tool, WebSearch } from '../conversation.ts'
 import { isThinkingOff } from '../thinking-effort.ts'
 import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
 import { sizeOf } from '../search-size.ts'
-import { drop } from './dropped.ts'
+import { sharedMembers } from '../shared-fields.ts'
+import { drop, LOGPROBS } from './dropped.ts'
 import { encodeItems } from './encode-items.ts'
 import { encodeOutputFormat } from './output-format.ts'
 import { encodeThinking } from './thinking.ts'
@@ -29,7 +30,7 @@ export function encodeRequest(
   { name, capabilities }: UpstreamModel,
   dropped: Dropped,
 ): Buffer {
-  const { stop, thinking, topK, shared } = conversation
+  const { stop, thinking, topK, logprobs } = conversation
   if (dropped.has('n'))
     throw new GatewayError('invalid_request', `This model's channel takes no 'n' above 1.`)
   if (stop.length > 0) drop(dropped, 'stop')
@@ -37,8 +38,12 @@ export function encodeRequest(
   const { instructions, input } = encodeItems(conversation, dropped)
   const reasoning = encodeThinking(thinking, capabilities, dropped)
   const asksForThoughts = reasoning !== undefined && thinking !== undefined && !isThinkingOff(thinking)
-  const { store = 'false', ...others } = Object.fromEntries(shared ?? [])
+  const { store = 'false', ...others } = Object.fromEntries(sharedMembers(conversation))
   const { verbosity, ...rest } = others
+  const include = [
+    ...(asksForThoughts ? ['reasoning.encrypted_content'] : []),
+    ...(logprobs ? [LOGPROBS] : []),
+  ]
   const request = objectOf([
     ...membersOf({
       model: name,
@@ -51,7 +56,11 @@ export function encodeRequest(
     }),
     ...encodeTools(conversation, dropped),
     ['text', encodeText(conversation, verbosity)],
-    ...membersOf({ reasoning, include: asksForThoughts ? ['reasoning.encrypted_content'] : undefined }),
+    ...membersOf({
+      reasoning,
+      include: include.length > 0 ? include : undefined,
+      top_logprobs: logprobs?.top,
+    }),
     ['store', store],
     ...Object.entries(rest),
   ])

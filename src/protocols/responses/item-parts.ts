@@ -1,4 +1,5 @@
-import type { ReplyEvent, ReplyPart } from '../reply.ts'
+import type { Citation } from '../citation.ts'
+import type { Logprobs, ReplyEvent, ReplyPart, ReplyText } from '../reply.ts'
 import { isRefusal, type MemberText, readItem, textOr } from './read-item.ts'
 import { CUSTOM_MEMBER } from './tool-forms.ts'
 
@@ -16,6 +17,9 @@ interface OpenItem {
   /** Which of the item's texts grows, and what of it was told. */
   textIndex: number
   told: string
+  /** Citations and log probabilities of that text that were told. */
+  toldCitations: number
+  toldLogprobs: number
   /** Texts of it that are whole. */
   finished: number
   /** The first half of a surrogate pair, whose second half is to come. */
@@ -45,7 +49,7 @@ export class ItemParts {
   /** An item that begins; a call is a part at once. */
   begin(index: number, added: Item): void {
     if (this.#done.has(index)) return
-    const item: OpenItem = { added, part: undefined, textIndex: 0, told: '', finished: 0, half: '' }
+    const item = openItem(added)
     this.#open.set(index, item)
     const type = added['type']
     if (type === 'function_call') this.#startCall(item, '')
@@ -59,27 +63,29 @@ export class ItemParts {
   }
 
   /** More of a text; an item that nobody added begins with it. */
-  grow(index: number, textIndex: number, kind: Kind, text: string): void {
+  grow(index: number, textIndex: number, kind: Kind, text: string, logprobs?: Logprobs): void {
     if (text === '' || this.#done.has(index)) return
     if (!this.#open.has(index)) this.begin(index, { type: ITEM_TYPES[kind] })
     const item = this.#open.get(index) as OpenItem
     if (kind === 'text' && item.part !== undefined && textIndex !== item.textIndex) this.#endText(item)
     item.textIndex = textIndex
-    this.#tell(item, kind, text)
+    if (logprobs) item.toldLogprobs += logprobs.length
+    this.#tell(item, kind, text, logprobs)
+  }
+
+  /** Source of a text; one that comes before its text is told when the item is done. */
+  cite(index: number, textIndex: number, citation: Citation): void {
+    const item = this.#open.get(index)
+    if (item?.part === undefined || item.textIndex !== textIndex || item.added['type'] !== 'message') return
+    item.toldCitations++
+    this.#emit({ kind: 'citation', index: item.part, citation })
   }
 
   /** An item that is done, as it is then. */
   finish(index: number, item: Item, textOf: MemberText): void {
     if (this.#done.has(index)) return
     this.#done.add(index)
-    const open = this.#open.get(index) ?? {
-      added: item,
-      part: undefined,
-      textIndex: 0,
-      told: '',
-      finished: 0,
-      half: '',
-    }
+    const open = this.#open.get(index) ?? openItem(item)
     this.#open.delete(index)
     if (isRefusal(item)) this.refused = true
     const parts = readItem(item, textOf)
@@ -97,7 +103,7 @@ export class ItemParts {
   #complete(open: OpenItem, part: ReplyPart): void {
     switch (part.kind) {
       case 'text':
-        this.#tellRest(open, 'text', part.text)
+        this.#completeText(open, part)
         break
       case 'thinking':
         this.#tellRest(open, 'thinking', part.text)
@@ -115,18 +121,30 @@ export class ItemParts {
     if (open.part !== undefined) this.#endText(open)
   }
 
+  /** Tells what no delta brought: the rest of the text, its log probabilities and its citations. */
+  #completeText(open: OpenItem, { text, citations = [], logprobs = [] }: ReplyText): void {
+    this.#tellRest(open, 'text', text)
+    if (open.part === undefined) return
+    const index = open.part
+    const rest = logprobs.slice(open.toldLogprobs)
+    if (rest.length > 0) this.#emit({ kind: 'text', index, text: '', logprobs: rest })
+    for (const citation of citations.slice(open.toldCitations))
+      this.#emit({ kind: 'citation', index, citation })
+  }
+
   #tellRest(open: OpenItem, kind: 'text' | 'thinking' | 'tool-call', whole: string): void {
     // Where deltas said something else, they stand.
     if (whole.length > open.told.length && whole.startsWith(open.told))
       this.#tell(open, kind, whole.slice(open.told.length))
   }
 
-  #tell(item: OpenItem, kind: Kind, text: string): void {
+  #tell(item: OpenItem, kind: Kind, text: string, logprobs?: Logprobs): void {
     const piece = kind === 'custom' ? escaped(item, text) : text
     if (piece === '') return
     const index = this.#partOf(item, kind)
     item.told += piece
-    if (kind === 'text' || kind === 'thinking') this.#emit({ kind, index, text: piece })
+    if (kind === 'text') this.#emit({ kind, index, text: piece, ...(logprobs && { logprobs }) })
+    else if (kind === 'thinking') this.#emit({ kind, index, text: piece })
     else this.#emit({ kind: 'tool-input', index, text: piece })
   }
 
@@ -156,7 +174,22 @@ export class ItemParts {
     if (item.part !== undefined) this.#emit({ kind: 'part-end', index: item.part })
     item.part = undefined
     item.told = ''
+    item.toldCitations = 0
+    item.toldLogprobs = 0
     item.finished++
+  }
+}
+
+function openItem(added: Item): OpenItem {
+  return {
+    added,
+    part: undefined,
+    textIndex: 0,
+    told: '',
+    toldCitations: 0,
+    toldLogprobs: 0,
+    finished: 0,
+    half: '',
   }
 }
 

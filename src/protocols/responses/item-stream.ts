@@ -1,7 +1,9 @@
+import type { Citation } from '../citation.ts'
 import type { Proof, ToolForm } from '../conversation.ts'
-import type { ReplyPart, StartedPart } from '../reply.ts'
+import type { Logprobs, ReplyPart, ReplyText, StartedPart } from '../reply.ts'
 import { CustomInput } from './custom-input.ts'
 import {
+  annotationsOf,
   type ItemStatus,
   itemId,
   type ItemType,
@@ -30,10 +32,10 @@ interface Growth {
   readonly whole: 'text' | 'arguments' | 'input'
   /** Which of the texts of the item it is, as JSON members. */
   readonly place: string
-  /** Members after the text, in a delta and in the last event. */
-  readonly rest: string
+  /** Whether its events hold the log probabilities of its tokens. */
+  readonly hasLogprobs: boolean
   /** Events that open and close the text within its item. */
-  readonly frame?: { readonly event: string; part(text: string): object }
+  readonly frame?: { readonly event: string; part(text: Omit<ReplyText, 'kind'>): object }
 }
 
 const GROWTHS: Partial<Record<ItemType, Growth>> = {
@@ -41,18 +43,28 @@ const GROWTHS: Partial<Record<ItemType, Growth>> = {
     event: 'response.output_text',
     whole: 'text',
     place: ',"content_index":0',
-    rest: ',"logprobs":[]',
+    hasLogprobs: true,
     frame: { event: 'response.content_part', part: textPart },
   },
   reasoning: {
     event: 'response.reasoning_summary_text',
     whole: 'text',
     place: ',"summary_index":0',
-    rest: '',
+    hasLogprobs: false,
     frame: { event: 'response.reasoning_summary_part', part: summaryPart },
   },
-  function_call: { event: 'response.function_call_arguments', whole: 'arguments', place: '', rest: '' },
-  custom_tool_call: { event: 'response.custom_tool_call_input', whole: 'input', place: '', rest: '' },
+  function_call: {
+    event: 'response.function_call_arguments',
+    whole: 'arguments',
+    place: '',
+    hasLogprobs: false,
+  },
+  custom_tool_call: {
+    event: 'response.custom_tool_call_input',
+    whole: 'input',
+    place: '',
+    hasLogprobs: false,
+  },
 }
 
 /**
@@ -73,6 +85,10 @@ export class ItemStream {
   #told = ''
   #isOpen = false
   #hasText = false
+  readonly #citations: Citation[] = []
+  /** Log probabilities of the text's tokens, and how many of them deltas told. */
+  readonly #logprobs: unknown[] = []
+  #toldLogprobs = 0
   /** Bytes before a delta's number, and between the number and the text. */
   #deltaHead = ''
   #deltaPlace = ''
@@ -87,10 +103,16 @@ export class ItemStream {
   }
 
   /** More of the item's text. */
-  add(text: string): string {
+  add(text: string, logprobs?: Logprobs): string {
+    if (logprobs) this.#logprobs.push(...logprobs)
     if (text === '') return ''
     this.#text += text
     return this.#growth ? this.#tell(this.#custom ? this.#custom.push(text) : text) : ''
+  }
+
+  /** Notes a source of the item's text, which is told with its end: only then the text is whole. */
+  cite(citation: Citation): void {
+    this.#citations.push(citation)
   }
 
   /** Returns the frames that end the item, and the item itself; none for an empty item. */
@@ -123,7 +145,8 @@ export class ItemStream {
     const part = this.#part
     switch (part.kind) {
       case 'text':
-        return this.#text === '' ? undefined : { kind: 'text', text: this.#text }
+        if (this.#text === '') return undefined
+        return { kind: 'text', text: this.#text, citations: this.#citations, logprobs: this.#logprobs }
       case 'thinking':
         if (this.#text === '' && !this.proof) return undefined
         return { kind: 'thinking', text: this.#text, ...(this.proof && { proof: this.proof }) }
@@ -138,7 +161,14 @@ export class ItemStream {
     if (text === '' || !this.#growth) return ''
     const opening = this.#hasText ? '' : this.#open() + this.#beginText(this.#growth)
     this.#told += text
-    return `${opening}${this.#deltaHead}${this.#place.nextNumber()}${this.#deltaPlace}${JSON.stringify(text)}${this.#growth.rest}}\n\n`
+    return `${opening}${this.#deltaHead}${this.#place.nextNumber()}${this.#deltaPlace}${JSON.stringify(text)}${this.#growth.hasLogprobs ? this.#nextLogprobs() : ''}}\n\n`
+  }
+
+  #nextLogprobs(): string {
+    if (this.#logprobs.length === this.#toldLogprobs) return ',"logprobs":[]'
+    const next = JSON.stringify(this.#logprobs.slice(this.#toldLogprobs))
+    this.#toldLogprobs = this.#logprobs.length
+    return `,"logprobs":${next}`
   }
 
   /** `added`: what the item is before it has any text. */
@@ -169,18 +199,26 @@ export class ItemStream {
     this.#deltaHead = `event: ${event}.delta\ndata: {"type":"${event}.delta","sequence_number":`
     this.#deltaPlace = `${where},"delta":`
     return frame
-      ? this.#frame(`${frame.event}.added`, `${where},"part":${JSON.stringify(frame.part(''))}`)
+      ? this.#frame(`${frame.event}.added`, `${where},"part":${JSON.stringify(frame.part({ text: '' }))}`)
       : ''
   }
 
-  #endText({ event, whole, place, rest, frame }: Growth): string {
+  #endText({ event, whole, place, hasLogprobs, frame }: Growth): string {
     const where = this.#where(place)
     const text = JSON.stringify(this.#told)
+    const rest = hasLogprobs ? `,"logprobs":${JSON.stringify(this.#logprobs)}` : ''
+    const annotations = annotationsOf(this.#told, this.#citations)
+      .map((annotation, index) =>
+        this.#frame(
+          `${event}.annotation.added`,
+          `${where},"annotation_index":${index},"annotation":${JSON.stringify(annotation)}`,
+        ),
+      )
+      .join('')
     const done = this.#frame(`${event}.done`, `${where},"${whole}":${text}${rest}`)
     if (!frame) return done
-    return (
-      done + this.#frame(`${frame.event}.done`, `${where},"part":${JSON.stringify(frame.part(this.#told))}`)
-    )
+    const part = frame.part({ text: this.#told, citations: this.#citations, logprobs: this.#logprobs })
+    return annotations + done + this.#frame(`${frame.event}.done`, `${where},"part":${JSON.stringify(part)}`)
   }
 
   #where(place: string): string {

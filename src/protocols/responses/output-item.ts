@@ -1,6 +1,7 @@
+import { type Citation, codePointsIn, urlCitation } from '../citation.ts'
 import type { Tool, ToolForm } from '../conversation.ts'
 import { membersOf, objectOf } from '../json/json-text.ts'
-import type { ReplyPart, StartedPart } from '../reply.ts'
+import type { ReplyPart, ReplyText, StartedPart } from '../reply.ts'
 import { inputObject, inputOrEmpty } from '../tool-input.ts'
 import { sealOpaque, sealProof, UNSIGNED_THOUGHT } from '../envelope.ts'
 import { customInput } from './custom-input.ts'
@@ -75,13 +76,13 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
         type: 'message',
         status,
         role: 'assistant',
-        content: status === 'in_progress' ? [] : [textPart(part.text)],
+        content: status === 'in_progress' ? [] : [textPart(part)],
       })
     case 'thinking':
       return JSON.stringify({
         id,
         type: 'reasoning',
-        summary: part.text === '' ? [] : [summaryPart(part.text)],
+        summary: part.text === '' ? [] : [summaryPart(part)],
         encrypted_content: encryptedContent(part, status),
       })
     case 'opaque':
@@ -106,12 +107,19 @@ function encryptedContent(
 }
 
 /** A text in a message. */
-export function textPart(text: string): object {
-  return { type: 'output_text', annotations: [], logprobs: [], text }
+export function textPart({ text, citations, logprobs = [] }: Omit<ReplyText, 'kind'>): object {
+  return { type: 'output_text', annotations: annotationsOf(text, citations), logprobs, text }
+}
+
+/** The citations of a text, as clients of responses know them. */
+export function annotationsOf(text: string, citations: readonly Citation[] = []): object[] {
+  if (citations.length === 0) return []
+  const length = codePointsIn(text)
+  return citations.map((citation) => ({ type: 'url_citation', ...urlCitation(citation, length) }))
 }
 
 /** A text in a reasoning item. */
-export function summaryPart(text: string): object {
+export function summaryPart({ text }: Pick<ReplyText, 'text'>): object {
   return { type: 'summary_text', text }
 }
 

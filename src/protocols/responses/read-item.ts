@@ -1,5 +1,6 @@
 import { asRecord } from '../json/record.ts'
-import type { ReplyPart } from '../reply.ts'
+import { type Citation, readUrlCitation } from '../citation.ts'
+import type { Logprobs, ReplyPart, ReplyText } from '../reply.ts'
 import { open } from '../envelope.ts'
 import { customArguments } from './tool-forms.ts'
 
@@ -23,7 +24,7 @@ const TYPED_CALLS: ReadonlyMap<unknown, readonly [name: string, member: string]>
 export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
   switch (item['type']) {
     case 'message':
-      return listOf(item['content']).map((part) => ({ kind: 'text', text: partText(part) }))
+      return listOf(item['content']).map(readText)
     case 'reasoning':
       return [readReasoning(item)]
     case 'function_call':
@@ -50,6 +51,27 @@ export function isRefusal(item: Item): boolean {
 export function isServerRun(item: Item): boolean {
   if (item['type'] === 'tool_search_call') return item['execution'] !== 'client'
   return textOr(asRecord(item['environment'])?.['type']).startsWith('container')
+}
+
+function readText(part: Item): ReplyText {
+  const citations = listOf(part['annotations']).flatMap((annotation) => readAnnotation(annotation) ?? [])
+  const logprobs = readLogprobs(part['logprobs'])
+  return {
+    kind: 'text',
+    text: partText(part),
+    ...(citations.length > 0 && { citations }),
+    ...(logprobs && { logprobs }),
+  }
+}
+
+/** Reads an annotation; undefined for citations of files, which no other dialect has. */
+export function readAnnotation(annotation: Item | undefined): Citation | undefined {
+  return annotation?.['type'] === 'url_citation' ? readUrlCitation(annotation) : undefined
+}
+
+/** Log probabilities of a text or a delta; undefined without any. */
+export function readLogprobs(value: unknown): Logprobs | undefined {
+  return Array.isArray(value) && value.length > 0 ? value : undefined
 }
 
 /** The text of a part of a message. */

@@ -5,10 +5,12 @@ import { RenamedIds } from './renamed-ids.ts'
 
 const FROM = 'resp_abab'
 const TO = 'resp_new'
+/** As long as `FROM`. */
+const EQUAL = 'resp_cdcd'
 
-const renaming = (): RenamedIds => {
+const renaming = (to = TO): RenamedIds => {
   const ids = new RenamedIds()
-  ids.add(FROM, TO)
+  ids.add(FROM, to)
   ids.add('resp_ab', 'resp_earlier')
   return ids
 }
@@ -31,13 +33,27 @@ describe('ids in a response', () => {
   test('are replaced wherever the bytes are cut', () => {
     const parts = fc.constantFrom('"', '\\"', 'resp_', 'ab', FROM, `"${FROM}"`, '\n', '"resp_ab"', 'é', ',')
     fc.assert(
-      fc.property(fc.array(parts, { maxLength: 20 }), fc.integer({ min: 1, max: 30 }), (text, size) => {
-        const bytes = Buffer.from(text.join(''))
-        const ids = renaming()
-        const pieces = chopped(bytes, size).map((chunk) => ids.push(chunk))
-        expect(Buffer.concat([...pieces, ids.rest()]).toString()).toBe(renaming().whole(bytes).toString())
-      }),
+      fc.property(
+        fc.array(parts, { maxLength: 20 }),
+        fc.integer({ min: 1, max: 30 }),
+        fc.constantFrom(TO, EQUAL),
+        (text, size, to) => {
+          const whole = text.join('')
+          const ids = renaming(to)
+          const pieces = chopped(Buffer.from(whole), size).map((chunk) => ids.push(Buffer.from(chunk)))
+          const expected = renaming().whole(Buffer.from(whole)).toString().replaceAll(`"${TO}"`, `"${to}"`)
+          expect(Buffer.concat([...pieces, ids.rest()]).toString()).toBe(expected)
+        },
+      ),
     )
+  })
+
+  test('of equal length are replaced without a copy', () => {
+    const bytes = Buffer.from(`{"id":"${FROM}","text":"x"}\n`)
+    const renamed = renaming(EQUAL).push(bytes)
+    expect(renamed.buffer).toBe(bytes.buffer)
+    expect(renamed.byteOffset).toBe(bytes.byteOffset)
+    expect(renamed.toString()).toBe(`{"id":"${EQUAL}","text":"x"}\n`)
   })
 
   test('are replaced in the words of an error', () => {

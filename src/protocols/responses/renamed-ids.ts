@@ -11,7 +11,8 @@ interface Renaming {
 
 /**
  * Replaces ids in the bytes of responses, wherever one is a whole JSON string. All other bytes stay. Chunks
- * may be cut anywhere: what may be the beginning of an id waits for the next chunk.
+ * may be cut anywhere: what may be the beginning of an id waits for the next chunk. An id of equal length is
+ * written into the bytes that were given, as a copy of them is dearer than all else that is done with them.
  */
 export class RenamedIds {
   readonly #renamings: Renaming[] = []
@@ -30,8 +31,8 @@ export class RenamedIds {
   push(chunk: Buffer): Buffer {
     if (this.#renamings.length === 0 || chunk.length === 0) return chunk
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
-    const { pieces, end } = this.#renamed(bytes)
-    const keep = bytes.length - beginningAt(bytes, end, this.#renamings)
+    const { pieces, end, read } = this.#renamed(bytes)
+    const keep = bytes.length - beginningAt(bytes, read, this.#renamings)
     const ready = bytes.length - keep
     this.#held = keep === 0 ? EMPTY : Buffer.from(bytes.subarray(ready))
     if (ready > 0) this.#before = bytes[ready - 1] as number
@@ -66,25 +67,32 @@ export class RenamedIds {
     return Buffer.from(text, 'latin1')
   }
 
-  /** Pieces up to the end of the last id. */
-  #renamed(bytes: Buffer): { readonly pieces: Buffer[]; readonly end: number } {
+  /** Pieces up to the end of the last id that needed a copy; other ids are renamed in their place. */
+  #renamed(bytes: Buffer): { readonly pieces: Buffer[]; readonly end: number; readonly read: number } {
     const pieces: Buffer[] = []
     let end = 0
+    /** Offset after the last id. */
+    let read = 0
     const next = this.#renamings.map(({ from }) => bytes.indexOf(from))
     for (;;) {
       let found = -1
       for (let i = 0; i < next.length; i++) {
         const { from } = this.#renamings[i] as Renaming
-        while ((next[i] as number) >= 0 && !this.#isWhole(bytes, next[i] as number, end))
+        while ((next[i] as number) >= 0 && !this.#isWhole(bytes, next[i] as number, read))
           next[i] = bytes.indexOf(from, (next[i] as number) + 1)
         if ((next[i] as number) >= 0 && (found < 0 || (next[i] as number) < (next[found] as number)))
           found = i
       }
-      if (found < 0) return { pieces, end }
+      if (found < 0) return { pieces, end, read }
       const { from, to } = this.#renamings[found] as Renaming
       const at = next[found] as number
+      read = at + from.length
+      if (from.length === to.length) {
+        bytes.set(to, at)
+        continue
+      }
       pieces.push(bytes.subarray(end, at), to)
-      end = at + from.length
+      end = read
     }
   }
 

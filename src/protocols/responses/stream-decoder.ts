@@ -17,7 +17,7 @@ import {
   textIndex,
 } from './event.ts'
 import { ItemParts } from './item-parts.ts'
-import { textOr } from './read-item.ts'
+import { readAnnotation, readLogprobs, textOr } from './read-item.ts'
 import { stopOf } from './stop-reasons.ts'
 import { isSearch, usageOf } from './usage.ts'
 
@@ -52,8 +52,9 @@ export class ResponsesStreamDecoder extends FrameReader {
     const kind = KINDS.get(type)
     if (kind) {
       const delta = event['delta']
-      if (typeof delta === 'string') this.#items.grow(outputIndex(event), textIndex(event), kind, delta)
-      return
+      if (typeof delta !== 'string') return
+      const logprobs = readLogprobs(event['logprobs'])
+      return this.#items.grow(outputIndex(event), textIndex(event), kind, delta, logprobs)
     }
     if (TERMINAL.has(type)) return this.#finish(type, event, data)
     switch (type) {
@@ -75,6 +76,10 @@ export class ResponsesStreamDecoder extends FrameReader {
       }
       case 'response.reasoning_summary_part.added':
         return this.#items.beginSummary(outputIndex(event), textIndex(event))
+      case 'response.output_text.annotation.added': {
+        const citation = readAnnotation(asRecord(event['annotation']))
+        return citation && this.#items.cite(outputIndex(event), textIndex(event), citation)
+      }
       case 'error':
         return this.#fail(data, event)
       default:
@@ -88,6 +93,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     const kind = DELTAS.findIndex(({ type }) => type === event?.['type'])
     const text = event?.['delta']
     if (!event || kind < 0 || typeof text !== 'string' || text === '') return undefined
+    if (readLogprobs(event['logprobs'])) return undefined
     const place = outputIndex(event) * MAX_TEXTS + Math.min(textIndex(event), MAX_TEXTS - 1)
     return { index: place * DELTAS.length + kind, text }
   }

@@ -85,7 +85,11 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       case 'thinking':
       case 'tool-input':
         if (this.#current?.index !== event.index) return this.#wait(event)
-        this.#out += this.#current.item.add(event.text)
+        this.#out += this.#current.item.add(event.text, event.kind === 'text' ? event.logprobs : undefined)
+        return
+      case 'citation':
+        if (this.#current?.index !== event.index) return this.#wait(event)
+        this.#current.item.cite(event.citation)
         return
       case 'proof':
         if (this.#current?.index !== event.index) return this.#wait(event)

@@ -74,6 +74,7 @@ export class SignedReply {
         return
       }
       case 'start':
+      case 'citation':
       case 'tool-input':
       case 'part-end':
       case 'ping':

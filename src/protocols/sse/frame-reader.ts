@@ -50,6 +50,7 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
       case 'text':
       case 'thinking':
       case 'proof':
+      case 'citation':
       case 'ping':
       case 'end':
       case 'failure':

@@ -1,4 +1,5 @@
 import { dataOf } from './frame-splitter.ts'
+import { type CountedSeparator, separatorAfter } from './counted-separator.ts'
 import { endOf, NumberedBytes } from './numbered-bytes.ts'
 
 /** Text that a frame brings. */
@@ -28,6 +29,10 @@ const PADDING = [',"obfuscation":"', ',"p":"'] as const
 const SENTINEL = 'c7a1f0e2-sentinel'
 const MAX_CANDIDATES = 4
 const NOT_FOUND = -1
+/** Numbered frames of which a separator is made when as much as so many of them follow. */
+const WORTH_COUNTING = 4
+/** Separators in a row that no frame followed, after which no more are made. */
+const MAX_UNUSED = 3
 
 /**
  * Frame of a stream with a placeholder for the text that the model wrote. A frame that equals a parsed one in
@@ -49,9 +54,14 @@ export class FrameTemplate {
    */
   readonly #separator: Buffer | undefined
   /** Bytes of the separator that belong to the first frame. */
-  readonly #size: number
-  /** Offset at which a frame's head is known to stand. */
+  readonly #tailBytes: Buffer
+  /** The same of numbered frames, while many of them are in the bytes. */
+  #counted: CountedSeparator | undefined
+  readonly #isCountable: boolean
+  #unused = 0
+  /** Offset at which a frame's head is known to stand, and the offset after that. */
   #headAt = NOT_FOUND
+  #headEnd = 0
   /** Offsets of the text after `match`, whether it has escapes, and the offset after the frame. */
   from = 0
   to = 0
@@ -65,9 +75,11 @@ export class FrameTemplate {
     this.#tail = new NumberedBytes(before)
     this.#afterPadding = after && new NumberedBytes(after)
     this.#isSpaced = isSpaced
-    this.#size = tail.length
+    this.#tailBytes = tail
+    const hasPadding = after !== undefined && !isSpaced
     const isNumbered = [this.#head, this.#tail, this.#afterPadding].some((part) => part && !part.plain)
-    this.#separator = isNumbered || (after && !isSpaced) ? undefined : Buffer.concat([tail, head])
+    this.#separator = isNumbered || hasPadding ? undefined : Buffer.concat([tail, head])
+    this.#isCountable = !hasPadding && !this.#head.plain && new NumberedBytes(tail).plain !== undefined
   }
 
   /** Drops positions, because other bytes follow. */
@@ -77,15 +89,14 @@ export class FrameTemplate {
 
   /** Whether the frame at `start` is complete and matches. */
   match(bytes: Buffer, start: number): boolean {
-    const plain = this.#head.plain
-    const from = plain && start === this.#headAt ? start + plain.length : this.#head.endIn(bytes, start)
+    const from = start === this.#headAt ? this.#headEnd : this.#head.endIn(bytes, start)
     if (from < 0 || from >= bytes.length) return false
     const to = this.#textEnd(bytes, from)
     if (to < 0) return false
-    if (this.#separator && endOf(bytes, to, this.#separator) > 0) {
+    if (this.#separates(bytes, to)) {
       this.from = from
       this.to = to
-      this.end = to + this.#size
+      this.end = to + this.#tailBytes.length
       this.#headAt = this.end
       return true
     }
@@ -97,7 +108,30 @@ export class FrameTemplate {
     this.from = from
     this.to = to
     this.end = end
+    if (this.#isCountable && this.#unused < MAX_UNUSED && end > 0) this.#count(bytes, start)
     return end > 0
+  }
+
+  /** Expects the number after that of the frame that matched at `start`, if many frames follow. */
+  #count(bytes: Buffer, start: number): void {
+    if (bytes.length - this.end <= WORTH_COUNTING * (this.end - start)) return
+    this.#counted = separatorAfter(bytes, start, { head: this.#head, tail: this.#tailBytes })
+    if (this.#counted) this.#unused++
+  }
+
+  /** Whether the bytes between two frames stand at `at`; notes where the head of the second one ends. */
+  #separates(bytes: Buffer, at: number): boolean {
+    const counted = this.#counted
+    if (counted?.stands(bytes, at)) {
+      this.#headEnd = at + counted.length
+      this.#unused = 0
+      if (!counted.countUp()) this.#counted = undefined
+      return true
+    }
+    const separator = this.#separator
+    if (!separator || endOf(bytes, at, separator) < 0) return false
+    this.#headEnd = at + separator.length
+    return true
   }
 
   /** Text of the frame that matched; undefined for an invalid escape. */

@@ -9,7 +9,7 @@ const MAX_LOOP_BYTES = 16
 /** Bytes that frames of one kind share, with any such numbers in them. */
 export class NumberedBytes {
   /** The bytes between the numbers. */
-  readonly #pieces: readonly Buffer[]
+  readonly pieces: readonly Buffer[]
   /** The bytes, where there is no number in them. */
   readonly plain: Buffer | undefined
 
@@ -22,13 +22,13 @@ export class NumberedBytes {
       from = endOfDigits(bytes, number)
     }
     pieces.push(bytes.subarray(from))
-    this.#pieces = pieces
+    this.pieces = pieces
     this.plain = pieces.length === 1 ? bytes : undefined
   }
 
   /** The offset after these bytes, if they are what stands at `from`; else −1. */
   endIn(bytes: Buffer, from: number): number {
-    const pieces = this.#pieces
+    const { pieces } = this
     let end = endOf(bytes, from, pieces[0] as Buffer)
     for (let i = 1; i < pieces.length && end >= 0; i++) {
       const digits = endOfDigits(bytes, end)
@@ -48,7 +48,8 @@ export function endOf(bytes: Buffer, from: number, expected: Buffer): number {
   return end
 }
 
-function endOfDigits(bytes: Buffer, from: number): number {
+/** The offset after the digits at `from`. */
+export function endOfDigits(bytes: Buffer, from: number): number {
   let at = from
   while (isDigit(bytes[at])) at++
   return at

@@ -135,6 +135,7 @@ export class ConvertingTap implements Tap {
         return
       case 'start':
       case 'proof':
+      case 'citation':
       case 'part-end':
       case 'ping':
       case 'failure':

@@ -9,6 +9,12 @@ import type { Reader } from '../dialects/dialect.ts'
 import { truncatedName } from '../truncated-name.ts'
 import type { ResponseStore } from './response-store.ts'
 
+/**
+ * Kept contents that are loaded for one conversation, in multiples of the largest body: they contain settings
+ * and tools of each response beside its items, and must fit into the memory of one client.
+ */
+const MAX_LOADED_BODIES = 3
+
 /** The response that a request continues: at its upstream, or kept by the gateway. */
 export type Continued =
   | { readonly kind: 'native'; readonly response: StoredResponse }
@@ -30,6 +36,7 @@ export async function findContinued(
   const { response } = known
   if (known.contentBytes === 0) return { kind: 'native', response }
   const loaded = await responses.chainBytes(user.id, id)
+  if (loaded > MAX_LOADED_BODIES * options.bodyLimit) throw tooLarge(options.bodyLimit)
   hold(loaded)
   const chain = await responses.chain(user.id, id)
   const oldest = chain.at(-1)
@@ -42,11 +49,7 @@ export async function findContinued(
     .toReversed()
     .flatMap(({ content }) => (content ? [content.input, outputOf(content.response)] : []))
   const input = joinedArrays([...before, inputItems(scan, (prefix) => `${prefix}_0`)])
-  if (input.length > options.bodyLimit)
-    throw new GatewayError(
-      'request_too_large',
-      `the conversation that is continued is larger than ${options.bodyLimit} bytes`,
-    )
+  if (input.length > options.bodyLimit) throw tooLarge(options.bodyLimit)
   hold(Math.max(0, scan.bytes.length + Buffer.byteLength(input) - loaded))
   const body = edit(scan.bytes, scan, { remove: [], replace: new Map([['input', input]]) })
   return { kind: 'kept', response, scan: scanObject(body) }
@@ -84,6 +87,13 @@ export function outputOf(response: string): string {
   const scan = scanObject(Buffer.from(response))
   const node = scan.span('output')?.node
   return node === undefined ? '[]' : scan.textOf(node)
+}
+
+function tooLarge(bodyLimit: number): GatewayError {
+  return new GatewayError(
+    'request_too_large',
+    `the conversation that is continued is larger than ${bodyLimit} bytes`,
+  )
 }
 
 function notFound(id: string, keepResponsesMs: number): GatewayError {

@@ -38,7 +38,7 @@ function kept(id: string, previousId: string | null): StoredResponse {
 }
 
 /** Two kept responses, and the names of what is read of them, with the memory that is taken. */
-async function stage() {
+async function stage({ bodyLimit = 10_000_000 } = {}) {
   const store = await openedStore()
   await store.write('storeResponse', kept(FIRST, null))
   await store.write('storeResponse', kept(SECOND, FIRST))
@@ -53,7 +53,7 @@ async function stage() {
   const responses = new ResponseStore({ rows, tag: () => 'tag', onLost: () => {} })
   const reader = {
     caller: { user: { id: 1 } },
-    settings: { options: { keepResponsesMs: 1, bodyLimit: 10_000_000 } },
+    settings: { options: { keepResponsesMs: 1, bodyLimit } },
     hold: (bytes: number) => {
       steps.push(bytes)
     },
@@ -84,6 +84,15 @@ test('a conversation takes its memory before it is loaded', async () => {
   const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
   expect((await findContinued(scan, SECOND, reader, responses)).kind).toBe('kept')
   expect(heldBeforeLoading(steps)).toBeGreaterThan(2 * CONTENT_BYTES)
+})
+
+test('a conversation that is too large is refused before it is loaded', async () => {
+  const { responses, reader, steps } = await stage({ bodyLimit: CONTENT_BYTES / 2 })
+  const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
+  await expect(findContinued(scan, SECOND, reader, responses)).rejects.toMatchObject({
+    code: 'request_too_large',
+  })
+  expect(steps.filter((step) => LOADING.has(String(step)) || typeof step === 'number')).toEqual([])
 })
 
 test('items take their memory before their responses are loaded', async () => {

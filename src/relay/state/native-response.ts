@@ -39,7 +39,9 @@ const UNFINISHED: ReadonlySet<string | undefined> = new Set(['queued', 'in_progr
 /** One native response on its way to the client: its ids, and what is stored of it. */
 export class NativeResponse {
   readonly ids = new RenamedIds()
-  readonly #id = ResponseStore.newId()
+  /** Id that clients know; '' before the upstream told its own. */
+  #id = ''
+  #upstreamId = ''
   readonly #parts: NativeParts
   readonly #request: NativeRequest
 
@@ -54,8 +56,11 @@ export class NativeResponse {
     return this.#request.isBackground
   }
 
-  /** Learns the upstream's id. */
+  /** Learns the upstream's id, of which the first counts; called for each chunk. */
   learn(upstreamId: string): void {
+    if (upstreamId === this.#upstreamId) return
+    this.#upstreamId = upstreamId
+    this.#id ||= ResponseStore.newId(upstreamId.length)
     this.ids.add(upstreamId, this.#id)
   }
 

@@ -33,8 +33,15 @@ export function channelsOfOrigin(channels: readonly Channel[], { channel }: Orig
   return own.length > 0 ? own : channels
 }
 
+/** Whether channels have several accounts, by their list: each call asks, and the list changes rarely. */
+const severalAccounts = new WeakMap<Settings['channels'], boolean>()
+
 // With one account there is no other to mistake it for.
 function hasSeveralAccounts({ channels }: Settings): boolean {
+  const known = severalAccounts.get(channels)
+  if (known !== undefined) return known
   const native = channels.filter(({ protocols }) => protocols.includes('responses'))
-  return native.length > 1 || native.some(({ keys }) => keys.length > 1)
+  const hasSeveral = native.length > 1 || native.some(({ keys }) => keys.length > 1)
+  severalAccounts.set(channels, hasSeveral)
+  return hasSeveral
 }

@@ -57,7 +57,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
           tap: unstreamed,
           reply(bytes) {
             const facts = usageOfCompaction(bytes)
-            ids.add(facts.id, ResponseStore.newId())
+            ids.add(facts.id, ResponseStore.newId(facts.id.length))
             return {
               facts,
               body: () => ids.whole(bytes),

@@ -1,0 +1,26 @@
+import type { Fields } from '../field.ts'
+import { asRecord } from '../json/record.ts'
+import type { Logprobs, ReplyPart } from '../reply.ts'
+
+/** Writes the `logprobs` of a choice; null without any. */
+export function writeLogprobs(tokens: Logprobs | undefined): object | null {
+  return tokens && tokens.length > 0 ? { content: tokens.map(writeToken), refusal: null } : null
+}
+
+/** Writes the `logprobs` of all texts, which form one content. */
+export function logprobsIn(parts: readonly ReplyPart[]): object | null {
+  return writeLogprobs(parts.flatMap((part) => (part.kind === 'text' ? (part.logprobs ?? []) : [])))
+}
+
+/** Chat's tokens have members that deltas of responses lack. */
+function writeToken(value: unknown): Fields {
+  const token = asRecord(value) ?? {}
+  const others = token['top_logprobs']
+  return {
+    ...token,
+    bytes: token['bytes'] ?? null,
+    top_logprobs: Array.isArray(others)
+      ? others.map((other) => ({ ...asRecord(other), bytes: asRecord(other)?.['bytes'] ?? null }))
+      : [],
+  }
+}
