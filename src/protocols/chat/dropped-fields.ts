@@ -48,12 +48,9 @@ const other =
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['n', (value) => value !== 1],
-  ['presence_penalty', notZero],
-  ['frequency_penalty', notZero],
   ['logit_bias', hasMembers],
   ['logprobs', notFalse],
   ['top_logprobs', notZero],
-  ['seed', always],
   ['function_call', other('none', 'auto')],
   ['functions', (value) => !Array.isArray(value) || value.length > 0],
   ['prediction', always],
@@ -76,6 +73,9 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'temperature',
   'top_p',
   'top_k',
+  'seed',
+  'presence_penalty',
+  'frequency_penalty',
   'tools',
   'tool_choice',
   'parallel_tool_calls',

@@ -47,6 +47,9 @@ const CONFIG_CHECKS: readonly (readonly [name: string, expected: string, test: V
   ['topP', 'a number from 0 to 1', isNumber(0, 1)],
   ['topK', 'a number from 0 to 1000', isNumber(0, 1000)],
   ['stopSequences', 'an array of strings', isTexts],
+  ['seed', 'an integer from -2147483648 to 2147483647', isInteger(-(2 ** 31), 2 ** 31 - 1)],
+  ['presencePenalty', 'a number from -2 to 2', isNumber(-2, 2)],
+  ['frequencyPenalty', 'a number from -2 to 2', isNumber(-2, 2)],
 ]
 
 /** A number of the provider's own, which a list may stand for where it has one element. */

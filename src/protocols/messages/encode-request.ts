@@ -2,6 +2,7 @@ import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation, OutputSchema, Tool, WebSearch } from '../conversation.ts'
 import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
 import { parseRecord } from '../json/record.ts'
+import { dropSeedAndPenalties } from '../seed-and-penalties.ts'
 import { dropSharedFields } from '../shared-fields.ts'
 import { writeCache } from './cache-mark.ts'
 import { drop } from './dropped.ts'
@@ -24,6 +25,7 @@ export function encodeRequest(
   dropped: Dropped,
 ): Buffer {
   dropSharedFields(requested, dropped)
+  dropSeedAndPenalties(requested, dropped)
   const conversation = withSupportedFormat(requested, capabilities, dropped)
   const turns = encodableTurns(conversation.turns, dropped)
   const sampled = encodeSampling(conversation, capabilities, turns, dropped)
