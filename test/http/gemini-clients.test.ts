@@ -102,6 +102,18 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     },
   )
 
+  test('may bring calls that another provider made, whose results are read', async () => {
+    const functionCall = { name: 'get_weather', args: { city: 'Lisbon' } }
+    const functionResponse = { name: 'get_weather', response: { output: '{"temperature":19}' } }
+    const contents = [
+      { role: 'user', parts: [{ text: QUESTION }] },
+      { role: 'model', parts: [{ functionCall }] },
+      { role: 'user', parts: [{ functionResponse }] },
+    ]
+    const { text } = await client.models.generateContent({ model, contents, config: { tools } })
+    expect(text).toContain('temperature is 19')
+  })
+
   test('runs a function by itself until there is an answer', async () => {
     const given: unknown[] = []
     const callable = {
