@@ -215,6 +215,15 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
   })
 })
 
+test('the official Google client embeds texts, of which equal ones have equal vectors', async () => {
+  const contents = ['a lighthouse', 'a lighthouse', 'rain in Lisbon']
+  const { embeddings = [] } = await client.models.embedContent({ model: 'demo-embed', contents })
+  const [first, second, third] = embeddings.map(({ values = [] }) => values)
+  expect(first?.length).toBeGreaterThan(10)
+  expect(second).toEqual(first)
+  expect(third).not.toEqual(first)
+})
+
 describe.each(MODELS)('the Google model of the AI SDK, with %s', (model) => {
   const asked = () => ({
     model: createGoogleGenerativeAI({ baseURL: `${fixture.gateway.url}/v1beta`, apiKey: 'sk-ann' })(model),

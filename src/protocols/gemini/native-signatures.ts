@@ -10,7 +10,7 @@ const SIGNATURE = 'thoughtSignature'
 
 /** Spellings of a call; a body without them has none. */
 const CALL = 'functionCall'
-const CALL_SPELLINGS = [CALL, snakeCase(CALL)] as const
+const CALL_SPELLINGS = [CALL, snakeCase(CALL)].map((spelling) => Buffer.from(spelling))
 
 /**
  * `contents` with signatures that the upstream accepts, as the name of the member and its text; undefined if

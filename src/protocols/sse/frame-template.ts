@@ -1,5 +1,5 @@
 import { dataOf } from './frame-splitter.ts'
-import { endOf, NumberedBytes } from './numbered-bytes.ts'
+import { NumberedBytes } from './numbered-bytes.ts'
 
 /** Text that a frame brings. */
 export interface FramePiece {
@@ -47,9 +47,9 @@ export class FrameTemplate {
    * Bytes between the texts of two frames of this kind in a row, which is the usual case and is compared at
    * once.
    */
-  readonly #separator: Buffer | undefined
-  /** Bytes of the separator that belong to the first frame. */
-  readonly #size: number
+  readonly #separator: NumberedBytes | undefined
+  /** Bytes of the separator that belong to the second frame. */
+  readonly #headSize: number
   /** Offset at which a frame's head is known to stand. */
   #headAt = NOT_FOUND
   /** Offsets of the text after `match`, whether it has escapes, and the offset after the frame. */
@@ -65,9 +65,9 @@ export class FrameTemplate {
     this.#tail = new NumberedBytes(before)
     this.#afterPadding = after && new NumberedBytes(after)
     this.#isSpaced = isSpaced
-    this.#size = tail.length
-    const isNumbered = [this.#head, this.#tail, this.#afterPadding].some((part) => part && !part.plain)
-    this.#separator = isNumbered || (after && !isSpaced) ? undefined : Buffer.concat([tail, head])
+    this.#headSize = head.length
+    this.#separator =
+      !this.#head.plain || (after && !isSpaced) ? undefined : new NumberedBytes(Buffer.concat([tail, head]))
   }
 
   /** Drops positions, because other bytes follow. */
@@ -82,10 +82,11 @@ export class FrameTemplate {
     if (from < 0 || from >= bytes.length) return false
     const to = this.#textEnd(bytes, from)
     if (to < 0) return false
-    if (this.#separator && endOf(bytes, to, this.#separator) > 0) {
+    const next = this.#separator ? this.#separator.endIn(bytes, to) : NOT_FOUND
+    if (next > 0) {
       this.from = from
       this.to = to
-      this.end = to + this.#size
+      this.end = next - this.#headSize
       this.#headAt = this.end
       return true
     }
