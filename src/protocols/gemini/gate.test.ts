@@ -75,13 +75,25 @@ describe('a request for a channel of its own protocol', () => {
     ]
     const own = signedBy(SECOND, '"thought_signature":"b3du"')
     const given = contents(
-      ...[USER, model(OWN, FIRST, SECOND), RESULT, model(own, FIRST), RESULT],
-      ...[model(thought, sealed), RESULT, model(signedBy(SECOND, '"thoughtSignature":null'))],
+      USER,
+      model(OWN, FIRST, SECOND),
+      RESULT,
+      model(own, FIRST),
+      RESULT,
+      model(thought, sealed),
+      RESULT,
+      model(signedBy(SECOND, '"thoughtSignature":null')),
     )
     const standing = (part: string): string => signedBy(part, STAND_IN)
     const expected = contents(
-      ...[USER, model(OWN, standing(FIRST), SECOND), RESULT, model(own, FIRST), RESULT],
-      ...[model(standing(FIRST)), RESULT, model(standing(SECOND))],
+      USER,
+      model(OWN, standing(FIRST), SECOND),
+      RESULT,
+      model(own, FIRST),
+      RESULT,
+      model(standing(FIRST)),
+      RESULT,
+      model(standing(SECOND)),
     )
     for (const passThrough of [false, true]) expect(gate(given, {}, passThrough, true).text).toBe(expected)
     expect(gate(expected, {}, false, true).same).toBe(true)
