@@ -168,6 +168,18 @@ describe('vendor keys', () => {
     )
   })
 
+  test('of Google make a channel of its own dialect, with its models that answer in images and embed', () => {
+    const [google] = withoutFile({ GEMINI_API_KEY: 'g' }).settings.channels
+    expect(google).toMatchObject({
+      protocols: ['gemini'],
+      baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+    })
+    expect(google?.models).toEqual(
+      expect.arrayContaining(['gemini-2.5-pro', 'gemini-2.5-flash-image', 'gemini-embedding-001']),
+    )
+    expect(google?.models.filter((name) => name.startsWith('imagen'))).toEqual([])
+  })
+
   test('may come under either of two names', () => {
     expect(
       withoutFile({ GOOGLE_API_KEY: 'g' }).settings.channels.map(({ name, keys }) => [name, keys]),
@@ -259,6 +271,18 @@ describe('a warning is said of', () => {
     ['https://api.anthropic.com/', 'messages', 'https://api.anthropic.com/v1', '/messages'],
     ['https://api.groq.com', 'chat', 'https://api.groq.com/openai/v1', '/chat/completions'],
     ['https://api.groq.com/openai', 'chat', 'https://api.groq.com/openai/v1', '/chat/completions'],
+    [
+      'https://generativelanguage.googleapis.com',
+      'gemini',
+      'https://generativelanguage.googleapis.com/v1beta',
+      '/models',
+    ],
+    [
+      'https://generativelanguage.googleapis.com/v1beta',
+      'chat',
+      'https://generativelanguage.googleapis.com/v1beta/openai',
+      '/chat/completions',
+    ],
     ['https://api.cohere.com', 'rerank', 'https://api.cohere.com/v1', '/rerank'],
   ])('a provider’s address without its version: %s', (given, protocol, complete, endpoint) => {
     const text = `channels:\n  - name: a\n    protocol: ${protocol}\n    base_url: ${given}\n    models: [claude-sonnet-4-5]\n`

@@ -1,5 +1,6 @@
 import type { Dropped } from './codec.ts'
 import type { Conversation } from './conversation.ts'
+import { withoutPenalties } from './seed-and-penalties.ts'
 import type { Capabilities } from './model-capabilities.ts'
 
 /**
@@ -7,10 +8,11 @@ import type { Capabilities } from './model-capabilities.ts'
  * dropped.
  */
 export function withAcceptedSampling(
-  conversation: Conversation,
-  { sampling }: Capabilities,
+  requested: Conversation,
+  { sampling, takesPenalties }: Capabilities,
   dropped: Dropped,
 ): Conversation {
+  const conversation = takesPenalties ? requested : withoutPenalties(requested, dropped)
   const { temperature, topP, topK } = conversation
   if (sampling === 'all') return conversation
   if (sampling === 'none') {

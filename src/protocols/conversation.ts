@@ -17,6 +17,12 @@ export interface Conversation {
   readonly temperature: number | undefined
   readonly topP: number | undefined
   readonly topK: number | undefined
+  /** Integer that makes replies repeatable, as chat and Gemini take it. */
+  readonly seed: number | undefined
+  /** From -2 to 2, as chat and Gemini take it. */
+  readonly presencePenalty: number | undefined
+  /** From -2 to 2, as chat and Gemini take it. */
+  readonly frequencyPenalty: number | undefined
   readonly stop: readonly string[]
   /** Undefined = not stated. */
   readonly thinking: Thinking | undefined

@@ -56,6 +56,7 @@ describe('what a model takes goes by the version in its name:', () => {
   ])('nobody knows %s, which gets everything', (name) => {
     expect(by(name)).toEqual({
       sampling: 'all',
+      takesPenalties: true,
       thinking: 'budget',
       alwaysThinks: false,
       efforts: undefined,
@@ -90,6 +91,24 @@ test.each<[string, Partial<Capabilities['gemini']>]>([
   ['gemma-3-27b-it', { takesSystem: false, requiresSignatures: false }],
 ])('what %s takes at the Gemini API goes by its version, too', (name, expected) => {
   expect(by(name).gemini).toMatchObject(expected)
+})
+
+test.each([
+  ['gemini-2.0-flash', true],
+  ['gemini-2.5-flash', false],
+  ['gemini-2.5-flash-lite', false],
+  ['gemini-2.5-pro', false],
+  ['gemini-3-pro-preview', false],
+  ['gemini-3.6-flash', false],
+  ['gemini-4-pro', false],
+  ['gemma-3-27b-it', true],
+  ['gpt-4o', true],
+  ['gpt-5', false],
+  ['o3', false],
+])('that %s takes penalties is %s, unless the operator says otherwise', (name, takes) => {
+  expect(by(name).takesPenalties).toBe(takes)
+  for (const sampling of [true, false])
+    expect(capabilitiesOf(name, name, { sampling }).takesPenalties).toBe(sampling)
 })
 
 test.each([

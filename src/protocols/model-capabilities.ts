@@ -6,6 +6,8 @@ import { claudeVersion, geminiVersion, gptVersion, isSince, type ModelVersion } 
 export interface Capabilities {
   /** Accepted sampling settings; the second value excludes `top_p` beside `temperature`. */
   readonly sampling: 'all' | 'no-top-p-beside-temperature' | 'none'
+  /** Whether penalties for presence and frequency are accepted. */
+  readonly takesPenalties: boolean
   readonly thinking: ThinkingForm
   /** Whether thinking cannot be switched off. */
   readonly alwaysThinks: boolean
@@ -49,6 +51,7 @@ type Row = readonly [covers: (name: Name) => boolean, says: Partial<Capabilities
 /** Capabilities of unknown models: they get everything. */
 const UNKNOWN: Capabilities = {
   sampling: 'all',
+  takesPenalties: true,
   thinking: 'budget',
   alwaysThinks: false,
   efforts: undefined,
@@ -65,14 +68,17 @@ const UNKNOWN: Capabilities = {
   },
 }
 
-const REASONING = { sampling: 'none', maximumField: 'max_completion_tokens' } as const
+const REASONING = { sampling: 'none', takesPenalties: false, maximumField: 'max_completion_tokens' } as const
 const TO_HIGH = ['low', 'medium', 'high'] as const
 const TO_XHIGH = [...TO_HIGH, 'xhigh'] as const
 const TO_MAX = [...TO_XHIGH, 'max'] as const
 
 /** Rules of Gemini's models before 3. */
 const OLD_GEMINI = { ...UNKNOWN.gemini, requiresSignatures: false, mixesTools: false }
-const levels = (...names: readonly EffortName[]): Pick<Capabilities, 'efforts' | 'gemini'> => ({
+/** Rules of Gemini's models since 2.5 besides those of thinking: they refuse penalties. */
+const NEW_GEMINI = { takesPenalties: false } as const
+const levels = (...names: readonly EffortName[]): Partial<Capabilities> => ({
+  ...NEW_GEMINI,
   efforts: TO_HIGH,
   gemini: { ...UNKNOWN.gemini, levels: names, canStopThinking: false },
 })
@@ -134,13 +140,20 @@ const TABLE: readonly Row[] = [
   [({ gemini }) => isAtLeast(gemini, 3), levels(...TO_HIGH)],
   [
     ({ text, gemini }) => isAtLeast(gemini, 2, 5) && /-pro\b/i.test(text),
-    { efforts: TO_HIGH, gemini: { ...OLD_GEMINI, budgets: [128, 32_768], canStopThinking: false } },
+    {
+      ...NEW_GEMINI,
+      efforts: TO_HIGH,
+      gemini: { ...OLD_GEMINI, budgets: [128, 32_768], canStopThinking: false },
+    },
   ],
   [
     ({ text, gemini }) => isAtLeast(gemini, 2, 5) && /flash-lite/i.test(text),
-    { efforts: ['none', ...TO_HIGH], gemini: { ...OLD_GEMINI, budgets: [512, 24_576] } },
+    { ...NEW_GEMINI, efforts: ['none', ...TO_HIGH], gemini: { ...OLD_GEMINI, budgets: [512, 24_576] } },
   ],
-  [({ gemini }) => isAtLeast(gemini, 2, 5), { efforts: ['none', ...TO_HIGH], gemini: OLD_GEMINI }],
+  [
+    ({ gemini }) => isAtLeast(gemini, 2, 5),
+    { ...NEW_GEMINI, efforts: ['none', ...TO_HIGH], gemini: OLD_GEMINI },
+  ],
   [
     ({ text, gemini }) => gemini !== undefined && !/thinking/i.test(text),
     { thinking: 'none', gemini: OLD_GEMINI },
@@ -160,12 +173,14 @@ export function capabilitiesOf(
   const named = rowOf(upstreamName) ?? (askedName === upstreamName ? undefined : rowOf(askedName))
   const known = { ...UNKNOWN, ...named }
   const sampling = stated.sampling === undefined ? known.sampling : stated.sampling ? 'all' : 'none'
-  if (stated.thinking === undefined) return { ...known, sampling }
+  const takesPenalties = stated.sampling ?? known.takesPenalties
+  if (stated.thinking === undefined) return { ...known, sampling, takesPenalties }
   const { gemini } = known
   const statedLevels = stated.thinking === 'adaptive' ? (gemini.levels ?? TO_HIGH) : undefined
   return {
     ...known,
     sampling,
+    takesPenalties,
     gemini: { ...gemini, levels: statedLevels },
     thinking: stated.thinking,
     alwaysThinks: known.alwaysThinks && stated.thinking === 'adaptive',

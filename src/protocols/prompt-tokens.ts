@@ -7,6 +7,19 @@ export interface PromptText {
   readonly extraTokens: number
 }
 
+/** Upper bounds on what a prompt costs, known before it is sent. */
+export interface PromptBounds {
+  /** Upper bound on the tokens of the prompt. */
+  readonly promptBound: number
+  /** Whether tokens of prompt or response may stand for audio or images, which have prices of their own. */
+  readonly hasMedia: boolean
+}
+
+/** Whether a model of this name responds in images or audio without being asked to. */
+export function respondsInMedia(model: string): boolean {
+  return /image|tts|audio/i.test(model)
+}
+
 /** Estimates for one media part; `bytes` is its length in the body, base64 included. */
 export interface MediaTokens {
   /** Upper bound. */

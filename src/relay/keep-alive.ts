@@ -2,7 +2,7 @@ import type { Tap } from './dialects/dialect.ts'
 
 /**
  * Time without an event after which the client is told that the answer goes on. Clients end a stream that is
- * silent for some minutes, proxies one that is silent for one, and comments are no events to clients.
+ * silent for some minutes, proxies one that is silent for one, and comments are no events to most clients.
  */
 const MAX_SILENCE_MS = 15_000
 

@@ -195,7 +195,7 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
     expect(plain).toMatchObject({ code: 0, err: '' })
     expect(plain.out).toContain('user 8 "gone" does not carry over: it is deleted there\n')
     expect(plain.out).toContain(
-      'channel 2 "dify" does not carry over: type: expected an upstream that speaks chat completions, messages or rerank; ' +
+      'channel 2 "dify" does not carry over: type: expected an upstream that speaks chat completions, messages, Gemini or rerank; ' +
         'type 37, Dify, does not\n',
     )
     expect(plain.out).not.toContain('root: no user')
@@ -333,6 +333,8 @@ describe('a one-api', () => {
       [4, 50],
       [5, 35],
       [6, 33],
+      [7, 24],
+      [8, 51],
     ]) {
       await source.insert('channels', {
         id: id ?? 0,
@@ -374,12 +376,38 @@ describe('a one-api', () => {
       { name: 'c36', protocol: 'chat', url: 'https://api.deepseek.com/v1' },
       { name: 'c50', protocol: 'chat', url: 'https://llm.example.com/api' },
       { name: 'c35', protocol: 'chat', url: 'https://api.cohere.ai/compatibility/v1' },
+      { name: 'c24', protocol: 'gemini', url: 'https://generativelanguage.googleapis.com/v1beta' },
+      { name: 'c51', protocol: 'chat', url: 'https://generativelanguage.googleapis.com/v1beta/openai' },
     ])
     expect(fateOf(done, 'channel', 'c33')).toMatchObject({ fate: 'left' })
   })
 })
 
 describe('what is converted', () => {
+  test("channels of new-api's type 24 speak the Gemini API, at an address with its version", async () => {
+    const source = await familyDatabase('new-api', 'SQLite')
+    for (const [id, base_url] of [
+      [1, ''],
+      [2, 'https://gemini.example.com'],
+      [3, 'https://gemini.example.com/v1'],
+    ] as const) {
+      const shared = { type: 24, key: 'k', status: 1, models: 'gemini-2.5-pro', group: 'default' }
+      await source.insert('channels', { ...shared, id, name: `g${id}`, base_url })
+    }
+    const dataDir = folder()
+    await report(dataDir, source.place, '--apply')
+    expect(
+      embeddedRows(
+        dataDir,
+        "SELECT declared->>'protocol' AS protocol, declared->>'base_url' AS url FROM channels ORDER BY id",
+      ),
+    ).toEqual([
+      { protocol: 'gemini', url: 'https://generativelanguage.googleapis.com/v1beta' },
+      { protocol: 'gemini', url: 'https://gemini.example.com/v1beta' },
+      { protocol: 'gemini', url: 'https://gemini.example.com/v1' },
+    ])
+  })
+
   test('amounts in other units are converted exactly, and rounded where they are not whole numbers', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('options', { key: 'QuotaPerUnit', value: '300000' })

@@ -48,6 +48,8 @@ const GRAMMARS = {
   responses: checkResponsesStream,
 } as const
 
+/** Takes penalties. */
+const OLDEST = 'gemini-2.0-flash'
 /** Takes a budget, and no signatures. */
 const OLD = 'gemini-2.5-flash'
 /** Takes levels, and requires signatures. */
@@ -123,6 +125,22 @@ describe('a conversation that Gemini can express', () => {
         expect(ALL_CODECS.gemini.encodeRequest(back, upstreamOf(OLD), none).toString()).toBe(first.toString())
       }),
       { numRuns: lawRuns(300) },
+    )
+  })
+
+  test('keeps its seed and its penalties on the way to chat and back', () => {
+    const penalty = fc.double({ min: -2, max: 2, noNaN: true }).map((n) => n + 0)
+    const drawn = fc.record({ seed: fc.integer(), presencePenalty: penalty, frequencyPenalty: penalty })
+    fc.assert(
+      fc.property(any, drawn, (given, stated) => {
+        const dropped = new Set<string>()
+        const conversation = { ...given, ...stated, model: OLDEST }
+        const back = there('chat', there('gemini', conversation, dropped), dropped)
+        expect(back).toMatchObject(stated)
+        expect(there('gemini', back, dropped)).toMatchObject(stated)
+        expect([...dropped]).not.toContain('seed')
+      }),
+      { numRuns: lawRuns(200) },
     )
   })
 

@@ -133,7 +133,9 @@ const config = fc.record({
   topK: maybe(fc.constantFrom(1, 40)),
   stopSequences: maybe(fc.array(words(), { maxLength: 4 })),
   candidateCount: maybe(fc.constantFrom(1, 2)),
-  seed: maybe(fc.nat(9)),
+  seed: maybe(fc.integer()),
+  presencePenalty: maybe(fc.constantFrom(-2, 0, 1.5)),
+  frequency_penalty: maybe(fc.constantFrom(-2, 0, 1.5)),
   responseMimeType: maybe(fc.constantFrom('application/json', 'text/plain', 'text/x.enum')),
   responseJsonSchema: maybe(objectTexts(1).map((text) => new Raw(text))),
   thinkingConfig: maybe(

@@ -24,6 +24,8 @@ beforeAll(async () => {
         token('ann'),
         token('poor', { remain_quota: 9_000 }),
         token('modest', { remain_quota: 9_000 }),
+        token('tiny', { remain_quota: 3_000 }),
+        token('small', { remain_quota: 25_000 }),
       ]),
     ],
   }))
@@ -32,6 +34,8 @@ afterAll(() => fixture?.close())
 
 const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
 const messages = [{ role: 'user', content: 'hi' }]
+const SOUND = { type: 'input_audio', input_audio: { data: 'UklGRiQAAABXQVZF', format: 'wav' } }
+const PICTURE = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'cGljdHVyZQ==' } }
 const CLIENTS = {
   gemini: { path: '/v1beta/models/plain:generateContent', body: { contents } },
   chat: { path: '/v1/chat/completions', body: { model: 'plain', messages } },
@@ -150,6 +154,18 @@ describe('the charge', () => {
     expect(charged(await asked('ann'))).toBe(40 + 60 * 3 + 20 * 4 + 30 * 60)
     expect(charged(await asked('modest'))).toBe(40 + 60 * 3 + 20 * 4 + 30 * 60)
     expect((await asked('modest', { responseModalities: ['TEXT', 'IMAGE'] })).status).toBe(403)
+  })
+
+  test.each([
+    ['chat', 'tiny', { messages: [{ role: 'user', content: [SOUND] }], max_tokens: 9 }],
+    ['responses', 'tiny', { input: [{ role: 'user', content: [SOUND] }], max_output_tokens: 9 }],
+    ['messages', 'small', { messages: [{ role: 'user', content: [PICTURE] }], max_tokens: 9 }],
+  ] as const)("of %s's media is held at their own prices, too", async (client, key, asked) => {
+    fixture.upstream.script('plain', wholeGemini({ text: 'seen', usage: geminiUsage(10, 5) }))
+    expect((await post(client, { ...asked, model: 'media' }, key)).status).toBe(403)
+    expect(fixture.upstream.received('plain')).toHaveLength(0)
+    // The same, at the price of text.
+    expect((await post(client, asked, key)).status).toBe(200)
   })
 
   test('of counting is nothing, and leaves no entry', async () => {

@@ -102,6 +102,18 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     },
   )
 
+  test('may bring calls that another provider made, whose results are read', async () => {
+    const functionCall = { name: 'get_weather', args: { city: 'Lisbon' } }
+    const functionResponse = { name: 'get_weather', response: { output: '{"temperature":19}' } }
+    const contents = [
+      { role: 'user', parts: [{ text: QUESTION }] },
+      { role: 'model', parts: [{ functionCall }] },
+      { role: 'user', parts: [{ functionResponse }] },
+    ]
+    const { text } = await client.models.generateContent({ model, contents, config: { tools } })
+    expect(text).toContain('temperature is 19')
+  })
+
   test('runs a function by itself until there is an answer', async () => {
     const given: unknown[] = []
     const callable = {
@@ -201,6 +213,15 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
       status: 503,
     })
   })
+})
+
+test('the official Google client embeds texts, of which equal ones have equal vectors', async () => {
+  const contents = ['a lighthouse', 'a lighthouse', 'rain in Lisbon']
+  const { embeddings = [] } = await client.models.embedContent({ model: 'demo-embed', contents })
+  const [first, second, third] = embeddings.map(({ values = [] }) => values)
+  expect(first?.length).toBeGreaterThan(10)
+  expect(second).toEqual(first)
+  expect(third).not.toEqual(first)
 })
 
 describe.each(MODELS)('the Google model of the AI SDK, with %s', (model) => {

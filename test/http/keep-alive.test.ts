@@ -1,8 +1,10 @@
+import { GoogleGenAI } from '@google/genai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkResponsesStream } from '../conversion/responses-grammar.ts'
 import { contentFrame, finishFrame, roleFrame } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { geminiFrames } from '../equipment/gemini-behaviour.ts'
 import { patchedProgram } from '../equipment/patched-copy.ts'
 import { frames, upstreamNamed } from '../equipment/responses-behaviour.ts'
 
@@ -14,10 +16,11 @@ let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture(
     (upstream) => ({
-      models: priced(['chat', 'responses']),
+      models: priced(['chat', 'responses', 'gemini']),
       channels: [
         channel('chat', upstream.baseUrl('chat')),
         channel('responses', upstream.baseUrl('responses'), { protocol: 'responses' }),
+        channel('gemini', upstream.baseUrl('gemini'), { protocol: 'gemini' }),
       ],
       users: [ROOT, user(2, 'ann', [token('ann')])],
     }),
@@ -96,3 +99,63 @@ test('a messages client gets a ping', async () => {
   resolve()
   expect((await live.end()).text).toContain('event: message_stop')
 })
+
+/** Streams to a Gemini client, from an upstream that is silent until the client got a comment. */
+const GEMINI = [
+  ['gemini', geminiFrames({ text: 'Hello there.' })],
+  ['chat', [roleFrame(), contentFrame('Hel'), contentFrame('lo there.'), finishFrame()]],
+] as const
+const COMMENT = ': keep-alive\r\n\r\n'
+
+test.each(GEMINI)(
+  'a Gemini client gets a comment between the events, from a channel of %s',
+  async (model, all) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const rest = { after: promise, frames: all.slice(2) }
+    fixture.upstream.script(model, { kind: 'stream', frames: all.slice(0, 2), rest, ending: 'no done' })
+    const path = `/v1beta/models/${model}:streamGenerateContent?alt=sse`
+    const live = await fixture.live('ann', { contents: [{ parts: [{ text: 'hi' }] }] }, { path })
+    await live.until(COMMENT)
+    resolve()
+    const { text } = await live.end()
+    expect(text).toMatch(/^data: /)
+    const own = text.replaceAll(COMMENT, '')
+    if (model === 'gemini') expect(own).toBe(all.join(''))
+    expect(own.split('\r\n\r\n').slice(0, -1)).toSatisfy((events: string[]) =>
+      events.every((event) => event.startsWith('data: {') && JSON.parse(event.slice(6))),
+    )
+  },
+)
+
+test.each(GEMINI)("Google's client skips the comments, from a channel of %s", async (model, all) => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const rest = { after: promise, frames: all.slice(2) }
+  fixture.upstream.script(model, { kind: 'stream', frames: all.slice(0, 2), rest, ending: 'no done' })
+  const client = new GoogleGenAI({
+    apiKey: 'sk-ann',
+    httpOptions: { baseUrl: fixture.gateway.url, fetch: watching(COMMENT, resolve) },
+  })
+  let text = ''
+  let reason: unknown
+  for await (const chunk of await client.models.generateContentStream({ model, contents: 'hi' })) {
+    text += chunk.text ?? ''
+    reason = chunk.candidates?.[0]?.finishReason ?? reason
+  }
+  expect([text, reason]).toEqual(['Hello there.', 'STOP'])
+})
+
+/** The real fetch; calls back once a text is in the bytes that its caller reads. */
+function watching(text: string, seen: () => void): typeof fetch {
+  return async (...args) => {
+    const response = await fetch(...args)
+    let read = ''
+    const watch = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        controller.enqueue(chunk)
+        read += Buffer.from(chunk).toString()
+        if (read.includes(text)) seen()
+      },
+    })
+    return new Response(response.body?.pipeThrough(watch), response)
+  }
+}

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { wholeGemini } from '../equipment/gemini-behaviour.ts'
 import { wholeResponse } from '../equipment/responses-behaviour.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
@@ -44,6 +45,7 @@ describe('the protocol of a channel', () => {
     for (const [own, shown] of [
       [{ type: 1 }, ['chat']],
       [{ type: 14 }, ['messages']],
+      [{ type: 24 }, ['gemini']],
       [{ type: 1, protocol: ['chat', 'responses'] }, ['chat', 'responses']],
       [{ type: 0, protocol: 'responses' }, ['responses']],
     ] as const) {
@@ -52,6 +54,17 @@ describe('the protocol of a channel', () => {
       expect((await as(`GET /api/channel/${id}`)).data['type']).toBe(own.type)
       await remove(id)
     }
+  })
+
+  test('of type 24 is called as the Gemini API', async () => {
+    const base_url = fixture.upstream.baseUrl('google').replace(/\/v1$/, '')
+    const id = await made('google', { type: 24, base_url })
+    fixture.upstream.script('google', wholeGemini({ text: 'said' }))
+    expect(
+      (await fixture.chat('ann', { model: 'm', messages: [{ role: 'user', content: 'hi' }] })).status,
+    ).toBe(200)
+    expect(fixture.upstream.only('google').path).toBe('/v1beta/models/m:generateContent')
+    await remove(id)
   })
 
   test('is called and tested as it says', async () => {

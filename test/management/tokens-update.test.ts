@@ -331,7 +331,7 @@ test('a declared token under another name is still the declared one', async () =
 
 test('a declared status may be changed, and comes back at the next reload', async () => {
   const { id } = database.token('my own name')
-  fixture.gateway.rewrite(configured(2))
+  await fixture.gateway.apply(configured(2))
   await expect.poll(() => called('loose')).toEqual([401, 'token_disabled'])
   expect((await setStatus(id, 1)).status).toBe(200)
   expect(await called('loose')).toEqual([200, undefined])

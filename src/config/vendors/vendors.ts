@@ -42,10 +42,10 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
   {
     id: 'google',
     variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-    protocol: 'chat',
-    baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+    protocol: 'gemini',
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
     served: /^(?!.*claude|.*-maas$)/,
-    uncallable: /-image/,
+    uncallable: /^imagen/,
   },
   { id: 'mistral', variables: ['MISTRAL_API_KEY'], protocol: 'chat', baseUrl: 'https://api.mistral.ai/v1' },
   {

@@ -115,7 +115,9 @@ describe('an address', () => {
     [1, 'nonsense', 'nonsense'],
     [8, '', ''],
     [20, '', 'https://openrouter.ai/api/v1'],
-    [24, '', 'https://generativelanguage.googleapis.com/v1beta/openai'],
+    [24, '', 'https://generativelanguage.googleapis.com/v1beta'],
+    [24, 'https://a.example', 'https://a.example/v1beta'],
+    [24, 'https://a.example/v1', 'https://a.example/v1'],
     [27, '', 'https://api.perplexity.ai'],
     [34, '', 'https://api.cohere.ai/v1'],
     [38, '', 'https://api.jina.ai/v1'],
@@ -136,6 +138,19 @@ describe('an address', () => {
     [['chat', 'responses'], 'https://api.openai.com/v1', 1, 'https://api.openai.com'],
     [['responses', 'chat'], 'https://a.example/v1', 8, 'https://a.example'],
     ['responses', 'https://a.example/v1', 0, 'https://a.example'],
+    [
+      'gemini',
+      'https://generativelanguage.googleapis.com/v1beta',
+      24,
+      'https://generativelanguage.googleapis.com',
+    ],
+    ['gemini', 'https://a.example/v1beta', 24, 'https://a.example'],
+    [
+      'chat',
+      'https://generativelanguage.googleapis.com/v1beta/openai',
+      8,
+      'https://generativelanguage.googleapis.com/v1beta/openai',
+    ],
   ] as const)('of the file, %s %s, is type %i at %s', (protocol, url, type, bare) => {
     const found = typeAt([protocol].flat(), url)
     expect([found?.type, withoutVersion(url, found)]).toEqual([type, bare])

@@ -54,9 +54,9 @@ export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
   {
     type: 24,
     vendor: 'Gemini',
-    protocol: 'chat',
+    protocol: 'gemini',
     defaultAddress: 'https://generativelanguage.googleapis.com',
-    version: '/v1beta/openai',
+    version: '/v1beta',
   },
   {
     type: 25,
@@ -150,4 +150,4 @@ export function typeAt(
 }
 
 /** The types of upstreams of unknown vendors. */
-const DEFAULT_TYPES: Partial<Record<ProtocolName, number>> = { chat: 8, messages: 14, rerank: 34 }
+const DEFAULT_TYPES: Partial<Record<ProtocolName, number>> = { chat: 8, messages: 14, gemini: 24, rerank: 34 }

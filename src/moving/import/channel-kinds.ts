@@ -59,7 +59,14 @@ const ONE_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   [48, { type: CUSTOM, address: 'https://spark-api-open.xf-yun.com' }],
   [49, { type: 17 }],
   [50, { type: CUSTOM, keepsAddress: true }],
-  [51, { type: 24, keepsAddress: true }],
+  [
+    51,
+    {
+      type: CUSTOM,
+      address: 'https://generativelanguage.googleapis.com/v1beta/openai',
+      keepsAddress: true,
+    },
+  ],
 ])
 
 /** Names of kinds that speak none of the dialects here. */

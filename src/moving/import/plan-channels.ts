@@ -41,7 +41,7 @@ export function planChannels({ family, channels }: FamilyDatabase): {
       if (!kind) {
         throw new UnreadableValue(
           'type',
-          `an upstream that speaks chat completions, messages or rerank; ${kindName(family, read.type)} does not`,
+          `an upstream that speaks chat completions, messages, Gemini or rerank; ${kindName(family, read.type)} does not`,
         )
       }
       const own = uniqueName(read.name, id, names)

@@ -375,6 +375,10 @@ describe('fields', () => {
     ],
     [{ logprobs: true, top_logprobs: 2 }, { logprobs: { top: 2 } }],
     [
+      { seed: 0, presence_penalty: 1, frequency_penalty: -1 },
+      { seed: 0, presencePenalty: 1, frequencyPenalty: -1 },
+    ],
+    [
       { stream: true, stream_options: { include_usage: true } },
       { stream: true, includeUsage: true },
     ],
@@ -481,10 +485,7 @@ describe('allowed_tools', () => {
 describe('what the hub cannot hold is named', () => {
   const MEANT = {
     n: 2,
-    presence_penalty: 1,
-    frequency_penalty: -1,
     logit_bias: { 1: 1 },
-    seed: 0,
     function_call: { name: 'f' },
     functions: [{ name: 'f' }],
     prediction: { type: 'content', content: 'x' },

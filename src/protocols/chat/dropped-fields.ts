@@ -33,7 +33,6 @@ export function drop(dropped: Dropped, name: DroppedName): void {
 type IsMeaningful = (value: unknown) => boolean
 
 const always: IsMeaningful = () => true
-const notZero: IsMeaningful = (value) => value !== 0
 const hasMembers: IsMeaningful = (value) => Object.keys(asRecord(value) ?? {}).length > 0
 const other =
   (...defaults: readonly string[]): IsMeaningful =>
@@ -47,10 +46,7 @@ const other =
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['n', (value) => value !== 1],
-  ['presence_penalty', notZero],
-  ['frequency_penalty', notZero],
   ['logit_bias', hasMembers],
-  ['seed', always],
   ['function_call', other('none', 'auto')],
   ['functions', (value) => !Array.isArray(value) || value.length > 0],
   ['prediction', always],
@@ -73,6 +69,9 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'temperature',
   'top_p',
   'top_k',
+  'seed',
+  'presence_penalty',
+  'frequency_penalty',
   'tools',
   'tool_choice',
   'parallel_tool_calls',

@@ -439,6 +439,9 @@ describe('there and back', () => {
     temperature: some(fc.double({ min: 0, max: 2, noNaN: true }).map((n) => n + 0)),
     topP: some(fc.double({ min: 0, max: 1, noNaN: true }).map((n) => n + 0)),
     topK: fc.constant(undefined),
+    seed: some(fc.maxSafeInteger().map((n) => n + 0)),
+    presencePenalty: some(fc.double({ min: -2, max: 2, noNaN: true }).map((n) => n + 0)),
+    frequencyPenalty: some(fc.double({ min: -2, max: 2, noNaN: true }).map((n) => n + 0)),
     stop: fc.array(words, { maxLength: 4 }),
     thinking: some(
       fc

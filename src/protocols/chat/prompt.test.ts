@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../json/json-scan.ts'
-import { promptBound, promptText } from './prompt.ts'
+import { promptBounds, promptText } from './prompt.ts'
 
 const bytes = (request: object): Buffer => Buffer.from(JSON.stringify(request))
-const bound = (request: object): number => promptBound(scanObject(bytes(request)))
+const bound = (request: object): number => promptBounds(scanObject(bytes(request))).promptBound
 const user = (content: unknown): object => ({ model: 'm', messages: [{ role: 'user', content }] })
 const base64 = (size: number): string => 'A'.repeat(size)
 
@@ -107,7 +107,8 @@ describe('the bound', () => {
     const slashes = JSON.stringify(
       user([{ type: 'image_url', image_url: `data:image/png,${base64(100_000)}` }]),
     )
-    expect(promptBound(scanObject(Buffer.from(slashes.replaceAll('/', '\\/'))))).toBeLessThan(11_000)
+    const escaped = Buffer.from(slashes.replaceAll('/', '\\/'))
+    expect(promptBounds(scanObject(escaped)).promptBound).toBeLessThan(11_000)
   })
 
   test('media in any message count, several of them each', () => {

@@ -5,8 +5,10 @@ import {
   IMAGE_TOKENS,
   type MediaTokens,
   MESSAGE_TOKENS,
+  type PromptBounds,
   type PromptText,
   REQUEST_TOKENS,
+  respondsInMedia,
   TOOLS_TOKENS,
   TYPICAL_MESSAGE_TOKENS,
   TYPICAL_REQUEST_TOKENS,
@@ -92,19 +94,22 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
  * Bounds the tokens of a checked request's prompt without a tokenizer: no token is less than a byte, so the
  * bytes of the body bound its text; media count by `MEDIA`.
  */
-export function promptBound(scan: ScannedObject): number {
+export function promptBounds(scan: ScannedObject): PromptBounds {
   const messages = scan.span('messages')
   const model = String(scan.value('model'))
+  let hasMedia = respondsInMedia(model)
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
-  if (!messages) return tokens
+  if (!messages) return { promptBound: tokens, hasMedia }
   tokens += messages.count * MESSAGE_TOKENS
   const isInstructed = INSTRUCTED_FIELDS.some((field) => scan.has(field) && scan.kind(field) !== 'null')
   if (isInstructed) tokens += TOOLS_TOKENS
   for (const message of scan.elements(messages.node)) {
-    for (const { tokens: media, bytes } of mediaParts(scan, message))
+    for (const { tokens: media, bytes } of mediaParts(scan, message)) {
+      hasMedia = true
       tokens += media.max(bytes, model) - bytes
+    }
   }
-  return tokens
+  return { promptBound: tokens, hasMedia }
 }
 
 /**

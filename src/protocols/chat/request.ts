@@ -23,10 +23,11 @@ import {
 } from '../field-check.ts'
 import { asRecord } from '../json/record.ts'
 import type { JsonKind, Member, ScannedObject } from '../json/scanned-object.ts'
-import { promptBound } from './prompt.ts'
+import type { PromptBounds } from '../prompt-tokens.ts'
+import { promptBounds } from './prompt.ts'
 
 /** Fields of a chat request that the gateway reads; all others pass as they came. */
-export interface ChatRequest {
+export interface ChatRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
   /** Whether the client asked for the chunk with usage. */
@@ -37,8 +38,6 @@ export interface ChatRequest {
   readonly messageCount: number
   /** Whether web_search_options is present. */
   readonly webSearch: boolean
-  /** Upper bound on the tokens of the prompt. */
-  readonly promptBound: number
 }
 
 const secretText = checkSecret('a string', isText)
@@ -181,7 +180,7 @@ export function readChatRequest(scan: ScannedObject): ChatRequest {
     maxTokens: limits.length > 0 ? Math.max(...limits) : undefined,
     messageCount: scan.span('messages')?.count ?? 0,
     webSearch: isPresent(scan, 'web_search_options'),
-    promptBound: promptBound(scan),
+    ...promptBounds(scan),
   }
 }
 

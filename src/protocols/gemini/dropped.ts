@@ -21,6 +21,7 @@ type DroppedName =
   | 'parallel_tool_calls'
   | 'reasoning_content'
   | 'response_format'
+  | 'seed'
   | 'stop'
   | 'thinking'
   | 'title'
@@ -36,7 +37,6 @@ export function drop(dropped: Dropped, name: DroppedName): void {
 /** Whether a value says more than the field's absence would. */
 type IsMeaningful = (value: unknown) => boolean
 
-const always: IsMeaningful = () => true
 const notFalse: IsMeaningful = (value) => value !== false
 const notZero: IsMeaningful = (value) => value !== 0
 const isFilled: IsMeaningful = (value) =>
@@ -56,12 +56,10 @@ const CONFIG: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
   ['candidateCount', (value) => value !== 1],
   ['enableAffectiveDialog', notFalse],
   ['enableEnhancedCivicAnswers', notFalse],
-  ['frequencyPenalty', notZero],
   ['imageConfig', isFilled],
   ['logprobs', notZero],
   ['mediaResolution', (value) => value !== 'MEDIA_RESOLUTION_UNSPECIFIED'],
   ['modelSelectionConfig', isFilled],
-  ['presencePenalty', notZero],
   ['responseFormat', isFilled],
   ['responseLogprobs', notFalse],
   [
@@ -69,7 +67,6 @@ const CONFIG: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
     (value) => !Array.isArray(value) || value.some((one) => !/^text$/i.test(String(one))),
   ],
   ['routingConfig', isFilled],
-  ['seed', always],
   ['speechConfig', isFilled],
 ])
 
@@ -85,10 +82,13 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 const READ_CONFIG: ReadonlySet<string> = new Set([
+  'frequencyPenalty',
   'maxOutputTokens',
+  'presencePenalty',
   'responseJsonSchema',
   'responseMimeType',
   'responseSchema',
+  'seed',
   'stopSequences',
   'temperature',
   'thinkingConfig',

@@ -12,6 +12,9 @@ import { encodeThinking } from './thinking.ts'
 /** Most stop sequences that upstreams take. */
 const MAX_STOPS = 5
 
+/** Seeds are integers of 32 bits with a sign. */
+const MAX_SEED = 2 ** 31 - 1
+
 /** Tiers that upstreams know. */
 const TIERS: ReadonlySet<string> = new Set(['flex', 'priority'])
 
@@ -63,7 +66,7 @@ function configOf(
   capabilities: UpstreamModel['capabilities'],
   dropped: Dropped,
 ): string | undefined {
-  const { temperature, topP, topK, stop, outputFormat } = conversation
+  const { temperature, topP, topK, presencePenalty, frequencyPenalty, stop, outputFormat } = conversation
   if (stop.length > MAX_STOPS) drop(dropped, 'stop')
   const { maxOutputTokens, thinkingConfig } = encodeThinking(conversation, capabilities, dropped)
   const config = objectOf([
@@ -72,12 +75,22 @@ function configOf(
       temperature,
       topP,
       topK,
+      seed: seedOf(conversation, dropped),
+      presencePenalty,
+      frequencyPenalty,
       stopSequences: stop.length > 0 ? stop.slice(0, MAX_STOPS) : undefined,
     }),
     ...encodeOutputFormat(outputFormat),
     ...membersOf({ thinkingConfig }),
   ])
   return config === '{}' ? undefined : config
+}
+
+/** The seed, if its number of bits is accepted. */
+function seedOf({ seed }: Conversation, dropped: Dropped): number | undefined {
+  if (seed === undefined || (seed <= MAX_SEED && seed >= -MAX_SEED - 1)) return seed
+  drop(dropped, 'seed')
+  return undefined
 }
 
 /** Functions and a search together are refused by most models: the functions stay. */

@@ -5,9 +5,19 @@ import { scanObject } from '../json/json-scan.ts'
 import { gateGeminiRequest } from './gate.ts'
 import { writeSignature } from './signature.ts'
 
-function gate(source: string, channel: Partial<Channel> = {}, passThrough = false) {
+function gate(
+  source: string,
+  channel: Partial<Channel> = {},
+  passThrough = false,
+  requiresSignatures = false,
+) {
   const bytes = Buffer.from(source)
-  const gated = gateGeminiRequest(scanObject(bytes), channelOf(channel), passThrough)
+  const gated = gateGeminiRequest(
+    scanObject(bytes),
+    channelOf(channel),
+    passThrough,
+    () => requiresSignatures,
+  )
   return { text: gated.toString(), same: gated === bytes }
 }
 
@@ -52,4 +62,43 @@ describe('a request for a channel of its own protocol', () => {
       expect(gate(contents(USER, model(OWN, `{"text":"\\"${SEALED}"}`))).same).toBe(true)
     },
   )
+
+  const STAND_IN = '"thoughtSignature":"skip_thought_signature_validator"'
+  const [FIRST, SECOND] = ['{"functionCall": {"name":"look"}}', '{"function_call":{"name":"see"} , "x":1.0}']
+  const RESULT = '{"parts":[{"functionResponse":{"name":"look","response":{}}}]}'
+  const signedBy = (part: string, member: string): string => `${part.slice(0, -1)},${member}}`
+
+  test('has the stand-in at the first call of each step that has no signature, if the model requires one', () => {
+    const [thought, sealed] = [
+      `{"text":"So.","thought":true,"thoughtSignature":"${SEALED}"}`,
+      signedBy(FIRST, `"thoughtSignature":"${SEALED}"`),
+    ]
+    const own = signedBy(SECOND, '"thought_signature":"b3du"')
+    const given = contents(
+      USER,
+      model(OWN, FIRST, SECOND),
+      RESULT,
+      model(own, FIRST),
+      RESULT,
+      model(thought, sealed),
+      RESULT,
+      model(signedBy(SECOND, '"thoughtSignature":null')),
+    )
+    const standing = (part: string): string => signedBy(part, STAND_IN)
+    const expected = contents(
+      USER,
+      model(OWN, standing(FIRST), SECOND),
+      RESULT,
+      model(own, FIRST),
+      RESULT,
+      model(standing(FIRST)),
+      RESULT,
+      model(standing(SECOND)),
+    )
+    for (const passThrough of [false, true]) expect(gate(given, {}, passThrough, true).text).toBe(expected)
+    expect(gate(expected, {}, false, true).same).toBe(true)
+    expect(gate(contents(USER, model(FIRST))).same).toBe(true)
+    expect(gate(contents(USER, model(OWN), USER), {}, false, true).same).toBe(true)
+    expect(gate(contents(USER, `{"parts":[${FIRST}]}`), {}, false, true).same).toBe(true)
+  })
 })

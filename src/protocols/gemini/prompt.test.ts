@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { promptText } from './prompt.ts'
+import { scanObject } from '../json/json-scan.ts'
+import { hasMedia, promptBound, promptText } from './prompt.ts'
 
 test('the text of a prompt has its words, calls and responses, and an allowance for media', () => {
   const body = {
@@ -17,3 +18,14 @@ test('the text of a prompt has its words, calls and responses, and an allowance 
   expect(text).not.toContain('AAAA')
   expect(extraTokens).toBeGreaterThan(1000)
 })
+
+test.each(['inlineData', 'inline_data', 'fileData', 'file_data', String.raw`inlineD\u0061ta`])(
+  'media are seen under %s',
+  (name) => {
+    const bodyOf = (part: string): string => `{"contents":[{"parts":[${part}]}]}`
+    const seen = scanObject(Buffer.from(bodyOf(`{"${name}":{"mimeType":"image/png"}}`)))
+    const unseen = scanObject(Buffer.from(bodyOf(`{"text":"${name} and file"}`)))
+    expect([hasMedia(seen), hasMedia(unseen)]).toEqual([true, false])
+    expect(promptBound(seen, 'm') - promptBound(unseen, 'm')).toBeGreaterThan(5_000)
+  },
+)

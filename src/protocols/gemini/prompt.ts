@@ -27,6 +27,9 @@ const AUDIO_TOKENS: MediaTokens = {
   typical: (bytes) => 100 + Math.ceil(bytes / 400),
 }
 
+/** Beginnings of the names of members that hold media, in either spelling, and of an escape in a name. */
+const MEDIA_MARKS = ['inline', 'file', '\\u'].map((mark) => Buffer.from(mark))
+
 /** Fields of which the model reads no more than their own bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set(
   [
@@ -60,7 +63,7 @@ export function promptBound(scan: ScannedObject, model: string): number {
   if (topMember(scan, 'cachedContent')) tokens += NAMED_TOKENS
   const contents = contentsOf(scan)
   tokens += Math.max(contents.length, 1) * MESSAGE_TOKENS
-  for (const content of contents) tokens += mediaExcess(scan, content, model)
+  if (mayHaveMedia(scan)) for (const content of contents) tokens += mediaExcess(scan, content, model)
   return tokens
 }
 
@@ -71,7 +74,12 @@ export function mediaExcess(scan: ScannedObject, content: Node, model: string): 
 
 /** Whether the contents have anything but text, calls and code. */
 export function hasMedia(scan: ScannedObject): boolean {
-  return contentsOf(scan).some((content) => hasMediaIn(scan, content))
+  return mayHaveMedia(scan) && contentsOf(scan).some((content) => hasMediaIn(scan, content))
+}
+
+/** Whether the body has a member that could hold media: none does where this is false. */
+function mayHaveMedia({ bytes }: ScannedObject): boolean {
+  return MEDIA_MARKS.some((mark) => bytes.includes(mark))
 }
 
 /** Whether a content has anything but text, calls and code. */

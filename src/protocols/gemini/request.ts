@@ -18,20 +18,17 @@ import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
 import { type JsonSchema, type ValueTest, withSchema } from '../with-schema.ts'
+import { type PromptBounds, respondsInMedia } from '../prompt-tokens.ts'
 import { hasMedia, promptBound } from './prompt.ts'
 import { either, nodeOf, snakeCase, topMember, topValue } from './spelling.ts'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
-export interface GeminiRequest {
+export interface GeminiRequest extends PromptBounds {
   readonly maxTokens: number | undefined
   /** Answers that are asked for. */
   readonly candidateCount: number
   /** The provider's own search is among the tools. */
   readonly webSearch: boolean
-  /** At least as many tokens as the prompt can have. */
-  readonly promptBound: number
-  /** Whether tokens of the prompt or of the answer may stand for audio or images. */
-  readonly hasMedia: boolean
 }
 
 /** Largest accepted maximum of output tokens, as for other dialects. */
@@ -47,6 +44,9 @@ const CONFIG_CHECKS: readonly (readonly [name: string, expected: string, test: V
   ['topP', 'a number from 0 to 1', isNumber(0, 1)],
   ['topK', 'a number from 0 to 1000', isNumber(0, 1000)],
   ['stopSequences', 'an array of strings', isTexts],
+  ['seed', 'an integer from -2147483648 to 2147483647', isInteger(-(2 ** 31), 2 ** 31 - 1)],
+  ['presencePenalty', 'a number from -2 to 2', isNumber(-2, 2)],
+  ['frequencyPenalty', 'a number from -2 to 2', isNumber(-2, 2)],
 ]
 
 /** A number of the provider's own, which a list may stand for where it has one element. */
@@ -99,7 +99,7 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
 
 /** Whether an answer may have more than text, as asked for or as some models do by themselves. */
 function answersInMedia(modalities: unknown, model: string): boolean {
-  if (!Array.isArray(modalities)) return /image|tts|audio/i.test(model)
+  if (!Array.isArray(modalities)) return respondsInMedia(model)
   return modalities.some((modality) => !/^text$/i.test(String(modality)))
 }
 

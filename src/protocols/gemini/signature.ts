@@ -8,7 +8,7 @@ import { ENVELOPE_PREFIX, open, sealOpaque, sealProof } from '../envelope.ts'
 export const UNSIGNED_CALL = 'skip_thought_signature_validator'
 
 /** Beginning of every sealed signature: the length of the prefix leaves no bits over in base64. */
-const SEALED = `"${Buffer.from(ENVELOPE_PREFIX).toString('base64')}`
+const SEALED = Buffer.from(`"${Buffer.from(ENVELOPE_PREFIX).toString('base64')}`)
 
 /** Whether a body may hold the envelope of another provider's signature: none does where this is false. */
 export function mayHoldSealedSignature(body: Buffer): boolean {

@@ -4,6 +4,7 @@ import type { Proof } from '../conversation.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { geminiErrorText, statusOf } from './errors.ts'
+import { KEEP_ALIVE_FRAME } from './keep-alive-frame.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
 import { EMPTY_PART, PartWriter } from './written-part.ts'
@@ -53,9 +54,9 @@ export class GeminiStreamEncoder implements StreamEncoder {
     )
   }
 
-  /** Every chunk brings a part. */
+  /** Elements of an array bring a part each, and some readers of arrays take no space between them. */
   keepAliveFrame(): string {
-    return ''
+    return this.#isArray ? '' : KEEP_ALIVE_FRAME
   }
 
   failureFrame(error: ErrorParts): string {

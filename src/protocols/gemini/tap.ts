@@ -4,12 +4,13 @@ import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import type { Verdict } from '../sse/frame-loop.ts'
-import type { FramePiece } from '../sse/frame-template.ts'
+import type { FramePiece, FrameTemplate } from '../sse/frame-template.ts'
 import { StreamTap, type TapStep } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { blockReason, partsOf, plainText } from './answer.ts'
 import { geminiErrorText, statusOf } from './errors.ts'
 import { generatedText } from './generated-text.ts'
+import { KEEP_ALIVE_FRAME } from './keep-alive-frame.ts'
 import { finishReasonOf } from './stop-reasons.ts'
 import { StreamUsage } from './usage.ts'
 
@@ -46,7 +47,13 @@ export class GeminiTap extends StreamTap {
     return Buffer.from(`data: ${geminiErrorText({ ...error, status: statusOf(error) })}\r\n\r\n`)
   }
 
+  /** Returns a comment; undefined in the middle of an event. */
+  override keepAliveFrame(): Buffer | undefined {
+    return this.isMidEvent ? undefined : Buffer.from(KEEP_ALIVE_FRAME)
+  }
+
   protected read(data: string, frame: string): Verdict {
+    this.sentEvents++
     const wasForwarded = this.#isForwarded
     this.#isForwarded = false
     const chunk = parseRecord(data)
@@ -60,6 +67,12 @@ export class GeminiTap extends StreamTap {
     this.resetTemplates()
     this.#held.push(Buffer.from(frame))
     return 'swallow'
+  }
+
+  protected override readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
+    const isRead = super.readTemplated(known, bytes)
+    if (isRead) this.sentEvents++
+    return isRead
   }
 
   /** The counts in such a chunk are not read: a later chunk, if only the last one, states them again. */

@@ -3,6 +3,7 @@ import type { Conversation, OutputSchema, Tool, WebSearch } from '../conversatio
 import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
 import { parseRecord } from '../json/record.ts'
 import { dropLogprobs } from '../logprobs-asked.ts'
+import { dropSeedAndPenalties } from '../seed-and-penalties.ts'
 import { dropSharedFields } from '../shared-fields.ts'
 import { writeCache } from './cache-mark.ts'
 import { STANDARD_TIER } from './end-user.ts'
@@ -27,6 +28,7 @@ export function encodeRequest(
 ): Buffer {
   dropSharedFields(requested, dropped, { keepsEndUser: true })
   dropLogprobs(requested, dropped)
+  dropSeedAndPenalties(requested, dropped)
   const conversation = withSupportedFormat(requested, capabilities, dropped)
   const turns = encodableTurns(conversation.turns, dropped)
   const sampled = encodeSampling(conversation, capabilities, turns, dropped)

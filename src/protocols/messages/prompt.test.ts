@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../json/json-scan.ts'
-import { countableText, promptBound, promptText } from './prompt.ts'
+import { countableText, promptBounds, promptText } from './prompt.ts'
 
 const request = (fields: object): Buffer =>
   Buffer.from(JSON.stringify({ model: 'm', max_tokens: 1, messages: [], ...fields }))
 const says = (...content: object[]) => ({ messages: [{ role: 'user', content }] })
-const bound = (fields: object): number => promptBound(scanObject(request(fields)))
+const bound = (fields: object): number => promptBounds(scanObject(request(fields))).promptBound
 const picture = (size: number) => ({
   type: 'image',
   source: { type: 'base64', media_type: 'image/png', data: 'A'.repeat(size) },

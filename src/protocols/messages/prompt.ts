@@ -5,8 +5,10 @@ import {
   IMAGE_TOKENS,
   type MediaTokens,
   MESSAGE_TOKENS,
+  type PromptBounds,
   type PromptText,
   REQUEST_TOKENS,
+  respondsInMedia,
   TOOLS_TOKENS,
   TYPICAL_MESSAGE_TOKENS,
   TYPICAL_REQUEST_TOKENS,
@@ -46,8 +48,9 @@ const SERVER_TOOL_TOKENS = 1500
  * bytes of the body bound its text; media count by their largest content. Input that a provider's own tools
  * add (pages of a search) is unknown beforehand and not included.
  */
-export function promptBound(scan: ScannedObject): number {
+export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
+  let hasMedia = respondsInMedia(model)
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   tokens += (scan.span('messages')?.count ?? 0) * MESSAGE_TOKENS
   const tools = elementsOf(scan, scan.span('tools')?.node)
@@ -57,13 +60,15 @@ export function promptBound(scan: ScannedObject): number {
     const addMedia = (block: Node, type: string): void => {
       const media = mediaOf(scan, block, type)
       const bytes = scan.endOf(block) - scan.startOf(block)
-      if (media) tokens += media.max(bytes, model) - bytes
-      // A document's content may contain images.
-      else if (type === 'document') eachBlock(scan, sourceContent(scan, block), addMedia)
+      if (media) {
+        hasMedia = true
+        tokens += media.max(bytes, model) - bytes
+        // A document's content may contain images.
+      } else if (type === 'document') eachBlock(scan, sourceContent(scan, block), addMedia)
     }
     eachBlock(scan, contentOf(scan, message), addMedia)
   }
-  return tokens
+  return { promptBound: tokens, hasMedia }
 }
 
 /**

@@ -22,10 +22,11 @@ import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
 import { BLOCKS, checkContent, checkField, checkTextBlocks, type FieldRule } from './block-check.ts'
 import { blocksSchema, fieldSchema } from './block-schema.ts'
-import { promptBound } from './prompt.ts'
+import type { PromptBounds } from '../prompt-tokens.ts'
+import { promptBounds } from './prompt.ts'
 
 /** Fields of a messages request that the gateway reads; all others pass as they came. */
-export interface MessagesRequest {
+export interface MessagesRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
   /** Maximum of output tokens; 0 only fills the prompt cache. */
@@ -35,8 +36,6 @@ export interface MessagesRequest {
   readonly thinking: boolean
   /** Whether a tool for web search by the provider is offered. */
   readonly webSearch: boolean
-  /** Upper bound on the tokens of the prompt. */
-  readonly promptBound: number
 }
 
 const typed = checkSecret(
@@ -153,7 +152,7 @@ export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
     messageCount: scan.span('messages')?.count ?? 0,
     thinking: ACTIVE_THINKING.has(asRecord(scan.value('thinking'))?.['type']),
     webSearch: offersWebSearch(scan),
-    promptBound: promptBound(scan),
+    ...promptBounds(scan),
   }
 }
 

@@ -3,6 +3,7 @@ import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation, Tool, WebSearch } from '../conversation.ts'
 import { isThinkingOff } from '../thinking-effort.ts'
 import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
+import { dropSeedAndPenalties } from '../seed-and-penalties.ts'
 import { sizeOf } from '../search-size.ts'
 import { sharedMembers } from '../shared-fields.ts'
 import { drop, LOGPROBS } from './dropped.ts'
@@ -35,6 +36,7 @@ export function encodeRequest(
     throw new GatewayError('invalid_request', `This model's channel takes no 'n' above 1.`)
   if (stop.length > 0) drop(dropped, 'stop')
   if (topK !== undefined) drop(dropped, 'top_k')
+  dropSeedAndPenalties(conversation, dropped)
   const { instructions, input } = encodeItems(conversation, dropped)
   const reasoning = encodeThinking(thinking, capabilities, dropped)
   const asksForThoughts = reasoning !== undefined && thinking !== undefined && !isThinkingOff(thinking)

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../json/json-scan.ts'
-import { promptBound, promptText } from './prompt.ts'
+import { promptBounds, promptText } from './prompt.ts'
 
 const bytes = (request: object): Buffer => Buffer.from(JSON.stringify(request))
-const bound = (request: object): number => promptBound(scanObject(bytes(request)))
+const bound = (request: object): number => promptBounds(scanObject(bytes(request))).promptBound
 const asked = (input: unknown, fields: object = {}): object => ({ model: 'm', input, ...fields })
 const base64 = (size: number): string => 'A'.repeat(size)
 const said = (...content: readonly object[]): object[] => [{ role: 'user', content }]

@@ -6,8 +6,10 @@ import {
   IMAGE_TOKENS,
   type MediaTokens,
   MESSAGE_TOKENS,
+  type PromptBounds,
   type PromptText,
   REQUEST_TOKENS,
+  respondsInMedia,
   TOOLS_TOKENS,
   TYPICAL_MESSAGE_TOKENS,
   TYPICAL_REQUEST_TOKENS,
@@ -80,8 +82,9 @@ interface MediaPart {
  * byte, so the bytes of the body bound its text; media count by `MEDIA`. The earlier response that a request
  * continues is not included.
  */
-export function promptBound(scan: ScannedObject): number {
+export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
+  let hasMedia = respondsInMedia(model)
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   if (INSTRUCTED_FIELDS.some((field) => scan.has(field) && scan.kind(field) !== 'null'))
     tokens += TOOLS_TOKENS
@@ -89,8 +92,11 @@ export function promptBound(scan: ScannedObject): number {
   const items = itemsOf(scan)
   tokens += Math.max(items.length, 1) * MESSAGE_TOKENS
   for (const item of items)
-    for (const { tokens: media, bytes } of mediaParts(scan, item)) tokens += media.max(bytes, model) - bytes
-  return tokens
+    for (const { tokens: media, bytes } of mediaParts(scan, item)) {
+      hasMedia = true
+      tokens += media.max(bytes, model) - bytes
+    }
+  return { promptBound: tokens, hasMedia }
 }
 
 /**

@@ -23,10 +23,11 @@ import { GatewayError } from '../../errors.ts'
 import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
 import { type JsonSchema, withSchema } from '../with-schema.ts'
-import { promptBound } from './prompt.ts'
+import type { PromptBounds } from '../prompt-tokens.ts'
+import { promptBounds } from './prompt.ts'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
-export interface ResponsesRequest {
+export interface ResponsesRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
   readonly maxTokens: number | undefined
@@ -40,8 +41,6 @@ export interface ResponsesRequest {
   readonly store: boolean | undefined
   /** The response that is continued. */
   readonly previousResponseId: string | undefined
-  /** At least as many tokens as the prompt can have, without what is continued. */
-  readonly promptBound: number
 }
 
 const secretText = checkSecret('a string', isText)
@@ -156,7 +155,7 @@ export function readResponsesRequest(scan: ScannedObject): ResponsesRequest {
     background: scan.value('background') === true,
     store: (scan.value('store') as boolean | null | undefined) ?? undefined,
     previousResponseId: (scan.value('previous_response_id') as string | null | undefined) ?? undefined,
-    promptBound: promptBound(scan),
+    ...promptBounds(scan),
   }
 }
 

@@ -1,6 +1,6 @@
 import { dataOf } from './frame-splitter.ts'
 import { type CountedSeparator, separatorAfter } from './counted-separator.ts'
-import { endOf, NumberedBytes } from './numbered-bytes.ts'
+import { NumberedBytes } from './numbered-bytes.ts'
 
 /** Text that a frame brings. */
 export interface FramePiece {
@@ -52,10 +52,10 @@ export class FrameTemplate {
    * Bytes between the texts of two frames of this kind in a row, which is the usual case and is compared at
    * once.
    */
-  readonly #separator: Buffer | undefined
-  /** Bytes of the separator that belong to the first frame. */
+  readonly #separator: NumberedBytes | undefined
+  readonly #headSize: number
   readonly #tailBytes: Buffer
-  /** The same of numbered frames, while many of them are in the bytes. */
+  /** The same of frames whose head is numbered, while many of them are in the bytes. */
   #counted: CountedSeparator | undefined
   readonly #isCountable: boolean
   #unused = 0
@@ -77,8 +77,9 @@ export class FrameTemplate {
     this.#isSpaced = isSpaced
     this.#tailBytes = tail
     const hasPadding = after !== undefined && !isSpaced
-    const isNumbered = [this.#head, this.#tail, this.#afterPadding].some((part) => part && !part.plain)
-    this.#separator = isNumbered || hasPadding ? undefined : Buffer.concat([tail, head])
+    this.#headSize = head.length
+    this.#separator =
+      hasPadding || !this.#head.plain ? undefined : new NumberedBytes(Buffer.concat([tail, head]))
     this.#isCountable = !hasPadding && !this.#head.plain && new NumberedBytes(tail).plain !== undefined
   }
 
@@ -96,8 +97,7 @@ export class FrameTemplate {
     if (this.#separates(bytes, to)) {
       this.from = from
       this.to = to
-      this.end = to + this.#tailBytes.length
-      this.#headAt = this.end
+      this.end = this.#headAt
       return true
     }
     let end = this.#tail.endIn(bytes, to)
@@ -119,18 +119,20 @@ export class FrameTemplate {
     if (this.#counted) this.#unused++
   }
 
-  /** Whether the bytes between two frames stand at `at`; notes where the head of the second one ends. */
+  /** Whether the bytes between two frames stand at `at`; notes where the head of the second one is. */
   #separates(bytes: Buffer, at: number): boolean {
     const counted = this.#counted
     if (counted?.stands(bytes, at)) {
+      this.#headAt = at + this.#tailBytes.length
       this.#headEnd = at + counted.length
       this.#unused = 0
       if (!counted.countUp()) this.#counted = undefined
       return true
     }
-    const separator = this.#separator
-    if (!separator || endOf(bytes, at, separator) < 0) return false
-    this.#headEnd = at + separator.length
+    const end = this.#separator ? this.#separator.endIn(bytes, at) : NOT_FOUND
+    if (end < 0) return false
+    this.#headAt = end - this.#headSize
+    this.#headEnd = end
     return true
   }
 

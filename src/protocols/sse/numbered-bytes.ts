@@ -4,12 +4,14 @@
  */
 const NUMBERS = /(?:,"sequence_number":|[Tt]okenCount":) ?(?=\d)/g
 /** Up to so many bytes a loop compares faster than a call does. */
-const MAX_LOOP_BYTES = 16
+const MAX_LOOP_BYTES = 32
 
 /** Bytes that frames of one kind share, with any such numbers in them. */
 export class NumberedBytes {
   /** The bytes between the numbers. */
   readonly pieces: readonly Buffer[]
+  /** Length with numbers of one digit. */
+  readonly #minLength: number
   /** The bytes, where there is no number in them. */
   readonly plain: Buffer | undefined
 
@@ -23,11 +25,13 @@ export class NumberedBytes {
     }
     pieces.push(bytes.subarray(from))
     this.pieces = pieces
+    this.#minLength = pieces.reduce((sum, { length }) => sum + length, pieces.length - 1)
     this.plain = pieces.length === 1 ? bytes : undefined
   }
 
   /** The offset after these bytes, if they are what stands at `from`; else −1. */
   endIn(bytes: Buffer, from: number): number {
+    if (from + this.#minLength > bytes.length) return -1
     const { pieces } = this
     let end = endOf(bytes, from, pieces[0] as Buffer)
     for (let i = 1; i < pieces.length && end >= 0; i++) {

@@ -87,6 +87,7 @@ export function readCompletionRequest(scan: ScannedObject): CompletionRequest {
     messageCount: 1,
     webSearch: false,
     promptBound: completionPromptBound(scan),
+    hasMedia: false,
   }
 }
 

@@ -13,7 +13,7 @@ export function chatDialect(conversions: Conversions): Dialect {
     read(scan, _headers, reader) {
       const request = readChatRequest(scan)
       const forChannels = chatRequests(conversions, convertedChat, scan, request, request.n, reader)
-      return { ...request, forChannels }
+      return { ...request, ...(request.hasMedia && { measuredBounds: { hasMedia: true } }), forChannels }
     },
   }
 }

@@ -14,6 +14,10 @@ export class ArrayTap extends DelegatingTap<Tap> {
     return undefined
   }
 
+  override keepAliveFrame(): undefined {
+    return undefined
+  }
+
   override push(chunk: Buffer): TapStep {
     const { forward, terminal } = this.inner.push(chunk)
     const elements = forward && this.#array.push(forward)

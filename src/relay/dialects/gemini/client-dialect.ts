@@ -1,4 +1,5 @@
 import type { Channel } from '../../../domain/channel.ts'
+import type { Model } from '../../../domain/settings.ts'
 import {
   answerPath,
   gateGeminiRequest,
@@ -7,6 +8,7 @@ import {
   readGeminiRequest,
   usageOfAnswer,
 } from '../../../protocols/gemini/index.ts'
+import { capabilitiesOf } from '../../../protocols/model-capabilities.ts'
 import type { EmbedMethod } from '../../../protocols/gemini/embed/index.ts'
 import type { Conversions } from '../conversions.ts'
 import type { ChannelRequest, Dialect } from '../dialect.ts'
@@ -33,7 +35,7 @@ export function geminiDialect(conversions: Conversions, { model: name, form }: G
     promptText,
     read(scan, _headers, reader) {
       const { candidateCount, hasMedia, ...request } = readGeminiRequest(scan, name)
-      const native = (channel: Channel): ChannelRequest => ({
+      const native = (channel: Channel, { capabilities }: Model): ChannelRequest => ({
         channel,
         outputMaximum: request.maxTokens,
         choices: candidateCount,
@@ -43,7 +45,12 @@ export function geminiDialect(conversions: Conversions, { model: name, form }: G
             protocol: 'gemini',
             path: answerPath(upstreamModel, stream),
             headers: [],
-            body: gateGeminiRequest(scan, channel, passThrough),
+            body: gateGeminiRequest(
+              scan,
+              channel,
+              passThrough,
+              () => capabilitiesOf(upstreamModel, name, capabilities).gemini.requiresSignatures,
+            ),
             upstreamModel,
             dropped: [],
             tap: () => (jsonArray ? new ArrayTap(new GeminiTap()) : new GeminiTap()),
@@ -58,14 +65,20 @@ export function geminiDialect(conversions: Conversions, { model: name, form }: G
         ...(hasMedia && { measuredBounds: { hasMedia } }),
         ...(jsonArray && { streamType: 'application/json' }),
         forChannels: (channels, model) =>
-          requestsFor('gemini', name, channels, model, native, (spoken) =>
-            conversions.decode(convertedGemini, scan, {
-              maxTokens: request.maxTokens,
-              reader,
-              spoken,
-              target: { model: name, stream },
-              jsonArray,
-            }),
+          requestsFor(
+            'gemini',
+            name,
+            channels,
+            model,
+            (channel) => native(channel, model),
+            (spoken) =>
+              conversions.decode(convertedGemini, scan, {
+                maxTokens: request.maxTokens,
+                reader,
+                spoken,
+                target: { model: name, stream },
+                jsonArray,
+              }),
           ),
       }
     },

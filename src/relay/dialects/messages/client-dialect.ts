@@ -22,6 +22,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
       const upstreamHeaders = versionHeaders(headers)
       return {
         ...request,
+        ...(request.hasMedia && { measuredBounds: { hasMedia: true } }),
         forChannels: (channels, model) =>
           requestsFor(
             'messages',

@@ -83,6 +83,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     })
     return {
       ...request,
+      ...(request.hasMedia && { measuredBounds: { hasMedia: true } }),
       ...(previous && { contextTokens: previous.tokens }),
       ...(composed && { body: scan.bytes }),
       channelsFor(channels) {
