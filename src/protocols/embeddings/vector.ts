@@ -27,7 +27,7 @@ export function toNumbers(base64: string): string | undefined {
 /** The shortest text that is the same number in single precision. */
 function shortest(value: number): string {
   if (Object.is(value, -0)) return '-0'
-  for (let digits = 6; digits < MAX_DIGITS; digits++) {
+  for (let digits = 7; digits < MAX_DIGITS; digits++) {
     const text = String(Number(value.toPrecision(digits)))
     if (Math.fround(Number(text)) === value) return text
   }

@@ -145,7 +145,7 @@ async function measureImages(
     return { usage: { ...NO_USAGE, images }, form, isEstimate: false }
   const output = images * IMAGE_TOKENS
   return {
-    usage: { ...NO_USAGE, input: await call.countPrompt(), output, imageOutput: output, images },
+    usage: { ...NO_USAGE, input: await call.countChargedPrompt(), output, imageOutput: output, images },
     form,
     isEstimate: true,
   }

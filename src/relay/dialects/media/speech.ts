@@ -143,7 +143,7 @@ async function measureSpeech(
   if (rate.second > 0n && seconds > 0)
     return { usage: { ...NO_USAGE, characters, seconds }, isEstimate: false }
   const output = Math.ceil(seconds * TOKENS_PER_SECOND)
-  const input = rate.perToken ? await call.countPrompt() : 0
+  const input = rate.perToken ? await call.countChargedPrompt() : 0
   return {
     usage: { ...NO_USAGE, input, output, audioOutput: output, characters, seconds },
     isEstimate: true,
