@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Behaviour } from '../equipment/behaviour.ts'
 import { call, type FullResponse, open } from '../equipment/client.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
@@ -85,7 +86,7 @@ test('the batches of a channel of Gemini may be as large together', async () => 
   expect(rowOf(answer)).toMatchObject({ quota: 100 * Math.ceil(MANY / 100), reason: 'complete' })
 })
 
-const truncated = (body: string): ReturnType<typeof answered> => ({
+const truncated = (body: string): Behaviour => ({
   kind: 'raw',
   bytes: `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length + 1}\r\n\r\n${body}`,
   ending: 'close',

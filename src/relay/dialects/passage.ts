@@ -5,7 +5,7 @@ import type { Call } from '../call.ts'
 import type { Tap } from './dialect.ts'
 
 /** The call that a measure is made for. */
-export type MeasuredCall = Pick<Call, 'rate' | 'count' | 'countChargedPrompt'>
+export type MeasuredCall = Pick<Call, 'client' | 'rate' | 'count' | 'countChargedPrompt'>
 
 /** Usage that a call is charged by. */
 export interface Measure {

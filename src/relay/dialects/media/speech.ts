@@ -119,13 +119,13 @@ class SpeechPassage implements Passage {
   }
 
   measure(call: MeasuredCall): Measure | Promise<Measure> {
-    return measureSpeech(call, this.#characters, () => this.#seconds())
+    return measureSpeech(call, this.#characters, () => this.#seconds(call.client))
   }
 
-  async #seconds(): Promise<number> {
+  async #seconds(client: number): Promise<number> {
     if (this.#isRaw) return Math.ceil(this.#bytes / PCM_BYTES_PER_SECOND)
     const sample = this.#sample.take()
-    const { seconds } = await this.#lengths.measure(sample, 0, sample.length)
+    const { seconds } = await this.#lengths.measure(client, sample, 0, sample.length)
     return Math.max(1, Math.round(seconds * (this.#bytes / sample.length)))
   }
 }
