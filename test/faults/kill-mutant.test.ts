@@ -29,6 +29,16 @@ const NO_GATE_TWO_STREAMED: Patch = {
     return this.call.settle(...all)
   })(`,
 }
+const NO_GATE_ONE_PASSED: Patch = {
+  file: 'src/relay/passed-response.ts',
+  text: 'if (hold.isDurable) return this.#send()',
+  by: 'return this.#send()',
+}
+const NO_GATE_TWO_PASSED: Patch = {
+  file: 'src/relay/passed-response.ts',
+  text: 'await this.call.settleMeasured(',
+  by: 'void this.call.settleMeasured(',
+}
 /** Charges a client that leaves in the middle for the prompt alone. */
 const NO_OUTPUT_COUNTED: Patch = {
   file: 'src/relay/priced-usage.ts',
@@ -65,6 +75,16 @@ test('if whole responses do not wait for their charge, they are never charged', 
 })
 test('if streams do not wait for their charge, they are never charged in full', LIMIT, async () => {
   expect(await brokenByKill([NO_GATE_TWO_STREAMED], ROUNDS)).toMatch(/was seen complete and/)
+})
+test(
+  'if images and audio do not wait for their hold, they are delivered and leave no trace',
+  LIMIT,
+  async () => {
+    expect(await brokenByKill([NO_GATE_ONE_PASSED], ROUNDS)).toMatch(/delivered content without a trace/)
+  },
+)
+test('if what is passed on does not wait for its charge, it is never charged', LIMIT, async () => {
+  expect(await brokenByKill([NO_GATE_TWO_PASSED], ROUNDS)).toMatch(/was seen complete and/)
 })
 test('a charge below the work of the upstream is found by its log', LIMIT, async () => {
   expect(await brokenOn([NO_OUTPUT_COUNTED], { seed: 7, rounds: 1, clients: 32 })).toMatch(
