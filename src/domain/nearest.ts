@@ -1,6 +1,6 @@
 /**
- * Known name that `name` is probably a misspelling of: it may differ in so many letters, by default in a third
- * of them, at least two.
+ * Known name that `name` is probably a misspelling of: it may differ in so many letters, by default in a
+ * third of them, at least two.
  */
 export function nearest(
   name: string,

@@ -111,7 +111,7 @@ export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
   return knownOutput === undefined ? promptOnly(counts) : counts
 }
 
-/** Tokens of one modality, not cached and cached; at most so many of each. `statedCached`: 0 where not told. */
+/** Tokens of one modality, not cached and cached, at most so many. `statedCached`: 0 where not told. */
 function splitByCache(
   { tokens, isLarger }: Detail,
   statedCached: number,

@@ -184,10 +184,7 @@ export class Call implements MediaRequester {
     return (this.#countedPrompt ??= tokens)
   }
 
-  /**
-   * Tokens of the prompt, for the charge: those that the client saw, if it saw any; a count that is still
-   * under way does not delay it.
-   */
+  /** Tokens of the prompt, for the charge; a count for the client that is under way does not delay it. */
   async countChargedPrompt(): Promise<number> {
     if (this.#countedPrompt !== undefined) return this.#countedPrompt
     const { text, extraTokens } = this.dialect.promptText(this.body)

@@ -35,7 +35,7 @@ export interface Passage {
   push(chunk: Buffer): PassedBytes
   /** Ends the reading: whether the response is complete and of its endpoint. */
   end(): boolean
-  /** The body of the request for the rest, where a complete response was not all; absent where it always is. */
+  /** The body of the request for the rest, where a complete response was not all. */
   next?(): Buffer | undefined
   /** The bytes that were held back, once the call is charged. */
   rest(): Buffer
