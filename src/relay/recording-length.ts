@@ -50,6 +50,8 @@ export class RecordingLengths {
   readonly #turns = new FairQueue(1, MAX_WAITING)
   readonly #maxCpuMs: number
   #worker: Worker | undefined
+  /** Settles when the worker is loaded, or has ended. */
+  #loaded: Promise<unknown> = Promise.resolve()
   #idle: NodeJS.Timeout | undefined
   #reading: Reading | undefined
   #isClosed = false
@@ -102,6 +104,7 @@ export class RecordingLengths {
     clearTimeout(this.#idle)
     const worker = (this.#worker ??= this.#start())
     const stop = (): void => void this.#end(worker)
+    await this.#loaded
     const before = await cpuMs(worker)
     if (this.#worker !== worker) return undefined
     const timeout = setTimeout(stop, TIMEOUT_MS).unref()
@@ -139,7 +142,13 @@ export class RecordingLengths {
       this.#reading = undefined
       reading.resolve(seconds)
     }
-    worker.on('message', settle)
+    this.#loaded = new Promise((resolve) => {
+      worker.once('message', resolve)
+      worker.once('exit', resolve)
+    })
+    worker.on('message', (message: 'ready' | number | undefined) => {
+      if (message !== 'ready') settle(message)
+    })
     worker.on('error', () => {})
     worker.on('exit', () => {
       if (this.#worker === worker) this.#worker = undefined
