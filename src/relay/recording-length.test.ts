@@ -64,8 +64,8 @@ test('a key that sends many recordings delays another by one of them', async () 
 })
 
 test('a recording that takes too much work counts by its size, and the next one is read', async () => {
-  const impatient = new RecordingLengths(300)
-  const poisoned = tinyPackets(1_200_000)
+  const impatient = new RecordingLengths(200)
+  const poisoned = tinyPackets(700_000)
   expect(await measured(poisoned, KEY, impatient)).toMatchObject({ isEstimate: true })
   expect(await measured(waveFile(2), KEY, impatient)).toEqual({ seconds: 2, isEstimate: false })
   await impatient.close()
