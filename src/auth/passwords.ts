@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { FairQueue } from './fair-queue.ts'
+import { FairQueue } from '../limits/fair-queue.ts'
 
 /** Argon2id, the library's default, over 19 MiB and two passes, as OWASP recommends. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const

@@ -251,13 +251,13 @@ describe('a warning is said of', () => {
   })
 
   test('a kind of price that is not charged', () => {
-    const text = CHANNEL.replace('gpt-4o-mini', 'gpt-realtime-mini')
+    const text = CHANNEL.replace('gpt-4o-mini', 'sonar-deep-research')
     expect(warnings(config(text))).toEqual([
-      'some.yaml:1: models: the built-in price of gpt-realtime-mini has cache_audio_read_mtok, which is not charged',
-      'some.yaml:1: models: the built-in price of gpt-realtime-mini has cache_image_read_mtok, which is not charged',
+      'some.yaml:1: models: the built-in price of sonar-deep-research has output_reasoning_mtok, which is not charged',
+      'some.yaml:1: models: the built-in price of sonar-deep-research has output_citation_mtok, which is not charged',
     ])
     expect(
-      warnings(config(`${text}models: { gpt-realtime-mini: { price: { input: 1, output: 1 } } }`)),
+      warnings(config(`${text}models: { sonar-deep-research: { price: { input: 1, output: 1 } } }`)),
     ).toEqual([])
   })
 

@@ -61,6 +61,8 @@ function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
       audio_output: decimalText(tokens.audioOutput),
       image_input: decimalText(tokens.imageInput),
       image_output: decimalText(tokens.imageOutput),
+      audio_cache_read: decimalText(tokens.audioCacheRead),
+      image_cache_read: decimalText(tokens.imageCacheRead),
       characters: decimalText(characters),
       second: decimalText(second),
       ...(Object.keys(image).length > 0 && { image: imagesJson(image) }),

@@ -45,6 +45,27 @@ describe('a charge', () => {
     expect(charge(rate, usage)).toBe(383)
   })
 
+  test('prices cached audio and images by themselves', () => {
+    const cached = withModalities({
+      ...tokens('3', '15', '0.3'),
+      audioCacheRead: decimal('2'),
+      imageCacheRead: decimal('1'),
+    })
+    const media = rateOf(price({ tokens: cached }), ONE, 500_000)
+    const usage = { ...NO_USAGE, cacheRead: 1000, audioCacheRead: 100, imageCacheRead: 200 }
+    expect(charge(media, usage)).toBe(700 * 0.15 + 100 + 200 * 0.5)
+    expect(charge(rate, usage)).toBe(150)
+    // A rate that was stored before there were such prices.
+    const {
+      audioCacheRead: _,
+      imageCacheRead: __,
+      ...before
+    } = JSON.parse(rateText(rate)).tokens as Record<string, string>
+    expect(charge(rateFrom(JSON.stringify({ ...JSON.parse(rateText(rate)), tokens: before })), usage)).toBe(
+      150,
+    )
+  })
+
   test('is rounded once, half away from zero', () => {
     expect(charge(rate, { ...NO_USAGE, input: 1 })).toBe(2)
     expect(charge(rate, { ...NO_USAGE, input: 3 })).toBe(5)

@@ -32,6 +32,7 @@ export function charge(rate: Rate, usage: Usage, form: ImageForm = {}): number {
 }
 
 function tokenSum(tokens: TokenRates, usage: Usage): bigint {
+  const { audioCacheRead = 0, imageCacheRead = 0 } = usage
   return (
     times(usage.input - usage.audioInput - usage.imageInput, tokens.input) +
     times(usage.audioInput, tokens.audioInput) +
@@ -39,7 +40,9 @@ function tokenSum(tokens: TokenRates, usage: Usage): bigint {
     times(usage.output - usage.audioOutput - usage.imageOutput, tokens.output) +
     times(usage.audioOutput, tokens.audioOutput) +
     times(usage.imageOutput, tokens.imageOutput) +
-    times(usage.cacheRead, tokens.cacheRead) +
+    times(usage.cacheRead - audioCacheRead - imageCacheRead, tokens.cacheRead) +
+    times(audioCacheRead, tokens.audioCacheRead) +
+    times(imageCacheRead, tokens.imageCacheRead) +
     times(usage.cacheWrite5m, tokens.cacheWrite5m) +
     times(usage.cacheWrite1h, tokens.cacheWrite1h)
   )

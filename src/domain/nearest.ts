@@ -1,9 +1,14 @@
 /**
- * Known name that `name` is probably a misspelling of: it may differ in a third of the letters, at least two.
+ * Known name that `name` is probably a misspelling of: it may differ in so many letters, by default in a
+ * third of them, at least two.
  */
-export function nearest(name: string, known: Iterable<string>): string | undefined {
+export function nearest(
+  name: string,
+  known: Iterable<string>,
+  maxEdits = Math.max(2, Math.floor(name.length / 3)),
+): string | undefined {
   let best: string | undefined
-  let minEdits = Math.max(2, Math.floor(name.length / 3)) + 1
+  let minEdits = maxEdits + 1
   for (const candidate of known) {
     const edits = distance(name.toLowerCase(), candidate.toLowerCase())
     if (edits < minEdits) [best, minEdits] = [candidate, edits]

@@ -12,10 +12,18 @@ export interface TokenPrices {
   readonly audioOutput: Decimal
   readonly imageInput: Decimal
   readonly imageOutput: Decimal
+  readonly audioCacheRead: Decimal
+  readonly imageCacheRead: Decimal
 }
 
 /** Kinds of tokens that default to text. */
-type Modality = 'audioInput' | 'audioOutput' | 'imageInput' | 'imageOutput'
+type Modality =
+  | 'audioInput'
+  | 'audioOutput'
+  | 'imageInput'
+  | 'imageOutput'
+  | 'audioCacheRead'
+  | 'imageCacheRead'
 
 /** Prices of tokens, with those of other modalities where they differ from text. */
 export type TextPrices = Omit<TokenPrices, Modality> & { readonly [Kind in Modality]?: Decimal | undefined }
@@ -63,6 +71,8 @@ export function withModalities(given: TextPrices): TokenPrices {
     audioOutput: given.audioOutput ?? given.output,
     imageInput: given.imageInput ?? given.input,
     imageOutput: given.imageOutput ?? given.output,
+    audioCacheRead: given.audioCacheRead ?? given.cacheRead,
+    imageCacheRead: given.imageCacheRead ?? given.cacheRead,
   }
 }
 
@@ -104,6 +114,8 @@ const KINDS = [
   'audioOutput',
   'imageInput',
   'imageOutput',
+  'audioCacheRead',
+  'imageCacheRead',
 ] as const satisfies readonly (keyof TokenPrices)[]
 
 const PER_MILLION: Decimal = { digits: 1n, scale: 6 }
@@ -128,11 +140,12 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
     const { input, cacheRead, cacheWrite5m, cacheWrite1h, output } = computed
     const maxInput = maximum(maxima.maxInput, input, cacheRead, cacheWrite5m, cacheWrite1h)
     const maxOutput = maximum(maxima.maxOutput, output)
-    const { audioInput, imageInput, audioOutput, imageOutput } = computed
+    const { audioInput, imageInput, audioCacheRead, imageCacheRead, audioOutput, imageOutput } = computed
+    const maxMedia = maximum(audioInput, imageInput, audioCacheRead, imageCacheRead)
     maxima = {
       maxInput,
       maxOutput,
-      maxMediaInput: maximum(maxima.maxMediaInput, maxInput, audioInput, imageInput),
+      maxMediaInput: maximum(maxima.maxMediaInput, maxInput, maxMedia),
       maxMediaOutput: maximum(maxima.maxMediaOutput, maxOutput, audioOutput, imageOutput),
     }
     return { ...computed, ...maxima }
@@ -161,10 +174,12 @@ function maximum(...values: bigint[]): bigint {
 
 const NO_UNIT_RATES = { characters: 0n, second: 0n, image: NO_IMAGE_RATES }
 
-function textRates(text: Pick<TokenRates, 'input' | 'output' | 'maxInput' | 'maxOutput'>) {
+function textRates(text: Pick<TokenRates, 'input' | 'output' | 'cacheRead' | 'maxInput' | 'maxOutput'>) {
   return {
     audioInput: text.input,
     imageInput: text.input,
+    audioCacheRead: text.cacheRead,
+    imageCacheRead: text.cacheRead,
     maxMediaInput: text.maxInput,
     audioOutput: text.output,
     imageOutput: text.output,

@@ -136,6 +136,8 @@ describe('ratios over a price that is there', () => {
     expect(pricedByRatios(given({ cache: '0.5' }), SONNET)?.tokens).toEqual({
       ...SONNET.tokens,
       cacheRead: d('1.5'),
+      audioCacheRead: d('1.5'),
+      imageCacheRead: d('1.5'),
     })
   })
 
@@ -151,6 +153,8 @@ describe('ratios over a price that is there', () => {
       audioOutput: '30',
       imageInput: '6',
       imageOutput: '30',
+      audioCacheRead: '0.6',
+      imageCacheRead: '0.6',
     })
   })
 

@@ -165,15 +165,20 @@ function tokensByRatios(ratios: Ratios, input: Decimal, base: TokenPrices | unde
     // A price that was that of text stays so.
     return known && !isSame(known[kind], known.output) ? (kept(kind) ?? output) : output
   }
+  const cacheRead = related(ratios.cache, 'cacheRead', TENTH)
+  const cachedMedia = (kind: 'audioCacheRead' | 'imageCacheRead'): Decimal =>
+    known && !isSame(known[kind], known.cacheRead) ? (kept(kind) ?? cacheRead) : cacheRead
   return {
     input,
     output,
-    cacheRead: related(ratios.cache, 'cacheRead', TENTH),
+    cacheRead,
     cacheWrite5m: related(createCache, 'cacheWrite5m', WRITE_5M),
     cacheWrite1h: related(createCache && multiply(createCache, HOUR_PER_5M), 'cacheWrite1h', TWO),
     audioInput,
     audioOutput: completed(ratios.audioCompletion, audioInput, 'audioOutput'),
     imageInput,
     imageOutput: completed(ratios.imageCompletion, imageInput, 'imageOutput'),
+    audioCacheRead: cachedMedia('audioCacheRead'),
+    imageCacheRead: cachedMedia('imageCacheRead'),
   }
 }

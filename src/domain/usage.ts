@@ -19,6 +19,12 @@ export interface Usage {
   /** Parts of `input` that stand for audio and for images; the two do not overlap. */
   readonly audioInput: number
   readonly imageInput: number
+  /**
+   * Parts of `cacheRead` that stand for audio and for images; absent = none, or not known. They shape the
+   * charge, and are not stored with it.
+   */
+  readonly audioCacheRead?: number
+  readonly imageCacheRead?: number
   /** Parts of `output` that stand for audio and for images; the two do not overlap. */
   readonly audioOutput: number
   readonly imageOutput: number
@@ -56,5 +62,7 @@ export function promptTokens(usage: Usage): number {
 /** Sums of all counts. */
 export function addedUsage(one: Usage, other: Usage): Usage {
   const names = Object.keys(NO_USAGE) as (keyof Usage)[]
-  return Object.fromEntries(names.map((name) => [name, one[name] + other[name]])) as unknown as Usage
+  return Object.fromEntries(
+    names.map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]),
+  ) as unknown as Usage
 }

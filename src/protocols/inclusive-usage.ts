@@ -34,7 +34,8 @@ interface Detail {
  * - some leave reasoning out of the details, too (Gemini): the part of `total_tokens` that nothing explains
  *   is reasoning, or the prompt if that is stated as 0;
  * - a detail larger than its total, which `total_tokens` does not explain, is clamped to it;
- * - tokens of audio and images are told without regard to the cache: they count as not cached where they can;
+ * - tokens of audio and images are told without regard to the cache: they count as not cached where they can,
+ *   but for those that `cached_tokens_details` tells; the others are cached ones;
  * - tokens reported as both read and written: the larger count stands, the other up to the rest of the
  *   prompt.
  */
@@ -78,13 +79,23 @@ export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
   const cacheRead = Math.min(cached, input - cacheWrite)
   const cacheWrite1h = Math.min(written1h, cacheWrite)
   const uncached = input - cacheRead - cacheWrite
-  const audioInput = Math.min(audio.tokens, uncached)
+  const cachedDetails = asRecord(promptDetails['cached_tokens_details']) ?? NONE
+  const heard = splitByCache(audio, count(cachedDetails, 'audio_tokens'), uncached, cacheRead)
+  const audioInput = heard.input
+  const seen = splitByCache(
+    part(count(promptDetails, 'image_tokens'), input),
+    count(cachedDetails, 'image_tokens'),
+    uncached - audioInput,
+    cacheRead - heard.cached,
+  )
   const audioOutput = Math.min(count(outputDetails, 'audio_tokens'), output)
   const counts: Usage = {
     ...NO_USAGE,
     input: uncached,
     audioInput,
-    imageInput: Math.min(count(promptDetails, 'image_tokens'), uncached - audioInput),
+    imageInput: seen.input,
+    ...(heard.cached > 0 && { audioCacheRead: heard.cached }),
+    ...(seen.cached > 0 && { imageCacheRead: seen.cached }),
     audioOutput,
     imageOutput: Math.min(count(outputDetails, 'image_tokens'), output - audioOutput),
     cacheRead,
@@ -98,6 +109,18 @@ export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
     ),
   }
   return knownOutput === undefined ? promptOnly(counts) : counts
+}
+
+/** Tokens of one modality, not cached and cached, at most so many. `statedCached`: 0 where not told. */
+function splitByCache(
+  { tokens, isLarger }: Detail,
+  statedCached: number,
+  maxInput: number,
+  maxCached: number,
+): { readonly input: number; readonly cached: number } {
+  const input = Math.min(Math.max(tokens - statedCached, 0), maxInput)
+  const rest = isLarger ? 0 : tokens - input
+  return { input, cached: Math.min(Math.max(statedCached, rest), maxCached) }
 }
 
 function difference(total: number | undefined, known: number | undefined): number | undefined {

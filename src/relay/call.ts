@@ -184,6 +184,13 @@ export class Call implements MediaRequester {
     return (this.#countedPrompt ??= tokens)
   }
 
+  /** Tokens of the prompt, for the charge; a count for the client that is under way does not delay it. */
+  async countChargedPrompt(): Promise<number> {
+    if (this.#countedPrompt !== undefined) return this.#countedPrompt
+    const { text, extraTokens } = this.dialect.promptText(this.body)
+    return (await this.count.count(text)) + extraTokens + this.#contextTokens
+  }
+
   /** Begins an attempt: the first byte of an earlier one does not count. */
   beginAttempt(): void {
     this.#firstByteMs = null
@@ -224,7 +231,7 @@ export class Call implements MediaRequester {
     delivered: boolean,
     lasting?: Lasting,
   ): Promise<Usage> {
-    const countPrompt = (): Promise<number> => this.#countChargedPrompt()
+    const countPrompt = (): Promise<number> => this.countChargedPrompt()
     const priced = basis ? priceUsage(this.#admitted.rate, countPrompt, basis, this.count) : NOTHING
     return priced instanceof Promise
       ? priced.then((later) => this.#book(target, later, delivered, lasting))
@@ -246,13 +253,6 @@ export class Call implements MediaRequester {
     const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
     const quota = charge(this.#admitted.rate, usage, form)
     await this.#book(target, { usage, quota, reason }, delivered, undefined)
-  }
-
-  // The count that the client saw is charged; one that is still under way does not delay a charge.
-  async #countChargedPrompt(): Promise<number> {
-    if (this.#countedPrompt !== undefined) return this.#countedPrompt
-    const { text, extraTokens } = this.dialect.promptText(this.body)
-    return (await this.count.count(text)) + extraTokens + this.#contextTokens
   }
 
   // A stored context is billed as a part of the prompt.

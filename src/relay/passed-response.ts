@@ -1,8 +1,16 @@
+import type { StreamError } from '../protocols/sse/stream-tap.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import type { Call, Target } from './call.ts'
 import type { Passage, PassedResponses } from './dialects/passage.ts'
 import { gatewayErrorFrame, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
-import { errorInFirstEvent, type Failure, noUsableResponse, streamErrorText, UNWRITTEN } from './failure.ts'
+import {
+  errorInFirstEvent,
+  errorWithStatus200,
+  type Failure,
+  noUsableResponse,
+  streamErrorText,
+  UNWRITTEN,
+} from './failure.ts'
 import type { Ending } from './priced-usage.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
@@ -33,8 +41,10 @@ export class PassedResponse extends ResponseHandler {
   }
 
   override accepts(contentType: string): boolean {
-    this.#passage = this.#responses.begin(contentType)
-    return this.#passage !== undefined
+    const passage = this.#responses.begin(contentType)
+    // A further response to the same call goes on where the one before it ended.
+    this.#passage ??= passage
+    return passage !== undefined
   }
 
   override onSuccess(contentType: string): void {
@@ -49,7 +59,7 @@ export class PassedResponse extends ResponseHandler {
     if (forward) this.#forward(forward)
     if (passage.error && this.#mayGoElsewhere) {
       this.upstream.cancel()
-      return this.onFailure(errorInFirstEvent(this.target, passage.error.data))
+      return this.onFailure(this.#failureOf(passage, passage.error))
     }
     if (isOver) return this.onEnd()
     if (passage.hasBegun) this.#sendWhenDurable()
@@ -64,11 +74,17 @@ export class PassedResponse extends ResponseHandler {
     if (this.state === 'over' || !passage) return
     const isComplete = passage.end()
     const { error } = passage
-    if (error && this.#mayGoElsewhere) return this.onFailure(errorInFirstEvent(this.target, error.data))
+    if (error && this.#mayGoElsewhere) return this.onFailure(this.#failureOf(passage, error))
     if (!isComplete && !error)
       return this.onFailure(
         noUsableResponse(this.state === 'waiting' ? 'no answer of its protocol' : 'stream ended early'),
       )
+    const next = isComplete && !this.#isDraining ? passage.next?.() : undefined
+    if (next) {
+      this.upstream.goOn(next)
+      // The new request is read as the one before it was.
+      return this.#pauses.apply()
+    }
     if (error) {
       const { channel } = this.target
       this.call.noteCut(channel.name, 'error in the stream', streamErrorText(this.target, error.data).message)
@@ -108,6 +124,12 @@ export class PassedResponse extends ResponseHandler {
 
   get #isDraining(): boolean {
     return this.state === 'draining'
+  }
+
+  #failureOf({ tap }: Passage, { data }: StreamError): Failure {
+    return tap
+      ? errorInFirstEvent(this.target, data)
+      : errorWithStatus200(this.target.channel, Buffer.from(data))
   }
 
   // Nothing was sent to the client, which is still there: another channel may try.

@@ -16,6 +16,9 @@ parentPort?.on('message', (recording: RecordingToMeasure) => {
     .then((seconds) => parentPort?.postMessage(seconds))
 })
 
+// The work of loading this file belongs to no recording.
+parentPort?.postMessage('ready')
+
 /** Seconds of the longest track of sound; undefined where there is none that can be read. */
 async function measured(recording: RecordingToMeasure): Promise<number | undefined> {
   using input = new Input({ source: sourceOf(recording), formats: ALL_FORMATS })

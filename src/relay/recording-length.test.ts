@@ -5,8 +5,10 @@ import { RecordingLengths } from './recording-length.ts'
 const lengths = new RecordingLengths()
 afterAll(() => lengths.close())
 
-const measured = (bytes: Buffer): ReturnType<RecordingLengths['measure']> =>
-  lengths.measure(bytes, 0, bytes.length)
+const KEY = 1
+
+const measured = (bytes: Buffer, key = KEY, by = lengths): ReturnType<RecordingLengths['measure']> =>
+  by.measure(key, bytes, 0, bytes.length)
 
 /** MP3 file of silent frames: 128 kbit/s, 44.1 kHz. `hasHeader`: its first frame claims one frame in all. */
 function mp3(frames: number, hasHeader = false): Buffer {
@@ -39,15 +41,40 @@ test('what cannot be read counts by its size, and nothing counts as nothing', as
 
 test('more recordings than can wait count by their size at once', async () => {
   const recording = waveFile(1)
-  const all = await Promise.all(Array.from({ length: 1_016 }, () => measured(recording)))
+  const all = await Promise.all(Array.from({ length: 1_017 }, () => measured(recording)))
   expect(all.filter(({ isEstimate }) => isEstimate)).toHaveLength(16)
-  expect(all.filter(({ seconds }) => seconds === 1)).toHaveLength(1_000)
+  expect(all.filter(({ seconds }) => seconds === 1)).toHaveLength(1_001)
+})
+
+/** AAC whose packets are of two bytes: hours of work for its size. */
+function tinyPackets(count: number): Buffer {
+  const packet = Buffer.from([0xff, 0xf1, 0x50, 0x80, 0x01, 0x3f, 0xfc, 0, 0])
+  return Buffer.alloc(count * packet.length, packet)
+}
+
+test('a key that sends many recordings delays another by one of them', async () => {
+  const order: string[] = []
+  const read = async (name: string, key: number): Promise<void> => {
+    await measured(waveFile(1), key)
+    order.push(name)
+  }
+  const many = ['1', '2', '3', '4'].map((name) => read(name, 1))
+  await Promise.all([...many, read('other', 2)])
+  expect(order.slice(0, 2).toSorted()).toEqual(['1', 'other'])
+})
+
+test('a recording that takes too much work counts by its size, and the next one is read', async () => {
+  const impatient = new RecordingLengths(200)
+  const poisoned = tinyPackets(700_000)
+  expect(await measured(poisoned, KEY, impatient)).toMatchObject({ isEstimate: true })
+  expect(await measured(waveFile(2), KEY, impatient)).toEqual({ seconds: 2, isEstimate: false })
+  await impatient.close()
 })
 
 test('recordings that are being read when it is closed count by their size', async () => {
   const closing = new RecordingLengths()
   const recording = waveFile(100)
-  const under = closing.measure(recording, 0, recording.length)
+  const under = measured(recording, KEY, closing)
   await closing.close()
   expect(await under).toMatchObject({ isEstimate: true })
 })

@@ -1,9 +1,14 @@
 import { Worker } from 'node:worker_threads'
+import { FairQueue } from '../limits/fair-queue.ts'
 import type { StoredBytes } from './form-body.ts'
 
-/** How long one recording may take to be read, and may wait for others: far longer than on a busy machine. */
-const TIMEOUT_MS = 20_000
+/** How long a recording may wait for others, and how long one may be read, however busy the machine is. */
 const MAX_WAIT_MS = 60_000
+const TIMEOUT_MS = 20_000
+/** Processor time that one recording may take: ten times as much as any that is made of sound. */
+const MAX_CPU_MS = 4_000
+/** How often that is compared. */
+const CPU_CHECK_MS = 100
 /** Recordings, waiting or being read, above which another one is not read. */
 const MAX_WAITING = 1_000
 /** How long the worker outlives the last recording. */
@@ -28,31 +33,40 @@ export interface RecordingLength {
   readonly isEstimate: boolean
 }
 
-interface Waiting {
-  /** Makes the message to the worker, which copies bytes that are in memory. */
-  readonly message: () => RecordingToMeasure
-  /** The moment, by `performance.now()`, from which on it is not read any more. */
-  readonly untilMs: number
+/** Recording whose turn has come. */
+interface Reading {
+  readonly worker: Worker
   readonly resolve: (seconds: number | undefined) => void
 }
 
+/** More recordings wait than are read. */
+class TooManyWaiting extends Error {}
+
 /**
  * Reads how long recordings are, in a thread of its own: their packets are counted, so that a header that
- * lies changes nothing.
+ * lies changes nothing. Keys take turns, and a recording that takes too long counts by its size.
  */
 export class RecordingLengths {
+  readonly #turns = new FairQueue(1, MAX_WAITING)
+  readonly #maxCpuMs: number
   #worker: Worker | undefined
+  /** Settles when the worker is loaded, or has ended. */
+  #loaded: Promise<unknown> = Promise.resolve()
   #idle: NodeJS.Timeout | undefined
-  #timeout: NodeJS.Timeout | undefined
-  /** The first one is being read. */
-  readonly #queue: Waiting[] = []
+  #reading: Reading | undefined
+  #isClosed = false
+
+  /** `maxCpuMs`: processor time that one recording may take. */
+  constructor(maxCpuMs = MAX_CPU_MS) {
+    this.#maxCpuMs = maxCpuMs
+  }
 
   /**
    * The length of the recording at these bytes of a body, which must stay until then. One that cannot be read
-   * counts by its size.
+   * counts by its size. `key`: the id of the token whose turn it takes.
    */
-  async measure(stored: StoredBytes, from: number, length: number): Promise<RecordingLength> {
-    const seconds = length === 0 ? undefined : await this.#read(stored, from, length)
+  async measure(key: number, stored: StoredBytes, from: number, length: number): Promise<RecordingLength> {
+    const seconds = length === 0 ? undefined : await this.#read(key, stored, from, length)
     if (seconds === undefined) return { seconds: length / EXPECTED_BYTES_PER_SECOND, isEstimate: true }
     // No coding of speech is smaller: whoever claims more is not believed.
     return { seconds: Math.min(seconds, length / MIN_BYTES_PER_SECOND), isEstimate: false }
@@ -60,37 +74,60 @@ export class RecordingLengths {
 
   /** Ends the thread; recordings that are being read count by their size. */
   async close(): Promise<void> {
+    this.#isClosed = true
     clearTimeout(this.#idle)
-    clearTimeout(this.#timeout)
-    await this.#worker?.terminate()
+    await this.#end(this.#worker)
   }
 
-  async #read(stored: StoredBytes, from: number, length: number): Promise<number | undefined> {
-    if (this.#queue.length >= MAX_WAITING) return undefined
-    const file = Buffer.isBuffer(stored) ? undefined : await stored.descriptor()
-    const message = (): RecordingToMeasure =>
-      Buffer.isBuffer(stored)
-        ? { bytes: Uint8Array.from(stored.subarray(from, from + length)), from: 0, length }
-        : { ...(file !== undefined && { file }), from, length }
-    return new Promise((resolve) => {
-      this.#queue.push({ message, untilMs: performance.now() + MAX_WAIT_MS, resolve })
-      if (this.#queue.length === 1) this.#next()
-    })
-  }
-
-  #next(): void {
-    clearTimeout(this.#idle)
-    clearTimeout(this.#timeout)
-    const nowMs = performance.now()
-    while ((this.#queue[0]?.untilMs ?? nowMs) < nowMs) this.#queue.shift()?.resolve(undefined)
-    const [first] = this.#queue
-    if (!first) {
-      this.#idle = setTimeout(() => void this.#worker?.terminate(), IDLE_MS).unref()
-      return
+  async #read(key: number, stored: StoredBytes, from: number, length: number): Promise<number | undefined> {
+    const untilMs = performance.now() + MAX_WAIT_MS
+    try {
+      return await this.#turns.run(
+        String(key),
+        () => new TooManyWaiting(),
+        async () => {
+          if (this.#isClosed || performance.now() > untilMs) return undefined
+          if (Buffer.isBuffer(stored)) {
+            const bytes = Uint8Array.from(stored.subarray(from, from + length))
+            return this.#readNow({ bytes, from: 0, length })
+          }
+          return this.#readNow({ file: await stored.descriptor(), from, length })
+        },
+      )
+    } catch (error) {
+      if (error instanceof TooManyWaiting) return undefined
+      throw error
     }
-    this.#worker ??= this.#start()
-    this.#timeout = setTimeout(() => void this.#worker?.terminate(), TIMEOUT_MS).unref()
-    this.#worker.postMessage(first.message())
+  }
+
+  async #readNow(recording: RecordingToMeasure): Promise<number | undefined> {
+    clearTimeout(this.#idle)
+    const worker = (this.#worker ??= this.#start())
+    const stop = (): void => void this.#end(worker)
+    await this.#loaded
+    const before = await cpuMs(worker)
+    if (this.#worker !== worker) return undefined
+    const timeout = setTimeout(stop, TIMEOUT_MS).unref()
+    const check = setInterval(() => {
+      void cpuMs(worker).then((now) => {
+        if (now - before > this.#maxCpuMs) stop()
+      })
+    }, CPU_CHECK_MS).unref()
+    try {
+      return await new Promise<number | undefined>((resolve) => {
+        this.#reading = { worker, resolve }
+        worker.postMessage(recording)
+      })
+    } finally {
+      clearTimeout(timeout)
+      clearInterval(check)
+      this.#idle = setTimeout(() => void this.#end(this.#worker), IDLE_MS).unref()
+    }
+  }
+
+  async #end(worker: Worker | undefined): Promise<void> {
+    if (this.#worker === worker) this.#worker = undefined
+    await worker?.terminate()
   }
 
   #start(): Worker {
@@ -100,15 +137,33 @@ export class RecordingLengths {
     })
     worker.unref()
     const settle = (seconds: number | undefined): void => {
-      this.#queue.shift()?.resolve(seconds)
-      this.#next()
+      const reading = this.#reading
+      if (reading?.worker !== worker) return
+      this.#reading = undefined
+      reading.resolve(seconds)
     }
-    worker.on('message', settle)
+    this.#loaded = new Promise((resolve) => {
+      worker.once('message', resolve)
+      worker.once('exit', resolve)
+    })
+    worker.on('message', (message: 'ready' | number | undefined) => {
+      if (message !== 'ready') settle(message)
+    })
     worker.on('error', () => {})
     worker.on('exit', () => {
-      this.#worker = undefined
-      if (this.#queue.length > 0) settle(undefined)
+      if (this.#worker === worker) this.#worker = undefined
+      settle(undefined)
     })
     return worker
+  }
+}
+
+/** Processor time that a thread has taken; 0 for one that does not run. */
+async function cpuMs(worker: Worker): Promise<number> {
+  try {
+    const { user, system } = await worker.cpuUsage()
+    return (user + system) / 1_000
+  } catch {
+    return 0
   }
 }

@@ -15,9 +15,9 @@ const TOKENS = new Map([
 const TOKENS_OF_AUTO = 1056
 const TOKENS_OF_PARTIAL = 100
 
-/** Draws images for a prompt: whole, or as events with partial images. */
-export function imagesReply(body: Fields, stamp: Stamp, isEdit: boolean): Reply {
-  const prompt = string(body.prompt)
+/** Draws images for a prompt or as variations: whole, or as events with partial images. */
+export function imagesReply(body: Fields, stamp: Stamp, path: string): Reply {
+  const prompt = path === '/images/variations' ? 'a variation' : string(body.prompt)
   if (prompt === '') throw new Refusal('malformed', 'prompt: a text is required')
   const count = number(body.n) ?? 1
   if (!Number.isInteger(count) || count < 1 || count > MAX_IMAGES)
@@ -35,7 +35,7 @@ export function imagesReply(body: Fields, stamp: Stamp, isEdit: boolean): Reply 
     const data = Array.from({ length: count }, (_, index) => ({ b64_json: draw(index) }))
     return { kind: 'whole', body: { created: stamp.created, ...form, data, usage }, tokens: count }
   }
-  const kind = isEdit ? 'image_edit' : 'image_generation'
+  const kind = path === '/images/edits' ? 'image_edit' : 'image_generation'
   const event = (type: string, more: object): { text: string; tokens: number } => {
     const data = { type: `${kind}.${type}`, created_at: stamp.created, ...form, ...more }
     return { text: `event: ${kind}.${type}\ndata: ${JSON.stringify(data)}\n\n`, tokens: 1 }

@@ -8,6 +8,7 @@ export function mediaUpstream(models: readonly string[]): Upstream {
     asked: postTo(
       '/images/generations',
       '/images/edits',
+      '/images/variations',
       '/audio/speech',
       '/audio/transcriptions',
       '/audio/translations',
@@ -15,7 +16,7 @@ export function mediaUpstream(models: readonly string[]): Upstream {
     models,
     keyOf: bearer,
     reply(body, _model, stamp, { path, file }) {
-      if (path.startsWith('/images/')) return imagesReply(body, stamp, path === '/images/edits')
+      if (path.startsWith('/images/')) return imagesReply(body, stamp, path)
       return path === '/audio/speech' ? speechReply(body) : transcriptReply(body, file)
     },
     refuse: ({ kind, message }) => ({

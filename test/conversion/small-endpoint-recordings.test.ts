@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { describe, expect, test } from 'vitest'
 import { ChatTap, readCompletionRequest, usageOfReply } from '../../src/protocols/chat/index.ts'
-import { readEmbeddingsReply, readEmbeddingsRequest } from '../../src/protocols/embeddings/index.ts'
+import { EmbeddingsReply, readEmbeddingsRequest } from '../../src/protocols/embeddings/index.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { readModerationsReply, readModerationsRequest } from '../../src/protocols/moderations/index.ts'
 
@@ -12,6 +12,13 @@ const FOLDER = process.env['RECORDINGS']
 
 if (FOLDER === undefined) replayNothing()
 else replay(join(FOLDER, 'embeddings'))
+
+/** A recorded answer in a form: its facts, and the bytes for the client. */
+function read(bytes: Buffer, form: 'numbers' | 'base64'): { facts: EmbeddingsReply['facts']; body: Buffer } {
+  const reply = new EmbeddingsReply(form)
+  const body = Buffer.concat([reply.push(bytes), reply.end()])
+  return { facts: reply.facts, body }
+}
 
 function replayNothing(): void {
   test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
@@ -42,18 +49,18 @@ function replay(folder: string): void {
     const answers = named('embeddings--', /(?<!\.request)\.json$/)
     const isAnswer = (name: string): boolean => bytesOf(name).includes('"embedding":')
     test.each(answers.filter((name) => !isAnswer(name)))('%s is none of vectors', (name) => {
-      expect(readEmbeddingsReply(bytesOf(name), 'numbers').facts.valid).toBe(false)
+      expect(read(bytesOf(name), 'numbers').facts.valid).toBe(false)
     })
 
     test.each(answers.filter(isAnswer))('%s has vectors and usage', (name) => {
       const bytes = bytesOf(name)
       const { usage } = JSON.parse(bytes.toString()) as { usage: { total_tokens: number } }
       const isBase64 = /"embedding": ?"/.test(bytes.toString())
-      const asCame = readEmbeddingsReply(bytes, isBase64 ? 'base64' : 'numbers')
+      const asCame = read(bytes, isBase64 ? 'base64' : 'numbers')
       expect(asCame.facts).toMatchObject({ valid: true, usage: { input: usage.total_tokens, output: 0 } })
-      expect(asCame.body()).toBe(bytes)
-      const other = readEmbeddingsReply(bytes, isBase64 ? 'numbers' : 'base64').body()
-      const back = readEmbeddingsReply(other, isBase64 ? 'base64' : 'numbers').body()
+      expect(asCame.body).toEqual(bytes)
+      const other = read(bytes, isBase64 ? 'numbers' : 'base64').body
+      const back = read(other, isBase64 ? 'base64' : 'numbers').body
       const singles = (text: Buffer): unknown =>
         JSON.parse(text.toString(), (_, value: unknown) =>
           typeof value === 'number' ? Math.fround(value) : value,
@@ -80,7 +87,7 @@ function replay(folder: string): void {
     })
 
     test.each(named('error-400--embeddings', /(?<!\.request)\.json$/))('%s is an error', (name) => {
-      expect(readEmbeddingsReply(bytesOf(name), 'numbers').facts).toMatchObject({ valid: false })
+      expect(read(bytesOf(name), 'numbers').facts).toMatchObject({ valid: false })
     })
   })
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Agent } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Behaviour } from './behaviour.ts'
 import { type Body, type CallOptions, type LiveResponse, open } from './client.ts'
 import { formBytes, formCall, recordingParts, waveFile } from './form.ts'
@@ -19,6 +20,8 @@ const UNITS_PER_CHARACTER = 10
 const UNITS_PER_SECOND = 50
 /** Large enough that a kill comes in the middle of some. */
 const IMAGE = 'QUJD'.repeat(20_000)
+/** Milliseconds that an image takes: time enough for its hold to become durable. */
+const IMAGE_MS = 20
 const SOUND = Buffer.alloc(200_000, 1)
 /** Seconds of a recording that is in memory, and of one that is on disk. */
 const SHORT_RECORDING = 2
@@ -44,7 +47,8 @@ export function mediaBehaviour({ path, text }: Pick<Received, 'path' | 'text'>):
     case '/v1/images/generations': {
       const { n, stream } = JSON.parse(text) as { n: number; stream: boolean }
       if (stream) return events({ type: 'image_generation.completed', b64_json: IMAGE })
-      return json({ data: Array.from({ length: n }, () => ({ b64_json: IMAGE })) })
+      const images = json({ data: Array.from({ length: n }, () => ({ b64_json: IMAGE })) })
+      return { ...images, after: sleep(IMAGE_MS) }
     }
     case '/v1/audio/speech':
       return answered('audio/mpeg', SOUND)

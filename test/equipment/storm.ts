@@ -6,6 +6,7 @@ import { databaseOf } from './database.ts'
 import { auditDeliveries, type Deliveries, type Sent } from './deliveries.ts'
 import { startGateway } from './gateway.ts'
 import { randomFrom } from './random.ts'
+import { dialectChannels } from './dialect-traffic.ts'
 import { MEDIA_MODELS } from './media-traffic.ts'
 import { hangDisk } from './slow-disk.ts'
 import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
@@ -41,7 +42,7 @@ export interface StormReport extends Omit<Deliveries, 'broken'> {
 
 const QUOTA = 1_000_000_000
 /** A quota that is used up during the storm. */
-const SCARCE = 20_000
+const SCARCE = 6_000
 /**
  * Complete responses before a round may end, and the maximum of its random extra time. Every tenth round is
  * ten times as long, and lasts until some clients that left have been charged, because counting their
@@ -92,7 +93,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
         random,
         observations: seen,
         onStream: witness,
-        hasMedia: true,
+        hasAllEndpoints: true,
         ...(plan.hasHangingDisk && { minPaceMs: HANGING_PACE_MS }),
       })
       if (plan.hasHangingDisk) {
@@ -150,6 +151,7 @@ function configuration(upstream: ScriptedUpstream): Configuration {
       channel(TRAFFIC_MODEL, upstream.baseUrl(TRAFFIC_MODEL), {
         models: [TRAFFIC_MODEL, ...Object.keys(MEDIA_MODELS)],
       }),
+      ...dialectChannels(upstream, TRAFFIC_MODEL),
     ],
     users: [
       ROOT,

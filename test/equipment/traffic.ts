@@ -6,6 +6,7 @@ import { type Behaviour, usageText } from './behaviour.ts'
 import { type LiveResponse, open } from './client.ts'
 import { priced } from './configuration.ts'
 import type { Sent } from './deliveries.ts'
+import { DIALECT_MODELS, dialectBehaviour, isDialectCall, oneDialectCall } from './dialect-traffic.ts'
 import { isMediaPath, MEDIA_MODELS, mediaBehaviour, oneMediaCall } from './media-traffic.ts'
 import type { ScriptedUpstream } from './scripted-upstream.ts'
 
@@ -35,8 +36,8 @@ export interface TrafficPlan {
   readonly minPaceMs?: number
   /** Records of the calls, which grow. */
   readonly observations: ObservedCall[]
-  /** A part of the calls is for images and audio; their models have a channel. */
-  readonly hasMedia?: boolean
+  /** A part of the calls is for the other endpoints; their models have channels. */
+  readonly hasAllEndpoints?: boolean
   /** Called with each stream that has begun, before its client reads on. */
   readonly onStream?: (live: LiveResponse) => Promise<void>
 }
@@ -59,8 +60,9 @@ const RETRY_DELAY_MS = 20
 
 /** Maximum number of words after which an aborting client leaves. */
 const MAX_WORDS_BEFORE_LEAVING = 30
-/** Share of the calls that are for images and audio. */
-const MEDIA_SHARE = 0.3
+/** Shares of the calls that are for images and audio, and in other dialects. */
+const MEDIA_SHARE = 0.25
+const DIALECT_SHARE = 0.25
 /** The model that clients ask for. */
 export const TRAFFIC_MODEL = 'm'
 /** One token of output. */
@@ -73,10 +75,11 @@ export const CONTENT = `"content":"${WORD}"`
  * compute with.
  */
 export function serveTraffic(upstream: ScriptedUpstream): Record<string, unknown> {
-  upstream.decide(TRAFFIC_MODEL, (request) =>
-    isMediaPath(request.path) ? mediaBehaviour(request) : behaviourOf(orderIn(request.text)),
-  )
-  return { ...priced([TRAFFIC_MODEL]), ...MEDIA_MODELS }
+  upstream.decide(TRAFFIC_MODEL, (request) => {
+    if (isMediaPath(request.path)) return mediaBehaviour(request)
+    return isDialectCall(request) ? dialectBehaviour(request) : behaviourOf(orderIn(request.text))
+  })
+  return { ...priced([TRAFFIC_MODEL]), ...MEDIA_MODELS, ...DIALECT_MODELS }
 }
 
 /** Starts the clients. */
@@ -86,8 +89,7 @@ export function startTraffic(plan: TrafficPlan): Traffic {
   const client = async (url: string): Promise<void> => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     while (!over.signal.aborted) {
-      const isMedia = plan.hasMedia === true && plan.random() < MEDIA_SHARE
-      const seen = await (isMedia ? oneMediaCall(url, plan, agent) : oneCall(url, plan, agent))
+      const seen = await callFor(plan)(url, plan, agent)
       observations.push(seen)
       if (seen.status === 0 || seen.status === 503) await sleep(RETRY_DELAY_MS)
     }
@@ -102,9 +104,17 @@ export function startTraffic(plan: TrafficPlan): Traffic {
   }
 }
 
+function callFor({ hasAllEndpoints, random }: TrafficPlan): typeof oneCall {
+  const share = hasAllEndpoints === true ? random() : 1
+  if (share < MEDIA_SHARE) return oneMediaCall
+  return share < MEDIA_SHARE + DIALECT_SHARE ? oneDialectCall : oneCall
+}
+
 /** The upstream's work so far, without forgotten calls. */
 export function sentBy(upstream: ScriptedUpstream): Sent[] {
-  const counted = upstream.received(TRAFFIC_MODEL).filter(({ path }) => !isMediaPath(path))
+  const counted = upstream
+    .received(TRAFFIC_MODEL)
+    .filter((request) => !isMediaPath(request.path) && !isDialectCall(request))
   return counted.map(({ text, eventsSent, completed }) => {
     const { call, stream, prompt, completion } = orderIn(text)
     return { call, cost: costOf(prompt, completed ? completion : stream ? eventsSent : 0) }

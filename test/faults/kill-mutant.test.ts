@@ -5,7 +5,13 @@ import { HANGING_DISK } from '../equipment/slow-disk.ts'
 import { storm, type StormPlan } from '../equipment/storm.ts'
 
 /** Defects, one of which a process has: the environment names it. */
-type Defect = 'no gate one' | 'no gate two, whole' | 'no gate two, streamed' | 'no output counted'
+type Defect =
+  | 'no gate one'
+  | 'no gate two, whole'
+  | 'no gate two, streamed'
+  | 'no gate one, passed'
+  | 'no gate two, passed'
+  | 'no output counted'
 
 const has = (defect: Defect): string => `process.env['DEFECT'] === ${JSON.stringify(defect)}`
 
@@ -33,6 +39,19 @@ const DEFECTS: readonly Patch[] = [
       lastFrame = undefined
     }
     return this.call.settle(...all)
+  })(`,
+  },
+  {
+    file: 'src/relay/passed-response.ts',
+    text: 'if (hold.isDurable) return this.#send()',
+    by: `if (hold.isDurable || ${has('no gate one, passed')}) return this.#send()`,
+  },
+  {
+    file: 'src/relay/passed-response.ts',
+    text: 'await this.call.settleMeasured(',
+    by: `await ((...all) => {
+    const charging = this.call.settleMeasured(...all)
+    return ${has('no gate two, passed')} ? undefined : charging
   })(`,
   },
   // Charges a client that leaves in the middle for the prompt alone.
@@ -77,6 +96,16 @@ test('if whole responses do not wait for their charge, they are never charged', 
 })
 test('if streams do not wait for their charge, they are never charged in full', LIMIT, async () => {
   expect(await brokenByKill('no gate two, streamed', ROUNDS)).toMatch(/was seen complete and/)
+})
+test(
+  'if images and audio do not wait for their hold, they are delivered and leave no trace',
+  LIMIT,
+  async () => {
+    expect(await brokenByKill('no gate one, passed', ROUNDS)).toMatch(/delivered content without a trace/)
+  },
+)
+test('if what is passed on does not wait for its charge, it is never charged', LIMIT, async () => {
+  expect(await brokenByKill('no gate two, passed', ROUNDS)).toMatch(/was seen complete and/)
 })
 test('a charge below the work of the upstream is found by its log', LIMIT, async () => {
   expect(await brokenWith('no output counted', { rounds: 1 })).toMatch(

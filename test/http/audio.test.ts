@@ -255,10 +255,12 @@ test('a client that leaves before the transcript is charged for the recording', 
     headers: { authorization: 'Bearer sk-ann', 'content-type': String(headers['content-type']) },
     body: new Uint8Array(body),
   }).catch(() => {})
-  await fixture.upstream.receivedAtLeast('second', 1)
-  leaving.abort()
-  await asked
-  expect(await calls.untilSettled()).toMatchObject({ reason: 'client_gone', quota: 500 })
+  const row = await calls.rowOf(async () => {
+    await fixture.upstream.receivedAtLeast('second', 1)
+    leaving.abort()
+    await asked
+  })
+  expect(row).toMatchObject({ reason: 'client_gone', quota: 500 })
 })
 
 test.each([

@@ -122,6 +122,19 @@ describe('images are charged', () => {
     expect(fixture.upstream.only('tokens').path).toBe('/v1/images/edits')
   })
 
+  test('variations, sent as a form, in the same way', async () => {
+    const body = formBytes([
+      { name: 'image', content: Buffer.from('one'), filename: 'a.png', type: 'image/png' },
+      { name: 'n', content: '2' },
+      { name: 'model', content: 'image' },
+    ])
+    const ask = () => call(fixture.gateway.url, body, formCall('/v1/images/variations', 'ann', body))
+    const { row } = await calls.charged('image', json({ data: images(2) }), ask)
+    expect(row).toMatchObject({ images: 2, reason: 'complete' })
+    expect(fixture.upstream.only('image')).toMatchObject({ path: '/v1/images/variations' })
+    expect(fixture.upstream.only('image').body.equals(body)).toBe(true)
+  })
+
   test('a large response by the usage at its end', async () => {
     const large = { data: [{ b64_json: 'QUJD'.repeat(1_000_000) }], usage: USAGE }
     const { row, answer } = await calls.charged('tokens', json(large), generate('tokens'))

@@ -21,6 +21,10 @@ describe('a mistyped path is a 404 that suggests the right one:', () => {
     ['/v1/v1/messages', '/v1/messages'],
     ['/messages', '/v1/messages'],
     ['/models', '/v1/models'],
+    ['/v1/embedings', '/v1/embeddings'],
+    ['/v1/modertaions', '/v1/moderations'],
+    ['/v1/image/generations', '/v1/images/generations'],
+    ['/v1/audio/transcription', '/v1/audio/transcriptions'],
     ['/v1/v1/messages?beta=true', '/v1/messages'],
   ])('%s, %s', async (path, meant) => {
     const answer = await at(path)
@@ -35,7 +39,22 @@ describe('a mistyped path is a 404 that suggests the right one:', () => {
     expect((await at('/chat/completions')).json()).toMatchObject({ error: { code: 'not_found' } })
     expect((await at('/api/v1/messages')).json()).toMatchObject({ success: false, code: 'not_found' })
   })
-  test.each(['/nothing', '/v1/vector_stores', '/v1/threads'])('%s resembles no path', async (path) => {
+  test.each([
+    '/nothing',
+    '/v1/vector_stores',
+    '/v1/threads',
+    '/v1/conversations',
+    '/v1/batches',
+    '/v1/assistants',
+    '/v1/files',
+    '/v1/uploads',
+    '/v1/evals',
+    '/v1/containers',
+    '/v1/videos',
+    '/v1/fine_tuning/jobs',
+    '/v1/realtime/sessions',
+    '/v1/audio/voices',
+  ])('%s resembles no path', async (path) => {
     const answer = await at(path)
     expect(answer.status).toBe(404)
     expect(answer.text).not.toContain('did you mean')

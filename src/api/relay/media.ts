@@ -3,6 +3,7 @@ import {
   imageRequestSchema,
   speechRequestSchema,
   transcriptFormSchema,
+  variationFormSchema,
 } from '../../protocols/media/index.ts'
 import type { MediaEndpoint } from '../../relay/dialects/media/media-dialects.ts'
 import type { KeyEndpoint } from '../endpoint.ts'
@@ -26,6 +27,12 @@ const ENDPOINTS: Readonly<Record<MediaEndpoint, Described>> = {
     requestSchema: imageRequestSchema,
     formSchema: imageFormSchema,
     contentTypes: EVENTS,
+  },
+  variations: {
+    path: '/v1/images/variations',
+    summary: 'Variations of an image',
+    formSchema: variationFormSchema,
+    contentTypes: ['application/json'],
   },
   speech: {
     path: '/v1/audio/speech',

@@ -4,6 +4,8 @@ import type { Endpoint } from '../endpoint.ts'
 /** Maximum lengths, in characters, of a path and of a misspelt part that get a suggestion. */
 const MAX_LENGTH = 200
 const MAX_MISSPELT_LENGTH = 48
+/** Letters by which a misspelt part may differ: other APIs have paths that resemble those here. */
+const MAX_EDITS = 2
 const VERSION = /^v\d+(?:alpha|beta)?$/
 /** Prefixes of base URLs before the version, here or at vendors. */
 const PREFIXES = new Set(['api', 'openai', 'anthropic'])
@@ -89,6 +91,7 @@ export class PathSuggestions {
     const rest = nearest(
       given,
       this.#candidates.map((candidate) => candidate.rest),
+      MAX_EDITS,
     )
     return rest === undefined ? undefined : this.#at(rest, segments.slice(0, start))
   }

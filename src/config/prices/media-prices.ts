@@ -63,9 +63,17 @@ const GOOGLE: VendorPrices = {
   'imagen-4.0-fast-generate-001': images({ default: 20 }),
 }
 
-const XAI: VendorPrices = { 'grok-2-image': images({ default: 70 }) }
+const XAI: VendorPrices = {
+  'grok-2-image': images({ default: 70 }),
+  'grok-imagine-image': images({ default: 20 }),
+}
 
-/** Published prices that the price data does not have, by vendor. */
+/**
+ * Published prices that the price data does not have, by vendor. Compared in November 2026 with the vendors'
+ * pages of models and prices: those of OpenAI for images and speech (developers.openai.com/api/docs/models;
+ * DALL·E, gone there, at its last prices), those of Google (ai.google.dev/gemini-api/docs/pricing) and xAI
+ * (docs.x.ai/docs/models) as other pages cite them.
+ */
 const PRICES: Readonly<Record<string, VendorPrices>> = { openai: OPENAI, google: GOOGLE, 'x-ai': XAI }
 
 /** A date or a month at the end of a name: `-2025-12-16`, `-1106`. */

@@ -18,6 +18,8 @@ const TOKEN_KEYS = {
   output_audio_mtok: 'audioOutput',
   input_image_mtok: 'imageInput',
   output_image_mtok: 'imageOutput',
+  cache_audio_read_mtok: 'audioCacheRead',
+  cache_image_read_mtok: 'imageCacheRead',
 } as const satisfies Record<string, keyof GivenPrices>
 
 /** The data's keys for calls and searches, in USD per thousand. */

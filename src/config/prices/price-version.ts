@@ -48,7 +48,11 @@ function tokensContent(tokens: TokenPrices): string[] {
   const { input, output, cacheRead, cacheWrite5m, cacheWrite1h } = tokens
   const { audioInput, audioOutput, imageInput, imageOutput } = tokens
   const text = [input, output, cacheRead, cacheWrite5m, cacheWrite1h]
-  return [...text, audioInput, audioOutput, imageInput, imageOutput].map(canonical)
+  const cached = [tokens.audioCacheRead, tokens.imageCacheRead]
+  const isOwn = cached.some((price) => canonical(price) !== canonical(cacheRead))
+  // Prices without these keep the version that they have always had.
+  const all = [...text, audioInput, audioOutput, imageInput, imageOutput, ...(isOwn ? cached : [])]
+  return all.map(canonical)
 }
 
 /** The same text for `0.30` and `0.3`. */

@@ -37,6 +37,8 @@ const furtherTokens = {
   audio_output: amount.optional(),
   image_input: amount.optional(),
   image_output: amount.optional(),
+  audio_cache_read: amount.optional(),
+  image_cache_read: amount.optional(),
 }
 
 const FURTHER_KEYS = Object.keys(furtherTokens) as (keyof typeof furtherTokens)[]
@@ -89,6 +91,8 @@ export const price: Field<Price> = section({
         audio_output: one.audio_output ?? given.audio_output,
         image_input: one.image_input ?? given.image_input,
         image_output: one.image_output ?? given.image_output,
+        audio_cache_read: one.audio_cache_read ?? given.audio_cache_read,
+        image_cache_read: one.image_cache_read ?? given.image_cache_read,
       }),
     })),
     request: given.request ?? ZERO,
@@ -113,5 +117,7 @@ function completeWrittenPrices(given: WrittenPrices): TokenPrices {
     audioOutput: given.audio_output,
     imageInput: given.image_input,
     imageOutput: given.image_output,
+    audioCacheRead: given.audio_cache_read,
+    imageCacheRead: given.image_cache_read,
   })
 }

@@ -1,7 +1,7 @@
 /** Public interface of the embeddings dialect. */
 export { EMBEDDINGS_LIMITS } from './limits.ts'
-export { embeddingsRequestSchema, readEmbeddingsRequest } from './request.ts'
+export { embeddingsRequestSchema, readEmbeddingsRequest, type VectorForm } from './request.ts'
 export { promptText } from './prompt.ts'
-export { readEmbeddingsReply } from './reply.ts'
+export { EmbeddingsReply } from './reply.ts'
 export { decodeTexts, encodeTexts } from './texts.ts'
-export { decodeVectors, encodeVectors } from './vectors.ts'
+export { readVectors, VectorsWriter } from './vectors.ts'

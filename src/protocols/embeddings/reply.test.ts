@@ -1,12 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readEmbeddingsReply } from './reply.ts'
+import { EmbeddingsReply } from './reply.ts'
 import { toBase64 } from './vector.ts'
 
-const read = (text: string, ...[form]: readonly ('numbers' | 'base64' | undefined)[]) => {
-  const reply = readEmbeddingsReply(Buffer.from(text), form)
-  return { ...reply.facts, text: reply.body().toString() }
+type Form = 'numbers' | 'base64' | undefined
+
+const readPieces = (pieces: readonly Buffer[], form: Form) => {
+  const reply = new EmbeddingsReply(form)
+  const written = pieces.map((piece) => reply.push(piece))
+  const text = Buffer.concat([...written, reply.end()]).toString()
+  return { ...reply.facts, text }
 }
+
+const read = (text: string, form?: Form) => readPieces([Buffer.from(text)], form)
 
 const answer = (first: string, second: string, usage = '{"prompt_tokens":5,"total_tokens":5}'): string =>
   `{"object":"list","data":[{"object":"embedding","index":0,"embedding":${first}},
@@ -37,6 +43,20 @@ describe('a response', () => {
         expect(read(read(text, 'numbers').text, 'base64').text).toBe(text)
       }),
     )
+  })
+
+  test('is read alike in any pieces', () => {
+    const bytes = Buffer.from(answer(HALF, '[ 1 , 2e-7 ]'))
+    for (const form of ['numbers', 'base64', undefined] as const) {
+      const { text, ...facts } = read(bytes.toString(), form)
+      for (let size = 1; size < bytes.length; size++) {
+        const pieces: Buffer[] = []
+        for (let at = 0; at < bytes.length; at += size) pieces.push(bytes.subarray(at, at + size))
+        const { text: other, ...same } = readPieces(pieces, form)
+        expect(other).toBe(text)
+        expect({ ...same, text: '' }).toEqual({ ...facts, text: '' })
+      }
+    }
   })
 
   test('that quotes the word is read right', () => {

@@ -24,12 +24,20 @@ export function toNumbers(base64: string): string | undefined {
   return `[${texts.join(',')}]`
 }
 
-/** The shortest text that is the same number in single precision. */
+/** Powers of ten up to the largest one that a double holds exactly. */
+const POWERS = Array.from({ length: 23 }, (_, exponent) => 10 ** exponent)
+const MIN_DIGITS = 7
+
+/** The text with the fewest digits from seven on that is the same number in single precision. */
 function shortest(value: number): string {
-  if (Object.is(value, -0)) return '-0'
-  for (let digits = 6; digits < MAX_DIGITS; digits++) {
-    const text = String(Number(value.toPrecision(digits)))
-    if (Math.fround(Number(text)) === value) return text
+  if (value === 0) return Object.is(value, -0) ? '-0' : '0'
+  const exponent = Math.floor(Math.log10(Math.abs(value)))
+  for (let digits = MIN_DIGITS; digits <= MAX_DIGITS; digits++) {
+    const power = POWERS[digits - 1 - exponent]
+    if (power === undefined) break
+    // The double nearest to a decimal of so few digits, whose text is that decimal.
+    const rounded = Math.round(value * power) / power
+    if (Math.fround(rounded) === value) return String(rounded)
   }
   return String(Number(value.toPrecision(MAX_DIGITS)))
 }

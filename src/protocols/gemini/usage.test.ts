@@ -40,6 +40,8 @@ describe('usage', () => {
       imageInput: 110,
       audioInput: 40,
       cacheRead: 150,
+      audioCacheRead: 60,
+      imageCacheRead: 90,
       output: 1300,
       imageOutput: 1290,
     })

@@ -32,10 +32,14 @@ function read(usage: Fields, webSearches: number): ReportedUsage | undefined {
     )
   const audioInput = Math.min(uncached('AUDIO'), input)
   const audioOutput = Math.min(ofModality(usage['candidatesTokensDetails'], 'AUDIO'), output)
+  const audioCacheRead = Math.min(ofModality(usage['cacheTokensDetails'], 'AUDIO'), cached)
+  const imageCacheRead = Math.min(ofModality(usage['cacheTokensDetails'], 'IMAGE'), cached - audioCacheRead)
   const counts: Usage = {
     ...NO_USAGE,
     input,
     audioInput,
+    ...(audioCacheRead > 0 && { audioCacheRead }),
+    ...(imageCacheRead > 0 && { imageCacheRead }),
     imageInput: Math.min(uncached('IMAGE'), input - audioInput),
     cacheRead: cached,
     audioOutput,

@@ -10,4 +10,10 @@ export {
 export { ImageReply } from './image-reply.ts'
 export { MediaTap } from './media-tap.ts'
 export { jsonTranscript, plainTranscript, type TranscriptFacts } from './transcript.ts'
-export { imageFormSchema, imageRequestSchema, speechRequestSchema, transcriptFormSchema } from './schemas.ts'
+export {
+  imageFormSchema,
+  imageRequestSchema,
+  speechRequestSchema,
+  transcriptFormSchema,
+  variationFormSchema,
+} from './schemas.ts'

@@ -31,6 +31,25 @@ describe('usage of images and audio', () => {
     const larger = { input_tokens: 5, output_tokens: 3, output_tokens_details: { image_tokens: 9 } }
     expect(readMediaUsage(larger, 'image')).toMatchObject({ output: 3, imageOutput: 3 })
   })
+  test('cached images and audio are told apart: as stated, else those that are left', () => {
+    const usage = (details: object): object => ({
+      input_tokens: 100,
+      input_tokens_details: { text_tokens: 10, image_tokens: 90, cached_tokens: 60, ...details },
+      output_tokens: 10,
+    })
+    expect(readMediaUsage(usage({}), 'image')).toMatchObject({
+      input: 40,
+      imageInput: 40,
+      cacheRead: 60,
+      imageCacheRead: 50,
+    })
+    const stated = { cached_tokens_details: { text_tokens: 5, image_tokens: 55 } }
+    expect(readMediaUsage(usage(stated), 'image')).toMatchObject({
+      imageInput: 35,
+      cacheRead: 60,
+      imageCacheRead: 55,
+    })
+  })
   test('seconds are whole, and rounded up', () => {
     expect(readMediaUsage({ type: 'duration', seconds: 6.1 }, 'text')).toEqual({ ...NO_USAGE, seconds: 7 })
   })

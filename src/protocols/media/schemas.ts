@@ -25,6 +25,12 @@ export function imageFormSchema(): JsonSchema {
   return { type: 'object', required: ['model'], properties }
 }
 
+/** Builds the schema of requests for variations of an image, as forms. */
+export function variationFormSchema(): JsonSchema {
+  const { model, n, size } = IMAGE_FIELDS as Readonly<Record<'model' | 'n' | 'size', JsonSchema>>
+  return { type: 'object', required: ['model', 'image'], properties: { model, n, size, image: FILE } }
+}
+
 /** Builds the JSON Schema of requests for speech. */
 export function speechRequestSchema(): JsonSchema {
   const properties = {

@@ -25,12 +25,9 @@ export function readMediaUsage(value: unknown, output: OutputModality): Usage | 
   })
   if (!tokens || tokens.outputIsUnknown || tokens.input + tokens.cacheRead + tokens.output === 0)
     return seconds > 0 ? { ...NO_USAGE, seconds } : undefined
-  const audioInput = Math.min(count(inputDetails, 'audio_tokens'), tokens.input)
   return {
     ...tokens,
     seconds,
-    audioInput,
-    imageInput: Math.min(count(inputDetails, 'image_tokens'), tokens.input - audioInput),
     ...outputModalities(tokens.output, outputDetails, output),
   }
 }

@@ -5,7 +5,7 @@ import type { Call } from '../call.ts'
 import type { Tap } from './dialect.ts'
 
 /** The call that a measure is made for. */
-export type MeasuredCall = Pick<Call, 'rate' | 'count' | 'countPrompt'>
+export type MeasuredCall = Pick<Call, 'client' | 'rate' | 'count' | 'countChargedPrompt'>
 
 /** Usage that a call is charged by. */
 export interface Measure {
@@ -35,6 +35,8 @@ export interface Passage {
   push(chunk: Buffer): PassedBytes
   /** Ends the reading: whether the response is complete and of its endpoint. */
   end(): boolean
+  /** The body of the request for the rest, where a complete response was not all. */
+  next?(): Buffer | undefined
   /** The bytes that were held back, once the call is charged. */
   rest(): Buffer
   /** Whether anything went on that is paid for. */

@@ -48,7 +48,7 @@ const CALL_FIELDS = fieldsOf<PlainCall>({
   kind: true,
 })
 
-const USAGE_FIELDS = fieldsOf<Usage>({
+const USAGE_FIELDS = fieldsOf<Omit<Usage, 'audioCacheRead' | 'imageCacheRead'>>({
   input: true,
   cacheRead: true,
   cacheWrite5m: true,

@@ -2,5 +2,5 @@
 export { encodeEmbedRequests } from './encode-request.ts'
 export { gateEmbedRequest } from './gate.ts'
 export { embeddedText } from './prompt.ts'
-export { encodeEmbedReply, readEmbedReply } from './reply.ts'
+export { encodeEmbedReply, EmbedReply, embedFacts } from './reply.ts'
 export { decodeEmbedRequest, type EmbedMethod, embedRequestSchema, readEmbedRequest } from './request.ts'

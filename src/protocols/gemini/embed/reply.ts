@@ -1,34 +1,50 @@
 import { promptTokens, type Usage } from '../../../domain/usage.ts'
-import { asRecord } from '../../json/record.ts'
+import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import type { Vectors } from '../../texts-to-embed.ts'
-import { vectorSpans, withoutVectors } from '../../vector-spans.ts'
+import { type RawVector, VectorReader } from '../../vector-reader.ts'
 import { embeddedUsage } from '../usage.ts'
 import type { EmbedMethod } from './request.ts'
 
-/** Response of an upstream, and its vectors. */
-export interface EmbedReply {
-  readonly facts: ReplyFacts
-  /** Undefined where the upstream told none. */
-  readonly usage: Usage | undefined
-  readonly vectors: Vectors
+/** A response of either method, read while it comes. */
+export class EmbedReply {
+  readonly #reader: VectorReader
+
+  /** `onVector` gets the vectors in their order. */
+  constructor(onVector: (vector: RawVector) => void) {
+    this.#reader = new VectorReader('values', { onVector, onOther: () => {} })
+  }
+
+  /** Number of vectors so far. */
+  get count(): number {
+    return this.#reader.count
+  }
+
+  /** The response so far, without its vectors. */
+  get outline(): string {
+    return this.#reader.outline ?? ''
+  }
+
+  push(chunk: Buffer): void {
+    this.#reader.push(chunk)
+  }
+
+  /** Ends the response. Valid is one with vectors; usage is told by newer models alone. */
+  end(): ReplyFacts {
+    this.#reader.end()
+    const reply = parseRecord(this.outline)
+    const error = reply !== undefined && isError(reply['error'])
+    const valid = reply !== undefined && !error && this.count > 0
+    const usage = valid ? embeddedUsage(asRecord(reply['usageMetadata'])) : undefined
+    return { valid, error, usage, text: () => '' }
+  }
 }
 
-/**
- * Reads a response of either method; never throws. Valid is one with vectors. Usage is told by newer models
- * alone.
- */
-export function readEmbedReply(bytes: Buffer): EmbedReply {
-  const spans = vectorSpans(bytes, 'values').filter(({ form }) => form === 'numbers')
-  const reply = withoutVectors(bytes, spans)
-  const error = reply !== undefined && isError(reply['error'])
-  const valid = reply !== undefined && !error && spans.length > 0
-  const usage = valid ? embeddedUsage(asRecord(reply['usageMetadata'])) : undefined
-  return {
-    facts: { valid, error, usage, text: () => '' },
-    usage,
-    vectors: spans.map(({ start, end }) => bytes.toString('latin1', start, end)),
-  }
+/** Facts of a whole response; never throws. */
+export function embedFacts(bytes: Buffer): ReplyFacts {
+  const reply = new EmbedReply(() => {})
+  reply.push(bytes)
+  return reply.end()
 }
 
 /** Writes the response of a method. */

@@ -1,42 +1,21 @@
-import { addedUsage, NO_USAGE, type Usage } from '../../../domain/usage.ts'
 import type { Dropped } from '../../../protocols/codec.ts'
-import { encodeEmbedRequests, readEmbedReply } from '../../../protocols/gemini/embed/index.ts'
+import type { VectorsWriter } from '../../../protocols/embeddings/index.ts'
+import { encodeEmbedRequests } from '../../../protocols/gemini/embed/index.ts'
 import { methodPath } from '../../../protocols/gemini/index.ts'
-import type { TextsToEmbed, Vectors } from '../../../protocols/texts-to-embed.ts'
-import type { Prepared, PreparedReply } from '../dialect.ts'
+import type { TextsToEmbed } from '../../../protocols/texts-to-embed.ts'
+import type { Prepared } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
-
-/** Writes the response for the client. */
-type Encode = (vectors: Vectors, charged: Usage) => Buffer
-
-/** Vectors that have come, and what is still to be asked. */
-interface Collected {
-  readonly vectors: Vectors
-  /** Undefined where a response told none. */
-  readonly usage: Usage | undefined
-  readonly more: readonly Buffer[]
-}
+import { ConvertedPassage } from './converted-passage.ts'
+import { embeddingsResponses } from './responses.ts'
 
 /** A request to a channel of Gemini for vectors: as many requests, one after the other, as the texts need. */
 export function askedOfGemini(
   texts: TextsToEmbed,
   upstreamModel: string,
   dropped: Dropped,
-  encode: Encode,
+  writer: () => VectorsWriter,
 ): Prepared {
   const [body, ...more] = encodeEmbedRequests(texts, upstreamModel)
-  const read = (bytes: Buffer, before: Collected): PreparedReply => {
-    const came = readEmbedReply(bytes)
-    const vectors = [...before.vectors, ...came.vectors]
-    const usage = before.usage && came.usage && addedUsage(before.usage, came.usage)
-    const [next, ...rest] = before.more
-    const isWhole = next !== undefined || vectors.length === texts.texts.length
-    return {
-      facts: { ...came.facts, valid: came.facts.valid && isWhole, usage },
-      body: (charged) => encode(vectors, charged),
-      ...(next && { next: { body: next, reply: (then) => read(then, { vectors, usage, more: rest }) } }),
-    }
-  }
   return {
     protocol: 'gemini',
     path: methodPath(upstreamModel, 'batchEmbedContents'),
@@ -44,7 +23,8 @@ export function askedOfGemini(
     body,
     upstreamModel,
     dropped: [...dropped],
+    passed: embeddingsResponses(() => new ConvertedPassage(writer(), texts.texts.length, more)),
     tap: unstreamed,
-    reply: (bytes) => read(bytes, { vectors: [], usage: NO_USAGE, more }),
+    reply: unstreamed,
   }
 }

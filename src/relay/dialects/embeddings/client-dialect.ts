@@ -3,15 +3,16 @@ import type { Dropped } from '../../../protocols/codec.ts'
 import {
   decodeTexts,
   EMBEDDINGS_LIMITS,
-  encodeVectors,
   promptText,
-  readEmbeddingsReply,
   readEmbeddingsRequest,
+  VectorsWriter,
 } from '../../../protocols/embeddings/index.ts'
 import { withMappedModel } from '../../../protocols/mapped-model.ts'
 import type { Dialect, Prepared } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 import { askedOfGemini } from './asked-of-gemini.ts'
+import { EmbeddingsPassage } from './embeddings-passage.ts'
+import { embeddingsResponses } from './responses.ts'
 import { SERVING } from './serving.ts'
 
 /** Embeddings: bytes to channels of chat, with vectors in the form asked for; converted for Gemini. */
@@ -29,16 +30,15 @@ export const embeddingsDialect: Dialect = {
       headers: [],
       ...withMappedModel(scan, model, channel),
       dropped: [],
+      passed: embeddingsResponses(() => new EmbeddingsPassage(form)),
       tap: unstreamed,
-      reply: (bytes) => readEmbeddingsReply(bytes, form),
+      reply: unstreamed,
     })
     const converted = (channel: Channel): Prepared => {
       const dropped: Dropped = new Set()
       const texts = decodeTexts(scan, dropped)
       const upstreamModel = channel.modelMapping.get(model) ?? model
-      return askedOfGemini(texts, upstreamModel, dropped, (vectors, charged) =>
-        encodeVectors(vectors, form, model, charged),
-      )
+      return askedOfGemini(texts, upstreamModel, dropped, () => new VectorsWriter(form, model))
     }
     return {
       model,

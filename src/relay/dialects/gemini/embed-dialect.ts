@@ -1,13 +1,13 @@
 import type { Channel } from '../../../domain/channel.ts'
 import type { Dropped } from '../../../protocols/codec.ts'
-import { decodeVectors, encodeTexts, readEmbeddingsReply } from '../../../protocols/embeddings/index.ts'
+import { encodeTexts, readVectors } from '../../../protocols/embeddings/index.ts'
 import {
   decodeEmbedRequest,
   embeddedText,
+  embedFacts,
   type EmbedMethod,
   encodeEmbedReply,
   gateEmbedRequest,
-  readEmbedReply,
   readEmbedRequest,
 } from '../../../protocols/gemini/embed/index.ts'
 import { methodPath } from '../../../protocols/gemini/index.ts'
@@ -33,7 +33,7 @@ export function embedDialect(model: string, method: EmbedMethod): Dialect {
         upstreamModel: upstreamModel(channel),
         dropped: [],
         tap: unstreamed,
-        reply: (bytes) => ({ facts: readEmbedReply(bytes).facts, body: () => bytes }),
+        reply: (bytes) => ({ facts: embedFacts(bytes), body: () => bytes }),
       })
       const converted = (channel: Channel): Prepared => {
         const dropped: Dropped = new Set()
@@ -47,8 +47,7 @@ export function embedDialect(model: string, method: EmbedMethod): Dialect {
           dropped: [...dropped],
           tap: unstreamed,
           reply(bytes) {
-            const { facts } = readEmbeddingsReply(bytes, 'numbers')
-            const vectors = facts.valid ? decodeVectors(bytes) : []
+            const { facts, vectors } = readVectors(bytes)
             return {
               facts: { ...facts, valid: facts.valid && vectors.length === texts.texts.length },
               body: (charged) => encodeEmbedReply(vectors, method, charged),

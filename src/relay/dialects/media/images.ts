@@ -27,7 +27,7 @@ const PARTIAL_TOKENS = 100
 /** Tokens that an image of the prompt may count as. */
 const INPUT_IMAGE_TOKENS = 6_500
 
-type Path = '/images/generations' | '/images/edits'
+type Path = '/images/generations' | '/images/edits' | '/images/variations'
 
 /** Images of a JSON request. */
 export const imagesByJson = (path: Path): Dialect =>
@@ -145,7 +145,7 @@ async function measureImages(
     return { usage: { ...NO_USAGE, images }, form, isEstimate: false }
   const output = images * IMAGE_TOKENS
   return {
-    usage: { ...NO_USAGE, input: await call.countPrompt(), output, imageOutput: output, images },
+    usage: { ...NO_USAGE, input: await call.countChargedPrompt(), output, imageOutput: output, images },
     form,
     isEstimate: true,
   }

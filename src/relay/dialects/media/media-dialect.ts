@@ -23,9 +23,6 @@ export function jsonMedia(endpoint: Endpoint, read: (scan: ScannedObject) => Rel
 }
 
 /** An endpoint for images or audio that takes forms. */
-export function formMedia(
-  endpoint: Endpoint,
-  read: (form: FormBody) => RelayedRequest | Promise<RelayedRequest>,
-): FormDialect {
-  return { ...COUNTED, endpoint, read: (form) => read(form) }
+export function formMedia(endpoint: Endpoint, read: FormDialect['read']): FormDialect {
+  return { ...COUNTED, endpoint, read }
 }

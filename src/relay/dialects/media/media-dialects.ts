@@ -5,13 +5,20 @@ import { speech } from './speech.ts'
 import { transcriptions } from './transcriptions.ts'
 
 /** Endpoints for images and audio. */
-export type MediaEndpoint = 'generations' | 'edits' | 'speech' | 'transcriptions' | 'translations'
+export type MediaEndpoint =
+  | 'generations'
+  | 'edits'
+  | 'variations'
+  | 'speech'
+  | 'transcriptions'
+  | 'translations'
 
 /** The endpoints for images and audio. */
 export function mediaDialects(lengths: RecordingLengths): Readonly<Record<MediaEndpoint, RequestForms>> {
   return {
     generations: { json: imagesByJson('/images/generations') },
     edits: { json: imagesByJson('/images/edits'), form: imagesByForm('/images/edits') },
+    variations: { form: imagesByForm('/images/variations') },
     speech: { json: speech(lengths) },
     transcriptions: { form: transcriptions('/audio/transcriptions', lengths) },
     translations: { form: transcriptions('/audio/translations', lengths) },

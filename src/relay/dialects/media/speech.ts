@@ -119,13 +119,13 @@ class SpeechPassage implements Passage {
   }
 
   measure(call: MeasuredCall): Measure | Promise<Measure> {
-    return measureSpeech(call, this.#characters, () => this.#seconds())
+    return measureSpeech(call, this.#characters, () => this.#seconds(call.client))
   }
 
-  async #seconds(): Promise<number> {
+  async #seconds(client: number): Promise<number> {
     if (this.#isRaw) return Math.ceil(this.#bytes / PCM_BYTES_PER_SECOND)
     const sample = this.#sample.take()
-    const { seconds } = await this.#lengths.measure(sample, 0, sample.length)
+    const { seconds } = await this.#lengths.measure(client, sample, 0, sample.length)
     return Math.max(1, Math.round(seconds * (this.#bytes / sample.length)))
   }
 }
@@ -143,7 +143,7 @@ async function measureSpeech(
   if (rate.second > 0n && seconds > 0)
     return { usage: { ...NO_USAGE, characters, seconds }, isEstimate: false }
   const output = Math.ceil(seconds * TOKENS_PER_SECOND)
-  const input = rate.perToken ? await call.countPrompt() : 0
+  const input = rate.perToken ? await call.countChargedPrompt() : 0
   return {
     usage: { ...NO_USAGE, input, output, audioOutput: output, characters, seconds },
     isEstimate: true,

@@ -34,7 +34,7 @@ export const transcriptions = (
   path: '/audio/transcriptions' | '/audio/translations',
   lengths: RecordingLengths,
 ): FormDialect =>
-  formMedia('transcriptions', async (form) => {
+  formMedia('transcriptions', async (form, { caller }) => {
     const fields = formFields(form.parts)
     const model = modelIn(fields)
     const stream = flagIn(fields, 'stream')
@@ -42,7 +42,7 @@ export const transcriptions = (
     const [file, second] = form.parts.filter(({ name }) => name === 'file')
     if (!file) throw new GatewayError('invalid_request', "'file' is required.")
     if (second) throw new GatewayError('invalid_request', "the form has two fields 'file'")
-    const read = await lengths.measure(form.bytes, file.start, file.end - file.start)
+    const read = await lengths.measure(caller.token.id, form.bytes, file.start, file.end - file.start)
     const length = { ...read, seconds: Math.max(1, Math.ceil(read.seconds)) }
     return relayedMedia({
       model,

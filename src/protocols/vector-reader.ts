@@ -1,0 +1,143 @@
+import { JsonOutline } from './json/json-outline.ts'
+import { ChunkList } from './sse/chunk-list.ts'
+
+/** A vector as it stands in a response: a list of numbers with its brackets, or base64 with its quotes. */
+export interface RawVector {
+  readonly form: 'numbers' | 'base64'
+  readonly text: Buffer
+}
+
+/** Receivers of a response's parts, in their order: together they are all of its bytes. */
+export interface VectorListener {
+  onVector(vector: RawVector): void
+  onOther(bytes: Buffer): void
+}
+
+const COLON = 0x3a
+const QUOTE = 0x22
+const OPEN = 0x5b
+const CLOSE = 0x5d
+
+/** Most bytes of one vector: ten times those of the longest ones. A longer one passes as it is. */
+const MAX_VECTOR_BYTES = 1_048_576
+/** Most bytes of a member's name with the colon and the spaces around it. */
+const MAX_NAME_BYTES = 256
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * Finds the vectors of a response by the name of their member, while it comes and in any pieces. They are not
+ * parsed: a flat list ends at the first bracket, and base64 at the first quote. Memory is bounded by the
+ * longest vector and by the outline of the rest.
+ */
+export class VectorReader {
+  readonly #name: Buffer
+  readonly #listener: VectorListener
+  readonly #outline = new JsonOutline()
+  readonly #vector = new ChunkList()
+  /** Last byte of the vector that is being read; 0 = none is. */
+  #closing = 0
+  /** Bytes that may be the beginning of a member with a vector. */
+  #pending: Buffer = NOTHING
+  #count = 0
+
+  constructor(name: 'embedding' | 'values', listener: VectorListener) {
+    this.#name = Buffer.from(`"${name}"`)
+    this.#listener = listener
+  }
+
+  /** Number of vectors so far. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** The response so far, with an empty list in the place of each vector; undefined if that is too long. */
+  get outline(): string | undefined {
+    return this.#outline.text
+  }
+
+  push(chunk: Buffer): void {
+    let rest = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
+    this.#pending = NOTHING
+    while (rest.length > 0) rest = this.#closing === 0 ? this.#readOther(rest) : this.#readVector(rest)
+  }
+
+  /** Ends the reading: a vector that was not complete is none. */
+  end(): void {
+    const rest = this.#pending.length === 0 ? this.#vector.take() : this.#pending
+    this.#pending = NOTHING
+    this.#other(rest)
+  }
+
+  /** Reads up to the next vector; returns the bytes from there on. */
+  #readOther(bytes: Buffer): Buffer {
+    for (let from = 0; ; ) {
+      const key = bytes.indexOf(this.#name, from)
+      if (key === -1) return this.#wait(bytes, bytes.length - this.#beginningAtEnd(bytes))
+      from = key + this.#name.length
+      const colon = afterSpace(bytes, from)
+      const start = bytes[colon] === COLON ? afterSpace(bytes, colon + 1) : colon
+      if (start === bytes.length && start - key < MAX_NAME_BYTES) return this.#wait(bytes, key)
+      const opening = bytes[start]
+      // The same word is also a value: `"object": "embedding"`.
+      if (start === colon || (opening !== OPEN && opening !== QUOTE)) continue
+      this.#closing = opening === OPEN ? CLOSE : QUOTE
+      this.#other(bytes.subarray(0, start))
+      this.#vector.add(bytes.subarray(start, start + 1))
+      return bytes.subarray(start + 1)
+    }
+  }
+
+  /** Reads on in a vector; returns the bytes behind it. */
+  #readVector(bytes: Buffer): Buffer {
+    const last = bytes.indexOf(this.#closing)
+    this.#vector.add(last === -1 ? bytes : bytes.subarray(0, last + 1))
+    if (last !== -1) this.#endVector()
+    else if (this.#vector.length > MAX_VECTOR_BYTES) this.#endOther()
+    return last === -1 ? NOTHING : bytes.subarray(last + 1)
+  }
+
+  #endVector(): void {
+    const form = this.#closing === CLOSE ? 'numbers' : 'base64'
+    const text = this.#vector.take()
+    this.#closing = 0
+    // A list of vectors is none.
+    if (form === 'numbers' && text.indexOf(OPEN, 1) !== -1) return this.#other(text)
+    this.#count++
+    this.#outline.push(EMPTY_LIST)
+    this.#listener.onVector({ form, text })
+  }
+
+  #endOther(): void {
+    this.#closing = 0
+    this.#other(this.#vector.take())
+  }
+
+  #wait(bytes: Buffer, from: number): Buffer {
+    this.#other(bytes.subarray(0, from))
+    this.#pending = bytes.subarray(from)
+    return NOTHING
+  }
+
+  #other(bytes: Buffer): void {
+    if (bytes.length === 0) return
+    this.#outline.push(bytes)
+    this.#listener.onOther(bytes)
+  }
+
+  /** Number of bytes at the end that the name may begin with. */
+  #beginningAtEnd(bytes: Buffer): number {
+    let length = Math.min(this.#name.length - 1, bytes.length)
+    while (length > 0 && !bytes.subarray(-length).equals(this.#name.subarray(0, length))) length--
+    return length
+  }
+}
+
+const EMPTY_LIST = Buffer.from('[]')
+
+const SPACE: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d])
+
+function afterSpace(bytes: Buffer, from: number): number {
+  let at = from
+  while (SPACE.has(bytes[at])) at++
+  return at
+}

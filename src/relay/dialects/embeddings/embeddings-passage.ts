@@ -1,0 +1,51 @@
+import { EmbeddingsReply, type VectorForm } from '../../../protocols/embeddings/index.ts'
+import type { ReplyFacts } from '../../../protocols/reply-facts.ts'
+import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
+import type { Measure, MeasuredCall, PassedBytes, Passage } from '../passage.ts'
+import { HeldStart } from './held-start.ts'
+import { measureEmbeddings } from './responses.ts'
+
+/** A response with vectors, in the client's own dialect. */
+export class EmbeddingsPassage implements Passage {
+  readonly #reply: EmbeddingsReply
+  readonly #held = new HeldStart()
+  #facts: ReplyFacts | undefined
+  #hasBegun = false
+  #last: Buffer | undefined
+
+  constructor(form: VectorForm) {
+    this.#reply = new EmbeddingsReply(form)
+  }
+
+  get hasBegun(): boolean {
+    return this.#hasBegun
+  }
+
+  get hasContent(): boolean {
+    return this.#hasBegun
+  }
+
+  get error(): StreamError | undefined {
+    return this.#facts?.error ? { data: this.#reply.outline, afterContent: false } : undefined
+  }
+
+  push(chunk: Buffer): PassedBytes {
+    const forward = this.#held.push(this.#reply.push(chunk))
+    this.#hasBegun ||= this.#held.isLarge && this.#reply.hasBegun
+    return { forward, isOver: false }
+  }
+
+  end(): boolean {
+    this.#last = this.#reply.end()
+    this.#facts = this.#reply.facts
+    return this.#facts.valid
+  }
+
+  rest(): Buffer {
+    return Buffer.concat([this.#held.rest(), ...(this.#last ? [this.#last] : [])])
+  }
+
+  measure(call: MeasuredCall, isComplete: boolean): Promise<Measure> {
+    return measureEmbeddings(call, isComplete ? this.#facts?.usage : undefined)
+  }
+}

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Behaviour } from '../equipment/behaviour.ts'
+import { call, type FullResponse, open } from '../equipment/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { answered } from '../equipment/media-fixture.ts'
+import type { Received } from '../equipment/scripted-upstream.ts'
+
+const MIB = 1024 * 1024
+/** Numbers of a vector, as many as the longest usual ones have, and their text. */
+const NUMBERS = Array.from({ length: 3072 }, (_, index) => ((index % 97) - 48) / 1237)
+const LIST = JSON.stringify(NUMBERS)
+const BASE64 = Buffer.from(new Float32Array(NUMBERS).buffer).toString('base64')
+const USAGE = '{"prompt_tokens":9,"total_tokens":9}'
+
+let fixture: Fixture
+let database: GatewayDatabase
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 1 },
+    models: Object.fromEntries(['m', 'pair', 'gemini'].map((name) => [name, { price: PLAIN_PRICE }])),
+    channels: [
+      channel('m', upstream.baseUrl('m')),
+      channel('pair', upstream.baseUrl('pair'), { priority: 5 }),
+      channel('spare', upstream.baseUrl('spare'), { models: ['pair'] }),
+      channel('gemini', upstream.baseUrl('gemini'), { protocol: 'gemini' }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+  database = databaseOf(fixture.gateway.dataDir)
+})
+afterAll(() => fixture?.close())
+
+const embed = (fields: object): Promise<FullResponse> =>
+  call(
+    fixture.gateway.url,
+    { model: 'm', input: 'one two three', ...fields },
+    { key: 'ann', path: '/v1/embeddings' },
+  )
+
+/** A response with so many vectors, all alike. */
+const response = (vectors: number, embedding = LIST): string => {
+  const data = Array.from({ length: vectors }, (_, index) => `{"index":${index},"embedding":${embedding}}`)
+  return `{"object":"list","data":[${data.join(',')}],"usage":${USAGE}}`
+}
+
+/** Vectors of a response above 64 MiB. */
+const MANY = Math.ceil((66 * MIB) / LIST.length)
+
+const embeddingsIn = ({ text }: FullResponse): unknown[] =>
+  (JSON.parse(text) as { data: { embedding: unknown }[] }).data.map(({ embedding }) => embedding)
+
+const rowOf = (answer: FullResponse) => database.usageOf(String(answer.headers['x-request-id']))
+
+test('a response of more than 64 MiB goes through unchanged, and is charged by the usage at its end', async () => {
+  const body = Buffer.from(response(MANY))
+  fixture.upstream.script('m', answered('application/json', body))
+  const answer = await embed({})
+  expect(answer.bytes.equals(body)).toBe(true)
+  expect(rowOf(answer)).toMatchObject({ quota: 9, reason: 'complete' })
+})
+
+test('its vectors are corrected on the way, in both directions', async () => {
+  fixture.upstream.script('m', answered('application/json', Buffer.from(response(MANY))))
+  const encoded = embeddingsIn(await embed({ encoding_format: 'base64' }))
+  expect([encoded.length, new Set(encoded)]).toEqual([MANY, new Set([BASE64])])
+  const vectors = Math.ceil((2 * MIB) / BASE64.length)
+  fixture.upstream.script('m', answered('application/json', Buffer.from(response(vectors, `"${BASE64}"`))))
+  const decoded = embeddingsIn(await embed({})) as number[][]
+  expect(decoded).toHaveLength(vectors)
+  for (const vector of decoded)
+    expect(Buffer.from(new Float32Array(vector).buffer).toString('base64')).toBe(BASE64)
+})
+
+test('the batches of a channel of Gemini may be as large together', async () => {
+  fixture.upstream.decide('gemini', ({ text }: Received) => {
+    const { requests } = JSON.parse(text) as { requests: unknown[] }
+    const embeddings = requests.map(() => `{"values":${LIST}}`)
+    const body = `{"embeddings":[${embeddings.join(',')}],"usageMetadata":{"promptTokenCount":100}}`
+    return answered('application/json', Buffer.from(body))
+  })
+  const answer = await embed({ model: 'gemini', input: Array.from({ length: MANY }, () => 'a') })
+  const vectors = new Set(embeddingsIn(answer).map((vector) => JSON.stringify(vector)))
+  expect(vectors).toEqual(new Set([LIST]))
+  expect(rowOf(answer)).toMatchObject({ quota: 100 * Math.ceil(MANY / 100), reason: 'complete' })
+})
+
+const truncated = (body: string): Behaviour => ({
+  kind: 'raw',
+  bytes: `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length + 1}\r\n\r\n${body}`,
+  ending: 'close',
+})
+
+test('one that breaks off is seen to be incomplete, and its prompt is charged', async () => {
+  fixture.upstream.script('pair', truncated(response(40).slice(0, 2 * MIB)))
+  const request = { model: 'pair', input: 'one two three' }
+  const answer = await (
+    await open(fixture.gateway.url, request, { key: 'ann', path: '/v1/embeddings' })
+  ).end()
+  expect(answer.broken).toBe(true)
+  expect(answer.bytes.length).toBeGreaterThan(MIB)
+  expect(rowOf(answer)).toMatchObject({ quota: 3, reason: 'cut' })
+})
+
+test('a smaller one that breaks off is made by another channel', async () => {
+  fixture.upstream.script('pair', truncated(response(10)))
+  fixture.upstream.script('spare', answered('application/json', Buffer.from(response(10))))
+  const answer = await embed({ model: 'pair' })
+  expect(answer.text).toBe(response(10))
+  expect(rowOf(answer)).toMatchObject({ quota: 9, reason: 'complete' })
+})
