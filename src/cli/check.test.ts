@@ -63,6 +63,24 @@ describe('sluice check', () => {
     })
   })
 
+  test('says which fallbacks are none', async () => {
+    const config = file(
+      'models: { a: { price: { input: 1, output: 1 }, fallback: [b, a, c] } }\n' +
+        'channels: [{ name: x, protocol: chat, base_url: "http://x/v1", models: [a] }]\n',
+    )
+    expect((await run({ config })).err).toBe(
+      'gateway.yaml:1: models.a.fallback[1]: expected another model than the one that it stands in for\n',
+    )
+    file(
+      'models: { a: { price: { input: 1, output: 1 }, fallback: [b, c] } }\n' +
+        'channels: [{ name: x, protocol: chat, base_url: "http://x/v1", models: [a, c] }]\n',
+    )
+    expect((await run({ config })).err).toContain(
+      'warning: gateway.yaml:1: models.a.fallback[0]: no channel serves b: no call goes on with it\n' +
+        'warning: gateway.yaml:1: models.a.fallback[1]: c has no price: no call goes on with it\n',
+    )
+  })
+
   test('says what the configuration holds, and its warnings', async () => {
     const config = file(
       'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [house-model] }]\n',

@@ -102,6 +102,8 @@ models:
       price: undefined,
       rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
       capabilities: {},
+      fallback: [],
+      balance: 'weight',
     })
     expect(settings.models.get('house-model')).toMatchObject({ vendor: 'house', price: undefined })
     expect(settings.models.get('__proto__').price).toBeUndefined()

@@ -51,6 +51,7 @@ import {
 } from '../store/secrets.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
+import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { Providers } from '../upstreams/providers.ts'
 import { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
@@ -176,6 +177,7 @@ export async function serve({
       ...callParts,
       ...kept,
       keyRings: new KeyRings(),
+      load: new ChannelLoad(),
       health,
       missing,
       bodies,

@@ -9,7 +9,7 @@ import {
   readEmbeddingsRequest,
 } from '../../../protocols/embeddings/index.ts'
 import { withMappedModel } from '../../../protocols/mapped-model.ts'
-import type { Dialect, Prepared } from '../dialect.ts'
+import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 import { askedOfGemini } from './asked-of-gemini.ts'
 import { SERVING } from './serving.ts'
@@ -22,37 +22,42 @@ export const embeddingsDialect: Dialect = {
   scanLimits: EMBEDDINGS_LIMITS,
   promptText,
   read(scan) {
-    const { model, promptBound, form } = readEmbeddingsRequest(scan)
-    const native = (channel: Channel): Prepared => ({
-      protocol: 'chat',
-      path: '/embeddings',
-      headers: [],
-      ...withMappedModel(scan, model, channel),
-      dropped: [],
-      tap: unstreamed,
-      reply: (bytes) => readEmbeddingsReply(bytes, form),
-    })
-    const converted = (channel: Channel): Prepared => {
-      const dropped: Dropped = new Set()
-      const texts = decodeTexts(scan, dropped)
-      const upstreamModel = channel.modelMapping.get(model) ?? model
-      return askedOfGemini(texts, upstreamModel, dropped, (vectors, charged) =>
-        encodeVectors(vectors, form, model, charged),
-      )
+    const read = readEmbeddingsRequest(scan)
+    const { promptBound, form } = read
+    const forModel = (model: string): RelayedRequest => {
+      const native = (channel: Channel): Prepared => ({
+        protocol: 'chat',
+        path: '/embeddings',
+        headers: [],
+        ...withMappedModel(scan, model, channel),
+        dropped: [],
+        tap: unstreamed,
+        reply: (bytes) => readEmbeddingsReply(bytes, form),
+      })
+      const converted = (channel: Channel): Prepared => {
+        const dropped: Dropped = new Set()
+        const texts = decodeTexts(scan, dropped)
+        const upstreamModel = channel.modelMapping.get(model) ?? model
+        return askedOfGemini(texts, upstreamModel, dropped, (vectors, charged) =>
+          encodeVectors(vectors, form, model, charged),
+        )
+      }
+      return {
+        model,
+        stream: false,
+        maxTokens: 0,
+        promptBound,
+        webSearch: false,
+        forModel,
+        forChannels: (channels) =>
+          channels.map((channel) => ({
+            channel,
+            outputMaximum: 0,
+            choices: 1,
+            prepare: () => (channel.protocols.includes('chat') ? native(channel) : converted(channel)),
+          })),
+      }
     }
-    return {
-      model,
-      stream: false,
-      maxTokens: 0,
-      promptBound,
-      webSearch: false,
-      forChannels: (channels) =>
-        channels.map((channel) => ({
-          channel,
-          outputMaximum: 0,
-          choices: 1,
-          prepare: () => (channel.protocols.includes('chat') ? native(channel) : converted(channel)),
-        })),
-    }
+    return forModel(read.model)
   },
 }

@@ -9,7 +9,7 @@ import {
 } from '../../../protocols/gemini/index.ts'
 import type { EmbedMethod } from '../../../protocols/gemini/embed/index.ts'
 import type { Conversions } from '../conversions.ts'
-import type { ChannelRequest, Dialect } from '../dialect.ts'
+import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { ArrayTap } from './array-tap.ts'
 import { embedDialect } from './embed-dialect.ts'
@@ -23,8 +23,8 @@ export interface GeminiTarget {
 }
 
 /** The Gemini API: bytes to channels that speak it, converted to others. */
-export function geminiDialect(conversions: Conversions, { model: name, form }: GeminiTarget): Dialect {
-  if (form === 'embedContent' || form === 'batchEmbedContents') return embedDialect(name, form)
+export function geminiDialect(conversions: Conversions, { model, form }: GeminiTarget): Dialect {
+  if (form === 'embedContent' || form === 'batchEmbedContents') return embedDialect(model, form)
   const stream = form !== 'whole'
   const jsonArray = form === 'array'
   return {
@@ -32,42 +32,48 @@ export function geminiDialect(conversions: Conversions, { model: name, form }: G
     endpoint: 'gemini',
     promptText,
     read(scan, _headers, reader) {
-      const { candidateCount, hasMedia, ...request } = readGeminiRequest(scan, name)
-      const native = (channel: Channel): ChannelRequest => ({
-        channel,
-        outputMaximum: request.maxTokens,
-        choices: candidateCount,
-        prepare(passThrough) {
-          const upstreamModel = channel.modelMapping.get(name) ?? name
-          return {
-            protocol: 'gemini',
-            path: answerPath(upstreamModel, stream),
-            headers: [],
-            body: gateGeminiRequest(scan, channel, passThrough),
-            upstreamModel,
-            dropped: [],
-            tap: () => (jsonArray ? new ArrayTap(new GeminiTap()) : new GeminiTap()),
-            reply: (bytes) => ({ facts: usageOfAnswer(bytes), body: () => bytes }),
-          }
-        },
-      })
-      return {
-        ...request,
-        model: name,
-        stream,
-        ...(hasMedia && { measuredBounds: { hasMedia } }),
-        ...(jsonArray && { streamType: 'application/json' }),
-        forChannels: (channels, model) =>
-          requestsFor('gemini', name, channels, model, native, (spoken) =>
-            conversions.decode(convertedGemini, scan, {
-              maxTokens: request.maxTokens,
-              reader,
-              spoken,
-              target: { model: name, stream },
-              jsonArray,
+      const forModel = (name: string): RelayedRequest => {
+        const { candidateCount, hasMedia, ...request } = readGeminiRequest(scan, name)
+        const { maxTokens } = request
+        const native = (channel: Channel): ChannelRequest => ({
+          channel,
+          outputMaximum: maxTokens,
+          choices: candidateCount,
+          prepare(passThrough) {
+            const upstreamModel = channel.modelMapping.get(name) ?? name
+            return {
+              protocol: 'gemini',
+              path: answerPath(upstreamModel, stream),
+              headers: [],
+              body: gateGeminiRequest(scan, channel, passThrough),
+              upstreamModel,
+              dropped: [],
+              tap: () => (jsonArray ? new ArrayTap(new GeminiTap()) : new GeminiTap()),
+              reply: (bytes) => ({ facts: usageOfAnswer(bytes), body: () => bytes }),
+            }
+          },
+        })
+        return {
+          ...request,
+          model: name,
+          stream,
+          ...(hasMedia && { measuredBounds: { hasMedia } }),
+          ...(jsonArray && { streamType: 'application/json' }),
+          forModel,
+          forChannels: (channels, model) =>
+            requestsFor('gemini', name, channels, model, native, (spoken) => {
+              const target = { model: name, stream }
+              return conversions.decode(convertedGemini, scan, {
+                maxTokens,
+                reader,
+                spoken,
+                target,
+                jsonArray,
+              })
             }),
-          ),
+        }
       }
+      return forModel(model)
     },
   }
 }
