@@ -170,6 +170,10 @@ describe('a channel created over HTTP', () => {
       messages: [{ role: 'system', content: 'Answer briefly.' }, { role: 'user' }],
     })
 
+    for (const password of [PROXY_PASSWORD, encodeURIComponent(PROXY_PASSWORD)])
+      expect(stored()).not.toContain(password)
+    expect(gateway.logs()).not.toContain(encodeURIComponent(PROXY_PASSWORD))
+
     const seen = await shown(id)
     expect(JSON.parse(String(seen['setting']))).toMatchObject({ proxy: `http://ann:***@${proxy.address}` })
     expect((await as('PUT /api/channel/', { ...seen, priority: 1 })).status).toBe(200)
