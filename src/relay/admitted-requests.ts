@@ -71,7 +71,7 @@ function admitted(
     model,
     group,
     rate,
-    estimate: estimate(request, channelRequests, rate, settings),
+    estimate: estimate(dialect.endpoint, request, channelRequests, rate, settings),
     channelRequests,
   })
   return made instanceof Promise ? made.then(withChannels) : withChannels(made)

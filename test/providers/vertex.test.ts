@@ -11,12 +11,7 @@ import {
   type ReceivedByDouble,
   startDouble,
 } from '../equipment/providers/double.ts'
-import {
-  PROXY_PASSWORD,
-  PROXY_USER,
-  type ProxyServer,
-  startHttpProxy,
-} from '../equipment/proxy-servers.ts'
+import { PROXY_PASSWORD, PROXY_USER, type ProxyServer, startHttpProxy } from '../equipment/proxy-servers.ts'
 import { startVertex, type VertexDouble } from '../equipment/providers/vertex.ts'
 
 const CLAUDE = 'claude-sonnet-4-5@20250929'

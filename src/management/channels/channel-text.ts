@@ -5,6 +5,7 @@ import { type ChannelFields, OWN_FIELDS, objectIn, textsIn } from './channel-fie
 import { parseRecord } from '../../protocols/json/record.ts'
 import { providerText, serviceAccountsIn } from './provider-text.ts'
 import { shownProxy } from './shown-proxy.ts'
+import { statusesIn } from './status-text.ts'
 import { type ChannelType, channelType, KNOWN_TYPES } from './channel-types.ts'
 
 /** Flags in `settings`, and the request field that each allows. */
@@ -59,6 +60,7 @@ export function channelText(fields: ChannelFields, given: readonly string[]): Ch
     ...(address === '' && type.provider ? {} : { base_url: address }),
     ...provider.declared,
     ...editsIn(setting, fields['param_override']),
+    ...statusesIn(textOf(fields['status_code_mapping'])),
     models: listIn(fields.models),
     model_mapping: textsIn('model_mapping', fields.model_mapping),
     headers: headersIn(fields.header_override),

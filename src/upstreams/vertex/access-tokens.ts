@@ -37,10 +37,7 @@ export class AccessTokens {
   }
 
   /** A token that is valid for a while; rejects with a `ProviderRefusal` where none can be had. */
-  async of(
-    { channel, key, now }: ProviderTarget,
-    account: ServiceAccount,
-  ): Promise<string> {
+  async of({ channel, key, now }: ProviderTarget, account: ServiceAccount): Promise<string> {
     const entry = this.#entry(key)
     const leftMs = (entry.token?.endMs ?? 0) - now.getTime()
     if (leftMs < RENEW_AHEAD_MS) this.#refresh(entry, account, channel, now)
