@@ -81,7 +81,8 @@ describe('sluice check', () => {
   })
 
   test('says which region or location is none', async () => {
-    const channels = 'channels:\n  - { name: x, provider: bedrock, protocol: messages, models: [m],\n      region: europe }\n'
+    const channels =
+      'channels:\n  - { name: x, provider: bedrock, protocol: messages, models: [m],\n      region: europe }\n'
     expect((await run({ config: file(channels) })).err).toContain(
       'gateway.yaml:3: channels[0].region: expected the name of a region, such as eu-central-1, found "europe"\n',
     )

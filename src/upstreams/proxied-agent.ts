@@ -1,32 +1,42 @@
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
-import { Agent } from 'undici'
+import { Agent, type buildConnector } from 'undici'
 import { originOf } from './http1/origin.ts'
-import type { Proxy } from './http1/proxy.ts'
+import { parseProxy, type Proxy } from './http1/proxy.ts'
 import { openTunnel } from './http1/tunnel.ts'
 
 /** Agent whose connections go through a proxy; disposed of with all of them. */
 interface ProxiedAgent extends Agent, AsyncDisposable {}
 
-/** Creates an agent whose connections go through a proxy. `lookup` resolves the proxy's host. */
+/** Creates an agent whose connections go through the proxy of that URL. `lookup` resolves the proxy's host. */
 export function proxiedAgent(
-  proxy: Proxy,
+  proxyUrl: string,
   lookup: LookupFunction | undefined,
   timeoutMs: number,
 ): ProxiedAgent {
+  const proxy = parseProxy(proxyUrl)
+  if (!proxy) throw new Error('the proxy of the channel cannot be read')
   const agent = new Agent({
     allowH2: false,
     maxHeaderSize: 16_384,
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
     connect({ protocol, host }, callback) {
-      openedThrough(proxy, new URL(`${protocol}//${host}`), lookup, timeoutMs).then(
-        (socket) => callback(null, socket),
-        (error: Error) => callback(error, null),
-      )
+      void report(openedThrough(proxy, new URL(`${protocol}//${host}`), lookup, timeoutMs), callback)
     },
   })
   return Object.assign(agent, { [Symbol.asyncDispose]: () => agent.destroy() })
+}
+
+async function report(opening: Promise<Socket>, callback: buildConnector.Callback): Promise<void> {
+  let socket: Socket
+  try {
+    socket = await opening
+  } catch (error) {
+    callback(error as Error, null)
+    return
+  }
+  callback(null, socket)
 }
 
 async function openedThrough(

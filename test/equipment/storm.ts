@@ -75,7 +75,8 @@ const KEYS = ['calm', 'windy', 'scarce']
 export async function storm(plan: StormPlan): Promise<StormReport> {
   const random = randomFrom(plan.seed)
   const upstream = await startUpstream()
-  const front = plan.provider === 'bedrock' ? await startBedrockFront(upstream.baseUrl(TRAFFIC_MODEL)) : undefined
+  const front =
+    plan.provider === 'bedrock' ? await startBedrockFront(upstream.baseUrl(TRAFFIC_MODEL)) : undefined
   const gateway = await startGateway({
     config: configuration(upstream, plan.provider, front?.url),
     env: { LOG_LEVEL: 'warn' },

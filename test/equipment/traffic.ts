@@ -113,11 +113,7 @@ export function sentBy(upstream: ScriptedUpstream): Sent[] {
   })
 }
 
-async function oneCall(
-  url: string,
-  plan: TrafficPlan,
-  agent: Agent,
-): Promise<ObservedCall> {
+async function oneCall(url: string, plan: TrafficPlan, agent: Agent): Promise<ObservedCall> {
   const { keys, random, onStream: witness, minPaceMs = 0 } = plan
   const stream = random() < 0.5
   const embeds = !stream && random() < 0.3

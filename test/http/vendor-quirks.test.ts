@@ -185,7 +185,10 @@ describe('xAI', () => {
   })
 
   test('has errors of its own form', async () => {
-    fixture.upstream.script('xai', failing(400, { code: 'invalid-argument', error: 'Argument not supported' }))
+    fixture.upstream.script(
+      'xai',
+      failing(400, { code: 'invalid-argument', error: 'Argument not supported' }),
+    )
     const refused = await chat('xai')
     expect(refused.status).toBe(400)
     expect(refused.json().error.message).toContain('Argument not supported')
@@ -217,7 +220,9 @@ describe('Groq', () => {
 
 describe('Ollama', () => {
   test('tells usage only where it is asked for it, and sends a tool call in one piece', async () => {
-    const calls = [{ index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }]
+    const calls = [
+      { index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } },
+    ]
     fixture.upstream.decide('ollama', ({ text }) => ({
       kind: 'stream',
       ending: 'no done',
@@ -258,7 +263,9 @@ describe('vLLM', () => {
       DONE,
     ]
     streamed('vllm', ...frames)
-    const live = await stream('vllm', { stream_options: { include_usage: true, continuous_usage_stats: true } })
+    const live = await stream('vllm', {
+      stream_options: { include_usage: true, continuous_usage_stats: true },
+    })
     expect(live.text).toBe(frames.join(''))
     expect(rowOf(live)?.quota).toBe(30)
   })

@@ -62,12 +62,14 @@ const ANSWERS: Readonly<Record<string, DoubleAnswer>> = {
   },
   'images/edits': { body: JSON.stringify({ created: 1, data: [{ b64_json: 'aGk=' }] }) },
   'audio/speech': { headers: { 'content-type': 'audio/mpeg' }, body: SPEECH },
-  'audio/transcriptions': { body: JSON.stringify({ text: 'hello', usage: { type: 'duration', seconds: 2 } }) },
+  'audio/transcriptions': {
+    body: JSON.stringify({ text: 'hello', usage: { type: 'duration', seconds: 2 } }),
+  },
   'audio/translations': { body: JSON.stringify({ text: 'hello' }) },
   '/anthropic/v1/messages': { body: JSON.stringify(MESSAGE) },
 }
 
-/** Verifies what Azure does; responses and the v1 API name the deployment in the body, the others in the path. */
+/** Verifies what Azure does. Responses and the v1 API have the deployment in the body, others in the path. */
 function answer({ path, headers, body }: ReceivedByDouble): DoubleAnswer {
   const refused = (status: number, code: string): DoubleAnswer => ({
     status,
@@ -124,7 +126,8 @@ beforeEach(() => {
   azure.received.length = 0
 })
 
-const post = (path: string, body: object): Promise<FullResponse> => call(gateway.url, body, { key: 'ann', path })
+const post = (path: string, body: object): Promise<FullResponse> =>
+  call(gateway.url, body, { key: 'ann', path })
 
 function expectCharged({ headers }: FullResponse, quota: number): void {
   const row = databaseOf(gateway.dataDir).usageOf(String(headers['x-request-id']))

@@ -88,14 +88,23 @@ test.each([
   [true, { whole: MESSAGE, events: EVENTS }, 'bedrock', 'claude', 12 + 7 * 4],
   [false, THROTTLED, 'vertex', 'claude-at-vertex', 24 + 7 * 8],
   [true, THROTTLED, 'vertex', 'claude-at-vertex', 24 + 7 * 8],
-  [true, { events: [], exception: { name: 'throttlingException', message: 'wait' } }, 'vertex', 'claude-at-vertex', 80],
-])('of two providers the one that answers is paid (stream %s, %j)', async (stream, given, channel, model, quota) => {
-  answer = given
-  const body = { model: 'claude', stream, max_tokens: 20, messages: [{ role: 'user', content: 'hi' }] }
-  const came = await call(gateway.url, body, { key: 'ann', path: '/v1/messages' })
-  expect(came.status, came.text).toBe(200)
-  expect(came.text).toContain('Hello')
-  expect(came.headers['x-gateway-model']).toBe(model)
-  const row = databaseOf(gateway.dataDir).usageOf(String(came.headers['x-request-id']))
-  expect(row).toMatchObject({ channel, model, quota, input_tokens: 12, output_tokens: 7 })
-})
+  [
+    true,
+    { events: [], exception: { name: 'throttlingException', message: 'wait' } },
+    'vertex',
+    'claude-at-vertex',
+    80,
+  ],
+])(
+  'of two providers the one that answers is paid (stream %s, %j)',
+  async (stream, given, channel, model, quota) => {
+    answer = given
+    const body = { model: 'claude', stream, max_tokens: 20, messages: [{ role: 'user', content: 'hi' }] }
+    const came = await call(gateway.url, body, { key: 'ann', path: '/v1/messages' })
+    expect(came.status, came.text).toBe(200)
+    expect(came.text).toContain('Hello')
+    expect(came.headers['x-gateway-model']).toBe(model)
+    const row = databaseOf(gateway.dataDir).usageOf(String(came.headers['x-request-id']))
+    expect(row).toMatchObject({ channel, model, quota, input_tokens: 12, output_tokens: 7 })
+  },
+)

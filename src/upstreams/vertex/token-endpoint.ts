@@ -1,5 +1,4 @@
 import type { Agent } from 'undici'
-import { parseProxy } from '../http1/proxy.ts'
 import { lookupBlockingMetadata } from '../lookup-blocking-metadata.ts'
 import type { PostForm } from './access-tokens.ts'
 
@@ -24,11 +23,10 @@ export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
     const allows = allowsPrivateNetworks()
     const url = URL.parse(text)
     if (!url || !isTokenEndpoint(url, allows)) throw new Error('its address is no token endpoint of Google')
-    const parsed = proxy === undefined ? undefined : parseProxy(proxy)
-    if (parsed) {
+    if (proxy !== undefined) {
       const { proxiedAgent } = await import('../proxied-agent.ts')
       // Tokens last for an hour: their connection is not kept.
-      await using agent = proxiedAgent(parsed, isSetOverHttp ? lookupBlockingMetadata : undefined, TIMEOUT_MS)
+      await using agent = proxiedAgent(proxy, isSetOverHttp ? lookupBlockingMetadata : undefined, TIMEOUT_MS)
       return await posted(agent, url, form)
     }
     if (!direct || directAllows !== allows) {
