@@ -57,8 +57,8 @@ export class ChannelLoad {
   }
 
   /**
-   * Measures channels, of which a choice prefers the least; undefined where the weights alone decide, as they do for a tenth of
-   * the calls. A channel without a time of the last minute is measured as endless.
+   * Measures channels, of which a choice prefers the least; undefined where the weights alone decide, as they
+   * do for a tenth of the calls. A channel without a time of the last minute is measured as endless.
    */
   measure(
     balance: Balance,

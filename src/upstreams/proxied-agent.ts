@@ -8,7 +8,7 @@ import { openTunnel } from './http1/tunnel.ts'
 /** Agent whose connections go through a proxy; disposed of with all of them. */
 interface ProxiedAgent extends Agent, AsyncDisposable {}
 
-/** Creates an agent whose connections go through the proxy of that URL. `lookup` resolves the proxy's host. */
+/** Creates an agent whose connections go through a proxy, by its URL. `lookup` resolves the proxy's host. */
 export function proxiedAgent(
   proxyUrl: string,
   lookup: LookupFunction | undefined,
