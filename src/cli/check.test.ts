@@ -63,6 +63,49 @@ describe('sluice check', () => {
     })
   })
 
+  test.each([
+    [
+      'provider: bedrock, protocol: messages, region: eu-central-1',
+      'nonsense',
+      'ACCESS_KEY_ID:SECRET_ACCESS_KEY',
+    ],
+    ['provider: vertex, protocol: gemini', 'AIzaSyNoServiceAccount', "the JSON of a service account's key"],
+    ['provider: vertex, protocol: gemini', '{}', 'client_email'],
+  ])('says which form a key of its provider has, and never the key: %s', async (fields, key, expected) => {
+    const config = file(`channels:\n  - { name: x, ${fields}, models: [m],\n      keys: ['${key}'] }\n`)
+    const { code, err } = await run({ config })
+    expect(code).toBe(1)
+    expect(err).toMatch(/^gateway\.yaml:3: channels\[0\]\.keys\[0\]: expected /)
+    expect(err).toContain(expected)
+    expect(err).not.toContain(key)
+  })
+
+  test('says which region or location is none', async () => {
+    const channels =
+      'channels:\n  - { name: x, provider: bedrock, protocol: messages, models: [m],\n      region: europe }\n'
+    expect((await run({ config: file(channels) })).err).toContain(
+      'gateway.yaml:3: channels[0].region: expected the name of a region, such as eu-central-1, found "europe"\n',
+    )
+  })
+
+  test('says which fallbacks are none', async () => {
+    const config = file(
+      'models: { a: { price: { input: 1, output: 1 }, fallback: [b, a, c] } }\n' +
+        'channels: [{ name: x, protocol: chat, base_url: "http://x/v1", models: [a] }]\n',
+    )
+    expect((await run({ config })).err).toBe(
+      'gateway.yaml:1: models.a.fallback[1]: expected another model than the one that it stands in for\n',
+    )
+    file(
+      'models: { a: { price: { input: 1, output: 1 }, fallback: [b, c] } }\n' +
+        'channels: [{ name: x, protocol: chat, base_url: "http://x/v1", models: [a, c] }]\n',
+    )
+    expect((await run({ config })).err).toContain(
+      'warning: gateway.yaml:1: models.a.fallback[0]: no channel serves b: no call goes on with it\n' +
+        'warning: gateway.yaml:1: models.a.fallback[1]: c has no price: no call goes on with it\n',
+    )
+  })
+
   test('says what the configuration holds, and its warnings', async () => {
     const config = file(
       'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [house-model] }]\n',

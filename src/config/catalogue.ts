@@ -6,6 +6,7 @@ import { NO_LIMIT } from './rate-limits.ts'
 
 const MAX_CACHED_MODELS = 4096
 
+const NO_FALLBACK: Model['fallback'] = Object.freeze([])
 const NO_CAPABILITIES: Model['capabilities'] = Object.freeze({})
 
 /**
@@ -33,6 +34,8 @@ export function catalogue(
         price,
         rateLimit: entry?.rateLimit ?? NO_LIMIT,
         capabilities: entry?.capabilities ?? NO_CAPABILITIES,
+        fallback: entry?.fallback ?? NO_FALLBACK,
+        balance: entry?.balance ?? 'weight',
       })
       if (entry || listed) models.set(name, model)
       return model

@@ -107,6 +107,19 @@ const headers: Field<ReadonlyMap<string, string>> = dictionary(headerValue, 'a m
   })
   .transform((given) => new Map([...given].map(([key, value]) => [key.toLowerCase(), value])))
 
+const status = integer(400, 599)
+
+const statusMapping: Field<ReadonlyMap<number, number>> = dictionary(
+  status,
+  'a mapping from statuses to statuses',
+)
+  .superRefine((given, ctx) => {
+    for (const key of given.keys())
+      if (!/^[45]\d\d$/.test(key))
+        ctx.addIssue({ code: 'custom', path: [key], message: 'expected a status from 400 to 599' })
+  })
+  .transform((given) => new Map([...given].map(([key, value]) => [Number(key), value])))
+
 const timeouts = section({
   connect: duration.default(DEFAULT_TIMEOUTS.connectMs),
   first_byte: duration.default(DEFAULT_TIMEOUTS.firstByteMs),
@@ -147,6 +160,8 @@ function channelWith(
     protocol: protocols,
     proxy: proxy.optional(),
     base_url: address,
+    probe: duration.optional(),
+    status_mapping: statusMapping,
     keys: list(key, 'a list of keys'),
     models: list(model, 'a list of at least one model', 1),
     groups: list(groupName(groups), 'a list of at least one group', 1).default([DEFAULT_GROUP]),
@@ -169,6 +184,8 @@ function channelWith(
       name: given.name,
       protocols: given.protocol,
       ...(given.proxy !== undefined && { proxy: given.proxy }),
+      ...(given.probe !== undefined && { probeMs: given.probe }),
+      ...(given.status_mapping.size > 0 && { statusMapping: given.status_mapping }),
       keys: given.keys,
       models: given.models,
       groups: given.groups,

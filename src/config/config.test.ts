@@ -102,6 +102,8 @@ models:
       price: undefined,
       rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
       capabilities: {},
+      fallback: [],
+      balance: 'weight',
     })
     expect(settings.models.get('house-model')).toMatchObject({ vendor: 'house', price: undefined })
     expect(settings.models.get('__proto__').price).toBeUndefined()
@@ -124,6 +126,7 @@ describe('vendor keys', () => {
       OPENAI_API_KEY: 'sk-o',
       ANTHROPIC_API_KEY: 'sk-a',
       COHERE_API_KEY: 'c',
+      JINA_API_KEY: 'j',
     })
     expect(
       settings.channels.map(({ name, protocols, baseUrl, keys, groups }) => [
@@ -138,8 +141,15 @@ describe('vendor keys', () => {
       ['anthropic', 'messages', 'https://api.anthropic.com/v1', ['sk-a'], ['default']],
       ['cohere', 'chat', 'https://api.cohere.ai/compatibility/v1', ['c'], ['default']],
       ['cohere-rerank', 'rerank', 'https://api.cohere.com/v1', ['c'], ['default']],
+      ['jina', 'chat', 'https://api.jina.ai/v1', ['j'], ['default']],
+      ['jina-rerank', 'rerank', 'https://api.jina.ai/v1', ['j'], ['default']],
     ])
-    const [openai, anthropic, cohere, rerank] = settings.channels.map(({ models }) => models)
+    const [openai, anthropic, cohere, rerank, jina, jinaRerank] = settings.channels.map(
+      ({ models }) => models,
+    )
+    expect(jina).toContain('jina-embeddings-v4')
+    expect(jinaRerank).toContain('jina-reranker-v3')
+    expect(jinaRerank).not.toContain('jina-embeddings-v4')
     expect(openai).toEqual(expect.arrayContaining(['gpt-4o', 'gpt-4o-mini', 'gpt-4o-2024-08-06', 'o3']))
     expect(openai).toEqual(expect.arrayContaining(['text-embedding-3-small', 'whisper-1']))
     expect(anthropic).toContain('claude-sonnet-4-5')

@@ -10,7 +10,7 @@ import { type LayerEntry, storedLayer, SECTION_KEYS } from './stored-layer.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import { withModelNames } from './model-patterns.ts'
 import { settingsOf } from './settings.ts'
-import { child, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
+import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** A setting that was set over HTTP and conflicts with the file. */
 export interface IgnoredEntry {
@@ -84,10 +84,15 @@ function isText(tree: YamlNode, text: string): boolean {
 }
 
 function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
-  const under = (section: StoredSection): YamlNode => {
+  const under = (key: 'options' | 'groups' | 'models'): YamlNode => {
     const mapping: Record<string, YamlNode> = Object.create(null)
-    for (const one of entries) if (one.section === section) mapping[one.name] = one.tree
-    const declared = child(file, SECTION_KEYS[section])
+    for (const { section, name, tree } of entries) {
+      if (section === 'channels' || SECTION_KEYS[section] !== key) continue
+      // A model's price and its other settings are entries of their own.
+      const before = mapping[name]
+      mapping[name] = isMapping(before) && isMapping(tree) ? { ...before, ...tree } : tree
+    }
+    const declared = child(file, key)
     for (const name of keys(declared)) mapping[name] = child(declared, name)
     return mapping
   }
@@ -95,7 +100,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
     options: under('options'),
     rate_limits: child(file, 'rate_limits'),
     groups: under('groups'),
-    models: under('ratios'),
+    models: under('models'),
     channels: [
       ...items(child(file, 'channels')),
       ...entries.filter(({ section }) => section === 'channels').map(({ tree }) => tree),
@@ -136,7 +141,11 @@ function faultyEntries(
     const one = isChannel
       ? channels[Number(which) - declared]
       : entries.find(
-          ({ section, name }) => section !== 'channels' && SECTION_KEYS[section] === place && name === which,
+          ({ section, name }) =>
+            section !== 'channels' &&
+            SECTION_KEYS[section] === place &&
+            name === which &&
+            (place !== 'models' || (section === 'ratios') === (rest[0] === 'price')),
         )
     if (!one) continue
     const text = sentence(isChannel ? rest : path, message)

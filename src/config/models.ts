@@ -1,7 +1,7 @@
 import type { RateLimit } from '../domain/channel.ts'
 import type { Price } from '../domain/price.ts'
-import type { StatedCapabilities } from '../domain/settings.ts'
-import { dictionary, type Field, flag, name, oneOf, section } from './fields.ts'
+import type { Balance, StatedCapabilities } from '../domain/settings.ts'
+import { dictionary, type Field, flag, list, name, oneOf, section } from './fields.ts'
 import { price } from './prices/prices.ts'
 import { rateLimit } from './rate-limits.ts'
 
@@ -11,6 +11,8 @@ export interface ModelEntry {
   readonly price: Price | undefined
   readonly rateLimit: RateLimit
   readonly capabilities: StatedCapabilities
+  readonly fallback: readonly string[]
+  readonly balance: Balance
 }
 
 /** `docs/configuration.md: Models`. */
@@ -21,13 +23,24 @@ export const models: Field<ReadonlyMap<string, ModelEntry>> = dictionary(
     rate_limit: rateLimit,
     sampling: flag.optional(),
     thinking: oneOf(['adaptive', 'budget', 'none']).optional(),
+    fallback: list(name('the name of a model'), 'a list of models'),
+    balance: oneOf(['weight', 'least_busy', 'latency']).default('weight'),
   }).transform(
-    ({ vendor, price, rate_limit, sampling, thinking }): ModelEntry => ({
+    ({ vendor, price, rate_limit, sampling, thinking, fallback, balance }): ModelEntry => ({
       vendor,
       price,
       rateLimit: rate_limit,
       capabilities: { sampling, thinking },
+      fallback,
+      balance,
     }),
   ),
   'a mapping from model names',
-)
+).superRefine((given, ctx) => {
+  for (const [model, { fallback }] of given) {
+    const index = fallback.indexOf(model)
+    if (index === -1) continue
+    const message = 'expected another model than the one that it stands in for'
+    ctx.addIssue({ code: 'custom', path: [model, 'fallback', index], message })
+  }
+})

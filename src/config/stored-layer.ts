@@ -17,7 +17,12 @@ export interface LayerEntry {
 }
 
 /** The file's key for each section of stored settings. */
-export const SECTION_KEYS = { options: 'options', groups: 'groups', ratios: 'models' } as const
+export const SECTION_KEYS = {
+  options: 'options',
+  groups: 'groups',
+  models: 'models',
+  ratios: 'models',
+} as const
 
 /**
  * The stored settings as a layer: one entry for each. Ratios that make no price, since nothing states the

@@ -37,11 +37,26 @@ export function warnings(
     ...unmatchedPatterns(settings, tree),
     ...uncharged(settings, models, served, builtIn),
     ...[...models.keys()]
-      .filter((name) => !served.has(name))
+      .filter((name) => !served.has(name) && !models.get(name)?.fallback.some((other) => served.has(other)))
       .map((name) => ({ path: ['models', name], message: 'no channel serves this model' })),
+    ...[...models].flatMap(([name, entry]) => fallbackWarnings(name, entry, settings, served)),
     ...users.flatMap((user, index) => userWarnings(user, index)),
     ...unbracedVariables(tree),
   ]
+}
+
+function fallbackWarnings(
+  name: string,
+  { fallback }: ModelEntry,
+  { models, options }: Settings,
+  served: ReadonlySet<string>,
+): Issue[] {
+  return fallback.flatMap((other, index) => {
+    const path = ['models', name, 'fallback', index]
+    if (!served.has(other)) return [{ path, message: `no channel serves ${other}: no call goes on with it` }]
+    const isPriced = models.get(other).price !== undefined || options.unpricedModels === 'free'
+    return isPriced ? [] : [{ path, message: `${other} has no price: no call goes on with it` }]
+  })
 }
 
 const NO_CHANNEL: Issue = {

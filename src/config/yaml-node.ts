@@ -31,6 +31,7 @@ export function keys(tree: YamlNode): readonly string[] {
   return isMapping(tree) ? Object.keys(tree) : []
 }
 
-function isMapping(tree: YamlNode): tree is { readonly [key: string]: YamlNode } {
+/** Whether a node is a mapping. */
+export function isMapping(tree: YamlNode): tree is { readonly [key: string]: YamlNode } {
   return typeof tree === 'object' && !Array.isArray(tree) && !(tree instanceof YamlScalar)
 }

@@ -60,6 +60,10 @@ export interface Channel {
   readonly baseUrl: string
   /** URL of the proxy that its connections go through; may hold a password. */
   readonly proxy?: string
+  /** Interval of requests to the channel while it is in cooldown, in milliseconds; absent = none. */
+  readonly probeMs?: number
+  /** Statuses of its responses, and those that they are taken for. */
+  readonly statusMapping?: ReadonlyMap<number, number>
   /** Credentials, used in turn; empty for an upstream without authentication. */
   readonly keys: readonly string[]
   readonly models: readonly string[]

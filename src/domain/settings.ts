@@ -76,6 +76,9 @@ export interface StatedCapabilities {
   readonly thinking?: ThinkingForm | undefined
 }
 
+/** Choice among a model's channels of equal priority. `docs/configuration.md: Balance`. */
+export type Balance = 'weight' | 'least_busy' | 'latency'
+
 /** A model that clients may request. */
 export interface Model {
   readonly name: string
@@ -85,6 +88,9 @@ export interface Model {
   readonly price: Price | undefined
   readonly rateLimit: RateLimit
   readonly capabilities: StatedCapabilities
+  /** Models that calls go on with when no channel of this one answers, in this order. */
+  readonly fallback: readonly string[]
+  readonly balance: Balance
 }
 
 /** The configured models over the built-in price table. */

@@ -29,6 +29,8 @@ export interface Settlement {
   readonly delivered: boolean
   readonly endedMs: number
   readonly usage: Usage
+  /** The model that answered and its group; undefined where they are those of the hold. */
+  readonly answeredBy?: { readonly model: string; readonly group: string } | undefined
   readonly upstreamModel: string
   /** Channel of the response, not necessarily the first one tried. */
   readonly channel: string

@@ -30,9 +30,9 @@ export interface StoredChannel extends ChannelDefinition {
 }
 
 /** Sections whose entries can be set over HTTP; `ratios` are relative prices of models. */
-export type StoredSection = 'options' | 'groups' | 'ratios'
+export type StoredSection = 'options' | 'groups' | 'models' | 'ratios'
 
-/** An entry of a section: an option or group as in gateway.yaml, or the ratios of a model as text. */
+/** An entry of a section: an option, group or model as in gateway.yaml, or the ratios of a model as text. */
 export interface StoredEntry {
   readonly section: StoredSection
   readonly name: string

@@ -12,7 +12,7 @@ export interface UsageEntry {
   readonly username: string
   readonly tokenId: number
   readonly tokenName: string
-  /** Model as the client requested it. */
+  /** The model that answered: the one that the client requested, or a fallback of it. */
   readonly model: string
   readonly upstreamModel: string
   /** The channel's name. */

@@ -193,13 +193,15 @@ export class Ledger {
   // Repeats the settlement until the store takes it: no charge is dropped.
   async #settleUntilWritten(hold: OpenHold, settlement: Settlement): Promise<void> {
     const { facts, account } = hold
+    const { answeredBy, ...outcome } = settlement
+    const { model, group } = answeredBy ?? facts
     const row: SettledCall = {
-      ...settlement,
+      ...outcome,
       id: facts.id,
       tokenId: account.token.id,
       userId: account.user.id,
-      model: facts.model,
-      group: facts.group,
+      model,
+      group,
       stream: facts.stream,
       priceVersion: facts.priceVersion,
       kind: facts.kind,

@@ -39,6 +39,8 @@ import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
 import { openResponses } from './open-responses.ts'
+import { ChannelProbes } from './probe-channels.ts'
+import { soon } from './soon.ts'
 import { reloadOnChange } from './reload.ts'
 import type { ConnectionFigures } from '../server/http-server.ts'
 import {
@@ -51,14 +53,12 @@ import {
 } from '../store/secrets.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
+import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { Providers } from '../upstreams/providers.ts'
 import { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
-
-/** How long the database may take to show that it can be written. */
-const PROBE_MS = 1_000
 
 const UNASKED =
   'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
@@ -171,11 +171,14 @@ export async function serve({
   }
   const kept = await openResponses(accounts, secrets, callParts)
   opened.defer(() => kept.background.close())
+  const keyRings = new KeyRings()
+  opened.adopt(new ChannelProbes({ ...callParts, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({
       ...callParts,
       ...kept,
-      keyRings: new KeyRings(),
+      keyRings,
+      load: new ChannelLoad(),
       health,
       missing,
       bodies,
@@ -290,9 +293,4 @@ export async function serve({
       }),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
-}
-
-// A database that takes long to answer is not ready either.
-function soon(isSo: Promise<boolean>): Promise<boolean> {
-  return Promise.race([isSo, new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, false).unref())])
 }

@@ -1,9 +1,9 @@
 import type { Rate } from '../domain/price.ts'
-import type { Model, Settings } from '../domain/settings.ts'
-import type { Dialect, RelayedRequest } from './dialects/dialect.ts'
+import type { Group, Model, Settings } from '../domain/settings.ts'
+import type { ChannelRequest, Dialect, RelayedRequest } from './dialects/dialect.ts'
 import type { Estimate } from './estimate.ts'
 
-/** A checked request, and the terms that it is admitted on. */
+/** A checked request for one model, and the terms that it is admitted on. */
 export interface AdmittedRequest {
   /** The client's protocol. */
   readonly dialect: Omit<Dialect, 'read'>
@@ -11,7 +11,13 @@ export interface AdmittedRequest {
   /** The client's own bytes. */
   readonly body: Buffer
   readonly settings: Settings
+  /** The model that the client asked for. */
+  readonly asked: Model
+  /** That one, or a fallback of it. */
   readonly model: Model
+  readonly group: Pick<Group, 'name'>
   readonly rate: Rate
   readonly estimate: Estimate
+  /** In the order in which to try the channels; never empty. */
+  readonly channelRequests: readonly ChannelRequest[]
 }

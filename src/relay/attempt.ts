@@ -1,3 +1,4 @@
+import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import { redact } from '../upstreams/redact.ts'
 import type {
@@ -24,17 +25,20 @@ export class Attempt implements UpstreamResponseListener {
   readonly #target: Target
   readonly #upstream = new UpstreamFlow()
   readonly #handler: ResponseHandler
-  readonly #deadline: number
+  readonly #load: ChannelLoad
+  readonly #startedAt: number
   /** Position in the set of those under way, which alone changes it. */
   index = -1
   #error: ErrorResponse | undefined
   #succeeded = false
+  #hasFirstByte = false
 
   /** `now` is a reading of `performance.now()`. */
-  constructor(call: Call, target: Target, now: number) {
+  constructor(call: Call, target: Target, load: ChannelLoad, now: number) {
     this.#call = call
     this.#target = target
-    this.#deadline = now + target.channel.timeouts.totalMs
+    this.#load = load
+    this.#startedAt = now
     const { passed } = target.prepared
     if (passed) this.#handler = new PassedResponse(call, target, this.#upstream, passed)
     else if (call.request.stream) this.#handler = new StreamedResponse(call, target, this.#upstream)
@@ -85,7 +89,8 @@ export class Attempt implements UpstreamResponseListener {
   tick(now: number): void {
     if (this.isFinished) {
       if (now - this.#handler.finishedAt > MAX_SENDING_ON_MS) this.cancel()
-    } else if (now < this.#deadline) this.#guarded(() => this.#handler.onTick(now))
+    } else if (now < this.#startedAt + this.#target.channel.timeouts.totalMs)
+      this.#guarded(() => this.#handler.onTick(now))
     else this.#giveUp(noUsableResponse('total time-out'))
   }
 
@@ -100,6 +105,7 @@ export class Attempt implements UpstreamResponseListener {
 
   onData(chunk: Buffer): void {
     try {
+      if (!this.#hasFirstByte) this.#noteFirstByte()
       if (!this.#error) this.#handler.onData(chunk)
       else if (this.#error.add(chunk)) this.#giveUp(this.#error.failure)
     } catch (error) {
@@ -123,6 +129,14 @@ export class Attempt implements UpstreamResponseListener {
   /** Gives up the upstream request; nothing is received afterwards. */
   cancel(): void {
     this.#upstream.cancel()
+  }
+
+  #noteFirstByte(): void {
+    this.#hasFirstByte = true
+    if (this.#error || !this.#call.isBalancedByLatency) return
+    const { model, request } = this.#call
+    const tookMs = performance.now() - this.#startedAt
+    this.#load.noteFirstByte(this.#target.channel, { model, stream: request.stream }, tookMs)
   }
 
   get #ownContentType(): string {

@@ -1,13 +1,14 @@
 import { DenseSet } from '../domain/dense-set.ts'
 import type { Channel } from '../domain/channel.ts'
-import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { rateLimited } from '../limits/rate-limiter.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { ChannelHealth, Trial } from '../upstreams/channel-health.ts'
+import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
+import type { AdmittedRequest } from './admitted-request.ts'
 import { Attempt } from './attempt.ts'
 import type { Call, Target } from './call.ts'
 import type { CallLimits } from './call-limits.ts'
@@ -23,6 +24,7 @@ export interface AttemptParts {
   readonly upstreams: UpstreamClient
   readonly keyRings: KeyRings
   readonly health: ChannelHealth
+  readonly load: ChannelLoad
   readonly missing: MissingModels
   readonly metrics: Metrics
   readonly limits: CallLimits
@@ -73,56 +75,93 @@ export class Attempts {
   }
 
   /**
-   * Tries channel after channel and key after key, until a response is settled. Rejects with the error for
-   * the client, where nothing was sent to it yet. A channel at its limit is passed over; where all are,
-   * that is a `rate_limited`.
+   * Tries model after model, channel after channel and key after key, until a response is settled. Rejects
+   * with the error for the client, where nothing was sent to it yet. A channel at its limit is passed over;
+   * where all are, that is a `rate_limited`.
    */
-  async run(call: Call, settings: Settings, requests: readonly ChannelRequest[]): Promise<void> {
-    const { failureLog, keyRings, limits } = this.#parts
-    using failed = new FailedAttempts(failureLog)
+  async run(call: Call, options: readonly AdmittedRequest[]): Promise<void> {
+    using failed = new FailedAttempts(this.#parts.failureLog)
     this.#retries.callBegan(performance.now())
     // Preparing may fetch files, for as long as an upstream takes.
     call.response.needsUpstream()
-    // A request that one channel cannot be asked, another may: one of the client's dialect takes any.
-    let unaskable: unknown
-    for (const { request, keys } of this.#candidates(requests, call.model, settings)) {
-      const { channel } = request
-      let prepared: Prepared
-      try {
-        prepared = this.#adapted(
-          await request.prepare(settings.options.passThrough, call),
-          channel,
-          call.request.stream,
-        )
-      } catch (error) {
-        if (call.response.isAborted) {
-          failed.add(CLIENT_GONE)
-          throw failed.finalError()
-        }
-        unaskable ??= error
-        continue
-      }
-      call.record.channel = channel.name
-      for (const key of keys) {
-        if (failed.hasAny && !this.#retries.take()) throw failed.finalError()
-        const asked = limits.ask(channel)
-        if (!(asked instanceof Promise ? await asked : asked)) break
-        failed.nextAttemptAt(channel)
-        let failure = await this.#tryOnce(call, { channel, prepared, key })
-        if (failure?.next === 'same-again') failure = await this.#tryOnce(call, { channel, prepared, key })
-        if (!failure) return
-        if (call.hold.hasWriteFailed) throw unwritable()
-        if (isOfUpstream(failure)) failed.addOfUpstream({ call, channel, key }, failure)
-        else failed.add(failure)
-        if (failure.blames === 'key')
-          keyRings.startCooldown(channel, key, performance.now(), failure.cooldownMs)
-        if (failure.blames === 'model') this.#parts.missing.add(channel, call.model, performance.now())
-        if (failure.next === 'nowhere') throw failed.finalError()
-        if (failure.next !== 'next-key') break
-      }
+    // A model whose channels all rest is passed over, unless those of the others do, too.
+    for (const maySkip of options.length > 1 ? [true, false] : [false]) {
+      for (const option of options) if (await this.#tryModel(call, option, failed, maySkip)) return
+      if (failed.hasAny || failed.unaskable !== undefined) break
     }
-    if (failed.hasAny) throw failed.finalError()
-    throw unaskable ?? this.#allLimited(requests)
+    throw failed.hasAny ? failed.finalError() : (failed.unaskable ?? this.#allLimited(options))
+  }
+
+  /** Tries the channels of one model. True where the call is settled; throws where no other may be tried. */
+  async #tryModel(
+    call: Call,
+    option: AdmittedRequest,
+    failed: FailedAttempts,
+    maySkip: boolean,
+  ): Promise<boolean> {
+    const { limits } = this.#parts
+    const candidates = this.#candidates(option, maySkip)
+    if (candidates.length === 0) return false
+    if (option.model !== option.asked) {
+      const asked = limits.askModel(option.model)
+      if (!(asked instanceof Promise ? await asked : asked)) return false
+    }
+    failed.nextModel(option.request.model)
+    call.goOnWith(option)
+    for (const { request, keys } of candidates) {
+      const prepared = await this.#prepared(call, request, failed)
+      if (prepared && (await this.#tryKeys(call, request.channel, prepared, keys, failed))) return true
+    }
+    return false
+  }
+
+  // A request that one channel cannot be asked, another may: one of the client's dialect takes any.
+  async #prepared(
+    call: Call,
+    request: ChannelRequest,
+    failed: FailedAttempts,
+  ): Promise<Prepared | undefined> {
+    try {
+      const prepared = await request.prepare(call.settings.options.passThrough, call)
+      return this.#adapted(prepared, request.channel, call.request.stream)
+    } catch (error) {
+      if (call.response.isAborted) {
+        failed.add(CLIENT_GONE)
+        throw failed.finalError()
+      }
+      failed.unaskable ??= error
+      return undefined
+    }
+  }
+
+  /** Tries a channel with key after key. True where the call is settled. */
+  async #tryKeys(
+    call: Call,
+    channel: Channel,
+    prepared: Prepared,
+    keys: readonly UpstreamKey[],
+    failed: FailedAttempts,
+  ): Promise<boolean> {
+    const { keyRings, limits, missing } = this.#parts
+    call.record.channel = channel.name
+    for (const key of keys) {
+      if (failed.hasAny && !this.#retries.take()) throw failed.finalError()
+      const asked = limits.ask(channel)
+      if (!(asked instanceof Promise ? await asked : asked)) break
+      failed.nextAttemptAt(channel)
+      let failure = await this.#tryOnce(call, { channel, prepared, key })
+      if (failure?.next === 'same-again') failure = await this.#tryOnce(call, { channel, prepared, key })
+      if (!failure) return true
+      if (call.hold.hasWriteFailed) throw unwritable()
+      if (isOfUpstream(failure)) failed.addOfUpstream({ call, channel, key }, failure)
+      else failed.add(failure)
+      if (failure.blames === 'key')
+        keyRings.startCooldown(channel, key, performance.now(), failure.cooldownMs)
+      if (failure.blames === 'model') missing.add(channel, call.model, performance.now())
+      if (failure.next === 'nowhere') throw failed.finalError()
+      if (failure.next !== 'next-key') break
+    }
+    return false
   }
 
   #adapted(prepared: Prepared, channel: Channel, stream: boolean): Prepared {
@@ -131,19 +170,23 @@ export class Attempts {
     return { ...prepared, body, dropped: [...new Set([...prepared.dropped, ...dropped])] }
   }
 
-  #allLimited(requests: readonly ChannelRequest[]): GatewayError {
-    const waitMs = Math.min(...requests.map(({ channel }) => this.#parts.limits.waitMs(channel)))
+  #allLimited(options: readonly AdmittedRequest[]): GatewayError {
+    const channels = options.flatMap(({ channelRequests }) => channelRequests.map(({ channel }) => channel))
+    const waitMs = Math.min(...channels.map((channel) => this.#parts.limits.waitMs(channel)))
     return rateLimited(waitMs, 'every channel for this model')
   }
 
   // Channels whose circuit is open or that lately had no such model, and keys that were refused lately, are
-  // passed over, unless there are no others.
-  #candidates(requests: readonly ChannelRequest[], model: string, settings: Settings): Candidate[] {
+  // passed over, unless there are no others and the model itself may not be passed over.
+  #candidates(
+    { channelRequests, request: { model }, settings }: AdmittedRequest,
+    maySkip: boolean,
+  ): Candidate[] {
     const { health, keyRings, limits } = this.#parts
     const nowMs = performance.now()
     const all: Candidate[] = []
     const good: Candidate[] = []
-    for (const request of requests) {
+    for (const request of channelRequests) {
       const { channel } = request
       if (limits.waitMs(channel) > 0) continue
       const keys = keysFor(request, keyRings.rotated(channel))
@@ -153,7 +196,7 @@ export class Attempts {
       const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
       if (usable.length > 0) good.push({ request, keys: usable })
     }
-    return (good.length > 0 ? good : all).slice(0, 1 + settings.options.retries)
+    return (good.length > 0 || maySkip ? good : all).slice(0, 1 + settings.options.retries)
   }
 
   /** Makes one attempt, and ends its trial in any case. Undefined where the call is settled by it. */
@@ -163,11 +206,13 @@ export class Attempts {
     if (this.#stopped) return STOPPING
     const { channel, key } = target
     using trial = this.#parts.health.begin(channel)
-    const attempt = new Attempt(call, target, performance.now())
+    const { load } = this.#parts
+    const attempt = new Attempt(call, target, load, performance.now())
     const unsubscribe = response.onClosed(() => {
       if (response.isAborted) attempt.onClientLeft()
     })
     this.#underWay.add(attempt)
+    load.begin(channel)
     call.beginAttempt()
     let end: AttemptEnd | undefined
     try {
@@ -176,6 +221,7 @@ export class Attempts {
       if (end !== 'settled' && end.blames === 'model' && request.mayBeUnserved) end = endpointMissing(end)
     } finally {
       unsubscribe()
+      load.end(channel)
       this.#endTrial(trial, attempt, end, call)
       if (attempt.isSilent) this.#underWay.delete(attempt)
     }

@@ -36,6 +36,11 @@ export class CallLimits {
     return whenDecided(this.#limits.take(limited), require)
   }
 
+  /** Takes a call that goes on with a model off that one's limit; false where none is left. */
+  askModel({ name, rateLimit }: Model): boolean | Promise<boolean> {
+    return this.#ask(LIMIT_NAMES.model, name, rateLimit)
+  }
+
   #takeOfKey(tokenId: number, limit: RateLimit): void | Promise<void> {
     const taken = this.#limits.take({ name: LIMIT_NAMES.key, subject: tokenId, limit })
     return whenDecided(taken, (verdict) => requireAllowed(verdict, 'this API key'))
@@ -50,9 +55,12 @@ export class CallLimits {
 
   /** Takes one request off a channel's limit; false where none is left. */
   ask({ name, rateLimit }: Channel): boolean | Promise<boolean> {
-    if (isOff(rateLimit)) return true
-    const taken = this.#limits.take({ name: LIMIT_NAMES.channel, subject: name, limit: rateLimit })
-    return whenDecided(taken, (verdict) => verdict?.allowed ?? true)
+    return this.#ask(LIMIT_NAMES.channel, name, rateLimit)
+  }
+
+  #ask(name: LimitName, subject: string, limit: RateLimit): boolean | Promise<boolean> {
+    if (isOff(limit)) return true
+    return whenDecided(this.#limits.take({ name, subject, limit }), (verdict) => verdict?.allowed ?? true)
   }
 
   /** Counts the tokens, prompt and output, that a call has used. */
@@ -64,8 +72,13 @@ export class CallLimits {
     tokens: number,
   ): void {
     this.#spend(LIMIT_NAMES.key, tokenId, settings.rateLimits.key, tokens)
-    this.#spend(LIMIT_NAMES.model, model.name, model.rateLimit, tokens)
+    this.spendOfModel(model, tokens)
     if (channel) this.#spend(LIMIT_NAMES.channel, channel.name, channel.rateLimit, tokens)
+  }
+
+  /** Counts them for a model alone. */
+  spendOfModel({ name, rateLimit }: Model, tokens: number): void {
+    this.#spend(LIMIT_NAMES.model, name, rateLimit, tokens)
   }
 
   #spend(name: LimitName, subject: string | number, limit: RateLimit, tokens: number): void {

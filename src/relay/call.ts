@@ -7,7 +7,6 @@ import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import type { OpenHold } from '../ledger/open-hold.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { idHeaders } from '../server/id-headers.ts'
-import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { AdmittedRequest } from './admitted-request.ts'
@@ -17,39 +16,9 @@ import type { Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dial
 import type { Measure } from './dialects/passage.ts'
 import type { Drains } from './drains.ts'
 import type { OutputBudget } from './estimate.ts'
+import type { CallRecord, IncomingCall } from './incoming-call.ts'
 import type { LocalCount } from './local-count.ts'
 import type { MediaRequester } from './media.ts'
-
-/** Fields of a call in the log, beside its route and status. Scalars only: no part of a prompt or a key. */
-export interface CallRecord {
-  userId?: number
-  tokenId?: number
-  model?: string
-  channel?: string
-  upstreamModel?: string
-  stream?: boolean
-  attempts?: number
-  firstByteMs?: number
-  /** All tokens of the prompt, cached or not. */
-  inputTokens?: number
-  outputTokens?: number
-  quota?: number
-  reason?: string
-  /** Cause of the last failed attempt. */
-  failure?: string
-}
-
-/** A client's request to relay. */
-export interface IncomingCall {
-  readonly id: string
-  readonly request: Request
-  readonly response: Response
-  readonly record: CallRecord
-  /** Unix milliseconds. */
-  readonly startedMs: number
-  /** The same moment by a clock that nobody sets, `performance.now()`. */
-  readonly startedAt: number
-}
 
 /** Services that all calls share. */
 export interface CallServices {
@@ -78,7 +47,7 @@ export class Call implements MediaRequester {
   readonly hold: OpenHold
   readonly #services: CallServices
   readonly #incoming: IncomingCall
-  readonly #admitted: AdmittedRequest
+  #admitted: AdmittedRequest
   #firstByteMs: number | null = null
   #cut: UpstreamCut | undefined
   /** Tokens of the prompt, if they were counted. */
@@ -109,7 +78,24 @@ export class Call implements MediaRequester {
     return this.#admitted.body
   }
 
-  /** The model as the client asks for it. */
+  /** Goes on with another model, on its own terms; the hold pays for the dearest. */
+  goOnWith(admitted: AdmittedRequest): void {
+    if (admitted === this.#admitted) return
+    this.#admitted = admitted
+    this.record.fallback = admitted.model.name
+  }
+
+  /** Whether times to the first byte decide which channel the model is asked at. */
+  get isBalancedByLatency(): boolean {
+    return this.#admitted.model.balance === 'latency'
+  }
+
+  /** The group whose prices hold. */
+  get group(): string {
+    return this.#admitted.group.name
+  }
+
+  /** The model by the name that it is asked for: the client's, or that of a fallback. */
   get model(): string {
     return this.request.model
   }
@@ -172,6 +158,8 @@ export class Call implements MediaRequester {
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
+    const { asked, model } = this.#admitted
+    if (asked.fallback.length > 0) headers['x-gateway-model'] = headerText(model.name)
     return headers
   }
 
@@ -267,13 +255,14 @@ export class Call implements MediaRequester {
     lasting: Lasting | undefined,
   ): Promise<Usage> {
     const { facts } = this.hold
-    const { settings, model } = this.#admitted
+    const { settings, asked, model, group } = this.#admitted
     const { limits, metrics } = this.#services
     const { usage, quota, reason } = priced
     const tookMs = this.#tookMs
     const settlement: Settlement = {
       ...priced,
       delivered,
+      ...(target && { answeredBy: { model: model.name, group: group.name } }),
       endedMs: facts.startedMs + tookMs,
       channel: target?.channel.name ?? facts.channel,
       upstreamModel: target?.prepared.upstreamModel ?? facts.model,
@@ -289,7 +278,8 @@ export class Call implements MediaRequester {
     record.reason = reason
     const tokens = record.inputTokens + record.outputTokens
     limits.spend(settings, this.client, model, target?.channel, tokens)
-    metrics.settled(facts.model, facts.stream, tookMs, settlement)
+    if (asked !== model) limits.spendOfModel(asked, tokens)
+    metrics.settled(target ? model.name : facts.model, facts.stream, tookMs, settlement)
     return this.hold.settle(settlement).then(() => usage)
   }
 
@@ -297,4 +287,9 @@ export class Call implements MediaRequester {
   get #tookMs(): number {
     return Math.round(performance.now() - this.#incoming.startedAt)
   }
+}
+
+// Names of models may have characters that no header can have.
+function headerText(name: string): string {
+  return name.replace(/[^\t -~]/gu, (character) => encodeURIComponent(character))
 }

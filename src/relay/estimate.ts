@@ -1,7 +1,9 @@
 import { maxCharge } from '../domain/charge.ts'
+import type { Endpoint } from '../domain/call-kind.ts'
 import type { Rate } from '../domain/price.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { ChannelRequest, RelayedRequest } from './dialects/dialect.ts'
+import { type EditedBounds, editedBounds } from './edited-bounds.ts'
 
 /** Web searches that a hold pays for, where the upstream may make any. */
 const HELD_SEARCHES = 10
@@ -29,20 +31,25 @@ export interface Estimate {
   readonly promptTokens: number
 }
 
+/** Endpoints whose requests channels change. */
+const EDITED: ReadonlySet<Endpoint> = new Set(['chat', 'messages', 'responses', 'gemini', 'completions'])
+
 /** Estimates a call at these prices, by what the channels that may get it will be asked for. */
 export function estimate(
+  endpoint: Endpoint,
   request: RelayedRequest,
   channelRequests: readonly ChannelRequest[],
   rate: Rate,
   { options: { holdTokens } }: Settings,
 ): Estimate {
   const searches = request.webSearch ? HELD_SEARCHES : 0
-  const { tokens, named } = outputBound(channelRequests, holdTokens)
+  const bounds = channelRequests.map(EDITED.has(endpoint) ? editedBounds : uneditedBounds)
+  const { tokens, named, addedPrompt } = callBounds(bounds, channelRequests, holdTokens)
   const context = request.contextTokens ?? 0
   const max = (output: number): number =>
     maxCharge(rate, {
       ...request.measuredBounds,
-      prompt: request.promptBound + context,
+      prompt: request.promptBound + addedPrompt + context,
       output,
       webSearches: searches,
     })
@@ -55,20 +62,29 @@ export function estimate(
       slice: holdTokens,
       sliceQuota: max(tokens + holdTokens) - amount,
     },
-    promptTokens: Math.ceil(request.promptBound / EXPECTED_BYTES_PER_TOKEN) + context,
+    promptTokens: Math.ceil((request.promptBound + addedPrompt) / EXPECTED_BYTES_PER_TOKEN) + context,
   }
 }
 
-/** The most output that any of the channels will be asked for, and whether each of them is told a maximum. */
-function outputBound(
+/** The most that any of the channels will be asked for, and whether each of them is told a maximum. */
+function callBounds(
+  bounds: readonly EditedBounds[],
   requests: readonly ChannelRequest[],
   holdTokens: number,
-): Pick<OutputBudget, 'tokens' | 'named'> {
+): Pick<OutputBudget, 'tokens' | 'named'> & { readonly addedPrompt: number } {
   let tokens = 0
   let named = true
-  for (const { outputMaximum, choices } of requests) {
-    named &&= outputMaximum !== undefined
-    tokens = Math.max(tokens, (outputMaximum ?? holdTokens) * choices)
+  let addedPrompt = 0
+  for (const [index, { output, named: isNamed, prompt }] of bounds.entries()) {
+    named &&= isNamed
+    const unnamed = isNamed ? 0 : holdTokens * (requests[index]?.choices ?? 1)
+    tokens = Math.max(tokens, output ?? 0, unnamed)
+    addedPrompt = Math.max(addedPrompt, prompt)
   }
-  return { tokens, named }
+  return { tokens, named, addedPrompt }
+}
+
+function uneditedBounds({ outputMaximum, choices }: ChannelRequest): EditedBounds {
+  const named = outputMaximum !== undefined
+  return { prompt: 0, output: named ? outputMaximum * choices : undefined, named }
 }

@@ -9,6 +9,9 @@ import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
 export class FailedAttempts implements Disposable {
   readonly #log: FailureLog
   readonly #failures: Failure[] = []
+  /** The error of a channel that could not be asked at all; undefined where there is none. */
+  unaskable: unknown
+  #model: string | undefined
   #unlogged: (UpstreamFailure & { readonly failure: Failure }) | undefined
 
   constructor(log: FailureLog) {
@@ -39,6 +42,12 @@ export class FailedAttempts implements Disposable {
   /** Logs the last failure: another attempt begins, at this channel. */
   nextAttemptAt(channel: Channel): void {
     if (this.#unlogged) this.#writeLog(this.#unlogged.channel === channel ? 'next key' : 'next channel')
+  }
+
+  /** Logs the last failure, if another model is tried. */
+  nextModel(name: string): void {
+    if (this.#model !== undefined && this.#model !== name) this.#writeLog('next model')
+    this.#model = name
   }
 
   /** The error that the client gets in the end. */

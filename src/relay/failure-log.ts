@@ -10,7 +10,13 @@ const MAX_LINES = 5
 const WINDOW_MS = 60_000
 
 /** The gateway's reaction to a failure. */
-export type Reaction = 'next key' | 'next channel' | 'returned to the client' | 'ended the stream' | 'gave up'
+export type Reaction =
+  | 'next key'
+  | 'next channel'
+  | 'next model'
+  | 'returned to the client'
+  | 'ended the stream'
+  | 'gave up'
 
 /** Facts of a call for a warning. `body`: the client's own bytes, of which no line may have any. */
 interface FailedCall {

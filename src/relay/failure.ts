@@ -113,11 +113,12 @@ interface AskedUpstream {
 /** The failure that a response without success means. */
 export function failureOfStatus(
   { channel, prepared }: AskedUpstream,
-  status: number,
+  sent: number,
   body: Buffer,
   given: string | undefined,
 ): Failure {
   const error = readError(prepared, body)
+  const status = channel.statusMapping?.get(sent) ?? sent
   const rule = STATUSES.get(error.isBadKey ? 401 : status) ?? UNLISTED
   const retryAfter = given ?? (error.retryAfter === undefined ? undefined : String(error.retryAfter))
   const cooldownMs = retryAfterMs(retryAfter, Date.now())
@@ -129,8 +130,8 @@ export function failureOfStatus(
       rule.type === undefined
         ? undefined
         : refusalOf({ channel, prepared }, status, rule, body, error, retryAfter),
-    cause: `status ${status}`,
-    status,
+    cause: `status ${sent}`,
+    status: sent,
     upstreamMessage: messageOf(channel, error),
   }
 }

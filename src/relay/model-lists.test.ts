@@ -6,7 +6,8 @@ import type { Model, Settings } from '../domain/settings.ts'
 import { ModelLists } from './model-lists.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Rates } from './rates.ts'
-import { plainName, Routing } from './routing.ts'
+import { plainName, type Resolution, Routing } from './routing.ts'
+import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { lawRuns } from '../../test/tier.ts'
 
 const ZERO = { digits: 0n, scale: 0 }
@@ -46,6 +47,8 @@ function settingsOf(world: World): Settings {
     name,
     rateLimit: OFF,
     capabilities: {},
+    fallback: [],
+    balance: 'weight',
     ...(world.models[name] ?? { vendor: undefined, price: undefined }),
   })
   return {
@@ -68,7 +71,14 @@ function listedBy(lists: ModelLists, settings: Settings, caller: Caller): string
 
 function isCallable(settings: Settings, caller: Caller, name: string): boolean {
   try {
-    const { model, group } = new Routing().resolve(settings, caller, name, { name: 'chat', endpoint: 'chat' })
+    const { resolutions } = new Routing(new ChannelLoad()).resolve(
+      settings,
+      caller,
+      { name, stream: false },
+      { name: 'chat', endpoint: 'chat' },
+      false,
+    )
+    const { model, group } = resolutions[0] as Resolution
     new Rates().of(settings, model, group)
     return true
   } catch {

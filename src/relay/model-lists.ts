@@ -93,6 +93,12 @@ function lookup(settings: Settings, caller: Caller): (model: ServedModel) => Lis
 function servedBy(settings: Settings): Served {
   const protocols = new Map<string, Map<string, Set<ProtocolName>>>()
   for (const channel of settings.channels) note(protocols, channel)
+  for (const id of settings.models.declared) {
+    const { fallback } = settings.models.get(id)
+    for (const channel of settings.channels)
+      if (fallback.some((other) => channel.models.includes(other)))
+        note(protocols, { ...channel, models: [id] })
+  }
   const served = [...protocols].flatMap(([id, inGroups]) => {
     const plain = plainName(id)
     const { vendor, price } = modelOf(settings, id, plain)

@@ -3,7 +3,7 @@ import type { Settings } from '../domain/settings.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import { isForm } from '../protocols/multipart/boundary.ts'
 import type { Body, BodyReader } from './body-reader.ts'
-import type { IncomingCall } from './call.ts'
+import type { IncomingCall } from './incoming-call.ts'
 import type { Dialect, Reader, RelayedRequest } from './dialects/dialect.ts'
 import type { FormDialect } from './dialects/media/media-dialect.ts'
 

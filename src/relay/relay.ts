@@ -12,8 +12,11 @@ import { scanObject } from '../protocols/json/json-scan.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import { type AttemptParts, Attempts } from './attempts.ts'
 import type { BodyReader } from './body-reader.ts'
-import { Call, type CallServices, type IncomingCall } from './call.ts'
-import { type Estimate, estimate } from './estimate.ts'
+import type { AdmittedRequest } from './admitted-request.ts'
+import { admittedRequests } from './admitted-requests.ts'
+import { Call, type CallServices } from './call.ts'
+import type { IncomingCall } from './incoming-call.ts'
+import type { Estimate } from './estimate.ts'
 import { STOPPING, unwritable, UpstreamRefusal } from './failure.ts'
 import { type OpenedRequest, openRequest, type RequestForms } from './opened-request.ts'
 import { Rates } from './rates.ts'
@@ -64,7 +67,7 @@ export class Relay {
   readonly responses: ResponseRequests
   readonly #parts: RelayParts
   readonly #rates = new Rates()
-  readonly #routing = new Routing()
+  readonly #routing: Routing
   readonly #conversions: Conversions
   readonly #dialects: Record<RelayedEndpoint, Dialect>
   readonly #compaction: Dialect
@@ -74,6 +77,7 @@ export class Relay {
 
   constructor(parts: RelayParts) {
     this.#parts = parts
+    this.#routing = new Routing(parts.load)
     const conversions = new Conversions(parts.media, parts.signatures)
     this.#conversions = conversions
     this.responses = new ResponseRequests(parts)
@@ -167,19 +171,22 @@ export class Relay {
       startedMs: incoming.startedMs,
       promptAmount: 0,
     })
-    const admitted = {
+    const model = settings.models.get(replay.model)
+    const admitted: AdmittedRequest = {
       dialect: this.#dialects.responses,
       request,
       body: Buffer.alloc(0),
       settings,
-      model: settings.models.get(replay.model),
+      asked: model,
+      model,
+      group: { name: '' },
       rate: this.#rates.free,
       estimate: UNBOUNDED,
+      channelRequests: await request.forChannels([channel], model),
     }
     const call = new Call(this.#parts, incoming, admitted, hold)
     try {
-      const requests = await request.forChannels([channel], admitted.model)
-      await this.#attempts.run(call, settings, requests)
+      await this.#attempts.run(call, [admitted])
     } finally {
       if (!hold.isSettled) call.settleForNothing(undefined)
     }
@@ -232,55 +239,47 @@ export class Relay {
     const { record } = incoming
     record.model = request.model
     record.stream = request.stream
-    const { model, group, channels: all } = this.#routing.resolve(settings, caller, request.model, dialect)
-    const channels = request.channelsFor?.(all) ?? all
+    const mayFallBack = request.forModel !== undefined && !request.isFree
+    const called = { name: request.model, stream: request.stream }
+    const { asked, resolutions } = this.#routing.resolve(settings, caller, called, dialect, mayFallBack)
+    const own = resolutions.find(({ name }) => name === request.model)
+    // Refuses a request that no channel can take before it counts at any limit.
+    if (own) request.channelsFor?.(own.channels)
     const { ledger, limits } = this.#parts
-    const entering = limits.enter(settings, caller.token.id, model)
+    const entering = limits.enter(settings, caller.token.id, asked)
     if (entering) await entering
     const { accounts } = ledger
     if (!ledger.isWritable && !(await ledger.probe())) throw unwritable()
-    const isFree = request.isFree || (dialect.isFreeUnpriced && !model.price)
-    const rate = isFree ? this.#rates.free : this.#rates.of(settings, model, group)
-    const made = request.forChannels(channels, model)
-    const channelRequests = made instanceof Promise ? await made : made
-    const estimated = estimate(request, channelRequests, rate, settings)
+    const made = admittedRequests({ opened, request, asked, settings }, resolutions, this.#rates)
+    const options = made instanceof Promise ? await made : made
+    const [first] = options
+    const amount = Math.max(...options.map(({ estimate }) => estimate.amount))
     // Found and charged in one turn: in between the account might be forgotten, and read a second time.
     let account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
-    if (!request.isFree && estimated.amount > affordable(account))
-      account = await accounts.ensureAffordable(account, estimated.amount)
+    if (!request.isFree && amount > affordable(account))
+      account = await accounts.ensureAffordable(account, amount)
     // The gateway may have stopped while the body came.
     if (this.#attempts.isStopped) throw STOPPING.refusal
     const facts: HoldFacts = {
       id: incoming.id,
-      model: model.name,
-      channel: channels[0]?.name ?? '',
-      group: group.name,
+      model: first.model.name,
+      channel: first.channelRequests[0]?.channel.name ?? '',
+      group: first.group.name,
       stream: request.stream,
       priceVersion: settings.priceVersion,
       kind: dialect.endpoint,
       startedMs: incoming.startedMs,
-      promptAmount: charge(rate, {
+      promptAmount: charge(first.rate, {
         ...NO_USAGE,
-        ...request.measuredPrompt,
-        input: estimated.promptTokens,
+        ...first.request.measuredPrompt,
+        input: first.estimate.promptTokens,
       }),
     }
-    const hold = request.isFree
-      ? OpenHold.unrecorded(account, facts)
-      : ledger.admit(account, estimated.amount, facts)
-    const admitted = {
-      dialect,
-      request,
-      body: request.body ?? opened.bytes,
-      settings,
-      model,
-      rate,
-      estimate: estimated,
-    }
-    const call = new Call(this.#parts, incoming, admitted, hold)
+    const hold = request.isFree ? OpenHold.unrecorded(account, facts) : ledger.admit(account, amount, facts)
+    const call = new Call(this.#parts, incoming, first, hold)
     try {
-      await this.#attempts.run(call, settings, channelRequests)
+      await this.#attempts.run(call, options)
     } finally {
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
     }

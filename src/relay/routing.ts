@@ -7,14 +7,25 @@ import { withoutThinkingSuffix } from '../protocols/messages/index.ts'
 import { endpointsFor } from '../domain/endpoint-types.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { groupName, groupRefused, requireAllowedModel, routesOf, usableGroup } from './key-permissions.ts'
+import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import { truncatedName } from './truncated-name.ts'
 
-/** Channels that a call may go to, and the group whose prices hold. */
+/** A model that a call may go to, its channels, and the group whose prices hold. */
 export interface Resolution {
+  /** Name by which the model is asked for. */
+  readonly name: string
   readonly model: Model
   readonly group: Group
   /** Channels in the order in which to try them; never empty. */
   readonly channels: readonly Channel[]
+}
+
+/** The models that a call may go to. */
+export interface Routes {
+  /** The model that the client asked for. */
+  readonly asked: Model
+  /** In the order in which to try them; never empty. */
+  readonly resolutions: readonly Resolution[]
 }
 
 /** Channels that serve a model at an endpoint, in a group. */
@@ -26,6 +37,14 @@ interface ServingChannels {
 
 /** An endpoint that a call came to, and the protocol that its clients speak. */
 export type CalledEndpoint = Pick<Dialect, 'name' | 'endpoint' | 'servedBy'>
+
+/** A model by the name that it is called by, and whether the response is a stream. */
+interface CalledModel {
+  readonly name: string
+  readonly stream: boolean
+}
+
+const NO_FALLBACKS: readonly string[] = []
 
 /** Hints for a model that was asked for at the wrong endpoint, by the protocols of its channels. */
 const ELSEWHERE = {
@@ -39,27 +58,74 @@ export class Routing {
   /** Channels by the name of the model. Names without any are not kept: clients may ask for any name. */
   readonly #found = new WeakMap<Settings, Map<string, ServingChannels[]>>()
 
+  readonly #load: ChannelLoad
+
   /** `random` yields numbers in [0, 1). */
-  constructor(random: () => number = Math.random) {
+  constructor(load: ChannelLoad, random: () => number = Math.random) {
+    this.#load = load
     this.#random = random
   }
 
   /**
-   * The model, group and channels of a call. Errors: `model_not_allowed` for a model outside the key's
-   * limits; `group_not_allowed` for a group that the user may not use; `model_not_found` where there is no
-   * channel, with a hint where there is one for another endpoint; `unsupported_endpoint` where no channel of
-   * the model has the endpoint.
+   * The models of a call with their groups and channels: the one asked for, and where `mayFallBack` its
+   * fallbacks that can be reached. Errors: `model_not_allowed` for a model outside the key's limits;
+   * `group_not_allowed` for a group that the user may not use; `model_not_found` where there is no channel,
+   * with a hint where there is one for another endpoint; `unsupported_endpoint` where no channel of the model
+   * has the endpoint.
    */
-  resolve(settings: Settings, caller: Caller, name: string, called: CalledEndpoint): Resolution {
-    const protocol = called.name
-    const plain = protocol === 'chat' ? plainName(name) : name
+  resolve(
+    settings: Settings,
+    caller: Caller,
+    call: CalledModel,
+    called: CalledEndpoint,
+    mayFallBack: boolean,
+  ): Routes {
+    const { name } = call
+    const plain = called.name === 'chat' ? plainName(name) : name
     requireAllowedModel(caller.token, name, plain)
-    const model = modelOf(settings, name, plain)
-    const group = groupOf(settings, caller, model)
+    const asked = modelOf(settings, name, plain)
+    const group = groupOf(settings, caller, asked)
+    const own = this.#resolution(settings, { ...call, plain }, called, asked, group)
+    const fallbacks = mayFallBack && asked.fallback.length > 0 ? asked.fallback : NO_FALLBACKS
+    const others = fallbacks.flatMap(
+      (other) =>
+        this.#fallback(settings, caller, { ...call, name: other }, called, name.slice(plain.length)) ?? [],
+    )
+    const resolutions = own ? [own, ...others] : others
+    if (resolutions.length === 0) throw unserved(settings, group, called, name, plain)
+    return { asked, resolutions }
+  }
+
+  // With the suffix that the client gave, where a channel understands it, else without.
+  #fallback(
+    settings: Settings,
+    caller: Caller,
+    { name, stream }: CalledModel,
+    called: CalledEndpoint,
+    suffix: string,
+  ): Resolution | undefined {
+    const model = settings.models.get(name)
+    const group = usableGroup(settings, caller, groupName(caller, routesOf(caller.token), model.vendor))
+    if (!group) return undefined
+    for (const asked of suffix === '' ? [name] : [name + suffix, name]) {
+      const found = this.#resolution(settings, { name: asked, plain: name, stream }, called, model, group)
+      if (found) return found
+    }
+    return undefined
+  }
+
+  #resolution(
+    settings: Settings,
+    { name, plain, stream }: CalledModel & { readonly plain: string },
+    called: CalledEndpoint,
+    model: Model,
+    group: Group,
+  ): Resolution | undefined {
     const serving = this.#serving(settings, group, called, name, plain)
-    if (serving.length === 0) throw unserved(settings, group, called, name, plain)
-    const channels = serving.length === 1 ? serving : inOrder(serving, protocol, this.#random)
-    return { model, group, channels }
+    if (serving.length === 0) return undefined
+    if (serving.length === 1) return { name, model, group, channels: serving }
+    const measure = this.#load.measure(model.balance, { model: name, stream }, this.#random)
+    return { name, model, group, channels: inOrder(serving, called.name, this.#random, measure) }
   }
 
   #serving(
@@ -150,15 +216,33 @@ function groupOf(settings: Settings, caller: Caller, { vendor }: Model): Group {
   return group
 }
 
-// Higher priority first; among equals those of the client's protocol; among these a draw by weight.
-function inOrder(channels: readonly Channel[], protocol: ProtocolName, random: () => number): Channel[] {
-  const key = new Map(channels.map((channel) => [channel, drawKey(channel.weight, random())]))
-  return [...channels].sort(
+// Higher priority first; among equals those of the client's protocol; among these the least by `measure`,
+// then a draw by weight. Channels of weight 0 are for the case that there is no other.
+function inOrder(
+  channels: readonly Channel[],
+  protocol: ProtocolName,
+  random: () => number,
+  measure: ((channel: Channel) => number) | undefined,
+): Channel[] {
+  const drawn = channels.map((channel) => ({
+    channel,
+    key: drawKey(channel.weight, random()),
+    measured: measure && channel.weight > 0 ? measure(channel) : 0,
+  }))
+  drawn.sort(
     (a, b) =>
-      b.priority - a.priority ||
-      Number(b.protocols.includes(protocol)) - Number(a.protocols.includes(protocol)) ||
-      (key.get(b) ?? 0) - (key.get(a) ?? 0),
+      b.channel.priority - a.channel.priority ||
+      Number(b.channel.protocols.includes(protocol)) - Number(a.channel.protocols.includes(protocol)) ||
+      Number(a.channel.weight === 0) - Number(b.channel.weight === 0) ||
+      compared(a.measured, b.measured) ||
+      b.key - a.key,
   )
+  return drawn.map(({ channel }) => channel)
+}
+
+// Two infinities have no difference.
+function compared(a: number, b: number): number {
+  return a === b ? 0 : a - b
 }
 
 // Sorting by u^(1/weight) draws without replacement in proportion to the weights; weight 0 comes last.

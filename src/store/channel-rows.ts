@@ -1,15 +1,19 @@
-import type { StoredChannel, StoredEntry } from '../domain/stored-configuration.ts'
+import type { ChannelDefinition, StoredChannel, StoredEntry } from '../domain/stored-configuration.ts'
 import type { ChannelRow, StoredSettingRow } from './schema.ts'
 import { type Secrets, seal, unseal } from './secrets.ts'
 
-/** Converts a stored channel, decrypting its keys. */
+/** Begins the line with the proxy among those with keys; no key begins so. */
+const PROXY_LINE = '\tproxy\t'
+
+/** Converts a stored channel, decrypting its keys and its proxy. */
 export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel {
-  const keys = unseal(secrets, row.keys_cipher, { table: 'channels', row: row.id })
+  const lines = unseal(secrets, row.keys_cipher, { table: 'channels', row: row.id }).split('\n')
+  const proxy = lines.find((line) => line.startsWith(PROXY_LINE))?.slice(PROXY_LINE.length)
   return {
     id: row.id,
     name: row.name,
-    declared: JSON.parse(row.declared),
-    keys: keys === '' ? [] : keys.split('\n'),
+    declared: { ...JSON.parse(row.declared), ...(proxy !== undefined && { proxy }) },
+    keys: lines.filter((line) => line !== '' && !line.startsWith(PROXY_LINE)),
     status: row.status === 1 ? 1 : 2,
     family: JSON.parse(row.family),
     createdTime: row.created_time,
@@ -18,9 +22,20 @@ export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel
   }
 }
 
-/** Encrypts the keys of a channel for its row. */
-export function sealedKeys(secrets: Secrets, keys: readonly string[], id: number): string {
-  return seal(secrets, keys.join('\n'), { table: 'channels', row: id })
+/** Encrypts the keys of a channel for its row, and its proxy, whose URL may have a password. */
+export function sealedKeys(
+  secrets: Secrets,
+  { keys, declared: { proxy } }: Pick<ChannelDefinition, 'keys' | 'declared'>,
+  id: number,
+): string {
+  const lines = typeof proxy === 'string' ? [...keys, PROXY_LINE + proxy] : keys
+  return seal(secrets, lines.join('\n'), { table: 'channels', row: id })
+}
+
+/** Columns of a channel that are not encrypted. */
+export function openColumns({ name, declared, status, family }: ChannelDefinition) {
+  const { proxy: _, ...open } = declared
+  return { name, declared: JSON.stringify(open), status, family: JSON.stringify(family) }
 }
 
 /** Converts a stored setting. */

@@ -30,12 +30,12 @@ export interface ParkedHold extends HoldOpening {
 export const PARKED = 'parked'
 
 /** Settlement with all columns of its usage row. */
-export interface SettledCall extends Settlement {
+export interface SettledCall extends Omit<Settlement, 'answeredBy'> {
   /** Id of the call, shared by its hold and its usage row. */
   readonly id: string
   readonly tokenId: number
   readonly userId: number
-  /** Model as the client requested it. */
+  /** The model that answered: the one that the client requested, or a fallback of it. */
   readonly model: string
   readonly group: string
   readonly stream: boolean

@@ -27,11 +27,19 @@ export class ChannelHealth {
   /** Circuits of channels that failed since their last success. */
   readonly #circuits = new Map<string, Circuit>()
 
-  /** Whether a channel should be passed over: its circuit is open, or its trial is under way. */
-  isCircuitOpen({ name }: Channel, nowMs: number): boolean {
+  /**
+   * Whether a channel should be passed over: its circuit is open, or its trial is under way. The circuit of a
+   * channel that is probed stays open until it has answered.
+   */
+  isCircuitOpen({ name, probeMs }: Channel, nowMs: number): boolean {
     if (this.#circuits.size === 0) return false
     const circuit = this.#circuits.get(name)
-    return circuit !== undefined && (circuit.openUntilMs > nowMs || circuit.trial !== undefined)
+    if (!circuit) return false
+    return (
+      circuit.openUntilMs > nowMs ||
+      circuit.trial !== undefined ||
+      (probeMs !== undefined && circuit.cooldownMs > 0)
+    )
   }
 
   /** Number of channels whose circuit is open or half-open. */

@@ -10,6 +10,7 @@ import type { UpstreamKey } from './key-ring.ts'
 import type { Adapted, DialectRequest } from './provider.ts'
 import { ProvidedRequest } from './provided-request.ts'
 import type { Providers } from './providers.ts'
+import { withoutRefusedMembers } from './refused-members.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'
 
@@ -46,7 +47,8 @@ export class UpstreamClient {
     // Forms and empty bodies have no members.
     if (!Buffer.isBuffer(given) || given.length === 0 || request.contentType !== undefined)
       return { body: given, dropped: [] }
-    const body = channel.edits ? editedBody(given, request, channel.edits) : given
+    const taken = withoutRefusedMembers(given, request, channel)
+    const body = channel.edits ? editedBody(taken, request, channel.edits) : taken
     return this.#providers.of(channel)?.adapt?.({ ...request, body }) ?? { body, dropped: [] }
   }
 

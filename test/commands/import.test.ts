@@ -484,7 +484,7 @@ describe('what is converted', () => {
       id: 3,
       type: 38,
       name: 'jina',
-      models: 'jina-reranker-m0,jina-embeddings-v3',
+      models: 'jina-reranker-v9,jina-embeddings-v3',
     })
     await source.insert('channels', {
       ...channel,
@@ -535,7 +535,7 @@ describe('what is converted', () => {
         status: 1,
         protocol: 'rerank',
         url: 'https://api.jina.ai/v1',
-        models: '["jina-reranker-m0"]',
+        models: '["jina-reranker-v9"]',
       },
       {
         name: 'jina (embeddings)',
@@ -555,7 +555,7 @@ describe('what is converted', () => {
     expect(fateOf(done, 'channel', 'jina')?.notes).toEqual([
       'made two channels, one for rerank and one for embeddings',
     ])
-    expect(fateOf(done, 'price', 'jina-reranker-m0')).toMatchObject({ fate: 'left' })
+    expect(fateOf(done, 'price', 'jina-reranker-v9')).toMatchObject({ fate: 'left' })
   })
 
   test('ids are kept where they are free; elsewhere the row gets another, and the report says so', async () => {

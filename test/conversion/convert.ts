@@ -73,6 +73,8 @@ export async function convertRequest(
       price: undefined,
       rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
       capabilities,
+      fallback: [],
+      balance: 'weight',
     }
     const [made] = requestFor(channelOf({ protocols: [OTHER[from]], ...channel }), OTHER[from], model)
     if (!made) throw new Error('no request was made')

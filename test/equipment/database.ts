@@ -28,6 +28,7 @@ export interface UsageRow {
   readonly user_id: number
   readonly token_id: number
   readonly model: string
+  readonly channel: string
   readonly input_tokens: number
   readonly cache_read_tokens: number
   readonly output_tokens: number

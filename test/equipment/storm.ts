@@ -1,4 +1,7 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startBedrockFront } from './bedrock-front.ts'
+import { ACCOUNT, REGION } from './providers/bedrock.ts'
 import { auditBooks, booksIn, type GrantedQuotas, type Observation } from './auditor.ts'
 import type { LiveResponse } from './client.ts'
 import { channel, type Configuration, ROOT, token, user } from './configuration.ts'
@@ -26,6 +29,8 @@ export interface StormPlan {
    * was delivered, or all upstreams have answered and nothing more is delivered.
    */
   readonly hasHangingDisk?: boolean
+  /** The provider of the channel, for conversations; the others go to a channel without one. */
+  readonly provider?: 'bedrock' | 'vertex'
 }
 
 /** The result of a storm, and the upstreams' work. */
@@ -38,6 +43,8 @@ export interface StormReport extends Omit<Deliveries, 'broken'> {
   readonly refused: number
   /** Number of responses whose hold was checked for durability when their first content came. */
   readonly checkedStreams: number
+  /** Number of calls that the provider's channel answered. */
+  readonly provided: number
 }
 
 const QUOTA = 1_000_000_000
@@ -71,8 +78,10 @@ const KEYS = ['calm', 'windy', 'scarce']
 export async function storm(plan: StormPlan): Promise<StormReport> {
   const random = randomFrom(plan.seed)
   const upstream = await startUpstream()
+  const front =
+    plan.provider === 'bedrock' ? await startBedrockFront(upstream.baseUrl(TRAFFIC_MODEL)) : undefined
   const gateway = await startGateway({
-    config: configuration(upstream),
+    config: configuration(upstream, plan.provider, front?.url),
     env: { LOG_LEVEL: 'warn', ...plan.env },
     ...(plan.root === undefined ? {} : { root: plan.root }),
   })
@@ -83,6 +92,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
     if (plan.hasHangingDisk || random() < CHECKED_SHARE) await gateOne.check(live)
   }
   let broken: readonly string[] = []
+  let provided = 0
   let deliveries: Omit<Deliveries, 'broken'> = { sent: 0, charged: 0, excepted: {} }
   try {
     for (let round = 0; round < plan.rounds && broken.length === 0; round++) {
@@ -94,6 +104,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
         observations: seen,
         onStream: witness,
         hasAllEndpoints: true,
+        isConverted: plan.provider === 'bedrock',
         ...(plan.hasHangingDisk && { minPaceMs: HANGING_PACE_MS }),
       })
       if (plan.hasHangingDisk) {
@@ -113,17 +124,22 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
       sent.push(...sentBy(upstream))
       upstream.forget(TRAFFIC_MODEL)
       const books = booksIn(gateway.dataDir)
+      provided = databaseOf(gateway.dataDir)
+        .usage()
+        .filter(({ channel: name }) => name === plan.provider).length
       const { broken: unpaid, ...paid } = auditDeliveries(books, seen, sent)
       deliveries = paid
       broken = [...auditBooks(books, seen, GRANTED), ...gateOne.untraced, ...unpaid]
     }
   } finally {
     await gateway.discard()
+    await front?.close()
     await upstream.stop()
   }
   return {
     broken,
     checkedStreams: gateOne.checked,
+    provided,
     ...deliveries,
     requests: seen.length,
     complete: seen.filter(({ status, complete }) => status === 200 && complete).length,
@@ -144,10 +160,16 @@ const GRANTED: GrantedQuotas = {
   ]),
 }
 
-function configuration(upstream: ScriptedUpstream): Configuration {
+function configuration(
+  upstream: ScriptedUpstream,
+  provider: StormPlan['provider'],
+  frontUrl: string | undefined,
+): Configuration {
   return {
+    ...(provider && { options: { media: { allow_private_networks: true } } }),
     models: serveTraffic(upstream),
     channels: [
+      ...(provider ? [channelOf(upstream, provider, frontUrl)] : []),
       channel(TRAFFIC_MODEL, upstream.baseUrl(TRAFFIC_MODEL), {
         models: [TRAFFIC_MODEL, ...Object.keys(MEDIA_MODELS)],
       }),
@@ -161,6 +183,32 @@ function configuration(upstream: ScriptedUpstream): Configuration {
       user(3, 'bob', [token('windy', { remain_quota: QUOTA })], { quota: QUOTA }),
     ],
   }
+}
+
+/** The channel of a provider, before the one without. */
+function channelOf(
+  upstream: ScriptedUpstream,
+  provider: 'bedrock' | 'vertex',
+  frontUrl: string | undefined,
+): Record<string, unknown> {
+  const common = { name: provider, provider, models: [TRAFFIC_MODEL], priority: 1 }
+  if (provider === 'bedrock') {
+    const keys = [`${ACCOUNT.id}:${ACCOUNT.secret}`]
+    return { ...common, protocol: 'messages', region: REGION, base_url: frontUrl, keys }
+  }
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const account = {
+    type: 'service_account',
+    project_id: 'my-project',
+    private_key_id: 'key-1',
+    private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    client_email: 'gateway@my-project.iam.gserviceaccount.com',
+    token_uri: upstream.baseUrl('token'),
+  }
+  const token = { access_token: 'a-token', expires_in: 3599, token_type: 'Bearer' }
+  upstream.script('token', { kind: 'whole', body: JSON.stringify(token) })
+  const url = upstream.baseUrl(TRAFFIC_MODEL)
+  return { ...common, protocol: 'chat', base_url: url, keys: [JSON.stringify(account)] }
 }
 
 /** Waits until so many more responses are complete, however slow the machine is. */

@@ -38,6 +38,8 @@ export interface TrafficPlan {
   readonly observations: ObservedCall[]
   /** A part of the calls is for the other endpoints; their models have channels. */
   readonly hasAllEndpoints?: boolean
+  /** The channel of the model does not speak chat. */
+  readonly isConverted?: boolean
   /** Called with each stream that has begun, before its client reads on. */
   readonly onStream?: (live: LiveResponse) => Promise<void>
 }
@@ -121,11 +123,8 @@ export function sentBy(upstream: ScriptedUpstream): Sent[] {
   })
 }
 
-async function oneCall(
-  url: string,
-  { keys, random, onStream: witness, minPaceMs = 0 }: TrafficPlan,
-  agent: Agent,
-): Promise<ObservedCall> {
+async function oneCall(url: string, plan: TrafficPlan, agent: Agent): Promise<ObservedCall> {
+  const { keys, random, onStream: witness, minPaceMs = 0 } = plan
   const stream = random() < 0.5
   const embeds = !stream && random() < 0.3
   const abort = random() < 0.1
@@ -140,7 +139,9 @@ async function oneCall(
     paceMs: Math.max(minPaceMs, abort || random() < 0.3 ? 3 : 0),
   }
   const key = keys[Math.floor(random() * keys.length)] ?? ''
-  const common = { model: TRAFFIC_MODEL, user: JSON.stringify(order) }
+  const text = JSON.stringify(order)
+  // A channel of messages passes the stop sequence on, but no user.
+  const common = { model: TRAFFIC_MODEL, user: text, ...(plan.isConverted && !embeds && { stop: [text] }) }
   const request = embeds
     ? { ...common, input: 'hi' }
     : { ...common, messages: [{ role: 'user', content: 'hi' }], max_tokens: MAXIMUM, stream }

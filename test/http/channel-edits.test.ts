@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { call } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
 
@@ -11,6 +11,14 @@ const OVERRIDE = {
   remove: ['user'],
 }
 
+/** Channels whose changes alone make a call cost more than a key of 500 units can pay; but the last. */
+const HELD = {
+  'long-prompt': { system_prompt: 'x'.repeat(1000) },
+  'set-maximum': { override: { set: { max_tokens: 1000 } } },
+  'no-maximum': { override: { remove: ['max_tokens'] } },
+  'usual-maximum': { override: { default: { max_tokens: 20 } } },
+}
+
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
@@ -19,6 +27,7 @@ beforeAll(async () => {
       'house-large': { price: PLAIN_PRICE },
       'house-unpriced': {},
       other: { price: PLAIN_PRICE },
+      ...priced(Object.keys(HELD)),
     },
     channels: [
       channel('chat', upstream.baseUrl('chat'), { system_prompt: PROMPT, models: ['house-*'] }),
@@ -31,8 +40,11 @@ beforeAll(async () => {
         override: OVERRIDE,
         models: ['gpt-4o-mini'],
       }),
+      ...Object.entries(HELD).map(([name, fields]) =>
+        channel(name, upstream.baseUrl('changed'), { models: [name], ...fields }),
+      ),
     ],
-    users: [ROOT, user(2, 'ann', [token('ann')])],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 500 })])],
   }))
 })
 afterAll(() => fixture?.close())
@@ -110,6 +122,22 @@ describe('the override of a channel', () => {
     expect(fixture.upstream.only('changed').text).toBe(
       '{"model":"gpt-4o-mini","temperature":0.25,"messages":[{"role":"user","content":"hi"}],"top_p":0.90,"seed":7,"stop":["a",{"b":null}]}',
     )
+  })
+})
+
+describe('a hold', () => {
+  test.each(['long-prompt', 'set-maximum', 'no-maximum'])(
+    'covers the change of a channel: %s',
+    async (model) => {
+      const refused = await fixture.chat('poor', ask(model, { max_tokens: 5 }))
+      expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
+      expect(fixture.upstream.received('changed')).toHaveLength(0)
+      expect((await fixture.chat('ann', ask(model, { max_tokens: 5 }))).status).toBe(200)
+    },
+  )
+
+  test('is for the maximum that a channel states where the client names none', async () => {
+    expect((await fixture.chat('poor', ask('usual-maximum'))).status).toBe(200)
   })
 })
 

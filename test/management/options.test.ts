@@ -107,6 +107,9 @@ describe('PUT /api/option/', () => {
     ['UserUsableGroups', '[]', 'UserUsableGroups: expected a text that holds a JSON object'],
     ['ModelRatio', '{"x": 1e400}', 'ModelRatio: expected a number from 0 to 1000000 for "x"'],
     ['ModelRatio', '{"x": 999999}', 'models.x.price.input: expected a decimal number from 0 to 1000000'],
+    ['ModelFallback', '{"x": 1}', 'ModelFallback: expected a text or a list of texts for "x"'],
+    ['ModelFallback', '{"x": ["x"]}', 'models.x.fallback[0]: expected another model'],
+    ['ModelBalance', '{"x": "fastest"}', 'models.x.balance: expected one of weight, least_busy, latency'],
     ['metrics_token', 'mine', 'key: expected one of QuotaPerUnit'],
     ['__proto__', '1', 'key: expected one of QuotaPerUnit'],
     ['QuotaPerUnit', null, 'value: expected a text'],
@@ -125,6 +128,7 @@ describe('PUT /api/option/', () => {
     ['UserUsableGroups', '{"default": "", "filed": ""}'],
     ['ModelRatio', '{"m": 7}'],
     ['ModelPrice', '{"m": 7}'],
+    ['ModelFallback', '{"m": ["n"]}'],
   ])('refuses %s with 409 where the file sets another value', async (key, value) => {
     const answer = await put(key, value)
     expect([answer.status, answer.body['code']]).toEqual([409, 'managed_by_file'])
@@ -180,4 +184,23 @@ test.each(GATEWAY_STATES)('a command knows a group that was set over HTTP, %s', 
   )
   await untilItRuns(fixture.gateway)
   expect([outcome.code, outcome.err]).toEqual([0, ''])
+})
+
+describe('settings of models', () => {
+  test('are set beside a price that was set over HTTP, and removed one by one', async () => {
+    await put('ModelRatio', '{"m": 1, "novel": 2}')
+    await put('ModelFallback', '{"novel": ["m"]}')
+    await put('ModelBalance', '{"novel": "latency"}')
+    const set = Object.fromEntries(await options())
+    expect(set).toMatchObject({ ModelFallback: '{"novel":["m"]}', ModelBalance: '{"novel":"latency"}' })
+    expect(JSON.parse(String(set['ModelRatio']))).toMatchObject({ novel: 2 })
+    await put('ModelFallback', '{}')
+    expect(Object.fromEntries(await options())).toMatchObject({
+      ModelFallback: '{}',
+      ModelBalance: '{"novel":"latency"}',
+    })
+    await put('ModelBalance', '{}')
+    await put('ModelRatio', '{"m": 1}')
+    expect(Object.fromEntries(await options())['ModelBalance']).toBe('{}')
+  })
 })

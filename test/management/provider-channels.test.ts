@@ -31,6 +31,7 @@ const COMPLETION = {
 }
 const ADMIN = { id: 4, accessToken: 'the-access-token-of-an-admin' }
 
+let failing = 0
 let bedrock: Double
 let vertex: VertexDouble
 let chat: Double
@@ -41,7 +42,7 @@ beforeAll(async () => {
   ;[bedrock, vertex, chat, proxy] = await Promise.all([
     startBedrock(() => ({ whole: MESSAGE })),
     startVertex(() => ({ body: JSON.stringify(MESSAGE) })),
-    startDouble(() => ({ body: JSON.stringify(COMPLETION) })),
+    startDouble(() => ({ body: JSON.stringify(COMPLETION), ...(failing > 0 && { status: failing }) })),
     startHttpProxy(),
   ])
   gateway = await startGateway({
@@ -162,6 +163,7 @@ describe('a channel created over HTTP', () => {
       base_url: chat.url,
       setting: JSON.stringify(setting),
       param_override: '{"temperature": 0}',
+      status_code_mapping: '{"400": "503", "429": "200", "x": 1}',
     })
     expect((await call(gateway.url, ask('edited'), { key: 'ann' })).status).toBe(200)
     expect(proxy.tunnels).toEqual([chat.url.slice('http://'.length)])
@@ -170,7 +172,16 @@ describe('a channel created over HTTP', () => {
       messages: [{ role: 'system', content: 'Answer briefly.' }, { role: 'user' }],
     })
 
+    for (const password of [PROXY_PASSWORD, encodeURIComponent(PROXY_PASSWORD)])
+      expect(stored()).not.toContain(password)
+    expect(gateway.logs()).not.toContain(encodeURIComponent(PROXY_PASSWORD))
+
+    failing = 400
+    expect((await call(gateway.url, ask('edited'), { key: 'ann' })).status).toBe(503)
+    failing = 0
+
     const seen = await shown(id)
+    expect(seen['status_code_mapping']).toBe('{"400": "503", "429": "200", "x": 1}')
     expect(JSON.parse(String(seen['setting']))).toMatchObject({ proxy: `http://ann:***@${proxy.address}` })
     expect((await as('PUT /api/channel/', { ...seen, priority: 1 })).status).toBe(200)
     expect((await call(gateway.url, ask('edited'), { key: 'ann' })).status).toBe(200)

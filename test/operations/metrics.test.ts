@@ -53,7 +53,7 @@ interface Row {
   readonly output_tokens: number
 }
 
-const rows = (): Row[] => databaseOf(program.folder.path).usage() as unknown as Row[]
+const rows = (): Row[] => databaseOf(program.folder.path).usage()
 
 const total = (own: readonly Row[], read: (row: Row) => number): number =>
   own.reduce((sum, row) => sum + read(row), 0)

@@ -11,6 +11,7 @@ import {
   type ReceivedByDouble,
   startDouble,
 } from '../equipment/providers/double.ts'
+import { PROXY_PASSWORD, PROXY_USER, type ProxyServer, startHttpProxy } from '../equipment/proxy-servers.ts'
 import { startVertex, type VertexDouble } from '../equipment/providers/vertex.ts'
 
 const CLAUDE = 'claude-sonnet-4-5@20250929'
@@ -45,8 +46,10 @@ let vertex: VertexDouble
 let elsewhere: Double
 let gateway: RunningGateway
 let folder: string
+let proxy: ProxyServer
 
 beforeAll(async () => {
+  proxy = await startHttpProxy()
   vertex = await startVertex(({ path }) => answers(path))
   elsewhere = await startDouble(() => ({ body: MESSAGE }))
   folder = mkdtempSync(join(tmpdir(), 'sluice-key-'))
@@ -56,7 +59,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     config: {
       options: { media: { allow_private_networks: true } },
-      models: priced(['claude', 'gemini-2.5-pro', 'other', 'spare', 'two-accounts']),
+      models: priced(['claude', 'gemini-2.5-pro', 'other', 'proxied', 'spare', 'two-accounts']),
       channels: [
         {
           ...fields,
@@ -73,6 +76,15 @@ beforeAll(async () => {
           project: 'another',
           keys: [vertex.serviceAccount],
           models: ['other'],
+        },
+        {
+          ...fields,
+          name: 'proxied',
+          protocol: 'messages',
+          keys: [vertex.serviceAccount],
+          proxy: `http://${PROXY_USER}:${encodeURIComponent(PROXY_PASSWORD)}@${proxy.address}`,
+          models: ['proxied'],
+          model_mapping: { proxied: CLAUDE },
         },
         {
           ...fields,
@@ -107,6 +119,7 @@ afterAll(async () => {
   await gateway?.discard()
   await vertex?.close()
   await elsewhere?.close()
+  await proxy?.close()
   rmSync(folder, { recursive: true, force: true })
 })
 beforeEach(() => {
@@ -124,6 +137,13 @@ function claude(
 }
 
 const modelRequests = (): ReceivedByDouble[] => vertex.received.filter(({ path }) => path !== '/token')
+
+test('a channel with a proxy gets its tokens through it, too', async () => {
+  const { status, text } = await claude({ model: 'proxied' })
+  expect(status, text).toBe(200)
+  const host = vertex.url.slice('http://'.length)
+  expect(proxy.tunnels).toEqual([host, host])
+})
 
 describe('a call on a Vertex channel', () => {
   test('of Claude names the model in the path and the version in the body; the rest stays', async () => {

@@ -31,6 +31,8 @@ function settingsOf(models: number, channels: number): Settings {
         price: FREE_PRICE,
         rateLimit: OFF,
         capabilities: {},
+        fallback: [],
+        balance: 'weight',
       }),
     },
     channels: Array.from({ length: channels }, channel),

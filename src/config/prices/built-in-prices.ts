@@ -39,8 +39,8 @@ interface PriceListEntry {
 const MAX_CACHED_NAMES = 4096
 const MAX_NAME_LENGTH = 200
 
-/** Models that the data does not list: their vendor charges for each call, or nothing. */
-const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map([
+/** Models that the data does not list. */
+const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<string, readonly ModelInfo[]>([
   [
     'openai',
     ['omni-moderation-latest', 'omni-moderation-2024-09-26'].map((id) => ({
@@ -56,6 +56,16 @@ const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map([
       match: { equals: id },
       prices: { requests_kcount: 2 },
     })),
+  ],
+  [
+    'jina',
+    [
+      'jina-embeddings-v3',
+      'jina-embeddings-v4',
+      'jina-reranker-v2-base-multilingual',
+      'jina-reranker-m0',
+      'jina-reranker-v3',
+    ].map((id) => ({ id, match: { equals: id }, prices: { input_mtok: 0.05, output_mtok: 0 } })),
   ],
 ])
 
@@ -112,7 +122,8 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     namesOf({ id, protocol, served, uncallable }) {
       const today = now()
       const isServed = (name: string, prices: ModelPrice): boolean => {
-        if (protocol === 'rerank') return 'requests_kcount' in prices
+        // The names of these are matched by `served` alone.
+        if (protocol === 'rerank') return true
         return 'output_mtok' in prices || endpointByName(name) !== undefined
       }
       const names = (lists.get(id) ?? []).flatMap((model) => {

@@ -76,6 +76,20 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     served: /^rerank-/,
   },
   {
+    id: 'jina',
+    variables: ['JINA_API_KEY'],
+    protocol: 'chat',
+    baseUrl: 'https://api.jina.ai/v1',
+    served: /^jina-embeddings-/,
+  },
+  {
+    id: 'jina',
+    variables: ['JINA_API_KEY'],
+    protocol: 'rerank',
+    baseUrl: 'https://api.jina.ai/v1',
+    served: /^jina-reranker-/,
+  },
+  {
     id: 'moonshotai',
     variables: ['MOONSHOT_API_KEY'],
     protocol: 'chat',

@@ -50,10 +50,10 @@ export function fieldsOf({ name, declared, status, family }: ChannelDefinition) 
   const flags = Object.fromEntries(
     Object.entries(ALLOW_FLAGS).map(([flag, gated]) => [flag, allowed.includes(gated)]),
   )
-  const { proxy, ...others } = family['setting'] as JsonObject
+  const { proxy } = declared
   const setting = {
-    ...others,
-    ...(proxy !== undefined && { proxy: typeof proxy === 'string' ? shownProxy(proxy) : proxy }),
+    ...(family['setting'] as JsonObject),
+    ...(typeof proxy === 'string' && { proxy: shownProxy(proxy) }),
     pass_through_body_enabled: declared['pass_through'],
   }
   const settings = {

@@ -4,6 +4,8 @@ import { withVersion } from './channel-address.ts'
 import { type ChannelFields, OWN_FIELDS, objectIn, textsIn } from './channel-fields.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import { providerText, serviceAccountsIn } from './provider-text.ts'
+import { shownProxy } from './shown-proxy.ts'
+import { statusesIn } from './status-text.ts'
 import { type ChannelType, channelType, KNOWN_TYPES } from './channel-types.ts'
 
 /** Flags in `settings`, and the request field that each allows. */
@@ -58,6 +60,7 @@ export function channelText(fields: ChannelFields, given: readonly string[]): Ch
     ...(address === '' && type.provider ? {} : { base_url: address }),
     ...provider.declared,
     ...editsIn(setting, fields['param_override']),
+    ...statusesIn(textOf(fields['status_code_mapping'])),
     models: listIn(fields.models),
     model_mapping: textsIn('model_mapping', fields.model_mapping),
     headers: headersIn(fields.header_override),
@@ -73,7 +76,7 @@ export function channelText(fields: ChannelFields, given: readonly string[]): Ch
   const family = {
     ...extraFields(fields),
     ...(provider.other !== undefined && { other: provider.other }),
-    setting: setting as JsonObject,
+    setting: withoutPassword(setting) as JsonObject,
     settings: Object.fromEntries(
       Object.entries(settings).filter(
         ([name]) => !Object.hasOwn(ALLOW_FLAGS, name) && name !== 'disable_store',
@@ -130,6 +133,12 @@ function editsIn(setting: Record<string, unknown>, override: unknown): Record<st
     ...(systemPrompt !== '' && { system_prompt: systemPrompt }),
     ...(isPlain && { override: { set: set as JsonObject } }),
   }
+}
+
+// The proxy itself is declared, and encrypted with the keys.
+function withoutPassword(setting: Record<string, unknown>): Record<string, unknown> {
+  const { proxy } = setting
+  return typeof proxy === 'string' ? { ...setting, proxy: shownProxy(proxy) } : setting
 }
 
 function textOf(value: unknown): string {

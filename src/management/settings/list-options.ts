@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Group } from '../../domain/settings.ts'
 import { decimalsText } from './decimal-map.ts'
+import { MODEL_OPTIONS, modelSettingText } from './model-settings.ts'
 import { modelRatios, RATIO_OPTIONS, ratioText } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { SCALAR_OPTIONS } from './scalar-options.ts'
@@ -33,6 +34,11 @@ export async function listOptions({
     ...[...RATIO_OPTIONS].map(([key, ratio]) => ({
       key,
       value: ratioText(ratios, ratio),
+      managed: false,
+    })),
+    ...[...MODEL_OPTIONS].map(([key, setting]) => ({
+      key,
+      value: modelSettingText(settings(), setting),
       managed: false,
     })),
   ]

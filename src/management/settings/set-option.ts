@@ -12,6 +12,7 @@ import { GatewayError } from '../../errors.ts'
 import { decimalsIn, imagePricesIn, mappingIn, sameDecimal } from './decimal-map.ts'
 import { isSameRatio, modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
+import { asObject, isSameSetting, MODEL_OPTIONS, type ModelSetting, settingJson } from './model-settings.ts'
 import { SCALAR_OPTIONS } from './scalar-options.ts'
 import type { LiveSettings } from './live-settings.ts'
 
@@ -65,11 +66,14 @@ function readerOf(key: string): (value: string, state: OptionState) => Change[] 
     return (value, state) =>
       ratioChanges(key, ratio, ratio === 'images' ? imagePricesIn(key, value) : decimalsIn(key, value), state)
   }
+  const setting = MODEL_OPTIONS.get(key)
+  if (setting) return (value, state) => modelChanges(key, setting, value, state)
   const known = [
     ...SCALAR_OPTIONS.map((option) => option.key),
     'GroupRatio',
     'UserUsableGroups',
     ...RATIO_OPTIONS.keys(),
+    ...MODEL_OPTIONS.keys(),
   ]
   throw new GatewayError('invalid_request', `key: expected one of ${known.join(', ')}`)
 }
@@ -136,6 +140,32 @@ function ratioChanges(
     if (value && liveConfig.declared.models.has(name)) throw managed(key, `models.${name}`)
     if (!value && !before[ratio]) return []
     return [{ section: 'ratios', name, value: ratiosJson({ ...before, [ratio]: value }) }]
+  })
+}
+
+// A model that the value does not name loses the setting, unless the file declares the model.
+function modelChanges(
+  key: string,
+  setting: ModelSetting,
+  value: string,
+  { settings, liveConfig, stored }: OptionState,
+): Change[] {
+  const given = mappingIn(key, value)
+  const entries = new Map(
+    stored.entries.flatMap(({ section, name, value }) =>
+      section === 'models' ? [[name, asObject(value)] as const] : [],
+    ),
+  )
+  const names = new Set([...given.keys(), ...entries.keys()])
+  return [...names].flatMap((name): Change[] => {
+    const wanted = given.get(name)
+    const json = wanted === undefined ? undefined : settingJson(key, name, wanted)
+    if (json !== undefined && isSameSetting(settings.models.get(name), setting, json)) return []
+    if (json !== undefined && liveConfig.declared.models.has(name)) throw managed(key, `models.${name}`)
+    const { [setting]: before, ...others } = entries.get(name) ?? {}
+    if (json === undefined && before === undefined) return []
+    const next = json === undefined ? others : { ...others, [setting]: json }
+    return [{ section: 'models', name, value: Object.keys(next).length > 0 ? next : undefined }]
   })
 }
 

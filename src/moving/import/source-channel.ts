@@ -3,6 +3,7 @@ import { objectIn } from '../../management/channels/channel-fields.ts'
 import { ALLOW_FLAGS, keysIn, keysOfType } from '../../management/channels/channel-text.ts'
 import { channelType } from '../../management/channels/channel-types.ts'
 import { GatewayError } from '../../errors.ts'
+import { isMappedStatus } from '../../management/channels/status-text.ts'
 import type { Cells } from './cells.ts'
 import type { Family } from './family.ts'
 
@@ -171,9 +172,8 @@ function displayOnlyFields(cells: Cells, family: Family): Record<string, string>
 function noteWithoutEffect(cells: Cells): void {
   if ('operations' in readObject(cells, 'param_override'))
     cells.note('param_override.operations has no effect here')
-  for (const column of ['status_code_mapping']) {
-    const text = cells.lenient(() => cells.text(column).trim(), '')
-    if (text !== '' && text !== '{}' && text !== 'null') cells.note(`${column} has no effect here`)
+  for (const [from, to] of Object.entries(readObject(cells, 'status_code_mapping'))) {
+    if (!isMappedStatus(from, to)) cells.note(`status_code_mapping.${from} has no effect here`)
   }
   const setting = readObject(cells, 'setting')
   for (const name of IGNORED_SETTINGS) {

@@ -33,7 +33,7 @@ export function gateChatRequest(
   const remove: string[] = []
   const replace = new Map<string, string>()
   const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
-  if (upstreamModel !== request.model) replace.set('model', JSON.stringify(upstreamModel))
+  if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
   if (channel.disableStore) remove.push('store')
 
   let askedForUsage = false

@@ -33,7 +33,7 @@ export function gateMessagesRequest(
   const remove: string[] = []
   const replace = new Map<string, string>()
   const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
-  if (upstreamModel !== request.model) replace.set('model', JSON.stringify(upstreamModel))
+  if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
   const messages = messagesWithoutEnvelopes(scan)
   if (messages !== undefined) replace.set('messages', messages)
   if (!passThrough && !channel.passThrough) {

@@ -37,7 +37,7 @@ export function gateRerankRequest(
   const remove: string[] = []
   const replace = new Map<string, string>()
   const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
-  if (upstreamModel !== request.model) replace.set('model', JSON.stringify(upstreamModel))
+  if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
   if (!passThrough && !channel.passThrough) {
     if (VERSION_2.test(channel.baseUrl)) {
       const texts = documentTexts(scan, request)

@@ -31,7 +31,7 @@ export function gateResponsesRequest(
   const remove: string[] = []
   const replace = new Map(options.replace)
   const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
-  if (upstreamModel !== request.model) replace.set('model', JSON.stringify(upstreamModel))
+  if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
   if (channel.disableStore && request.store !== false) replace.set('store', 'false')
   if (!options.passThrough && !channel.passThrough) {
     remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))

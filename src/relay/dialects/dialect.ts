@@ -48,6 +48,11 @@ export interface RelayedRequest {
   readonly body?: Buffer
   /** The channels among these that can take the request; throws where none can. All, if absent. */
   channelsFor?(channels: readonly Channel[]): readonly Channel[]
+  /**
+   * The same request for another model, by the name that a client would ask for. Absent where only the model
+   * asked for can take it.
+   */
+  forModel?(name: string): RelayedRequest
   /** Upstreams need not have the endpoint: a 404 then says nothing of the model. */
   readonly mayBeUnserved?: boolean
   /**

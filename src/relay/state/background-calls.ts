@@ -207,6 +207,7 @@ export class BackgroundCalls {
       reason,
       usage,
       delivered: reason !== 'failed',
+      ...(response && { answeredBy: { model: response.model, group: response.group } }),
       endedMs,
       channel: response?.channel ?? facts.channel,
       upstreamModel: facts.model,
@@ -215,7 +216,12 @@ export class BackgroundCalls {
     const settling = hold.settle(settlement)
     this.#open.delete(facts.id)
     this.#countOnLimits(hold, settlement)
-    this.#parts.metrics.settled(facts.model, facts.stream, endedMs - facts.startedMs, settlement)
+    this.#parts.metrics.settled(
+      response?.model ?? facts.model,
+      facts.stream,
+      endedMs - facts.startedMs,
+      settlement,
+    )
     await settling
   }
 

@@ -91,7 +91,7 @@ async function keep(
     id: String(scanObject(Buffer.from(content.response)).value('id')),
     userId: call.hold.account.user.id,
     model: call.model,
-    group: call.hold.facts.group,
+    group: call.group,
     channel: target.channel.name,
     keyTag: responses.keyTag(target.key.value),
     upstreamId: '',

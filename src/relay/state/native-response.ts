@@ -103,7 +103,7 @@ export class NativeResponse {
       id: this.#id,
       userId: call.hold.account.user.id,
       model: call.model,
-      group: call.hold.facts.group,
+      group: call.group,
       channel: channel.name,
       keyTag: this.#parts.responses.keyTag(key.value),
       upstreamId,

@@ -13,7 +13,7 @@ import {
 import { idHeaders } from '../../server/id-headers.ts'
 import { exchangeWhole } from '../../upstreams/exchange-whole.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
-import type { IncomingCall } from '../call.ts'
+import type { IncomingCall } from '../incoming-call.ts'
 import type { CallLimits } from '../call-limits.ts'
 import { failureOfStatus } from '../failure.ts'
 import { accountOf, type ResponseAccount } from './account-of.ts'

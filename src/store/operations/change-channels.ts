@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
-import { sealedKeys } from '../channel-rows.ts'
+import { openColumns, sealedKeys } from '../channel-rows.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Db } from './operation.ts'
 
@@ -19,7 +19,7 @@ export async function createChannels(
     const { id } = await db
       .insertInto('channels')
       .values({
-        ...columnsOf(channel),
+        ...openColumns(channel),
         // Encrypted below, because the encryption is bound to the id of the row.
         keys_cipher: '',
         created_time: createdTime,
@@ -30,7 +30,7 @@ export async function createChannels(
       .executeTakeFirstOrThrow()
     await db
       .updateTable('channels')
-      .set({ keys_cipher: sealedKeys(secrets, channel.keys, id) })
+      .set({ keys_cipher: sealedKeys(secrets, channel, id) })
       .where('id', '=', id)
       .execute()
     ids.push(id)
@@ -47,7 +47,7 @@ export async function changeChannel(
   await refuseTaken(db, channel.name, id)
   const { numUpdatedRows } = await db
     .updateTable('channels')
-    .set({ ...columnsOf(channel), keys_cipher: sealedKeys(secrets, channel.keys, id) })
+    .set({ ...openColumns(channel), keys_cipher: sealedKeys(secrets, channel, id) })
     .where('id', '=', id)
     .executeTakeFirst()
   return numUpdatedRows > 0n
@@ -74,10 +74,6 @@ export async function noteChannelTest(
     .set({ test_time: testTime, response_ms: responseMs })
     .where('id', '=', id)
     .execute()
-}
-
-function columnsOf({ name, declared, status, family }: ChannelDefinition) {
-  return { name, declared: JSON.stringify(declared), status, family: JSON.stringify(family) }
 }
 
 async function refuseTaken(db: Db, name: string, exceptId = 0): Promise<void> {

@@ -1,6 +1,7 @@
+import type { Channel } from '../../domain/channel.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import type { UpstreamKey } from '../key-ring.ts'
-import { ProviderRefusal } from '../provider.ts'
+import { ProviderRefusal, type ProviderTarget } from '../provider.ts'
 import type { ServiceAccount } from '../../domain/service-account.ts'
 import { assertionOf } from './assertion.ts'
 
@@ -10,8 +11,11 @@ const RENEW_AHEAD_MS = 5 * 60_000
 const UNUSABLE_MS = 30_000
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
-/** Posts a form to a token endpoint; rejects where there is no response. */
-export type PostForm = (url: string, form: string) => Promise<{ status: number; body: string }>
+/** Posts a form to a token endpoint, by way of a channel's proxy; rejects where there is no response. */
+export type PostForm = (url: string, form: string, by: Way) => Promise<{ status: number; body: string }>
+
+/** Channel on whose way a token endpoint is reached. */
+type Way = Pick<Channel, 'proxy' | 'isSetOverHttp'>
 
 interface Token {
   readonly value: string
@@ -33,10 +37,10 @@ export class AccessTokens {
   }
 
   /** A token that is valid for a while; rejects with a `ProviderRefusal` where none can be had. */
-  async of(key: UpstreamKey, account: ServiceAccount, now: Date): Promise<string> {
+  async of({ channel, key, now }: ProviderTarget, account: ServiceAccount): Promise<string> {
     const entry = this.#entry(key)
     const leftMs = (entry.token?.endMs ?? 0) - now.getTime()
-    if (leftMs < RENEW_AHEAD_MS) this.#refresh(entry, account, now)
+    if (leftMs < RENEW_AHEAD_MS) this.#refresh(entry, account, channel, now)
     // The old one is used while it lasts, also if the endpoint is down.
     if (entry.token && leftMs > UNUSABLE_MS) return entry.token.value
     return (await (entry.refresh as Promise<Token>)).value
@@ -54,9 +58,9 @@ export class AccessTokens {
     return entry
   }
 
-  #refresh(entry: Account, account: ServiceAccount, now: Date): void {
+  #refresh(entry: Account, account: ServiceAccount, way: Way, now: Date): void {
     if (entry.refresh) return
-    const refresh = this.#request(account, now)
+    const refresh = this.#request(account, way, now)
     entry.refresh = refresh
     refresh
       .then((token) => (entry.token = token))
@@ -65,10 +69,10 @@ export class AccessTokens {
       .finally(() => (entry.refresh = undefined))
   }
 
-  async #request(account: ServiceAccount, now: Date): Promise<Token> {
+  async #request(account: ServiceAccount, way: Way, now: Date): Promise<Token> {
     const assertion = assertionOf(account, now)
     const form = new URLSearchParams({ grant_type: GRANT, assertion }).toString()
-    const { status, body } = await this.#post(account.tokenUri, form).catch((error: unknown) => {
+    const { status, body } = await this.#post(account.tokenUri, form, way).catch((error: unknown) => {
       throw new ProviderRefusal(`the token endpoint cannot be reached: ${reasonOf(error)}`)
     })
     const fields = parseRecord(body)

@@ -1,4 +1,5 @@
 import type { Agent } from 'undici'
+import { lookupBlockingMetadata } from '../lookup-blocking-metadata.ts'
 import type { PostForm } from './access-tokens.ts'
 
 const TIMEOUT_MS = 10_000
@@ -11,30 +12,43 @@ export function isTokenEndpoint(url: URL, allowsPrivateNetworks: boolean): boole
   return url.protocol === 'https:' && /(?:^|\.)googleapis\.com$/.test(url.hostname) && url.port === ''
 }
 
-/** Posts forms to token endpoints; private addresses only where the operator allows them. */
+/**
+ * Posts forms to token endpoints: by way of the channel's proxy where it has one, else to private addresses
+ * only where the operator allows them.
+ */
 export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
-  let agent: Agent | undefined
-  let agentAllows = false
-  return async (text, form) => {
+  let direct: Agent | undefined
+  let directAllows = false
+  return async (text, form, { proxy, isSetOverHttp }) => {
     const allows = allowsPrivateNetworks()
     const url = URL.parse(text)
     if (!url || !isTokenEndpoint(url, allows)) throw new Error('its address is no token endpoint of Google')
-    // Loaded with the first token: most gateways need none.
-    const { request } = await import('undici')
-    if (!agent || agentAllows !== allows) {
-      const { guardedAgent } = await import('../guarded-agent.ts')
-      agent = guardedAgent(allows, TIMEOUT_MS)
-      agentAllows = allows
+    if (proxy !== undefined) {
+      const { proxiedAgent } = await import('../proxied-agent.ts')
+      // Tokens last for an hour: their connection is not kept.
+      await using agent = proxiedAgent(proxy, isSetOverHttp ? lookupBlockingMetadata : undefined, TIMEOUT_MS)
+      return await posted(agent, url, form)
     }
-    const response = await request(url, {
-      method: 'POST',
-      dispatcher: agent,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
-      body: form,
-    })
-    return { status: response.statusCode, body: await firstBytes(response.body) }
+    if (!direct || directAllows !== allows) {
+      const { guardedAgent } = await import('../guarded-agent.ts')
+      direct = guardedAgent(allows, TIMEOUT_MS)
+      directAllows = allows
+    }
+    return posted(direct, url, form)
   }
+}
+
+async function posted(agent: Agent, url: URL, form: string): Promise<{ status: number; body: string }> {
+  // Loaded with the first token: most gateways need none.
+  const { request } = await import('undici')
+  const response = await request(url, {
+    method: 'POST',
+    dispatcher: agent,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+    body: form,
+  })
+  return { status: response.statusCode, body: await firstBytes(response.body) }
 }
 
 async function firstBytes(body: AsyncIterable<Buffer>): Promise<string> {

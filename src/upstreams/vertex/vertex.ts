@@ -28,10 +28,11 @@ export function vertex(post: PostForm): Provider {
       const { protocol, body } = request
       return { body: protocol === 'messages' ? rawPredictBody(body, isCount(request)) : body, dropped: [] }
     },
-    async request(request, { channel, key, now }) {
+    async request(request, target) {
+      const { channel, key } = target
       const account = accountOf(key)
       const path = `${projectPath(channel, account)}${pathOf(request)}`
-      const token = await tokens.of(key, account, now)
+      const token = await tokens.of(target, account)
       return {
         path,
         headers: [...passedHeaders(request), 'authorization', BEARER + token],

@@ -60,7 +60,7 @@ export function startBedrock(
     if (error) return refused(error.status, error.name, error.message)
     if (operation === 'count-tokens') return { body: JSON.stringify({ inputTokens: 14 }) }
     if (operation === 'invoke') return { body: JSON.stringify(whole) }
-    const messages = (events ?? []).map((event) => chunk(event))
+    const messages = (events ?? []).map((event) => eventMessage(event))
     if (exception) messages.push(exceptionMessage(exception.name, exception.message))
     const bytes = Buffer.concat(messages)
     return {
@@ -130,7 +130,8 @@ function refused(status: number, name: string, message: string): DoubleAnswer {
   }
 }
 
-function chunk(event: object): Buffer {
+/** One event of a stream in Bedrock's framing. */
+export function eventMessage(event: object): Buffer {
   const bytes = Buffer.from(JSON.stringify(event)).toString('base64')
   return message({ ':event-type': 'chunk', ':message-type': 'event' }, { bytes, p: 'abcdef' })
 }

@@ -50,6 +50,14 @@ export function chatRequests(
           }
         },
       }),
-      (spoken) => conversions.decode(endpoint, scan, { maxTokens: request.maxTokens, reader, spoken }),
+      (spoken) => {
+        const { maxTokens, model: name, stream } = request
+        return conversions.decode(endpoint, scan, {
+          maxTokens,
+          reader,
+          spoken,
+          target: { model: name, stream },
+        })
+      },
     )
 }

@@ -1,6 +1,6 @@
 import { promptText, readChatRequest } from '../../../protocols/chat/index.ts'
 import type { Conversions } from '../conversions.ts'
-import type { Dialect } from '../dialect.ts'
+import type { Dialect, RelayedRequest } from '../dialect.ts'
 import { chatRequests } from './chat-requests.ts'
 import { convertedChat } from './converted-chat.ts'
 
@@ -11,9 +11,14 @@ export function chatDialect(conversions: Conversions): Dialect {
     endpoint: 'chat',
     promptText,
     read(scan, _headers, reader) {
-      const request = readChatRequest(scan)
-      const forChannels = chatRequests(conversions, convertedChat, scan, request, request.n, reader)
-      return { ...request, ...(request.hasMedia && { measuredBounds: { hasMedia: true } }), forChannels }
+      const read = readChatRequest(scan)
+      const forModel = (model: string): RelayedRequest => {
+        const request = { ...read, model }
+        const forChannels = chatRequests(conversions, convertedChat, scan, request, request.n, reader)
+        const measured = request.hasMedia && { measuredBounds: { hasMedia: true } }
+        return { ...request, ...measured, forChannels, forModel }
+      }
+      return forModel(read.model)
     },
   }
 }

@@ -41,8 +41,11 @@ function isChat(scan: ScannedObject): boolean {
 }
 
 function completion(conversions: Conversions, scan: ScannedObject, reader: Reader): RelayedRequest {
-  const request = readCompletionRequest(scan)
-  const { choices } = request
-  const forChannels = chatRequests(conversions, convertedCompletions, scan, request, choices, reader)
-  return { ...request, forChannels }
+  const read = readCompletionRequest(scan)
+  const forModel = (model: string): RelayedRequest => {
+    const request = { ...read, model }
+    const forChannels = chatRequests(conversions, convertedCompletions, scan, request, read.choices, reader)
+    return { ...request, forChannels, forModel }
+  }
+  return forModel(read.model)
 }

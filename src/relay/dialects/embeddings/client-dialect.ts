@@ -8,7 +8,7 @@ import {
   VectorsWriter,
 } from '../../../protocols/embeddings/index.ts'
 import { withMappedModel } from '../../../protocols/mapped-model.ts'
-import type { Dialect, Prepared } from '../dialect.ts'
+import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 import { askedOfGemini } from './asked-of-gemini.ts'
 import { EmbeddingsPassage } from './embeddings-passage.ts'
@@ -23,36 +23,41 @@ export const embeddingsDialect: Dialect = {
   scanLimits: EMBEDDINGS_LIMITS,
   promptText,
   read(scan) {
-    const { model, promptBound, form } = readEmbeddingsRequest(scan)
-    const native = (channel: Channel): Prepared => ({
-      protocol: 'chat',
-      path: '/embeddings',
-      headers: [],
-      ...withMappedModel(scan, model, channel),
-      dropped: [],
-      passed: embeddingsResponses(() => new EmbeddingsPassage(form)),
-      tap: unstreamed,
-      reply: unstreamed,
-    })
-    const converted = (channel: Channel): Prepared => {
-      const dropped: Dropped = new Set()
-      const texts = decodeTexts(scan, dropped)
-      const upstreamModel = channel.modelMapping.get(model) ?? model
-      return askedOfGemini(texts, upstreamModel, dropped, () => new VectorsWriter(form, model))
+    const read = readEmbeddingsRequest(scan)
+    const { promptBound, form } = read
+    const forModel = (model: string): RelayedRequest => {
+      const native = (channel: Channel): Prepared => ({
+        protocol: 'chat',
+        path: '/embeddings',
+        headers: [],
+        ...withMappedModel(scan, model, channel),
+        dropped: [],
+        passed: embeddingsResponses(() => new EmbeddingsPassage(form)),
+        tap: unstreamed,
+        reply: unstreamed,
+      })
+      const converted = (channel: Channel): Prepared => {
+        const dropped: Dropped = new Set()
+        const texts = decodeTexts(scan, dropped)
+        const upstreamModel = channel.modelMapping.get(model) ?? model
+        return askedOfGemini(texts, upstreamModel, dropped, () => new VectorsWriter(form, model))
+      }
+      return {
+        model,
+        stream: false,
+        maxTokens: 0,
+        promptBound,
+        webSearch: false,
+        forModel,
+        forChannels: (channels) =>
+          channels.map((channel) => ({
+            channel,
+            outputMaximum: 0,
+            choices: 1,
+            prepare: () => (channel.protocols.includes('chat') ? native(channel) : converted(channel)),
+          })),
+      }
     }
-    return {
-      model,
-      stream: false,
-      maxTokens: 0,
-      promptBound,
-      webSearch: false,
-      forChannels: (channels) =>
-        channels.map((channel) => ({
-          channel,
-          outputMaximum: 0,
-          choices: 1,
-          prepare: () => (channel.protocols.includes('chat') ? native(channel) : converted(channel)),
-        })),
-    }
+    return forModel(read.model)
   },
 }

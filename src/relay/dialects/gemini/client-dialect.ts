@@ -11,7 +11,7 @@ import {
 import { capabilitiesOf } from '../../../protocols/model-capabilities.ts'
 import type { EmbedMethod } from '../../../protocols/gemini/embed/index.ts'
 import type { Conversions } from '../conversions.ts'
-import type { ChannelRequest, Dialect } from '../dialect.ts'
+import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { ArrayTap } from './array-tap.ts'
 import { embedDialect } from './embed-dialect.ts'
@@ -25,8 +25,8 @@ export interface GeminiTarget {
 }
 
 /** The Gemini API: bytes to channels that speak it, converted to others. */
-export function geminiDialect(conversions: Conversions, { model: name, form }: GeminiTarget): Dialect {
-  if (form === 'embedContent' || form === 'batchEmbedContents') return embedDialect(name, form)
+export function geminiDialect(conversions: Conversions, { model, form }: GeminiTarget): Dialect {
+  if (form === 'embedContent' || form === 'batchEmbedContents') return embedDialect(model, form)
   const stream = form !== 'whole'
   const jsonArray = form === 'array'
   return {
@@ -34,53 +34,60 @@ export function geminiDialect(conversions: Conversions, { model: name, form }: G
     endpoint: 'gemini',
     promptText,
     read(scan, _headers, reader) {
-      const { candidateCount, hasMedia, ...request } = readGeminiRequest(scan, name)
-      const native = (channel: Channel, { capabilities }: Model): ChannelRequest => ({
-        channel,
-        outputMaximum: request.maxTokens,
-        choices: candidateCount,
-        prepare(passThrough) {
-          const upstreamModel = channel.modelMapping.get(name) ?? name
-          return {
-            protocol: 'gemini',
-            path: answerPath(upstreamModel, stream),
-            headers: [],
-            body: gateGeminiRequest(
-              scan,
-              channel,
-              passThrough,
-              () => capabilitiesOf(upstreamModel, name, capabilities).gemini.requiresSignatures,
+      const forModel = (name: string): RelayedRequest => {
+        const { candidateCount, hasMedia, ...request } = readGeminiRequest(scan, name)
+        const { maxTokens } = request
+        const native = (channel: Channel, { capabilities }: Model): ChannelRequest => ({
+          channel,
+          outputMaximum: maxTokens,
+          choices: candidateCount,
+          prepare(passThrough) {
+            const upstreamModel = channel.modelMapping.get(name) ?? name
+            return {
+              protocol: 'gemini',
+              path: answerPath(upstreamModel, stream),
+              headers: [],
+              body: gateGeminiRequest(
+                scan,
+                channel,
+                passThrough,
+                () => capabilitiesOf(upstreamModel, name, capabilities).gemini.requiresSignatures,
+              ),
+              upstreamModel,
+              dropped: [],
+              tap: () => (jsonArray ? new ArrayTap(new GeminiTap()) : new GeminiTap()),
+              reply: (bytes) => ({ facts: usageOfAnswer(bytes), body: () => bytes }),
+            }
+          },
+        })
+        return {
+          ...request,
+          model: name,
+          stream,
+          ...(hasMedia && { measuredBounds: { hasMedia } }),
+          ...(jsonArray && { streamType: 'application/json' }),
+          forModel,
+          forChannels: (channels, model) =>
+            requestsFor(
+              'gemini',
+              name,
+              channels,
+              model,
+              (channel) => native(channel, model),
+              (spoken) => {
+                const target = { model: name, stream }
+                return conversions.decode(convertedGemini, scan, {
+                  maxTokens,
+                  reader,
+                  spoken,
+                  target,
+                  jsonArray,
+                })
+              },
             ),
-            upstreamModel,
-            dropped: [],
-            tap: () => (jsonArray ? new ArrayTap(new GeminiTap()) : new GeminiTap()),
-            reply: (bytes) => ({ facts: usageOfAnswer(bytes), body: () => bytes }),
-          }
-        },
-      })
-      return {
-        ...request,
-        model: name,
-        stream,
-        ...(hasMedia && { measuredBounds: { hasMedia } }),
-        ...(jsonArray && { streamType: 'application/json' }),
-        forChannels: (channels, model) =>
-          requestsFor(
-            'gemini',
-            name,
-            channels,
-            model,
-            (channel) => native(channel, model),
-            (spoken) =>
-              conversions.decode(convertedGemini, scan, {
-                maxTokens: request.maxTokens,
-                reader,
-                spoken,
-                target: { model: name, stream },
-                jsonArray,
-              }),
-          ),
+        }
       }
+      return forModel(model)
     },
   }
 }

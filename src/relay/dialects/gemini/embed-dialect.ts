@@ -11,65 +11,69 @@ import {
   readEmbedRequest,
 } from '../../../protocols/gemini/embed/index.ts'
 import { methodPath } from '../../../protocols/gemini/index.ts'
-import type { Dialect, Prepared } from '../dialect.ts'
+import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
 import { SERVING } from '../embeddings/serving.ts'
 import { unstreamed } from '../unstreamed.ts'
 
 /** Embeddings of the Gemini API: bytes to channels that speak it, converted to those of chat. */
-export function embedDialect(model: string, method: EmbedMethod): Dialect {
+export function embedDialect(asked: string, method: EmbedMethod): Dialect {
   return {
     name: 'gemini',
     endpoint: 'embeddings',
     servedBy: SERVING,
     promptText: embeddedText,
     read(scan) {
-      const { promptBound, hasMedia } = readEmbedRequest(scan, method, model)
-      const upstreamModel = (channel: Channel): string => channel.modelMapping.get(model) ?? model
-      const native = (channel: Channel): Prepared => ({
-        protocol: 'gemini',
-        path: methodPath(upstreamModel(channel), method),
-        headers: [],
-        body: gateEmbedRequest(scan, upstreamModel(channel)),
-        upstreamModel: upstreamModel(channel),
-        dropped: [],
-        tap: unstreamed,
-        reply: (bytes) => ({ facts: embedFacts(bytes), body: () => bytes }),
-      })
-      const converted = (channel: Channel): Prepared => {
-        const dropped: Dropped = new Set()
-        const texts = decodeEmbedRequest(scan, method, dropped)
-        return {
-          protocol: 'chat',
-          path: '/embeddings',
+      const { promptBound, hasMedia } = readEmbedRequest(scan, method, asked)
+      const forModel = (model: string): RelayedRequest => {
+        const upstreamModel = (channel: Channel): string => channel.modelMapping.get(model) ?? model
+        const native = (channel: Channel): Prepared => ({
+          protocol: 'gemini',
+          path: methodPath(upstreamModel(channel), method),
           headers: [],
-          body: encodeTexts(texts, upstreamModel(channel), dropped),
+          body: gateEmbedRequest(scan, upstreamModel(channel)),
           upstreamModel: upstreamModel(channel),
-          dropped: [...dropped],
+          dropped: [],
           tap: unstreamed,
-          reply(bytes) {
-            const { facts, vectors } = readVectors(bytes)
-            return {
-              facts: { ...facts, valid: facts.valid && vectors.length === texts.texts.length },
-              body: (charged) => encodeEmbedReply(vectors, method, charged),
-            }
-          },
+          reply: (bytes) => ({ facts: embedFacts(bytes), body: () => bytes }),
+        })
+        const converted = (channel: Channel): Prepared => {
+          const dropped: Dropped = new Set()
+          const texts = decodeEmbedRequest(scan, method, dropped)
+          return {
+            protocol: 'chat',
+            path: '/embeddings',
+            headers: [],
+            body: encodeTexts(texts, upstreamModel(channel), dropped),
+            upstreamModel: upstreamModel(channel),
+            dropped: [...dropped],
+            tap: unstreamed,
+            reply(bytes) {
+              const { facts, vectors } = readVectors(bytes)
+              return {
+                facts: { ...facts, valid: facts.valid && vectors.length === texts.texts.length },
+                body: (charged) => encodeEmbedReply(vectors, method, charged),
+              }
+            },
+          }
+        }
+        return {
+          model,
+          stream: false,
+          maxTokens: 0,
+          promptBound,
+          webSearch: false,
+          forModel,
+          ...(hasMedia && { measuredBounds: { hasMedia } }),
+          forChannels: (channels) =>
+            channels.map((channel) => ({
+              channel,
+              outputMaximum: 0,
+              choices: 1,
+              prepare: () => (channel.protocols.includes('gemini') ? native(channel) : converted(channel)),
+            })),
         }
       }
-      return {
-        model,
-        stream: false,
-        maxTokens: 0,
-        promptBound,
-        webSearch: false,
-        ...(hasMedia && { measuredBounds: { hasMedia } }),
-        forChannels: (channels) =>
-          channels.map((channel) => ({
-            channel,
-            outputMaximum: 0,
-            choices: 1,
-            prepare: () => (channel.protocols.includes('gemini') ? native(channel) : converted(channel)),
-          })),
-      }
+      return forModel(asked)
     },
   }
 }

@@ -68,6 +68,7 @@ export function relayedMedia(request: MediaRequest): RelayedRequest {
     ...(request.measuredPrompt && { measuredPrompt: request.measuredPrompt }),
     webSearch: false,
     body: Buffer.from(prompt),
+    forModel: (name) => relayedMedia({ ...request, model: name }),
     forChannels: (channels) => channels.map((channel) => requestFor(request, channel)),
   }
 }

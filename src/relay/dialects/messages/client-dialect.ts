@@ -1,3 +1,4 @@
+import type { Channel } from '../../../domain/channel.ts'
 import {
   gateMessagesRequest,
   MessagesTap,
@@ -6,7 +7,7 @@ import {
   usageOfMessage,
 } from '../../../protocols/messages/index.ts'
 import type { Conversions } from '../conversions.ts'
-import type { Dialect } from '../dialect.ts'
+import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { convertedMessages } from './converted-messages.ts'
 import { versionHeaders } from './version-headers.ts'
@@ -18,39 +19,41 @@ export function messagesDialect(conversions: Conversions): Dialect {
     endpoint: 'messages',
     promptText,
     read(scan, headers, reader) {
-      const request = readMessagesRequest(scan)
+      const read = readMessagesRequest(scan)
       const upstreamHeaders = versionHeaders(headers)
-      return {
-        ...request,
-        ...(request.hasMedia && { measuredBounds: { hasMedia: true } }),
-        forChannels: (channels, model) =>
-          requestsFor(
-            'messages',
-            request.model,
-            channels,
-            model,
-            (channel) => ({
-              channel,
-              outputMaximum: request.maxTokens,
-              choices: 1,
-              prepare(passThrough) {
-                const { body, upstreamModel } = gateMessagesRequest(scan, request, channel, passThrough)
-                return {
-                  protocol: 'messages',
-                  path: convertedMessages.path(upstreamModel, request.stream),
-                  headers: upstreamHeaders,
-                  body,
-                  upstreamModel,
-                  dropped: [],
-                  tap: () => new MessagesTap(),
-                  reply: (bytes) => ({ facts: usageOfMessage(bytes), body: () => bytes }),
-                }
-              },
+      const forModel = (name: string): RelayedRequest => {
+        const request = { ...read, model: name }
+        const { maxTokens, stream } = request
+        const native = (channel: Channel): ChannelRequest => ({
+          channel,
+          outputMaximum: maxTokens,
+          choices: 1,
+          prepare(passThrough) {
+            const { body, upstreamModel } = gateMessagesRequest(scan, request, channel, passThrough)
+            return {
+              protocol: 'messages',
+              path: convertedMessages.path(upstreamModel, stream),
+              headers: upstreamHeaders,
+              body,
+              upstreamModel,
+              dropped: [],
+              tap: () => new MessagesTap(),
+              reply: (bytes) => ({ facts: usageOfMessage(bytes), body: () => bytes }),
+            }
+          },
+        })
+        return {
+          ...request,
+          ...(request.hasMedia && { measuredBounds: { hasMedia: true } }),
+          forModel,
+          forChannels: (channels, model) =>
+            requestsFor('messages', name, channels, model, native, (spoken) => {
+              const target = { model: name, stream }
+              return conversions.decode(convertedMessages, scan, { maxTokens, reader, spoken, target })
             }),
-            (spoken) =>
-              conversions.decode(convertedMessages, scan, { maxTokens: request.maxTokens, reader, spoken }),
-          ),
+        }
       }
+      return forModel(read.model)
     },
   }
 }

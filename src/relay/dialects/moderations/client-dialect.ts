@@ -4,7 +4,7 @@ import {
   readModerationsReply,
   readModerationsRequest,
 } from '../../../protocols/moderations/index.ts'
-import type { Dialect } from '../dialect.ts'
+import type { Dialect, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 
 /** Moderations: bytes to channels of chat; free where the model has no price. */
@@ -15,28 +15,33 @@ export const moderationsDialect: Dialect = {
   isFreeUnpriced: true,
   promptText,
   read(scan) {
-    const { model, promptBound } = readModerationsRequest(scan)
-    return {
-      model,
-      stream: false,
-      maxTokens: 0,
-      promptBound,
-      webSearch: false,
-      forChannels: (channels) =>
-        channels.map((channel) => ({
-          channel,
-          outputMaximum: 0,
-          choices: 1,
-          prepare: () => ({
-            protocol: 'chat',
-            path: '/moderations',
-            headers: [],
-            ...withMappedModel(scan, model, channel),
-            dropped: [],
-            tap: unstreamed,
-            reply: (bytes) => ({ facts: readModerationsReply(bytes), body: () => bytes }),
-          }),
-        })),
+    const read = readModerationsRequest(scan)
+    const { promptBound } = read
+    const forModel = (model: string): RelayedRequest => {
+      return {
+        model,
+        stream: false,
+        maxTokens: 0,
+        promptBound,
+        webSearch: false,
+        forModel,
+        forChannels: (channels) =>
+          channels.map((channel) => ({
+            channel,
+            outputMaximum: 0,
+            choices: 1,
+            prepare: () => ({
+              protocol: 'chat',
+              path: '/moderations',
+              headers: [],
+              ...withMappedModel(scan, model, channel),
+              dropped: [],
+              tap: unstreamed,
+              reply: (bytes) => ({ facts: readModerationsReply(bytes), body: () => bytes }),
+            }),
+          })),
+      }
     }
+    return forModel(read.model)
   },
 }

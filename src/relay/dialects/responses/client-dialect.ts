@@ -54,6 +54,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     const previous = continued?.kind === 'native' ? continued.response : undefined
     const scan = composed ?? ownScan
     const request = composed ? readResponsesRequest(scan) : own
+    const { model: name, stream, maxTokens } = request
     const origin = continued?.response ?? reasoning
     const isKept = options.keepResponsesMs > 0 && request.store !== false
     const native = (channel: Channel): ChannelRequest => ({
@@ -84,6 +85,8 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     return {
       ...request,
       ...(request.hasMedia && { measuredBounds: { hasMedia: true } }),
+      // Only the model that made a response can continue it.
+      ...(!continued && { forModel: (model) => relayed({ ...own, model }, ownScan, referred, reader) }),
       ...(previous && { contextTokens: previous.tokens }),
       ...(composed && { body: scan.bytes }),
       channelsFor(channels) {
@@ -92,9 +95,9 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         return reasoning ? channelsOfOrigin(ready, reasoning) : ready
       },
       forChannels: (channels, model) =>
-        requestsFor('responses', request.model, channels, model, native, (spoken) => {
+        requestsFor('responses', name, channels, model, native, (spoken) => {
           const repeats = isKept ? KEPT : undefined
-          const given = { maxTokens: request.maxTokens, reader, spoken, repeats }
+          const given = { maxTokens, reader, spoken, repeats, target: { model: name, stream } }
           const convert = conversions.decode(convertedResponses, scan, given)
           if (!isKept) return convert
           const keeping = {

@@ -1,0 +1,78 @@
+import type { Model, Settings } from '../domain/settings.ts'
+import { GatewayError } from '../errors.ts'
+import type { AdmittedRequest } from './admitted-request.ts'
+import type { RelayedRequest } from './dialects/dialect.ts'
+import { estimate } from './estimate.ts'
+import type { OpenedRequest } from './opened-request.ts'
+import type { Rates } from './rates.ts'
+import type { Resolution } from './routing.ts'
+
+/** A checked request, and what it is admitted by. */
+interface CheckedRequest {
+  readonly opened: Pick<OpenedRequest, 'dialect' | 'bytes'>
+  readonly request: RelayedRequest
+  readonly asked: Model
+  readonly settings: Settings
+}
+
+/** At least one. */
+type Options = readonly [AdmittedRequest, ...AdmittedRequest[]]
+
+/**
+ * The request for each of the models that it may go to, with prices and bounds. Throws or rejects where the
+ * first cannot be asked; others that cannot are left out. Returns a promise only where there are others, or
+ * where something has to be looked up.
+ */
+export function admittedRequests(
+  checked: CheckedRequest,
+  [first, ...others]: readonly Resolution[],
+  rates: Rates,
+): Options | Promise<Options> {
+  const made = admitted(checked, first as Resolution, rates)
+  if (others.length === 0) return made instanceof Promise ? made.then((one): Options => [one]) : [made]
+  return withFallbacks(made, checked, others, rates)
+}
+
+async function withFallbacks(
+  first: AdmittedRequest | Promise<AdmittedRequest>,
+  checked: CheckedRequest,
+  others: readonly Resolution[],
+  rates: Rates,
+): Promise<Options> {
+  const options: [AdmittedRequest, ...AdmittedRequest[]] = [await first]
+  for (const resolution of others) {
+    try {
+      options.push(await admitted(checked, resolution, rates))
+    } catch (error) {
+      // A fallback without a price, or that cannot take this request, is none.
+      if (!(error instanceof GatewayError)) throw error
+    }
+  }
+  return options
+}
+
+function admitted(
+  { opened, request: asked, asked: askedModel, settings }: CheckedRequest,
+  { name, model, group, channels: all }: Resolution,
+  rates: Rates,
+): AdmittedRequest | Promise<AdmittedRequest> {
+  const { dialect } = opened
+  const request = name === asked.model ? asked : (asked.forModel?.(name) ?? asked)
+  const channels = request.channelsFor?.(all) ?? all
+  const isFree = request.isFree || (dialect.isFreeUnpriced && !model.price)
+  const rate = isFree ? rates.free : rates.of(settings, model, group)
+  const made = request.forChannels(channels, model)
+  const withChannels = (channelRequests: AdmittedRequest['channelRequests']): AdmittedRequest => ({
+    dialect,
+    request,
+    body: request.body ?? opened.bytes,
+    settings,
+    asked: askedModel,
+    model,
+    group,
+    rate,
+    estimate: estimate(dialect.endpoint, request, channelRequests, rate, settings),
+    channelRequests,
+  })
+  return made instanceof Promise ? made.then(withChannels) : withChannels(made)
+}

@@ -1,0 +1,98 @@
+import type { ChannelEdits } from '../domain/channel.ts'
+import { parseRecord } from '../protocols/json/record.ts'
+import type { ChannelRequest } from './dialects/dialect.ts'
+
+/** Bounds of a request for one channel, after the channel's own changes. */
+export interface EditedBounds {
+  /** Tokens that the changes may add to the prompt. */
+  readonly prompt: number
+  /** The most output tokens; undefined where none are stated. */
+  readonly output: number | undefined
+  /** Whether the channel is told a maximum that it is expected to keep to. */
+  readonly named: boolean
+}
+
+/** Tokens that an upstream adds for a message of its own. */
+const MESSAGE_TOKENS = 16
+/** Members for the maximum in requests of chat: an upstream may take either. */
+const OF_CHAT = ['max_tokens', 'max_completion_tokens'] as const
+
+/**
+ * The bounds of a request that its channel changes: the operator's instructions and values are paid for like
+ * the client's own.
+ */
+export function editedBounds({ channel, outputMaximum: stated, choices }: ChannelRequest): EditedBounds {
+  const { edits } = channel
+  if (!edits) return { prompt: 0, output: times(stated, choices), named: stated !== undefined }
+  const { protocols } = channel
+  const isChatAlone = protocols.length === 1 && protocols[0] === 'chat'
+  const maxima = [
+    ...(protocols.includes('chat') ? chatMaxima(edits, stated) : []),
+    ...(isChatAlone ? [] : maximaOf(edits, stated)),
+  ]
+  const candidates = configured(edits, 'candidateCount') ?? 1
+  const known = maxima.filter((one) => one !== undefined)
+  return {
+    prompt: addedTokens(edits),
+    output: known.length === 0 ? undefined : Math.max(...known) * Math.max(choices, candidates),
+    named: known.length === maxima.length,
+  }
+}
+
+// Each of the two may come from the client, and may be changed by itself.
+function chatMaxima(edits: ChannelEdits, stated: number | undefined): (number | undefined)[] {
+  const set = OF_CHAT.flatMap((name) => changed(edits, name) ?? [])
+  const isRemoved = OF_CHAT.some((name) => isWithout(edits, name))
+  return [
+    ...(stated === undefined && set.length > 0 ? [] : [stated]),
+    ...set,
+    ...(isRemoved ? [undefined] : []),
+  ]
+}
+
+function maximaOf(edits: ChannelEdits, stated: number | undefined): (number | undefined)[] {
+  for (const name of ['max_tokens', 'max_output_tokens', 'generationConfig'] as const) {
+    if (isWithout(edits, name)) return [undefined]
+    const inConfig = name === 'generationConfig'
+    const text = edits.set.get(name)
+    if (text !== undefined) return [inConfig ? configured(edits, 'maxOutputTokens') : numberIn(text)]
+    const usual = edits.defaults.get(name)
+    if (usual === undefined) continue
+    const added = inConfig ? configured(edits, 'maxOutputTokens') : numberIn(usual)
+    return [stated ?? added]
+  }
+  return [stated]
+}
+
+function changed({ set, defaults }: ChannelEdits, name: string): number | undefined {
+  const text = set.get(name) ?? defaults.get(name)
+  return text === undefined ? undefined : numberIn(text)
+}
+
+// A value that is no number states none.
+function isWithout({ set, remove }: ChannelEdits, name: string): boolean {
+  const text = set.get(name)
+  if (text === undefined) return remove.includes(name)
+  return name !== 'generationConfig' && numberIn(text) === undefined
+}
+
+function configured({ set, defaults }: ChannelEdits, name: string): number | undefined {
+  const value = parseRecord(set.get('generationConfig') ?? defaults.get('generationConfig') ?? '')?.[name]
+  return typeof value === 'number' ? value : undefined
+}
+
+function numberIn(text: string): number | undefined {
+  const value: unknown = JSON.parse(text)
+  return typeof value === 'number' && value >= 0 ? value : undefined
+}
+
+// A token has at least one byte.
+function addedTokens({ systemPrompt, set, defaults }: ChannelEdits): number {
+  const texts = [...set.values(), ...defaults.values()]
+  const prompt = systemPrompt === '' ? 0 : Buffer.byteLength(systemPrompt) + MESSAGE_TOKENS
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), prompt)
+}
+
+function times(tokens: number | undefined, choices: number): number | undefined {
+  return tokens === undefined ? undefined : tokens * choices
+}

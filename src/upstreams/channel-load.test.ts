@@ -1,0 +1,61 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { channelOf } from '../../test/channel.ts'
+import { ChannelLoad } from './channel-load.ts'
+
+const a = channelOf({ name: 'a' })
+const b = channelOf({ name: 'b' })
+const CALLS = { model: 'm', stream: true }
+
+let nowMs: number
+let load: ChannelLoad
+beforeEach(() => {
+  nowMs = 1_000
+  load = new ChannelLoad(() => nowMs)
+})
+
+const measured = (balance: 'least_busy' | 'latency', calls = CALLS): number[] =>
+  [a, b].map((channel) => load.measure(balance, calls, () => 0.5)?.(channel) ?? Number.NaN)
+
+test('calls under way are counted until their end', () => {
+  load.begin(a)
+  load.begin(a)
+  load.begin(b)
+  load.end(a)
+  expect(measured('least_busy')).toEqual([1, 1])
+  load.end(b)
+  expect(measured('least_busy')).toEqual([1, 0])
+})
+
+describe('the time to the first byte', () => {
+  test('is the median of the last minute, and endless without one', () => {
+    for (const ms of [30, 500, 20]) load.noteFirstByte(a, CALLS, ms)
+    expect(measured('latency')).toEqual([30, Number.POSITIVE_INFINITY])
+    nowMs += 59_999
+    load.noteFirstByte(a, CALLS, 700)
+    expect(measured('latency')[0]).toBe(500)
+    nowMs += 1
+    expect(measured('latency')[0]).toBe(700)
+    nowMs += 60_000
+    expect(measured('latency')[0]).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  test('is that of a model, of streams and of whole responses apart', () => {
+    load.noteFirstByte(a, CALLS, 10)
+    expect(measured('latency', { model: 'm', stream: false })[0]).toBe(Number.POSITIVE_INFINITY)
+    expect(measured('latency', { model: 'n', stream: true })[0]).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  test('forgets the oldest of many', () => {
+    for (let i = 0; i < 101; i++) load.noteFirstByte(a, CALLS, 1_000)
+    for (let i = 0; i < 51; i++) load.noteFirstByte(a, CALLS, 1)
+    expect(measured('latency')[0]).toBe(1)
+  })
+})
+
+test.each([
+  ['weight', 0.5],
+  ['least_busy', 0.099],
+  ['latency', 0],
+] as const)('the weights decide: %s at %d', (balance, drawn) => {
+  expect(load.measure(balance, CALLS, () => drawn)).toBeUndefined()
+})

@@ -1,0 +1,84 @@
+import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
+import { connect as connectSecure } from 'node:tls'
+import { Agent, type buildConnector } from 'undici'
+import { originOf } from './http1/origin.ts'
+import { parseProxy, type Proxy } from './http1/proxy.ts'
+import { openTunnel } from './http1/tunnel.ts'
+
+/** Agent whose connections go through a proxy; disposed of with all of them. */
+interface ProxiedAgent extends Agent, AsyncDisposable {}
+
+/** Creates an agent whose connections go through a proxy, by its URL. `lookup` resolves the proxy's host. */
+export function proxiedAgent(
+  proxyUrl: string,
+  lookup: LookupFunction | undefined,
+  timeoutMs: number,
+): ProxiedAgent {
+  const proxy = parseProxy(proxyUrl)
+  if (!proxy) throw new Error('the proxy of the channel cannot be read')
+  const agent = new Agent({
+    allowH2: false,
+    maxHeaderSize: 16_384,
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    connect({ protocol, host }, callback) {
+      void report(openedThrough(proxy, new URL(`${protocol}//${host}`), lookup, timeoutMs), callback)
+    },
+  })
+  return Object.assign(agent, { [Symbol.asyncDispose]: () => agent.destroy() })
+}
+
+async function report(opening: Promise<Socket>, callback: buildConnector.Callback): Promise<void> {
+  let socket: Socket
+  try {
+    socket = await opening
+  } catch (error) {
+    callback(error as Error, null)
+    return
+  }
+  callback(null, socket)
+}
+
+async function openedThrough(
+  proxy: Proxy,
+  url: URL,
+  lookup: LookupFunction | undefined,
+  timeoutMs: number,
+): Promise<Socket> {
+  const origin = originOf(url, lookup, proxy)
+  const { host } = origin
+  const socket = connectPlain({ host: proxy.host, port: proxy.port, ...(lookup && { lookup }) })
+  const timer = setTimeout(() => socket.destroy(new Error('connect time-out')), timeoutMs)
+  try {
+    await ended(socket, (done) => openTunnel(socket, origin, proxy, done))
+    if (!origin.isSecure) return socket
+    const secured = connectSecure({
+      socket,
+      ALPNProtocols: ['http/1.1'],
+      ...(isIP(host) === 0 && { servername: host }),
+    })
+    await ended(secured, (done) => secured.once('secureConnect', () => done(undefined)))
+    return secured
+  } catch (error) {
+    socket.destroy()
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Settles with what `begin` reports, or with the end of the socket. */
+async function ended(
+  socket: Socket,
+  begin: (done: (failure: string | undefined) => void) => void,
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const onClose = (): void => reject(new Error('connection closed'))
+  socket.once('error', reject).once('close', onClose)
+  begin((failure) => (failure === undefined ? resolve() : reject(new Error(failure))))
+  try {
+    await promise
+  } finally {
+    socket.off('error', reject).off('close', onClose)
+  }
+}

@@ -1,0 +1,35 @@
+import type { Channel } from '../domain/channel.ts'
+import { edit } from '../protocols/json/json-edit.ts'
+import { scanObject } from '../protocols/json/json-scan.ts'
+import type { DialectRequest } from './provider.ts'
+
+/** Members of chat requests that a vendor refuses, though it does without being asked what they ask for. */
+const REFUSED: readonly { readonly host: RegExp; readonly members: readonly string[] }[] = [
+  // Usage comes in the last chunk of every stream.
+  { host: /(?:^|\.)mistral\.ai$/, members: ['stream_options'] },
+]
+const NOTHING = new Map<string, string>()
+/** Refused members by base URL: calls should not pay for reading it. */
+const byAddress = new Map<string, readonly string[]>()
+const MAX_ADDRESSES = 1_000
+
+/** The body without the members that the channel's vendor refuses; the same Buffer where it has none. */
+export function withoutRefusedMembers(
+  body: Buffer,
+  { protocol }: Pick<DialectRequest, 'protocol'>,
+  { baseUrl }: Pick<Channel, 'baseUrl'>,
+): Buffer {
+  if (protocol !== 'chat') return body
+  const remove = refusedAt(baseUrl)
+  return remove.length > 0 ? edit(body, scanObject(body), { remove, replace: NOTHING }) : body
+}
+
+function refusedAt(baseUrl: string): readonly string[] {
+  const known = byAddress.get(baseUrl)
+  if (known) return known
+  if (byAddress.size >= MAX_ADDRESSES) byAddress.clear()
+  const { hostname } = new URL(baseUrl)
+  const members = REFUSED.find(({ host }) => host.test(hostname))?.members ?? []
+  byAddress.set(baseUrl, members)
+  return members
+}

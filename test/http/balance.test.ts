@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+
+const LANES = ['one', 'two'] as const
+/** A tenth of the calls go by weight, half of these to the other channel: never more than 12 of 40. */
+const CALLS = 40
+const MOST = 28
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    models: {
+      busy: { price: PLAIN_PRICE, balance: 'least_busy' },
+      slow: { price: PLAIN_PRICE, balance: 'latency' },
+    },
+    channels: LANES.map((lane) => channel(lane, upstream.baseUrl(lane), { models: ['busy', 'slow'] })),
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => fixture?.close())
+
+async function callOften(model: string): Promise<void> {
+  for (let i = 0; i < CALLS; i++) expect((await fixture.chat('ann', ask(model))).status).toBe(200)
+}
+
+test('least_busy prefers the channel with the fewest calls under way', async () => {
+  const held = Promise.withResolvers<void>()
+  let isFirst = true
+  for (const lane of LANES)
+    fixture.upstream.decide(lane, () => {
+      const after = isFirst ? held.promise : Promise.resolve()
+      isFirst = false
+      return { kind: 'whole', after }
+    })
+  const first = fixture.chat('ann', ask('busy'))
+  await Promise.race(LANES.map((lane) => fixture.upstream.receivedAtLeast(lane, 1)))
+  const idle = LANES.find((lane) => fixture.upstream.received(lane).length === 0) ?? 'one'
+  await callOften('busy')
+  expect(fixture.upstream.received(idle).length).toBeGreaterThanOrEqual(MOST)
+  held.resolve()
+  await first
+})
+
+test('latency prefers the channel that begins to answer soonest', async () => {
+  for (const lane of LANES) fixture.upstream.forget(lane)
+  fixture.upstream.decide('one', () => ({ kind: 'whole', after: sleep(1_000) }))
+  fixture.upstream.decide('two', () => ({ kind: 'whole' }))
+  // None has a time yet: the weights alone choose.
+  await Promise.all(Array.from({ length: 24 }, () => fixture.chat('ann', ask('slow'))))
+  const before = fixture.upstream.received('two').length
+  await callOften('slow')
+  expect(fixture.upstream.received('two').length - before).toBeGreaterThanOrEqual(MOST)
+})

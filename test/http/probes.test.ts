@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+
+const FAILING: Behaviour = { kind: 'status', status: 503, body: errorBody('out of order') }
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    models: priced(['m', 'mapped']),
+    channels: [
+      channel('first', upstream.baseUrl('first'), {
+        models: ['m'],
+        priority: 1,
+        probe: '1s',
+        model_mapping: { m: 'their-m' },
+      }),
+      channel('spare', upstream.baseUrl('spare'), { models: ['m', 'mapped'] }),
+      channel('mapped', upstream.baseUrl('mapped'), { priority: 1, status_mapping: { 400: 503, 500: 422 } }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => fixture?.close())
+
+test('a channel in cooldown is asked for one token, until it answers', async () => {
+  fixture.upstream.script('first', FAILING)
+  for (let i = 0; i < 5; i++) expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
+  expect(fixture.upstream.received('first')).toHaveLength(5)
+  // The sixth and the seventh request are the gateway's own.
+  await fixture.upstream.receivedAtLeast('first', 6)
+  expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
+  await fixture.upstream.receivedAtLeast('first', 7)
+  const probe = JSON.parse(fixture.upstream.received('first')[6]?.text ?? '')
+  expect(probe).toEqual({ model: 'their-m', max_tokens: 1, messages: [{ role: 'user', content: 'hi' }] })
+  fixture.upstream.script('first', { kind: 'whole', content: 'from the first' })
+  await fixture.upstream.receivedAtLeast('first', 1)
+  await expect
+    .poll(async () => (await fixture.chat('ann', ask('m'))).text, { timeout: 60_000 })
+    .toContain('from the first')
+})
+
+test('statuses of a channel are taken for others', async () => {
+  fixture.upstream.script('spare', { kind: 'whole' })
+  fixture.upstream.script('mapped', { kind: 'status', status: 400, body: errorBody('no such field') })
+  expect((await fixture.chat('ann', ask('mapped'))).status).toBe(200)
+  fixture.upstream.script('mapped', { kind: 'status', status: 500, body: errorBody('not so') })
+  fixture.upstream.forget('spare')
+  const { status, text } = await fixture.chat('ann', ask('mapped'))
+  expect(status).toBe(422)
+  expect(text).toContain('not so')
+  expect(fixture.upstream.received('spare')).toHaveLength(0)
+})
