@@ -12,6 +12,7 @@ const PROTOCOLS: ReadonlySet<unknown> = new Set<ConversionProtocol>([
   'messages',
   'responses',
   'gemini',
+  'converse',
 ])
 
 /**

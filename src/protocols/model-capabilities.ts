@@ -1,4 +1,5 @@
 import type { StatedCapabilities, ThinkingForm } from '../domain/settings.ts'
+import { type ConverseCapabilities, converseCapabilitiesOf } from './converse-capabilities.ts'
 import type { EffortName } from './thinking-effort.ts'
 import { claudeVersion, geminiVersion, gptVersion, isSince, type ModelVersion } from './model-version.ts'
 
@@ -18,6 +19,7 @@ export interface Capabilities {
   /** Chat's field for the maximum of output tokens. */
   readonly maximumField: 'max_tokens' | 'max_completion_tokens'
   readonly gemini: GeminiCapabilities
+  readonly converse: ConverseCapabilities
 }
 
 /** Capabilities that differ between models behind the Gemini API. */
@@ -44,10 +46,13 @@ interface Name {
   readonly gemini: ModelVersion | undefined
 }
 
-type Row = readonly [covers: (name: Name) => boolean, says: Partial<Capabilities>]
+/** Capabilities whose rows are here. */
+type TableCapabilities = Omit<Capabilities, 'converse'>
+
+type Row = readonly [covers: (name: Name) => boolean, says: Partial<TableCapabilities>]
 
 /** Capabilities of unknown models: they get everything. */
-const UNKNOWN: Capabilities = {
+const UNKNOWN: TableCapabilities = {
   sampling: 'all',
   thinking: 'budget',
   alwaysThinks: false,
@@ -158,7 +163,7 @@ export function capabilitiesOf(
   stated: StatedCapabilities = {},
 ): Capabilities {
   const named = rowOf(upstreamName) ?? (askedName === upstreamName ? undefined : rowOf(askedName))
-  const known = { ...UNKNOWN, ...named }
+  const known = { ...UNKNOWN, ...named, converse: converseCapabilitiesOf(upstreamName, askedName) }
   const sampling = stated.sampling === undefined ? known.sampling : stated.sampling ? 'all' : 'none'
   if (stated.thinking === undefined) return { ...known, sampling }
   const { gemini } = known
@@ -178,7 +183,7 @@ export function isOpenAiModel(name: string): boolean {
   return gptVersion(name) !== undefined || /chatgpt-|(?:^|[^a-z\d])o\d{1,2}(?![\w.])/i.test(name)
 }
 
-function rowOf(text: string): Partial<Capabilities> | undefined {
+function rowOf(text: string): Partial<TableCapabilities> | undefined {
   const name = {
     text,
     claude: claudeVersion(text),

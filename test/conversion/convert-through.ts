@@ -5,7 +5,7 @@ import type { Codec, ReplyIdentity } from '../../src/protocols/codec.ts'
 import type {
   Asked,
   Conversation,
-  ConversionProtocol,
+  ClientProtocol,
   MediaPart,
   Part,
 } from '../../src/protocols/conversation.ts'
@@ -22,9 +22,9 @@ export const ALL_PROTOCOLS = [
   'messages',
   'responses',
   'gemini',
-] as const satisfies readonly ConversionProtocol[]
+] as const satisfies readonly ClientProtocol[]
 
-export const ALL_CODECS: Readonly<Record<ConversionProtocol, Codec>> = {
+export const ALL_CODECS: Readonly<Record<ClientProtocol, Codec>> = {
   chat: chatCodec,
   messages: messagesCodec,
   responses: responsesCodec,
@@ -40,9 +40,9 @@ export const ALL_CHECKERS = {
 } as const
 
 /** A protocol with each of those before it in the list, both ways. */
-export function pairsOf(protocol: ConversionProtocol): readonly {
-  readonly from: ConversionProtocol
-  readonly to: ConversionProtocol
+export function pairsOf(protocol: ClientProtocol): readonly {
+  readonly from: ClientProtocol
+  readonly to: ClientProtocol
 }[] {
   return ALL_PROTOCOLS.slice(0, ALL_PROTOCOLS.indexOf(protocol)).flatMap((other) => [
     { from: protocol, to: other },
@@ -57,7 +57,7 @@ export const IDENTITY: ReplyIdentity = { created: 1_700_000_000, id: '0000000000
 const FETCHED = { kind: 'inline', mediaType: 'image/png', data: 'cGljdHVyZQ==' } as const
 
 /** A request in another protocol's words, or the reason for its refusal; both as JSON text. */
-export function requestAs(from: ConversionProtocol, to: ConversionProtocol, bytes: Buffer): string {
+export function requestAs(from: ClientProtocol, to: ClientProtocol, bytes: Buffer): string {
   try {
     const scan = scanObject(bytes)
     ALL_CHECKERS[from](scan)
@@ -80,12 +80,7 @@ export function requestAs(from: ConversionProtocol, to: ConversionProtocol, byte
 }
 
 /** A whole reply in another protocol's words, or that it is none. */
-export function replyAs(
-  from: ConversionProtocol,
-  to: ConversionProtocol,
-  bytes: Buffer,
-  asked?: Asked,
-): string {
+export function replyAs(from: ClientProtocol, to: ClientProtocol, bytes: Buffer, asked?: Asked): string {
   try {
     return ALL_CODECS[to].encodeReply(ALL_CODECS[from].decodeReply(bytes), IDENTITY, asked).toString()
   } catch (error) {
@@ -96,8 +91,8 @@ export function replyAs(
 
 /** A stream in another protocol's words, and whether it was complete. */
 export function streamAs(
-  from: ConversionProtocol,
-  to: ConversionProtocol,
+  from: ClientProtocol,
+  to: ClientProtocol,
   chunks: Iterable<Buffer>,
   asked?: Asked,
   { jsonArray = false }: { readonly jsonArray?: boolean } = {},

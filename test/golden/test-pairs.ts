@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { ClientProtocol } from '../../src/protocols/conversation.ts'
 import { pairsOf, replyAs, requestAs, streamAs } from '../conversion/convert-through.ts'
 import { chopped } from '../generators/chunks.ts'
 import { prettyJson } from './pretty-json.ts'
@@ -13,8 +13,8 @@ const WRITES_MISSING = process.env['UPDATE_GOLDEN'] === '1'
 
 interface Case {
   readonly name: string
-  readonly from: ConversionProtocol
-  readonly to: ConversionProtocol
+  readonly from: ClientProtocol
+  readonly to: ClientProtocol
   readonly source: string
   readonly target: string
 }
@@ -26,7 +26,7 @@ interface Case {
  * missing targets and leaves all others, and a person has to check a new one.
  */
 export function testPairs(
-  protocol: ConversionProtocol,
+  protocol: ClientProtocol,
   { sharesSources }: { readonly sharesSources: boolean },
 ): void {
   const casesOf = (kind: string, ending: string): Case[] =>

@@ -19,6 +19,7 @@ const keys = new WeakMap<UpstreamKey, BedrockKey>()
 /** Amazon Bedrock's runtime: Claude by `invoke`, other vendors' models by `converse`. */
 export const bedrock: Provider = {
   adapt(request) {
+    if (request.protocol === 'converse') return { body: request.body, dropped: [] }
     const adapted = invokeBody(request.body, request.headers)
     return isCount(request) ? { ...adapted, body: countBody(adapted.body) } : adapted
   },
@@ -40,6 +41,7 @@ function isCount({ path }: DialectRequest): boolean {
 function operationOf(request: DialectRequest): string {
   const { protocol, path, stream = false } = request
   if (isCount(request)) return 'count-tokens'
+  if (protocol === 'converse') return path.slice(1)
   if (protocol === 'messages') return stream ? 'invoke-with-response-stream' : 'invoke'
   throw new ProviderRefusal(`Bedrock channels do not serve ${path}`)
 }

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { AwsV4Signer } from 'aws4fetch'
+import { converseError } from './converse-check.ts'
 import { type Double, type DoubleAnswer, type ReceivedByDouble, startDouble } from './double.ts'
 
 /** Account that the double knows. */
@@ -31,7 +32,7 @@ const MAX_SKEW_MS = 5 * 60_000
 
 /** Response of the double to a verified request. */
 export interface BedrockAnswer {
-  /** Body of `invoke`, or the events of `invoke-with-response-stream`. */
+  /** Body of `invoke` or `converse`, or the events of their streams: those of `converse` by their type. */
   readonly whole?: object
   readonly events?: readonly object[]
   /** Exception that ends the stream. */
@@ -54,13 +55,14 @@ export function startBedrock(
     const { whole, events, exception, cutBytes = 0, error, clockAheadMs = 0 } = answer
     const refusal =
       root === 'model' && model !== ''
-        ? await refusalOf(request, operation, Date.now() + clockAheadMs)
+        ? await refusalOf(request, decodeURIComponent(model), operation, Date.now() + clockAheadMs)
         : refused(404, 'UnknownOperationException', '')
     if (refusal) return refusal
     if (error) return refused(error.status, error.name, error.message)
     if (operation === 'count-tokens') return { body: JSON.stringify({ inputTokens: 14 }) }
-    if (operation === 'invoke') return { body: JSON.stringify(whole) }
-    const messages = (events ?? []).map((event) => chunk(event))
+    if (operation === 'invoke' || operation === 'converse') return { body: JSON.stringify(whole) }
+    const frame = operation === 'converse-stream' ? conversePiece : chunk
+    const messages = (events ?? []).map((event) => frame(event))
     if (exception) messages.push(exceptionMessage(exception.name, exception.message))
     const bytes = Buffer.concat(messages)
     return {
@@ -72,12 +74,17 @@ export function startBedrock(
 
 async function refusalOf(
   request: ReceivedByDouble,
+  model: string,
   operation: string,
   nowMs: number,
 ): Promise<DoubleAnswer | undefined> {
   const unsigned = await authenticationError(request, nowMs)
   if (unsigned !== undefined) return refused(403, 'InvalidSignatureException', unsigned)
   const sent = JSON.parse(request.body.toString())
+  if (operation.startsWith('converse')) {
+    const wrong = converseError(model, sent)
+    return wrong === undefined ? undefined : refused(400, 'ValidationException', wrong)
+  }
   const counted = sent.input?.invokeModel?.body
   if (operation === 'count-tokens' && typeof counted !== 'string')
     return refused(400, 'ValidationException', 'input: Field required')
@@ -133,6 +140,12 @@ function refused(status: number, name: string, message: string): DoubleAnswer {
 function chunk(event: object): Buffer {
   const bytes = Buffer.from(JSON.stringify(event)).toString('base64')
   return message({ ':event-type': 'chunk', ':message-type': 'event' }, { bytes, p: 'abcdef' })
+}
+
+/** One event of `converse-stream`, as an object of one member: its type, and what it says. */
+function conversePiece(event: object): Buffer {
+  const [[type = '', payload = {}] = []] = Object.entries(event)
+  return message({ ':event-type': type, ':message-type': 'event' }, { ...payload, p: 'abcdefgh' })
 }
 
 function exceptionMessage(name: string, text: string): Buffer {
