@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { AwsV4Signer } from 'aws4fetch'
+import { embedAnswer, embedError, isEmbedder } from './bedrock-embed.ts'
 import { converseError } from './converse-check.ts'
 import { type Double, type DoubleAnswer, type ReceivedByDouble, startDouble } from './double.ts'
 
@@ -28,6 +30,8 @@ const TAKEN = new Set([
   'top_k',
   'stop_sequences',
 ])
+/** Versions in the body: the service's own, and that of the header, which Anthropic's client moves there. */
+const VERSION = /^(?:bedrock-2023-05-31|\d{4}-\d\d-\d\d)$/
 const MAX_SKEW_MS = 5 * 60_000
 
 /** Response of the double to a verified request. */
@@ -59,6 +63,8 @@ export function startBedrock(
         : refused(404, 'UnknownOperationException', '')
     if (refusal) return refusal
     if (error) return refused(error.status, error.name, error.message)
+    const embedder = decodeURIComponent(model)
+    if (isEmbedder(embedder)) return embedAnswer(embedder, JSON.parse(request.body.toString()))
     if (operation === 'count-tokens') return { body: JSON.stringify({ inputTokens: 14 }) }
     if (operation === 'invoke' || operation === 'converse') return { body: JSON.stringify(whole) }
     const frame = operation === 'converse-stream' ? conversePiece : chunk
@@ -85,6 +91,10 @@ async function refusalOf(
     const wrong = converseError(model, sent)
     return wrong === undefined ? undefined : refused(400, 'ValidationException', wrong)
   }
+  if (isEmbedder(model)) {
+    const wrong = embedError(model, sent)
+    return wrong === undefined ? undefined : refused(400, 'ValidationException', wrong)
+  }
   const counted = sent.input?.invokeModel?.body
   if (operation === 'count-tokens' && typeof counted !== 'string')
     return refused(400, 'ValidationException', 'input: Field required')
@@ -96,7 +106,7 @@ async function refusalOf(
     return refused(400, 'ValidationException', `${extra}: Extra inputs are not permitted`)
   if (body.anthropic_beta?.some((name: string) => name.startsWith('unknown')))
     return refused(400, 'ValidationException', 'invalid beta flag')
-  if (body.anthropic_version !== 'bedrock-2023-05-31')
+  if (!VERSION.test(body.anthropic_version ?? ''))
     return refused(400, 'ValidationException', 'anthropic_version: Field required')
   return undefined
 }
@@ -111,10 +121,17 @@ async function authenticationError(
   const sentAt = Date.parse(datetime.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, '$1-$2-$3:$4:$5'))
   if (!(Math.abs(nowMs - sentAt) < MAX_SKEW_MS)) return `Signature expired: ${datetime} is now earlier`
   const session = headers['x-amz-security-token']
+  const signed = /SignedHeaders=([^,]+)/.exec(given)?.[1]?.split(';') ?? []
+  const needed = ['host', 'x-amz-date', ...(session === undefined ? [] : ['x-amz-security-token'])]
+  if (!needed.every((name) => signed.includes(name))) return 'a header that must be signed is not'
+  const told = headers['x-amz-content-sha256']
+  if (told !== undefined && told !== hash('sha256', body)) return 'the checksum of the body does not match'
   const signer = new AwsV4Signer({
     method,
     url: `http://${headers.host}${path}`,
-    headers: { 'content-type': String(headers['content-type']) },
+    headers: Object.fromEntries(
+      signed.filter((name) => !needed.includes(name)).map((name) => [name, String(headers[name])]),
+    ),
     body,
     accessKeyId: ACCOUNT.id,
     secretAccessKey: ACCOUNT.secret,
