@@ -35,7 +35,7 @@ export function endpointsFor(
 ): Endpoint[] {
   const named = endpointByName(model) ?? (price && endpointByPrice(price))
   if (named !== undefined && protocols.has('chat')) return [named]
-  if (named === 'embeddings' && protocols.has('gemini')) return [named]
+  if (named === 'embeddings' && (protocols.has('gemini') || protocols.has('converse'))) return [named]
   return [
     ...(CONVERSING.some((one) => protocols.has(one)) ? ([...CONVERSATIONS, 'completions'] as const) : []),
     ...(protocols.has('rerank') ? (['rerank'] as const) : []),

@@ -5,6 +5,7 @@ import type { UpstreamKey } from '../key-ring.ts'
 import { type BedrockKey, BEDROCK_KEY_FORMS, parseBedrockKey } from '../../domain/bedrock-key.ts'
 import { BedrockResponses } from './bedrock-responses.ts'
 import { BedrockCount, countBody } from './count-tokens.ts'
+import { EmbeddingUsage } from './embedding-usage.ts'
 import { invokeBody } from './invoke-body.ts'
 import { encodeSegment, signatureHeaders } from './signature-v4.ts'
 
@@ -30,8 +31,11 @@ export const bedrock: Provider = {
     const headers = ['accept', request.stream === true ? EVENT_STREAM : JSON_TYPE]
     return { path, headers: [...headers, ...credentials(path, body, target)], body }
   },
-  responses: (request, listener) =>
-    new BedrockResponses(isCount(request) ? new BedrockCount(listener) : listener, request.protocol),
+  responses(request, listener) {
+    if (isCount(request)) return new BedrockResponses(new BedrockCount(listener), request.protocol)
+    const tells = request.path === '/invoke' ? new EmbeddingUsage(listener) : listener
+    return new BedrockResponses(tells, request.protocol)
+  },
 }
 
 function isCount({ path }: DialectRequest): boolean {

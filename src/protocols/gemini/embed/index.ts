@@ -1,5 +1,6 @@
 /** Embeddings of the Gemini API. */
-export { encodeEmbedRequests } from './encode-request.ts'
+export { batchForm } from './batch-form.ts'
+export { embedContentForm, predictForm } from './vertex-forms.ts'
 export { gateEmbedRequest } from './gate.ts'
 export { embeddedText } from './prompt.ts'
 export { encodeEmbedReply, readEmbedReply } from './reply.ts'

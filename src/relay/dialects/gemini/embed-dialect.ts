@@ -12,10 +12,12 @@ import {
 } from '../../../protocols/gemini/embed/index.ts'
 import { methodPath } from '../../../protocols/gemini/index.ts'
 import type { Dialect, Prepared } from '../dialect.ts'
+import { askedForVectors } from '../embeddings/asked-for-vectors.ts'
+import { embedUpstream, type EmbedUpstream } from '../embeddings/embed-upstream.ts'
 import { SERVING } from '../embeddings/serving.ts'
 import { unstreamed } from '../unstreamed.ts'
 
-/** Embeddings of the Gemini API: bytes to channels that speak it, converted to those of chat. */
+/** Embeddings of the Gemini API: bytes to channels that speak it, converted to those of others. */
 export function embedDialect(model: string, method: EmbedMethod): Dialect {
   return {
     name: 'gemini',
@@ -35,6 +37,13 @@ export function embedDialect(model: string, method: EmbedMethod): Dialect {
         tap: unstreamed,
         reply: (bytes) => ({ facts: readEmbedReply(bytes).facts, body: () => bytes }),
       })
+      const askedInForm = (upstream: EmbedUpstream): Prepared => {
+        const dropped: Dropped = new Set()
+        const texts = decodeEmbedRequest(scan, method, dropped)
+        return askedForVectors(upstream, texts, dropped, (vectors, charged) =>
+          encodeEmbedReply(vectors, method, charged),
+        )
+      }
       const converted = (channel: Channel): Prepared => {
         const dropped: Dropped = new Set()
         const texts = decodeEmbedRequest(scan, method, dropped)
@@ -68,7 +77,11 @@ export function embedDialect(model: string, method: EmbedMethod): Dialect {
             channel,
             outputMaximum: 0,
             choices: 1,
-            prepare: () => (channel.protocols.includes('gemini') ? native(channel) : converted(channel)),
+            prepare() {
+              if (!channel.provider && channel.protocols.includes('gemini')) return native(channel)
+              const upstream = embedUpstream(channel, model)
+              return upstream ? askedInForm(upstream) : converted(channel)
+            },
           })),
       }
     },

@@ -1,10 +1,9 @@
 import { addedUsage, NO_USAGE, type Usage } from '../../../domain/usage.ts'
 import type { Dropped } from '../../../protocols/codec.ts'
-import { encodeEmbedRequests, readEmbedReply } from '../../../protocols/gemini/embed/index.ts'
-import { methodPath } from '../../../protocols/gemini/index.ts'
 import type { TextsToEmbed, Vectors } from '../../../protocols/texts-to-embed.ts'
 import type { Prepared, PreparedReply } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
+import type { EmbedUpstream } from './embed-upstream.ts'
 
 /** Writes the response for the client. */
 type Encode = (vectors: Vectors, charged: Usage) => Buffer
@@ -17,16 +16,16 @@ interface Collected {
   readonly more: readonly Buffer[]
 }
 
-/** A request to a channel of Gemini for vectors: as many requests, one after the other, as the texts need. */
-export function askedOfGemini(
+/** A request for vectors: as many requests, one after the other, as the texts need. */
+export function askedForVectors(
+  { form, protocol, path, model }: EmbedUpstream,
   texts: TextsToEmbed,
-  upstreamModel: string,
   dropped: Dropped,
   encode: Encode,
 ): Prepared {
-  const [body, ...more] = encodeEmbedRequests(texts, upstreamModel)
+  const [body, ...more] = form.bodies(texts, model, dropped)
   const read = (bytes: Buffer, before: Collected): PreparedReply => {
-    const came = readEmbedReply(bytes)
+    const came = form.read(bytes)
     const vectors = [...before.vectors, ...came.vectors]
     const usage = before.usage && came.usage && addedUsage(before.usage, came.usage)
     const [next, ...rest] = before.more
@@ -38,11 +37,11 @@ export function askedOfGemini(
     }
   }
   return {
-    protocol: 'gemini',
-    path: methodPath(upstreamModel, 'batchEmbedContents'),
+    protocol,
+    path,
     headers: [],
     body,
-    upstreamModel,
+    upstreamModel: model,
     dropped: [...dropped],
     tap: unstreamed,
     reply: (bytes) => read(bytes, { vectors: [], usage: NO_USAGE, more }),
