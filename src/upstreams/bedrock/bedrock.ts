@@ -21,7 +21,7 @@ const keys = new WeakMap<UpstreamKey, BedrockKey>()
 export const bedrock: Provider = {
   adapt(request) {
     if (request.protocol === 'converse') return { body: request.body, dropped: [] }
-    const adapted = invokeBody(request.body, request.headers)
+    const adapted = invokeBody(request.body, request.headers, request.upstreamModel ?? '')
     return isCount(request) ? { ...adapted, body: countBody(adapted.body) } : adapted
   },
   request(request, target) {

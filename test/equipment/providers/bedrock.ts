@@ -99,9 +99,7 @@ async function refusalOf(
   if (operation === 'count-tokens' && typeof counted !== 'string')
     return refused(400, 'ValidationException', 'input: Field required')
   const body = counted === undefined ? sent : JSON.parse(Buffer.from(counted, 'base64').toString())
-  const extra =
-    Object.keys(body).find((name) => !TAKEN.has(name)) ??
-    (body.tools ?? []).flatMap(Object.keys).find((name: string) => name === 'eager_input_streaming')
+  const extra = extraMember(model, body)
   if (extra !== undefined)
     return refused(400, 'ValidationException', `${extra}: Extra inputs are not permitted`)
   if (body.anthropic_beta?.some((name: string) => name.startsWith('unknown')))
@@ -109,6 +107,20 @@ async function refusalOf(
   if (!VERSION.test(body.anthropic_version ?? ''))
     return refused(400, 'ValidationException', 'anthropic_version: Field required')
   return undefined
+}
+
+/** Member of a messages request that is refused; undefined if none is. */
+function extraMember(model: string, body: any): string | undefined {
+  const tools: readonly Record<string, unknown>[] = body.tools ?? []
+  const mayDefer = body.anthropic_beta?.includes('tool-search-tool-2025-10-19') === true
+  if (tools.some(({ type }) => /^(?:web_search|web_fetch|code_execution)/.test(String(type))))
+    return 'tools.type'
+  if (tools.some((tool) => 'eager_input_streaming' in tool)) return 'eager_input_streaming'
+  if (tools.some((tool) => 'defer_loading' in tool) && !mayDefer) return 'defer_loading'
+  if (/claude-(?:3|sonnet-4-2)/.test(model) && JSON.stringify(body).includes('"ttl"'))
+    return 'cache_control.ttl'
+  if (body.tool_choice !== undefined && tools.length === 0) return 'tool_choice'
+  return Object.keys(body).find((name) => !TAKEN.has(name))
 }
 
 async function authenticationError(
