@@ -9,7 +9,7 @@ const SHORT_LENGTH = 9
  */
 export function wireId(id: string, isShort: boolean): string {
   if (isShort) return /^[A-Za-z\d]{9}$/.test(id) ? id : digestOf(id).slice(0, SHORT_LENGTH)
-  const plain = id.replaceAll(/[^\w.:-]/g, '_') || '_'
+  const plain = id.replaceAll(/[^\w-]/g, '_') || '_'
   return plain.length <= MAX_LENGTH ? plain : digestOf(id)
 }
 

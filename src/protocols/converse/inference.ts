@@ -1,5 +1,5 @@
 import type { Dropped } from '../codec.ts'
-import type { Conversation, Effort, Thinking } from '../conversation.ts'
+import type { Conversation, Effort, Thinking, Turn } from '../conversation.ts'
 import { type MemberText, membersOf, objectOf } from '../json/json-text.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import {
@@ -90,7 +90,10 @@ function inferenceOf(conversation: Conversation, capabilities: Capabilities, dro
   }
 }
 
-/** Settings of Claude, which takes no sampling while it thinks, and no forced call. */
+/**
+ * Settings of Claude, which takes no sampling while it thinks, no forced call, and with a budget no round of
+ * tools without its thoughts.
+ */
 function claudeInference(
   conversation: Conversation,
   requested: Thinking,
@@ -101,7 +104,8 @@ function claudeInference(
   const { toolChoice, turns, maxTokens } = conversation
   const isForced = toolChoice?.kind === 'any' || toolChoice?.kind === 'tool'
   const isOff = isThinkingOff(requested)
-  if (form === 'none' || isForced || turns.at(-1)?.role === 'assistant') {
+  const needsThoughts = form === 'budget' && lacksThoughts(turns)
+  if (form === 'none' || isForced || needsThoughts || turns.at(-1)?.role === 'assistant') {
     if (!isOff) drop(dropped, 'thinking')
     return plain({})
   }
@@ -120,6 +124,17 @@ function claudeInference(
     maxTokens: maxTokens === undefined || maxTokens > budget ? maxTokens : budget + maxTokens,
     additional: { thinking: { type: 'enabled', budget_tokens: budget } },
   }
+}
+
+function lacksThoughts(turns: readonly Turn[]): boolean {
+  const last = turns.findLast(({ role }) => role === 'assistant')
+  if (!last?.parts.some(({ kind }) => kind === 'tool-call')) return false
+  if (!turns.at(-1)?.parts.some(({ kind }) => kind === 'tool-result')) return false
+  return !last.parts.some(
+    (part) =>
+      (part.kind === 'thinking' && part.proof?.protocol === 'converse') ||
+      (part.kind === 'opaque' && part.protocol === 'converse'),
+  )
 }
 
 function withoutSampling(

@@ -15,7 +15,7 @@ export function readBlock(block: Fields, input: string): ReplyPart[] {
   if (call && !isServerCall(call))
     return [{ kind: 'tool-call', id: textOf(call['toolUseId']), name: textOf(call['name']), input }]
   const reasoning = asRecord(asRecord(block['reasoningContent'])?.['reasoningText'])
-  if (reasoning) return [thinkingPart(textOf(reasoning['text']), textOf(reasoning['signature']))]
+  if (reasoning) return thinkingParts(textOf(reasoning['text']), textOf(reasoning['signature']))
   const cited = asRecord(block['citationsContent'])?.['content']
   // The sources have no place elsewhere; the text that they are for does.
   if (Array.isArray(cited))
@@ -28,13 +28,10 @@ export function isServerCall(call: Fields): boolean {
   return call['type'] === SERVER_CALL
 }
 
-/** A thought, with its signature if it has one. */
-export function thinkingPart(text: string, signature: string): ReplyPart {
-  return {
-    kind: 'thinking',
-    text,
-    ...(signature !== '' && { proof: { protocol: 'converse', value: signature } }),
-  }
+/** A thought, with its signature if it has one; nothing where it says and signs nothing. */
+function thinkingParts(text: string, signature: string): ReplyPart[] {
+  if (signature !== '') return [{ kind: 'thinking', text, proof: { protocol: 'converse', value: signature } }]
+  return text === '' ? [] : [{ kind: 'thinking', text }]
 }
 
 function textPart(text: string): ReplyPart[] {

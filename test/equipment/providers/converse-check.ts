@@ -33,7 +33,7 @@ const FORMATS: Readonly<Record<string, RegExp>> = {
   video: /^(?:mkv|mov|mp4|webm|flv|mpeg|mpg|wmv|three_gp)$/,
   audio: /^(?:mp3|opus|wav|aac|flac|mp4|ogg|mkv|m4a|webm)$/,
 }
-const CALL_ID = /^[\w.:-]{1,64}$/
+const CALL_ID = /^[\w-]{1,64}$/
 const TOOL_NAME = /^[\w-]{1,64}$/
 const DOCUMENT_NAME = /^(?!.*\s\s)[A-Za-z\d\s()[\]-]+$/
 
