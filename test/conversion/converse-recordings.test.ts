@@ -35,9 +35,16 @@ function framed(chunks: readonly Buffer[]): Buffer {
   return Buffer.concat(pieces)
 }
 
+/** Payload of a message, as far as it is compared. */
+interface Payload {
+  readonly delta?: { readonly text?: string }
+  readonly start?: { readonly toolUse?: { readonly type?: string } }
+  readonly usage?: { readonly totalTokens: number }
+}
+
 /** The payloads of a recording, read without the code under test: each is one line of JSON. */
-function payloads(bytes: Buffer): any[] {
-  const found: any[] = []
+function payloads(bytes: Buffer): Payload[] {
+  const found: Payload[] = []
   for (let at = 0; at < bytes.length; at += bytes.readUInt32BE(at)) {
     const from = at + 12 + bytes.readUInt32BE(at + 4)
     found.push(JSON.parse(bytes.toString('utf8', from, at + bytes.readUInt32BE(at) - 4)))
@@ -65,7 +72,7 @@ else
       const called = recorded.filter(({ start }) => start?.toolUse && start.toolUse.type === undefined)
       expect(parts.filter(({ kind }) => kind === 'tool-call')).toHaveLength(called.length)
       const usage = reply?.usage
-      expect(usage && promptTokens(usage) + usage.output).toBe(recorded.at(-1).usage.totalTokens)
+      expect(usage && promptTokens(usage) + usage.output).toBe(recorded.at(-1)?.usage?.totalTokens)
     })
 
     test.each(ALL_PROTOCOLS)('is a complete stream of %s', (to) => {

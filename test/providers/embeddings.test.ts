@@ -94,12 +94,20 @@ function embed(model: string, input: string | readonly string[], fields: object 
   return call(gateway.url, { model, input, ...fields }, { key: 'ann', path: '/v1/embeddings' })
 }
 
-function charged({ headers }: FullResponse): number {
-  return (databaseOf(gateway.dataDir).usageOf(String(headers['x-request-id'])) as any).input_tokens
+function charged({ headers }: FullResponse): number | undefined {
+  return databaseOf(gateway.dataDir).usageOf(String(headers['x-request-id']))?.input_tokens
 }
 
-const bodies = ({ received }: Double): any[] =>
-  received.filter(({ path }) => path !== '/token').map(({ body }) => JSON.parse(body.toString()))
+const bodies = ({ received }: Double) =>
+  received
+    .filter(({ path }) => path !== '/token')
+    .map(({ body }) => JSON.parse(body.toString()) as { readonly texts?: readonly string[] })
+
+/** The vectors of a response. */
+function vectorsIn({ text }: FullResponse): readonly (readonly number[])[] {
+  const { data } = JSON.parse(text) as { data: { embedding: number[] }[] }
+  return data.map(({ embedding }) => embedding)
+}
 
 const TEXTS = ['a b', 'ccc', 'dd e f']
 
@@ -114,8 +122,8 @@ describe.each([
   test('come in the order of the texts, from as many requests as it needs, charged together', async () => {
     const response = await embed(model, TEXTS)
     expect(response.status, response.text).toBe(200)
-    const { data, usage } = JSON.parse(response.text)
-    expect(data.map(({ embedding }: any) => embedding)).toEqual(TEXTS.map(({ length }) => [length, 0.5]))
+    const { usage } = JSON.parse(response.text)
+    expect(vectorsIn(response)).toEqual(TEXTS.map(({ length }) => [length, 0.5]))
     expect(usage).toEqual({ prompt_tokens: 6, total_tokens: 6 })
     expect(charged(response)).toBe(6)
     expect(bodies(bedrock).length + bodies(vertex).length).toBe(requests)
@@ -162,13 +170,10 @@ test('dimensions are asked for in the words of each model, and named where it ha
 })
 
 test('more than 96 texts are several requests to Cohere', async () => {
-  const { text } = await embed(
-    'cohere',
-    Array.from({ length: 200 }, (_, index) => 'x'.repeat(index + 1)),
-  )
-  const lengths = JSON.parse(text).data.map(({ embedding }: any) => embedding[0])
+  const texts = Array.from({ length: 200 }, (_, index) => 'x'.repeat(index + 1))
+  const lengths = vectorsIn(await embed('cohere', texts)).map(([length]) => length)
   expect(lengths).toEqual(Array.from({ length: 200 }, (_, index) => index + 1))
-  expect(bodies(bedrock).map(({ texts }) => texts.length)).toEqual([96, 96, 8])
+  expect(bodies(bedrock).map(({ texts }) => texts?.length)).toEqual([96, 96, 8])
 })
 
 test('a later request that fails leaves the client without vectors and without a charge', async () => {
@@ -185,7 +190,8 @@ test('a model that embeds nothing is refused before anything is sent', async () 
 
 test('model lists name the endpoint', async () => {
   const { text } = await call(gateway.url, undefined, { key: 'ann', path: '/v1/models', method: 'GET' })
-  const endpoints = (id: string) => JSON.parse(text).data.find((one: any) => one.id === id).endpoints
+  const { data } = JSON.parse(text) as { data: { id: string; endpoints: string[] }[] }
+  const endpoints = (id: string) => data.find((one) => one.id === id)?.endpoints
   expect([endpoints('text-embedding-005'), endpoints('gemini-embedding-001')]).toEqual([
     ['embeddings'],
     ['embeddings'],

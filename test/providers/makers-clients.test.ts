@@ -183,7 +183,7 @@ describe("Google's and Anthropic's clients of Vertex", () => {
     // The library knows one token endpoint, whose requests go to the double here.
     const transporter = new gaxios.Gaxios({
       fetchImplementation: (url, init) =>
-        fetch(String(url).replace('https://oauth2.googleapis.com', vertex.url), init),
+        fetch((url as URL).href.replace('https://oauth2.googleapis.com', vertex.url), init),
     })
     const authClient = new JWT({
       email: client_email,

@@ -44,7 +44,7 @@ export class ConverseStreamDecoder extends FrameReader {
     const event = parseRecord(data)
     if (isErrorEvent(frame) || (event && isError(event['error']))) return this.#report(data)
     if (!event) return
-    const type = eventOf(frame)
+    const type = eventOf(frame) ?? ''
     switch (type) {
       case 'messageStart':
         return this.#start()

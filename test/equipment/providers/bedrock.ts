@@ -109,9 +109,16 @@ async function refusalOf(
   return undefined
 }
 
+/** Body of a messages request, as far as it is verified. */
+interface InvokedBody {
+  readonly tools?: readonly Readonly<Record<string, unknown>>[]
+  readonly tool_choice?: unknown
+  readonly anthropic_beta?: readonly string[]
+}
+
 /** Member of a messages request that is refused; undefined if none is. */
-function extraMember(model: string, body: any): string | undefined {
-  const tools: readonly Record<string, unknown>[] = body.tools ?? []
+function extraMember(model: string, body: InvokedBody): string | undefined {
+  const tools = body.tools ?? []
   const mayDefer = body.anthropic_beta?.includes('tool-search-tool-2025-10-19') === true
   if (tools.some(({ type }) => /^(?:web_search|web_fetch|code_execution)/.test(String(type))))
     return 'tools.type'
@@ -173,7 +180,7 @@ function chunk(event: object): Buffer {
 
 /** One event of `converse-stream`, as an object of one member: its type, and what it says. */
 function conversePiece(event: object): Buffer {
-  const [[type = '', payload = {}] = []] = Object.entries(event)
+  const [type, payload] = Object.entries(event)[0] as [string, object]
   return message({ ':event-type': type, ':message-type': 'event' }, { ...payload, p: 'abcdefgh' })
 }
 
