@@ -52,11 +52,16 @@ function payloads(bytes: Buffer): Payload[] {
   return found
 }
 
-if (FOLDER === undefined)
+if (FOLDER === undefined) replayNothing()
+else replay()
+
+function replayNothing(): void {
   test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
     expect(streams).toEqual([])
   })
-else
+}
+
+function replay(): void {
   describe.each(streams)('the recorded stream %s', (name) => {
     const bytes = readFileSync(join(folder, name))
 
@@ -79,3 +84,4 @@ else
       expect(streamAs('converse', to, [framed([bytes])]).complete).toBe(true)
     })
   })
+}

@@ -34,7 +34,7 @@ export const ALL_CODECS: Readonly<Record<ClientProtocol, Codec>> = {
   gemini: geminiCodec,
 }
 
-/** Those of upstreams: one more, which no client speaks. */
+/** Codecs of upstreams: one more, which no client speaks. */
 const UPSTREAM_CODECS: Readonly<Record<ConversionProtocol, UpstreamCodec>> = {
   ...ALL_CODECS,
   converse: converseCodec,
@@ -66,8 +66,8 @@ export const IDENTITY: ReplyIdentity = { created: 1_700_000_000, id: '0000000000
 const FETCHED = { kind: 'inline', mediaType: 'image/png', data: 'cGljdHVyZQ==' } as const
 
 /**
- * A request in another protocol's words, or the reason for its refusal; both as JSON text. `model` stands for the
- * name in the request.
+ * A request in another protocol's words, or the reason for its refusal; both as JSON text. `model` stands for
+ * the name in the request.
  */
 export function requestAs(
   from: ClientProtocol,
