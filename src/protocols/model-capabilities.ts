@@ -162,8 +162,10 @@ export function capabilitiesOf(
   askedName: string,
   stated: StatedCapabilities = {},
 ): Capabilities {
-  const named = rowOf(upstreamName) ?? (askedName === upstreamName ? undefined : rowOf(askedName))
-  const known = { ...UNKNOWN, ...named, converse: converseCapabilitiesOf(upstreamName, askedName) }
+  const own = rowOf(upstreamName)
+  const named = own ?? (askedName === upstreamName ? undefined : rowOf(askedName))
+  const converse = converseCapabilitiesOf(upstreamName, own ? upstreamName : askedName)
+  const known = { ...UNKNOWN, ...named, converse }
   const sampling = stated.sampling === undefined ? known.sampling : stated.sampling ? 'all' : 'none'
   if (stated.thinking === undefined) return { ...known, sampling }
   const { gemini } = known
