@@ -54,7 +54,7 @@ const OWNERS = {
 /** Dialects that a provider's upstreams speak; absent = all. */
 const SPOKEN: Partial<Record<GivenProvider['provider'], readonly ProtocolName[]>> = {
   azure: ['chat', 'messages', 'responses'],
-  bedrock: ['messages'],
+  bedrock: ['messages', 'converse'],
   vertex: ['chat', 'gemini', 'messages'],
 }
 

@@ -79,7 +79,7 @@ const proxy = secret('http://USER:PASSWORD@HOST:PORT, or the same with socks5://
 )
 
 const protocols = oneOrList(
-  oneOf(['chat', 'messages', 'responses', 'gemini', 'rerank']),
+  oneOf(['chat', 'messages', 'responses', 'gemini', 'converse', 'rerank']),
   'a list of at least one protocol',
 )
 

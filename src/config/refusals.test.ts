@@ -387,14 +387,14 @@ const CHANNELS: Case[] = [
   [
     'nothing but a name',
     'channels:\n  - name: a\n',
-    'gateway.yaml:2: channels[0].protocol: expected one of chat, messages, responses, gemini, rerank, found nothing',
+    'gateway.yaml:2: channels[0].protocol: expected one of chat, messages, responses, gemini, converse, rerank, found nothing',
     'gateway.yaml:2: channels[0].base_url: expected an http:// or https:// URL, found nothing',
     'gateway.yaml:2: channels[0].models: expected a list of at least one model, found nothing',
   ],
   [
     'a list of protocols with an unknown one',
     channel('protocol: [chat, response]'),
-    'gateway.yaml:3: channels[0].protocol[1]: expected one of chat, messages, responses, gemini, rerank (responses?), found "response"',
+    'gateway.yaml:3: channels[0].protocol[1]: expected one of chat, messages, responses, gemini, converse, rerank (responses?), found "response"',
   ],
   [
     'a list of protocols with one twice',
@@ -409,7 +409,7 @@ const CHANNELS: Case[] = [
   [
     'an unknown protocol',
     channel('protocol: chats'),
-    'gateway.yaml:3: channels[0].protocol: expected one of chat, messages, responses, gemini, rerank (chat?), found "chats"',
+    'gateway.yaml:3: channels[0].protocol: expected one of chat, messages, responses, gemini, converse, rerank (chat?), found "chats"',
   ],
   [
     'a URL of another scheme',
@@ -560,7 +560,7 @@ const CHANNELS: Case[] = [
     'an empty entry',
     'channels:\n  -\n',
     'gateway.yaml:2: channels[0].name: expected a name for the channel (1 to 200 characters, in quotes if it looks like a number), found nothing',
-    'gateway.yaml:2: channels[0].protocol: expected one of chat, messages, responses, gemini, rerank, found nothing',
+    'gateway.yaml:2: channels[0].protocol: expected one of chat, messages, responses, gemini, converse, rerank, found nothing',
     'gateway.yaml:2: channels[0].base_url: expected an http:// or https:// URL, found nothing',
     'gateway.yaml:2: channels[0].models: expected a list of at least one model, found nothing',
   ],

@@ -18,6 +18,7 @@ const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
   messages: '/messages',
   responses: '/responses',
   gemini: '/models',
+  converse: '/model',
   rerank: '/rerank',
 }
 

@@ -1,5 +1,5 @@
 /** Protocols of upstreams. */
-export type ProtocolName = 'chat' | 'messages' | 'responses' | 'gemini' | 'rerank'
+export type ProtocolName = 'chat' | 'messages' | 'responses' | 'gemini' | 'converse' | 'rerank'
 
 /** Limit on requests and on tokens (prompt and output) within a window. 0 = off. */
 export interface RateLimit {

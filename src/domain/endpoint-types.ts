@@ -8,7 +8,7 @@ import type { ProtocolName } from './channel.ts'
 export type EndpointType = 'vendor' | 'compat'
 
 /** Protocols whose models clients reach by chat completions. */
-const COMPATIBLE = ['chat', 'responses', 'gemini'] as const
+const COMPATIBLE = ['chat', 'responses', 'gemini', 'converse'] as const
 
 /** Endpoint types for the protocols of a model's channels; rerank has none. */
 export function endpointTypes(protocols: ReadonlySet<ProtocolName>): EndpointType[] {
@@ -21,6 +21,9 @@ export function endpointTypes(protocols: ReadonlySet<ProtocolName>): EndpointTyp
 /** Endpoints that conversations are converted to, whatever their channels speak. */
 const CONVERSATIONS = ['chat', 'messages', 'responses', 'gemini'] as const
 
+/** Protocols of channels that serve them. */
+const CONVERSING = [...CONVERSATIONS, 'converse'] as const
+
 /**
  * The endpoints that serve a model, by the protocols of its channels: `docs/api.md: Model objects`. Of the
  * endpoints that are no conversation, a model has the one that its name tells, or else its price.
@@ -32,9 +35,9 @@ export function endpointsFor(
 ): Endpoint[] {
   const named = endpointByName(model) ?? (price && endpointByPrice(price))
   if (named !== undefined && protocols.has('chat')) return [named]
-  if (named === 'embeddings' && protocols.has('gemini')) return [named]
+  if (named === 'embeddings' && (protocols.has('gemini') || protocols.has('converse'))) return [named]
   return [
-    ...(CONVERSATIONS.some((one) => protocols.has(one)) ? ([...CONVERSATIONS, 'completions'] as const) : []),
+    ...(CONVERSING.some((one) => protocols.has(one)) ? ([...CONVERSATIONS, 'completions'] as const) : []),
     ...(protocols.has('rerank') ? (['rerank'] as const) : []),
   ]
 }

@@ -27,10 +27,8 @@ export interface UpstreamModel {
   readonly capabilities: Capabilities
 }
 
-/** Both directions of a dialect's conversion. Pure and synchronous. */
-export interface Codec {
-  /** Decodes a checked request; throws `invalid_request` naming the path that cannot be converted. */
-  decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation
+/** Conversion to and from a dialect that upstreams speak. Pure and synchronous. */
+export interface UpstreamCodec {
   /** Whether `encodeRequest` cannot take the media as a URL, so that they must be fetched before. */
   mustFetch(media: MediaPart): boolean
   /** Encodes a request for the upstream; its media are inline where needed, and its sampling is accepted. */
@@ -42,12 +40,18 @@ export interface Codec {
   answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined
   /** Decodes a whole reply; throws where the bytes are none. */
   decodeReply(bytes: Buffer): Reply
-  /** Encodes a reply to `asked`, for dialects whose responses repeat parts of the request. */
-  encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer
   /**
    * Creates a decoder. Incomplete events take from `budget`; by default each stream has a budget of its own.
    */
   streamDecoder(budget?: EventBudget): StreamDecoder
+}
+
+/** Both directions of the conversion of a dialect that clients speak, too. Pure and synchronous. */
+export interface Codec extends UpstreamCodec {
+  /** Decodes a checked request; throws `invalid_request` naming the path that cannot be converted. */
+  decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation
+  /** Encodes a reply to `asked`, for dialects whose responses repeat parts of the request. */
+  encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer
   streamEncoder(identity: ReplyIdentity, options: StreamOptions): StreamEncoder
 }
 

@@ -217,7 +217,10 @@ export interface Proof {
 }
 
 /** Dialects that a conversation can be read from and written to. */
-export type ConversionProtocol = 'chat' | 'messages' | 'responses' | 'gemini'
+export type ClientProtocol = 'chat' | 'messages' | 'responses' | 'gemini'
+
+/** Dialects that a conversation can be written to: upstreams alone speak the last. */
+export type ConversionProtocol = ClientProtocol | 'converse'
 
 /** Tool that the client offers. */
 export interface Tool {

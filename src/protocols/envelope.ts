@@ -14,6 +14,7 @@ const PROTOCOLS: ReadonlySet<unknown> = new Set<ConversionProtocol>([
   'messages',
   'responses',
   'gemini',
+  'converse',
 ])
 
 /**

@@ -1,4 +1,5 @@
 import type { StatedCapabilities, ThinkingForm } from '../domain/settings.ts'
+import { type ConverseCapabilities, converseCapabilitiesOf } from './converse-capabilities.ts'
 import type { EffortName } from './thinking-effort.ts'
 import { claudeVersion, geminiVersion, gptVersion, isSince, type ModelVersion } from './model-version.ts'
 
@@ -20,6 +21,7 @@ export interface Capabilities {
   /** Chat's field for the maximum of output tokens. */
   readonly maximumField: 'max_tokens' | 'max_completion_tokens'
   readonly gemini: GeminiCapabilities
+  readonly converse: ConverseCapabilities
 }
 
 /** Capabilities that differ between models behind the Gemini API. */
@@ -46,10 +48,13 @@ interface Name {
   readonly gemini: ModelVersion | undefined
 }
 
-type Row = readonly [covers: (name: Name) => boolean, says: Partial<Capabilities>]
+/** Capabilities whose rows are here. */
+type TableCapabilities = Omit<Capabilities, 'converse'>
+
+type Row = readonly [covers: (name: Name) => boolean, says: Partial<TableCapabilities>]
 
 /** Capabilities of unknown models: they get everything. */
-const UNKNOWN: Capabilities = {
+const UNKNOWN: TableCapabilities = {
   sampling: 'all',
   takesPenalties: true,
   thinking: 'budget',
@@ -170,8 +175,10 @@ export function capabilitiesOf(
   askedName: string,
   stated: StatedCapabilities = {},
 ): Capabilities {
-  const named = rowOf(upstreamName) ?? (askedName === upstreamName ? undefined : rowOf(askedName))
-  const known = { ...UNKNOWN, ...named }
+  const own = rowOf(upstreamName)
+  const named = own ?? (askedName === upstreamName ? undefined : rowOf(askedName))
+  const converse = converseCapabilitiesOf(upstreamName, own ? upstreamName : askedName)
+  const known = { ...UNKNOWN, ...named, converse }
   const sampling = stated.sampling === undefined ? known.sampling : stated.sampling ? 'all' : 'none'
   const takesPenalties = stated.sampling ?? known.takesPenalties
   if (stated.thinking === undefined) return { ...known, sampling, takesPenalties }
@@ -193,7 +200,7 @@ export function isOpenAiModel(name: string): boolean {
   return gptVersion(name) !== undefined || /chatgpt-|(?:^|[^a-z\d])o\d{1,2}(?![\w.])/i.test(name)
 }
 
-function rowOf(text: string): Partial<Capabilities> | undefined {
+function rowOf(text: string): Partial<TableCapabilities> | undefined {
   const name = {
     text,
     claude: claudeVersion(text),

@@ -22,6 +22,8 @@ export function withSystemPrompt(
       return ['instructions', inFront(scan, scan.span('instructions')?.node, prompt)]
     case 'gemini':
       return inInstruction(scan, prompt)
+    case 'converse':
+      return ['system', inSystemBlocks(scan, prompt)]
     case 'rerank':
       return undefined
   }
@@ -42,6 +44,14 @@ function inMessages(scan: ScannedObject, prompt: string): PromptMember | undefin
   const before = bytes.toString('utf8', messages.start, scan.startOf(content))
   const behind = bytes.toString('utf8', scan.endOf(content), messages.end)
   return ['messages', before + inFront(scan, content, prompt) + behind]
+}
+
+function inSystemBlocks(scan: ScannedObject, prompt: string): string {
+  const system = scan.span('system')
+  const block = JSON.stringify({ text: prompt })
+  if (!system || scan.kind('system') !== 'array') return `[${block}]`
+  const separator = scan.elements(system.node).length === 0 ? '' : ','
+  return `[${block}${separator}${scan.textOf(system.node).slice(1)}`
 }
 
 // Google's servers take both spellings.

@@ -1,3 +1,8 @@
+import type { Usage } from '../domain/usage.ts'
+import type { Dropped } from './codec.ts'
+import type { ReplyFacts } from './reply-facts.ts'
+import type { RawVector } from './vector-reader.ts'
+
 /** Texts to embed, in a form that the dialects share. */
 export interface TextsToEmbed {
   /** At least one text. */
@@ -10,3 +15,33 @@ export interface TextsToEmbed {
 
 /** Vectors of texts in their order, each the JSON text of a list of numbers. */
 export type Vectors = readonly string[]
+
+/** Response of an upstream with vectors, read while it comes. Nothing of it throws. */
+export interface VectorsReading {
+  /** Number of vectors so far. */
+  readonly count: number
+  /** The response so far, without its vectors. */
+  readonly outline: string
+  push(chunk: Buffer): void
+  /** Ends the response. Valid is one with vectors; its usage is undefined where the upstream told none. */
+  end(): ReplyFacts
+}
+
+/** Writes the response for a client, vector by vector. */
+export interface VectorsWriting {
+  /** The piece with the next vector. */
+  write(vector: RawVector): Buffer
+  /** The last piece. */
+  end(charged: Usage): Buffer
+}
+
+/** Bodies of requests, at least one, that are sent one after the other. */
+export type EmbedBodies = readonly [first: Buffer, ...more: Buffer[]]
+
+/** Form in which an upstream is asked for vectors, and answers. */
+export interface EmbedForm {
+  /** Writes as many requests as the texts need. What the upstream has no place for is named. */
+  bodies(texts: TextsToEmbed, upstreamModel: string, dropped: Dropped): EmbedBodies
+  /** Begins the response to one of them; `onVector` gets its vectors in their order. */
+  reading(onVector: (vector: RawVector) => void): VectorsReading
+}

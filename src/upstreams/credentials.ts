@@ -6,6 +6,7 @@ const HEADERS: Record<ProtocolName, { readonly name: string; readonly prefix: st
   messages: { name: 'x-api-key', prefix: '' },
   responses: { name: 'authorization', prefix: 'Bearer ' },
   gemini: { name: 'x-goog-api-key', prefix: '' },
+  converse: { name: 'authorization', prefix: 'Bearer ' },
   rerank: { name: 'authorization', prefix: 'Bearer ' },
 }
 

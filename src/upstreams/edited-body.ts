@@ -6,7 +6,7 @@ import type { DialectRequest } from './provider.ts'
 
 /** Endpoints whose requests are edited. */
 const EDITED =
-  /^\/(?:chat\/completions|completions|messages|responses|rerank)$|:(?:generateContent|streamGenerateContent)\b/
+  /^\/(?:chat\/completions|completions|messages|responses|converse|converse-stream|rerank)$|:(?:generateContent|streamGenerateContent)\b/
 /** Endpoints that count what those take, with fewer members. */
 const COUNTING = /\/(?:count_tokens|input_tokens)$/
 

@@ -6,6 +6,8 @@ export interface UpstreamResponseHead {
   readonly retryAfter: string | undefined
   /** Name of an error that a header tells; undefined if none does. */
   readonly errorName?: string | undefined
+  /** Tokens of the prompt that a header tells; undefined if none does. */
+  readonly inputTokens?: number | undefined
 }
 
 /** Listener to a response. Exactly one of `onEnd` and `onError` comes last; neither after `cancel`. */

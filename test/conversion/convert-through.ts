@@ -1,20 +1,23 @@
 import { GatewayError } from '../../src/errors.ts'
 import { withAcceptedSampling } from '../../src/protocols/accepted-sampling.ts'
 import { chatCodec, readChatRequest } from '../../src/protocols/chat/index.ts'
-import type { Codec, ReplyIdentity } from '../../src/protocols/codec.ts'
+import type { Codec, ReplyIdentity, UpstreamCodec } from '../../src/protocols/codec.ts'
 import type {
   Asked,
   Conversation,
   ConversionProtocol,
+  ClientProtocol,
   MediaPart,
   Part,
 } from '../../src/protocols/conversation.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import type { ScannedObject } from '../../src/protocols/json/scanned-object.ts'
+import { converseCodec } from '../../src/protocols/converse/index.ts'
 import { geminiCodec, readGeminiRequest } from '../../src/protocols/gemini/index.ts'
 import { messagesCodec, readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { readResponsesRequest, responsesCodec } from '../../src/protocols/responses/index.ts'
 import { upstreamOf } from '../conversation.ts'
+import { converseError } from '../equipment/providers/converse-check.ts'
 
 /** All protocols that are converted. */
 export const ALL_PROTOCOLS = [
@@ -22,13 +25,19 @@ export const ALL_PROTOCOLS = [
   'messages',
   'responses',
   'gemini',
-] as const satisfies readonly ConversionProtocol[]
+] as const satisfies readonly ClientProtocol[]
 
-export const ALL_CODECS: Readonly<Record<ConversionProtocol, Codec>> = {
+export const ALL_CODECS: Readonly<Record<ClientProtocol, Codec>> = {
   chat: chatCodec,
   messages: messagesCodec,
   responses: responsesCodec,
   gemini: geminiCodec,
+}
+
+/** Codecs of upstreams: one more, which no client speaks. */
+const UPSTREAM_CODECS: Readonly<Record<ConversionProtocol, UpstreamCodec>> = {
+  ...ALL_CODECS,
+  converse: converseCodec,
 }
 
 /** The request check of each protocol. */
@@ -40,9 +49,9 @@ export const ALL_CHECKERS = {
 } as const
 
 /** A protocol with each of those before it in the list, both ways. */
-export function pairsOf(protocol: ConversionProtocol): readonly {
-  readonly from: ConversionProtocol
-  readonly to: ConversionProtocol
+export function pairsOf(protocol: ClientProtocol): readonly {
+  readonly from: ClientProtocol
+  readonly to: ClientProtocol
 }[] {
   return ALL_PROTOCOLS.slice(0, ALL_PROTOCOLS.indexOf(protocol)).flatMap((other) => [
     { from: protocol, to: other },
@@ -56,21 +65,29 @@ export const IDENTITY: ReplyIdentity = { created: 1_700_000_000, id: '0000000000
 /** Media that stand for what would be fetched. */
 const FETCHED = { kind: 'inline', mediaType: 'image/png', data: 'cGljdHVyZQ==' } as const
 
-/** A request in another protocol's words, or the reason for its refusal; both as JSON text. */
-export function requestAs(from: ConversionProtocol, to: ConversionProtocol, bytes: Buffer): string {
+/**
+ * A request in another protocol's words, or the reason for its refusal; both as JSON text. `model` stands for
+ * the name in the request.
+ */
+export function requestAs(
+  from: ClientProtocol,
+  to: ConversionProtocol,
+  bytes: Buffer,
+  model?: string,
+): string {
   try {
     const scan = scanObject(bytes)
     ALL_CHECKERS[from](scan)
     const dropped = new Set<string>()
     const decoded = ALL_CODECS[from].decodeRequest(scan, dropped)
-    const upstream = upstreamOf(decoded.model)
+    const upstream = upstreamOf(model ?? decoded.model)
     const conversation = withAcceptedSampling(
-      inlined(decoded, ALL_CODECS[to]),
+      inlined(decoded, UPSTREAM_CODECS[to]),
       upstream.capabilities,
       dropped,
     )
-    const body = ALL_CODECS[to].encodeRequest(conversation, upstream, dropped)
-    ALL_CHECKERS[to](scanObject(body))
+    const body = UPSTREAM_CODECS[to].encodeRequest(conversation, upstream, dropped)
+    checkUpstream(to, upstream.name, body)
     return `{"dropped":${JSON.stringify([...dropped].sort())},"request":${body.toString()}}`
   } catch (error) {
     if (error instanceof GatewayError && error.kind.status === 400)
@@ -80,14 +97,9 @@ export function requestAs(from: ConversionProtocol, to: ConversionProtocol, byte
 }
 
 /** A whole reply in another protocol's words, or that it is none. */
-export function replyAs(
-  from: ConversionProtocol,
-  to: ConversionProtocol,
-  bytes: Buffer,
-  asked?: Asked,
-): string {
+export function replyAs(from: ConversionProtocol, to: ClientProtocol, bytes: Buffer, asked?: Asked): string {
   try {
-    return ALL_CODECS[to].encodeReply(ALL_CODECS[from].decodeReply(bytes), IDENTITY, asked).toString()
+    return ALL_CODECS[to].encodeReply(UPSTREAM_CODECS[from].decodeReply(bytes), IDENTITY, asked).toString()
   } catch (error) {
     if (error instanceof GatewayError) return JSON.stringify({ refused: error.code })
     throw error
@@ -97,12 +109,12 @@ export function replyAs(
 /** A stream in another protocol's words, and whether it was complete. */
 export function streamAs(
   from: ConversionProtocol,
-  to: ConversionProtocol,
+  to: ClientProtocol,
   chunks: Iterable<Buffer>,
   asked?: Asked,
   { jsonArray = false }: { readonly jsonArray?: boolean } = {},
 ): { readonly text: string; readonly complete: boolean } {
-  const decoder = ALL_CODECS[from].streamDecoder()
+  const decoder = UPSTREAM_CODECS[from].streamDecoder()
   const encoder = ALL_CODECS[to].streamEncoder(IDENTITY, {
     includeUsage: true,
     jsonArray,
@@ -135,7 +147,14 @@ export function streamAs(
   }
 }
 
-function inlined(conversation: Conversation, codec: Codec): Conversation {
+function checkUpstream(protocol: ConversionProtocol, model: string, body: Buffer): void {
+  if (protocol !== 'converse') return void ALL_CHECKERS[protocol](scanObject(body))
+  const wrong = converseError(model, JSON.parse(body.toString()))
+  // A history that lacks a call or a result is the client's own: the upstream says what is missing.
+  if (wrong !== undefined && !/no toolUse with its id|Expected toolResult/.test(wrong)) throw new Error(wrong)
+}
+
+function inlined(conversation: Conversation, codec: UpstreamCodec): Conversation {
   const one = (part: MediaPart): MediaPart => (codec.mustFetch(part) ? { ...part, source: FETCHED } : part)
   const partOf = (part: Part): Part => {
     if (part.kind === 'media') return one(part)

@@ -9,7 +9,8 @@ import { messagesCodec } from '../../src/protocols/messages/codec.ts'
 import { readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
 import { type MediaRequester, Media } from '../../src/relay/media.ts'
-import { convertedDialect } from '../../src/relay/dialects/converted-dialects.ts'
+import { convertedChat } from '../../src/relay/dialects/chat/converted-chat.ts'
+import { convertedMessages } from '../../src/relay/dialects/messages/converted-messages.ts'
 import { Conversions } from '../../src/relay/dialects/conversions.ts'
 import { ConvertingTap } from '../../src/relay/dialects/converting-tap.ts'
 import type { Reader } from '../../src/relay/dialects/dialect.ts'
@@ -24,6 +25,8 @@ export const PROTOCOLS = ['chat', 'messages'] as const satisfies readonly Paired
 export const CODECS: Record<PairedProtocol, Codec> = { chat: chatCodec, messages: messagesCodec }
 
 export const OTHER: Record<PairedProtocol, PairedProtocol> = { chat: 'messages', messages: 'chat' }
+
+const DIALECTS = { chat: convertedChat, messages: convertedMessages } as const
 
 /** The request check of each dialect. */
 export const CHECKERS = { chat: readChatRequest, messages: readMessagesRequest } as const
@@ -66,7 +69,7 @@ export async function convertRequest(
     const request = CHECKERS[from](scan)
     const conversions = new Conversions(media, NO_SIGNATURES)
     const given = { maxTokens: request.maxTokens, reader: READER, spoken: new Set([OTHER[from]]) }
-    const requestFor = await conversions.decode(convertedDialect(from), scan, given)
+    const requestFor = await conversions.decode(DIALECTS[from], scan, given)
     const model: Model = {
       name: request.model,
       vendor: undefined,

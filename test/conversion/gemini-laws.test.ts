@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { NO_USAGE, type Usage } from '../../src/domain/usage.ts'
 import type {
   Conversation,
-  ConversionProtocol,
+  ClientProtocol,
   Part,
   ToolResultPart,
   Turn,
@@ -56,7 +56,7 @@ const OLD = 'gemini-2.5-flash'
 const NEW = 'gemini-3.1-pro'
 
 /** Encodes to the protocol and decodes the result; the path of a request states what its body does not. */
-function there(protocol: ConversionProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
+function there(protocol: ClientProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
   const { model, stream } = conversation
   const body = ALL_CODECS[protocol].encodeRequest(conversation, upstreamOf(model), dropped)
   ALL_CHECKERS[protocol](scanObject(body))
@@ -180,7 +180,7 @@ describe.each(pairsOf('gemini'))('any valid request of $from as $to', ({ from, t
 })
 
 /** The content of a stream, in the shared form. */
-function folded(protocol: ConversionProtocol, text: string): Reply | undefined {
+function folded(protocol: ClientProtocol, text: string): Reply | undefined {
   const decoder = ALL_CODECS[protocol].streamDecoder()
   return foldReply([...decoder.push(Buffer.from(text)), ...decoder.end()])
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Conversation, ConversionProtocol, Turn } from '../../src/protocols/conversation.ts'
+import type { Conversation, ClientProtocol, Turn } from '../../src/protocols/conversation.ts'
 import { edit } from '../../src/protocols/json/json-edit.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { geminiRequests } from '../generators/gemini-requests.ts'
@@ -27,7 +27,7 @@ const PAIRS = ALL_PROTOCOLS.flatMap((from) =>
 )
 
 /** The request with the first `count` elements of its history alone. */
-function cut(from: ConversionProtocol, text: string, count: number): string {
+function cut(from: ClientProtocol, text: string, count: number): string {
   const scan = scanObject(Buffer.from(text))
   const node = scan.span(HISTORY[from])?.node ?? 0
   const elements = scan.elements(node).slice(0, count)
@@ -35,12 +35,12 @@ function cut(from: ConversionProtocol, text: string, count: number): string {
   return edit(scan.bytes, scan, { remove: [], replace: new Map([[HISTORY[from], history]]) }).toString()
 }
 
-function lengthOf(from: ConversionProtocol, text: string): number {
+function lengthOf(from: ClientProtocol, text: string): number {
   const history: unknown = JSON.parse(text)[HISTORY[from]]
   return Array.isArray(history) ? history.length : 0
 }
 
-function decoded(from: ConversionProtocol, text: string): Conversation | undefined {
+function decoded(from: ClientProtocol, text: string): Conversation | undefined {
   try {
     return ALL_CODECS[from].decodeRequest(scanObject(Buffer.from(text)), new Set())
   } catch {
@@ -71,7 +71,7 @@ function goesOn(shorter: Conversation, longer: Conversation): boolean {
 }
 
 /** The prompt of a converted request, up to where a further turn would stand; undefined if it was refused. */
-function promptIn(to: ConversionProtocol, converted: string): { front: string; history: string } | undefined {
+function promptIn(to: ClientProtocol, converted: string): { front: string; history: string } | undefined {
   const outer = scanObject(Buffer.from(converted))
   const node = outer.span('request')?.node
   if (node === undefined) return undefined

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE, type Usage } from '../../src/domain/usage.ts'
-import type { Asked, Conversation, ConversionProtocol, Tool } from '../../src/protocols/conversation.ts'
+import type { Asked, Conversation, ClientProtocol, Tool } from '../../src/protocols/conversation.ts'
 import { foldReply } from '../../src/protocols/fold-reply.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import type { Reply, ReplyEvent } from '../../src/protocols/reply.ts'
@@ -34,7 +34,7 @@ const GRAMMARS = {
 } as const
 
 /** Encodes to the protocol and decodes the result. */
-function there(protocol: ConversionProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
+function there(protocol: ClientProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
   const body = ALL_CODECS[protocol].encodeRequest(conversation, upstreamOf(conversation.model), dropped)
   ALL_CHECKERS[protocol](scanObject(body))
   const { repeated: _, ...back } = ALL_CODECS[protocol].decodeRequest(scanObject(body), dropped)
@@ -111,7 +111,7 @@ describe.each(pairsOf('responses'))('any valid request of $from as $to', ({ from
 })
 
 /** The content of a stream, in the shared form. */
-function folded(protocol: ConversionProtocol, text: string): Reply | undefined {
+function folded(protocol: ClientProtocol, text: string): Reply | undefined {
   const decoder = ALL_CODECS[protocol].streamDecoder()
   return foldReply([...decoder.push(Buffer.from(text)), ...decoder.end()])
 }

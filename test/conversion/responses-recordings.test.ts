@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { describe, expect, test } from 'vitest'
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { ClientProtocol } from '../../src/protocols/conversation.ts'
 import { ResponsesTap, usageOfResponse } from '../../src/protocols/responses/index.ts'
 import { randomFrom } from '../equipment/random.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
@@ -165,7 +165,7 @@ function replay(): void {
  * Selects the compared content: chat marks encrypted thoughts, and a response without usage has no tokens
  * elsewhere.
  */
-function told({ text, thoughts, calls, usage }: Content, to: ConversionProtocol): unknown {
+function told({ text, thoughts, calls, usage }: Content, to: ClientProtocol): unknown {
   const isNone = usage && usage.prompt + usage.output === 0
   return {
     text,

@@ -1,20 +1,17 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
-import process from 'node:process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { ClientProtocol } from '../../src/protocols/conversation.ts'
 import { pairsOf, replyAs, requestAs, streamAs } from '../conversion/convert-through.ts'
 import { chopped } from '../generators/chunks.ts'
-import { prettyJson } from './pretty-json.ts'
+import { compareJson, compareText } from './golden-file.ts'
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url))
-const WRITES_MISSING = process.env['UPDATE_GOLDEN'] === '1'
 
 interface Case {
   readonly name: string
-  readonly from: ConversionProtocol
-  readonly to: ConversionProtocol
+  readonly from: ClientProtocol
+  readonly to: ClientProtocol
   readonly source: string
   readonly target: string
 }
@@ -26,7 +23,7 @@ interface Case {
  * missing targets and leaves all others, and a person has to check a new one.
  */
 export function testPairs(
-  protocol: ConversionProtocol,
+  protocol: ClientProtocol,
   { sharesSources }: { readonly sharesSources: boolean },
 ): void {
   const casesOf = (kind: string, ending: string): Case[] =>
@@ -84,21 +81,4 @@ export function testPairs(
     )
     expect(files.filter((file) => !targets.has(file))).toEqual([])
   })
-}
-
-/** Compares JSON texts, ignoring white space. */
-function compareJson(file: string, json: string): void {
-  writeMissing(file, prettyJson(json))
-  expect(prettyJson(json)).toBe(prettyJson(readFileSync(file, 'utf8')))
-}
-
-function compareText(file: string, text: string): void {
-  writeMissing(file, text)
-  expect(text).toBe(readFileSync(file, 'utf8'))
-}
-
-function writeMissing(file: string, text: string): void {
-  if (!WRITES_MISSING || existsSync(file)) return
-  mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, text)
 }

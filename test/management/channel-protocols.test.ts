@@ -96,7 +96,7 @@ describe('the protocol of a channel', () => {
     [{ type: 0 }, 'protocol: expected what the upstream of a channel of type 0 speaks'],
     [
       { type: 1, protocol: 'chats' },
-      'protocol: expected one of chat, messages, responses, gemini, rerank (chat?)',
+      'protocol: expected one of chat, messages, responses, gemini, converse, rerank (chat?)',
     ],
     [{ type: 1, protocol: ['chat', 'chat'] }, 'protocol[1]: expected each entry once'],
     [{ type: 1, protocol: 5 }, 'protocol: expected a protocol or a list of them'],

@@ -57,11 +57,12 @@ beforeAll(async () => {
   bedrock = await startBedrock(() => answer)
   gateway = await startGateway({
     config: {
-      models: priced(['signed', 'session', 'bearer', 'wrong']),
+      models: priced(['signed', 'session', 'bearer', 'wrong', 'old']),
       channels: [
         channelOf('signed', `${ACCOUNT.id}:${ACCOUNT.secret}`),
         channelOf('session', `${ACCOUNT.id}:${ACCOUNT.secret}:${ACCOUNT.session}`),
         channelOf('bearer', API_KEY),
+        channelOf('old', API_KEY, { model_mapping: { old: 'anthropic.claude-3-7-sonnet-20250219-v1:0' } }),
         channelOf('wrong', `${ACCOUNT.id}:${'x'.repeat(40)}`),
       ],
       users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -167,6 +168,57 @@ describe('a messages call on a Bedrock channel', () => {
     expect(JSON.parse(onlyRequest().body.toString()).tools).toEqual([
       { name: 't', input_schema: { type: 'object' } },
     ])
+  })
+
+  const MARK = { type: 'ephemeral', ttl: '1h' }
+  const marked = {
+    system: [{ type: 'text', text: 's', cache_control: MARK }],
+    messages: [{ role: 'user', content: [{ type: 'text', text: '"ttl"', cache_control: MARK }] }],
+  }
+  test('has lifetimes of its cache where the model takes them, and none where it refuses them', async () => {
+    const taken = await messages('signed', marked)
+    expect(taken.status, taken.text).toBe(200)
+    expect(taken.headers).not.toHaveProperty('x-gateway-dropped')
+    expect(JSON.parse(onlyRequest().body.toString())).toMatchObject(marked)
+    bedrock.received.length = 0
+    const { status, headers, text } = await messages('old', marked)
+    expect(status, text).toBe(200)
+    expect(headers['x-gateway-dropped']).toBe('cache_control.ttl')
+    const sent = JSON.parse(onlyRequest().body.toString())
+    expect(sent.system[0].cache_control).toEqual({ type: 'ephemeral' })
+    expect(sent.messages[0].content[0]).toEqual({
+      type: 'text',
+      text: '"ttl"',
+      cache_control: { type: 'ephemeral' },
+    })
+  })
+
+  const DEFERRED = { name: 't', input_schema: { type: 'object' }, defer_loading: true }
+  const SEARCH = { type: 'tool_search_tool_regex_20251119', name: 'find' }
+  test.each([
+    ['waits with its beta feature', [DEFERRED], 'advanced-tool-use-2025-11-20', [DEFERRED]],
+    ['waits beside a tool that finds it', [SEARCH, DEFERRED], '', [SEARCH, DEFERRED]],
+    ['does not wait without', [DEFERRED], '', [{ name: 't', input_schema: { type: 'object' } }]],
+  ])('has a tool that %s', async (_, tools, beta, sent) => {
+    const { status, headers, text } = await messages(
+      'signed',
+      { tools },
+      beta ? { 'anthropic-beta': beta } : {},
+    )
+    expect(status, text).toBe(200)
+    const body = JSON.parse(onlyRequest().body.toString())
+    expect(body.tools).toEqual(sent)
+    const waits = sent.some((tool) => 'defer_loading' in tool)
+    expect(body.anthropic_beta).toEqual(waits ? ['tool-search-tool-2025-10-19'] : undefined)
+    expect(headers['x-gateway-dropped']).toBe(waits ? undefined : 'defer_loading')
+  })
+
+  test('has no tools that Anthropic alone runs, and no choice without tools', async () => {
+    const tools = [{ type: 'web_search_20250305', name: 'web_search' }]
+    const { status, headers, text } = await messages('signed', { tools, tool_choice: { type: 'auto' } })
+    expect(status, text).toBe(200)
+    expect(headers['x-gateway-dropped']).toBe('tools.web_search')
+    expect(JSON.parse(onlyRequest().body.toString())).not.toHaveProperty('tools')
   })
 
   test("keeps the version and the beta features of the client's own body", async () => {

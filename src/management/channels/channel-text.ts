@@ -118,7 +118,7 @@ function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | re
   if (type.protocol) return type.protocol
   throw new GatewayError(
     'invalid_request',
-    `protocol: expected what the upstream of a channel of type ${type.type} speaks: chat, messages, responses, gemini, rerank, or a list of them`,
+    `protocol: expected what the upstream of a channel of type ${type.type} speaks: chat, messages, responses, gemini, converse, rerank, or a list of them`,
   )
 }
 

@@ -33,6 +33,11 @@ const REQUESTS: Record<
     headers: [],
     body: { contents: [{ role: 'user', parts: [{ text: 'hi' }] }], generationConfig: { maxOutputTokens: 1 } },
   }),
+  converse: () => ({
+    path: '/converse',
+    headers: [],
+    body: { messages: [{ role: 'user', content: [{ text: 'hi' }] }], inferenceConfig: { maxTokens: 1 } },
+  }),
   rerank: (model) => ({
     path: '/rerank',
     headers: [],

@@ -24,11 +24,14 @@ export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set<ConversionProtocol
   'messages',
   'responses',
   'gemini',
+  'converse',
 ])
 
 /** Whether a provider wants an opaque part back unchanged: thoughts that it encrypted. */
 export function isSignedOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>): boolean {
-  return protocol === 'messages' && asRecord(value)?.['type'] === 'redacted_thinking'
+  const block = asRecord(value)
+  if (protocol === 'converse') return block?.['reasoningContent'] !== undefined
+  return protocol === 'messages' && block?.['type'] === 'redacted_thinking'
 }
 
 /** Version of the text form; texts of another version are not read. */

@@ -5,12 +5,12 @@ import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
 import type {
-  Codec,
   Dropped,
   ReplyIdentity,
   StreamDecoder,
   StreamEncoder,
   StreamOptions,
+  UpstreamCodec,
   UpstreamModel,
 } from '../../protocols/codec.ts'
 import type { Asked, Conversation, RepeatedFields } from '../../protocols/conversation.ts'
@@ -168,7 +168,8 @@ export class Conversions {
           { model: upstream.name, promptTokens },
           streamSignatures(history, spoken),
         ),
-      reply: (bytes) => convertedReply(codec, client, bytes, { answerTool, asked, history }),
+      reply: (bytes) =>
+        convertedReply(codec, client, bytes, { model: upstream.name, answerTool, asked, history }),
     }
   }
 }
@@ -224,7 +225,11 @@ function fit(
   return { spoken, conversation, upstream: { name, capabilities }, dropped }
 }
 
-function streamDecoder(upstream: Codec, budget: EventBudget, answerTool: string | undefined): StreamDecoder {
+function streamDecoder(
+  upstream: UpstreamCodec,
+  budget: EventBudget,
+  answerTool: string | undefined,
+): StreamDecoder {
   const decoder = upstream.streamDecoder(budget)
   return answerTool === undefined ? decoder : new AnswerToolDecoder(decoder, answerTool)
 }
@@ -237,15 +242,20 @@ function streamEncoder(
   return endsWithAnswer ? new UnsignedTexts(encoder) : encoder
 }
 
+/** Request that a reply answers. */
+interface ReplyTo {
+  /** The upstream's name of the model, for upstreams that do not state it. */
+  readonly model: string
+  readonly answerTool: string | undefined
+  readonly asked: Asked
+  readonly history: SignedHistory
+}
+
 function convertedReply(
-  upstream: Codec,
+  upstream: UpstreamCodec,
   client: Client,
   bytes: Buffer,
-  {
-    answerTool,
-    asked,
-    history,
-  }: { readonly answerTool: string | undefined; readonly asked: Asked; readonly history: SignedHistory },
+  { model, answerTool, asked, history }: ReplyTo,
 ): PreparedReply {
   let signed: Reply
   try {
@@ -258,7 +268,8 @@ function convertedReply(
   const facts: ReplyFacts = { valid: true, error: false, usage: reply.usage, text: () => textOf(reply) }
   return {
     facts,
-    body: (charged) => client.codec.encodeReply({ ...reply, usage: charged }, minted(), asked),
+    body: (charged) =>
+      client.codec.encodeReply({ ...reply, model: reply.model || model, usage: charged }, minted(), asked),
     keep: async (target, call) => history.keep?.(signed.parts, target, call),
   }
 }

@@ -1,23 +1,28 @@
 import type { Channel } from '../../domain/channel.ts'
-import type { Codec } from '../../protocols/codec.ts'
+import type { Codec, UpstreamCodec } from '../../protocols/codec.ts'
 import type { Conversation } from '../../protocols/conversation.ts'
 import type { Capabilities } from '../../protocols/model-capabilities.ts'
 
-/** A dialect in calls whose client and channel speak different ones. */
-export interface ConvertedDialect {
-  readonly codec: Codec
+/** A dialect that calls of other dialects are converted to. */
+export interface UpstreamDialect {
+  readonly codec: UpstreamCodec
   /** Path of its endpoint, below a channel's base URL. `model`: the name that the upstream knows. */
   readonly path: (model: string, stream: boolean) => string
   /** Headers of a converted request, beside those of the channel: names and values in turn. */
   readonly headers: readonly string[]
-  /** The first event of a stream tells a client the tokens of the prompt. */
-  readonly beginsWithPrompt: boolean
-  /** Clients take the last part for the answer: no thought that only signs a text may come behind it. */
-  readonly endsWithAnswer: boolean
   /** A thinking suffix of the model's name becomes a field of the request: upstreams get the plain name. */
   readonly hasThinkingField: boolean
   /** Whether a channel's upstream takes `cache_control`. */
   takesCacheMarks(channel: Channel): boolean
   /** The maximum of output tokens that an upstream will be told; undefined where it is told none. */
   outputMaximum(conversation: Conversation, capabilities: Capabilities): number | undefined
+}
+
+/** A dialect in calls whose client and channel speak different ones. */
+export interface ConvertedDialect extends UpstreamDialect {
+  readonly codec: Codec
+  /** The first event of a stream tells a client the tokens of the prompt. */
+  readonly beginsWithPrompt: boolean
+  /** Clients take the last part for the answer: no thought that only signs a text may come behind it. */
+  readonly endsWithAnswer: boolean
 }

@@ -1,5 +1,6 @@
-import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/channel.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
+import type { ClientProtocol } from '../../protocols/conversation.ts'
 import { edit } from '../../protocols/json/json-edit.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
@@ -39,7 +40,7 @@ export interface CountedContext {
 
 /** An endpoint of a protocol that counts the tokens of a request. */
 export interface Counting {
-  readonly protocol: ProtocolName
+  readonly protocol: ClientProtocol
   /** Below a channel's base URL. */
   path(upstreamModel: string): string
   /** Checks a request, and returns the model that tokens are counted for. */

@@ -3,10 +3,11 @@ import { withoutThinkingSuffix } from '../../protocols/messages/index.ts'
 
 /** The dialects that each client's calls can be converted to, those that keep more of them first. */
 const NEAREST: Readonly<Record<ProtocolName, readonly ProtocolName[]>> = {
-  chat: ['responses', 'messages', 'gemini'],
-  messages: ['responses', 'gemini', 'chat'],
-  responses: ['messages', 'gemini', 'chat'],
-  gemini: ['messages', 'responses', 'chat'],
+  chat: ['responses', 'messages', 'gemini', 'converse'],
+  messages: ['responses', 'gemini', 'converse', 'chat'],
+  responses: ['messages', 'gemini', 'converse', 'chat'],
+  gemini: ['messages', 'responses', 'converse', 'chat'],
+  converse: [],
   rerank: [],
 }
 

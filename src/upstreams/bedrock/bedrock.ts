@@ -5,6 +5,7 @@ import type { UpstreamKey } from '../key-ring.ts'
 import { type BedrockKey, BEDROCK_KEY_FORMS, parseBedrockKey } from '../../domain/bedrock-key.ts'
 import { BedrockResponses } from './bedrock-responses.ts'
 import { BedrockCount, countBody } from './count-tokens.ts'
+import { EmbeddingUsage } from './embedding-usage.ts'
 import { invokeBody } from './invoke-body.ts'
 import { encodeSegment, signatureHeaders } from './signature-v4.ts'
 
@@ -19,7 +20,8 @@ const keys = new WeakMap<UpstreamKey, BedrockKey>()
 /** Amazon Bedrock's runtime: Claude by `invoke`, other vendors' models by `converse`. */
 export const bedrock: Provider = {
   adapt(request) {
-    const adapted = invokeBody(request.body, request.headers)
+    if (request.protocol === 'converse') return { body: request.body, dropped: [] }
+    const adapted = invokeBody(request.body, request.headers, request.upstreamModel ?? '')
     return isCount(request) ? { ...adapted, body: countBody(adapted.body) } : adapted
   },
   request(request, target) {
@@ -29,8 +31,11 @@ export const bedrock: Provider = {
     const headers = ['accept', request.stream === true ? EVENT_STREAM : JSON_TYPE]
     return { path, headers: [...headers, ...credentials(path, body, target)], body }
   },
-  responses: (request, listener) =>
-    new BedrockResponses(isCount(request) ? new BedrockCount(listener) : listener, request.protocol),
+  responses(request, listener) {
+    if (isCount(request)) return new BedrockResponses(new BedrockCount(listener), request.protocol)
+    const tells = request.path === '/invoke' ? new EmbeddingUsage(listener) : listener
+    return new BedrockResponses(tells, request.protocol)
+  },
 }
 
 function isCount({ path }: DialectRequest): boolean {
@@ -40,6 +45,7 @@ function isCount({ path }: DialectRequest): boolean {
 function operationOf(request: DialectRequest): string {
   const { protocol, path, stream = false } = request
   if (isCount(request)) return 'count-tokens'
+  if (protocol === 'converse') return path.slice(1)
   if (protocol === 'messages') return stream ? 'invoke-with-response-stream' : 'invoke'
   throw new ProviderRefusal(`Bedrock channels do not serve ${path}`)
 }

@@ -46,6 +46,7 @@ export class ResponseReader implements ParserCallbacks {
   #contentType = ''
   #retryAfter: string | undefined
   #errorName: string | undefined
+  #inputTokens: number | undefined
   #keepAliveSeconds: number | undefined
   #status = 0
   #isKeepAlive = false
@@ -165,6 +166,7 @@ export class ResponseReader implements ParserCallbacks {
       contentType: this.#contentType,
       retryAfter: this.#retryAfter,
       errorName: this.#errorName,
+      inputTokens: this.#inputTokens,
     }
     return CONTINUE
   }
@@ -226,6 +228,9 @@ export class ResponseReader implements ParserCallbacks {
       case 'x-amzn-errortype':
         this.#errorName ??= this.#value.trim()
         break
+      case 'x-amzn-bedrock-input-token-count':
+        this.#inputTokens = countIn(this.#value)
+        break
       case 'keep-alive':
         this.#keepAliveSeconds = secondsIn(this.#value)
     }
@@ -241,6 +246,7 @@ export class ResponseReader implements ParserCallbacks {
     this.#contentType = ''
     this.#retryAfter = undefined
     this.#errorName = undefined
+    this.#inputTokens = undefined
     this.#keepAliveSeconds = undefined
   }
 
@@ -256,6 +262,10 @@ function copied(bytes: Buffer, start: number, end: number): Buffer {
   const copy = Buffer.allocUnsafe(end - start)
   copy.set(bytes.subarray(start, end))
   return copy
+}
+
+function countIn(value: string): number | undefined {
+  return /^\s*\d{1,9}\s*$/.test(value) ? Number(value) : undefined
 }
 
 function secondsIn(value: string): number | undefined {

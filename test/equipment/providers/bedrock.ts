@@ -1,5 +1,8 @@
+import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { AwsV4Signer } from 'aws4fetch'
+import { embedAnswer, embedError, isEmbedder } from './bedrock-embed.ts'
+import { converseError } from './converse-check.ts'
 import { type Double, type DoubleAnswer, type ReceivedByDouble, startDouble } from './double.ts'
 
 /** Account that the double knows. */
@@ -27,11 +30,13 @@ const TAKEN = new Set([
   'top_k',
   'stop_sequences',
 ])
+/** Versions in the body: the service's own, and that of the header, which Anthropic's client moves there. */
+const VERSION = /^(?:bedrock-2023-05-31|\d{4}-\d\d-\d\d)$/
 const MAX_SKEW_MS = 5 * 60_000
 
 /** Response of the double to a verified request. */
 export interface BedrockAnswer {
-  /** Body of `invoke`, or the events of `invoke-with-response-stream`. */
+  /** Body of `invoke` or `converse`, or the events of their streams: those of `converse` by their type. */
   readonly whole?: object
   readonly events?: readonly object[]
   /** Exception that ends the stream. */
@@ -54,13 +59,16 @@ export function startBedrock(
     const { whole, events, exception, cutBytes = 0, error, clockAheadMs = 0 } = answer
     const refusal =
       root === 'model' && model !== ''
-        ? await refusalOf(request, operation, Date.now() + clockAheadMs)
+        ? await refusalOf(request, decodeURIComponent(model), operation, Date.now() + clockAheadMs)
         : refused(404, 'UnknownOperationException', '')
     if (refusal) return refusal
     if (error) return refused(error.status, error.name, error.message)
+    const embedder = decodeURIComponent(model)
+    if (isEmbedder(embedder)) return embedAnswer(embedder, JSON.parse(request.body.toString()))
     if (operation === 'count-tokens') return { body: JSON.stringify({ inputTokens: 14 }) }
-    if (operation === 'invoke') return { body: JSON.stringify(whole) }
-    const messages = (events ?? []).map((event) => eventMessage(event))
+    if (operation === 'invoke' || operation === 'converse') return { body: JSON.stringify(whole) }
+    const frame = operation === 'converse-stream' ? conversePiece : eventMessage
+    const messages = (events ?? []).map((event) => frame(event))
     if (exception) messages.push(exceptionMessage(exception.name, exception.message))
     const bytes = Buffer.concat(messages)
     return {
@@ -72,26 +80,54 @@ export function startBedrock(
 
 async function refusalOf(
   request: ReceivedByDouble,
+  model: string,
   operation: string,
   nowMs: number,
 ): Promise<DoubleAnswer | undefined> {
   const unsigned = await authenticationError(request, nowMs)
   if (unsigned !== undefined) return refused(403, 'InvalidSignatureException', unsigned)
   const sent = JSON.parse(request.body.toString())
+  if (operation.startsWith('converse')) {
+    const wrong = converseError(model, sent)
+    return wrong === undefined ? undefined : refused(400, 'ValidationException', wrong)
+  }
+  if (isEmbedder(model)) {
+    const wrong = embedError(model, sent)
+    return wrong === undefined ? undefined : refused(400, 'ValidationException', wrong)
+  }
   const counted = sent.input?.invokeModel?.body
   if (operation === 'count-tokens' && typeof counted !== 'string')
     return refused(400, 'ValidationException', 'input: Field required')
   const body = counted === undefined ? sent : JSON.parse(Buffer.from(counted, 'base64').toString())
-  const extra =
-    Object.keys(body).find((name) => !TAKEN.has(name)) ??
-    (body.tools ?? []).flatMap(Object.keys).find((name: string) => name === 'eager_input_streaming')
+  const extra = extraMember(model, body)
   if (extra !== undefined)
     return refused(400, 'ValidationException', `${extra}: Extra inputs are not permitted`)
   if (body.anthropic_beta?.some((name: string) => name.startsWith('unknown')))
     return refused(400, 'ValidationException', 'invalid beta flag')
-  if (body.anthropic_version !== 'bedrock-2023-05-31')
+  if (!VERSION.test(body.anthropic_version ?? ''))
     return refused(400, 'ValidationException', 'anthropic_version: Field required')
   return undefined
+}
+
+/** Body of a messages request, as far as it is verified. */
+interface InvokedBody {
+  readonly tools?: readonly Readonly<Record<string, unknown>>[]
+  readonly tool_choice?: unknown
+  readonly anthropic_beta?: readonly string[]
+}
+
+/** Member of a messages request that is refused; undefined if none is. */
+function extraMember(model: string, body: InvokedBody): string | undefined {
+  const tools = body.tools ?? []
+  const mayDefer = body.anthropic_beta?.includes('tool-search-tool-2025-10-19') === true
+  if (tools.some(({ type }) => /^(?:web_search|web_fetch|code_execution)/.test(String(type))))
+    return 'tools.type'
+  if (tools.some((tool) => 'eager_input_streaming' in tool)) return 'eager_input_streaming'
+  if (tools.some((tool) => 'defer_loading' in tool) && !mayDefer) return 'defer_loading'
+  if (/claude-(?:3|sonnet-4-2)/.test(model) && JSON.stringify(body).includes('"ttl"'))
+    return 'cache_control.ttl'
+  if (body.tool_choice !== undefined && tools.length === 0) return 'tool_choice'
+  return Object.keys(body).find((name) => !TAKEN.has(name))
 }
 
 async function authenticationError(
@@ -104,10 +140,17 @@ async function authenticationError(
   const sentAt = Date.parse(datetime.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, '$1-$2-$3:$4:$5'))
   if (!(Math.abs(nowMs - sentAt) < MAX_SKEW_MS)) return `Signature expired: ${datetime} is now earlier`
   const session = headers['x-amz-security-token']
+  const signed = /SignedHeaders=([^,]+)/.exec(given)?.[1]?.split(';') ?? []
+  const needed = ['host', 'x-amz-date', ...(session === undefined ? [] : ['x-amz-security-token'])]
+  if (!needed.every((name) => signed.includes(name))) return 'a header that must be signed is not'
+  const told = headers['x-amz-content-sha256']
+  if (told !== undefined && told !== hash('sha256', body)) return 'the checksum of the body does not match'
   const signer = new AwsV4Signer({
     method,
     url: `http://${headers.host}${path}`,
-    headers: { 'content-type': String(headers['content-type']) },
+    headers: Object.fromEntries(
+      signed.filter((name) => !needed.includes(name)).map((name) => [name, String(headers[name])]),
+    ),
     body,
     accessKeyId: ACCOUNT.id,
     secretAccessKey: ACCOUNT.secret,
@@ -134,6 +177,12 @@ function refused(status: number, name: string, message: string): DoubleAnswer {
 export function eventMessage(event: object): Buffer {
   const bytes = Buffer.from(JSON.stringify(event)).toString('base64')
   return message({ ':event-type': 'chunk', ':message-type': 'event' }, { bytes, p: 'abcdef' })
+}
+
+/** One event of `converse-stream`, as an object of one member: its type, and what it says. */
+function conversePiece(event: object): Buffer {
+  const [type, payload] = Object.entries(event)[0] as [string, object]
+  return message({ ':event-type': type, ':message-type': 'event' }, { ...payload, p: 'abcdefgh' })
 }
 
 function exceptionMessage(name: string, text: string): Buffer {

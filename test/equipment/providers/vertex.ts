@@ -4,6 +4,8 @@ import { type Double, type DoubleAnswer, type ReceivedByDouble, startDouble } fr
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const EMAIL = 'gateway@my-project.iam.gserviceaccount.com'
 const KEY_ID = 'key-1'
+/** Versions in the body: the service's own, and that of the header, which Anthropic's client moves there. */
+const VERSION = /^(?:vertex-2023-10-16|\d{4}-\d\d-\d\d)$/
 const MAX_SKEW_S = 300
 
 /** Double of a token endpoint and of the model servers behind it. */
@@ -53,7 +55,8 @@ export async function startVertex(
       }
       return { status: 401, body: JSON.stringify({ error }) }
     }
-    return answer(request)
+    const wrong = rawPredictError(request)
+    return wrong === undefined ? answer(request) : { status: 400, body: wrongRequest(wrong) }
   })
   const accountOf = (email: string): string =>
     JSON.stringify({
@@ -74,6 +77,22 @@ export async function startVertex(
   }
 }
 
+/** Why a request for Claude is refused; undefined if it is taken, or is another. */
+function rawPredictError({ path, headers, body }: ReceivedByDouble): string | undefined {
+  if (!/\/publishers\/anthropic\/.*awPredict$/.test(path)) return undefined
+  const { anthropic_version: version, model, stream } = JSON.parse(body.toString())
+  if (headers['x-api-key'] !== undefined) return 'x-api-key: not permitted'
+  if (!VERSION.test(version ?? '')) return 'anthropic_version: Field required'
+  if (model !== undefined && !path.includes('/count-tokens:')) return 'model: Extra inputs are not permitted'
+  return path.endsWith(':streamRawPredict') === (stream === true)
+    ? undefined
+    : 'stream: differs from the method'
+}
+
+function wrongRequest(message: string): string {
+  return JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message } })
+}
+
 function assertionError(form: URLSearchParams, audience: string): string | undefined {
   if (form.get('grant_type') !== 'urn:ietf:params:oauth:grant-type:jwt-bearer') return 'wrong grant_type'
   const [header = '', claims = '', signature = ''] = (form.get('assertion') ?? '').split('.')
@@ -87,7 +106,10 @@ function assertionError(form: URLSearchParams, audience: string): string | undef
   const { alg, kid } = parsed(header)
   const { iss, scope, aud, iat, exp } = parsed(claims)
   const nowS = Date.now() / 1000
-  if (alg !== 'RS256' || kid !== KEY_ID || iss !== EMAIL || aud !== audience) return 'wrong claims'
+  // Google's own library names no key, and states the one address that it knows.
+  const isMeant = aud === audience || aud === 'https://oauth2.googleapis.com/token'
+  const isOfKey = kid === undefined || kid === KEY_ID
+  if (alg !== 'RS256' || !isOfKey || iss !== EMAIL || !isMeant) return 'wrong claims'
   if (scope !== 'https://www.googleapis.com/auth/cloud-platform') return 'wrong scope'
   const isTimely = Number(exp) - Number(iat) <= 3600 && Math.abs(nowS - Number(iat)) < MAX_SKEW_S
   return isTimely && Number(exp) > nowS ? undefined : 'Invalid JWT: the token must be short-lived'

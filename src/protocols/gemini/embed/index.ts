@@ -1,6 +1,7 @@
 /** Embeddings of the Gemini API. */
-export { encodeEmbedRequests } from './encode-request.ts'
+export { batchForm } from './batch-form.ts'
+export { embedContentForm, predictForm } from './vertex-forms.ts'
 export { gateEmbedRequest } from './gate.ts'
 export { embeddedText } from './prompt.ts'
-export { encodeEmbedReply, EmbedReply, embedFacts } from './reply.ts'
+export { embedFacts, EmbedReplyWriter, encodeEmbedReply } from './reply.ts'
 export { decodeEmbedRequest, type EmbedMethod, embedRequestSchema, readEmbedRequest } from './request.ts'

@@ -1,58 +1,48 @@
 import { promptTokens, type Usage } from '../../../domain/usage.ts'
-import { asRecord, parseRecord } from '../../json/record.ts'
-import { isError, type ReplyFacts } from '../../reply-facts.ts'
-import type { Vectors } from '../../texts-to-embed.ts'
-import { type RawVector, VectorReader } from '../../vector-reader.ts'
+import { asRecord } from '../../json/record.ts'
+import { NamedVectors } from '../../named-vectors.ts'
+import type { ReplyFacts } from '../../reply-facts.ts'
+import type { Vectors, VectorsReading, VectorsWriting } from '../../texts-to-embed.ts'
+import type { RawVector } from '../../vector-reader.ts'
 import { embeddedUsage } from '../usage.ts'
 import type { EmbedMethod } from './request.ts'
 
-/** A response of either method, read while it comes. */
-export class EmbedReply {
-  readonly #reader: VectorReader
-
-  /** `onVector` gets the vectors in their order. */
-  constructor(onVector: (vector: RawVector) => void) {
-    this.#reader = new VectorReader('values', { onVector, onOther: () => {} })
-  }
-
-  /** Number of vectors so far. */
-  get count(): number {
-    return this.#reader.count
-  }
-
-  /** The response so far, without its vectors. */
-  get outline(): string {
-    return this.#reader.outline ?? ''
-  }
-
-  push(chunk: Buffer): void {
-    this.#reader.push(chunk)
-  }
-
-  /** Ends the response. Valid is one with vectors; usage is told by newer models alone. */
-  end(): ReplyFacts {
-    this.#reader.end()
-    const reply = parseRecord(this.outline)
-    const error = reply !== undefined && isError(reply['error'])
-    const valid = reply !== undefined && !error && this.count > 0
-    const usage = valid ? embeddedUsage(asRecord(reply['usageMetadata'])) : undefined
-    return { valid, error, usage, text: () => '' }
-  }
+/** Begins a response of either method; usage is told by newer models alone. */
+export function embedReading(onVector: (vector: RawVector) => void): VectorsReading {
+  return new NamedVectors('values', (reply) => embeddedUsage(asRecord(reply['usageMetadata'])), onVector)
 }
 
 /** Facts of a whole response; never throws. */
 export function embedFacts(bytes: Buffer): ReplyFacts {
-  const reply = new EmbedReply(() => {})
+  const reply = embedReading(() => {})
   reply.push(bytes)
   return reply.end()
 }
 
-/** Writes the response of a method. */
+/** Writes the response of a method piece by piece. */
+export class EmbedReplyWriter implements VectorsWriting {
+  readonly #isSingle: boolean
+  #count = 0
+
+  constructor(method: EmbedMethod) {
+    this.#isSingle = method === 'embedContent'
+  }
+
+  write({ text }: Pick<RawVector, 'text'>): Buffer {
+    const before = this.#count++ > 0 ? ',' : this.#isSingle ? '{"embedding":' : '{"embeddings":['
+    return Buffer.concat([Buffer.from(`${before}{"values":`), text, Buffer.from('}')])
+  }
+
+  end(charged: Usage): Buffer {
+    const tokens = promptTokens(charged)
+    const usage = JSON.stringify({ promptTokenCount: tokens, totalTokenCount: tokens })
+    return Buffer.from(`${this.#isSingle ? '' : ']'},"usageMetadata":${usage}}`)
+  }
+}
+
+/** Writes the response of a method with these vectors, at least one. */
 export function encodeEmbedReply(vectors: Vectors, method: EmbedMethod, charged: Usage): Buffer {
-  const written = vectors.map((vector) => `{"values":${vector}}`)
-  const tokens = promptTokens(charged)
-  const usage = JSON.stringify({ promptTokenCount: tokens, totalTokenCount: tokens })
-  const embedded =
-    method === 'embedContent' ? `"embedding":${written[0] ?? '{}'}` : `"embeddings":[${written.join(',')}]`
-  return Buffer.from(`{${embedded},"usageMetadata":${usage}}`)
+  const writer = new EmbedReplyWriter(method)
+  const written = vectors.map((vector) => writer.write({ text: Buffer.from(vector) }))
+  return Buffer.concat([...written, writer.end(charged)])
 }

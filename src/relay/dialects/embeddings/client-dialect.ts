@@ -10,12 +10,13 @@ import {
 import { withMappedModel } from '../../../protocols/mapped-model.ts'
 import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
-import { askedOfGemini } from './asked-of-gemini.ts'
+import { askedForVectors } from './asked-for-vectors.ts'
+import { embedUpstream, type EmbedUpstream } from './embed-upstream.ts'
 import { EmbeddingsPassage } from './embeddings-passage.ts'
 import { embeddingsResponses } from './responses.ts'
 import { SERVING } from './serving.ts'
 
-/** Embeddings: bytes to channels of chat, with vectors in the form asked for; converted for Gemini. */
+/** Embeddings: bytes to channels of chat, with vectors in the form asked for; converted for others. */
 export const embeddingsDialect: Dialect = {
   name: 'chat',
   endpoint: 'embeddings',
@@ -36,11 +37,10 @@ export const embeddingsDialect: Dialect = {
         tap: unstreamed,
         reply: unstreamed,
       })
-      const converted = (channel: Channel): Prepared => {
+      const converted = (upstream: EmbedUpstream): Prepared => {
         const dropped: Dropped = new Set()
         const texts = decodeTexts(scan, dropped)
-        const upstreamModel = channel.modelMapping.get(model) ?? model
-        return askedOfGemini(texts, upstreamModel, dropped, () => new VectorsWriter(form, model))
+        return askedForVectors(upstream, texts, dropped, () => new VectorsWriter(form, model))
       }
       return {
         model,
@@ -54,7 +54,10 @@ export const embeddingsDialect: Dialect = {
             channel,
             outputMaximum: 0,
             choices: 1,
-            prepare: () => (channel.protocols.includes('chat') ? native(channel) : converted(channel)),
+            prepare() {
+              const upstream = embedUpstream(channel, model)
+              return upstream ? converted(upstream) : native(channel)
+            },
           })),
       }
     }

@@ -1,32 +1,34 @@
 import { addedUsage, NO_USAGE, type Usage } from '../../../domain/usage.ts'
-import type { VectorsWriter } from '../../../protocols/embeddings/index.ts'
-import { EmbedReply } from '../../../protocols/gemini/embed/index.ts'
 import type { ReplyFacts } from '../../../protocols/reply-facts.ts'
 import { ChunkList } from '../../../protocols/sse/chunk-list.ts'
+import type { EmbedForm, VectorsReading, VectorsWriting } from '../../../protocols/texts-to-embed.ts'
 import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
 import type { Measure, MeasuredCall, PassedBytes, Passage } from '../passage.ts'
 import { HeldStart } from './held-start.ts'
 import { measureEmbeddings } from './responses.ts'
 
-/** Vectors of a channel of Gemini, which come in as many responses as the texts need, written as one. */
+/** Vectors in an upstream's form, which come in as many responses as the texts need, written as one. */
 export class ConvertedPassage implements Passage {
-  readonly #writer: VectorsWriter
+  readonly #form: EmbedForm
+  readonly #writer: VectorsWriting
   readonly #texts: number
   /** Bodies of the requests that are still to be sent. */
   readonly #more: Buffer[]
   readonly #held = new HeldStart()
   readonly #written = new ChunkList()
-  #reply = this.#nextReply()
+  #reply: VectorsReading
   #facts: ReplyFacts | undefined
   #vectors = 0
   /** Undefined where a response told none. */
   #usage: Usage | undefined = NO_USAGE
   #charged = NO_USAGE
 
-  constructor(writer: VectorsWriter, texts: number, more: readonly Buffer[]) {
+  constructor(form: EmbedForm, writer: VectorsWriting, texts: number, more: readonly Buffer[]) {
+    this.#form = form
     this.#writer = writer
     this.#texts = texts
     this.#more = [...more]
+    this.#reply = this.#nextReply()
   }
 
   get hasBegun(): boolean {
@@ -70,8 +72,8 @@ export class ConvertedPassage implements Passage {
     return measure
   }
 
-  #nextReply(): EmbedReply {
-    return new EmbedReply((vector) => {
+  #nextReply(): VectorsReading {
+    return this.#form.reading((vector) => {
       this.#vectors += 1
       this.#written.add(this.#writer.write(vector))
     })

@@ -5,6 +5,7 @@ import {
   decodeEmbedRequest,
   embeddedText,
   embedFacts,
+  EmbedReplyWriter,
   type EmbedMethod,
   encodeEmbedReply,
   gateEmbedRequest,
@@ -12,10 +13,12 @@ import {
 } from '../../../protocols/gemini/embed/index.ts'
 import { methodPath } from '../../../protocols/gemini/index.ts'
 import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
+import { askedForVectors } from '../embeddings/asked-for-vectors.ts'
+import { embedUpstream, type EmbedUpstream } from '../embeddings/embed-upstream.ts'
 import { SERVING } from '../embeddings/serving.ts'
 import { unstreamed } from '../unstreamed.ts'
 
-/** Embeddings of the Gemini API: bytes to channels that speak it, converted to those of chat. */
+/** Embeddings of the Gemini API: bytes to channels that speak it, converted to those of others. */
 export function embedDialect(asked: string, method: EmbedMethod): Dialect {
   return {
     name: 'gemini',
@@ -26,6 +29,11 @@ export function embedDialect(asked: string, method: EmbedMethod): Dialect {
       const { promptBound, hasMedia } = readEmbedRequest(scan, method, asked)
       const forModel = (model: string): RelayedRequest => {
         const upstreamModel = (channel: Channel): string => channel.modelMapping.get(model) ?? model
+        const askedInForm = (upstream: EmbedUpstream): Prepared => {
+          const dropped: Dropped = new Set()
+          const texts = decodeEmbedRequest(scan, method, dropped)
+          return askedForVectors(upstream, texts, dropped, () => new EmbedReplyWriter(method))
+        }
         const native = (channel: Channel): Prepared => ({
           protocol: 'gemini',
           path: methodPath(upstreamModel(channel), method),
@@ -69,7 +77,11 @@ export function embedDialect(asked: string, method: EmbedMethod): Dialect {
               channel,
               outputMaximum: 0,
               choices: 1,
-              prepare: () => (channel.protocols.includes('gemini') ? native(channel) : converted(channel)),
+              prepare() {
+                if (!channel.provider && channel.protocols.includes('gemini')) return native(channel)
+                const upstream = embedUpstream(channel, model)
+                return upstream ? askedInForm(upstream) : converted(channel)
+              },
             })),
         }
       }

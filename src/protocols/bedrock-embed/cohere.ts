@@ -1,0 +1,95 @@
+import { NO_USAGE } from '../../domain/usage.ts'
+import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
+import { asRecord } from '../json/record.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
+import type { ReplyFacts } from '../reply-facts.ts'
+import { ChunkList } from '../sse/chunk-list.ts'
+import { count } from '../token-count.ts'
+import type { EmbedForm, VectorsReading } from '../texts-to-embed.ts'
+import { textGroups } from '../text-groups.ts'
+import type { RawVector } from '../vector-reader.ts'
+
+/** Most texts that the models take in one request. */
+const MAX_TEXTS = 96
+
+/** Values of a response: as many vectors, of as many numbers as any model has. */
+const MAX_NODES = 1_000_000
+
+/** Uses by their names elsewhere; the API requires one. */
+const INPUT_TYPES: ReadonlyMap<string | undefined, string> = new Map([
+  ['RETRIEVAL_QUERY', 'search_query'],
+  ['QUESTION_ANSWERING', 'search_query'],
+  ['FACT_VERIFICATION', 'search_query'],
+  ['CODE_RETRIEVAL_QUERY', 'search_query'],
+  ['CLASSIFICATION', 'classification'],
+  ['CLUSTERING', 'clustering'],
+])
+const DEFAULT_INPUT_TYPE = 'search_document'
+
+/** Versions without a choice of dimensions. */
+const FIXED = /embed-(?:english|multilingual)/i
+
+/** Cohere by `invoke`: up to 96 texts a request. */
+export const cohereForm: EmbedForm = {
+  bodies({ texts, dimensions, task }, upstreamModel, dropped) {
+    const isFixed = FIXED.test(upstreamModel)
+    if (isFixed && dimensions !== undefined) dropped.add('dimensions')
+    const [first, ...more] = textGroups(texts, MAX_TEXTS)
+    const bodyOf = (group: readonly string[]): Buffer =>
+      Buffer.from(
+        JSON.stringify({
+          texts: group,
+          input_type: INPUT_TYPES.get(task) ?? DEFAULT_INPUT_TYPE,
+          embedding_types: ['float'],
+          output_dimension: isFixed ? undefined : dimensions,
+        }),
+      )
+    return [bodyOf(first), ...more.map(bodyOf)]
+  },
+  reading: (onVector) => new CohereReading(onVector),
+}
+
+/** A response, which is read as a whole: it has 96 vectors at most, and their name stands before all. */
+class CohereReading implements VectorsReading {
+  readonly #onVector: (vector: RawVector) => void
+  readonly #chunks = new ChunkList()
+  count = 0
+  readonly outline = ''
+
+  constructor(onVector: (vector: RawVector) => void) {
+    this.#onVector = onVector
+  }
+
+  push(chunk: Buffer): void {
+    this.#chunks.add(chunk)
+  }
+
+  end(): ReplyFacts {
+    const scan = scanned(this.#chunks.take())
+    const vectors = (scan && vectorsIn(scan)) ?? []
+    this.count = vectors.length
+    for (const text of vectors) this.#onVector({ form: 'numbers', text: Buffer.from(text) })
+    const units = asRecord(asRecord(scan?.value('meta'))?.['billed_units'])
+    const input = count(units ?? {}, 'input_tokens')
+    const usage = input > 0 ? { ...NO_USAGE, input } : undefined
+    return { valid: vectors.length > 0, error: false, usage, text: () => '' }
+  }
+}
+
+/** The vectors, which are a list, or one in an object by their type. */
+function vectorsIn(scan: ScannedObject): string[] | undefined {
+  const member = scan.span('embeddings')
+  if (!member) return undefined
+  const isByType = scan.kindOf(member.node) === 'object'
+  const list: Node | undefined = isByType ? scan.memberOf(member.node, 'float') : member.node
+  if (list === undefined || scan.kindOf(list) !== 'array') return undefined
+  return scan.elements(list).map((node) => scan.textOf(node))
+}
+
+function scanned(bytes: Buffer): ScannedObject | undefined {
+  try {
+    return scanObject(bytes, { ...RESPONSE_LIMITS, nodes: MAX_NODES })
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,30 @@
+import { NO_USAGE } from '../../domain/usage.ts'
+import { NamedVectors } from '../named-vectors.ts'
+import { count } from '../token-count.ts'
+import type { EmbedForm } from '../texts-to-embed.ts'
+import { textGroups } from '../text-groups.ts'
+
+/** Version without a choice of dimensions. */
+const FIXED = /titan-embed-(?:text-v1|g1)/i
+
+/** Amazon Titan by `invoke`: one text a request, and its tokens beside the vector. */
+export const titanForm: EmbedForm = {
+  bodies({ texts, dimensions, task }, upstreamModel, dropped) {
+    if (task !== undefined) dropped.add('taskType')
+    const isFixed = FIXED.test(upstreamModel)
+    if (isFixed && dimensions !== undefined) dropped.add('dimensions')
+    const [first, ...more] = textGroups(texts, 1)
+    const bodyOf = ([inputText]: readonly string[]): Buffer =>
+      Buffer.from(JSON.stringify({ inputText, dimensions: isFixed ? undefined : dimensions }))
+    return [bodyOf(first), ...more.map(bodyOf)]
+  },
+  reading: (onVector) =>
+    new NamedVectors(
+      'embedding',
+      (reply) => {
+        const input = count(reply, 'inputTextTokenCount')
+        return input > 0 ? { ...NO_USAGE, input } : undefined
+      },
+      onVector,
+    ),
+}

@@ -1,0 +1,15 @@
+import type { UpstreamCodec } from '../codec.ts'
+import { decodeReply } from './decode-reply.ts'
+import { encodeRequest } from './encode-request.ts'
+import { answerTool } from './output-format.ts'
+import { ConverseStreamDecoder } from './stream-decoder.ts'
+
+/** Bedrock's Converse API, which no client speaks to the gateway. */
+export const converseCodec: UpstreamCodec = {
+  // Upstreams read no addresses but those of their own storage.
+  mustFetch: ({ source }) => source.kind === 'url',
+  encodeRequest,
+  answerTool,
+  decodeReply,
+  streamDecoder: (budget) => new ConverseStreamDecoder(budget),
+}

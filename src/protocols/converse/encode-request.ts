@@ -1,0 +1,57 @@
+import type { Dropped, UpstreamModel } from '../codec.ts'
+import type { Conversation, SharedFields } from '../conversation.ts'
+import { arrayOf, objectOf } from '../json/json-text.ts'
+import { BlockWriter } from './encode-blocks.ts'
+import { encodeTools } from './encode-tools.ts'
+import { encodeTurns } from './encode-turns.ts'
+import { encodeInference } from './inference.ts'
+import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
+
+/** Tiers that upstreams know. */
+const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
+
+/**
+ * Encodes a request; the model and whether the answer is streamed are in its path. The order of fields is
+ * fixed, so that equal conversations are equal bytes and hit the upstream's cache. Throws `invalid_request`
+ * for what cannot be said and must not be left out.
+ */
+export function encodeRequest(
+  requested: Conversation,
+  { capabilities }: UpstreamModel,
+  dropped: Dropped,
+): Buffer {
+  const { converse } = capabilities
+  const conversation = withSystem(withSupportedFormat(requested, capabilities, dropped), converse.takesSystem)
+  const writer = new BlockWriter(converse, dropped)
+  const system = conversation.system.flatMap((part) => writer.writeText(part))
+  const { outputFormat } = conversation
+  const body = objectOf([
+    ['system', system.length > 0 ? arrayOf(system) : undefined],
+    ['messages', arrayOf(encodeTurns(conversation.turns, converse, dropped))],
+    ['toolConfig', encodeTools(conversation, converse, dropped)],
+    ...encodeInference(conversation, capabilities, dropped),
+    ['outputConfig', outputFormat && encodeOutputFormat(outputFormat)],
+    ['serviceTier', tierOf(conversation.shared, dropped)],
+  ])
+  return Buffer.from(body)
+}
+
+/** Moves the system texts in front of the user's first words, for models that take no instruction. */
+function withSystem<Given extends Conversation>(conversation: Given, takesSystem: boolean): Given {
+  const { system, turns } = conversation
+  if (takesSystem || system.length === 0) return conversation
+  const [first, ...rest] = turns
+  const own = first?.role === 'user' ? first.parts : []
+  const others = first?.role === 'user' ? rest : turns
+  return { ...conversation, system: [], turns: [{ role: 'user', parts: [...system, ...own] }, ...others] }
+}
+
+/** The tier as JSON text. Other fields that some dialects share are named as left out. */
+function tierOf(shared: SharedFields | undefined, dropped: Dropped): string | undefined {
+  let tier: string | undefined
+  for (const [name, value] of shared ?? []) {
+    if (name === 'service_tier' && TIERS.has(JSON.parse(value))) tier = `{"type":${value}}`
+    else dropped.add(name)
+  }
+  return tier
+}

@@ -1,0 +1,98 @@
+import type { Dropped } from '../codec.ts'
+import type { Conversation, Tool, ToolChoice } from '../conversation.ts'
+import type { ConverseCapabilities } from '../converse-capabilities.ts'
+import { arrayOf, membersOf, objectOf } from '../json/json-text.ts'
+import { parseRecord } from '../json/record.ts'
+import { drop } from './dropped.ts'
+import { BlockWriter } from './encode-blocks.ts'
+
+/**
+ * Writes `toolConfig`; undefined without tools. A conversation in which tools were called needs them: those
+ * that the client no longer offers are named as they were called. There is no choice of none: the tools are
+ * left out, or stay without a word where they were called.
+ */
+export function encodeTools(
+  conversation: Conversation,
+  capabilities: ConverseCapabilities,
+  dropped: Dropped,
+): string | undefined {
+  const { toolChoice, parallelTools, webSearch } = conversation
+  if (webSearch) drop(dropped, 'tools.web_search')
+  if (parallelTools === false) drop(dropped, 'parallel_tool_calls')
+  const called = calledTools(conversation)
+  const offered = toolChoice?.kind === 'none' && called.size === 0 ? [] : conversation.tools
+  const tools = offered.length > 0 ? offered : [...called].map(plainTool)
+  if (tools.length === 0) {
+    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
+    return undefined
+  }
+  if (offered.length === 0 && toolChoice && toolChoice.kind !== 'none') drop(dropped, 'tool_choice')
+  const choice = offered.length > 0 ? choiceOf(toolChoice, capabilities, dropped) : undefined
+  // One tool alone is chosen by its name.
+  const isNamed = choice === ANY && toolChoice?.kind === 'tool'
+  const chosen = isNamed ? tools.filter(({ name }) => name === toolChoice.name) : tools
+  const writer = new BlockWriter(capabilities, dropped)
+  const texts = chosen.flatMap((tool) => [
+    encodeTool(tool, capabilities, dropped),
+    ...writer.cachePoint(tool.cache),
+  ])
+  return objectOf([
+    ['tools', arrayOf(texts)],
+    ['toolChoice', choice],
+  ])
+}
+
+const ANY = '{"any":{}}'
+
+function choiceOf(
+  choice: ToolChoice | undefined,
+  { choices }: ConverseCapabilities,
+  dropped: Dropped,
+): string | undefined {
+  switch (choice?.kind) {
+    case undefined:
+      return undefined
+    case 'auto':
+      return '{"auto":{}}'
+    case 'none':
+      drop(dropped, 'tool_choice')
+      return undefined
+    case 'any':
+    case 'tool':
+      if (choices === 'tool' && choice.kind === 'tool') return JSON.stringify({ tool: { name: choice.name } })
+      if (choices !== 'auto') return ANY
+      drop(dropped, 'tool_choice')
+      return undefined
+  }
+}
+
+function encodeTool(
+  { name, description, schema = '{}', strict }: Tool,
+  { takesStrict }: ConverseCapabilities,
+  dropped: Dropped,
+): string {
+  if (strict === true && !takesStrict) drop(dropped, 'tools.strict')
+  const spec = objectOf([
+    // Upstreams refuse an empty description.
+    ...membersOf({ name, description: description || undefined }),
+    ['inputSchema', objectOf([['json', withType(schema)]])],
+    ['strict', strict === true && takesStrict ? 'true' : undefined],
+  ])
+  return objectOf([['toolSpec', spec]])
+}
+
+/** Adds `type` at the root of a schema, which upstreams require. */
+function withType(schema: string): string {
+  const given = parseRecord(schema) ?? {}
+  if (Object.hasOwn(given, 'type')) return schema
+  return `{"type":"object"${Object.keys(given).length > 0 ? ',' : ''}${schema.trimStart().slice(1)}`
+}
+
+function calledTools({ turns }: Conversation): ReadonlySet<string> {
+  const calls = turns.flatMap(({ parts }) => parts).filter((part) => part.kind === 'tool-call')
+  return new Set(calls.map(({ name }) => name))
+}
+
+function plainTool(name: string): Tool {
+  return { name, description: undefined, schema: undefined, strict: undefined }
+}

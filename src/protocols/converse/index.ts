@@ -1,0 +1,3 @@
+/** The wire format of Bedrock's Converse API, as far as the rest of the gateway sees it. */
+export { converseCodec } from './codec.ts'
+export { maxTokensOf } from './inference.ts'

@@ -1,0 +1,57 @@
+import { NO_USAGE, type Usage } from '../../../domain/usage.ts'
+import { asRecord } from '../../json/record.ts'
+import { NamedVectors } from '../../named-vectors.ts'
+import { count } from '../../token-count.ts'
+import type { EmbedForm } from '../../texts-to-embed.ts'
+import { textGroups } from '../../text-groups.ts'
+import { embedReading } from './reply.ts'
+
+/** Most texts and tokens of one request; a text has at most as many tokens as bytes. */
+const MAX_TEXTS = 250
+const MAX_TOKENS = 20_000
+
+/** The model of this family that takes one text a request. */
+const SINGLE = /gemini-embedding/i
+
+/** `:predict` on Vertex, with the tokens of each text beside its vector. */
+export const predictForm: EmbedForm = {
+  bodies({ texts, dimensions, task }, upstreamModel) {
+    const maxTexts = SINGLE.test(upstreamModel) ? 1 : MAX_TEXTS
+    const bodyOf = (group: readonly string[]): Buffer =>
+      Buffer.from(
+        JSON.stringify({
+          instances: group.map((content) => ({ content, task_type: task })),
+          parameters: dimensions === undefined ? undefined : { outputDimensionality: dimensions },
+        }),
+      )
+    const [first, ...more] = textGroups(texts, maxTexts, MAX_TOKENS)
+    return [bodyOf(first), ...more.map(bodyOf)]
+  },
+  reading: (onVector) => new NamedVectors('values', predictedUsage, onVector),
+}
+
+/** `:embedContent` on Vertex, which newer models have in place of `:predict`: one text a request. */
+export const embedContentForm: EmbedForm = {
+  bodies({ texts, dimensions, task }) {
+    const config =
+      dimensions === undefined && task === undefined
+        ? undefined
+        : { taskType: task, outputDimensionality: dimensions }
+    const bodyOf = ([text]: readonly string[]): Buffer =>
+      Buffer.from(JSON.stringify({ content: { parts: [{ text }] }, embedContentConfig: config }))
+    const [first, ...more] = textGroups(texts, 1)
+    return [bodyOf(first), ...more.map(bodyOf)]
+  },
+  reading: embedReading,
+}
+
+function predictedUsage({ predictions }: Readonly<Record<string, unknown>>): Usage | undefined {
+  if (!Array.isArray(predictions)) return undefined
+  const input = predictions.reduce((sum: number, prediction: unknown) => sum + tokensOf(prediction), 0)
+  return input > 0 ? { ...NO_USAGE, input } : undefined
+}
+
+function tokensOf(prediction: unknown): number {
+  const embeddings = asRecord(asRecord(prediction)?.['embeddings'])
+  return count(asRecord(embeddings?.['statistics']) ?? {}, 'token_count')
+}

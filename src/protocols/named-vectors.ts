@@ -1,0 +1,41 @@
+import type { Usage } from '../domain/usage.ts'
+import { parseRecord } from './json/record.ts'
+import { isError, type ReplyFacts } from './reply-facts.ts'
+import type { VectorsReading } from './texts-to-embed.ts'
+import { type RawVector, VectorReader } from './vector-reader.ts'
+
+/** A response whose vectors are lists of numbers under one name, wherever they stand in it. */
+export class NamedVectors implements VectorsReading {
+  readonly #reader: VectorReader
+  readonly #usageOf: (reply: Readonly<Record<string, unknown>>) => Usage | undefined
+
+  /** `usageOf` reads the usage in the rest of the response. */
+  constructor(
+    name: 'embedding' | 'values',
+    usageOf: (reply: Readonly<Record<string, unknown>>) => Usage | undefined,
+    onVector: (vector: RawVector) => void,
+  ) {
+    this.#reader = new VectorReader(name, { onVector, onOther: () => {} })
+    this.#usageOf = usageOf
+  }
+
+  get count(): number {
+    return this.#reader.count
+  }
+
+  get outline(): string {
+    return this.#reader.outline ?? ''
+  }
+
+  push(chunk: Buffer): void {
+    this.#reader.push(chunk)
+  }
+
+  end(): ReplyFacts {
+    this.#reader.end()
+    const reply = parseRecord(this.outline)
+    const error = reply !== undefined && isError(reply['error'])
+    const valid = reply !== undefined && !error && this.count > 0
+    return { valid, error, usage: valid ? this.#usageOf(reply) : undefined, text: () => '' }
+  }
+}

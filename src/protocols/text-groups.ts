@@ -1,0 +1,23 @@
+/**
+ * Splits texts into groups, in their order: of at most so many texts, and so many bytes unless one text alone
+ * has more. At least one group, for at least one text.
+ */
+export function textGroups(
+  texts: readonly string[],
+  maxTexts: number,
+  maxBytes = Number.POSITIVE_INFINITY,
+): readonly [first: readonly string[], ...more: (readonly string[])[]] {
+  const groups: [string[], ...string[][]] = [[]]
+  let group = groups[0]
+  let bytes = 0
+  for (const text of texts) {
+    const size = Buffer.byteLength(text)
+    if (group.length > 0 && (group.length === maxTexts || bytes + size > maxBytes)) {
+      groups.push((group = []))
+      bytes = 0
+    }
+    group.push(text)
+    bytes += size
+  }
+  return groups
+}

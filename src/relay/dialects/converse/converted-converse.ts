@@ -1,0 +1,14 @@
+import { converseCodec, maxTokensOf } from '../../../protocols/converse/index.ts'
+import type { UpstreamDialect } from '../converted-dialect.ts'
+
+/** Bedrock's Converse API, to which other dialects are converted. */
+export const convertedConverse: UpstreamDialect = {
+  codec: converseCodec,
+  path: (_model, stream) => (stream ? '/converse-stream' : '/converse'),
+  headers: [],
+  // Names of some vendors' models end like that suffix.
+  hasThinkingField: false,
+  // Depends on the model: the codec leaves them out where it takes none.
+  takesCacheMarks: () => true,
+  outputMaximum: maxTokensOf,
+}

@@ -1,0 +1,58 @@
+import type { Channel, ProtocolName } from '../../../domain/channel.ts'
+import { GatewayError } from '../../../errors.ts'
+import { cohereForm, titanForm } from '../../../protocols/bedrock-embed/index.ts'
+import { batchForm, embedContentForm, predictForm } from '../../../protocols/gemini/embed/index.ts'
+import { methodPath } from '../../../protocols/gemini/index.ts'
+import type { EmbedForm } from '../../../protocols/texts-to-embed.ts'
+
+/** Upstream that is asked for vectors in a form of its own. */
+export interface EmbedUpstream {
+  readonly form: EmbedForm
+  /** The dialect whose errors it answers with. */
+  readonly protocol: ProtocolName
+  /** Below the channel's base URL. */
+  readonly path: string
+  /** The model's name as the upstream knows it. */
+  readonly model: string
+}
+
+/** Models on Bedrock that embed, by the upstream's name or the client's. */
+const ON_BEDROCK: readonly (readonly [RegExp, EmbedForm])[] = [
+  [/titan-embed/i, titanForm],
+  [/cohere|embed-(?:english|multilingual|v\d)/i, cohereForm],
+]
+
+/** Models on Vertex whose method is still `:predict`: those before Gemini's, and its first. */
+const IS_PREDICTED = /^(?!.*gemini)|gemini-embedding-001$/i
+
+/**
+ * How a channel's upstream is asked for vectors of the model `name`; undefined where it is asked as by the
+ * client of chat's `/embeddings`. Throws `invalid_request` for a model on Bedrock that embeds nothing.
+ */
+export function embedUpstream(channel: Channel, name: string): EmbedUpstream | undefined {
+  const model = channel.modelMapping.get(name) ?? name
+  switch (channel.provider?.name) {
+    case 'bedrock': {
+      const form = [model, name].flatMap(
+        (one) => ON_BEDROCK.find(([pattern]) => pattern.test(one))?.[1] ?? [],
+      )[0]
+      if (!form)
+        throw new GatewayError(
+          'invalid_request',
+          `The model '${name}' has no embeddings at its provider that are known here: those of Titan and Cohere are.`,
+        )
+      return { form, protocol: 'converse', path: '/invoke', model }
+    }
+    case 'vertex': {
+      const isPredicted = IS_PREDICTED.test(model)
+      const path = methodPath(model, isPredicted ? 'predict' : 'embedContent')
+      return { form: isPredicted ? predictForm : embedContentForm, protocol: 'gemini', path, model }
+    }
+    case 'azure':
+      return undefined
+    case undefined:
+      return channel.protocols.includes('chat')
+        ? undefined
+        : { form: batchForm, protocol: 'gemini', path: methodPath(model, 'batchEmbedContents'), model }
+  }
+}

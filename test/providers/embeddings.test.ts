@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { call, type FullResponse } from '../equipment/client.ts'
+import { priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { ACCOUNT, REGION, startBedrock } from '../equipment/providers/bedrock.ts'
+import type { Double, DoubleAnswer, ReceivedByDouble } from '../equipment/providers/double.ts'
+import { startVertex, type VertexDouble } from '../equipment/providers/vertex.ts'
+
+const ON_BEDROCK = {
+  titan: 'amazon.titan-embed-text-v2:0',
+  cohere: 'cohere.embed-multilingual-v3',
+  'cohere-v4': 'eu.cohere.embed-v4:0',
+}
+const ON_VERTEX = ['text-embedding-005', 'gemini-embedding-001', 'gemini-embedding-2']
+
+let bedrock: Double
+let vertex: VertexDouble
+let gateway: RunningGateway
+/** Requests after which Bedrock fails. */
+let failsAfter = Number.POSITIVE_INFINITY
+
+beforeAll(async () => {
+  bedrock = await startBedrock(() =>
+    bedrock.received.length > failsAfter
+      ? { error: { status: 500, name: 'InternalServerException', message: 'broken' } }
+      : {},
+  )
+  vertex = await startVertex(vectorsOf)
+  gateway = await startGateway({
+    config: {
+      options: { media: { allow_private_networks: true } },
+      models: priced([...Object.keys(ON_BEDROCK), ...ON_VERTEX, 'nova']),
+      channels: [
+        {
+          name: 'bedrock',
+          provider: 'bedrock',
+          protocol: 'converse',
+          region: REGION,
+          base_url: bedrock.url,
+          keys: [`${ACCOUNT.id}:${ACCOUNT.secret}`],
+          models: [...Object.keys(ON_BEDROCK), 'nova'],
+          model_mapping: ON_BEDROCK,
+        },
+        {
+          name: 'vertex',
+          provider: 'vertex',
+          protocol: 'gemini',
+          location: 'europe-west4',
+          base_url: vertex.url,
+          keys: [vertex.serviceAccount],
+          models: ON_VERTEX,
+        },
+      ],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    },
+  })
+})
+afterAll(async () => {
+  await gateway?.discard()
+  await bedrock?.close()
+  await vertex?.close()
+})
+beforeEach(() => {
+  failsAfter = Number.POSITIVE_INFINITY
+  bedrock.received.length = 0
+  vertex.received.length = 0
+})
+
+/** Answers as Vertex does: by `:predict`, or by the method of its newer models. */
+function vectorsOf({ path, body }: ReceivedByDouble): DoubleAnswer {
+  const sent = JSON.parse(body.toString())
+  if (path.endsWith(':embedContent')) {
+    const [{ text }] = sent.content.parts
+    const usageMetadata = { promptTokenCount: text.split(' ').length }
+    return { body: JSON.stringify({ embedding: { values: [text.length, 0.5] }, usageMetadata }) }
+  }
+  const { instances } = sent as { instances: { content: string }[] }
+  if (!path.endsWith(':predict') || (path.includes('gemini-embedding') && instances.length > 1))
+    return {
+      status: 400,
+      body: '{"error":{"code":400,"message":"only one instance","status":"INVALID_ARGUMENT"}}',
+    }
+  const predictions = instances.map(({ content }) => ({
+    embeddings: {
+      values: [content.length, 0.5],
+      statistics: { truncated: false, token_count: content.split(' ').length },
+    },
+  }))
+  return { body: JSON.stringify({ predictions }) }
+}
+
+function embed(model: string, input: string | readonly string[], fields: object = {}): Promise<FullResponse> {
+  return call(gateway.url, { model, input, ...fields }, { key: 'ann', path: '/v1/embeddings' })
+}
+
+function charged({ headers }: FullResponse): number | undefined {
+  return databaseOf(gateway.dataDir).usageOf(String(headers['x-request-id']))?.input_tokens
+}
+
+const bodies = ({ received }: Double) =>
+  received
+    .filter(({ path }) => path !== '/token')
+    .map(({ body }) => JSON.parse(body.toString()) as { readonly texts?: readonly string[] })
+
+/** The vectors of a response. */
+function vectorsIn({ text }: FullResponse): readonly (readonly number[])[] {
+  const { data } = JSON.parse(text) as { data: { embedding: number[] }[] }
+  return data.map(({ embedding }) => embedding)
+}
+
+const TEXTS = ['a b', 'ccc', 'dd e f']
+
+describe.each([
+  ['titan', 3],
+  ['cohere', 1],
+  ['cohere-v4', 1],
+  ['text-embedding-005', 1],
+  ['gemini-embedding-001', 3],
+  ['gemini-embedding-2', 3],
+])('embeddings of %s', (model, requests) => {
+  test('come in the order of the texts, from as many requests as it needs, charged together', async () => {
+    const response = await embed(model, TEXTS)
+    expect(response.status, response.text).toBe(200)
+    const { usage } = JSON.parse(response.text)
+    expect(vectorsIn(response)).toEqual(TEXTS.map(({ length }) => [length, 0.5]))
+    expect(usage).toEqual({ prompt_tokens: 6, total_tokens: 6 })
+    expect(charged(response)).toBe(6)
+    expect(bodies(bedrock).length + bodies(vertex).length).toBe(requests)
+  })
+
+  test('are in base64 where the client asks for it', async () => {
+    const { text } = await embed(model, 'a b', { encoding_format: 'base64' })
+    const bytes = Buffer.from(JSON.parse(text).data[0].embedding, 'base64')
+    expect([bytes.readFloatLE(0), bytes.readFloatLE(4)]).toEqual([3, 0.5])
+  })
+
+  test('are given to clients of the Gemini API, one or many', async () => {
+    const content = (text: string) => ({ content: { parts: [{ text }] }, taskType: 'RETRIEVAL_QUERY' })
+    const ask = (method: string, body: object) =>
+      call(gateway.url, body, { key: 'ann', path: `/v1beta/models/${model}:${method}` })
+    const one = await ask('embedContent', content('a b'))
+    expect(JSON.parse(one.text)).toMatchObject({ embedding: { values: [3, 0.5] } })
+    const many = await ask('batchEmbedContents', { requests: TEXTS.map(content) })
+    expect(many.status, many.text).toBe(200)
+    expect(JSON.parse(many.text)).toMatchObject({
+      embeddings: TEXTS.map(({ length }) => ({ values: [length, 0.5] })),
+      usageMetadata: { promptTokenCount: 6 },
+    })
+    expect(charged(many)).toBe(6)
+  })
+})
+
+test('dimensions are asked for in the words of each model, and named where it has none', async () => {
+  expect((await embed('titan', 'x', { dimensions: 256 })).headers['x-gateway-dropped']).toBeUndefined()
+  await embed('cohere-v4', 'x', { dimensions: 256 })
+  const without = await embed('cohere', 'x', { dimensions: 256 })
+  expect(bodies(bedrock)).toMatchObject([
+    { inputText: 'x', dimensions: 256 },
+    { texts: ['x'], output_dimension: 256 },
+    { texts: ['x'] },
+  ])
+  expect(without.headers['x-gateway-dropped']).toBe('dimensions')
+  await embed('text-embedding-005', 'x', { dimensions: 256, task_type: 'CLUSTERING' })
+  await embed('gemini-embedding-2', 'x', { dimensions: 256 })
+  expect(bodies(vertex)).toEqual([
+    { instances: [{ content: 'x', task_type: 'CLUSTERING' }], parameters: { outputDimensionality: 256 } },
+    { content: { parts: [{ text: 'x' }] }, embedContentConfig: { outputDimensionality: 256 } },
+  ])
+})
+
+test('more than 96 texts are several requests to Cohere', async () => {
+  const texts = Array.from({ length: 200 }, (_, index) => 'x'.repeat(index + 1))
+  const lengths = vectorsIn(await embed('cohere', texts)).map(([length]) => length)
+  expect(lengths).toEqual(Array.from({ length: 200 }, (_, index) => index + 1))
+  expect(bodies(bedrock).map(({ texts }) => texts?.length)).toEqual([96, 96, 8])
+})
+
+test('a later request that fails leaves the client without vectors and without a charge', async () => {
+  failsAfter = 2
+  const response = await embed('titan', TEXTS)
+  expect(response.status).toBeGreaterThanOrEqual(500)
+  expect(databaseOf(gateway.dataDir).usageOf(String(response.headers['x-request-id']))).toBeUndefined()
+})
+
+test('a model that embeds nothing is refused before anything is sent', async () => {
+  expect((await embed('nova', 'x')).status).toBe(400)
+  expect(bedrock.received).toEqual([])
+})
+
+test('model lists name the endpoint', async () => {
+  const { text } = await call(gateway.url, undefined, { key: 'ann', path: '/v1/models', method: 'GET' })
+  const { data } = JSON.parse(text) as { data: { id: string; endpoints: string[] }[] }
+  const endpoints = (id: string) => data.find((one) => one.id === id)?.endpoints
+  expect([endpoints('text-embedding-005'), endpoints('gemini-embedding-001')]).toEqual([
+    ['embeddings'],
+    ['embeddings'],
+  ])
+  expect(endpoints('nova')).toContain('chat')
+})
