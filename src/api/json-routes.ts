@@ -27,6 +27,7 @@ import { openApi } from './openapi/openapi.ts'
 import { ownAccessToken } from './users/own-access-token.ts'
 import { ownGroups } from './users/own-groups.ts'
 import { ownProfile } from './users/own-profile.ts'
+import { status } from './status/status.ts'
 import { pricingEndpoint } from './models/pricing.ts'
 import { revealChannelKey } from './channels/reveal-channel-key.ts'
 import { revealToken } from './tokens/reveal-token.ts'
@@ -81,6 +82,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   removeUser,
   manage,
   ownGroups,
+  status,
   pricingEndpoint,
   listChannelsEndpoint,
   searchChannels,

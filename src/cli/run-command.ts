@@ -6,7 +6,7 @@ import { addServiceCommands } from './service-commands.ts'
 import type { Shell } from './shell.ts'
 import { addTokenCommands } from './token-commands.ts'
 import { addUserCommands } from './user-commands.ts'
-import { version } from './version.ts'
+import { version } from '../domain/version.ts'
 
 /**
  * Runs `sluice` with these arguments; the exit code is in `shell.exitCode` when it resolves. Commands leave
