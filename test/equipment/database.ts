@@ -20,6 +20,7 @@ export interface UserBalance {
   readonly quota: number
   readonly used_quota: number
   readonly request_count: number
+  readonly password_hash: string | null
 }
 
 /** A row of the usage log. */

@@ -1,5 +1,5 @@
 import { conservation } from './conservation.ts'
-import { credentials } from './credentials.ts'
+import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
 import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
@@ -30,6 +30,7 @@ export const reads = {
   conservation,
   countUsers,
   credentials,
+  hasBcryptPasswords,
   keyedToken,
   keyedTokenPage,
   keyedTokens,
