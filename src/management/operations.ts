@@ -11,6 +11,7 @@ import { setPassword } from './users/set-password.ts'
 import { disableToken, enableToken } from './tokens/token-status.ts'
 import { tokenWarnings } from './tokens/token-warnings.ts'
 import { topUpUser } from './users/top-up-user.ts'
+import { usageByDimension } from './usage/usage-by-dimension.ts'
 import { disableUser, enableUser } from './users/user-status.ts'
 
 /**
@@ -34,6 +35,7 @@ export const operations = {
   setPassword,
   tokenWarnings,
   topUpUser,
+  usageByDimension,
 } as const
 
 /** The name of an operation. */

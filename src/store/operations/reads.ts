@@ -20,7 +20,7 @@ import {
 } from './stored-responses.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
 import { listUsage, scanUsage } from './usage-rows.ts'
-import { sumUsageDays, sumUsageScan, usageByDay } from './usage-totals.ts'
+import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-totals.ts'
 
 /** Read operations, each on a snapshot of the database. */
 export const reads = {
@@ -55,6 +55,7 @@ export const reads = {
   tokenById,
   tokenByKeyHash,
   usageByDay,
+  usageGroups,
   userByAccessToken,
   userById,
   userByName,
