@@ -40,6 +40,7 @@ import { testChannelEndpoint } from './channels/test-channel.ts'
 import { tokenUsage } from './tokens/token-usage.ts'
 import { updateChannelEndpoint } from './channels/update-channel.ts'
 import { updateOwnProfile } from './users/update-own-profile.ts'
+import { userTokens } from './users/user-tokens.ts'
 import { updateUser } from './users/update-user.ts'
 import { ownUsageDays, usageDays } from './usage/usage-days.ts'
 import { ownUsageExport, usageExport } from './usage/usage-export.ts'
@@ -77,6 +78,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   listUsers,
   searchUsers,
   getUser,
+  ...userTokens,
   createUser,
   updateUser,
   removeUser,
