@@ -14,8 +14,9 @@ import { logIn } from '../equipment/console.ts'
 import { commandOn, type Outcome, SECRET, sluice } from '../equipment/command.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { type MariadbServer, startMariadbServer, withoutMariadb } from '../equipment/mariadb-server.ts'
 import { BASE_ENVIRONMENT, programFolder } from '../equipment/program.ts'
-import { type FamilyDatabase, familyDatabase } from '../family-database.ts'
+import { type FamilyDatabase, familyDatabase, type SourceEngine } from '../family-database.ts'
 import { ENGINES } from '../store-engines.ts'
 import { newToken, openedStore } from '../store-rows.ts'
 import { embeddedRows } from './embedded-rows.ts'
@@ -68,17 +69,27 @@ function fateOf({ lines }: Report, kind: string, name: string): Pick<Line, 'fate
   return line && { fate: line.fate, notes: line.notes }
 }
 
-describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
+const SOURCES: readonly SourceEngine[] = [
+  ...ENGINES.map(({ name }) => name),
+  ...(withoutMariadb('the import from MariaDB') ? [] : (['MariaDB'] as const)),
+]
+
+describe.each(SOURCES)('a new-api on %s', (engine) => {
   let fixture: Fixture
   let source: FamilyDatabase
+  let server: MariadbServer | undefined
 
   beforeAll(async () => {
     fixture = await startFixture(() => ({}), { env: { GATEWAY_SECRET: SECRET } })
+    if (engine === 'MariaDB') server = await startMariadbServer()
   })
-  afterAll(() => fixture.close())
+  afterAll(async () => {
+    await fixture.close()
+    await server?.stop()
+  })
 
   async function fill(): Promise<void> {
-    source = await familyDatabase('new-api', engine)
+    source = await familyDatabase('new-api', engine, server)
     const { port } = fixture.upstream
     await source.insert('options', { key: 'GroupRatio', value: '{"default":1,"vip":0.8}' })
     await source.insert('options', { key: 'ModelRatio', value: '{"m":0.5,"never-served":1.10}' })
@@ -777,8 +788,9 @@ describe('invalid values', () => {
     await missing.sql('ALTER TABLE users DROP COLUMN quota')
     const sentences: [string, string][] = [
       [join(dataDir, 'nothing.db'), `there is no file ${join(dataDir, 'nothing.db')}`],
-      ['mysql://root@host/oneapi', 'MySQL is not read'],
-      ['root:pw@tcp(host:3306)/oneapi', 'MySQL is not read'],
+      ['mysql://root:hidden@127.0.0.1:1/oneapi', 'the database cannot be reached'],
+      ['root:hidden@tcp(127.0.0.1:1)/oneapi', 'the database cannot be reached'],
+      ['mongodb://root:hidden@127.0.0.1:1/oneapi', 'expected a SQLite file, or a URL such as postgres://'],
       [join(process.cwd(), 'package.json'), 'cannot be read as a SQLite database'],
       [join(dataDir, 'own.db'), 'this is a database of Sluice itself'],
       [empty.place, 'it has no table "tokens"'],

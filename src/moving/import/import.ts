@@ -21,7 +21,7 @@ import { Units } from './units.ts'
 export interface ImportOptions {
   /** Configuration of this gateway; its environment names the target database. */
   readonly config: Config
-  /** SQLite file, or `postgres:` URL. */
+  /** SQLite file, or the address of a server. */
   readonly source: string
   /** False = nothing is written, and the report says what would be imported. */
   readonly apply: boolean
