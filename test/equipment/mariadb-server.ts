@@ -21,6 +21,7 @@ export interface MariadbServer {
 /** Database that every server has. */
 export const DATABASE = 'newapi'
 
+const CREATE = `create database ${DATABASE} character set utf8mb4`
 const SERVER = 'mariadbd'
 const INSTALL = 'mariadb-install-db'
 const START_LIMIT_MS = 120_000
@@ -69,7 +70,7 @@ export async function startMariadbServer(): Promise<MariadbServer> {
     }
   }
   await untilAnswering(child, () => sql('select 1'))
-  await sql(`create database ${DATABASE}`)
+  await sql(CREATE)
   await sql("create user reader@'%' identified by 'p@ss word'")
   await sql(`grant select on ${DATABASE}.* to reader@'%'`)
   return {
@@ -77,7 +78,7 @@ export async function startMariadbServer(): Promise<MariadbServer> {
     sql: (statement) => sql(statement, DATABASE),
     async empty() {
       await sql(`drop database ${DATABASE}`)
-      await sql(`create database ${DATABASE}`)
+      await sql(CREATE)
     },
     async stop() {
       const gone = new Promise((resolve) => child.once('exit', resolve))

@@ -16,10 +16,20 @@ const TABLE = 'BASE TABLE'
 export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS): Promise<SourceDatabase> {
   const socket = connect(place.port, place.host)
   const connection = opened(place, socket)
+  const failure = Promise.withResolvers<never>()
+  failure.promise.catch(() => {})
+  // The errors of a connection that fails reach it alone, and not the statements that wait.
+  connection.on('error', (error: QueryError) => failure.reject(sentenceOf(error)))
   const read = new ReadMeter(limits)
   const stop = (): void => connection.destroy()
-  const ask = (table: string, text: string, values: readonly string[] = []): Promise<readonly SourceRow[]> =>
-    withinLimits(socket, limits, table, rowsOf(connection, read.table(table), text, values), stop)
+  const ask = (
+    table: string,
+    text: string,
+    values: readonly string[] = [],
+  ): Promise<readonly SourceRow[]> => {
+    const answer = rowsOf(connection, read.table(table), text, values)
+    return withinLimits(socket, limits, table, Promise.race([answer, failure.promise]), stop)
+  }
   try {
     await ask('', 'set session transaction isolation level repeatable read')
     await ask('', 'start transaction with consistent snapshot, read only')
@@ -58,7 +68,7 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
 }
 
 function opened({ user, password, database, host, tls }: MysqlAddress, socket: Socket): Connection {
-  const connection = createConnection({
+  return createConnection({
     stream: () => socket,
     host,
     user,
@@ -70,8 +80,6 @@ function opened({ user, password, database, host, tls }: MysqlAddress, socket: S
     typeCast: (field) => field.string('utf8'),
     ...(tls !== 'none' && { ssl: { rejectUnauthorized: tls === 'verified' } }),
   })
-  connection.on('error', () => {})
-  return connection
 }
 
 function quoted(name: string): string {
