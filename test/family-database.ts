@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { onTestFinished } from 'vitest'
-import { ENGINES, type Engine } from './store-engines.ts'
+import { DATABASE, type MariadbServer } from './equipment/mariadb-server.ts'
+import { ENGINES } from './store-engines.ts'
 
 /** A value as a test writes it, converted by the database to the column's type. */
 type Cell = string | number | boolean | null | Uint8Array
@@ -16,7 +17,7 @@ export interface FamilyDatabase {
   sql(statement: string): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
 
-/** Columns by table, with the types that the family's own tool gives them, on SQLite and on PostgreSQL. */
+/** Columns by table, with the types that the family's own tool gives them, by engine. */
 const TYPES = {
   SQLite: {
     id: 'integer PRIMARY KEY AUTOINCREMENT',
@@ -32,7 +33,21 @@ const TYPES = {
     time: 'timestamptz',
     json: 'json',
   },
+  MariaDB: {
+    id: 'bigint AUTO_INCREMENT PRIMARY KEY',
+    int: 'bigint',
+    flag: 'tinyint(1)',
+    time: 'datetime(3)',
+    json: 'json',
+    text: 'longtext',
+    'text UNIQUE': 'varchar(191) UNIQUE',
+    'text PRIMARY KEY': 'varchar(191) PRIMARY KEY',
+    'text NOT NULL': 'longtext NOT NULL',
+  },
 } as const
+
+/** Databases that the import reads. */
+export type SourceEngine = keyof typeof TYPES
 
 type ColumnType = keyof (typeof TYPES)['SQLite'] | `text${string}`
 
@@ -135,12 +150,13 @@ const SCHEMAS: Readonly<
   },
 }
 
-/** An empty database of a family on an engine, deleted after the test. */
+/** An empty database of a family on an engine, deleted after the test. MariaDB's are made on `server`. */
 export async function familyDatabase(
   family: 'one-api' | 'new-api',
-  engine: Engine['name'],
+  engine: SourceEngine,
+  server?: MariadbServer,
 ): Promise<FamilyDatabase> {
-  const database = engine === 'SQLite' ? onSqlite() : await onPostgres()
+  const database = await (engine === 'SQLite' ? onSqlite() : server ? onMariadb(server) : onPostgres())
   for (const [table, columns] of Object.entries(SCHEMAS[family])) {
     const list = Object.entries(columns).map(([name, type]) => `"${name}" ${typeName(engine, type)}`)
     await database.sql(`CREATE TABLE ${table} (${list.join(', ')})`)
@@ -178,14 +194,20 @@ async function onPostgres(): Promise<Omit<FamilyDatabase, 'insert'>> {
   return engine.database()
 }
 
-function typeName(engine: Engine['name'], type: ColumnType): string {
+async function onMariadb(server: MariadbServer): Promise<Omit<FamilyDatabase, 'insert'>> {
+  await server.empty()
+  const sql = (statement: string) => server.sql(statement)
+  return { place: `mysql://reader:p%40ss%20word@127.0.0.1:${server.port}/${DATABASE}`, sql }
+}
+
+function typeName(engine: SourceEngine, type: ColumnType): string {
   const types: Readonly<Record<string, string>> = TYPES[engine]
   return types[type] ?? type
 }
 
-function literal(engine: Engine['name'], cell: Cell): string {
+function literal(engine: SourceEngine, cell: Cell): string {
   if (cell === null) return 'NULL'
-  if (typeof cell === 'boolean') return engine === 'SQLite' ? String(Number(cell)) : String(cell)
+  if (typeof cell === 'boolean') return engine === 'PostgreSQL' ? String(cell) : String(Number(cell))
   if (typeof cell === 'number') return String(cell)
   if (cell instanceof Uint8Array) return `x'${Buffer.from(cell).toString('hex')}'`
   return `'${cell.replaceAll("'", "''")}'`

@@ -1,5 +1,4 @@
 import type { z } from 'zod'
-import type { TokenForm } from '../auth/account-authenticator.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { KeyLocations } from '../auth/sent-key.ts'
 import type { User } from '../domain/user.ts'
@@ -161,8 +160,6 @@ export interface TextFormat {
 export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   readonly kind: 'json'
   readonly access: keyof AccessPrincipals
-  /** The form of the access token in `Authorization`; either form if absent. */
-  readonly tokenForm?: TokenForm
   /** Where an API key may be; the bearer token if absent. */
   readonly keyIn?: KeyLocations
   /** Its area, where that depends on the request. */

@@ -115,10 +115,10 @@ export class JsonApi {
 
   async #authenticate(exchange: ClientExchange, endpoint: JsonEndpoint): Promise<{ user?: User }> {
     const { request, record } = exchange
-    const { access, tokenForm } = endpoint
+    const { access } = endpoint
     if (access === 'visitor') return {}
     if (access === 'key' || access === 'reading-key') return this.#authenticateByKey(exchange, endpoint)
-    const user = await this.#parts.accounts.authenticate(request, tokenForm ?? 'either', MIN_ROLE[access])
+    const user = await this.#parts.accounts.authenticate(request, MIN_ROLE[access])
     record.userId = user.id
     return { user }
   }

@@ -27,6 +27,7 @@ import { openApi } from './openapi/openapi.ts'
 import { ownAccessToken } from './users/own-access-token.ts'
 import { ownGroups } from './users/own-groups.ts'
 import { ownProfile } from './users/own-profile.ts'
+import { status } from './status/status.ts'
 import { pricingEndpoint } from './models/pricing.ts'
 import { revealChannelKey } from './channels/reveal-channel-key.ts'
 import { revealToken } from './tokens/reveal-token.ts'
@@ -39,6 +40,7 @@ import { testChannelEndpoint } from './channels/test-channel.ts'
 import { tokenUsage } from './tokens/token-usage.ts'
 import { updateChannelEndpoint } from './channels/update-channel.ts'
 import { updateOwnProfile } from './users/update-own-profile.ts'
+import { userTokens } from './users/user-tokens.ts'
 import { updateUser } from './users/update-user.ts'
 import { ownUsageDays, usageDays } from './usage/usage-days.ts'
 import { ownUsageExport, usageExport } from './usage/usage-export.ts'
@@ -76,11 +78,13 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   listUsers,
   searchUsers,
   getUser,
+  ...userTokens,
   createUser,
   updateUser,
   removeUser,
   manage,
   ownGroups,
+  status,
   pricingEndpoint,
   listChannelsEndpoint,
   searchChannels,

@@ -5,8 +5,8 @@ import type { Store } from '../store/store.ts'
 import { refuseCrossSite } from './refuse-cross-site.ts'
 import { sessionOf } from './session-cookie.ts'
 
-/** Accepted forms of an access token in `Authorization`: alone, or after `Bearer` as well. */
-export type TokenForm = 'bare' | 'either'
+/** Names of the header with the user's id: this gateway's, and the one that clients of new-api send. */
+const USER_HEADERS = ['gateway-user', 'new-api-user'] as const
 
 /** Dependencies of `AccountAuthenticator`. */
 export interface AccountParts {
@@ -17,7 +17,7 @@ export interface AccountParts {
   readonly trustedProxies: () => readonly string[]
 }
 
-/** Authenticates account holders by access token or session, together with their id in `Gateway-User`. */
+/** Authenticates account holders by access token or session, together with their id in a header. */
 export class AccountAuthenticator {
   readonly #parts: AccountParts
 
@@ -30,14 +30,12 @@ export class AccountAuthenticator {
    * `Gateway-User`; 403 for a disabled user, a role below `minRole`, or a session sent by a page of another
    * site. `docs/api.md: Authentication`.
    */
-  async authenticate(request: Request, form: TokenForm, minRole: Role): Promise<User> {
+  async authenticate(request: Request, minRole: Role): Promise<User> {
     const { authorization } = request.headers
     // The header takes precedence over the cookie, as a browser sends cookies on its own.
     const user =
-      authorization === undefined
-        ? await this.#fromSession(request)
-        : await this.#fromToken(authorization, form)
-    requireUserHeader(request.headers['gateway-user'], user)
+      authorization === undefined ? await this.#fromSession(request) : await this.#fromToken(authorization)
+    for (const id of sentIds(request)) requireOwner(id, user)
     if (user.status !== USER_STATUS.enabled)
       throw new GatewayError('user_disabled', 'this user has been banned')
     if (user.role < minRole) {
@@ -46,11 +44,10 @@ export class AccountAuthenticator {
     return user
   }
 
-  async #fromToken(authorization: string, form: TokenForm): Promise<User> {
+  async #fromToken(authorization: string): Promise<User> {
     if (authorization.trim() === '') throw notAuthenticated()
     const { store, hashAccessToken } = this.#parts
-    const accessToken =
-      form === 'either' ? authorization.replace(/^bearer +/i, '').trim() : authorization.trim()
+    const accessToken = authorization.replace(/^bearer +/i, '').trim()
     const user = await store.read('userByAccessToken', hashAccessToken(accessToken))
     if (!user) throw new GatewayError('unauthorized', 'invalid access token')
     return user
@@ -73,18 +70,24 @@ function notAuthenticated(): GatewayError {
   return new GatewayError('unauthorized', 'not logged in, and no access token in "Authorization"')
 }
 
-// The first message names the header as clients of older gateways know it.
-function requireUserHeader(given: string | string[] | undefined, user: User): void {
-  if (given === undefined || given === '') {
+/** The ids sent in either header, all of which must be the user's. */
+function sentIds({ headers }: Request): string[] {
+  const ids = USER_HEADERS.map((name) => headers[name]).filter((id) => id !== undefined && id !== '')
+  // Names the header as clients of older gateways know it.
+  if (ids.length === 0) {
     throw new GatewayError(
       'unauthorized',
       'New-Api-User header not provided (send the user id as Gateway-User)',
     )
   }
-  if (!/^\d{1,16}$/.test(String(given))) {
+  return ids.map(String)
+}
+
+function requireOwner(id: string, user: User): void {
+  if (!/^\d{1,16}$/.test(id)) {
     throw new GatewayError('unauthorized', 'Gateway-User: expected the id of a user')
   }
-  if (Number(given) !== user.id) {
+  if (Number(id) !== user.id) {
     throw new GatewayError('unauthorized', 'Gateway-User does not match the owner of the access token')
   }
 }

@@ -1,4 +1,5 @@
 import { hashSync, parseOptions } from '@node-rs/argon2'
+import { hashSync as hashOfBcrypt } from '@node-rs/bcrypt'
 import { describe, expect, test } from 'vitest'
 import { Passwords } from './passwords.ts'
 
@@ -35,6 +36,24 @@ describe('a password', () => {
     expect(nobody).toBeGreaterThan(somebody / 4)
     expect(nobody).toBeLessThan(somebody * 4)
     expect(parseOptions(hash)).toMatchObject({ memoryCost: 19_456, timeCost: 2, parallelism: 1 })
+  })
+
+  test('that is wrong takes as long for an imported hash as for others, where both algorithms are used', async () => {
+    const [argon2, bcrypt] = [hashSync('somebody'), hashOfBcrypt('somebody', { cost: 10 })]
+    expect(await passwords.verify(bcrypt, 'somebody', 'a')).toBe(true)
+    const took = async (of: string | null): Promise<number> => {
+      const began = performance.now()
+      expect(await passwords.verify(of, 'a guess', 'a')).toBe(false)
+      await passwords.spendOtherTime(of, 'a guess', 'a')
+      return performance.now() - began
+    }
+    // Compares the fastest of alternating runs, as other load only adds time.
+    const fastest = [argon2, bcrypt, null].map(() => Number.POSITIVE_INFINITY)
+    for (let round = 0; round < 5; round += 1) {
+      for (const [i, hash] of [argon2, bcrypt, null].entries())
+        fastest[i] = Math.min(fastest[i] ?? 0, await took(hash))
+    }
+    expect(Math.max(...fastest)).toBeLessThan(2 * Math.min(...fastest))
   })
 
   test('is refused with retry-after while too many wait; all that wait get their turn', async () => {

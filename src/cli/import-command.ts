@@ -7,16 +7,18 @@ import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, reportingErrors } from './with-accounts.ts'
 
 const HELP = `
-SOURCE is the SQLite file of a one-api or new-api, or postgres://user@host/database. It is only read; the other gateway may run.
+SOURCE is the SQLite file of a one-api or new-api, or postgres://user@host/database, or mysql://user@host/database, also as
+in SQL_DSN. It is only read; the other gateway may run.
 Users, keys, channels, groups, prices and a few options carry over into the database of DATA_DIR or DATABASE_URL: keys go on
 working, ids stay if they are free. Without --apply nothing is written: the report lists, row by row, what would not carry
 over, and what would be changed. Read it, then run the command again with --apply.
 Existing entries (a user or a channel of the same name, the same key, a group, a price) stay unchanged, so that the command
-can be repeated. Passwords do not carry over: "sluice user password NAME" sets new ones. docs/moving.md describes all steps.
+can be repeated. docs/moving.md describes all steps.
 Exits with 1 if a planned entry could not be written.
 Examples:
   sluice import /srv/new-api/one-api.db
-  sluice import postgres://reader@db.example.com/newapi --apply`
+  sluice import postgres://reader@db.example.com/newapi --apply
+  sluice import "$SQL_DSN"`
 
 const KINDS: readonly Kind[] = ['user', 'token', 'channel', 'group', 'price', 'option']
 

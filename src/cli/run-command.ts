@@ -5,8 +5,9 @@ import { addMigrateCommand } from './migrate-command.ts'
 import { addServiceCommands } from './service-commands.ts'
 import type { Shell } from './shell.ts'
 import { addTokenCommands } from './token-commands.ts'
+import { addUsageCommand } from './usage-command.ts'
 import { addUserCommands } from './user-commands.ts'
-import { version } from './version.ts'
+import { version } from '../domain/version.ts'
 
 /**
  * Runs `sluice` with these arguments; the exit code is in `shell.exitCode` when it resolves. Commands leave
@@ -35,7 +36,7 @@ First steps:
                                   an API key for it
   sluice import SOURCE            imports users, keys and channels of a one-api or new-api
 
-user, token and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
+user, token, usage and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
 docs/configuration.md lists all environment variables (PORT, HOST, GATEWAY_SECRET, LOG_LEVEL, …), and
 docs/operations.md describes how to run the gateway.`,
     )
@@ -43,6 +44,7 @@ docs/operations.md describes how to run the gateway.`,
   addServiceCommands(program, shell)
   addUserCommands(program, shell)
   addTokenCommands(program, shell)
+  addUsageCommand(program, shell)
   addBackupCommand(program, shell)
   addMigrateCommand(program, shell)
   addImportCommand(program, shell)

@@ -5,7 +5,7 @@ import { CONFIG, commaList, expiry, JSON_OUTPUT, wholeNumber } from './options.t
 import { quotaText } from './quota-text.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
-import { type AccountOptions, printJson, withAccounts } from './with-accounts.ts'
+import { type AccountOptions, printJson, reportingErrors, withAccounts } from './with-accounts.ts'
 
 const STATUS = new Map([
   [1, 'enabled'],
@@ -27,6 +27,15 @@ const LIST_HELP = `
 Keys are masked. "sluice token disable" takes an id.
 Example:
   sluice token list --user ann`
+
+const ROTATE_HELP = `
+The old key is refused from the next call on, even if gateway.yaml declares it; quota, limits, expiry and the usage
+log stay.
+Example:
+  KEY=$(sluice token rotate 7)`
+
+const DELETE_HELP = `
+Running calls go on and are charged; the usage log keeps the key's calls.`
 
 /** The options of `token create`. */
 interface CreateOptions extends AccountOptions {
@@ -88,13 +97,26 @@ export function addTokenCommands(program: Command, shell: Shell): void {
     .addHelpText('after', LIST_HELP)
     .action((options: ListOptions) => list(shell, options))
 
-  token
-    .command('disable <id>')
-    .description('refuse a key, from the next call on')
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
-    .addHelpText('after', '\n"sluice token list --user NAME" shows the ids.')
-    .action((id: string, options: AccountOptions) => disable(shell, id, options))
+  const onOne = (
+    name: string,
+    description: string,
+    help: string,
+    work: (shell: Shell, id: number, options: AccountOptions) => Promise<void>,
+  ): void => {
+    token
+      .command(`${name} <id>`)
+      .description(description)
+      .addOption(JSON_OUTPUT)
+      .addOption(CONFIG)
+      .addHelpText('after', `\n"sluice token list --user NAME" shows the ids.${help}`)
+      .action((id: string, options: AccountOptions) =>
+        reportingErrors(shell, () => work(shell, tokenId(id), options)),
+      )
+  }
+  onOne('disable', 'refuse a key, from the next call on', '', disable)
+  onOne('enable', 'accept a disabled key again', '', enable)
+  onOne('rotate', 'replace a key by a new one, and print it once', ROTATE_HELP, rotate)
+  onOne('delete', 'delete a key, which is refused from the next call on', DELETE_HELP, remove)
 }
 
 async function create(shell: Shell, options: CreateOptions): Promise<void> {
@@ -133,14 +155,44 @@ async function list(shell: Shell, { user, ...options }: ListOptions): Promise<vo
   })
 }
 
-async function disable(shell: Shell, id: string, options: AccountOptions): Promise<void> {
+async function disable(shell: Shell, id: number, options: AccountOptions): Promise<void> {
   await withAccounts(shell, options, async (accounts) => {
-    if (!/^\d{1,15}$/.test(id))
-      throw new Error(`expected the id of a token, not "${id}": token list shows it`)
-    const changed = await accounts.run('disableToken', { id: Number(id) })
+    const changed = await accounts.run('disableToken', { id })
     if (options.json) printJson(shell, changed)
     else shell.out.write(`The key "${changed.name}" (id ${changed.id}) is refused from now on.\n`)
   })
+}
+
+async function enable(shell: Shell, id: number, options: AccountOptions): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
+    const changed = await accounts.run('enableToken', { id })
+    if (options.json) printJson(shell, changed)
+    else shell.out.write(`The key "${changed.name}" (id ${changed.id}) is accepted again.\n`)
+  })
+}
+
+async function rotate(shell: Shell, id: number, options: AccountOptions): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
+    const changed = await accounts.run('rotateToken', { id })
+    if (options.json) printJson(shell, changed)
+    else {
+      shell.err.write(`The new key "${changed.name}" (id ${changed.id}), printed once:\n`)
+      shell.out.write(`${changed.key}\n`)
+    }
+  })
+}
+
+async function remove(shell: Shell, id: number, options: AccountOptions): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
+    const deleted = await accounts.run('deleteToken', { id })
+    if (options.json) printJson(shell, deleted)
+    else shell.out.write(`The key "${deleted.name}" (id ${deleted.id}) is deleted.\n`)
+  })
+}
+
+function tokenId(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw new Error(`expected the id of a token, not "${text}": token list shows it`)
 }
 
 function columns(display: QuotaDisplay): readonly Column<TokenObject>[] {

@@ -33,6 +33,10 @@ Running calls go on; the added quota can be spent at once.
 Example:
   sluice user top-up ann 5000000`
 
+const DELETE_HELP = `
+Running calls go on and are charged. The name can be used again, but a user that gateway.yaml declares is not made
+again. The last user with role 100 cannot be deleted.`
+
 const ACCESS_TOKEN_HELP = `
 The token is printed once, alone on standard output; only its hash is kept. The former token stops working.
 Example:
@@ -92,6 +96,14 @@ export function addUserCommands(program: Command, shell: Shell): void {
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .action((name: string, options: AccountOptions) => setStatus(shell, 'enableUser', name, options))
+
+  user
+    .command('delete <name>')
+    .description('delete a user with all keys; its usage and charges stay')
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', DELETE_HELP)
+    .action((name: string, options: AccountOptions) => remove(shell, name, options))
 
   user
     .command('top-up <name> <quota>')
@@ -158,6 +170,14 @@ async function setStatus(
     else if (operation === 'disableUser')
       say(shell, `${named(changed)} is disabled: every key is refused from now on.`)
     else say(shell, `${named(changed)} is enabled.`)
+  })
+}
+
+async function remove(shell: Shell, user: string, options: AccountOptions): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
+    const deleted = await accounts.run('removeUser', { user })
+    if (options.json) printJson(shell, deleted)
+    else say(shell, `${named(deleted)} is deleted: every key is refused from now on.`)
   })
 }
 

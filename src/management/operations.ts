@@ -1,13 +1,17 @@
 import { backup } from './backup.ts'
 import { createToken } from './tokens/create-token.ts'
 import { createUser } from './users/create-user.ts'
-import { disableToken } from './tokens/disable-token.ts'
+import { deleteToken } from './tokens/delete-token.ts'
 import { issueAccessToken } from './users/issue-access-token.ts'
 import { listTokens } from './tokens/list-tokens.ts'
 import { listUsers } from './users/list-users.ts'
+import { removeUser } from './users/remove-user.ts'
+import { rotateToken } from './tokens/rotate-token.ts'
 import { setPassword } from './users/set-password.ts'
+import { disableToken, enableToken } from './tokens/token-status.ts'
 import { tokenWarnings } from './tokens/token-warnings.ts'
 import { topUpUser } from './users/top-up-user.ts'
+import { usageByDimension } from './usage/usage-by-dimension.ts'
 import { disableUser, enableUser } from './users/user-status.ts'
 
 /**
@@ -18,15 +22,20 @@ export const operations = {
   backup,
   createToken,
   createUser,
+  deleteToken,
   disableToken,
   disableUser,
+  enableToken,
   enableUser,
   issueAccessToken,
   listTokens,
   listUsers,
+  removeUser,
+  rotateToken,
   setPassword,
   tokenWarnings,
   topUpUser,
+  usageByDimension,
 } as const
 
 /** The name of an operation. */

@@ -16,6 +16,7 @@ const HEADER_NAMES = [
   'forwarded',
   'gateway-user',
   'host',
+  'new-api-user',
   'origin',
   'sec-fetch-site',
   'traceparent',

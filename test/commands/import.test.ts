@@ -10,11 +10,13 @@ import { deriveSecrets } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { call } from '../equipment/client.ts'
+import { logIn } from '../equipment/console.ts'
 import { commandOn, type Outcome, SECRET, sluice } from '../equipment/command.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { type MariadbServer, startMariadbServer, withoutMariadb } from '../equipment/mariadb-server.ts'
 import { BASE_ENVIRONMENT, programFolder } from '../equipment/program.ts'
-import { type FamilyDatabase, familyDatabase } from '../family-database.ts'
+import { type FamilyDatabase, familyDatabase, type SourceEngine } from '../family-database.ts'
 import { ENGINES } from '../store-engines.ts'
 import { newToken, openedStore } from '../store-rows.ts'
 import { embeddedRows } from './embedded-rows.ts'
@@ -40,7 +42,10 @@ interface Report {
 }
 
 const KEY = 'AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefghijkl'
-const user = { password: '$2a$10$abcdefghijklmnopqrstuv', status: 1, role: 1, group: 'default' }
+const PASSWORD = 'correct horse'
+/** The password, as the other gateways store it, at the least cost. */
+const BCRYPT = '$2a$04$pgj3SNce2kzbgilC7id6Y.bnhsHzJ.6A6oBK.B.Dx.OzzvFK7vsXe'
+const user = { password: BCRYPT, status: 1, role: 1, group: 'default' }
 const token = { status: 1, expired_time: -1, unlimited_quota: false, remain_quota: 1_000_000, used_quota: 0 }
 
 function folder(): string {
@@ -64,17 +69,27 @@ function fateOf({ lines }: Report, kind: string, name: string): Pick<Line, 'fate
   return line && { fate: line.fate, notes: line.notes }
 }
 
-describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
+const SOURCES: readonly SourceEngine[] = [
+  ...ENGINES.map(({ name }) => name),
+  ...(withoutMariadb('the import from MariaDB') ? [] : (['MariaDB'] as const)),
+]
+
+describe.each(SOURCES)('a new-api on %s', (engine) => {
   let fixture: Fixture
   let source: FamilyDatabase
+  let server: MariadbServer | undefined
 
   beforeAll(async () => {
     fixture = await startFixture(() => ({}), { env: { GATEWAY_SECRET: SECRET } })
+    if (engine === 'MariaDB') server = await startMariadbServer()
   })
-  afterAll(() => fixture.close())
+  afterAll(async () => {
+    await fixture.close()
+    await server?.stop()
+  })
 
   async function fill(): Promise<void> {
-    source = await familyDatabase('new-api', engine)
+    source = await familyDatabase('new-api', engine, server)
     const { port } = fixture.upstream
     await source.insert('options', { key: 'GroupRatio', value: '{"default":1,"vip":0.8}' })
     await source.insert('options', { key: 'ModelRatio', value: '{"m":0.5,"never-served":1.10}' })
@@ -181,7 +196,7 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
     expect(dry).toMatchObject({
       family: 'new-api',
       applied: false,
-      passwords_left: 2,
+      passwords_left: 0,
       units_converted: null,
       failed: 0,
     })
@@ -199,7 +214,7 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
         'type 37, Dify, does not\n',
     )
     expect(plain.out).not.toContain('root: no user')
-    expect(plain.out).toContain('passwords: 2 passwords do not carry over')
+    expect(plain.out).not.toContain('passwords:')
     expect(plain.out).toContain('Nothing was written. Run it again with --apply to import.\n')
     expect(plain.out).not.toMatch(/hidden-secret|upstream-key|AbCdEf|AnnsAccess/)
     expect((await importInto(dataDir, source.place, '--dry-run', '--apply')).code).toBe(1)
@@ -254,6 +269,13 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
       request_count: 13,
     })
 
+    expect(database.user('ann').password_hash).toBe(BCRYPT)
+    const ann = { username: 'ann', password: PASSWORD }
+    expect(await logIn(gateway.url, { ...ann, password: 'wrong horse' })).toMatchObject({ status: 401 })
+    expect(await logIn(gateway.url, ann)).toMatchObject({ status: 200 })
+    expect(database.user('ann').password_hash).toMatch(/^\$argon2id\$/)
+    expect(await logIn(gateway.url, ann)).toMatchObject({ status: 200 })
+
     const refused = await call(gateway.url, ask('m'), { key: `${KEY}x` })
     expect(refused.status).toBe(403)
     expect((await call(gateway.url, ask('m'), { key: `${KEY}y` })).status).toBe(401)
@@ -285,6 +307,23 @@ describe.each(ENGINES.map(({ name }) => name))('a new-api on %s', (engine) => {
     })
     expect(databaseOf(gateway.dataDir).user('ann').quota).toBe(5_000_000 - charge)
     await gateway.restart()
+  })
+})
+
+describe('a password', () => {
+  test.each([
+    ['of a cost that takes seconds', BCRYPT.replace('$04$', '$15$')],
+    ['of another algorithm', '$argon2id$v=19$m=19456,t=2,p=1$zuC28nmOxXhr8Hbx54GqSw$txp'],
+    ['that is not hashed', 'correct horse'],
+  ])('%s does not carry over, and its user does', async (_, password) => {
+    const source = await familyDatabase('new-api', 'SQLite')
+    await source.insert('users', { ...user, id: 2, username: 'ben', quota: 10, password })
+    const dry = await report(folder(), source.place)
+    expect(dry.passwords_left).toBe(1)
+    expect(fateOf(dry, 'user', 'ben')).toEqual({
+      fate: 'changed',
+      notes: ['password: expected a bcrypt hash of a cost up to 14; left out'],
+    })
   })
 })
 
@@ -781,8 +820,9 @@ describe('invalid values', () => {
     await missing.sql('ALTER TABLE users DROP COLUMN quota')
     const sentences: [string, string][] = [
       [join(dataDir, 'nothing.db'), `there is no file ${join(dataDir, 'nothing.db')}`],
-      ['mysql://root@host/oneapi', 'MySQL is not read'],
-      ['root:pw@tcp(host:3306)/oneapi', 'MySQL is not read'],
+      ['mysql://root:hidden@127.0.0.1:1/oneapi', 'the database cannot be reached'],
+      ['root:hidden@tcp(127.0.0.1:1)/oneapi', 'the database cannot be reached'],
+      ['mongodb://root:hidden@127.0.0.1:1/oneapi', 'expected a SQLite file, or a URL such as postgres://'],
       [join(process.cwd(), 'package.json'), 'cannot be read as a SQLite database'],
       [join(dataDir, 'own.db'), 'this is a database of Sluice itself'],
       [empty.place, 'it has no table "tokens"'],

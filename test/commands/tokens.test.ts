@@ -161,6 +161,54 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect(again.json()).toMatchObject({ id, name: 'token-used', key: '**********', status: 2 })
   })
 
+  test('enable accepts a disabled key again', async () => {
+    const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
+    const enabled = await during(() => run('enable', String(id)))
+    expect(enabled).toMatchObject({
+      code: 0,
+      out: `The key "token-used" (id ${id}) is accepted again.\n`,
+      err: '',
+    })
+    expect((await fixture.chat('used', ask('m'))).status).toBe(200)
+  })
+
+  test('rotate prints a new key alone on standard output; the old one is refused at the very next call', async () => {
+    const before = databaseOf(fixture.gateway.dataDir).token('token-used')
+    const rotated = await during(() => run('rotate', String(before.id)))
+    expect(rotated).toMatchObject({
+      code: 0,
+      err: `The new key "token-used" (id ${before.id}), printed once:\n`,
+      out: expect.stringMatching(/^sk-[A-Za-z0-9]{48}\n$/),
+    })
+    const key = rotated.out.trim().slice('sk-'.length)
+    expect((await fixture.chat('used', ask('m'))).status).toBe(401)
+    expect((await fixture.chat(key, ask('m'))).status).toBe(200)
+    expect(fixture.gateway.logs()).not.toContain(key)
+    await expect
+      .poll(() => databaseOf(fixture.gateway.dataDir).token('token-used').used_quota)
+      .toBeGreaterThan(before.used_quota)
+    const again = await during(() => run('rotate', String(before.id), '--json'))
+    expect(again.json()).toMatchObject({ id: before.id, key: expect.stringMatching(/^sk-[A-Za-z0-9]{48}$/) })
+    expect((await fixture.chat(key, ask('m'))).status).toBe(401)
+  })
+
+  test('delete refuses a key at the very next call, and its charges stay', async () => {
+    const made = await during(() =>
+      run('create', '--user', 'used', '--name', 'short', '--unlimited', '--json'),
+    )
+    const { id, key } = made.json() as TokenLine
+    expect((await fixture.chat(key.slice(3), ask('m'))).status).toBe(200)
+    const deleted = await during(() => run('delete', String(id)))
+    expect(deleted).toMatchObject({ code: 0, out: `The key "short" (id ${id}) is deleted.\n`, err: '' })
+    expect((await fixture.chat(key.slice(3), ask('m'))).status).toBe(401)
+    const rows = databaseOf(fixture.gateway.dataDir).usage()
+    expect(rows.filter(({ token_id }) => token_id === id)).toHaveLength(1)
+    expect(await during(() => run('delete', String(id)))).toMatchObject({
+      code: 1,
+      err: `sluice: there is no token with the id ${id}\n`,
+    })
+  })
+
   test('of several creations at once at max_user_tokens, exactly one succeeds', async () => {
     // Commands beside a running gateway are requests to it, wherever they come from.
     const create = manner === 'while the gateway runs' ? commandOn : processOn
@@ -224,6 +272,9 @@ describe('sluice token', () => {
     [['list', '--user', 'nobody'], 'there is no user "nobody"'],
     [['create', '--user', 'nobody', '--name', 'x', '--unlimited'], 'there is no user "nobody"'],
     [['disable', '99'], 'there is no token with the id 99'],
+    [['enable', '99'], 'there is no token with the id 99'],
+    [['rotate', '99'], 'there is no token with the id 99'],
+    [['delete', '99'], 'there is no token with the id 99'],
     [['disable', 'laptop'], 'expected the id of a token, not "laptop": token list shows it'],
     [
       ['create', '--user', 'star', '--name', '👩‍👩‍👧‍👦'.repeat(51), '--unlimited'],

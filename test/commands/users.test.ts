@@ -132,6 +132,34 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect((await chat('ann', ask('m'))).status).toBe(200)
   })
 
+  test('delete refuses every key at the very next call; usage and charges stay, and the name is free', async () => {
+    await during(() => run('create', 'leaver', '--quota', '1000000'))
+    const made = await during(() =>
+      commandOn(fixture.gateway, 'token', 'create', '--user', 'leaver', '--name', 'x', '--unlimited'),
+    )
+    const key = made.out.trim().slice('sk-'.length)
+    expect((await fixture.chat(key, ask('m'))).status).toBe(200)
+    const { id } = databaseOf(fixture.gateway.dataDir).user('leaver')
+    const deleted = await during(() => run('delete', 'leaver'))
+    expect(deleted).toMatchObject({
+      code: 0,
+      out: `leaver (id ${id}) is deleted: every key is refused from now on.\n`,
+      err: '',
+    })
+    expect((await fixture.chat(key, ask('m'))).status).toBe(401)
+    const rows = databaseOf(fixture.gateway.dataDir).usage()
+    expect(rows.filter(({ user_id }) => user_id === id)).toHaveLength(1)
+    const [again, root] = await during(async () => [
+      await run('create', 'leaver'),
+      await run('delete', 'root'),
+    ])
+    expect(again).toMatchObject({ code: 0 })
+    expect(root).toMatchObject({
+      code: 1,
+      err: 'sluice: "root" is the last root user: it cannot be disabled, demoted or deleted\n',
+    })
+  })
+
   test('top-up adds to what a user may spend, at once', async () => {
     const refused = await chat('poor', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
@@ -177,6 +205,7 @@ describe('sluice user', () => {
 
   test.each([
     [['disable', 'nobody'], 'there is no user "nobody"'],
+    [['delete', 'nobody'], 'there is no user "nobody"'],
     [['enable', 'nobody'], 'there is no user "nobody"'],
     [['top-up', 'nobody', '1'], 'there is no user "nobody"'],
     [['access-token', 'nobody'], 'there is no user "nobody"'],

@@ -22,6 +22,11 @@ export interface UserBalance {
   readonly request_count: number
 }
 
+/** A row of the users. */
+export interface UserRow extends UserBalance {
+  readonly password_hash: string | null
+}
+
 /** A row of the usage log. */
 export interface UsageRow {
   readonly id: string
@@ -50,12 +55,12 @@ export interface SessionRow {
 /** A gateway's SQLite file, read beside the gateway. Every read opens the file anew. */
 export interface GatewayDatabase {
   tokens(): TokenBalance[]
-  users(): UserBalance[]
+  users(): UserRow[]
   usage(): UsageRow[]
   sessions(): SessionRow[]
   openHolds(): { readonly id: string; readonly amount: number; readonly token_id: number }[]
   token(name: string): TokenBalance
-  user(username: string): UserBalance
+  user(username: string): UserRow
   usageOf(requestId: string): UsageRow | undefined
   /** Writes, for states that no interface can make; only while no gateway runs. */
   write(sql: string, ...values: SQLInputValue[]): void
@@ -76,7 +81,7 @@ export function databaseOf(dataDir: string): GatewayDatabase {
     return found
   }
   const tokens = (): TokenBalance[] => rows('select * from tokens order by id')
-  const users = (): UserBalance[] => rows('select * from users order by id')
+  const users = (): UserRow[] => rows('select * from users order by id')
   const usage = (): UsageRow[] => rows('select * from usage_log order by ended_ms')
   return {
     tokens,

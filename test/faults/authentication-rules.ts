@@ -44,6 +44,7 @@ const ROLES: ReadonlyMap<Credential, number> = new Map([
   ['access token of root', 100],
   ['access token of a banned user', 0],
 ])
+const ACCESS_TOKEN_PLACES: readonly Place[] = ['bare', 'bearer']
 const MIN_ROLE = { account: 1, admin: 10, root: 100 }
 
 /**
@@ -68,7 +69,7 @@ export function verdictOf(endpoint: Endpoint, secret: Credential, place: Place, 
     case 'admin':
     case 'root': {
       const role = ROLES.get(secret)
-      if (role === undefined || named !== 'own' || !tokenPlaces(endpoint.path).includes(place)) return 401
+      if (role === undefined || named !== 'own' || !ACCESS_TOKEN_PLACES.includes(place)) return 401
       return role >= MIN_ROLE[access] ? 'in' : 403
     }
     default:
@@ -82,8 +83,4 @@ function keyPlaces({ method, path }: Endpoint): readonly Place[] {
   if (path.startsWith('/v1beta/')) return ['bearer', 'x-alt-api-key', 'query']
   if (path.startsWith('/v1/messages') || path === '/v1/models') return ['bearer', 'x-api-key']
   return ['bearer']
-}
-
-function tokenPlaces(path: string): readonly Place[] {
-  return path.startsWith('/api/token/') ? ['bare'] : ['bare', 'bearer']
 }

@@ -212,6 +212,12 @@ async function provokeByName(): Promise<void> {
   await at('POST /api/user/login', { 'sec-fetch-site': 'cross-site' }, credentials)
   await at('GET /api/user/:id', AS_ROOT, undefined, 3)
   for (const user of [3, 999_999]) await at('POST /api/user/manage', AS_ROOT, { id: user, action: 'disable' })
+  await at('GET /api/user/:id/tokens', AS_ROOT, undefined, 3)
+  const { data: issued } = await at('POST /api/user/:id/tokens', AS_ROOT, { ...added, name: 'x' }, 3)
+  for (const user of [3, 999_999]) {
+    await at('POST /api/user/:id/tokens', AS_ROOT, { ...added, name: 'y' }, user)
+    await at('PUT /api/user/:id/tokens', AS_ROOT, { id: issued.id, status: 2 }, user)
+  }
   await at('DELETE /api/user/:id', AS_ROOT, undefined, 4)
   await at('GET /v1/models/:id*', KEY_OF_ANN, undefined, 'm')
   await at('GET /v1beta/models/:id*', KEY_OF_ANN, undefined, 'm')

@@ -83,13 +83,30 @@ describe('the credentials of an account', () => {
     expect(status).toBe(200)
   })
 
+  test('may name the user as clients of new-api do', async () => {
+    const { status } = await self(ANN, { 'gateway-user': undefined, 'new-api-user': '2' })
+    expect(status).toBe(200)
+  })
+
   test.each([
     ['no Authorization', { authorization: undefined }, 401, 'no access token'],
     ['an unknown access token', { authorization: 'nobodys' }, 401, 'invalid access token'],
     ['an API key', { authorization: 'sk-ann' }, 401, 'invalid access token'],
     ['an API key behind Bearer', { authorization: 'Bearer sk-ann' }, 401, 'invalid access token'],
     ['no Gateway-User', { 'gateway-user': undefined }, 401, 'New-Api-User header not provided'],
-    ['a legacy header alone', { 'gateway-user': undefined, 'new-api-user': '2' }, 401, 'New-Api-User'],
+    [
+      "another's id in the legacy header alone",
+      { 'gateway-user': undefined, 'new-api-user': '1' },
+      401,
+      'does not match',
+    ],
+    ["another's id in the legacy header beside its own", { 'new-api-user': '1' }, 401, 'does not match'],
+    [
+      "another's id beside its own in the legacy header",
+      { 'gateway-user': '1', 'new-api-user': '2' },
+      401,
+      'does not match',
+    ],
     ["another's id", { 'gateway-user': '1' }, 401, 'does not match'],
     ['an id that is none', { 'gateway-user': '2e0' }, 401, 'expected the id of a user'],
   ])('%s is refused', async (_, headers, status, message) => {

@@ -6,7 +6,7 @@ export const SECURITY_SCHEMES = {
     type: 'apiKey',
     in: 'header',
     name: 'Authorization',
-    description: "An account's access token, without a prefix",
+    description: "An account's access token, alone or after Bearer",
   },
   gatewayUser: { type: 'apiKey', in: 'header', name: 'Gateway-User', description: "The account's user id" },
   session: { type: 'apiKey', in: 'cookie', name: 'session', description: 'Of the console' },

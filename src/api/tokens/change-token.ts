@@ -11,7 +11,6 @@ export const changeToken = defineEndpoint({
   path: '/api/token/',
   area: 'management',
   access: 'account',
-  tokenForm: 'bare',
   summary: "Changes one of the account's tokens; with status_only=1 its status alone",
   errorStatuses: [404],
   query: z.object({ status_only: z.string().optional() }),

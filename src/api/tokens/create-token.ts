@@ -8,7 +8,6 @@ export const createToken = defineEndpoint({
   path: '/api/token/',
   area: 'management',
   access: 'account',
-  tokenForm: 'bare',
   summary: 'A new token; the response contains neither its id nor its key',
   body: newTokenFields,
   async handle({ user, body, parts }) {

@@ -8,7 +8,6 @@ export const deleteToken = defineEndpoint({
   path: '/api/token/:id',
   area: 'management',
   access: 'account',
-  tokenForm: 'bare',
   summary: "Deletes one of the account's tokens",
   params: tokenPath,
   async handle({ user, params, parts }) {

@@ -9,7 +9,6 @@ export const deleteTokens = defineEndpoint({
   path: '/api/token/batch',
   area: 'management',
   access: 'account',
-  tokenForm: 'bare',
   summary: "Deletes several of the account's tokens, and returns how many there were",
   body: tokenIdsBody,
   responseBody: z.int(),

@@ -8,7 +8,6 @@ export const getToken = defineEndpoint({
   path: '/api/token/:id',
   area: 'management',
   access: 'account',
-  tokenForm: 'bare',
   summary: "One of the account's tokens, its key masked",
   params: tokenPath,
   responseBody: tokenSchema,

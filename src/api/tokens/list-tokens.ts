@@ -8,7 +8,6 @@ export const listTokens = defineEndpoint({
   path: '/api/token/',
   area: 'management',
   access: 'account',
-  tokenForm: 'bare',
   summary: "A page of the account's tokens, newest first",
   query: pageQuery,
   responseBody: tokenPageSchema,

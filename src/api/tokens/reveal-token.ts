@@ -9,7 +9,6 @@ export const revealToken = defineEndpoint({
   path: '/api/token/:id/key',
   area: 'management',
   access: 'account',
-  tokenForm: 'bare',
   limit: 'critical',
   cache: 'never',
   summary: "The whole key of one of the account's tokens",

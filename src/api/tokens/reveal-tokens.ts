@@ -9,7 +9,6 @@ export const revealTokens = defineEndpoint({
   path: '/api/token/batch/keys',
   area: 'management',
   access: 'account',
-  tokenForm: 'bare',
   limit: 'critical',
   cache: 'never',
   summary: "The whole keys of several of the account's tokens",

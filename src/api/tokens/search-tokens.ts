@@ -10,7 +10,6 @@ export const searchTokens = defineEndpoint({
   path: '/api/token/search',
   area: 'management',
   access: 'account',
-  tokenForm: 'bare',
   limit: 'search',
   summary: "A page of the account's tokens whose name and key match",
   errorStatuses: [400],

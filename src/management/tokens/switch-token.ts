@@ -5,11 +5,12 @@ import { readInput } from '../read-input.ts'
 import { noOwnToken, tokenInput } from './token-id.ts'
 import { maskedToken, type TokenObject } from './token-object.ts'
 
-const INPUT = tokenInput.extend({
-  status: z.literal([TOKEN_STATUS.enabled, TOKEN_STATUS.disabled], {
-    error: 'expected 1 (enabled) or 2 (disabled)',
-  }),
+/** The statuses that a token can be given. */
+export const switchedStatusField = z.literal([TOKEN_STATUS.enabled, TOKEN_STATUS.disabled], {
+  error: 'expected 1 (enabled) or 2 (disabled)',
 })
+
+const INPUT = tokenInput.extend({ status: switchedStatusField })
 
 /**
  * Changes the status of one of the user's tokens, and nothing else; running calls are not affected. Enabling

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { SESSION_SECONDS } from '../../auth/session-cookie.ts'
+import { isBcrypt } from '../../domain/bcrypt-hash.ts'
 import type { ManagedUser } from '../../domain/profile.ts'
 import { USER_STATUS } from '../../domain/user.ts'
 import { GatewayError } from '../../errors.ts'
@@ -21,7 +22,7 @@ export const loginInput = z.object(
 /**
  * Starts a session of 30 days for a client in the address block `from`. An unknown name, a wrong password and
  * a user without one get the same 401 after the same time. Only a client with the right password learns that
- * the user is banned: 403.
+ * the user is banned: 403. An imported hash of bcrypt is replaced by one of Argon2id.
  */
 export async function logIn(
   {
@@ -36,7 +37,10 @@ export async function logIn(
   const found = await store.read('credentials', { username })
   const passwordHash = found?.passwordHash ?? null
   const isRight = await passwords.verify(passwordHash, password, from)
-  if (!found || passwordHash === null || !isRight) throw invalidCredentials()
+  if (!found || passwordHash === null || !isRight) {
+    if (await store.read('hasBcryptPasswords')) await passwords.spendOtherTime(passwordHash, password, from)
+    throw invalidCredentials()
+  }
   const { user } = found
   if (user.status !== USER_STATUS.enabled) {
     throw new GatewayError('user_disabled', 'this user has been banned')
@@ -44,10 +48,12 @@ export async function logIn(
   const session = randomBytes(32).toString('base64url')
   const createdTime = Math.floor(nowMs() / 1000)
   const expiresTime = createdTime + SESSION_SECONDS
+  const newHash = isBcrypt(passwordHash) ? await passwords.hash(password, from) : undefined
   const isBegun = await store.write('beginSession', {
     userId: user.id,
     cookieValue: session,
     passwordHash,
+    newHash,
     createdTime,
     expiresTime,
   })

@@ -21,7 +21,7 @@ import { Units } from './units.ts'
 export interface ImportOptions {
   /** Configuration of this gateway; its environment names the target database. */
   readonly config: Config
-  /** SQLite file, or `postgres:` URL. */
+  /** SQLite file, or the address of a server. */
   readonly source: string
   /** False = nothing is written, and the report says what would be imported. */
   readonly apply: boolean
@@ -36,7 +36,7 @@ export interface ImportReport {
   readonly into: string
   readonly applied: boolean
   readonly lines: readonly ReportLine[]
-  /** Number of imported users who had a password there and need a new one. */
+  /** Number of imported users whose password did not carry over, and who need a new one. */
   readonly passwords: number
   /** Sentence about the conversion of amounts; undefined if both sides count in the same unit. */
   readonly converted: string | undefined

@@ -20,7 +20,7 @@ export interface PlannedAccount {
 export interface AccountsPlan {
   readonly accounts: readonly PlannedAccount[]
   readonly lines: readonly ReportLine[]
-  /** Number of imported users who had a password there; passwords are not imported. */
+  /** Number of imported users whose password there cannot be checked here. */
   readonly passwords: number
 }
 
@@ -51,7 +51,8 @@ export function planAccounts(source: FamilyDatabase, rules: AccountRules): Accou
       continue
     }
     idHere.set(id, owner.idHere)
-    if (owner.user && cells.lenient(() => cells.text('password'), '') !== '') passwords += 1
+    const hasPassword = cells.lenient(() => cells.text('password'), '') !== ''
+    if (owner.user && hasPassword && owner.user.passwordHash === undefined) passwords += 1
     const planned = planTokens(tokens, owner, rules)
     const account = accountToImport(owner, planned.tokens, cells, rules)
     const userLine = owner.user ? [carried('user', id, owner.username, cells.notes)] : []

@@ -1,3 +1,4 @@
+import { isAffordableBcrypt } from '../../domain/bcrypt-hash.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { Role } from '../../domain/user.ts'
 import { maxQuota } from '../../management/quota-bound.ts'
@@ -36,6 +37,7 @@ export function readUser(cells: Cells, units: Units, settings: Settings, nowSeco
     usedQuota: units.convert('used_quota', Math.max(0, cells.integer('used_quota'))),
     requestCount: count(cells, 'request_count'),
     accessToken: accessTokenOf(cells),
+    passwordHash: passwordHashOf(cells),
     remark: remarkOf(cells),
     createdTime: cells.lenient(() => cells.integer('created_at', nowSeconds), nowSeconds),
     columns: {
@@ -103,6 +105,13 @@ function accessTokenOf(cells: Cells): string | null {
   if (/^[!-~]{8,4096}$/.test(token)) return token
   cells.note('access_token: expected 8 printable characters or more; left out')
   return null
+}
+
+function passwordHashOf(cells: Cells): string | undefined {
+  const hash = cells.lenient(() => cells.text('password'), '')
+  if (isAffordableBcrypt(hash)) return hash
+  if (hash !== '') cells.note('password: expected a bcrypt hash of a cost up to 14; left out')
+  return undefined
 }
 
 function emailOf(cells: Cells): string {

@@ -1,16 +1,11 @@
 import { Socket } from 'node:net'
 import { Client, Query } from 'pg'
 import { mapDatabaseError } from '../../store/postgres/failure.ts'
-import { type ReadLimits, READ_LIMITS, notATable, ReadMeter, tooSlow } from './read-limits.ts'
+import { READ_LIMITS, notATable, ReadMeter } from './read-limits.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
+import { withinLimits } from './within-limits.ts'
 
 const CONNECT_MS = 10_000
-/** Timeout of an answer, as a multiple of the statement timeout. */
-const TIMEOUT_FACTOR = 1.05
-/** Interval of the checks while an answer arrives. */
-const CHECK_INTERVAL_MS = 50
-/** Largest ratio of bytes received to bytes of values; rows have headers and lengths too. */
-const WIRE_FACTOR = 4
 
 /** Relations that can be read like a table, by `pg_class.relkind`. */
 const RELATION_KINDS: ReadonlyMap<unknown, string> = new Map([
@@ -39,7 +34,13 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
   client.on('error', () => {})
   const read = new ReadMeter(limits)
   const ask = (table: string, text: string, values: readonly string[] = []): Promise<readonly SourceRow[]> =>
-    withinLimits(client, socket, limits, table, rowsOf(client, read.table(table), text, values))
+    withinLimits(
+      socket,
+      limits,
+      table,
+      rowsOf(client, read.table(table), text, values),
+      () => void client.end().catch(() => {}),
+    )
   try {
     await client.connect()
     await ask('', 'begin isolation level repeatable read read only')
@@ -98,29 +99,4 @@ function rowsOf(
     query.on('error', (error) => reject(mapDatabaseError(error) as Error))
     client.query(query)
   })
-}
-
-/** Rejects an answer that takes too long or has too many bytes, even if no row of it is complete. */
-async function withinLimits<Answer>(
-  client: Client,
-  socket: Socket,
-  { bytes, ms }: ReadLimits,
-  table: string,
-  answer: Promise<Answer>,
-): Promise<Answer> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const untilMs = performance.now() + ms * TIMEOUT_FACTOR
-  const timer = setInterval(() => {
-    const isTooMuch = socket.bytesRead > bytes * WIRE_FACTOR
-    if (!isTooMuch && performance.now() <= untilMs) return
-    reject(
-      isTooMuch ? new Error(`its server sends more than ${bytes * WIRE_FACTOR} bytes`) : tooSlow(table, ms),
-    )
-    void client.end().catch(() => {})
-  }, CHECK_INTERVAL_MS)
-  try {
-    return await Promise.race([answer, promise])
-  } finally {
-    clearInterval(timer)
-  }
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { sqlitePath } from '../../domain/database-url.ts'
 import { postgresUrl } from '../database-name.ts'
+import { mysqlAddress } from './mysql-address.ts'
 
 /** Row of another gateway's database, unchecked. */
 export type SourceRow = Readonly<Record<string, unknown>>
@@ -15,17 +16,21 @@ export interface SourceDatabase {
   close(): Promise<void>
 }
 
-/** Opens a SQLite file, or the database of a `postgres:` URL. Rejects with a sentence for the operator. */
+/** Opens a SQLite file, or the database of a URL. Rejects with a sentence for the operator. */
 export async function openSourceDatabase(place: string): Promise<SourceDatabase> {
   const url = postgresUrl(place)
   if (url !== undefined) {
     const { openPostgresSource } = await import('./postgres-source.ts')
     return openPostgresSource(url)
   }
-  if (/^[a-z]+:\/\//i.test(place) || /@tcp\(/.test(place)) {
+  const address = mysqlAddress(place)
+  if (address) {
+    const { openMysqlSource } = await import('./mysql-source.ts')
+    return openMysqlSource(address)
+  }
+  if (/^[a-z]+:\/\//i.test(place)) {
     throw new Error(
-      'expected a SQLite file or a URL such as postgres://user@host/database; MySQL is not read: ' +
-        'let the old gateway move to one of these first, or convert a dump of its tables',
+      'expected a SQLite file, or a URL such as postgres://user@host/database or mysql://user@host/database',
     )
   }
   const path = resolve(sqlitePath(place) ?? place)

@@ -21,3 +21,15 @@ export async function credentials(
     .executeTakeFirst()
   return row ? { user: managedUserFromRow(row), passwordHash: row.password_hash } : null
 }
+
+/** Tells whether any user has an imported hash of bcrypt. */
+export async function hasBcryptPasswords(db: Db): Promise<boolean> {
+  const row = await db
+    .selectFrom('users')
+    .select('id')
+    .where('password_hash', 'like', '$2%')
+    .where('deleted_time', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}

@@ -1,5 +1,5 @@
 import { conservation } from './conservation.ts'
-import { credentials } from './credentials.ts'
+import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
 import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
@@ -20,7 +20,7 @@ import {
 } from './stored-responses.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
 import { listUsage, scanUsage } from './usage-rows.ts'
-import { sumUsageDays, sumUsageScan, usageByDay } from './usage-totals.ts'
+import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-totals.ts'
 
 /** Read operations, each on a snapshot of the database. */
 export const reads = {
@@ -30,6 +30,7 @@ export const reads = {
   conservation,
   countUsers,
   credentials,
+  hasBcryptPasswords,
   keyedToken,
   keyedTokenPage,
   keyedTokens,
@@ -54,6 +55,7 @@ export const reads = {
   tokenById,
   tokenByKeyHash,
   usageByDay,
+  usageGroups,
   userByAccessToken,
   userById,
   userByName,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
 import { SECRETS } from '../../../test/store-rows.ts'
 import type { Rows } from '../store.ts'
-import { hashSession } from '../secrets.ts'
+import { hashAccessToken, hashSession } from '../secrets.ts'
 
 const session = (name: string): string => name.padEnd(43, '-')
 
@@ -10,7 +10,7 @@ const begin = (
   store: Rows,
   userId: number,
   name: string,
-  of: { createdTime?: number; passwordHash?: string } = {},
+  of: { createdTime?: number; passwordHash?: string; newHash?: string } = {},
 ) =>
   store.write('beginSession', {
     userId,
@@ -55,6 +55,20 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     await store.write('changeUser', { userId, fields: { status: 2 } })
     expect(await begin(store, userId, 'a')).toBe(false)
     expect(await whose(store, 'a')).toBeNull()
+  })
+
+  test('may replace the hash of the password, which keeps other sessions and the access token', async () => {
+    const { store, userId } = await opened()
+    await store.write('changeUser', { userId, fields: { passwordHash: '$2a$10$x' } })
+    await store.write('setAccessToken', { userId, accessToken: 'secret' })
+    expect(await store.read('hasBcryptPasswords')).toBe(true)
+    await begin(store, userId, 'a', { passwordHash: '$2a$10$x' })
+    expect(await begin(store, userId, 'b', { passwordHash: '$2a$10$x', newHash: '$argon2id$' })).toBe(true)
+    expect(await store.read('hasBcryptPasswords')).toBe(false)
+    expect(await begin(store, userId, 'c', { passwordHash: '$argon2id$' })).toBe(true)
+    for (const name of ['a', 'b', 'c']) expect(await whose(store, name)).not.toBeNull()
+    const hash = hashAccessToken(SECRETS, 'secret')
+    expect(await store.read('userByAccessToken', hash)).toMatchObject({ id: userId })
   })
 
   test('ends alone', async () => {

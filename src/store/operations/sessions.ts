@@ -14,6 +14,8 @@ export interface NewSession {
   readonly cookieValue: string
   /** Password hash that the login was checked against. */
   readonly passwordHash: string
+  /** Hash of the same password that replaces it. */
+  readonly newHash?: string | undefined
   readonly createdTime: number
   readonly expiresTime: number
 }
@@ -27,6 +29,14 @@ export async function beginSession(db: Db, session: NewSession, secrets: Secrets
   const user = await liveUser(db, session.userId)
   if (!user || user.status !== USER_STATUS.enabled || user.password_hash !== session.passwordHash)
     return false
+  if (session.newHash !== undefined) {
+    // The password stays the same: sessions and access tokens do, too.
+    await db
+      .updateTable('users')
+      .set({ password_hash: session.newHash })
+      .where('id', '=', session.userId)
+      .execute()
+  }
   await db
     .insertInto('sessions')
     .values({

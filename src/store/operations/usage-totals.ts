@@ -1,4 +1,5 @@
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely'
+import type { UsageDimension } from '../../domain/usage-dimension.ts'
 import type { UsageFilter, UsageTotals } from '../../domain/usage-entry.ts'
 import type { Database } from '../schema.ts'
 import { type UsageColumns, usageFromRow } from '../usage-from-row.ts'
@@ -69,6 +70,63 @@ export async function usageByDay(
   return rows.map((row) => ({ day: row.day, model: row.model, ...totalsOf(row) }))
 }
 
+/** Usage of one value of a dimension. */
+export interface UsageGroup extends UsageTotals {
+  /** Name of the model, user, key or channel, or the day as `2026-01-31`. */
+  readonly name: string
+  /** Id of the user or key; undefined for other dimensions. */
+  readonly id: number | undefined
+}
+
+/** Sums whole days by one dimension, the highest charge first; days in their order. */
+export async function usageGroups(
+  db: Db,
+  { by, days }: { readonly by: UsageDimension; readonly days: UsageDays },
+): Promise<UsageGroup[]> {
+  const column = DIMENSION_COLUMNS[by]
+  const rows = await db
+    .selectFrom('usage_days')
+    .where((eb) => matchesDays(eb, {}, days))
+    .select([sql<string | number>`${sql.ref(column)}`.as('value'), REQUESTS, ...SUMS])
+    .groupBy(column)
+    .execute()
+  const names = await namesOf(db, by)
+  const groups = rows.map(({ value, ...sums }) => ({ ...namedGroup(by, value, names), ...totalsOf(sums) }))
+  return by === 'day'
+    ? groups.toSorted((one, other) => (one.name < other.name ? -1 : 1))
+    : groups.toSorted((one, other) => other.quota - one.quota || (one.name < other.name ? -1 : 1))
+}
+
+const DIMENSION_COLUMNS = {
+  model: 'model',
+  user: 'user_id',
+  key: 'token_id',
+  channel: 'channel',
+  day: 'day',
+} as const
+
+// Rows of deleted users and keys keep their names.
+async function namesOf(db: Db, by: UsageDimension): Promise<ReadonlyMap<number, string>> {
+  if (by !== 'user' && by !== 'key') return new Map()
+  const rows =
+    by === 'user'
+      ? await db.selectFrom('users').select(['id', 'username as name']).execute()
+      : await db.selectFrom('tokens').select(['id', 'name']).execute()
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
+function namedGroup(
+  by: UsageDimension,
+  value: string | number,
+  names: ReadonlyMap<number, string>,
+): Pick<UsageGroup, 'name' | 'id'> {
+  if (by === 'day')
+    return { name: new Date(Number(value) * DAY_MS).toISOString().slice(0, 10), id: undefined }
+  if (by !== 'user' && by !== 'key') return { name: String(value), id: undefined }
+  return { name: names.get(Number(value)) ?? '', id: Number(value) }
+}
+
+const DAY_MS = 86_400_000
 const SUMMED = ['quota', ...COUNT_COLUMNS] as const
 
 type Summed = UsageColumns & { readonly requests: number; readonly quota: number }

@@ -9,6 +9,7 @@ import { deleteUser } from './delete-user.ts'
 import { importAccount } from './import-account.ts'
 import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
 import { removeOrphanedParts, storeResponsePart } from './response-parts.ts'
+import { rotateToken } from './rotate-token.ts'
 import { seedUsers } from './seed-users.ts'
 import { beginSession, endSession } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
@@ -38,6 +39,7 @@ export const writes = {
   pruneResponses,
   pruneSignatures,
   removeOrphanedParts,
+  rotateToken,
   seedUsers,
   setAccessToken,
   setEntries,

@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs'
 
-/** The version of this package. */
+let known: string | undefined
+
+/** The version of this package, read at first use. */
 export function version(): string {
+  return (known ??= read())
+}
+
+function read(): string {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string
   }

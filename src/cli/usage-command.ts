@@ -1,0 +1,59 @@
+import { type Command, Option } from 'commander'
+import { USAGE_DIMENSIONS, type UsageDimension } from '../domain/usage-dimension.ts'
+import type { QuotaDisplay } from '../management/settings/quota-display.ts'
+import type { UsageLine } from '../management/usage/usage-by-dimension.ts'
+import { CONFIG, JSON_OUTPUT } from './options.ts'
+import { quotaText } from './quota-text.ts'
+import type { Shell } from './shell.ts'
+import { type Column, table } from './table.ts'
+import { type AccountOptions, printJson, withAccounts } from './with-accounts.ts'
+
+const HELP = `
+Days are calendar days in UTC, both included; the last 30 days unless --from is given. The sums are what was charged.
+Examples:
+  sluice usage
+  sluice usage --by user --from 2026-11-01 --to 2026-11-30
+  sluice usage --by key --json | jq 'map(.quota) | add'`
+
+interface UsageOptions extends AccountOptions {
+  readonly by: UsageDimension
+  readonly from?: string
+  readonly to?: string
+}
+
+/** `sluice usage`. */
+export function addUsageCommand(program: Command, shell: Shell): void {
+  program
+    .command('usage')
+    .description('calls, tokens and charges by model, user, key, channel or day')
+    .addOption(
+      new Option('--by <dimension>', 'what the sums are by').choices(USAGE_DIMENSIONS).default('model'),
+    )
+    .option('--from <day>', 'the first day, such as 2026-11-01')
+    .option('--to <day>', 'the last day; today by default')
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', HELP)
+    .action((options: UsageOptions) => usage(shell, options))
+}
+
+async function usage(shell: Shell, { by, from, to, ...options }: UsageOptions): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
+    const lines = await accounts.run('usageByDimension', { by, from, to })
+    if (options.json) printJson(shell, lines)
+    else if (lines.length === 0) shell.err.write('No calls were charged in this period.\n')
+    else shell.out.write(table(lines, columns(by, await accounts.display()), shell.out))
+  })
+}
+
+function columns(by: UsageDimension, display: QuotaDisplay): readonly Column<UsageLine>[] {
+  const hasId = by === 'user' || by === 'key'
+  return [
+    ...(hasId ? [{ title: 'ID', cell: ({ id }: UsageLine) => String(id), right: true }] : []),
+    { title: by.toUpperCase(), cell: ({ name }) => name },
+    { title: 'CALLS', cell: ({ requests }) => String(requests), right: true },
+    { title: 'PROMPT TOKENS', cell: ({ prompt_tokens }) => String(prompt_tokens), right: true },
+    { title: 'OUTPUT TOKENS', cell: ({ completion_tokens }) => String(completion_tokens), right: true },
+    { title: 'CHARGED', cell: ({ quota }) => quotaText(quota, display), right: true },
+  ]
+}

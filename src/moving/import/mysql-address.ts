@@ -1,0 +1,73 @@
+/** Address of a database on MySQL or MariaDB. */
+export interface MysqlAddress {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly password: string
+  readonly database: string
+  /** TLS: none, with a verified certificate, or with any. */
+  readonly tls: 'none' | 'verified' | 'unverified'
+}
+
+const DEFAULT_PORT = 3306
+/** Form of SQL_DSN in one-api and new-api: `user:password@tcp(host:port)/database?parameters`. */
+const DSN =
+  /^(?<user>[^:@/]+)(?::(?<password>.*))?@tcp\((?<host>\[[^\]]+\]|[^):]+)(?::(?<port>\d{1,5}))?\)\/(?<database>[^/?]+)(?:\?(?<query>.*))?$/
+const URL_EXPECTED = 'expected an address such as mysql://user@host/database'
+
+/**
+ * Reads `mysql://user@host/database`, the same with `mariadb:`, or the form of SQL_DSN; undefined for all
+ * else. `tls=true` or `tls=skip-verify` in its query asks for TLS. Throws a sentence for the operator, without
+ * the password.
+ */
+export function mysqlAddress(place: string): MysqlAddress | undefined {
+  const dsn = DSN.exec(place)?.groups
+  if (dsn) {
+    const { user = '', password = '', host = '', port, database = '', query } = dsn
+    return address(host, port, user, password, database, new URLSearchParams(query))
+  }
+  if (!/^(?:mysql|mariadb):/i.test(place)) return undefined
+  const url = URL.canParse(place) ? new URL(place) : undefined
+  const [, database = ''] = url?.pathname.split('/') ?? []
+  if (!url || url.hostname === '' || database === '' || url.username === '') throw new Error(URL_EXPECTED)
+  const { hostname, port, username, password, searchParams } = url
+  try {
+    const [user, secret, name] = [username, password, database].map(decodeURIComponent)
+    return address(hostname, port, user ?? '', secret ?? '', name ?? '', searchParams)
+  } catch (error) {
+    if (error instanceof URIError) throw new Error(URL_EXPECTED)
+    throw error
+  }
+}
+
+function address(
+  host: string,
+  port: string | undefined,
+  user: string,
+  password: string,
+  database: string,
+  query: URLSearchParams,
+): MysqlAddress {
+  return {
+    host: host.replace(/^\[|\]$/g, ''),
+    port: port ? Number(port) : DEFAULT_PORT,
+    user,
+    password,
+    database,
+    tls: tlsOf(query.get('tls')),
+  }
+}
+
+function tlsOf(given: string | null): MysqlAddress['tls'] {
+  switch (given) {
+    case null:
+    case 'false':
+      return 'none'
+    case 'true':
+      return 'verified'
+    case 'skip-verify':
+      return 'unverified'
+    default:
+      throw new Error(`tls: expected true, false or skip-verify, not "${given}"`)
+  }
+}

@@ -1,0 +1,126 @@
+import { connect, type Socket } from 'node:net'
+import { type Connection, createConnection, type QueryError } from 'mysql2'
+import type { MysqlAddress } from './mysql-address.ts'
+import { notATable, READ_LIMITS, ReadMeter } from './read-limits.ts'
+import type { SourceDatabase, SourceRow } from './source.ts'
+import { withinLimits } from './within-limits.ts'
+
+const CONNECT_MS = 10_000
+const TABLE = 'BASE TABLE'
+
+/**
+ * Opens the MySQL or MariaDB database of another gateway, which may be running. The database is not trusted:
+ * only plain tables are read, in a read-only transaction and within `limits`; its server gets no local files.
+ * Rejects with a sentence for the operator.
+ */
+export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS): Promise<SourceDatabase> {
+  const socket = connect(place.port, place.host)
+  const connection = opened(place, socket)
+  const failure = Promise.withResolvers<never>()
+  failure.promise.catch(() => {})
+  // The errors of a connection that fails reach it alone, and not the statements that wait.
+  connection.on('error', (error: QueryError) => failure.reject(sentenceOf(error)))
+  const read = new ReadMeter(limits)
+  const stop = (): void => connection.destroy()
+  const ask = (
+    table: string,
+    text: string,
+    values: readonly string[] = [],
+  ): Promise<readonly SourceRow[]> => {
+    const answer = rowsOf(connection, read.table(table), text, values)
+    return withinLimits(socket, limits, table, Promise.race([answer, failure.promise]), stop)
+  }
+  try {
+    await ask('', 'set session transaction isolation level repeatable read')
+    await ask('', 'start transaction with consistent snapshot, read only')
+  } catch (error) {
+    stop()
+    throw error
+  }
+  return {
+    async columnsOf(table) {
+      const rows = await ask(
+        table,
+        `select t.table_type as kind, c.column_name as name
+         from information_schema.tables t
+         join information_schema.columns c on c.table_schema = t.table_schema and c.table_name = t.table_name
+         where t.table_schema = ? and t.table_name = ?
+         order by c.ordinal_position`,
+        [place.database, table],
+      )
+      const kind = String(rows[0]?.['kind'] ?? TABLE)
+      if (kind !== TABLE) throw notATable(table, kind.toLowerCase())
+      return rows.map((row) => String(row['name']))
+    },
+    rows: (table, columns) =>
+      ask(
+        table,
+        `select ${columns.map(quoted).join(', ')} from ${quoted(table)}` +
+          (columns.includes('id') ? ' order by id' : ''),
+      ),
+    close: () =>
+      new Promise((resolve) => {
+        if (socket.destroyed) return resolve()
+        socket.once('close', () => resolve())
+        connection.end()
+      }),
+  }
+}
+
+function opened({ user, password, database, host, tls }: MysqlAddress, socket: Socket): Connection {
+  return createConnection({
+    stream: () => socket,
+    host,
+    user,
+    password,
+    database,
+    connectTimeout: CONNECT_MS,
+    charset: 'utf8mb4',
+    // Values stay texts, because `Cells` checks and converts them.
+    typeCast: (field) => field.string('utf8'),
+    ...(tls !== 'none' && { ssl: { rejectUnauthorized: tls === 'verified' } }),
+  })
+}
+
+function quoted(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``
+}
+
+/** Runs a statement and collects its rows. Calls `count` with the bytes of each; stops if that throws. */
+function rowsOf(
+  connection: Connection,
+  count: (bytes: number) => void,
+  text: string,
+  values: readonly string[],
+): Promise<readonly SourceRow[]> {
+  return new Promise((resolve, reject) => {
+    const rows: SourceRow[] = []
+    const query = connection.query(text, [...values])
+    query.on('result', (row: SourceRow) => {
+      // Statements without rows have a header in their place.
+      if (row.constructor.name === 'ResultSetHeader') return
+      try {
+        const lengths = Object.values(row).map((value) => (typeof value === 'string' ? value.length : 0))
+        count(lengths.reduce((sum, length) => sum + length, 0))
+        rows.push(row)
+      } catch (error) {
+        reject(error instanceof Error ? error : new Error(String(error)))
+        connection.destroy()
+      }
+    })
+    query.on('end', () => resolve(rows))
+    query.on('error', (error: QueryError) => reject(sentenceOf(error)))
+  })
+}
+
+function sentenceOf(error: QueryError): Error {
+  switch (error.code) {
+    case 'ECONNREFUSED':
+    case 'ENOTFOUND':
+    case 'ETIMEDOUT':
+    case 'EAI_AGAIN':
+      return new Error(`the database cannot be reached: ${error.message}`)
+    default:
+      return new Error(`the database refuses: ${error.message}`)
+  }
+}
