@@ -26,9 +26,9 @@ beforeAll(async () => {
     }),
     { env: { GATEWAY_SECRET: SECRET } },
   )
-  for (const key of ['a', 'a', 'b', 'c']) expect((await fixture.chat(key, ask('m'))).status).toBe(200)
-  expect((await fixture.chat('c', ask('n'))).status).toBe(200)
-  await vi.waitFor(() => expect(databaseOf(fixture.gateway.dataDir).usage()).toHaveLength(5), 60_000)
+  for (const key of ['a', 'a', 'b', 'c']) await fixture.chat(key, ask('m'))
+  await fixture.chat('c', ask('n'))
+  await vi.waitUntil(() => databaseOf(fixture.gateway.dataDir).usage().length === 5, 60_000)
 })
 afterAll(() => fixture.close())
 

@@ -4,6 +4,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import { createConnection } from 'mysql2/promise'
 import { freePort } from './port.ts'
 
@@ -47,7 +48,9 @@ export async function startMariadbServer(): Promise<MariadbServer> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-mariadb-'))
   const data = ['--no-defaults', `--datadir=${folder}/data`, `--user=${userInfo().username}`]
   const port = await freePort()
-  const made = spawnSync(INSTALL, [...data, '--auth-root-authentication-method=normal', '--skip-test-db'])
+  const made = spawnSync(INSTALL, [...data, '--auth-root-authentication-method=normal', '--skip-test-db'], {
+    encoding: 'utf8',
+  })
   if (made.status !== 0) throw new Error(`${INSTALL} failed:\n${made.stdout}\n${made.stderr}`)
   const child = spawn(
     SERVER,
@@ -97,7 +100,7 @@ async function untilAnswering(child: ChildProcess, ask: () => Promise<unknown>):
     )
     if (failure === undefined) return
     if (child.exitCode !== null || performance.now() > deadline)
-      throw new Error(`${SERVER} did not start: ${String(failure)}`)
+      throw new Error(`${SERVER} did not start: ${inspect(failure)}`)
     await sleep(50)
   }
 }

@@ -44,7 +44,7 @@ const ROLES: ReadonlyMap<Credential, number> = new Map([
   ['access token of root', 100],
   ['access token of a banned user', 0],
 ])
-const ACCESS_TOKEN_PLACES: readonly Place[] = ['bare', 'bearer']
+const ACCESS_TOKEN_PLACES: ReadonlySet<Place> = new Set<Place>(['bare', 'bearer'])
 const MIN_ROLE = { account: 1, admin: 10, root: 100 }
 
 /**
@@ -69,7 +69,7 @@ export function verdictOf(endpoint: Endpoint, secret: Credential, place: Place, 
     case 'admin':
     case 'root': {
       const role = ROLES.get(secret)
-      if (role === undefined || named !== 'own' || !ACCESS_TOKEN_PLACES.includes(place)) return 401
+      if (role === undefined || named !== 'own' || !ACCESS_TOKEN_PLACES.has(place)) return 401
       return role >= MIN_ROLE[access] ? 'in' : 403
     }
     default:

@@ -35,7 +35,7 @@ export function mysqlAddress(place: string): MysqlAddress | undefined {
     const [user, secret, name] = [username, password, database].map(decodeURIComponent)
     return address(hostname, port, user ?? '', secret ?? '', name ?? '', searchParams)
   } catch (error) {
-    if (error instanceof URIError) throw new Error(URL_EXPECTED)
+    if (error instanceof URIError) throw new Error(URL_EXPECTED, { cause: error })
     throw error
   }
 }

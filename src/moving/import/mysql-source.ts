@@ -48,7 +48,7 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
          order by c.ordinal_position`,
         [place.database, table],
       )
-      const kind = String(rows[0]?.['kind'] ?? TABLE)
+      const kind = (rows[0]?.['kind'] as string | undefined) ?? TABLE
       if (kind !== TABLE) throw notATable(table, kind.toLowerCase())
       return rows.map((row) => String(row['name']))
     },
