@@ -169,7 +169,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
       out: `The key "token-used" (id ${id}) is accepted again.\n`,
       err: '',
     })
-    expect((await fixture.chat('used', ask('m'))).status).toBe(200)
+    expect((await chat('used', ask('m'))).status).toBe(200)
   })
 
   test('rotate prints a new key alone on standard output; the old one is refused at the very next call', async () => {
@@ -181,15 +181,15 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
       out: expect.stringMatching(/^sk-[A-Za-z0-9]{48}\n$/),
     })
     const key = rotated.out.trim().slice('sk-'.length)
-    expect((await fixture.chat('used', ask('m'))).status).toBe(401)
-    expect((await fixture.chat(key, ask('m'))).status).toBe(200)
+    expect((await chat('used', ask('m'))).status).toBe(401)
+    expect((await chat(key, ask('m'))).status).toBe(200)
     expect(fixture.gateway.logs()).not.toContain(key)
     await expect
       .poll(() => databaseOf(fixture.gateway.dataDir).token('token-used').used_quota)
       .toBeGreaterThan(before.used_quota)
     const again = await during(() => run('rotate', String(before.id), '--json'))
     expect(again.json()).toMatchObject({ id: before.id, key: expect.stringMatching(/^sk-[A-Za-z0-9]{48}$/) })
-    expect((await fixture.chat(key, ask('m'))).status).toBe(401)
+    expect((await chat(key, ask('m'))).status).toBe(401)
   })
 
   test('delete refuses a key at the very next call, and its charges stay', async () => {
@@ -197,10 +197,10 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
       run('create', '--user', 'used', '--name', 'short', '--unlimited', '--json'),
     )
     const { id, key } = made.json() as TokenLine
-    expect((await fixture.chat(key.slice(3), ask('m'))).status).toBe(200)
+    expect((await chat(key.slice(3), ask('m'))).status).toBe(200)
     const deleted = await during(() => run('delete', String(id)))
     expect(deleted).toMatchObject({ code: 0, out: `The key "short" (id ${id}) is deleted.\n`, err: '' })
-    expect((await fixture.chat(key.slice(3), ask('m'))).status).toBe(401)
+    expect((await chat(key.slice(3), ask('m'))).status).toBe(401)
     const rows = databaseOf(fixture.gateway.dataDir).usage()
     expect(rows.filter(({ token_id }) => token_id === id)).toHaveLength(1)
     expect(await during(() => run('delete', String(id)))).toMatchObject({

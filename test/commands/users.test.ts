@@ -138,7 +138,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
       commandOn(fixture.gateway, 'token', 'create', '--user', 'leaver', '--name', 'x', '--unlimited'),
     )
     const key = made.out.trim().slice('sk-'.length)
-    expect((await fixture.chat(key, ask('m'))).status).toBe(200)
+    expect((await chat(key, ask('m'))).status).toBe(200)
     const { id } = databaseOf(fixture.gateway.dataDir).user('leaver')
     const deleted = await during(() => run('delete', 'leaver'))
     expect(deleted).toMatchObject({
@@ -146,7 +146,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
       out: `leaver (id ${id}) is deleted: every key is refused from now on.\n`,
       err: '',
     })
-    expect((await fixture.chat(key, ask('m'))).status).toBe(401)
+    expect((await chat(key, ask('m'))).status).toBe(401)
     const rows = databaseOf(fixture.gateway.dataDir).usage()
     expect(rows.filter(({ user_id }) => user_id === id)).toHaveLength(1)
     const [again, root] = await during(async () => [

@@ -148,15 +148,16 @@ function smallAnswer({ path }: Endpoint): Behaviour | undefined {
 /** A request for images or audio that can be served, and its response; undefined for other routes. */
 function mediaCall(route: Endpoint): { headers: Headers; body: Body; behaviour: Behaviour } | undefined {
   const { path } = route
-  if (path.startsWith('/v1/images/') || path === '/v1/audio/speech') {
+  if (!takesForm(route) || path === '/v1/images/edits') {
+    if (!path.startsWith('/v1/images/') && path !== '/v1/audio/speech') return undefined
     const behaviour = path.startsWith('/v1/images/')
       ? json({ data: [{ url: 'https://images.example/1.png' }] })
       : answered('audio/mpeg', 'sound')
     return { headers: {}, body: { model: 'm', prompt: 'x', input: 'x' }, behaviour }
   }
-  if (!takesForm(route)) return undefined
   const body = formBytes(recordingParts('m', waveFile(1)))
-  return { headers: formCall(path, '', body).headers ?? {}, body, behaviour: json({ text: 'x' }) }
+  const answer = path.startsWith('/v1/images/') ? { data: [{ b64_json: 'x' }] } : { text: 'x' }
+  return { headers: formCall(path, '', body).headers ?? {}, body, behaviour: json(answer) }
 }
 
 function queryNames(query: unknown): string[] {

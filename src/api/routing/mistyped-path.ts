@@ -5,7 +5,7 @@ import type { Endpoint } from '../endpoint.ts'
 const MAX_LENGTH = 200
 const MAX_MISSPELT_LENGTH = 48
 /** Letters by which a misspelt part may differ: other APIs have paths that resemble those here. */
-const MAX_EDITS = 2
+const MAX_EDITS = 3
 const VERSION = /^v\d+(?:alpha|beta)?$/
 /** Prefixes of base URLs before the version, here or at vendors. */
 const PREFIXES = new Set(['api', 'openai', 'anthropic'])
@@ -51,7 +51,12 @@ export class PathSuggestions {
   suggest(path: string): string | undefined {
     if (path.length > MAX_LENGTH) return undefined
     const segments = path.toLowerCase().split('/').filter(Boolean)
-    return this.#repeated(segments) ?? this.#modelPath(segments) ?? this.#misspelt(segments)
+    return (
+      this.#repeated(segments) ??
+      this.#modelPath(segments) ??
+      this.#misspelt(segments) ??
+      this.#prolonged(segments)
+    )
   }
 
   /** The candidate at the end of the path, if only versions, prefixes and words of the API precede it. */
@@ -82,6 +87,13 @@ export class PathSuggestions {
         : nearest(method, this.#methods.keys())
     if (name !== undefined) return this.#methods.get(name)
     return segments.includes('v1beta') ? undefined : MODEL
+  }
+
+  /** The candidate of several segments that one segment too many follows. */
+  #prolonged(segments: readonly string[]): string | undefined {
+    const start = segments.findIndex((word) => !isPrefix(word))
+    const rest = segments.slice(start, -1)
+    return start < 0 || rest.length < 2 ? undefined : this.#at(rest.join('/'), segments.slice(0, start))
   }
 
   #misspelt(segments: readonly string[]): string | undefined {

@@ -1,6 +1,8 @@
 import type { Dropped, UpstreamModel } from '../codec.ts'
-import type { Conversation, SharedFields } from '../conversation.ts'
+import type { Conversation } from '../conversation.ts'
 import { arrayOf, objectOf } from '../json/json-text.ts'
+import { dropLogprobs } from '../logprobs-asked.ts'
+import { dropSeedAndPenalties } from '../seed-and-penalties.ts'
 import { BlockWriter } from './encode-blocks.ts'
 import { encodeTools } from './encode-tools.ts'
 import { encodeTurns } from './encode-turns.ts'
@@ -20,6 +22,8 @@ export function encodeRequest(
   { capabilities }: UpstreamModel,
   dropped: Dropped,
 ): Buffer {
+  dropSeedAndPenalties(requested, dropped)
+  dropLogprobs(requested, dropped)
   const { converse } = capabilities
   const conversation = withSystem(withSupportedFormat(requested, capabilities, dropped), converse.takesSystem)
   const writer = new BlockWriter(converse, dropped)
@@ -31,7 +35,7 @@ export function encodeRequest(
     ['toolConfig', encodeTools(conversation, converse, dropped)],
     ...encodeInference(conversation, capabilities, dropped),
     ['outputConfig', outputFormat && encodeOutputFormat(outputFormat)],
-    ['serviceTier', tierOf(conversation.shared, dropped)],
+    ['serviceTier', tierOf(conversation, dropped)],
   ])
   return Buffer.from(body)
 }
@@ -47,8 +51,9 @@ function withSystem<Given extends Conversation>(conversation: Given, takesSystem
 }
 
 /** The tier as JSON text. Other fields that some dialects share are named as left out. */
-function tierOf(shared: SharedFields | undefined, dropped: Dropped): string | undefined {
-  let tier: string | undefined
+function tierOf({ shared, endUser, isStandardTier }: Conversation, dropped: Dropped): string | undefined {
+  if (endUser?.field === 'metadata') dropped.add('metadata')
+  let tier = isStandardTier ? '{"type":"default"}' : undefined
   for (const [name, value] of shared ?? []) {
     if (name === 'service_tier' && TIERS.has(JSON.parse(value))) tier = `{"type":${value}}`
     else dropped.add(name)

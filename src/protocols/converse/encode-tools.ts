@@ -1,3 +1,4 @@
+import { GatewayError } from '../../errors.ts'
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Tool, ToolChoice } from '../conversation.ts'
 import type { ConverseCapabilities } from '../converse-capabilities.ts'
@@ -31,6 +32,7 @@ export function encodeTools(
   // One tool alone is chosen by its name.
   const isNamed = choice === ANY && toolChoice?.kind === 'tool'
   const chosen = isNamed ? tools.filter(({ name }) => name === toolChoice.name) : tools
+  if (chosen.length === 0) throw new GatewayError('invalid_request', 'tool_choice: expected one of the tools')
   const writer = new BlockWriter(capabilities, dropped)
   const texts = chosen.flatMap((tool) => [
     encodeTool(tool, capabilities, dropped),

@@ -63,7 +63,8 @@ export class ConvertedPassage implements Passage {
   }
 
   rest(): Buffer {
-    return Buffer.concat([this.#held.rest(), this.#writer.end(this.#charged)])
+    // Some responses are read at their end.
+    return Buffer.concat([this.#held.rest(), this.#written.take(), this.#writer.end(this.#charged)])
   }
 
   async measure(call: MeasuredCall, isComplete: boolean): Promise<Measure> {

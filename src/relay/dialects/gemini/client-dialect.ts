@@ -51,7 +51,9 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
                 scan,
                 channel,
                 passThrough,
-                () => capabilitiesOf(upstreamModel, name, capabilities).gemini.requiresSignatures,
+                () =>
+                  isGemini(upstreamModel, name) &&
+                  capabilitiesOf(upstreamModel, name, capabilities).gemini.requiresSignatures,
               ),
               upstreamModel,
               dropped: [],
@@ -90,4 +92,9 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
       return forModel(model)
     },
   }
+}
+
+/** Whether a name is one of Gemini's: the bytes for other models stay as they are. */
+function isGemini(...names: readonly string[]): boolean {
+  return names.some((name) => /gemini/i.test(name))
 }
