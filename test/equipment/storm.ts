@@ -105,6 +105,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
         onStream: witness,
         hasAllEndpoints: true,
         isConverted: plan.provider === 'bedrock',
+        lacksEmbeddings: plan.provider === 'vertex',
         ...(plan.hasHangingDisk && { minPaceMs: HANGING_PACE_MS }),
       })
       if (plan.hasHangingDisk) {

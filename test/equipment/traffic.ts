@@ -40,6 +40,8 @@ export interface TrafficPlan {
   readonly hasAllEndpoints?: boolean
   /** The channel of the model does not speak chat. */
   readonly isConverted?: boolean
+  /** The model answers conversations alone: its provider embeds in a form of its own. */
+  readonly lacksEmbeddings?: boolean
   /** Called with each stream that has begun, before its client reads on. */
   readonly onStream?: (live: LiveResponse) => Promise<void>
 }
@@ -126,7 +128,7 @@ export function sentBy(upstream: ScriptedUpstream): Sent[] {
 async function oneCall(url: string, plan: TrafficPlan, agent: Agent): Promise<ObservedCall> {
   const { keys, random, onStream: witness, minPaceMs = 0 } = plan
   const stream = random() < 0.5
-  const embeds = !stream && random() < 0.3
+  const embeds = !stream && random() < 0.3 && !plan.lacksEmbeddings
   const abort = random() < 0.1
   const call = randomUUID()
   const order: Order = {

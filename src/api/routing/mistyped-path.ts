@@ -103,7 +103,7 @@ export class PathSuggestions {
     const rest = nearest(
       given,
       this.#candidates.map((candidate) => candidate.rest),
-      MAX_EDITS,
+      Math.min(MAX_EDITS, Math.floor(given.length / 3)),
     )
     return rest === undefined ? undefined : this.#at(rest, segments.slice(0, start))
   }
