@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { type Connection, createConnection, type QueryError } from 'mysql2'
 import type { MysqlAddress } from './mysql-address.ts'
-import { notATable, READ_LIMITS, ReadMeter } from './read-limits.ts'
+import { notATable, READ_LIMITS, ReadMeter, rowSize } from './read-limits.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
 import { withinLimits } from './within-limits.ts'
 
@@ -100,8 +100,7 @@ function rowsOf(
       // Statements without rows have a header in their place.
       if (row.constructor.name === 'ResultSetHeader') return
       try {
-        const lengths = Object.values(row).map((value) => (typeof value === 'string' ? value.length : 0))
-        count(lengths.reduce((sum, length) => sum + length, 0))
+        count(rowSize(row))
         rows.push(row)
       } catch (error) {
         reject(error instanceof Error ? error : new Error(String(error)))

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import { Client, Query } from 'pg'
 import { mapDatabaseError } from '../../store/postgres/failure.ts'
-import { READ_LIMITS, notATable, ReadMeter } from './read-limits.ts'
+import { READ_LIMITS, notATable, ReadMeter, rowSize } from './read-limits.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
 import { withinLimits } from './within-limits.ts'
 
@@ -87,8 +87,7 @@ function rowsOf(
     const query = new Query<Record<string, unknown>>({ text, values: [...values] })
     query.on('row', (row) => {
       try {
-        const lengths = Object.values(row).map((value) => (typeof value === 'string' ? value.length : 0))
-        count(lengths.reduce((sum, length) => sum + length, 0))
+        count(rowSize(row))
         rows.push(row)
       } catch (error) {
         reject(error instanceof Error ? error : new Error(String(error)))

@@ -46,3 +46,11 @@ export function notATable(name: string, kind: string): Error {
     `"${name}" is a ${kind}, and nothing but plain tables is read: make a copy that has one in its place`,
   )
 }
+
+/** The size of a row whose values are texts, in characters. */
+export function rowSize(row: Readonly<Record<string, unknown>>): number {
+  return Object.values(row).reduce(
+    (sum: number, value) => sum + (typeof value === 'string' ? value.length : 0),
+    0,
+  )
+}
