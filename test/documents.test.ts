@@ -11,7 +11,7 @@ function page(path: string): string {
 
 /** The paths of all pages. */
 function pages(): string[] {
-  return ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md'].concat(
+  return ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'].concat(
     readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.md'))
       .map((path) => join('docs', path)),
