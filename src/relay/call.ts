@@ -82,7 +82,8 @@ export class Call implements MediaRequester {
   goOnWith(admitted: AdmittedRequest): void {
     if (admitted === this.#admitted) return
     this.#admitted = admitted
-    this.record.fallback = admitted.model.name
+    if (admitted.model === admitted.asked) delete this.record.fallback
+    else this.record.fallback = admitted.model.name
   }
 
   /** Whether times to the first byte decide which channel the model is asked at. */
