@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ROOT, user } from '../equipment/configuration.ts'
+import { logIn } from '../equipment/console.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+
+/** Hash of bytes that nobody knows, at the cost that other gateways use. */
+const BCRYPT = '$2a$10$Kdyyi/7lrFk7OWL8uWVq9uHU6zrMXQOwphz7P365KzmqvqvihadLa'
+const ROUNDS = 6
+
+let gateway: RunningGateway
+beforeAll(async () => {
+  gateway = await startGateway({
+    config: {
+      rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
+      users: [ROOT, user(2, 'ann', [])],
+    },
+  })
+  await gateway.stop()
+  databaseOf(gateway.dataDir).write('update users set password_hash = ? where id = 2', BCRYPT)
+  await gateway.restart()
+})
+afterAll(() => gateway?.discard())
+
+test('a wrong password takes as long for a name that nobody has as for an imported user', async () => {
+  const fastest = { ann: Number.POSITIVE_INFINITY, nobody: Number.POSITIVE_INFINITY }
+  const tried = async (username: keyof typeof fastest): Promise<void> => {
+    const began = performance.now()
+    expect(await logIn(gateway.url, { username, password: 'wrong horse' })).toMatchObject({ status: 401 })
+    fastest[username] = Math.min(fastest[username], performance.now() - began)
+  }
+  // Compares the fastest of alternating attempts, as other load only adds time.
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await tried('ann')
+    await tried('nobody')
+  }
+  expect(fastest.ann / fastest.nobody).toBeGreaterThan(0.6)
+  expect(fastest.ann / fastest.nobody).toBeLessThan(1.6)
+})
