@@ -11,6 +11,7 @@ import { GlobalLimit } from '../api/global-limit.ts'
 import type { JsonApi } from '../api/json-api.ts'
 import { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
+import { Console } from '../console/console.ts'
 import { LiveConfig } from '../config/live-config.ts'
 import { serveControl } from '../control/serve-control.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -265,6 +266,7 @@ export async function serve({
     relay,
     json,
     globalLimit,
+    console: new Console(() => inForce.settings.options.console),
     metrics,
     isOpen: () => !isShut,
     isStaying: () => !draining,
