@@ -9,18 +9,27 @@ import { type Page, PAGES, titleOf } from './pages.ts'
 import classes from './rail.module.css'
 
 /** The navigation: pages of this role, and the menus of the account. */
-export function Rail({ onSearch }: { readonly onSearch: () => void }) {
+export function Rail({
+  onSearch,
+  isNamed = true,
+}: {
+  readonly onSearch: () => void
+  /** Whether the product's name stands above. */
+  readonly isNamed?: boolean
+}) {
   const { shell, product } = useTexts()
   const { profile, status } = useSignedIn()
   const allowed = PAGES.filter(({ role }) => profile.role >= role)
   const operated = allowed.filter(({ role }) => role > ROLE.member)
   return (
     <div className={classes['rail']}>
-      <div className={classes['product']}>
-        <Mark />
-        <strong>{product}</strong>
-        <span title={status.version}>{status.version}</span>
-      </div>
+      {isNamed && (
+        <div className={classes['product']}>
+          <Mark />
+          <strong>{product}</strong>
+          <span title={status.version}>{status.version}</span>
+        </div>
+      )}
       <UnstyledButton className={classes['search']} onClick={onSearch}>
         <IconSearch size={16} aria-hidden />
         {shell.search}

@@ -49,7 +49,7 @@ export function Shell() {
         classNames={{ header: classes['drawer-head'], body: classes['drawer-body'] }}
         closeButtonProps={{ 'aria-label': common.close }}
       >
-        <Rail onSearch={palette.open} />
+        <Rail onSearch={palette.open} isNamed={false} />
       </Drawer>
       <main id="main" ref={main} tabIndex={-1} className={classes['main']}>
         <Suspense>

@@ -22,6 +22,7 @@ const FLOATING = { transitionProps: { duration: 120, timingFunction: 'ease-out' 
 export const theme = createTheme({
   fontFamily: "system-ui, 'PingFang SC', 'Noto Sans CJK SC', 'Microsoft YaHei', sans-serif",
   fontFamilyMonospace: 'var(--font-mono)',
+  fontWeights: { regular: '400', medium: '500', bold: '600' },
   fontSizes: { xs: '12px', sm: '13px', md: '14px', lg: '16px', xl: '20px' },
   lineHeights: { xs: '1.333', sm: '1.54', md: '1.43', lg: '1.5', xl: '1.4' },
   radius: { xs: '2px', sm: '4px', md: '6px', lg: '6px', xl: '6px' },
@@ -32,7 +33,10 @@ export const theme = createTheme({
   components: {
     Button: Button.extend({ defaultProps: { size: 'sm' } }),
     ActionIcon: ActionIcon.extend({ defaultProps: { variant: 'subtle', color: 'gray', size: 'md' } }),
-    InputWrapper: InputWrapper.extend({ styles: { label: { marginBottom: 4 }, error: { marginTop: 4 } } }),
+    InputWrapper: InputWrapper.extend({
+      defaultProps: { inputWrapperOrder: ['label', 'input', 'description', 'error'] },
+      styles: { label: { marginBottom: 4 }, description: { marginTop: 4 }, error: { marginTop: 4 } },
+    }),
     Menu: Menu.extend({ defaultProps: { ...FLOATING, radius: 'md', shadow: 'md' } }),
     Modal: Modal.extend({
       defaultProps: { ...FLOATING, radius: 'md', shadow: 'md', padding: 'lg', closeButtonProps: {} },

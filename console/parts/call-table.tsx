@@ -41,9 +41,9 @@ export function useCallColumns(): readonly Column<Call>[] {
       ),
     },
     { key: 'model', label: logs.model, cell: ({ model_name }) => model_name },
-    { key: 'key', label: logs.key, cell: ({ token_name }) => token_name },
-    { key: 'user', label: logs.user, cell: ({ username }) => username },
-    { key: 'channel', label: logs.channel, cell: ({ channel }) => channel },
+    { key: 'key', label: logs.key, phone: 'hidden', cell: ({ token_name }) => token_name },
+    { key: 'user', label: logs.user, phone: 'hidden', cell: ({ username }) => username },
+    { key: 'channel', label: logs.channel, phone: 'hidden', cell: ({ channel }) => channel },
     { key: 'status', label: logs.status, cell: ({ reason }) => <CallState reason={reason} /> },
     {
       key: 'tokens',
@@ -66,6 +66,7 @@ export function useCallColumns(): readonly Column<Call>[] {
       key: 'first',
       label: logs.firstToken,
       isNumber: true,
+      phone: 'hidden',
       cell: ({ first_byte_ms }) => (first_byte_ms === null ? '–' : duration(first_byte_ms)),
     },
     {

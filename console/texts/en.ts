@@ -127,6 +127,7 @@ export const texts = {
     recent: 'Recent calls',
     thisMonth: 'This month',
     today: 'Today',
+    leftHere: 'Left on your account',
     left: 'Left',
     calls: 'Calls',
     tokens: 'Tokens',

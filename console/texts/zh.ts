@@ -127,6 +127,7 @@ export const texts: Texts = {
     recent: '最近的调用',
     thisMonth: '本月',
     today: '今天',
+    leftHere: '你的账户剩余',
     left: '剩余',
     calls: '调用',
     tokens: 'Token 数',

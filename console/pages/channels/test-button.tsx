@@ -9,7 +9,15 @@ import { useTexts } from '../../texts/use-texts.tsx'
 import classes from './channels-page.module.css'
 
 /** Asks the upstream for one token, and shows the result beside itself. */
-export function TestButton({ id, label }: { readonly id: number; readonly label: string }) {
+export function TestButton({
+  id,
+  label,
+  isSmall = false,
+}: {
+  readonly id: number
+  readonly label: string
+  readonly isSmall?: boolean
+}) {
   const { channels } = useTexts()
   const { profile } = useSignedIn()
   const client = useQueryClient()
@@ -25,7 +33,7 @@ export function TestButton({ id, label }: { readonly id: number; readonly label:
         {testing.isRunning && channels.testing}
         {result && <TestResult result={result} />}
       </span>
-      <Button variant="default" loading={testing.isRunning} onClick={() => void testing.run()}>
+      <Button variant="default" size={isSmall ? 'xs' : 'sm'} loading={testing.isRunning} onClick={() => void testing.run()}>
         {label}
       </Button>
     </span>

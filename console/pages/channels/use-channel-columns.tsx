@@ -86,9 +86,9 @@ function ChannelName({ channel }: { readonly channel: Channel }) {
         {channel.name}
       </Link>
       {channel.managed && (
-        <small>
+        <small title={channels.managed(channel.managed_by)}>
           <IconLock size={12} aria-hidden />
-          {channels.managed(channel.managed_by)}
+          <span>{channels.managed(channel.managed_by)}</span>
         </small>
       )}
     </span>
@@ -114,7 +114,7 @@ function ChannelActions({ channel, onDelete }: { readonly channel: Channel; read
   }
   return (
     <span className={classes['test']}>
-      <TestButton id={channel.id} label={channels.test} />
+      <TestButton id={channel.id} label={channels.test} isSmall />
       {!channel.managed && (
         <>
           <ActionIcon

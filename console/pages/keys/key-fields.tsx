@@ -44,7 +44,6 @@ export function KeyFieldInputs({
         allowDeselect={false}
         data={[...presets, ...kept]}
         description={end !== undefined && end > 0 ? keys.expiresAt(time(end)) : undefined}
-        inputWrapperOrder={['label', 'input', 'description', 'error']}
         {...form.getInputProps('expiry')}
       />
       <MultiSelect

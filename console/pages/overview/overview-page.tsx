@@ -82,7 +82,7 @@ function Spend({
         { label: overview.thisMonth, value: money(month.quota), title: exact(month.quota) },
         { label: overview.calls, value: count(month.requests) },
         { label: overview.tokens, value: count(month.prompt_tokens + month.completion_tokens) },
-        { label: overview.left, value: money(profile.quota), title: exact(profile.quota) },
+        { label: overview.leftHere, value: money(profile.quota), title: exact(profile.quota) },
       ]}
     />
   )

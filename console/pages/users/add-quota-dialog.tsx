@@ -67,7 +67,6 @@ function AmountForm({ user, onClose }: { readonly user: ManagedUser; readonly on
         onBlur={() => setIsChecked(text !== '')}
         error={isChecked && !isValid ? common.notAnAmount : undefined}
         description={users.beforeAfter(money(user.quota), money(user.quota + (amount ?? 0)))}
-        inputWrapperOrder={['label', 'input', 'description', 'error']}
       />
       <Refusal error={adding.error} />
       <Group justify="flex-end" mt="lg" gap="sm">

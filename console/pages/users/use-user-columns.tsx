@@ -54,7 +54,7 @@ export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonl
         const toggle = isEnabled ? common.disable : common.enable
         return (
           <Group gap="xs" justify="flex-end" wrap="nowrap">
-            <Button variant="subtle" onClick={() => onAddQuota(user)}>
+            <Button variant="default" size="xs" onClick={() => onAddQuota(user)}>
               {users.addQuota}
             </Button>
             <ActionIcon aria-label={toggle} title={toggle} onClick={() => void turn(user, !isEnabled)}>

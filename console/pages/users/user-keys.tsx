@@ -72,7 +72,7 @@ function useColumns(user: ManagedUser): readonly Column<ApiKey>[] {
       isLabelHidden: true,
       phone: 'actions',
       cell: (key) => (
-        <Button variant="subtle" onClick={() => void turn(key)}>
+        <Button variant="default" size="xs" onClick={() => void turn(key)}>
           {key.status === ENABLED ? common.disable : common.enable}
         </Button>
       ),
