@@ -1,6 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { TokenObject } from '../../src/management/tokens/token-object.ts'
 import type { TokenPage } from '../../src/management/tokens/token-page.ts'
+import { characterCount } from '../parts/character-count.ts'
 import { queryText, request } from './client.ts'
 
 /** An API key, masked. */
@@ -32,7 +33,7 @@ const MIN_SEARCH = 2
 /** A page of the account's keys, the newest first, whose name contains `search`. */
 export function keysQuery(userId: number, page: number, search: string) {
   const part = search.replaceAll('%', '').trim()
-  const keyword = [...part].length < MIN_SEARCH ? undefined : `%${part}%`
+  const keyword = characterCount(part) < MIN_SEARCH ? undefined : `%${part}%`
   return queryOptions({
     queryKey: [userId, 'keys', page, keyword],
     queryFn: () => {

@@ -32,9 +32,9 @@ export function formatMoney(quota: number, display: MoneyDisplay, locale: string
   }
   return new Intl.NumberFormat(locale, {
     ...currency,
-    minimumSignificantDigits: 2,
-    maximumSignificantDigits: 4,
-  }).format(amount)
+    minimumFractionDigits: 2,
+    maximumFractionDigits: EXACT_DIGITS,
+  }).format(Number(amount.toPrecision(4)))
 }
 
 /** The exact amount as a plain decimal text, to twelve digits behind the point. */

@@ -21,7 +21,7 @@ export interface Preferences {
   readonly hiddenColumns: readonly string[]
 }
 
-const THEMES: readonly string[] = ['system', 'light', 'dark']
+const THEMES: ReadonlySet<string> = new Set(['system', 'light', 'dark'])
 const listeners = new Set<() => void>()
 let current = read()
 
@@ -72,7 +72,7 @@ function read(): Preferences {
   const theme = localStorage.getItem('theme') ?? ''
   const zone = localStorage.getItem('zone')
   return {
-    theme: THEMES.includes(theme) ? (theme as ThemeChoice) : 'system',
+    theme: THEMES.has(theme) ? (theme as ThemeChoice) : 'system',
     language: languageOf([localStorage.getItem('language') ?? '', ...navigator.languages]),
     timeZone: zone !== null && isZone(zone) ? zone : browserZone(),
     hasLetterShortcuts: localStorage.getItem('shortcuts') !== 'off',
@@ -87,7 +87,7 @@ function languageOf(tags: readonly string[]): Language {
 
 function isZone(name: string): boolean {
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
   } catch {
     return false
   }

@@ -103,7 +103,6 @@ export const texts = {
     open: 'Open the row',
     close: 'Close',
     goTo: (page: string) => `Go to ${page}`,
-    then: 'then',
   },
   login: {
     title: 'Sign in',

@@ -103,7 +103,6 @@ export const texts: Texts = {
     open: '打开该行',
     close: '关闭',
     goTo: (page) => `前往${page}`,
-    then: '然后',
   },
   login: {
     title: '登录',

@@ -21,7 +21,7 @@ export function DisplaySection() {
       <Radio.Group
         label={account.theme}
         value={theme}
-        onChange={(choice) => setPreferences({ theme: choice as ThemeChoice })}
+        onChange={(choice) => setPreferences({ theme: choice })}
       >
         <Group gap="lg" mt="xs">
           {(Object.entries(shell.themes) as [ThemeChoice, string][]).map(([choice, label]) => (

@@ -3,6 +3,7 @@ import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { ApiError } from '../../api/api-error.ts'
 import { changeProfile, profileQuery, signIn } from '../../api/account.ts'
+import { characterCount } from '../../parts/character-count.ts'
 import { FormSection } from '../../parts/form-section.tsx'
 import { say } from '../../parts/notify.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
@@ -24,7 +25,7 @@ export function PasswordSection() {
     initialValues: { current: '', next: '' },
     validate: {
       current: (text) => (isFirst || text !== '' ? null : common.required),
-      next: (text) => ([...text].length < MIN_LENGTH ? account.shortPassword : null),
+      next: (text) => (characterCount(text) < MIN_LENGTH ? account.shortPassword : null),
     },
   })
   const saving = useAction(async ({ current, next }: { current: string; next: string }) => {

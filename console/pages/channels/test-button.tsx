@@ -33,7 +33,12 @@ export function TestButton({
         {testing.isRunning && channels.testing}
         {result && <TestResult result={result} />}
       </span>
-      <Button variant="default" size={isSmall ? 'xs' : 'sm'} loading={testing.isRunning} onClick={() => void testing.run()}>
+      <Button
+        variant="default"
+        size={isSmall ? 'xs' : 'sm'}
+        loading={testing.isRunning}
+        onClick={() => void testing.run()}
+      >
         {label}
       </Button>
     </span>

@@ -41,7 +41,7 @@ export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
             <>
               <CallTable calls={items} hidden={['key', 'user', 'channel']} />
               <p>
-                <Link to="/logs" search={{ key: apiKey.name } as never}>
+                <Link to="/logs" search={{ key: apiKey.name }}>
                   {overview.allCalls}
                 </Link>
               </p>

@@ -14,7 +14,7 @@ export function CallSheet({ id, scope }: { readonly id: string | undefined; read
   const { call, common } = useTexts()
   const navigate = useNavigate()
   const close = (): void =>
-    void navigate({ to: '/logs', search: ((before: object) => before) as never, resetScroll: false })
+    void navigate({ to: '/logs', search: (before: object) => before, resetScroll: false })
   return (
     <Drawer
       opened={id !== undefined}

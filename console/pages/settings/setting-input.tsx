@@ -49,7 +49,8 @@ export function SettingInput({
           {...(lock && { rightSection: lock })}
         />
       )
-    default:
+    case 'number':
+    case 'decimal':
       return (
         <TextInput
           {...common}

@@ -3,6 +3,7 @@ import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
 import { ApiError } from '../../api/api-error.ts'
 import { createUser, groupsQuery, ROLE } from '../../api/users.ts'
+import { characterCount } from '../../parts/character-count.ts'
 import { moneyUnit, parseMoney } from '../../parts/money.ts'
 import { say } from '../../parts/notify.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
@@ -51,7 +52,7 @@ function useUserForm() {
     initialValues: { username: '', password: '', role: String(ROLE.member), group: 'default', quota: '0' },
     validate: {
       username: (text) => (text.trim() === '' ? common.required : null),
-      password: (text) => ([...text].length < MIN_LENGTH ? account.shortPassword : null),
+      password: (text) => (characterCount(text) < MIN_LENGTH ? account.shortPassword : null),
       quota: (text) => (parseMoney(text, display) === undefined ? common.notAnAmount : null),
     },
   })

@@ -27,7 +27,7 @@ export function UserCalls({ user }: { readonly user: ManagedUser }) {
           <>
             <CallTable calls={items} hidden={['user']} />
             <p>
-              <Link to="/logs" search={{ user: user.username } as never}>
+              <Link to="/logs" search={{ user: user.username }}>
                 {overview.allCalls}
               </Link>
             </p>
