@@ -22,7 +22,7 @@ type Requirement = { readonly [Scheme in keyof typeof SECURITY_SCHEMES]?: readon
 
 const ACCOUNT: readonly Requirement[] = [
   { accessToken: [], gatewayUser: [] },
-  { session: [], gatewayUser: [] },
+  { session: [] },
 ]
 const BEARER: Requirement = { bearerKey: [] }
 const ALTERNATE: readonly Requirement[] = [{ alternateKey: [] }, { googleKey: [] }, { keyInQuery: [] }]
