@@ -24,7 +24,7 @@ function provider(groups: ReadonlySet<string>): Field<OidcProvider> {
     group_claim: claim.optional(),
     groups: dictionary(groupName(groups), 'a mapping from values of the group claim to groups'),
     admins: list(claimValue, 'a list of values of the group claim'),
-    create: flag.default(false),
+    create: flag.default(true),
   })
     .superRefine((given, ctx) => {
       for (const key of ['groups', 'admins'] as const) {

@@ -151,12 +151,14 @@ async function discovered(provider: OidcProvider, requests: ProviderFetch): Prom
   return config
 }
 
-/** A sentence for the operator; causes are left out, as they may contain tokens. */
+/** A sentence for the operator: messages of the library, whose further details may contain tokens. */
 function reasonOf(error: unknown): string {
   if (error instanceof library.ResponseBodyError) return `it refused the code: ${plainCode(error.error)}`
   if (error instanceof library.AuthorizationResponseError)
     return `it refused the sign-in: ${plainCode(error.error)}`
-  return error instanceof Error ? error.message.slice(0, 200) : 'unknown'
+  if (!(error instanceof Error)) return 'unknown'
+  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : ''
+  return `${error.message}${cause}`.slice(0, 200)
 }
 
 /** An error code of OAuth; other text, which the browser may have made up, is not repeated. */
