@@ -9,14 +9,20 @@ declare module 'oidc-provider' {
 
   interface Context {
     readonly oidc: {
-      readonly session: { readonly accountId: string }
+      readonly session: {
+        readonly accountId: string
+        grantIdFor(clientId: string): string | undefined
+      }
       readonly client: { readonly clientId: string }
     }
   }
 
   export class Provider {
     constructor(issuer: string, configuration: object)
-    readonly Grant: new (fields: { accountId: string; clientId: string }) => Grant
+    readonly Grant: {
+      new (fields: { accountId: string; clientId: string }): Grant
+      find(id: string): Promise<Grant | undefined>
+    }
     callback(): (request: IncomingMessage, response: ServerResponse) => void
     interactionFinished(
       request: IncomingMessage,

@@ -42,6 +42,7 @@ export async function startRealProvider(client: RegisteredClient): Promise<RealP
     claims: { openid: ['sub'], profile: ['name', 'preferred_username', 'groups'], email: ['email'] },
     features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: true } },
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', kid: 'first' }] },
+    ttl: { AccessToken: 600, AuthorizationCode: 60, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
     cookies: { keys: [randomBytes(16).toString('hex')] },
     interactions: { url: () => '/sign-in-page' },
     findAccount: (_: unknown, id: string) => ({
@@ -50,6 +51,8 @@ export async function startRealProvider(client: RegisteredClient): Promise<RealP
     }),
     // Nobody is asked for consent: the company owns both sides.
     async loadExistingGrant({ oidc: { session, client } }: Context) {
+      const granted = session.grantIdFor(client.clientId)
+      if (granted !== undefined) return provider.Grant.find(granted)
       const grant = new provider.Grant({ accountId: session.accountId, clientId: client.clientId })
       grant.addOIDCScope('openid profile email')
       await grant.save()

@@ -117,14 +117,6 @@ describe('a sign-in at an identity provider', () => {
     expect(await rights({ operators: true })).toEqual([1, 'default'])
   })
 
-  test('never takes the role of root', async () => {
-    provider.people.set('p4', { preferred_username: 'dee', groups: [] })
-    const { id } = (await (await signIn('p4')).self()).data as { id: number }
-    await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id, role: 100 })
-    expect((await (await signIn('p4')).self()).data).toMatchObject({ role: 100 })
-    await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id, role: 1 })
-  })
-
   test.each([
     ['is missing', {}],
     ['is no text', { preferred_username: 7 }],
