@@ -66,11 +66,7 @@ export class AccountAuthenticator {
    * credentials and for a wrong `Gateway-User`; 403 for a disabled user, a role below `minRole`, or a session
    * sent by a page of another site. `docs/api.md: Authentication`.
    */
-  async authenticate(
-    request: Request,
-    minRole: Role,
-    session: SignedIn | undefined,
-  ): Promise<Authenticated> {
+  async authenticate(request: Request, minRole: Role, session: SignedIn | undefined): Promise<Authenticated> {
     const { authorization } = request.headers
     const found =
       authorization === undefined

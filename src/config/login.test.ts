@@ -62,20 +62,76 @@ test('the scope openid is asked for in any case; the order of groups is kept', (
 
 describe('gateway.yaml is refused for', () => {
   test.each([
-    ['a name for paths', { name: 'My Corp' }, 'gateway.yaml:3: login.oidc[0].name: expected a name of up to 40 lower-case letters, digits and hyphens, found "My Corp"'],
-    ['no issuer', { issuer: undefined }, 'gateway.yaml:3: login.oidc[0].issuer: expected an https:// or http:// URL, the issuer as its metadata states it, found nothing'],
-    ['an issuer that is none', { issuer: 'id.example.com' }, 'gateway.yaml:4: login.oidc[0].issuer: expected an https:// or http:// URL, the issuer as its metadata states it, found "id.example.com"'],
-    ['the address of the metadata', { issuer: 'https://id.example.com/.well-known/openid-configuration' }, 'gateway.yaml:4: login.oidc[0].issuer: expected the issuer alone: /.well-known/openid-configuration is added, found "https://id.example.com/.well-known/openid-configuration"'],
-    ['an issuer with a query', { issuer: 'https://id.example.com/?x=y' }, 'gateway.yaml:4: login.oidc[0].issuer: expected a URL without ? or #, found "https://id.example.com/?x=y"'],
-    ["a cloud's metadata service", { issuer: 'http://169.254.169.254' }, `gateway.yaml:4: login.oidc[0].issuer: expected another address than that of a cloud's metadata service, found "http://169.254.169.254"`],
-    ['a secret with spaces', { client_secret: '"a b"' }, 'gateway.yaml:6: login.oidc[0].client_secret: expected a secret: printable characters without spaces, found something else'],
-    ['a variable that is not set', { client_secret: '${OTHER}' }, 'gateway.yaml:6: login.oidc[0].client_secret: expected the environment variable OTHER to be set'],
-    ['a secret in a file that is not there', { client_secret: 'file:./secret' }, "gateway.yaml:6: login.oidc[0].client_secret: expected a file that can be read: ENOENT: no such file or directory, open '/nowhere/secret'"],
-    ['groups without a claim', { groups: '{ a: default }' }, 'gateway.yaml:7: login.oidc[0].groups: expected group_claim beside it'],
-    ['administrators without a claim', { admins: '[a]' }, 'gateway.yaml:7: login.oidc[0].admins: expected group_claim beside it'],
-    ['a group that is not declared', { group_claim: 'g', groups: '{ a: defualt }' }, 'gateway.yaml:8: login.oidc[0].groups.a: expected a group that groups declares (default?), found "defualt"'],
-    ['a scope with a space', { scopes: '["openid email"]' }, 'gateway.yaml:7: login.oidc[0].scopes[0]: expected a scope without spaces, found "openid email"'],
-    ['a mistyped key', { usernameclaim: 'x' }, 'gateway.yaml:7: login.oidc[0].usernameclaim: unknown key, expected username_claim'],
+    [
+      'a name for paths',
+      { name: 'My Corp' },
+      'gateway.yaml:3: login.oidc[0].name: expected a name of up to 40 lower-case letters, digits and hyphens, found "My Corp"',
+    ],
+    [
+      'no issuer',
+      { issuer: undefined },
+      'gateway.yaml:3: login.oidc[0].issuer: expected an https:// or http:// URL, the issuer as its metadata states it, found nothing',
+    ],
+    [
+      'an issuer that is none',
+      { issuer: 'id.example.com' },
+      'gateway.yaml:4: login.oidc[0].issuer: expected an https:// or http:// URL, the issuer as its metadata states it, found "id.example.com"',
+    ],
+    [
+      'the address of the metadata',
+      { issuer: 'https://id.example.com/.well-known/openid-configuration' },
+      'gateway.yaml:4: login.oidc[0].issuer: expected the issuer alone: /.well-known/openid-configuration is added, found "https://id.example.com/.well-known/openid-configuration"',
+    ],
+    [
+      'an issuer with a query',
+      { issuer: 'https://id.example.com/?x=y' },
+      'gateway.yaml:4: login.oidc[0].issuer: expected a URL without ? or #, found "https://id.example.com/?x=y"',
+    ],
+    [
+      "a cloud's metadata service",
+      { issuer: 'http://169.254.169.254' },
+      `gateway.yaml:4: login.oidc[0].issuer: expected another address than that of a cloud's metadata service, found "http://169.254.169.254"`,
+    ],
+    [
+      'a secret with spaces',
+      { client_secret: '"a b"' },
+      'gateway.yaml:6: login.oidc[0].client_secret: expected a secret: printable characters without spaces, found something else',
+    ],
+    [
+      'a variable that is not set',
+      { client_secret: '${OTHER}' },
+      'gateway.yaml:6: login.oidc[0].client_secret: expected the environment variable OTHER to be set',
+    ],
+    [
+      'a secret in a file that is not there',
+      { client_secret: 'file:./secret' },
+      "gateway.yaml:6: login.oidc[0].client_secret: expected a file that can be read: ENOENT: no such file or directory, open '/nowhere/secret'",
+    ],
+    [
+      'groups without a claim',
+      { groups: '{ a: default }' },
+      'gateway.yaml:7: login.oidc[0].groups: expected group_claim beside it',
+    ],
+    [
+      'administrators without a claim',
+      { admins: '[a]' },
+      'gateway.yaml:7: login.oidc[0].admins: expected group_claim beside it',
+    ],
+    [
+      'a group that is not declared',
+      { group_claim: 'g', groups: '{ a: defualt }' },
+      'gateway.yaml:8: login.oidc[0].groups.a: expected a group that groups declares (default?), found "defualt"',
+    ],
+    [
+      'a scope with a space',
+      { scopes: '["openid email"]' },
+      'gateway.yaml:7: login.oidc[0].scopes[0]: expected a scope without spaces, found "openid email"',
+    ],
+    [
+      'a mistyped key',
+      { usernameclaim: 'x' },
+      'gateway.yaml:7: login.oidc[0].usernameclaim: unknown key, expected username_claim',
+    ],
   ])('%s', (_, fields, sentence) => {
     expect(read(provider(fields)).said).toEqual([sentence])
   })
@@ -87,14 +143,16 @@ describe('gateway.yaml is refused for', () => {
     ])
   })
 
-  test.each(['ai.example.com', 'https://ai.example.com/', 'https://ai.example.com/x', 'ftp://ai.example.com'])(
-    'the public address %s',
-    (url) => {
-      expect(read(`options:\n  public_url: ${url}\n`).said).toEqual([
-        `gateway.yaml:2: options.public_url: expected an origin such as https://ai.example.com, without a path, found "${url}"`,
-      ])
-    },
-  )
+  test.each([
+    'ai.example.com',
+    'https://ai.example.com/',
+    'https://ai.example.com/x',
+    'ftp://ai.example.com',
+  ])('the public address %s', (url) => {
+    expect(read(`options:\n  public_url: ${url}\n`).said).toEqual([
+      `gateway.yaml:2: options.public_url: expected an origin such as https://ai.example.com, without a path, found "${url}"`,
+    ])
+  })
 })
 
 test('a client secret may be in a file of its own, whose last line break does not count', () => {

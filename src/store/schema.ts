@@ -1,4 +1,5 @@
 import type { Generated, Selectable } from 'kysely'
+import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
 
 /**
  * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
@@ -161,41 +162,6 @@ interface UsageDaysTable {
   characters: number
   images: number
   quota: number
-}
-
-/** Login sessions. */
-interface SessionsTable {
-  /** HMAC of the cookie's value. */
-  id_hash: string
-  user_id: number
-  created_time: number
-  expires_time: number
-  /** Time of the latest request, to the minute; 0 = none since the session began. */
-  last_used: number
-  /** Client's address at the sign-in; empty in sessions of versions without it. */
-  address: string
-  /** Header `User-Agent` of the sign-in. */
-  user_agent: string
-  /** HMAC of the access token that began the session, which ends with it; null for other sign-ins. */
-  access_token_hash: string | null
-  /** Encrypted URL at which the identity provider ends its own session; null where it has none. */
-  logout_cipher: string | null
-}
-
-/** Users by their identities at providers of OpenID Connect. */
-interface IdentitiesTable {
-  issuer: string
-  /** Claim `sub`, which is unique at its issuer and never reassigned. */
-  subject: string
-  user_id: number
-  created_time: number
-}
-
-/** States of sign-ins that came back from their provider, so that none is used twice. */
-interface UsedStatesTable {
-  /** HMAC of the state. */
-  hash: string
-  expires_time: number
 }
 
 /** Channels created over HTTP, without those that gateway.yaml declares. */

@@ -42,7 +42,14 @@ export async function startRealProvider(client: RegisteredClient): Promise<RealP
     claims: { openid: ['sub'], profile: ['name', 'preferred_username', 'groups'], email: ['email'] },
     features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: true } },
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', kid: 'first' }] },
-    ttl: { AccessToken: 600, AuthorizationCode: 60, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
+    ttl: {
+      AccessToken: 600,
+      AuthorizationCode: 60,
+      Grant: 600,
+      IdToken: 600,
+      Interaction: 600,
+      Session: 600,
+    },
     cookies: { keys: [randomBytes(16).toString('hex')] },
     interactions: { url: () => '/sign-in-page' },
     findAccount: (_: unknown, id: string) => ({

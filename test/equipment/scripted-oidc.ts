@@ -26,10 +26,8 @@ export interface ScriptedProvider extends AsyncDisposable {
   /** Signs with a new key from now on, and publishes that alone; returns what signs with the old one. */
   rotate(): (claims: Claims) => string
   /** Signs an id_token with the present key. */
-  signed(claims: Claims): string
-  /**
-   * What a browser gets at the address that the gateway sent it to: the address of the callback, with a code.
-   */
+  readonly signed: (claims: Claims) => string
+  /** Authorizes a sign-in at the address that the gateway sent a browser to; returns that of its callback. */
   authorize(location: string): string
   /** Refuses connections, until `resume`. */
   close(): Promise<void>
@@ -58,40 +56,41 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   const { port } = server.address() as AddressInfo
   const issuer = `http://127.0.0.1:${port}`
 
-  const ROUTES: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>> = {
-    '/.well-known/openid-configuration': (_, response) =>
-      json(response, {
-        issuer,
-        authorization_endpoint: `${issuer}/authorize`,
-        token_endpoint: `${issuer}/token`,
-        jwks_uri: `${issuer}/keys`,
-        id_token_signing_alg_values_supported: ['RS256'],
-        response_types_supported: ['code'],
-        subject_types_supported: ['public'],
-        ...provider.metadata,
-      }),
-    '/keys': (_, response) =>
-      json(response, { keys: [{ ...key.publicKey.export({ format: 'jwk' }), kid: key.id, use: 'sig' }] }),
-    async '/token'(request, response) {
-      const form = new URLSearchParams(await textOf(request))
-      provider.tokenForms.push(form)
-      const code = form.get('code') ?? ''
-      const grant = grants.get(code)
-      if (!grants.delete(code) || !grant) return json(response, { error: 'invalid_grant' }, 400)
-      const now = Math.floor(Date.now() / 1000)
-      const claims = {
-        iss: issuer,
-        aud: grant.clientId,
-        iat: now,
-        exp: now + 60,
-        nonce: grant.nonce,
-        ...provider.person,
-        ...provider.forged,
-      }
-      const token = (provider.idToken ?? provider.signed)(claims)
-      json(response, { access_token: 'an-access-token', token_type: 'bearer', id_token: token })
-    },
-  }
+  const ROUTES: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>> =
+    {
+      '/.well-known/openid-configuration': (_, response) =>
+        json(response, {
+          issuer,
+          authorization_endpoint: `${issuer}/authorize`,
+          token_endpoint: `${issuer}/token`,
+          jwks_uri: `${issuer}/keys`,
+          id_token_signing_alg_values_supported: ['RS256'],
+          response_types_supported: ['code'],
+          subject_types_supported: ['public'],
+          ...provider.metadata,
+        }),
+      '/keys': (_, response) =>
+        json(response, { keys: [{ ...key.publicKey.export({ format: 'jwk' }), kid: key.id, use: 'sig' }] }),
+      async '/token'(request, response) {
+        const form = new URLSearchParams(await textOf(request))
+        provider.tokenForms.push(form)
+        const code = form.get('code') ?? ''
+        const grant = grants.get(code)
+        if (!grants.delete(code) || !grant) return json(response, { error: 'invalid_grant' }, 400)
+        const now = Math.floor(Date.now() / 1000)
+        const claims = {
+          iss: issuer,
+          aud: grant.clientId,
+          iat: now,
+          exp: now + 60,
+          nonce: grant.nonce,
+          ...provider.person,
+          ...provider.forged,
+        }
+        const token = (provider.idToken ?? provider.signed)(claims)
+        json(response, { access_token: 'an-access-token', token_type: 'bearer', id_token: token })
+      },
+    }
 
   const provider: ScriptedProvider = {
     issuer,

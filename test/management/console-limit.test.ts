@@ -48,7 +48,11 @@ describe('requests by a session', () => {
     for (let n = 8; n > 0; n -= 1) {
       const path = n % 2 === 0 ? 'GET /api/token/search?keyword=x' : 'GET /api/user/self'
       const { status, headers } = await by(ann, path, office)
-      expect([status, headers['ratelimit-limit'], headers['ratelimit-remaining']]).toEqual([200, '8', `${n - 1}`])
+      expect([status, headers['ratelimit-limit'], headers['ratelimit-remaining']]).toEqual([
+        200,
+        '8',
+        `${n - 1}`,
+      ])
     }
     const over = await by(ann, 'GET /api/user/self', office)
     expect(over).toMatchObject({ status: 429, message: expect.stringContaining('this user in the console') })
@@ -59,10 +63,19 @@ describe('requests by a session', () => {
 
   test('count on critical as before', async () => {
     const wrong = { password: 'another horse', original_password: 'a guess' }
-    await manage(gateway.url, { id: 1, accessToken: ROOT.access_token }, 'PUT /api/user/', { id: 3, password: 'correct horse', keep_access_tokens: true })
-    const { cookie } = await logIn(gateway.url, { access_token: BEN.accessToken }, { 'x-forwarded-for': '192.0.2.3' })
+    await manage(gateway.url, { id: 1, accessToken: ROOT.access_token }, 'PUT /api/user/', {
+      id: 3,
+      password: 'correct horse',
+      keep_access_tokens: true,
+    })
+    const { cookie } = await logIn(
+      gateway.url,
+      { access_token: BEN.accessToken },
+      { 'x-forwarded-for': '192.0.2.3' },
+    )
     const statuses = []
-    for (let n = 0; n < 3; n += 1) statuses.push((await by(cookie, 'PUT /api/user/self', '192.0.2.3', wrong)).status)
+    for (let n = 0; n < 3; n += 1)
+      statuses.push((await by(cookie, 'PUT /api/user/self', '192.0.2.3', wrong)).status)
     expect(statuses).toEqual([400, 400, 429])
   })
 

@@ -186,7 +186,9 @@ describe('an attack by', () => {
       honest.person = { sub: `claims-to-be-${name}`, preferred_username: name }
       expect(await signIn()).toEqual([403, expect.stringContaining('already')])
     }
-    const names = databaseOf(gateway.dataDir).users().map(({ username }) => username)
+    const names = databaseOf(gateway.dataDir)
+      .users()
+      .map(({ username }) => username)
     expect(names.filter((name) => /^(?:ann|root)$/i.test(name))).toEqual(['root', 'ann'])
   })
 

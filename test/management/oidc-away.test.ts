@@ -69,13 +69,19 @@ describe('an identity provider that is down', () => {
     ['answers with an error', 500, '{}'],
     ['answers with a page', 200, '<html>maintenance</html>'],
     ['answers with JSON that is no metadata', 200, '[]'],
-    ['names another issuer', 200, '{"issuer":"https://evil.example","authorization_endpoint":"https://x.example"}'],
+    [
+      'names another issuer',
+      200,
+      '{"issuer":"https://evil.example","authorization_endpoint":"https://x.example"}',
+    ],
     ['answers without end', 200, `"${'x'.repeat(600_000)}"`],
     ['redirects', 302, ''],
   ])('in that it %s is a 503 too, without what it said', async (_, status, body) => {
     const path = '/.well-known/openid-configuration'
     provider.overrides.set(path, (response) =>
-      response.writeHead(status, { 'content-type': 'application/json', location: 'http://127.0.0.1:9/' }).end(body),
+      response
+        .writeHead(status, { 'content-type': 'application/json', location: 'http://127.0.0.1:9/' })
+        .end(body),
     )
     expect(await refusalOf(start())).toEqual(UNAVAILABLE)
     provider.overrides.delete(path)

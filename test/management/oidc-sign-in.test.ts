@@ -65,10 +65,16 @@ async function signIn(subject: string, query = '') {
   const browser = new Browser()
   const answer = await browser.get(await throughProvider(browser, query))
   const self = () =>
-    manage<Record<string, unknown>>(gateway.url, { id: 0, accessToken: '' }, 'GET /api/user/self', undefined, {
-      ...browser.session,
-      'gateway-user': undefined,
-    })
+    manage<Record<string, unknown>>(
+      gateway.url,
+      { id: 0, accessToken: '' },
+      'GET /api/user/self',
+      undefined,
+      {
+        ...browser.session,
+        'gateway-user': undefined,
+      },
+    )
   return { browser, answer, self }
 }
 
@@ -88,6 +94,7 @@ describe('a sign-in at an identity provider', () => {
       group: 'staff',
       quota: 0,
       has_password: false,
+      oidc_id: 'p1',
     })
     const pending = [...browser.cookies.keys()].filter((name) => name.startsWith('sign-in-'))
     expect(pending).toHaveLength(1)
@@ -224,7 +231,11 @@ describe('the settings of a provider', () => {
   })
 
   test('password: false leaves providers and access tokens as ways in', async () => {
-    await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id: 2, password: 'correct horse', keep_access_tokens: true })
+    await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', {
+      id: 2,
+      password: 'correct horse',
+      keep_access_tokens: true,
+    })
     const credentials = { username: 'local', password: 'correct horse' }
     await gateway.apply(configuration({}, { password: false }))
     expect(await logIn(gateway.url, credentials)).toMatchObject({ status: 403, setCookie: '' })

@@ -139,14 +139,7 @@ describe('GET /openapi.json', () => {
   })
 
   test.each([
-    [
-      'get',
-      '/api/user/self',
-      [
-        { accessToken: [], gatewayUser: [] },
-        { session: [] },
-      ],
-    ],
+    ['get', '/api/user/self', [{ accessToken: [], gatewayUser: [] }, { session: [] }]],
     ['post', '/v1/chat/completions', [{ bearerKey: [] }]],
     ['post', '/v1/messages', [{ xApiKey: [] }, { bearerKey: [] }]],
     ['get', '/metrics', [{}, { metricsToken: [] }]],

@@ -41,8 +41,7 @@ const as = <Data = Record<string, unknown>>(
   cookie: string,
   request: Parameters<typeof manage>[2],
   body?: object,
-) =>
-  manage<Data>(gateway.url, ANN, request, body, { ...sessionHeaders(cookie), 'gateway-user': undefined })
+) => manage<Data>(gateway.url, ANN, request, body, { ...sessionHeaders(cookie), 'gateway-user': undefined })
 
 interface Session {
   readonly id: string
@@ -52,8 +51,7 @@ interface Session {
   readonly user_agent: string
   readonly current: boolean
 }
-const sessionsOf = async (cookie: string) =>
-  (await as<Session[]>(cookie, 'GET /api/user/self/sessions')).data
+const sessionsOf = async (cookie: string) => (await as<Session[]>(cookie, 'GET /api/user/self/sessions')).data
 
 describe('a sign-in by access token', () => {
   test('answers like one by password, and begins a session', async () => {
@@ -79,7 +77,11 @@ describe('a sign-in by access token', () => {
   })
 
   test('of a banned user is a 403, of an unknown token a 401, without a session', async () => {
-    expect(await enter(BAN)).toMatchObject({ status: 403, message: 'this user has been banned', setCookie: '' })
+    expect(await enter(BAN)).toMatchObject({
+      status: 403,
+      message: 'this user has been banned',
+      setCookie: '',
+    })
     expect(await enter({ accessToken: 'nobodys' })).toMatchObject({
       status: 401,
       message: 'invalid access token',
@@ -129,8 +131,11 @@ describe('a first password', () => {
 
 describe("an account's sessions", () => {
   test('are listed with their use, and which one asks', async () => {
-    const { cookie: one } = await enter(ROOT_ACCOUNT, { 'user-agent': 'browser one', 'x-forwarded-for': '2001:db8::7' })
-    const { cookie: two } = await enter(ROOT_ACCOUNT, { 'user-agent': `${'x'.repeat(300)}` })
+    const { cookie: one } = await enter(ROOT_ACCOUNT, {
+      'user-agent': 'browser one',
+      'x-forwarded-for': '2001:db8::7',
+    })
+    const { cookie: two } = await enter(ROOT_ACCOUNT, { 'user-agent': 'x'.repeat(300) })
     const sessions = await sessionsOf(one)
     expect(sessions).toHaveLength(2)
     const mine = sessions.find(({ current }) => current)

@@ -41,9 +41,9 @@ describe.each(SHARED)('sign-ins at two nodes on $name', (engine) => {
     const { cookie: pats } = browser.session
     for (const url of urls)
       expect((await as(url, pats, 'GET /api/user/self')).data).toMatchObject({ username: 'pat', quota: 0 })
-    expect(await database.sql('select subject, username from identities join users on id = user_id')).toEqual([
-      { subject: 'person-1', username: 'pat' },
-    ])
+    expect(await database.sql('select subject, username from identities join users on id = user_id')).toEqual(
+      [{ subject: 'person-1', username: 'pat' }],
+    )
 
     const { cookie } = await logIn(one, { access_token: ANN.accessToken })
     const { cookie: other } = await logIn(two, { access_token: ANN.accessToken })

@@ -61,7 +61,10 @@ export class OidcSignIns {
     const state = new URLSearchParams(query).get('state')
     const pending = pendingOf(secrets, provider.name, state, request, nowMs())
     if (!pending)
-      throw new GatewayError('unauthorized', 'this browser began no such sign-in, or too long ago; start again')
+      throw new GatewayError(
+        'unauthorized',
+        'this browser began no such sign-in, or too long ago; start again',
+      )
     const nowSeconds = Math.floor(nowMs() / 1000)
     const { expiresTime } = pending
     if (!(await store.write('markStateUsed', { state: pending.state, expiresTime, nowSeconds })))

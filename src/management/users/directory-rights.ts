@@ -4,7 +4,7 @@ import { Role, type User } from '../../domain/user.ts'
 /** Group that users without a mapped value get. */
 const DEFAULT_GROUP = 'default'
 
-/** What a directory decides about a user; undefined = it is managed here. */
+/** Rights of a user that a directory decides about; undefined = they are managed here. */
 export interface DirectoryRights {
   readonly group: string | undefined
   readonly role: Exclude<Role, typeof Role.root> | undefined

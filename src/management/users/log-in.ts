@@ -114,8 +114,7 @@ async function logInByToken(parts: Parts, accessToken: string, place: SignInPlac
 }
 
 function requireEnabled({ status }: ManagedUser): void {
-  if (status !== USER_STATUS.enabled)
-    throw new GatewayError('user_disabled', 'this user has been banned')
+  if (status !== USER_STATUS.enabled) throw new GatewayError('user_disabled', 'this user has been banned')
 }
 
 function invalidCredentials(): GatewayError {

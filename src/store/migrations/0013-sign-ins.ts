@@ -3,7 +3,7 @@ import type { ColumnTypes } from './column-types.ts'
 
 /**
  * Creates identities at providers of OpenID Connect, and gives sessions their use and their sign-in, as
- * `schema.ts` describes them.
+ * `sign-in-tables.ts` describes them.
  */
 export function signIns({ integer, keyed }: ColumnTypes): Migration {
   return {

@@ -7,8 +7,8 @@ import { endSessionsOf } from './sessions.ts'
 
 /**
  * Marks a user and all its tokens as deleted; removes its sessions, identities, password and access token.
- * False if there is no such user. The row stays, because charges refer to it, under another name, so that the username
- * becomes free.
+ * False if there is no such user. The row stays, because charges refer to it, under another name, so that
+ * the username becomes free.
  */
 export async function deleteUser(
   db: Db,

@@ -22,10 +22,7 @@ export async function userByIdentity(db: Db, identity: Identity): Promise<Manage
 }
 
 /** Reads the row of an identity's user; undefined if there is none. */
-export async function userOfIdentity(
-  db: Db,
-  { issuer, subject }: Identity,
-): Promise<UserRow | undefined> {
+export async function userOfIdentity(db: Db, { issuer, subject }: Identity): Promise<UserRow | undefined> {
   const found = await db
     .selectFrom('identities')
     .select('user_id')
@@ -46,12 +43,18 @@ export async function createUserOfIdentity(
 ): Promise<ManagedUser> {
   const present = await userOfIdentity(db, identity)
   if (present) return managedUserFromRow(present)
-  const created = await createUser(db, user, secrets)
+  const { id } = await createUser(db, user, secrets)
   await db
     .insertInto('identities')
-    .values({ ...identity, user_id: created.id, created_time: user.createdTime })
+    .values({ ...identity, user_id: id, created_time: user.createdTime })
     .execute()
-  return created
+  const row = await db
+    .updateTable('users')
+    .set({ oidc_id: identity.subject })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return managedUserFromRow(row)
 }
 
 /** Removes the identities of a user. */

@@ -155,11 +155,22 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
   test('of an identity begins for its user alone, and has a sealed way to sign out there', async () => {
     const { store, database, userId } = await opened()
     const identity = { issuer: 'https://id.example', subject: 's' }
-    const user = { username: 'eve', role: 1, status: 1, group: 'default', quota: 0, accessToken: null } as const
+    const user = {
+      username: 'eve',
+      role: 1,
+      status: 1,
+      group: 'default',
+      quota: 0,
+      accessToken: null,
+    } as const
     const eve = await store.write('createUserOfIdentity', { identity, user: { ...user, createdTime: 1 } })
     const again = { ...user, username: 'eva', createdTime: 1 }
     expect((await store.write('createUserOfIdentity', { identity, user: again })).id).toBe(eve.id)
-    const proof = { kind: 'identity', ...identity, logoutUrl: 'https://id.example/out?id_token_hint=x' } as const
+    const proof = {
+      kind: 'identity',
+      ...identity,
+      logoutUrl: 'https://id.example/out?id_token_hint=x',
+    } as const
     expect(await begin(store, userId, 'a', { proof })).toBe(false)
     expect(await begin(store, eve.id, 'a', { proof })).toBe(true)
     const [row] = await database.sql('select logout_cipher from sessions')

@@ -9,7 +9,7 @@ import { liveUser } from './profile.ts'
 /** Most expired sessions that one login removes. */
 const MAX_REMOVED = 1_000
 
-/** What a sign-in was checked against; it is checked again in the transaction that begins the session. */
+/** Proof of a sign-in, which is checked again in the transaction that begins the session. */
 export type SignInProof =
   | {
       readonly kind: 'password'
