@@ -29,6 +29,18 @@ describe.each(SHARED)('sign-ins at two nodes on $name', (engine) => {
         'gateway-user': undefined,
       })
 
+    provider.person = { sub: 'person-0', preferred_username: 'pam' }
+    const tabs = await Promise.all(
+      urls.map(async (url) => {
+        const tab = new Browser()
+        const back = provider.authorize(await tab.locationOf(`${url}/api/user/oidc/corp`))
+        return { tab, back }
+      }),
+    )
+    const ends = await Promise.all(tabs.map(({ tab, back }) => tab.get(back)))
+    expect(ends.map(({ status }) => status)).toEqual([302, 302])
+
+    provider.person = { sub: 'person-1', preferred_username: 'pat' }
     const browser = new Browser()
     const callback = provider.authorize(await browser.locationOf(`${one}/api/user/oidc/corp`))
     const elsewhere = callback.replace(one, two)
@@ -41,9 +53,11 @@ describe.each(SHARED)('sign-ins at two nodes on $name', (engine) => {
     const { cookie: pats } = browser.session
     for (const url of urls)
       expect((await as(url, pats, 'GET /api/user/self')).data).toMatchObject({ username: 'pat', quota: 0 })
-    expect(await database.sql('select subject, username from identities join users on id = user_id')).toEqual(
-      [{ subject: 'person-1', username: 'pat' }],
-    )
+    const identities = 'select subject, username from identities join users on id = user_id order by 1'
+    expect(await database.sql(identities)).toEqual([
+      { subject: 'person-0', username: 'pam' },
+      { subject: 'person-1', username: 'pat' },
+    ])
 
     const { cookie } = await logIn(one, { access_token: ANN.accessToken })
     const { cookie: other } = await logIn(two, { access_token: ANN.accessToken })

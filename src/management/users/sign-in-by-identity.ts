@@ -73,6 +73,9 @@ async function createdUser(
       },
     })
   } catch (error) {
+    // Another sign-in of the same person, at another node too, may have been first.
+    const present = await store.read('userByIdentity', { issuer, subject })
+    if (present) return present
     // A taken name: whoever has it at the provider need not be the user who has it here.
     if (error instanceof GatewayError && error.code === 'invalid_request') throw refusal(error.message)
     throw error
