@@ -14,6 +14,7 @@ import { SECRETS } from './store-rows.ts'
 const TABLES = [
   'channels',
   'holds',
+  'identities',
   'kept_signatures',
   'reasoning_origins',
   'response_parts',
@@ -24,6 +25,7 @@ const TABLES = [
   'tokens',
   'usage_days',
   'usage_log',
+  'used_states',
   'users',
 ]
 

@@ -1,4 +1,5 @@
 import type { Generated, Selectable } from 'kysely'
+import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
 
 /**
  * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
@@ -11,6 +12,8 @@ export interface Database {
   readonly usage_log: UsageLogTable
   readonly usage_days: UsageDaysTable
   readonly sessions: SessionsTable
+  readonly identities: IdentitiesTable
+  readonly used_states: UsedStatesTable
   readonly channels: ChannelsTable
   readonly stored_settings: StoredSettingsTable
   readonly store_identity: StoreIdentityTable
@@ -159,15 +162,6 @@ interface UsageDaysTable {
   characters: number
   images: number
   quota: number
-}
-
-/** Login sessions. */
-interface SessionsTable {
-  /** HMAC of the cookie's value. */
-  id_hash: string
-  user_id: number
-  created_time: number
-  expires_time: number
 }
 
 /** Channels created over HTTP, without those that gateway.yaml declares. */

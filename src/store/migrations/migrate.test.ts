@@ -10,6 +10,17 @@ import { accountsAndLedger } from './0001-accounts-and-ledger.ts'
 import { SQLITE_TYPES } from './column-types.ts'
 import { STEP_NAMES } from './step-names.ts'
 
+/** Tables and columns of sessions that steps after 0005 make. */
+const LATER_TABLES = [
+  'stored_responses',
+  'reasoning_origins',
+  'kept_signatures',
+  'response_parts',
+  'identities',
+  'used_states',
+]
+const SESSION_COLUMNS = ['address', 'user_agent', 'last_used', 'access_token_hash', 'logout_cipher']
+
 const MEDIA_COLUMNS = [
   'audio_input_tokens',
   'image_input_tokens',
@@ -40,8 +51,8 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     for (const username of ['ann', 'bob', 'eve']) await store.write('createUser', newUser({ username }))
     await store.close()
     await database.sql("DELETE FROM kysely_migration WHERE name >= '0006'")
-    for (const table of ['stored_responses', 'reasoning_origins', 'kept_signatures', 'response_parts'])
-      await database.sql(`DROP TABLE ${table}`)
+    for (const table of LATER_TABLES) await database.sql(`DROP TABLE ${table}`)
+    for (const name of SESSION_COLUMNS) await database.sql(`ALTER TABLE sessions DROP COLUMN ${name}`)
     for (const name of MEDIA_COLUMNS) {
       for (const table of ['usage_log', 'usage_days'])
         await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
