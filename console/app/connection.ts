@@ -3,36 +3,43 @@ import { queryClient } from './query-client.ts'
 
 const RETRY_MS = 2000
 const listeners = new Set<() => void>()
-let isLost = false
+let waiting: Promise<void> | undefined
 
-/** Notes that the gateway does not answer, and asks until it does; then refused data is loaded again. */
+/** Notes that the gateway does not answer, and asks until it does; then data is loaded again. */
 export function reportLost(): void {
-  if (isLost) return
-  set(true)
-  void waitForGateway()
+  waiting ??= waitForGateway()
+  notify()
+}
+
+/** Resolves when the gateway answers again; at once where it is not known to be away. */
+export function reconnected(): Promise<void> {
+  return waiting ?? Promise.resolve()
+}
+
+/** Whether the gateway answers now. */
+export async function isReachable(): Promise<boolean> {
+  try {
+    const { ok } = await fetch('/readyz', { cache: 'no-store' })
+    return ok
+  } catch {
+    return false
+  }
 }
 
 /** Whether the gateway does not answer at present. */
 export function useIsLost(): boolean {
-  return useSyncExternalStore(subscribe, () => isLost)
+  return useSyncExternalStore(subscribe, () => waiting !== undefined)
 }
 
 async function waitForGateway(): Promise<void> {
-  for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
-    try {
-      const { ok } = await fetch('/readyz', { cache: 'no-store' })
-      if (ok) break
-    } catch {
-      // It is still away.
-    }
-  }
-  set(false)
+  do await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+  while (!(await isReachable()))
+  waiting = undefined
+  notify()
   await queryClient.invalidateQueries()
 }
 
-function set(lost: boolean): void {
-  isLost = lost
+function notify(): void {
   for (const listener of listeners) listener()
 }
 

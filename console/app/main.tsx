@@ -22,14 +22,6 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
 setSurroundings({ signInAgain, connectionLost: reportLost })
-// A new build has other file names: the page is loaded anew, once.
-addEventListener('vite:preloadError', (event) => {
-  if (sessionStorage.getItem('reloaded') === location.href) return
-  sessionStorage.setItem('reloaded', location.href)
-  event.preventDefault()
-  location.reload()
-})
-
 const first = await loadTexts(preferences().language)
 createRoot(document.querySelector('#root') as HTMLElement).render(<Root firstTexts={first} />)
 

@@ -1,16 +1,10 @@
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  Outlet,
-  redirect,
-} from '@tanstack/react-router'
+import { createRootRoute, createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
 import { ApiError } from '../api/api-error.ts'
 import { profileQuery, statusQuery } from '../api/account.ts'
 import { ROLE } from '../api/users.ts'
 import { isOwnPath } from '../parts/own-path.ts'
 import { ForRole } from './for-role.tsx'
+import { lazyPage } from './lazy-page.ts'
 import { LoadFailed, NotFound } from './load-failed.tsx'
 import { queryClient } from './query-client.ts'
 
@@ -19,13 +13,13 @@ const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound, e
 const login = createRoute({
   getParentRoute: () => root,
   path: '/login',
-  component: lazyRouteComponent(() => import('../pages/login/login-page.tsx'), 'LoginPage'),
+  component: lazyPage(async () => (await import('../pages/login/login-page.tsx')).LoginPage),
 })
 
 const signedIn = createRoute({
   getParentRoute: () => root,
   id: 'signed-in',
-  component: lazyRouteComponent(() => import('./shell.tsx'), 'Shell'),
+  component: lazyPage(async () => (await import('./shell.tsx')).Shell),
   beforeLoad: async ({ location }) => {
     try {
       await Promise.all([queryClient.ensureQueryData(profileQuery), queryClient.ensureQueryData(statusQuery)])
@@ -55,37 +49,37 @@ const ofMembers = [
   createRoute({
     getParentRoute: () => member,
     path: '/',
-    component: lazyRouteComponent(() => import('../pages/overview/overview-page.tsx'), 'OverviewPage'),
+    component: lazyPage(async () => (await import('../pages/overview/overview-page.tsx')).OverviewPage),
   }),
   createRoute({
     getParentRoute: () => member,
     path: '/keys',
-    component: lazyRouteComponent(() => import('../pages/keys/keys-page.tsx'), 'KeysPage'),
+    component: lazyPage(async () => (await import('../pages/keys/keys-page.tsx')).KeysPage),
   }),
   createRoute({
     getParentRoute: () => member,
     path: '/keys/$id',
-    component: lazyRouteComponent(() => import('../pages/keys/key-page.tsx'), 'KeyPage'),
+    component: lazyPage(async () => (await import('../pages/keys/key-page.tsx')).KeyPage),
   }),
   createRoute({
     getParentRoute: () => member,
     path: '/logs',
-    component: lazyRouteComponent(() => import('../pages/logs/logs-page.tsx'), 'LogsPage'),
+    component: lazyPage(async () => (await import('../pages/logs/logs-page.tsx')).LogsPage),
   }),
   createRoute({
     getParentRoute: () => member,
     path: '/logs/$id',
-    component: lazyRouteComponent(() => import('../pages/logs/logs-page.tsx'), 'LogsPage'),
+    component: lazyPage(async () => (await import('../pages/logs/logs-page.tsx')).LogsPage),
   }),
   createRoute({
     getParentRoute: () => member,
     path: '/models',
-    component: lazyRouteComponent(() => import('../pages/models/models-page.tsx'), 'ModelsPage'),
+    component: lazyPage(async () => (await import('../pages/models/models-page.tsx')).ModelsPage),
   }),
   createRoute({
     getParentRoute: () => member,
     path: '/account',
-    component: lazyRouteComponent(() => import('../pages/account/account-page.tsx'), 'AccountPage'),
+    component: lazyPage(async () => (await import('../pages/account/account-page.tsx')).AccountPage),
   }),
 ]
 
@@ -93,27 +87,27 @@ const ofAdmins = [
   createRoute({
     getParentRoute: () => admin,
     path: '/channels',
-    component: lazyRouteComponent(() => import('../pages/channels/channels-page.tsx'), 'ChannelsPage'),
+    component: lazyPage(async () => (await import('../pages/channels/channels-page.tsx')).ChannelsPage),
   }),
   createRoute({
     getParentRoute: () => admin,
     path: '/channels/new',
-    component: lazyRouteComponent(() => import('../pages/channels/channel-page.tsx'), 'NewChannelPage'),
+    component: lazyPage(async () => (await import('../pages/channels/channel-page.tsx')).NewChannelPage),
   }),
   createRoute({
     getParentRoute: () => admin,
     path: '/channels/$id',
-    component: lazyRouteComponent(() => import('../pages/channels/channel-page.tsx'), 'ChannelPage'),
+    component: lazyPage(async () => (await import('../pages/channels/channel-page.tsx')).ChannelPage),
   }),
   createRoute({
     getParentRoute: () => admin,
     path: '/users',
-    component: lazyRouteComponent(() => import('../pages/users/users-page.tsx'), 'UsersPage'),
+    component: lazyPage(async () => (await import('../pages/users/users-page.tsx')).UsersPage),
   }),
   createRoute({
     getParentRoute: () => admin,
     path: '/users/$id',
-    component: lazyRouteComponent(() => import('../pages/users/user-page.tsx'), 'UserPage'),
+    component: lazyPage(async () => (await import('../pages/users/user-page.tsx')).UserPage),
   }),
 ]
 
@@ -121,7 +115,7 @@ const ofRoot = [
   createRoute({
     getParentRoute: () => rootOnly,
     path: '/settings',
-    component: lazyRouteComponent(() => import('../pages/settings/settings-page.tsx'), 'SettingsPage'),
+    component: lazyPage(async () => (await import('../pages/settings/settings-page.tsx')).SettingsPage),
   }),
 ]
 

@@ -5,6 +5,9 @@ import { SignInForm } from '../parts/sign-in-form.tsx'
 import { useTexts } from '../texts/use-texts.tsx'
 import { signedIn, useIsSessionOver } from './session-recovery.ts'
 
+/** Above dialogs that are open already. */
+const ABOVE_ALL = 1000
+
 /** Asks for a new sign-in over the page, so that nothing typed is lost. */
 export function SessionEnded() {
   const { shell, common } = useTexts()
@@ -16,6 +19,7 @@ export function SessionEnded() {
       opened={isOver}
       onClose={() => location.assign('/login')}
       title={shell.sessionEnded}
+      zIndex={ABOVE_ALL}
       closeOnClickOutside={false}
       closeButtonProps={{ 'aria-label': common.close }}
     >
