@@ -79,7 +79,7 @@ describe('the files of the console', () => {
   })
 })
 
-/** What a folder of the console may import, beside itself. */
+/** Folders of the console that each may import, beside itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   app: ['pages', 'parts', 'api', 'texts'],
   pages: ['parts', 'api', 'texts'],

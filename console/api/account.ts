@@ -10,7 +10,7 @@ export type Profile = z.output<typeof profileSchema> & {
   readonly has_password?: boolean
 }
 
-/** What the gateway says of itself. */
+/** The gateway's status. */
 export type GatewayStatus = z.output<typeof statusSchema>
 
 /** A session of the account. */
@@ -23,7 +23,7 @@ export interface Session {
   readonly current: boolean
 }
 
-/** What somebody signs in with. */
+/** Credentials of a sign-in. */
 export type Credentials =
   | { readonly username: string; readonly password: string }
   | { readonly access_token: string }

@@ -32,7 +32,7 @@ export interface CallFilter {
   readonly request_id?: string | undefined
 }
 
-/** Whose calls: those of the account, or of all users. */
+/** Calls of the account alone, or of all users. */
 export type Scope = 'own' | 'all'
 
 export const CALL_PAGE_SIZE = 50

@@ -1,6 +1,6 @@
 import { ApiError } from './api-error.ts'
 
-/** What happens outside of a single request. */
+/** Effects beyond a single request. */
 interface Surroundings {
   /** Resolves when somebody has signed in again; the request is then repeated. */
   readonly signInAgain: () => Promise<void>

@@ -6,8 +6,8 @@ import { isReachable, reconnected, reportLost } from './connection.ts'
 const RELOADED = 'reloaded'
 
 /**
- * A page whose code is loaded when it is opened. While the gateway is away the page waits; a file that a newer
- * build has replaced loads everything anew.
+ * A page whose code is loaded when it is opened. While the gateway is away the page waits; a file that a
+ * newer build has replaced loads everything anew.
  */
 export function lazyPage(load: () => Promise<ComponentType>): RouteComponent {
   let loading: Promise<ComponentType> | undefined

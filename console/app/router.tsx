@@ -119,7 +119,7 @@ const ofRoot = [
   }),
 ]
 
-/** The paths of the console; `src/console/console-paths.ts` has the same. Pages are loaded when they are opened. */
+/** The paths of the console, as in `src/console/console-paths.ts`. Pages are loaded when opened. */
 export const router = createRouter({
   routeTree: root.addChildren([
     login,

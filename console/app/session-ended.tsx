@@ -29,7 +29,7 @@ export function SessionEnded() {
         onSubmit={async (credentials) => {
           await signIn(credentials)
           const profile = await client.fetchQuery({ ...profileQuery, staleTime: 0 })
-          // What another person had opened is not for this one.
+          // A page that another person had opened is not for this one.
           if (profile.id === known?.id) signedIn()
           else location.assign('/')
         }}

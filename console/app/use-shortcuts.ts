@@ -14,7 +14,7 @@ interface Dialogs {
   readonly openHelp: () => void
 }
 
-/** Listens to the keyboard for as long as the frame is there. Pages mark what they offer by `data-` attributes. */
+/** Listens to the keyboard while the frame is there. Pages mark their parts by `data-` attributes. */
 export function useShortcuts({ openPalette, openHelp }: Dialogs): void {
   const navigate = useNavigate()
   const { profile } = useSignedIn()

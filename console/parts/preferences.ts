@@ -9,7 +9,7 @@ export type Language = keyof typeof LANGUAGES
 /** A colour scheme as it is chosen. */
 export type ThemeChoice = 'system' | 'light' | 'dark'
 
-/** What a person has chosen in this browser. */
+/** Choices of a person in this browser. */
 export interface Preferences {
   readonly theme: ThemeChoice
   readonly language: Language

@@ -2,7 +2,7 @@ import { IconAlertTriangle } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import classes from './problem.module.css'
 
-/** What went wrong, said at once to screen readers. */
+/** A problem, said at once to screen readers. */
 export function Problem({ text, children }: { readonly text: string; readonly children?: ReactNode }) {
   return (
     <div role="alert" className={classes['problem']}>

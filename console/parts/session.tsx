@@ -7,7 +7,7 @@ import { usePreferences } from './preferences.ts'
 import { formatDuration, formatRecent, formatTime } from './time.ts'
 import { useTexts } from '../texts/use-texts.tsx'
 
-/** Who is signed in, and what the gateway is. */
+/** The account that is signed in, and the gateway. */
 export interface SignedIn {
   readonly profile: Profile
   readonly status: GatewayStatus

@@ -1,6 +1,6 @@
 import classes from './state-mark.module.css'
 
-/** What a state means, beside its word. */
+/** The meaning of a state, beside its word. */
 export type Tone = 'ok' | 'warn' | 'bad' | 'off'
 
 /** A state as a word, with a mark whose form differs with its colour. */

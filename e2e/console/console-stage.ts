@@ -13,7 +13,7 @@ const BUILT = join(ROOT, 'console/built')
 /** Sentence that a browser logs for every response with an error status: those are answers, no faults. */
 const ANSWERED = /^Failed to load resource: the server responded with a status of/
 
-/** Who signs in, with a password each. */
+/** People who sign in. */
 export const PEOPLE = {
   root: { id: 1, accessToken: 'root-access-token-0123456789abcd', key: `sk-${'r'.repeat(48)}` },
   admin: { username: 'bea', password: 'admin password', role: 10 },

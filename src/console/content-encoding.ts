@@ -4,7 +4,7 @@ const OFFERED = ['br', 'gzip'] as const
 /** Encoding of a file on the wire; `identity`: the file as it is. */
 export type Encoding = (typeof OFFERED)[number] | 'identity'
 
-/** Chooses the encoding of a response from `Accept-Encoding` (RFC 9110, 12.5.3); a weight of 0 forbids one. */
+/** Chooses an encoding by `Accept-Encoding` (RFC 9110, 12.5.3); a weight of 0 forbids one. */
 export function chooseEncoding(accepted: string | undefined): Encoding {
   const weights = new Map(
     (accepted ?? '').split(',').map((part) => {

@@ -1,43 +1,33 @@
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-  mkdtempSync,
-  cpSync,
-} from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { type PatchedCopy, patchedProgram } from '../equipment/patched-copy.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const PAGE = '<!doctype html><meta property="csp-nonce" nonce="{{nonce}}"><style nonce="{{nonce}}"></style>'
 const SCRIPT = `export const text = '${'water '.repeat(2000)}'`
 const ASSET = '/assets/Ab3_-x9Z/index.js'
 
-let root: string
+let program: PatchedCopy
 let gateway: RunningGateway
 
 // A build of our own, so that the test does not depend on the tools that make the real one.
 beforeAll(async () => {
-  root = programWith((built) => {
+  program = await programWith((built) => {
     mkdirSync(join(built, 'assets/Ab3_-x9Z'), { recursive: true })
     writeFileSync(join(built, 'index.html'), PAGE)
     writeFileSync(join(built, ASSET), SCRIPT)
     writeFileSync(join(built, 'assets/Ab3_-x9Z/index.css'), 'a{}')
   })
-  gateway = await startGateway({ config: {}, root })
+  gateway = await startGateway({ config: {}, root: program.root })
 })
 
 afterAll(async () => {
   await gateway?.discard()
-  rmSync(root, { recursive: true, force: true })
+  program?.discard()
 })
 
 describe('a page of the console', () => {
@@ -158,8 +148,8 @@ test('options.console: false takes the console away, and true brings it back, wh
 })
 
 test('without the build, / says how to get it, the API works, and a build that comes later is found', async () => {
-  const bare = programWith(() => {})
-  const other = await startGateway({ config: {}, root: bare })
+  const bare = await programWith(() => {})
+  const other = await startGateway({ config: {}, root: bare.root })
   try {
     const { status, headers, text } = await get('/', {}, other)
     expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
@@ -167,11 +157,11 @@ test('without the build, / says how to get it, the API works, and a build that c
     expect(headers['content-security-policy']).toContain("default-src 'none'")
     expect((await get('/api/status', {}, other)).status).toBe(200)
     expect((await get(ASSET, {}, other)).status).toBe(404)
-    cpSync(join(root, 'console/built'), join(bare, 'console/built'), { recursive: true })
+    cpSync(join(program.root, 'console/built'), join(bare.root, 'console/built'), { recursive: true })
     expect((await get('/', {}, other)).text()).toContain('csp-nonce')
   } finally {
     await other.discard()
-    rmSync(bare, { recursive: true, force: true })
+    bare.discard()
   }
 })
 
@@ -182,18 +172,11 @@ test('the paths of the console are those that its router knows or will know', ()
   return Promise.all(known.map(async (path) => expect((await get(path)).status, path).toBe(200)))
 })
 
-/** A copy of the program by links, with a build of the console. */
-function programWith(build: (built: string) => void): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-console-'))
-  for (const name of readdirSync(ROOT).filter((one) => ['bin', 'node_modules', 'package.json'].includes(one)))
-    symlinkSync(join(ROOT, name), join(folder, name))
-  // Modules find the console by their own place, so that they must not be links.
-  cpSync(join(ROOT, 'src'), join(folder, 'src'), { recursive: true })
-  rmSync(join(folder, 'bin'))
-  cpSync(join(ROOT, 'bin'), join(folder, 'bin'), { recursive: true })
-  build(join(folder, 'console/built'))
-  if (!existsSync(join(folder, 'bin'))) throw new Error('the program could not be copied')
-  return folder
+/** The program beside a build of the console. */
+async function programWith(build: (built: string) => void): Promise<PatchedCopy> {
+  const copy = await patchedProgram([])
+  build(join(copy.root, 'console/built'))
+  return copy
 }
 
 interface Asked {

@@ -14,7 +14,7 @@ import { DisplaySection } from './display-section.tsx'
 import { PasswordSection } from './password-section.tsx'
 import { SessionsSection } from './sessions-section.tsx'
 
-/** What a person sets for oneself. */
+/** Settings of a person's own. */
 export function AccountPage() {
   const { account } = useTexts()
   return (

@@ -5,8 +5,8 @@ const ENABLED = 1
 type Weighed = Pick<Channel, 'id' | 'status' | 'priority' | 'weight' | 'models'>
 
 /**
- * The share that each enabled channel has of the calls of its models among the channels of the same priority, from
- * 0 to 1, by id: the mean over its models. A channel without a weight counts as the weight 1.
+ * The share of each enabled channel in the calls of its models, among the channels of the same priority: from
+ * 0 to 1, by id, the mean over its models. A channel without a weight counts as the weight 1.
  */
 export function sharesOf(channels: readonly Weighed[]): ReadonlyMap<number, number> {
   const enabled = channels.filter(({ status }) => status === ENABLED)
@@ -22,7 +22,7 @@ export function sharesOf(channels: readonly Weighed[]): ReadonlyMap<number, numb
   )
 }
 
-/** What channels compete for: a model within a priority. */
+/** Routes that channels compete for: a model within a priority each. */
 function routesOf({ priority, models }: Weighed): readonly string[] {
   return models.split(',').flatMap((model) => (model === '' ? [] : [`${priority} ${model}`]))
 }

@@ -10,6 +10,7 @@ import { useAction } from '../../parts/use-action.ts'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { CreatedKeyDialog } from './created-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
+import { keepFocus } from '../../parts/keep-focus.ts'
 import { keyFieldsOf, type TypedKey, useKeyForm } from './key-form.ts'
 
 /** Creates a key, then shows it. */
@@ -72,7 +73,7 @@ function CreateKeyForm({
         <Button variant="default" onClick={onClose}>
           {common.cancel}
         </Button>
-        <Button type="submit" loading={creating.isRunning}>
+        <Button type="submit" onMouseDown={keepFocus} loading={creating.isRunning}>
           {keys.createButton}
         </Button>
       </Group>

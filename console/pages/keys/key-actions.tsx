@@ -5,7 +5,7 @@ import { useTexts } from '../../texts/use-texts.tsx'
 
 const ENABLED = 1
 
-/** What can be done with the key of a row. */
+/** Actions on the key of a row. */
 export function KeyActions({
   status,
   isRevealed,

@@ -11,6 +11,7 @@ import { useTexts } from '../../texts/use-texts.tsx'
 import { placeAtField } from './create-key-dialog.tsx'
 import { DeleteKeyDialog } from './delete-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
+import { keepFocus } from '../../parts/keep-focus.ts'
 import { keyFieldsOf, type TypedKey, useKeyForm } from './key-form.ts'
 import classes from './key-settings.module.css'
 import { useKeyChanges } from './use-key-changes.ts'
@@ -39,7 +40,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
       <KeyFieldInputs form={form} {...(apiKey.expired_time > 0 && { keptExpiry: apiKey.expired_time })} />
       <Refusal error={saving.error} />
       <Group mt="lg" gap="sm">
-        <Button type="submit" loading={saving.isRunning} disabled={!form.isDirty()}>
+        <Button type="submit" onMouseDown={keepFocus} loading={saving.isRunning} disabled={!form.isDirty()}>
           {common.saveChanges}
         </Button>
         <Button variant="default" onClick={() => setIsDeleting(true)}>

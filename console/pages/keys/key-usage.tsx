@@ -11,7 +11,7 @@ import { useTexts } from '../../texts/use-texts.tsx'
 
 const RECENT = 10
 
-/** What a key spent, and its last calls. */
+/** Spend of a key, and its last calls. */
 export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
   const { keys, logs, common, overview } = useTexts()
   const { profile } = useSignedIn()

@@ -4,7 +4,7 @@ export interface Snippet {
   readonly code: string
 }
 
-/** What stands for the key until somebody inserts it. */
+/** Stands for the key until somebody inserts it. */
 export const KEY_VARIABLE = '$SLUICE_KEY'
 
 /** Examples with this address, a model that the key may call, and the key or the variable in its place. */

@@ -8,7 +8,7 @@ import classes from './call-details.module.css'
 import { CostLines } from './cost-lines.tsx'
 import { TimingBar } from './timing-bar.tsx'
 
-/** What a call cost, how long it took, where it came from and went. */
+/** Cost, timing and origin of a call. */
 export function CallDetails({ call }: { readonly call: Call }) {
   const texts = useTexts()
   const { money, exact } = useFormats()

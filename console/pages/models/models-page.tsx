@@ -11,7 +11,7 @@ import { Toolbar } from '../../parts/toolbar.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import classes from './models-page.module.css'
 
-/** What the account may call, and what it costs. */
+/** The models that the account may call, and their prices. */
 export function ModelsPage() {
   const { models } = useTexts()
   const { profile } = useSignedIn()

@@ -1,6 +1,7 @@
 import { Button, Group, Modal, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { addQuota, type ManagedUser } from '../../api/users.ts'
+import { keepFocus } from '../../parts/keep-focus.ts'
 import { moneyUnit, parseMoney } from '../../parts/money.ts'
 import { say } from '../../parts/notify.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
@@ -73,7 +74,7 @@ function AmountForm({ user, onClose }: { readonly user: ManagedUser; readonly on
         <Button variant="default" onClick={onClose}>
           {common.cancel}
         </Button>
-        <Button type="submit" loading={adding.isRunning}>
+        <Button type="submit" onMouseDown={keepFocus} loading={adding.isRunning}>
           {users.addQuota}
         </Button>
       </Group>

@@ -10,7 +10,7 @@ import { Figures } from '../../parts/figures.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { useUserChanges } from './use-user-changes.ts'
 
-/** What an administrator may change of a user. */
+/** Fields of a user that an administrator may change. */
 export function UserProfile({ user }: { readonly user: ManagedUser }) {
   const { users, common } = useTexts()
   const { profile } = useSignedIn()
