@@ -12,6 +12,10 @@ import type { Engine, TestDatabase } from './store-engines.ts'
 import { SECRETS } from './store-rows.ts'
 
 const TABLES = [
+  'alert_conditions',
+  'alert_outbox',
+  'alert_sender',
+  'alert_thresholds',
   'channels',
   'holds',
   'kept_signatures',

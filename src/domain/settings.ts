@@ -1,3 +1,4 @@
+import type { AlertTarget } from './alert.ts'
 import type { Channel, RateLimit } from './channel.ts'
 import type { Decimal } from './decimal.ts'
 import type { Price } from './price.ts'
@@ -11,6 +12,7 @@ export interface Settings {
   readonly groups: ReadonlyMap<string, Group>
   readonly models: ModelCatalogue
   readonly channels: readonly Channel[]
+  readonly alerts: readonly AlertTarget[]
 }
 
 /** `docs/configuration.md: Options`. */
@@ -32,6 +34,8 @@ export interface Options {
   readonly trustedProxies: readonly string[]
   readonly metricsToken: string
   readonly usageLogDays: number
+  /** Quota of a user, in US dollars, below which an alert is sent. */
+  readonly quotaLow: Decimal
   /** Maximum number of concurrent requests. */
   readonly maxCalls: number
   /** Longest time for running calls to end in a graceful stop. */

@@ -38,6 +38,7 @@ import { Media } from '../relay/media.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
+import { openAlerts } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
 import { ChannelProbes } from './probe-channels.ts'
 import { soon } from './soon.ts'
@@ -223,6 +224,8 @@ export async function serve({
   const tracing = await openTracing(environment.variables)
   opened.defer(() => tracing?.close())
 
+  const overload = new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
+  opened.adopt(openAlerts(accounts, secrets, { ...callParts, health, overload }), (alerts) => alerts.close())
   const globalLimit = new GlobalLimit(
     limits,
     () => addressOf,
@@ -257,10 +260,7 @@ export async function serve({
     metricsToken: () => inForce.settings.options.metricsToken,
     host: environment.host,
     limits,
-    admission: new Admission(
-      new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth)),
-      new CallSlots(() => inForce.settings.options.maxCalls, nowMs),
-    ),
+    admission: new Admission(overload, new CallSlots(() => inForce.settings.options.maxCalls, nowMs)),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json,

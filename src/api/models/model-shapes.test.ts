@@ -36,6 +36,7 @@ function settingsOf(models: number, channels: number): Settings {
       }),
     },
     channels: Array.from({ length: channels }, channel),
+    alerts: [],
   }
 }
 

@@ -1,3 +1,5 @@
+import { alertWork } from './alert-outbox.ts'
+import { alertThreshold } from './alert-subscriptions.ts'
 import { conservation } from './conservation.ts'
 import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
@@ -25,6 +27,8 @@ import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-tot
 /** Read operations, each on a snapshot of the database. */
 export const reads = {
   accountOfToken,
+  alertThreshold,
+  alertWork,
   backgroundOutcomes,
   chainBytes,
   conservation,

@@ -1,3 +1,6 @@
+import { endConditions, reportConditions } from './alert-conditions.ts'
+import { claimAlerts, noteAlerts, spreadAlerts } from './alert-outbox.ts'
+import { subscribeAlerts } from './alert-subscriptions.ts'
 import { changeChannel, createChannels, deleteChannels, noteChannelTest } from './change-channels.ts'
 import { changeToken } from './change-token.ts'
 import { changeUser, setAccessToken } from './change-user.ts'
@@ -23,6 +26,7 @@ export const writes = {
   changeChannel,
   changeToken,
   changeUser,
+  claimAlerts,
   createChannels,
   createToken,
   createUser,
@@ -31,21 +35,26 @@ export const writes = {
   deleteResponse,
   deleteTokens,
   deleteUser,
+  endConditions,
   endSession,
   importAccount,
   keepSignatures,
+  noteAlerts,
   noteChannelTest,
   noteOutcome,
   pruneResponses,
   pruneSignatures,
   removeOrphanedParts,
+  reportConditions,
   rotateToken,
   seedUsers,
   setAccessToken,
   setEntries,
   setTokenStatus,
+  spreadAlerts,
   storeProvenance,
   storeResponse,
   storeResponsePart,
+  subscribeAlerts,
   switchToken,
 } as const
