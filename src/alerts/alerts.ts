@@ -40,12 +40,17 @@ export class Alerts {
   #isClosed = false
   readonly #loggedMs = new Map<string, number>()
 
-  constructor(parts: AlertParts) {
+  private constructor(parts: AlertParts) {
     this.#parts = parts
     this.#watch = new ConditionWatch(parts)
-    this.#timer = setInterval(() => {
-      this.#ticking ??= this.#tick().finally(() => (this.#ticking = undefined))
-    }, TICK_MS).unref()
+    this.#timer = setInterval(() => void this.#tickOnce(), TICK_MS).unref()
+  }
+
+  /** Starts; resolves when the database finds events of calls from now on. */
+  static async open(parts: AlertParts): Promise<Alerts> {
+    const alerts = new Alerts(parts)
+    if (parts.settings().alerts.length > 0) await alerts.#tickOnce()
+    return alerts
   }
 
   /** Stops; attempts under way are broken off, and repeated by whoever sends next. */
@@ -54,6 +59,10 @@ export class Alerts {
     clearInterval(this.#timer)
     await this.#sender?.close()
     await this.#ticking
+  }
+
+  #tickOnce(): Promise<void> {
+    return (this.#ticking ??= this.#tick().finally(() => (this.#ticking = undefined)))
   }
 
   async #tick(): Promise<void> {

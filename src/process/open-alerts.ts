@@ -17,13 +17,13 @@ interface AlertedParts {
   readonly log: Logger
 }
 
-/** Starts to watch for alerts, and to deliver them. */
+/** Starts to watch for alerts, and to deliver them; before calls are served, so that none is missed. */
 export function openAlerts(
   { store, announcements }: Pick<OpenedLedger, 'store' | 'announcements'>,
   secrets: Secrets,
   { settings, health, overload, metrics, log }: AlertedParts,
-): Alerts {
-  return new Alerts({
+): Promise<Alerts> {
+  return Alerts.open({
     rows: store,
     settings,
     // A node that has the database to itself goes on where its last run ended.

@@ -225,7 +225,8 @@ export async function serve({
   opened.defer(() => tracing?.close())
 
   const overload = new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
-  opened.adopt(openAlerts(accounts, secrets, { ...callParts, health, overload }), (alerts) => alerts.close())
+  const alerted = { ...callParts, health, overload }
+  opened.adopt(await openAlerts(accounts, secrets, alerted), (alerts) => alerts.close())
   const globalLimit = new GlobalLimit(
     limits,
     () => addressOf,
