@@ -22,12 +22,14 @@ export class LocalReads {
   readonly #tokensByName: StatementSync
   readonly #channels: StatementSync
   readonly #entries: StatementSync
+  readonly #threshold: StatementSync
   readonly #secrets: Secrets
 
   constructor(db: DatabaseSync, secrets: Secrets) {
     this.#secrets = secrets
     this.#channels = db.prepare('SELECT * FROM channels ORDER BY id')
     this.#entries = db.prepare('SELECT * FROM stored_settings ORDER BY section, name')
+    this.#threshold = db.prepare("SELECT threshold FROM alert_thresholds WHERE type = 'quota.low'")
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
     this.#count = db.prepare('SELECT count(*) AS count FROM users')
@@ -40,6 +42,10 @@ export class LocalReads {
     if (!token) return null
     const user = this.#userById.get(token.user_id) as unknown as UserRow
     return { token: tokenFromRow(token), user: userFromRow(user) }
+  }
+
+  alertThreshold(): number | null {
+    return (this.#threshold.get()?.['threshold'] as number | undefined) ?? null
   }
 
   countUsers(): number {
