@@ -35,6 +35,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         trustedProxies: [],
         metricsToken: '',
         usageLogDays: 90,
+        quotaLow: { digits: 5n, scale: 0 },
         maxCalls: 8_000,
         drainTimeoutMs: 30_000,
         keepResponsesMs: 0,
@@ -52,7 +53,7 @@ describe('without anything in it, the file means the documented defaults', () =>
       expect(content.groups).toEqual(
         new Map([['default', { name: 'default', ratio: { digits: 1n, scale: 0 }, open: true }]]),
       )
-      expect([content.models.size, content.channels, content.users]).toEqual([0, [], []])
+      expect([content.models.size, content.channels, content.users, content.alerts]).toEqual([0, [], [], []])
     },
   )
 })

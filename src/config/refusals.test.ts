@@ -84,12 +84,12 @@ const YAML: Case[] = [
   [
     'a list where the sections should be',
     '- options\n',
-    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, found a list',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, alerts, found a list',
   ],
   [
     'a text where the sections should be',
     'options\n',
-    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, found "options"',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, alerts, found "options"',
   ],
 ]
 
@@ -124,6 +124,49 @@ const VARIABLES: Case[] = [
     'an empty key from a variable',
     channel('keys: ["${EMPTY}"]'),
     'gateway.yaml:6: channels[0].keys[0]: expected a key: printable characters without spaces, found something else',
+  ],
+]
+
+const ALERT_URL_EXPECTED =
+  "expected an http:// or https:// URL without a user and password, and not of a cloud's metadata service, found something else"
+const ALERT_SECRET = `whsec_${'A'.repeat(32)}`
+const alert = (fields: string): string => `alerts:\n  - ${fields}\n    events: [quota.low]\n`
+
+const ALERTS: Case[] = [
+  [
+    'a receiver that is not reached over HTTP, without showing its address',
+    alert(`url: "ftp://alerts.example/s3cret"\n    secret: ${ALERT_SECRET}`),
+    `gateway.yaml:2: alerts[0].url: ${ALERT_URL_EXPECTED}`,
+  ],
+  [
+    "a cloud's metadata service as a receiver",
+    alert(`url: "http://169.254.169.254/latest"\n    secret: ${ALERT_SECRET}`),
+    `gateway.yaml:2: alerts[0].url: ${ALERT_URL_EXPECTED}`,
+  ],
+  [
+    'a signing secret that is too short, without showing it',
+    alert('url: "https://alerts.example"\n    secret: whsec_c2hvcnQ='),
+    'gateway.yaml:3: alerts[0].secret: expected whsec_ and 24 to 64 bytes in base64, as echo "whsec_$(openssl rand -base64 32)" makes them, found something else',
+  ],
+  [
+    'an unknown event',
+    `alerts:\n  - { url: "https://a.example", secret: ${ALERT_SECRET}, events: [quota.lo] }\n`,
+    'gateway.yaml:2: alerts[0].events[0]: expected one of budget.80, budget.100, quota.low, channel.resting, channel.back, gateway.overloaded (quota.low?), found "quota.lo"',
+  ],
+  [
+    'a receiver of nothing',
+    `alerts:\n  - { url: "https://a.example", secret: ${ALERT_SECRET} }\n`,
+    'gateway.yaml:2: alerts[0].events: expected a list of at least one event, found nothing',
+  ],
+  [
+    'one receiver twice',
+    `${alert(`url: "https://a.example"\n    secret: ${ALERT_SECRET}`)}  - { url: "https://a.example", secret: ${ALERT_SECRET}, events: [channel.back] }\n`,
+    'gateway.yaml:5: alerts[1].url: expected a different url, another entry has the same',
+  ],
+  [
+    'a threshold below zero',
+    'options:\n  quota_low: -1\n',
+    'gateway.yaml:2: options.quota_low: expected a decimal number from 0 to 1000000, found -1',
   ],
 ]
 
@@ -741,6 +784,7 @@ describe('gateway.yaml is refused for', () => {
   const cases = [
     ...YAML,
     ...VARIABLES,
+    ...ALERTS,
     ...OPTIONS,
     ...LIMITS_AND_GROUPS,
     ...MODELS,
