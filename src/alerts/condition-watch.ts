@@ -49,7 +49,7 @@ export class ConditionWatch {
     )
     const { count, reason } = this.#sources.shed()
     const hasShed = count > this.#shedCount && isTold('gateway.overloaded')
-    // What is shed before the next report is due counts then.
+    // Refusals before the next report is due count then.
     const isOverloadDue = hasShed && isDue(this.#overloadReportedMs)
     if (isOverloadDue) this.#overloadReportedMs = nowMs
     if (isOverloadDue || !hasShed) this.#shedCount = count

@@ -3,8 +3,9 @@ import type { Path } from './diagnostics.ts'
 import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /**
- * Finds duplicates of channel names, receivers of alerts, user ids and names, access tokens, names of a user's tokens, and API
- * keys. It looks in the YAML tree, so that another error in an entry does not hide these.
+ * Finds duplicates of channel names, receivers of alerts, user ids and names, access tokens, names of a
+ * user's tokens, and API keys. It looks in the YAML tree, so that another error in an entry does not hide
+ * these.
  */
 export function duplicates(tree: YamlNode): Issue[] {
   const users = entries(child(tree, 'users'), ['users'])

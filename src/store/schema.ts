@@ -1,10 +1,11 @@
 import type { Generated, Selectable } from 'kysely'
+import type { AlertTables } from './alert-tables.ts'
 
 /**
  * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
  * 0, and text never contains NUL. The column of a group is `group_name`, because `group` is an SQL keyword.
  */
-export interface Database {
+export interface Database extends AlertTables {
   readonly users: UsersTable
   readonly tokens: TokensTable
   readonly holds: HoldsTable
@@ -18,10 +19,6 @@ export interface Database {
   readonly reasoning_origins: ReasoningOriginsTable
   readonly kept_signatures: KeptSignaturesTable
   readonly response_parts: ResponsePartsTable
-  readonly alert_outbox: AlertOutboxTable
-  readonly alert_thresholds: AlertThresholdsTable
-  readonly alert_conditions: AlertConditionsTable
-  readonly alert_sender: AlertSenderTable
 }
 
 /** Users: `docs/api.md: User profile`, and columns that are never shown. */
@@ -259,43 +256,6 @@ interface KeptSignaturesTable {
   /** Encrypted JSON of the account and the parts. */
   content_cipher: string
   expires_ms: number
-}
-
-/** Events that receivers are yet to be told. A transaction that finds one adds a row without a target. */
-interface AlertOutboxTable {
-  /** Id of the event, the same for all targets. */
-  id: string
-  /** Tag of the receiver; empty before the event is spread over the receivers. */
-  target: string
-  type: string
-  /** JSON of the event's data. */
-  data: string
-  created_ms: number
-  /** Time of the next attempt; that of an attempt under way is when it is given up for lost. */
-  due_ms: number
-  /** Time of the first attempt. */
-  first_ms: number | null
-  attempts: number
-}
-
-/** Thresholds of the events that the database itself finds; events without a row are not added. */
-interface AlertThresholdsTable {
-  type: string
-  threshold: number
-}
-
-/** Conditions that some node has reported: a channel in cooldown, load shedding. */
-interface AlertConditionsTable {
-  name: string
-  /** Time at which the condition is over, unless a node reports it again. */
-  until_ms: number
-}
-
-/** Node that delivers the events of all, in one row. */
-interface AlertSenderTable {
-  id: number
-  node: string
-  until_ms: number
 }
 
 /** Row of a stored response. */

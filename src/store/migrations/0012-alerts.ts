@@ -3,7 +3,7 @@ import type { Migration } from 'kysely/migration'
 import { quoted } from './bank/bank-function.ts'
 import type { ColumnTypes } from './column-types.ts'
 
-/** Creates the outbox of alerts, and what finds users with little quota, as `schema.ts` describes them. */
+/** Creates the tables of alerts, as `alert-tables.ts` describes them, and the trigger for low quotas. */
 export function alerts(types: ColumnTypes): Migration {
   return {
     async up(db) {
@@ -76,7 +76,7 @@ async function watchQuotaOnPostgres(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ name: string }>`select current_schema() as name`.execute(db)
   await sql
     .raw(
-      `create function alert_quota_low() returns trigger language plpgsql security definer
+      `create or replace function alert_quota_low() returns trigger language plpgsql security definer
          set search_path = pg_catalog, ${quoted(rows[0]?.name ?? 'public')}, pg_temp as $alert$
 begin
   insert into alert_outbox (id, target, type, data, created_ms, due_ms, attempts)

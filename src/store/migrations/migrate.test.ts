@@ -10,6 +10,17 @@ import { accountsAndLedger } from './0001-accounts-and-ledger.ts'
 import { SQLITE_TYPES } from './column-types.ts'
 import { STEP_NAMES } from './step-names.ts'
 
+/** Tables of later steps. */
+const LATER_TABLES = [
+  'stored_responses',
+  'reasoning_origins',
+  'kept_signatures',
+  'response_parts',
+  'alert_outbox',
+  'alert_thresholds',
+  'alert_conditions',
+  'alert_sender',
+]
 const MEDIA_COLUMNS = [
   'audio_input_tokens',
   'image_input_tokens',
@@ -40,8 +51,8 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     for (const username of ['ann', 'bob', 'eve']) await store.write('createUser', newUser({ username }))
     await store.close()
     await database.sql("DELETE FROM kysely_migration WHERE name >= '0006'")
-    for (const table of ['stored_responses', 'reasoning_origins', 'kept_signatures', 'response_parts'])
-      await database.sql(`DROP TABLE ${table}`)
+    await database.sql(`DROP TRIGGER alert_quota_low${engine.name === 'SQLite' ? '' : ' ON users'}`)
+    for (const table of LATER_TABLES) await database.sql(`DROP TABLE ${table}`)
     for (const name of MEDIA_COLUMNS) {
       for (const table of ['usage_log', 'usage_days'])
         await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)

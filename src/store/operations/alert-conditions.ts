@@ -6,7 +6,7 @@ import type { Db } from './operation.ts'
 const CHANNEL = 'channel '
 const OVERLOAD = 'overload'
 
-/** What a node has seen since its last report. */
+/** Conditions that a node has seen since its last report. */
 export interface ReportedConditions {
   readonly nowMs: number
   /** Channels in cooldown. */

@@ -21,7 +21,7 @@ interface TargetTypes {
   readonly types: readonly AlertType[]
 }
 
-/** What is to be done for alerts. */
+/** Work that waits in the tables of alerts. */
 export interface AlertWork {
   /** True = there are events that are not spread over the receivers. */
   readonly isUnspread: boolean

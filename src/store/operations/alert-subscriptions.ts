@@ -1,6 +1,6 @@
 import type { Db } from './operation.ts'
 
-/** What receivers want to be told. */
+/** Events that receivers want to be told of. */
 export interface AlertSubscriptions {
   /** Tags of the receivers. */
   readonly tags: readonly string[]
