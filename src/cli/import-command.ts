@@ -21,7 +21,7 @@ Examples:
   sluice import postgres://reader@db.example.com/newapi --apply
   sluice import "$SQL_DSN"`
 
-const KINDS: readonly Kind[] = ['user', 'token', 'channel', 'group', 'price', 'option']
+const KINDS: readonly Kind[] = ['user', 'token', 'channel', 'group', 'price', 'option', 'table']
 
 const OUTCOMES: Readonly<Record<Fate, string>> = {
   carried: 'carries over',

@@ -472,7 +472,7 @@ describe('what is converted', () => {
     ])
   })
 
-  test('models of unsupported endpoints are not imported and named in full, and so are all options', async () => {
+  test('models of unsupported endpoints are not imported and named in full, and so are all options and other tables', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const channel = { key: 'k', status: 1, group: 'default', base_url: '', type: 1 }
     const foreign = ['gpt-realtime', 'sora-2', 'mj_imagine', 'suno_music']
@@ -485,6 +485,8 @@ describe('what is converted', () => {
     await source.insert('channels', { ...channel, id: 2, name: 'videos', models: 'sora-2' })
     const options = Array.from({ length: 120 }, (_, index) => `a.long_name_of_an_option_${1000 + index}`)
     for (const key of options) await source.insert('options', { key, value: '1' })
+    for (const table of ['logs', 'redemptions', 'top_ups'])
+      await source.sql(`CREATE TABLE ${table} (id integer, quota integer)`)
     const dataDir = folder()
     const done = await report(dataDir, source.place, '--apply')
     expect(embeddedRows(dataDir, "SELECT name, declared->>'models' AS models FROM channels")).toEqual([
@@ -498,6 +500,8 @@ describe('what is converted', () => {
       notes: ['models: expected a model of a supported endpoint; not sora-2'],
     })
     const plain = await importInto(dataDir, source.place)
+    for (const table of ['logs', 'redemptions', 'top_ups'])
+      expect(plain.out).toContain(`table "${table}" does not carry over: `)
     for (const option of options) expect(plain.out).toContain(option)
   })
 

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { type AlertReceiver, startAlertReceiver } from '../equipment/alert-receiver.ts'
 import { errorBody } from '../equipment/behaviour.ts'
-import { call } from '../equipment/client.ts'
+import { type Body, call, type FullResponse } from '../equipment/client.ts'
 import { type Configuration, plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 import type { RunningGateway } from '../equipment/gateway.ts'
@@ -22,12 +22,16 @@ const receiver = async (): Promise<AlertReceiver> => {
   return started
 }
 
+type Telling = Pick<Fixture, 'gateway' | 'upstream'> & {
+  readonly chat: (key: string, body: Body) => Promise<FullResponse>
+}
+
 /** A gateway whose user `ann` has five dollars to the unit, so that her first call brings her below. */
 async function gatewayTelling(
   alerts: readonly Record<string, unknown>[],
   more: Partial<Configuration> = {},
   clock?: MovedClock,
-): Promise<Fixture> {
+): Promise<Telling> {
   const fixture = await startFixture(
     (upstream) => ({
       ...plainConfiguration(upstream.baseUrl('m')),
@@ -38,7 +42,8 @@ async function gatewayTelling(
     clock ? { env: clock.env } : {},
   )
   onTestFinished(() => fixture.close())
-  return fixture
+  const { gateway, upstream } = fixture
+  return { gateway, upstream, chat: (key, body) => fixture.chat(key, body) }
 }
 
 test('receivers are told of a user whose quota is low, once, signed, without prompts and keys', async () => {
