@@ -7,8 +7,8 @@ const NUMBERS = /(?:,"sequence_number":|[Tt]okenCount":) ?(?=\d)/g
 const MAX_LOOP_BYTES = 32
 
 /**
- * Bytes that frames of one kind share, with any such numbers in them. Numbers that stay the same from frame to
- * frame are compared with the bytes around them, since one long comparison is cheaper than two short ones.
+ * Bytes that frames of one kind share, with any such numbers in them. Numbers that stay the same from frame
+ * to frame are compared with the bytes around them, since one long comparison is cheaper than two short ones.
  */
 export class NumberedBytes {
   /** The bytes between the numbers. */
@@ -74,7 +74,7 @@ export class NumberedBytes {
   }
 }
 
-/** The offset after these pieces with a number between each two, if they are what stands at `from`; else −1. */
+/** The offset after these pieces, with a number between each two, if they stand at `from`; else −1. */
 function endThrough(pieces: readonly Buffer[], bytes: Buffer, from: number): number {
   let end = endOf(bytes, from, pieces[0] as Buffer)
   for (let i = 1; i < pieces.length && end >= 0; i++) {
