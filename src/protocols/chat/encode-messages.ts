@@ -63,6 +63,9 @@ function sort(part: Part, turn: SortedTurn, dropped: Dropped): void {
     case 'opaque':
       turn.content.push(...encodePart(part, dropped))
       return
+    case 'search':
+      drop(dropped, 'content')
+      return
     case 'thinking':
       if (part.proof) drop(dropped, 'signature')
       if (part.text !== '') turn.thinking.push(part.text)
