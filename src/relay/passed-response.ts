@@ -197,7 +197,7 @@ export class PassedResponse extends ResponseHandler {
     const passage = this.#passage
     if (ending === 'cut' && passage?.hasContent !== true) this.call.settleForNothing(this.target)
     else {
-      const measure = await (passage?.measure(this.call, isComplete) ??
+      const measure = await (passage?.measure(this.call, isComplete, ending) ??
         this.#responses.measureUnanswered(this.call))
       const delivered = ending !== 'client_gone' || response.headersSent
       await this.call.settleMeasured(this.target, ending, measure, delivered)
