@@ -13,9 +13,6 @@ export interface TextsToEmbed {
   readonly task: string | undefined
 }
 
-/** Vectors of texts in their order, each the JSON text of a list of numbers. */
-export type Vectors = readonly string[]
-
 /** Response of an upstream with vectors, read while it comes. Nothing of it throws. */
 export interface VectorsReading {
   /** Number of vectors so far. */
