@@ -55,7 +55,9 @@ export class PassedResponse extends ResponseHandler {
     const passage = this.#passage
     if (this.state === 'over' || !passage) return
     this.call.noteFirstByte()
+    const beganMs = performance.now()
     const { forward, isOver } = passage.push(chunk)
+    this.#pauses.noteWork(performance.now() - beganMs)
     if (forward) this.#forward(forward)
     if (passage.error && this.#mayGoElsewhere) {
       this.upstream.cancel()
