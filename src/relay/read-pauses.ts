@@ -1,13 +1,13 @@
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /**
- * Bits of the reasons not to read: the hold is not durable, tokens are counted, the client reads slowly, other
- * calls have their turn.
+ * Bits of the reasons not to read: the hold is not durable, tokens are counted, the client reads slowly,
+ * other calls have their turn.
  */
 const BITS = { hold: 1, count: 2, client: 4, turn: 8 }
 /**
- * Milliseconds of work after which other calls have their turn. Node reads up to 32 chunks of a connection, two
- * megabytes, before it looks at the next one.
+ * Milliseconds of work after which other calls have their turn. Node reads up to 32 chunks of a connection,
+ * two megabytes, before it looks at the next one.
  */
 const MAX_WORK_MS = 4
 

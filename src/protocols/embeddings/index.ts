@@ -1,6 +1,6 @@
 /** Public interface of the embeddings dialect. */
 export { EMBEDDINGS_LIMITS } from './limits.ts'
-export { embeddingsRequestSchema, readEmbeddingsRequest, type VectorForm } from './request.ts'
+export { embeddingsRequestSchema, readEmbeddingsRequest } from './request.ts'
 export { promptText } from './prompt.ts'
 export { EmbeddingsReply } from './reply.ts'
 export { textForm } from './text-form.ts'

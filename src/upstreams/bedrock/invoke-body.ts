@@ -10,7 +10,7 @@ const VERSION = 'bedrock-2023-05-31'
 /**
  * Beta features that Bedrock knows: any other is a 400 there. Anthropic names the same features for all
  * clouds; no page of AWS confirms `dangerous-tool-use`, those of `mid-conversation` and
- * `thinking-display-updates`. A model without a feature that its client asks for answers with a 400 of its own.
+ * `thinking-display-updates`. A model without a feature that its client asks for answers with its own 400.
  */
 const BETAS: ReadonlySet<string> = new Set([
   'compact-2026-01-12',
