@@ -100,6 +100,7 @@ interface HoldsTable {
   stream: number
   price_version: string
   kind: string
+  requested_model: string
 }
 
 /** Usage log: one row for each settlement. */
@@ -134,6 +135,8 @@ interface UsageLogTable {
   reason: string
   /** `CallKind`; empty in rows of versions without it. */
   kind: string
+  /** The model that the client requested; empty in rows of versions without it. */
+  requested_model: string
 }
 
 /** Daily sums of the usage log, kept after its rows are removed. */

@@ -57,7 +57,10 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
       for (const table of ['usage_log', 'usage_days'])
         await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
     }
-    for (const table of ['usage_log', 'holds']) await database.sql(`ALTER TABLE ${table} DROP COLUMN kind`)
+    for (const table of ['usage_log', 'holds']) {
+      for (const name of ['kind', 'requested_model'])
+        await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
+    }
     await database.sql('UPDATE users SET deleted_time = 5 WHERE id < 3')
     const again = await database.open()
     expect(await again.write('createUser', newUser({ username: 'ann' }))).toMatchObject({ username: 'ann' })
@@ -91,7 +94,7 @@ test('the daily sums of a log that is older than they are are made from it', asy
   expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   const { entries } = await store.read('listUsage', { filter: { id: 'b' }, offset: 0, limit: 1 })
   expect(entries).toMatchObject([
-    { kind: '', quota: 7, usage: { input: 1, webSearches: 7, seconds: 0, images: 0 } },
+    { kind: '', requestedModel: '', quota: 7, usage: { input: 1, webSearches: 7, seconds: 0, images: 0 } },
   ])
   const file = new DatabaseSync(path, { readOnly: true })
   const days = file
