@@ -18,6 +18,7 @@ const TABLES = [
   'alert_thresholds',
   'channels',
   'holds',
+  'identities',
   'kept_signatures',
   'reasoning_origins',
   'response_parts',
@@ -28,6 +29,7 @@ const TABLES = [
   'tokens',
   'usage_days',
   'usage_log',
+  'used_states',
   'users',
 ]
 

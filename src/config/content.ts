@@ -1,6 +1,7 @@
 import type { AlertTarget } from '../domain/alert.ts'
 import type { Channel } from '../domain/channel.ts'
 import type { UserSeed } from '../domain/seed.ts'
+import type { LoginSettings } from '../domain/login-settings.ts'
 import type { Group, Options, RateLimits } from '../domain/settings.ts'
 import { alerts } from './alerts.ts'
 import { channel } from './channels.ts'
@@ -10,6 +11,7 @@ import { list, section } from './fields.ts'
 import { declaredGroups, groups } from './groups.ts'
 import { type Issue, issuesOf } from './issues.ts'
 import { pathText } from './diagnostics.ts'
+import { login } from './login.ts'
 import { type ModelEntry, models } from './models.ts'
 import { options, DEFAULT_QUOTA_PER_UNIT } from './options.ts'
 import { rateLimits } from './rate-limits.ts'
@@ -24,6 +26,7 @@ export interface FileContent {
   readonly models: ReadonlyMap<string, ModelEntry>
   readonly channels: readonly Channel[]
   readonly users: readonly UserSeed[]
+  readonly login: LoginSettings
   readonly alerts: readonly AlertTarget[]
 }
 
@@ -55,6 +58,7 @@ export function readSections(tree: YamlNode): { content?: FileContent; issues: I
     models,
     channels: list(channel(new Set(declared.keys())), 'a list of channels'),
     users: list(user(declared, quotaPerUnit), 'a list of users'),
+    login: login(new Set(declared.keys())),
     alerts,
   }).safeParse(tree)
   const repeated = duplicates(tree)

@@ -205,6 +205,7 @@ export class Ledger {
       stream: facts.stream,
       priceVersion: facts.priceVersion,
       kind: facts.kind,
+      requestedModel: facts.requestedModel,
       durationMs: settlement.endedMs - facts.startedMs,
     }
     this.#settling += 1

@@ -16,7 +16,7 @@ import type { AdmittedRequest } from './admitted-request.ts'
 import { admittedRequests } from './admitted-requests.ts'
 import { Call, type CallServices } from './call.ts'
 import type { IncomingCall } from './incoming-call.ts'
-import type { Estimate } from './estimate.ts'
+import { UNBOUNDED } from './estimate.ts'
 import { STOPPING, unwritable, UpstreamRefusal } from './failure.ts'
 import { type OpenedRequest, openRequest, type RequestForms } from './opened-request.ts'
 import { Rates } from './rates.ts'
@@ -163,6 +163,7 @@ export class Relay {
     const hold = OpenHold.unrecorded(account, {
       id: incoming.id,
       model: replay.model,
+      requestedModel: replay.model,
       channel: channel.name,
       group: '',
       stream: true,
@@ -264,6 +265,7 @@ export class Relay {
     const facts: HoldFacts = {
       id: incoming.id,
       model: first.model.name,
+      requestedModel: request.model,
       channel: first.channelRequests[0]?.channel.name ?? '',
       group: first.group.name,
       stream: request.stream,
@@ -284,13 +286,6 @@ export class Relay {
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
     }
   }
-}
-
-/** Estimate of a stream that costs nothing. */
-const UNBOUNDED: Estimate = {
-  amount: 0,
-  budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: 0 },
-  promptTokens: 0,
 }
 
 /** Whether an upstream of the messages protocol does not count: it need not have that endpoint. */
