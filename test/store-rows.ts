@@ -143,6 +143,7 @@ export function holdOf(
     stream: false,
     priceVersion: 'v1',
     kind: 'chat',
+    budgets: '',
     ...of,
   }
 }
@@ -170,6 +171,7 @@ export function settledCall(
     kind: 'chat',
     durationMs: 1500,
     firstByteMs: 400,
+    budgets: '',
     ...of,
   }
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import type { Budget } from '../domain/budget.ts'
 
 /**
  * One balance in this process, the only place where free quota is computed. `remain` includes every queued
@@ -10,6 +10,8 @@ export class Balance {
   held = 0
   /** Number of writes to this balance that are not durable yet. */
   pendingWrites = 0
+  /** Budget of the token or user whose balance this is; it has accounts of its own, one for each period. */
+  budget: Budget | undefined
 
   constructor(id: number, remain: number) {
     this.id = id
@@ -48,25 +50,4 @@ export interface Account {
   readonly user: Balance
   /** Set for an unlimited token: its own balance is charged but never checked. May change while calls run. */
   unlimited: boolean
-}
-
-/** Free quota of an account: the lesser of token and user, or the user's where the token is unlimited. */
-export function affordable(account: Account): number {
-  return account.unlimited ? account.user.free : Math.min(account.token.free, account.user.free)
-}
-
-/** Refusal of a call that costs more quota units than are free. */
-export class InsufficientQuota extends GatewayError {
-  readonly free: number
-  readonly needed: number
-
-  /** `shown` repeats the amounts in the unit of the operator's display. */
-  constructor(free: number, needed: number, shown = '') {
-    super(
-      'insufficient_quota',
-      `quota is not enough for this request: ${free} remain, ${needed} are needed${shown}`,
-    )
-    this.free = free
-    this.needed = needed
-  }
 }

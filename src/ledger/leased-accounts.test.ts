@@ -75,7 +75,8 @@ async function admit(
 ): Promise<OpenHold> {
   const account = accounts.get(tokenId) ?? (await accounts.load(tokenId))
   if (!account) throw new Error('no account')
-  return ledger.admit(await accounts.ensureAffordable(account, amount), amount, factsOf(id))
+  const payer = await accounts.ensureAffordable({ account, budgets: [] }, amount)
+  return ledger.admit(payer.account, amount, factsOf(id))
 }
 
 describe.each(BANKS)('nodes that borrow from $name', (engine) => {
@@ -131,7 +132,9 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     const account = node.accounts.get(tokenId)
     await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
     if (!account) throw new Error('no account')
-    await expect(node.accounts.ensureAffordable(account, 499_000)).rejects.toThrow('this API key is disabled')
+    await expect(node.accounts.ensureAffordable({ account, budgets: [] }, 499_000)).rejects.toThrow(
+      'this API key is disabled',
+    )
   })
 
   test('a read includes all charges of its node', async () => {

@@ -22,5 +22,6 @@ export function outboxRow(call: SettledCall): string {
     reason: call.reason,
     kind: call.kind,
     requests: call.delivered ? 1 : 0,
+    budgets: call.budgets,
   })
 }

@@ -18,6 +18,8 @@ export interface Database {
   readonly reasoning_origins: ReasoningOriginsTable
   readonly kept_signatures: KeptSignaturesTable
   readonly response_parts: ResponsePartsTable
+  readonly budget_periods: BudgetPeriodsTable
+  readonly budget_crossings: BudgetCrossingsTable
 }
 
 /** Users: `docs/api.md: User profile`, and columns that are never shown. */
@@ -53,6 +55,16 @@ interface UsersTable {
   remark: Generated<string>
   /** Original name of a renamed user, by which gateway.yaml may still declare it. */
   first_username: Generated<string | null>
+  /** Quota units per period; 0 = no budget. */
+  budget: Generated<number>
+  /** `day`, `week` or `month`; empty = no budget. */
+  budget_period: Generated<string>
+  /** Limits of the user's keys together; 0 = off. */
+  rate_limit_requests: Generated<number>
+  rate_limit_tokens: Generated<number>
+  rate_limit_parallel: Generated<number>
+  /** Milliseconds; 0 = a minute. */
+  rate_limit_window: Generated<number>
   created_time: number
   deleted_time: number | null
 }
@@ -78,6 +90,16 @@ interface TokensTable {
   allow_ips: string | null
   group_name: string
   vendor_routes: string
+  /** Quota units per period; 0 = no budget. */
+  budget: Generated<number>
+  /** `day`, `week` or `month`; empty = no budget. */
+  budget_period: Generated<string>
+  /** Limits of the token; 0 = off. */
+  rate_limit_requests: Generated<number>
+  rate_limit_tokens: Generated<number>
+  rate_limit_parallel: Generated<number>
+  /** Milliseconds; 0 = a minute. */
+  rate_limit_window: Generated<number>
   deleted_time: number | null
 }
 
@@ -97,6 +119,8 @@ interface HoldsTable {
   stream: number
   price_version: string
   kind: string
+  /** Accounts of the budgets that it is held on: JSON list of names; empty for none. */
+  budgets: string
 }
 
 /** Usage log: one row for each settlement. */
@@ -255,6 +279,26 @@ interface KeptSignaturesTable {
   /** Encrypted JSON of the account and the parts. */
   content_cipher: string
   expires_ms: number
+}
+
+/** Accounts of budgets, one for each period in which they were used. */
+interface BudgetPeriodsTable {
+  /** `BudgetName`. */
+  account: string
+  /** `BudgetOwner`. */
+  owner: string
+  /** The budget as it was last used, in quota units; 0 = unknown. */
+  amount: number
+  used: number
+}
+
+/** Budgets that were used up to 80 % or 100 %, written by a trigger in the transaction that did it. */
+interface BudgetCrossingsTable {
+  account: string
+  /** 80 or 100; each once for each account. */
+  percent: number
+  amount: number
+  used: number
 }
 
 /** Row of a stored response. */

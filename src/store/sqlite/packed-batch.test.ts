@@ -19,6 +19,7 @@ const hold: fc.Arbitrary<HoldOpening> = fc.record({
   stream: fc.boolean(),
   priceVersion: text,
   kind: fc.constantFrom('chat', 'embeddings', ''),
+  budgets: text,
 })
 const call: fc.Arbitrary<SettledCall> = fc.record({
   id: text,
@@ -29,6 +30,7 @@ const call: fc.Arbitrary<SettledCall> = fc.record({
   stream: fc.boolean(),
   priceVersion: text,
   kind: fc.constantFrom('chat', 'embeddings', ''),
+  budgets: text,
   durationMs: whole,
   quota: whole,
   reason: fc.constantFrom('complete', 'estimated', 'client_gone', 'cut', 'failed', 'crash'),

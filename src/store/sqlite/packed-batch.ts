@@ -24,6 +24,7 @@ const HOLD_FIELDS = fieldsOf<HoldOpening>({
   stream: true,
   priceVersion: true,
   kind: true,
+  budgets: true,
 })
 
 /** Fields of a settlement that are single values. */
@@ -46,6 +47,7 @@ const CALL_FIELDS = fieldsOf<PlainCall>({
   channel: true,
   firstByteMs: true,
   kind: true,
+  budgets: true,
 })
 
 const USAGE_FIELDS = fieldsOf<Omit<Usage, 'audioCacheRead' | 'imageCacheRead'>>({
