@@ -12,6 +12,8 @@ import type { Engine, TestDatabase } from './store-engines.ts'
 import { SECRETS } from './store-rows.ts'
 
 const TABLES = [
+  'budget_crossings',
+  'budget_periods',
   'channels',
   'holds',
   'kept_signatures',
@@ -28,7 +30,7 @@ const TABLES = [
 ]
 
 /** Tables that a cluster needs in addition. */
-const SHARED_TABLES = ['leases', 'lost_estimates', 'nodes', ...TABLES].sort()
+const SHARED_TABLES = ['leases', 'lost_budgets', 'lost_estimates', 'nodes', ...TABLES].sort()
 
 const SOURCES = new URL('../src/store/', import.meta.url)
 

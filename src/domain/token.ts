@@ -1,5 +1,5 @@
 import type { Budget } from './budget.ts'
-import type { CallRateLimit } from './call-rate-limit.ts'
+import type { CallRateLimit } from './call-terms.ts'
 
 /** Status of a token, as stored and shown; `docs/api.md: Token`. */
 export const TOKEN_STATUS = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const

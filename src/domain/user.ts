@@ -1,5 +1,5 @@
 import type { Budget } from './budget.ts'
-import type { CallRateLimit } from './call-rate-limit.ts'
+import type { CallRateLimit } from './call-terms.ts'
 
 /** Roles of users, as stored and shown; a higher role has the rights of all lower ones. */
 export const Role = { user: 1, admin: 10, root: 100 } as const

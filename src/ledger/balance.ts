@@ -1,5 +1,3 @@
-import type { Budget } from '../domain/budget.ts'
-
 /**
  * One balance in this process, the only place where free quota is computed. `remain` includes every queued
  * settlement, durable or not; `held` is the sum of the open holds.
@@ -10,8 +8,6 @@ export class Balance {
   held = 0
   /** Number of writes to this balance that are not durable yet. */
   pendingWrites = 0
-  /** Budget of the token or user whose balance this is; it has accounts of its own, one for each period. */
-  budget: Budget | undefined
 
   constructor(id: number, remain: number) {
     this.id = id

@@ -1,12 +1,15 @@
 import { type BudgetName, budgetAt, type PeriodBudget, storedTerms } from '../domain/budget.ts'
 import type { Group } from '../domain/settings.ts'
+import type { Token } from '../domain/token.ts'
+import type { User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import type { AccountSource } from './account-source.ts'
-import type { Account } from './balance.ts'
 import { affordable, NO_BUDGETS, type Payer } from './payer.ts'
 
-/** What decides which budgets a call is charged to, beside its token and user. */
+/** What decides which budgets a call is charged to. */
 interface ChargedCall {
+  readonly token: Pick<Token, 'id' | 'budget'>
+  readonly user: Pick<User, 'id' | 'budget'>
   /** Groups that may answer; each once. */
   readonly groups: readonly Pick<Group, 'name' | 'budget'>[]
   /** Start of the call by the time of day, which decides its periods. */
@@ -21,24 +24,25 @@ const NO_TERMS: readonly PeriodBudget[] = []
  * Finds all that a call of this token is charged to, in the same turn if it is known here and affordable.
  * Admit the call in the turn in which this returns or resolves: the accounts may be forgotten after it.
  */
-export function findPayer(
-  accounts: AccountSource,
-  tokenId: number,
-  call: ChargedCall,
-): Payer | Promise<Payer> {
-  const account = accounts.get(tokenId)
-  const budgets = account && accounts.budgets(account, periodBudgets(account, call))
-  if (!account || !budgets) return loadPayer(accounts, tokenId, call)
+export function findPayer(accounts: AccountSource, call: ChargedCall): Payer | Promise<Payer> {
+  const terms = periodBudgets(call)
+  const account = accounts.get(call.token.id)
+  const budgets = account && accounts.budgets(account, terms)
+  if (!account || !budgets) return loadPayer(accounts, terms, call)
   return isAffordable({ account, budgets }, call)
     ? { account, budgets }
     : accounts.ensureAffordable({ account, budgets }, call.amount ?? 0)
 }
 
-async function loadPayer(accounts: AccountSource, tokenId: number, call: ChargedCall): Promise<Payer> {
+async function loadPayer(
+  accounts: AccountSource,
+  terms: readonly PeriodBudget[],
+  call: ChargedCall,
+): Promise<Payer> {
+  const { id } = call.token
   for (;;) {
-    const account = accounts.get(tokenId) ?? (await accounts.load(tokenId))
+    const account = accounts.get(id) ?? (await accounts.load(id))
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
-    const terms = periodBudgets(account, call)
     const budgets = accounts.budgets(account, terms)
     if (!budgets) {
       await accounts.loadBudgets(terms)
@@ -54,10 +58,7 @@ function isAffordable({ account, budgets }: Payer, { amount }: ChargedCall): boo
 }
 
 /** The budgets that a call is charged to, each in the period in which the call began. */
-function periodBudgets(
-  { token, user }: Account,
-  { groups, startedMs }: ChargedCall,
-): readonly PeriodBudget[] {
+function periodBudgets({ token, user, groups, startedMs }: ChargedCall): readonly PeriodBudget[] {
   if (!token.budget && !user.budget && groups.every(({ budget }) => !budget)) return NO_TERMS
   const budgets = groups.flatMap(({ name, budget }) =>
     budget ? [budgetAt(budget, `g:${name}`, startedMs)] : [],

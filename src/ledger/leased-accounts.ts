@@ -187,12 +187,10 @@ export class LeasedAccounts implements AccountSource {
     return { loan, account }
   }
 
-  #toAccount({ token, user, tokenState, userState }: Loan, cached: LeasedAccount | undefined): LeasedAccount {
+  #toAccount({ token, tokenState, userState }: Loan, cached: LeasedAccount | undefined): LeasedAccount {
     const { leases } = this.#bankClient
     const tokenBalance = leases.getOrCreate(tokenState.account)
     const userBalance = leases.getOrCreate(userState.account)
-    tokenBalance.budget = token.budget
-    userBalance.budget = user.budget
     const unlimited = token.unlimitedQuota
     if (cached?.token !== tokenBalance || cached.user !== userBalance) {
       const budgets = NO_BUDGETS

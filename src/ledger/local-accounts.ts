@@ -71,10 +71,7 @@ export class LocalAccounts implements AccountSource {
   async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
     const changed = await this.#store.write('changeUser', change)
     const balance = this.#users.get(change.userId)
-    if (changed && balance) {
-      balance.remain += changed.quotaMoved
-      balance.budget = changed.user.budget
-    }
+    if (changed && balance) balance.remain += changed.quotaMoved
     return changed?.user
   }
 
@@ -92,7 +89,6 @@ export class LocalAccounts implements AccountSource {
       // exact.
       account.token.remain = account.token.remain - changed.remainBefore + changed.token.remainQuota
       account.unlimited = changed.token.unlimitedQuota
-      account.token.budget = changed.token.budget
     }
     return changed
   }
@@ -104,12 +100,13 @@ export class LocalAccounts implements AccountSource {
     let user = this.#users.get(row.user.id)
     if (!user) {
       user = new Balance(row.user.id, row.user.quota)
-      user.budget = row.user.budget
       this.#users.set(user.id, user)
     }
-    const token = new Balance(tokenId, row.token.remainQuota)
-    token.budget = row.token.budget
-    const account: Account = { token, user, unlimited: row.token.unlimitedQuota }
+    const account: Account = {
+      token: new Balance(tokenId, row.token.remainQuota),
+      user,
+      unlimited: row.token.unlimitedQuota,
+    }
     this.#accounts.set(tokenId, account)
     if (this.#accounts.size > MAX_ACCOUNTS) this.#evictIdle()
     return account

@@ -257,7 +257,7 @@ export class Relay {
     // Found and charged in one turn: in between the accounts might be forgotten, and read a second time.
     const { startedMs } = incoming
     const charged = { groups: groupsOf(options), startedMs, amount: request.isFree ? undefined : amount }
-    const found = findPayer(ledger.accounts, caller.token.id, charged)
+    const found = findPayer(ledger.accounts, { ...caller, ...charged })
     const { account, budgets } = found instanceof Promise ? await found : found
     // The gateway may have stopped while the body came.
     if (this.#attempts.isStopped) throw STOPPING.refusal

@@ -1,5 +1,5 @@
 import type { Token, TokenStatus } from '../domain/token.ts'
-import { termsFromRow } from './call-terms.ts'
+import { termsFromRow } from './term-columns.ts'
 import type { TokenRow } from './schema.ts'
 
 /** Converts a stored token, without its key. */

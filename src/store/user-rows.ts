@@ -1,6 +1,6 @@
 import type { ManagedUser, Profile } from '../domain/profile.ts'
 import type { Role, User } from '../domain/user.ts'
-import { type TermColumns, termsFromRow } from './call-terms.ts'
+import { type TermColumns, termsFromRow } from './term-columns.ts'
 import type { UserRow } from './schema.ts'
 
 type NeededColumns =

@@ -14,6 +14,6 @@ export const updateOwnProfile = defineEndpoint({
   body: ownProfileInput,
   responseBody: profileSchema,
   async handle({ user, body, parts }) {
-    return profileObject(await changeOwnProfile(parts, user, body))
+    return profileObject(parts, await changeOwnProfile(parts, user, body))
   },
 })

@@ -1,3 +1,4 @@
+import { budgetsUsed } from './budgets-used.ts'
 import { conservation } from './conservation.ts'
 import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
@@ -26,6 +27,7 @@ import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-tot
 export const reads = {
   accountOfToken,
   backgroundOutcomes,
+  budgetsUsed,
   chainBytes,
   conservation,
   countUsers,

@@ -1,13 +1,7 @@
-import { type Budget, budgetFrom } from '../domain/budget.ts'
-import type { CallRateLimit } from '../domain/call-rate-limit.ts'
+import { budgetFrom } from '../domain/budget.ts'
+import type { CallTerms, TermChanges } from '../domain/call-terms.ts'
 
 const MINUTE_MS = 60_000
-
-/** Terms of the calls of a token, or of all tokens of a user. */
-export interface CallTerms {
-  readonly budget: Budget | undefined
-  readonly rateLimit: CallRateLimit
-}
 
 /** Columns of the terms, in the rows of users and tokens. */
 export interface TermColumns {
@@ -30,12 +24,6 @@ export function termsFromRow(row: TermColumns): CallTerms {
       windowMs: row.rate_limit_window || MINUTE_MS,
     },
   }
-}
-
-/** Changes of the terms; absent ones stay as they are. A null budget removes it. */
-export interface TermChanges {
-  readonly budget?: Budget | null | undefined
-  readonly rateLimit?: Partial<CallRateLimit> | undefined
 }
 
 /** The columns of the changes. */
