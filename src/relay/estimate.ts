@@ -88,3 +88,10 @@ function uneditedBounds({ outputMaximum, choices }: ChannelRequest): EditedBound
   const named = outputMaximum !== undefined
   return { prompt: 0, output: named ? outputMaximum * choices : undefined, named }
 }
+
+/** Estimate of a stream that costs nothing. */
+export const UNBOUNDED: Estimate = {
+  amount: 0,
+  budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: 0 },
+  promptTokens: 0,
+}

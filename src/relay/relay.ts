@@ -17,7 +17,7 @@ import type { AdmittedRequest } from './admitted-request.ts'
 import { admittedRequests, groupsOf } from './admitted-requests.ts'
 import { Call, type CallServices } from './call.ts'
 import type { IncomingCall } from './incoming-call.ts'
-import type { Estimate } from './estimate.ts'
+import { UNBOUNDED } from './estimate.ts'
 import { STOPPING, unwritable, UpstreamRefusal } from './failure.ts'
 import { type OpenedRequest, openRequest, type RequestForms } from './opened-request.ts'
 import { Rates } from './rates.ts'
@@ -218,13 +218,16 @@ export class Relay {
 
   async #charged(forms: RequestForms, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
-    const opened = await openRequest(this.#parts.bodies, forms, incoming, caller, settings)
+    const leave = this.#parts.limits.begin(caller)
+    let opened: OpenedRequest | undefined
     try {
+      opened = await openRequest(this.#parts.bodies, forms, incoming, caller, settings)
       await this.#relay(opened, incoming, caller, settings)
     } catch (error) {
       throw error instanceof Unaffordable ? withAmountText(error, settings.options) : error
     } finally {
-      opened.release()
+      opened?.release()
+      leave()
     }
   }
 
@@ -247,7 +250,7 @@ export class Relay {
     // Refuses a request that no channel can take before it counts at any limit.
     if (own) request.channelsFor?.(own.channels)
     const { ledger, limits } = this.#parts
-    const entering = limits.enter(settings, caller.token.id, asked)
+    const entering = limits.enter(settings, caller, asked)
     if (entering) await entering
     if (!ledger.isWritable && !(await ledger.probe())) throw unwritable()
     const made = admittedRequests({ opened, request, asked, settings }, resolutions, this.#rates)
@@ -286,13 +289,6 @@ export class Relay {
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
     }
   }
-}
-
-/** Estimate of a stream that costs nothing. */
-const UNBOUNDED: Estimate = {
-  amount: 0,
-  budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: 0 },
-  promptTokens: 0,
 }
 
 /** Whether an upstream of the messages protocol does not count: it need not have that endpoint. */
