@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { BUDGET_PERIODS, type Budget, type BudgetPeriod } from '../domain/budget.ts'
 import { integer, oneOf } from './fields.ts'
 
-/** Keys of a budget, in a user, a token or a group; `docs/configuration.md: Budgets`. */
+/** Keys of a budget, in a user, a token or a group; `docs/ledger.md: Budgets`. */
 export function budgetFields(maxQuota = Number.MAX_SAFE_INTEGER) {
   return {
     budget: integer(0, maxQuota).optional(),

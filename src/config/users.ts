@@ -103,8 +103,9 @@ function token(groups: ReadonlyMap<string, Group>, own: string, maxQuota: number
 
 function declaredTerms(
   given: Parameters<typeof declaredBudget>[0] & { readonly rate_limit?: CallRateLimit | undefined },
-): TermChanges {
-  return { budget: declaredBudget(given), rateLimit: given.rate_limit }
+): TermChanges | undefined {
+  const terms = { budget: declaredBudget(given), rateLimit: given.rate_limit }
+  return terms.budget === undefined && terms.rateLimit === undefined ? undefined : terms
 }
 
 /** `docs/configuration.md: Users`. */

@@ -6,7 +6,7 @@ import { GatewayError } from '../errors.ts'
 import type { AccountSource } from './account-source.ts'
 import { affordable, NO_BUDGETS, type Payer } from './payer.ts'
 
-/** What decides which budgets a call is charged to. */
+/** Facts that decide which budgets a call is charged to. */
 interface ChargedCall {
   readonly token: Pick<Token, 'id' | 'budget'>
   readonly user: Pick<User, 'id' | 'budget'>

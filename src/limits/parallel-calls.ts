@@ -7,8 +7,8 @@ export interface ParallelLimit {
 }
 
 /**
- * Counts the calls under way. Of several nodes each lets through its share of a limit, and one at least, so that
- * a limit that is not below the number of nodes holds over all of them whatever becomes of a node.
+ * Counts the calls under way. Of several nodes each lets through its share of a limit, and one at least:
+ * a limit that is not below the number of nodes holds over all of them, whatever becomes of a node.
  */
 export class ParallelCalls {
   readonly #nodeCount: () => number

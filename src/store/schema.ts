@@ -1,4 +1,5 @@
 import type { Generated, Selectable } from 'kysely'
+import type { BudgetCrossingsTable, BudgetPeriodsTable, TermsColumns } from './budget-tables.ts'
 
 /**
  * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
@@ -23,7 +24,7 @@ export interface Database {
 }
 
 /** Users: `docs/api.md: User profile`, and columns that are never shown. */
-interface UsersTable {
+interface UsersTable extends TermsColumns {
   id: Generated<number>
   /** Unique, deleted users included. */
   username: string
@@ -55,22 +56,12 @@ interface UsersTable {
   remark: Generated<string>
   /** Original name of a renamed user, by which gateway.yaml may still declare it. */
   first_username: Generated<string | null>
-  /** Quota units per period; 0 = no budget. */
-  budget: Generated<number>
-  /** `day`, `week` or `month`; empty = no budget. */
-  budget_period: Generated<string>
-  /** Limits of the user's keys together; 0 = off. */
-  rate_limit_requests: Generated<number>
-  rate_limit_tokens: Generated<number>
-  rate_limit_parallel: Generated<number>
-  /** Milliseconds; 0 = a minute. */
-  rate_limit_window: Generated<number>
   created_time: number
   deleted_time: number | null
 }
 
 /** Tokens: `docs/api.md: Token`. */
-interface TokensTable {
+interface TokensTable extends TermsColumns {
   id: Generated<number>
   user_id: number
   name: string
@@ -90,16 +81,6 @@ interface TokensTable {
   allow_ips: string | null
   group_name: string
   vendor_routes: string
-  /** Quota units per period; 0 = no budget. */
-  budget: Generated<number>
-  /** `day`, `week` or `month`; empty = no budget. */
-  budget_period: Generated<string>
-  /** Limits of the token; 0 = off. */
-  rate_limit_requests: Generated<number>
-  rate_limit_tokens: Generated<number>
-  rate_limit_parallel: Generated<number>
-  /** Milliseconds; 0 = a minute. */
-  rate_limit_window: Generated<number>
   deleted_time: number | null
 }
 
@@ -279,26 +260,6 @@ interface KeptSignaturesTable {
   /** Encrypted JSON of the account and the parts. */
   content_cipher: string
   expires_ms: number
-}
-
-/** Accounts of budgets, one for each period in which they were used. */
-interface BudgetPeriodsTable {
-  /** `BudgetName`. */
-  account: string
-  /** `BudgetOwner`. */
-  owner: string
-  /** The budget as it was last used, in quota units; 0 = unknown. */
-  amount: number
-  used: number
-}
-
-/** Budgets that were used up to 80 % or 100 %, written by a trigger in the transaction that did it. */
-interface BudgetCrossingsTable {
-  account: string
-  /** 80 or 100; each once for each account. */
-  percent: number
-  amount: number
-  used: number
 }
 
 /** Row of a stored response. */

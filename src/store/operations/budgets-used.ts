@@ -1,7 +1,7 @@
 import type { BudgetName } from '../../domain/budget.ts'
 import type { Db } from './operation.ts'
 
-/** What is used of budgets, by their accounts; without those that were never used. */
+/** Reads the use of budgets, by their accounts; without those that were never used. */
 export async function budgetsUsed(
   db: Db,
   { names }: { readonly names: readonly BudgetName[] },

@@ -1,8 +1,8 @@
 import type { BankFunction } from './bank-function.ts'
 
 /**
- * Functions that the others share. Accounts are named `u:3`, `t:17`, or `b:month:2026-11-01:u:3` for a budget in
- * one period; callers lock their rows first.
+ * Functions that the others share. Accounts are named `u:3`, `t:17`, or `b:month:2026-11-01:u:3` for a
+ * budget in one period; callers lock their rows first.
  */
 export const ACCOUNTS: readonly BankFunction[] = [
   {

@@ -39,7 +39,7 @@ export function changes(schema: string): readonly string[] {
   return triggers(schema, [], '')
 }
 
-/** Returns the same triggers in place of those, with budgets and rate limits: another budget ends its leases. */
+/** Returns the triggers with budgets and rate limits, in place of those; another budget ends its leases. */
 export function changesWithBudgets(schema: string): readonly string[] {
   return triggers(
     schema,

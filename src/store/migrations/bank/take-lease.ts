@@ -4,7 +4,8 @@ import type { BankFunction } from './bank-function.ts'
  * Lends to a node. Each request names a token, by id or by the HMAC of its key, with the amounts of token and
  * user that it needs beyond what the node has, and the most that it wants. A loan is an eighth of what is
  * free, at least the need and at most the want, or nothing if a need cannot be met; an unlimited token lends
- * nothing, because it never refuses. Budgets that the calls are charged to are lent like balances. Returns the current rows for each request, in order.
+ * nothing, because it never refuses. Budgets that the calls are charged to are lent like balances. Returns
+ * the current rows for each request, in order.
  */
 export const ACQUIRE: readonly BankFunction[] = [
   {
