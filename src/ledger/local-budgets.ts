@@ -25,7 +25,7 @@ export class LocalBudgets {
     this.#store = store
   }
 
-  /** The cached accounts, with the amounts that the terms state, if any; undefined where one is not cached. */
+  /** The cached accounts, with the amounts that the terms state, if any; undefined where one is missing. */
   get(terms: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined {
     if (terms.length === 0) return NO_BUDGETS
     const charged: ChargedBudget[] = []
