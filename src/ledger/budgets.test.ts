@@ -182,6 +182,23 @@ describe.each(ENGINES)('a budget on $name', (engine) => {
   })
 })
 
+test('on SQLite, of 1,000 calls at once on a budget for 100, exactly 100 are admitted', async () => {
+  const store = await openedStore()
+  const { userId, tokenId } = await addAccount(store)
+  const ledger = new Ledger(store, 'run')
+  const terms: Terms = { tokenId, userId, user: { amount: 1000, period: 'day' } }
+  const call = (id: string): Promise<OpenHold> =>
+    admitted(of(ledger), terms, { id, startedMs: BOUNDARY, amount: 10 })
+  const calls = await Promise.allSettled(Array.from({ length: 1000 }, (_, n) => call(`c${n}`)))
+  const holds = calls.flatMap((made) => (made.status === 'fulfilled' ? [made.value] : []))
+  expect(holds).toHaveLength(100)
+  for (const made of calls) if (made.status === 'rejected') expect(made.reason).toBeInstanceOf(BudgetExceeded)
+  await Promise.all(holds.map((hold) => hold.settle(settlementOf(10))))
+  const names = namesAt(terms, BOUNDARY)
+  expect([...(await usedOf(store, names)).values()]).toEqual([1000])
+  await expect(call('late')).rejects.toThrow(BudgetExceeded)
+})
+
 describe.each(BANKS)('nodes that borrow from $name', (engine) => {
   test.each([1, 3])(
     '%i nodes: of 1,000 calls at once on a budget for 100, exactly 100 are admitted',
