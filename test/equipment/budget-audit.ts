@@ -3,7 +3,7 @@ export interface BudgetRow {
   readonly account: string
   readonly amount: number
   readonly used: number
-  /** Of several nodes alone. */
+  /** Present with several nodes alone. */
   readonly leased?: number
 }
 

@@ -21,7 +21,10 @@ interface Owner {
 
 const AMPLE = 1_000_000_000
 
-/** Five tokens of three users, with budgets of every kind: two tokens run out during the storm, and so does the user of a third. */
+/**
+ * Five tokens of three users, with budgets of every kind: two tokens run out during the storm, and so does the
+ * user of a third.
+ */
 export const FIVE_ACCOUNTS: AccountSet = accountSet(
   {
     ann: { quota: AMPLE, tokens: { calm: AMPLE, scarce: 200_000, poor: 5_000 } },
