@@ -49,7 +49,7 @@ export function isCovered(
 export function freeIn(
   { tokenState, userState, budgetStates }: Loan,
   { token, user, unlimited }: Account,
-): { readonly free: number; freeOf(budget: ChargedBudget): number } {
+): { readonly free: number; readonly freeOf: (budget: ChargedBudget) => number } {
   const userFree = userState.free + user.free
   const inBank = new Map(budgetStates.map(({ account, free }) => [account, free]))
   return {
