@@ -22,8 +22,8 @@ interface Owner {
 const AMPLE = 1_000_000_000
 
 /**
- * Five tokens of three users, with budgets of every kind: two tokens run out during the storm, and so does the
- * user of a third.
+ * Five tokens of three users, with budgets of every kind: two tokens run out during the storm, and so does
+ * the user of a third.
  */
 export const FIVE_ACCOUNTS: AccountSet = accountSet(
   {
