@@ -16,6 +16,7 @@ const TABLES = [
   'budget_periods',
   'channels',
   'holds',
+  'identities',
   'kept_signatures',
   'reasoning_origins',
   'response_parts',
@@ -26,6 +27,7 @@ const TABLES = [
   'tokens',
   'usage_days',
   'usage_log',
+  'used_states',
   'users',
 ]
 

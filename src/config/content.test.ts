@@ -41,6 +41,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         keepSignaturesMs: 86_400_000,
         media: { allowPrivateNetworks: false, maxBytes: 20_971_520, timeoutMs: 10_000 },
         cors: { origins: [] },
+        publicUrl: '',
       })
       expect(content.rateLimits).toEqual({
         global: { requests: 180, tokens: 0, windowMs: 180_000 },
@@ -48,7 +49,9 @@ describe('without anything in it, the file means the documented defaults', () =>
         search: { requests: 10, tokens: 0, windowMs: 60_000 },
         critical: { requests: 20, tokens: 0, windowMs: 1_200_000 },
         key: NO_LIMIT,
+        console: { requests: 600, tokens: 0, windowMs: 60_000 },
       })
+      expect(content.login).toEqual({ password: true, oidc: [] })
       expect(content.groups).toEqual(
         new Map([['default', { name: 'default', ratio: { digits: 1n, scale: 0 }, open: true }]]),
       )

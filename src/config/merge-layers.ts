@@ -99,6 +99,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
   return {
     options: under('options'),
     rate_limits: child(file, 'rate_limits'),
+    login: child(file, 'login'),
     groups: under('groups'),
     models: under('models'),
     channels: [

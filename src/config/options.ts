@@ -53,6 +53,10 @@ function isOrigin(given: string): boolean {
   return url !== null && /^[^*]+$/.test(url.host) && given === `${url.protocol}//${url.host}`
 }
 
+function isHttpOrigin(given: string): boolean {
+  return /^https?:/.test(given) && isOrigin(given)
+}
+
 /** `docs/configuration.md: Options`. */
 export const options: Field<Options> = section({
   quota_per_unit: integer(1, MAX_QUOTA_PER_UNIT).default(DEFAULT_QUOTA_PER_UNIT),
@@ -76,6 +80,9 @@ export const options: Field<Options> = section({
   keep_signatures: retention.default(24 * HOUR_MS),
   media,
   cors,
+  public_url: text('an origin such as https://ai.example.com, without a path', (given) =>
+    given === '' || isHttpOrigin(given) ? given : undefined,
+  ).default(''),
 }).transform(
   (given): Options => ({
     quotaPerUnit: given.quota_per_unit,
@@ -97,5 +104,6 @@ export const options: Field<Options> = section({
     keepSignaturesMs: given.keep_signatures,
     media: given.media,
     cors: given.cors,
+    publicUrl: given.public_url,
   }),
 )

@@ -15,6 +15,7 @@ const DEFAULTS: RateLimits = {
   search: { requests: 10, tokens: 0, windowMs: MINUTE },
   critical: { requests: 20, tokens: 0, windowMs: 20 * MINUTE },
   key: NO_LIMIT,
+  console: { requests: 600, tokens: 0, windowMs: MINUTE },
 }
 
 const count = integer(0, 1_000_000_000_000).default(0)
@@ -55,4 +56,5 @@ export const rateLimits: Field<RateLimits> = section({
   search: requestLimit(DEFAULTS.search.windowMs),
   critical: requestLimit(DEFAULTS.critical.windowMs),
   key: rateLimit,
+  console: requestLimit(DEFAULTS.console.windowMs),
 }).default(DEFAULTS)

@@ -1,6 +1,7 @@
 import type { Budget } from './budget.ts'
 import type { Channel, RateLimit } from './channel.ts'
 import type { Decimal } from './decimal.ts'
+import type { LoginSettings } from './login-settings.ts'
 import type { Price } from './price.ts'
 
 /** Live configuration, immutable; a change replaces all of it. */
@@ -12,6 +13,7 @@ export interface Settings {
   readonly groups: ReadonlyMap<string, Group>
   readonly models: ModelCatalogue
   readonly channels: readonly Channel[]
+  readonly login: LoginSettings
 }
 
 /** `docs/configuration.md: Options`. */
@@ -48,6 +50,8 @@ export interface Options {
   readonly keepSignaturesMs: number
   /** Origins of browser pages that may call; `*` = all. */
   readonly cors: { readonly origins: readonly string[] }
+  /** Origin under which browsers reach the gateway; empty = that of each request. */
+  readonly publicUrl: string
 }
 
 /** Limits that do not belong to a model or channel; `docs/configuration.md: Rate limits`. */
@@ -57,6 +61,8 @@ export interface RateLimits {
   readonly search: RateLimit
   readonly critical: RateLimit
   readonly key: RateLimit
+  /** Requests by a session, per user, in place of `global` and `search`. */
+  readonly console: RateLimit
 }
 
 /** A group: the ratio of its prices, and who may choose it. */

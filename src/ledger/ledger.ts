@@ -198,6 +198,7 @@ export class Ledger {
       stream: facts.stream,
       priceVersion: facts.priceVersion,
       kind: facts.kind,
+      requestedModel: facts.requestedModel,
       durationMs: settlement.endedMs - facts.startedMs,
       budgets: budgetList(namesOf(payer.budgets)),
     }

@@ -19,6 +19,7 @@ export const LIMIT_NAMES = {
   channel: named('channel'),
   search: named('search'),
   critical: named('critical'),
+  console: named('console'),
 } as const
 
 /** A limit and its subject. */

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { AccountAuthenticator } from '../auth/account-authenticator.ts'
 import { ApiKeys } from '../auth/api-keys.ts'
 import { clientAddress } from '../auth/client-address.ts'
+import { OidcSignIns } from '../auth/oidc/oidc-sign-ins.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { SignIns } from '../auth/sign-ins.ts'
 import { Admission } from '../api/admission.ts'
@@ -201,6 +202,8 @@ export async function serve({
     liveConfig: inForce,
     upstreams,
     signIns: new SignIns(),
+    oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
+    hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
     nowMs: () => Date.now(),
   }
   const control = await serveControl({ ...management, dataDir: environment.dataDir, log })
@@ -235,7 +238,7 @@ export async function serve({
     return new JsonApi({
       accounts: new AccountAuthenticator({
         store,
-        hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
+        hashAccessToken: management.hashAccessToken,
         hashSession: (session) => hashSession(secrets, session),
         trustedProxies: () => inForce.settings.options.trustedProxies,
       }),

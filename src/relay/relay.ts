@@ -164,6 +164,7 @@ export class Relay {
     const hold = OpenHold.unrecorded(account, {
       id: incoming.id,
       model: replay.model,
+      requestedModel: replay.model,
       channel: channel.name,
       group: '',
       stream: true,
@@ -267,6 +268,7 @@ export class Relay {
     const facts: HoldFacts = {
       id: incoming.id,
       model: first.model.name,
+      requestedModel: request.model,
       channel: first.channelRequests[0]?.channel.name ?? '',
       group: first.group.name,
       stream: request.stream,

@@ -40,6 +40,8 @@ export interface SettledCall extends Omit<Settlement, 'answeredBy'> {
   readonly userId: number
   /** The model that answered: the one that the client requested, or a fallback of it. */
   readonly model: string
+  /** The model that the client requested, by its name for it. */
+  readonly requestedModel: string
   readonly group: string
   readonly stream: boolean
   readonly priceVersion: string

@@ -1,5 +1,6 @@
 import type { Generated, Selectable } from 'kysely'
 import type { BudgetCrossingsTable, BudgetPeriodsTable, TermsColumns } from './budget-tables.ts'
+import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
 
 /**
  * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
@@ -12,6 +13,8 @@ export interface Database {
   readonly usage_log: UsageLogTable
   readonly usage_days: UsageDaysTable
   readonly sessions: SessionsTable
+  readonly identities: IdentitiesTable
+  readonly used_states: UsedStatesTable
   readonly channels: ChannelsTable
   readonly stored_settings: StoredSettingsTable
   readonly store_identity: StoreIdentityTable
@@ -102,6 +105,7 @@ interface HoldsTable {
   kind: string
   /** Accounts of the budgets that it is held on: JSON list of names; empty for none. */
   budgets: string
+  requested_model: string
 }
 
 /** Usage log: one row for each settlement. */
@@ -136,6 +140,8 @@ interface UsageLogTable {
   reason: string
   /** `CallKind`; empty in rows of versions without it. */
   kind: string
+  /** The model that the client requested; empty in rows of versions without it. */
+  requested_model: string
 }
 
 /** Daily sums of the usage log, kept after its rows are removed. */
@@ -164,15 +170,6 @@ interface UsageDaysTable {
   characters: number
   images: number
   quota: number
-}
-
-/** Login sessions. */
-interface SessionsTable {
-  /** HMAC of the cookie's value. */
-  id_hash: string
-  user_id: number
-  created_time: number
-  expires_time: number
 }
 
 /** Channels created over HTTP, without those that gateway.yaml declares. */

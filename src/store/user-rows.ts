@@ -49,6 +49,7 @@ export function profileFromRow(row: UserRow): Profile {
     setting: row.setting,
     paymentCustomer: row.payment_customer,
     sidebarModules: row.sidebar_modules,
+    hasPassword: row.password_hash !== null,
   }
 }
 

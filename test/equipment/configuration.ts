@@ -6,6 +6,7 @@ export interface Configuration {
   readonly models?: Record<string, unknown>
   readonly channels?: readonly Record<string, unknown>[]
   readonly users?: readonly Record<string, unknown>[]
+  readonly login?: Record<string, unknown>
 }
 
 /**

@@ -61,6 +61,7 @@ describe('GET /api/user/self', () => {
         setting: '',
         payment_customer: '',
         sidebar_modules: '',
+        has_password: false,
         permissions: { sidebar_settings: true, sidebar_modules: { admin: false } },
       },
     })

@@ -27,6 +27,7 @@ async function leaveHolds({ folder }: Program): Promise<void> {
       amount: 1000,
       promptAmount: 30,
       model: 'm',
+      requestedModel: 'm',
       channel: 'main',
       group: 'default',
       stream: true,

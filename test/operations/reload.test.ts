@@ -30,6 +30,7 @@ beforeAll(async () => {
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [ROOT, user(2, 'ann', [token('ann')])],
+    login: {},
   }
   program = await runProgram({ config: base })
   await program.ready()

@@ -21,7 +21,8 @@ function settingsOf(models: number, channels: number): Settings {
   return {
     priceVersion: 'v1',
     options: { unpricedModels: 'refuse' } as Settings['options'],
-    rateLimits: { global: OFF, relay: OFF, search: OFF, critical: OFF, key: OFF },
+    rateLimits: { global: OFF, relay: OFF, search: OFF, critical: OFF, key: OFF, console: OFF },
+    login: { password: true, oidc: [] },
     groups: new Map([['default', { name: 'default', ratio: { digits: 0n, scale: 0 }, open: true }]]),
     models: {
       declared: [],

@@ -90,6 +90,7 @@ async function failureOf(
   const hold = new OperatorHold({
     id: randomUUIDv7(),
     model,
+    requestedModel: model,
     channel: channel.name,
     group: '',
     stream: false,

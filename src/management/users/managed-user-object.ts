@@ -8,7 +8,9 @@ import { profileSchema, profileWithTerms, userTerms } from './profile-object.ts'
  * A user in responses to administrators: the profile, and fields that the user does not see. `docs/api.md:
  * Users`.
  */
-export const managedUserSchema = profileSchema.extend({ remark: z.string(), created_time: z.int() })
+export const managedUserSchema = profileSchema
+  .omit({ has_password: true })
+  .extend({ remark: z.string(), created_time: z.int() })
 
 /** A user in responses to administrators. */
 export type ManagedUserObject = z.output<typeof managedUserSchema>
@@ -28,9 +30,8 @@ export async function managedUserObjects(
   users: readonly ManagedUser[],
 ): Promise<ManagedUserObject[]> {
   const terms = await termsObjects(store, users.map(userTerms), nowMs())
-  return users.map((user, index) => ({
-    ...profileWithTerms(user, terms[index] as TermsObject),
-    remark: user.remark,
-    created_time: user.createdTime,
-  }))
+  return users.map((user, index) => {
+    const { has_password: _, ...profile } = profileWithTerms(user, terms[index] as TermsObject)
+    return { ...profile, remark: user.remark, created_time: user.createdTime }
+  })
 }

@@ -31,6 +31,7 @@ export const profileSchema = z.object({
   setting: z.string(),
   payment_customer: z.string(),
   sidebar_modules: z.string(),
+  has_password: z.boolean(),
   permissions: z.object({
     sidebar_settings: z.boolean(),
     sidebar_modules: z.record(z.string(), z.unknown()),
@@ -88,6 +89,7 @@ export function profileWithTerms(profile: Profile, terms: TermsObject): ProfileO
     setting: profile.setting,
     payment_customer: profile.paymentCustomer,
     sidebar_modules: profile.sidebarModules,
+    has_password: profile.hasPassword,
     permissions: PERMISSIONS[profile.role],
   }
 }

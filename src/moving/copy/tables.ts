@@ -14,6 +14,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'channels', key: ['id'], batchSize: 1000 },
   { name: 'stored_settings', key: ['section', 'name'], batchSize: 200 },
   { name: 'sessions', key: ['id_hash'], batchSize: 1000 },
+  { name: 'identities', key: ['issuer', 'subject'], batchSize: 1000 },
   { name: 'stored_responses', key: ['id'], batchSize: 100 },
   { name: 'reasoning_origins', key: ['hash'], batchSize: 1000 },
   { name: 'kept_signatures', key: ['user_id', 'hash'], batchSize: 100 },
@@ -30,8 +31,11 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   },
 ])
 
-/** Tables that are not copied: holds are settled before, and the target has an identity of its own. */
-export const NOT_COPIED: readonly string[] = Object.freeze(['holds', 'store_identity'])
+/**
+ * Tables that are not copied: holds are settled before, the target has an identity of its own, and states of
+ * sign-ins last for minutes.
+ */
+export const NOT_COPIED: readonly string[] = Object.freeze(['holds', 'store_identity', 'used_states'])
 
 /** Tables whose ids the database generates. */
 export const COUNTED_TABLES = ['users', 'tokens', 'channels'] as const

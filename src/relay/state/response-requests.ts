@@ -197,6 +197,7 @@ function freeHold({ incoming, response }: Asked): OperatorHold {
   return new OperatorHold({
     id: incoming.id,
     model: response.model,
+    requestedModel: response.model,
     channel: response.channel,
     group: response.group,
     stream: false,

@@ -12,6 +12,8 @@ import { mediaUsage } from './0008-media-usage.ts'
 import { keptSignatures } from './0009-kept-signatures.ts'
 import { responseParts } from './0010-response-parts.ts'
 import { budgets } from './0011-budgets.ts'
+import { signIns } from './0013-sign-ins.ts'
+import { requestedModels } from './0017-requested-models.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
@@ -28,6 +30,8 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0009-kept-signatures': keptSignatures(types),
     '0010-response-parts': responseParts(types),
     '0011-budgets': budgets(types),
+    '0013-sign-ins': signIns(types),
+    '0017-requested-models': requestedModels(types),
   }
 }
 

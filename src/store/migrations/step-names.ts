@@ -11,6 +11,8 @@ export const STEP_NAMES = [
   '0009-kept-signatures',
   '0010-response-parts',
   '0011-budgets',
+  '0013-sign-ins',
+  '0017-requested-models',
 ] as const
 
 /**

@@ -41,8 +41,10 @@ export interface UserChange {
   readonly quota?: QuotaChange | undefined
   /** Refuses with `role_too_low` unless the user's role is below this; undefined = any role. */
   readonly roleBelow?: number | undefined
-  /** Refuses with `invalid_request` unless this is the current hash; undefined = any. */
-  readonly passwordWas?: string | undefined
+  /** Refuses with `invalid_request` unless this is the current hash; null = none, undefined = any. */
+  readonly passwordWas?: string | null | undefined
+  /** HMAC of the session that a new password does not end. */
+  readonly keptSession?: string | undefined
   /** True = replacing the password keeps the access token. */
   readonly keepAccessTokens?: boolean | undefined
 }
@@ -62,7 +64,7 @@ export interface ChangedUser {
  */
 export async function changeUser(
   db: Db,
-  { userId, fields = {}, quota, roleBelow, passwordWas, keepAccessTokens = false }: UserChange,
+  { userId, fields = {}, quota, roleBelow, passwordWas, keptSession, keepAccessTokens = false }: UserChange,
 ): Promise<ChangedUser | null> {
   const before = await liveUser(db, userId)
   if (!before) return null
@@ -93,7 +95,7 @@ export async function changeUser(
     .returningAll()
     .executeTakeFirstOrThrow()
   const isEnabled = status === USER_STATUS.enabled && before.status !== status
-  if (isEnabled || fields.passwordHash !== undefined) await endSessionsOf(db, userId)
+  if (isEnabled || fields.passwordHash !== undefined) await endSessionsOf(db, userId, keptSession)
   return { user: managedUserFromRow(row), quotaMoved: quotaAfter - before.quota }
 }
 

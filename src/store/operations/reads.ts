@@ -4,12 +4,13 @@ import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
 import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
+import { userByIdentity } from './identities.ts'
 import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
 import { managedUser, profile } from './profile.ts'
 import { orphanedContents } from './response-parts.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
-import { userBySession } from './sessions.ts'
+import { liveSession, sessionsOf } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
 import {
   backgroundOutcomes,
@@ -39,6 +40,7 @@ export const reads = {
   keptSignatures,
   listUsage,
   listUsers,
+  liveSession,
   managedUser,
   pageOfUsers,
   orphanedContents,
@@ -49,6 +51,7 @@ export const reads = {
   revealKey,
   revealKeys,
   scanUsage,
+  sessionsOf,
   storedConfiguration,
   storedResponse,
   sumUsageDays,
@@ -60,6 +63,6 @@ export const reads = {
   usageGroups,
   userByAccessToken,
   userById,
+  userByIdentity,
   userByName,
-  userBySession,
 } as const

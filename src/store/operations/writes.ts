@@ -6,12 +6,13 @@ import { createUserToken } from './create-user-token.ts'
 import { createUser } from './create-user.ts'
 import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
+import { createUserOfIdentity, markStateUsed } from './identities.ts'
 import { importAccount } from './import-account.ts'
 import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
 import { removeOrphanedParts, storeResponsePart } from './response-parts.ts'
 import { rotateToken } from './rotate-token.ts'
 import { seedUsers } from './seed-users.ts'
-import { beginSession, endSession } from './sessions.ts'
+import { beginSession, endOwnSession, endSession, noteSessionUse } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
 import { deleteResponse, noteOutcome, pruneResponses, storeResponse } from './store-response.ts'
 import { storeProvenance } from './store-provenance.ts'
@@ -26,16 +27,20 @@ export const writes = {
   createChannels,
   createToken,
   createUser,
+  createUserOfIdentity,
   createUserToken,
   deleteChannels,
   deleteResponse,
   deleteTokens,
   deleteUser,
+  endOwnSession,
   endSession,
   importAccount,
   keepSignatures,
+  markStateUsed,
   noteChannelTest,
   noteOutcome,
+  noteSessionUse,
   pruneResponses,
   pruneSignatures,
   removeOrphanedParts,

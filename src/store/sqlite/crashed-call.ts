@@ -10,6 +10,7 @@ export function crashedCall(hold: Database['holds'], nowMs: number): SettledCall
     tokenId: hold.token_id,
     userId: hold.user_id,
     model: hold.model,
+    requestedModel: hold.requested_model,
     upstreamModel: hold.model,
     channel: hold.channel,
     group: hold.group_name,

@@ -184,6 +184,7 @@ export class LedgerRows implements LedgerWrites {
       call.stream ? 1 : 0,
       call.reason,
       call.kind,
+      call.requestedModel,
     ]
     try {
       return this.#statements.insertUsage.run(...boundValues(values)).changes === 1

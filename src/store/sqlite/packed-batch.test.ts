@@ -20,6 +20,7 @@ const hold: fc.Arbitrary<HoldOpening> = fc.record({
   priceVersion: text,
   kind: fc.constantFrom('chat', 'embeddings', ''),
   budgets: text,
+  requestedModel: text,
 })
 const call: fc.Arbitrary<SettledCall> = fc.record({
   id: text,
@@ -31,6 +32,7 @@ const call: fc.Arbitrary<SettledCall> = fc.record({
   priceVersion: text,
   kind: fc.constantFrom('chat', 'embeddings', ''),
   budgets: text,
+  requestedModel: text,
   durationMs: whole,
   quota: whole,
   reason: fc.constantFrom('complete', 'estimated', 'client_gone', 'cut', 'failed', 'crash'),

@@ -25,6 +25,7 @@ const HOLD_FIELDS = fieldsOf<HoldOpening>({
   priceVersion: true,
   kind: true,
   budgets: true,
+  requestedModel: true,
 })
 
 /** Fields of a settlement that are single values. */
@@ -48,6 +49,7 @@ const CALL_FIELDS = fieldsOf<PlainCall>({
   firstByteMs: true,
   kind: true,
   budgets: true,
+  requestedModel: true,
 })
 
 const USAGE_FIELDS = fieldsOf<Omit<Usage, 'audioCacheRead' | 'imageCacheRead'>>({
