@@ -16,6 +16,8 @@ const TABLES = [
   'alert_outbox',
   'alert_sender',
   'alert_thresholds',
+  'budget_crossings',
+  'budget_periods',
   'channels',
   'holds',
   'identities',
@@ -34,7 +36,7 @@ const TABLES = [
 ]
 
 /** Tables that a cluster needs in addition. */
-const SHARED_TABLES = ['leases', 'lost_estimates', 'nodes', ...TABLES].sort()
+const SHARED_TABLES = ['leases', 'lost_budgets', 'lost_estimates', 'nodes', ...TABLES].sort()
 
 const SOURCES = new URL('../src/store/', import.meta.url)
 

@@ -144,6 +144,7 @@ export function holdOf(
     stream: false,
     priceVersion: 'v1',
     kind: 'chat',
+    budgets: '',
     ...of,
   }
 }
@@ -172,6 +173,7 @@ export function settledCall(
     kind: 'chat',
     durationMs: 1500,
     firstByteMs: 400,
+    budgets: '',
     ...of,
   }
 }

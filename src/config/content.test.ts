@@ -314,6 +314,8 @@ users:
     group: vip
     quota: 10
     access_token: at
+    budget: 5000
+    budget_period: month
     tokens:
       - name: t
         key: sk-sk-AbC123
@@ -329,6 +331,8 @@ users:
           ::1
         group: vip
         vendor_routes: '{"anthropic": "slow", "openai": "vip"}'
+        budget: 0
+        rate_limit: { requests: 60, parallel: 4, window: 30s }
 `,
       { NAME: 'ann', YES: 'true' },
     )
@@ -353,8 +357,10 @@ users:
           allowIps: '10.0.0.0/8\n::1',
           group: 'vip',
           vendorRoutes: '{"anthropic": "slow", "openai": "vip"}',
+          terms: { budget: null, rateLimit: { requests: 60, tokens: 0, parallel: 4, windowMs: 30_000 } },
         },
       ],
+      terms: { budget: { amount: 5000, period: 'month' }, rateLimit: undefined },
     })
   })
 

@@ -173,6 +173,26 @@ const ALERTS: Case[] = [
 const OPTIONS: Case[] = [
   ['an unknown section', 'chanels: []\n', 'gateway.yaml:1: chanels: unknown key, expected channels'],
   [
+    'an unknown period of a budget',
+    'groups:\n  sales: { budget: 5, budget_period: year }\n',
+    'gateway.yaml:2: groups.sales.budget_period: expected one of day, week, month, found "year"',
+  ],
+  [
+    'a budget without a period',
+    'users:\n  - username: ann\n    budget: 5\n',
+    'gateway.yaml:2: users[0].budget_period: expected one of day, week, month, found nothing',
+  ],
+  [
+    'a period without a budget',
+    'users:\n  - username: ann\n    budget_period: day\n',
+    'gateway.yaml:2: users[0].budget: expected a budget for budget_period, found nothing',
+  ],
+  [
+    'a rate limit that is none',
+    'users:\n  - username: ann\n    rate_limit: { parallel: many }\n',
+    'gateway.yaml:3: users[0].rate_limit.parallel: expected a whole number from 0 to 1000000000000, found "many"',
+  ],
+  [
     'an unknown key',
     'options:\n  retrys: 2\n',
     'gateway.yaml:2: options.retrys: unknown key, expected retries',
@@ -776,7 +796,7 @@ const TOKENS: Case[] = [
   [
     'an unknown key',
     token('unlimited: true'),
-    'gateway.yaml:6: users[0].tokens[0].unlimited: unknown key, expected one of name, key, status, expired_time, remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, group, vendor_routes',
+    'gateway.yaml:6: users[0].tokens[0].unlimited: unknown key, expected one of name, key, status, expired_time, remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, group, vendor_routes, budget, budget_period, rate_limit',
   ],
 ]
 

@@ -1,4 +1,5 @@
 import type { AlertTarget } from './alert.ts'
+import type { Budget } from './budget.ts'
 import type { Channel, RateLimit } from './channel.ts'
 import type { Decimal } from './decimal.ts'
 import type { LoginSettings } from './login-settings.ts'
@@ -74,6 +75,8 @@ export interface Group {
   readonly ratio: Decimal
   /** An open group may be named by any user's token, a closed one only by users whose own group it is. */
   readonly open: boolean
+  /** Budget of all calls that are charged to the group. */
+  readonly budget?: Budget | undefined
 }
 
 /** Form in which a model accepts thinking: a budget of tokens, an effort, or none. */

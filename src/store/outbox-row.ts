@@ -23,5 +23,6 @@ export function outboxRow(call: SettledCall): string {
     kind: call.kind,
     requested_model: call.requestedModel,
     requests: call.delivered ? 1 : 0,
+    budgets: call.budgets,
   })
 }

@@ -1,5 +1,6 @@
 import type { Generated, Selectable } from 'kysely'
 import type { AlertTables } from './alert-tables.ts'
+import type { BudgetCrossingsTable, BudgetPeriodsTable, TermsColumns } from './budget-tables.ts'
 import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
 
 /**
@@ -22,10 +23,12 @@ export interface Database extends AlertTables {
   readonly reasoning_origins: ReasoningOriginsTable
   readonly kept_signatures: KeptSignaturesTable
   readonly response_parts: ResponsePartsTable
+  readonly budget_periods: BudgetPeriodsTable
+  readonly budget_crossings: BudgetCrossingsTable
 }
 
 /** Users: `docs/api.md: User profile`, and columns that are never shown. */
-interface UsersTable {
+interface UsersTable extends TermsColumns {
   id: Generated<number>
   /** Unique, deleted users included. */
   username: string
@@ -62,7 +65,7 @@ interface UsersTable {
 }
 
 /** Tokens: `docs/api.md: Token`. */
-interface TokensTable {
+interface TokensTable extends TermsColumns {
   id: Generated<number>
   user_id: number
   name: string
@@ -101,6 +104,8 @@ interface HoldsTable {
   stream: number
   price_version: string
   kind: string
+  /** Accounts of the budgets that it is held on: JSON list of names; empty for none. */
+  budgets: string
   requested_model: string
 }
 

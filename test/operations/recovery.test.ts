@@ -33,6 +33,7 @@ async function leaveHolds({ folder }: Program): Promise<void> {
       stream: true,
       priceVersion: '0123456789ab',
       kind: 'chat',
+      budgets: '',
       startedMs: Date.now() - 5000,
     }),
   )

@@ -20,6 +20,9 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'kept_signatures', key: ['user_id', 'hash'], batchSize: 100 },
   { name: 'response_parts', key: ['response_id', 'part'], batchSize: 8 },
   { name: 'alert_outbox', key: ['target', 'id'], batchSize: 1000 },
+  // Before the accounts: a trigger on those adds what is missing here.
+  { name: 'budget_crossings', key: ['account', 'percent'], batchSize: 1000 },
+  { name: 'budget_periods', key: ['account'], batchSize: 1000 },
   { name: 'usage_log', key: ['id'], batchSize: 1000 },
   // Smaller batches, because a key of many columns makes long conditions.
   {

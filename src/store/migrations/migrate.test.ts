@@ -35,6 +35,15 @@ const MEDIA_COLUMNS = [
   'images',
 ]
 
+const TERM_COLUMNS = [
+  'budget',
+  'budget_period',
+  'rate_limit_requests',
+  'rate_limit_tokens',
+  'rate_limit_parallel',
+  'rate_limit_window',
+]
+
 describe.each(ENGINES)('a migration on $name', (engine) => {
   test('killed at any moment leaves all of the schema or nothing of it, and the next start completes it', async () => {
     // At night there are fifty.
@@ -61,6 +70,17 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     for (const name of MEDIA_COLUMNS) {
       for (const table of ['usage_log', 'usage_days'])
         await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
+    }
+    await database.sql('ALTER TABLE holds DROP COLUMN budgets')
+    if (engine.name === 'PostgreSQL') {
+      await database.sql('DROP TABLE lost_budgets')
+      for (const table of ['users', 'tokens']) await database.sql(`DROP TRIGGER bank_heed ON ${table}`)
+      await database.sql('DROP TABLE budget_periods')
+      await database.sql('DROP FUNCTION budget_crossed')
+    } else await database.sql('DROP TABLE budget_periods')
+    await database.sql('DROP TABLE budget_crossings')
+    for (const name of TERM_COLUMNS) {
+      for (const table of ['users', 'tokens']) await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
     }
     for (const table of ['usage_log', 'holds']) {
       for (const name of ['kind', 'requested_model'])

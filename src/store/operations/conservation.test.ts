@@ -48,7 +48,7 @@ describe.each(ENGINES)('conservation on $name', (engine) => {
   test('sums up what is held', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const held = (id: string, amount: number) =>
-      `INSERT INTO holds VALUES ('${id}', 'o', 1, 1, ${amount}, 0, 0, 0, 'm', 'c', 'g', 0, 'v', 'chat', 'm')`
+      `INSERT INTO holds VALUES ('${id}', 'o', 1, 1, ${amount}, 0, 0, 0, 'm', 'c', 'g', 0, 'v', 'chat', '', 'm')`
     await database.sql(held('a', 1000))
     await database.sql(held('b', 500))
     expect((await store.read('conservation')).openHolds).toEqual({ count: 2, amount: 1500 })

@@ -1,5 +1,6 @@
 import { alertWork } from './alert-outbox.ts'
 import { alertThreshold } from './alert-subscriptions.ts'
+import { budgetsUsed } from './budgets-used.ts'
 import { conservation } from './conservation.ts'
 import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
@@ -31,6 +32,7 @@ export const reads = {
   alertThreshold,
   alertWork,
   backgroundOutcomes,
+  budgetsUsed,
   chainBytes,
   conservation,
   countUsers,

@@ -1,3 +1,4 @@
+import { budgetList, budgetsIn, chargedBudgets } from '../../domain/budget.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
 import type { SettledCall } from '../ledger-writes.ts'
 import type { Database } from '../schema.ts'
@@ -23,5 +24,6 @@ export function crashedCall(hold: Database['holds'], nowMs: number): SettledCall
     usage: NO_USAGE,
     durationMs: Math.max(0, nowMs - hold.started_ms),
     firstByteMs: null,
+    budgets: budgetList(chargedBudgets(budgetsIn(hold.budgets), hold.group_name)),
   }
 }

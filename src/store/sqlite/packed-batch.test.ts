@@ -19,6 +19,7 @@ const hold: fc.Arbitrary<HoldOpening> = fc.record({
   stream: fc.boolean(),
   priceVersion: text,
   kind: fc.constantFrom('chat', 'embeddings', ''),
+  budgets: text,
   requestedModel: text,
 })
 const call: fc.Arbitrary<SettledCall> = fc.record({
@@ -30,6 +31,7 @@ const call: fc.Arbitrary<SettledCall> = fc.record({
   stream: fc.boolean(),
   priceVersion: text,
   kind: fc.constantFrom('chat', 'embeddings', ''),
+  budgets: text,
   requestedModel: text,
   durationMs: whole,
   quota: whole,

@@ -24,6 +24,7 @@ const HOLD_FIELDS = fieldsOf<HoldOpening>({
   stream: true,
   priceVersion: true,
   kind: true,
+  budgets: true,
   requestedModel: true,
 })
 
@@ -47,6 +48,7 @@ const CALL_FIELDS = fieldsOf<PlainCall>({
   channel: true,
   firstByteMs: true,
   kind: true,
+  budgets: true,
   requestedModel: true,
 })
 

@@ -2,7 +2,7 @@ import type { BankFunction } from './bank-function.ts'
 
 /**
  * Charges settled calls, each once. Reports of nodes of earlier versions lack the usage of other modalities
- * and the requested model, and estimates for lost nodes do.
+ * and the requested model and the budgets, and estimates for lost nodes do.
  */
 export const CHARGE: readonly BankFunction[] = [
   {
@@ -17,7 +17,7 @@ begin
       cache_write_1h_tokens bigint, output_tokens bigint, reasoning_tokens bigint, web_searches bigint, quota bigint,
       price_version text, duration_ms bigint, first_byte_ms bigint, stream bigint, reason text, requests bigint,
       audio_input_tokens bigint, image_input_tokens bigint, audio_output_tokens bigint, image_output_tokens bigint,
-      seconds bigint, characters bigint, images bigint, kind text, requested_model text)
+      seconds bigint, characters bigint, images bigint, kind text, requested_model text, budgets text)
     -- Of a token that nobody knows here nothing can be charged; it must not keep back what can.
     join tokens k on k.id = c.token_id and k.user_id = c.user_id
     order by c.id
@@ -75,6 +75,9 @@ begin
       union all
       select 't:' || token_id, token_id, sum(quota)::bigint, sum(requests)::bigint, max(ended_ms)
       from fresh group by token_id
+      union all
+      select b, null, sum(quota)::bigint, 0, 0
+      from fresh, jsonb_array_elements_text(coalesce(nullif(budgets, ''), '[]')::jsonb) b group by b
     ) s
     left join leases l on l.account = s.account and l.node = as_node
   ), eased as (
@@ -84,6 +87,9 @@ begin
     update tokens t set used_quota = t.used_quota + spent.quota, remain_quota = t.remain_quota - spent.quota,
       leased = t.leased - spent.lent, accessed_time = greatest(t.accessed_time, spent.ended_ms / 1000)
     from spent where spent.account like 't:%' and t.id = spent.id
+  ), of_budgets as (
+    update budget_periods b set used = b.used + spent.quota, leased = b.leased - spent.lent
+    from spent where spent.account like 'b:%' and b.account = spent.account
   )
   update users u set used_quota = u.used_quota + spent.quota, quota = u.quota - spent.quota,
     leased = u.leased - spent.lent, request_count = u.request_count + spent.requests
