@@ -32,6 +32,7 @@ export const ERRORS = {
   model_not_allowed: { status: 403, type: 'permission_error', recurs: true },
   group_not_allowed: { status: 403, type: 'permission_error', recurs: true },
   insufficient_quota: { status: 403, type: 'permission_error', recurs: true },
+  budget_exceeded: { status: 403, type: 'permission_error', recurs: true },
   role_too_low: { status: 403, type: 'permission_error', recurs: true },
   other_site: { status: 403, type: 'permission_error', recurs: true },
   sign_in_refused: { status: 403, type: 'permission_error', recurs: true },

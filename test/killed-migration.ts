@@ -12,6 +12,12 @@ import type { Engine, TestDatabase } from './store-engines.ts'
 import { SECRETS } from './store-rows.ts'
 
 const TABLES = [
+  'alert_conditions',
+  'alert_outbox',
+  'alert_sender',
+  'alert_thresholds',
+  'budget_crossings',
+  'budget_periods',
   'channels',
   'holds',
   'identities',
@@ -30,7 +36,7 @@ const TABLES = [
 ]
 
 /** Tables that a cluster needs in addition. */
-const SHARED_TABLES = ['leases', 'lost_estimates', 'nodes', ...TABLES].sort()
+const SHARED_TABLES = ['leases', 'lost_budgets', 'lost_estimates', 'nodes', ...TABLES].sort()
 
 const SOURCES = new URL('../src/store/', import.meta.url)
 

@@ -36,6 +36,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         metricsToken: '',
         usageLogDays: 90,
         console: true,
+        quotaLow: { digits: 5n, scale: 0 },
         maxCalls: 8_000,
         drainTimeoutMs: 30_000,
         keepResponsesMs: 0,
@@ -56,7 +57,7 @@ describe('without anything in it, the file means the documented defaults', () =>
       expect(content.groups).toEqual(
         new Map([['default', { name: 'default', ratio: { digits: 1n, scale: 0 }, open: true }]]),
       )
-      expect([content.models.size, content.channels, content.users]).toEqual([0, [], []])
+      expect([content.models.size, content.channels, content.users, content.alerts]).toEqual([0, [], [], []])
     },
   )
 })
@@ -314,6 +315,8 @@ users:
     group: vip
     quota: 10
     access_token: at
+    budget: 5000
+    budget_period: month
     tokens:
       - name: t
         key: sk-sk-AbC123
@@ -329,6 +332,8 @@ users:
           ::1
         group: vip
         vendor_routes: '{"anthropic": "slow", "openai": "vip"}'
+        budget: 0
+        rate_limit: { requests: 60, parallel: 4, window: 30s }
 `,
       { NAME: 'ann', YES: 'true' },
     )
@@ -353,8 +358,10 @@ users:
           allowIps: '10.0.0.0/8\n::1',
           group: 'vip',
           vendorRoutes: '{"anthropic": "slow", "openai": "vip"}',
+          terms: { budget: null, rateLimit: { requests: 60, tokens: 0, parallel: 4, windowMs: 30_000 } },
         },
       ],
+      terms: { budget: { amount: 5000, period: 'month' }, rateLimit: undefined },
     })
   })
 

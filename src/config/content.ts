@@ -1,7 +1,9 @@
+import type { AlertTarget } from '../domain/alert.ts'
 import type { Channel } from '../domain/channel.ts'
 import type { UserSeed } from '../domain/seed.ts'
 import type { LoginSettings } from '../domain/login-settings.ts'
 import type { Group, Options, RateLimits } from '../domain/settings.ts'
+import { alerts } from './alerts.ts'
 import { channel } from './channels.ts'
 import type { ParsedDocument, DocumentDiagnostic } from './document.ts'
 import { duplicates } from './duplicates.ts'
@@ -25,6 +27,7 @@ export interface FileContent {
   readonly channels: readonly Channel[]
   readonly users: readonly UserSeed[]
   readonly login: LoginSettings
+  readonly alerts: readonly AlertTarget[]
 }
 
 /** Reads the sections of the file; errors come as diagnostics with their lines. */
@@ -56,6 +59,7 @@ export function readSections(tree: YamlNode): { content?: FileContent; issues: I
     channels: list(channel(new Set(declared.keys())), 'a list of channels'),
     users: list(user(declared, quotaPerUnit), 'a list of users'),
     login: login(new Set(declared.keys())),
+    alerts,
   }).safeParse(tree)
   const repeated = duplicates(tree)
   if (!read.success) return { issues: [...issuesOf(read.error), ...repeated] }

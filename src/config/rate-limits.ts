@@ -1,3 +1,4 @@
+import type { CallRateLimit } from '../domain/call-terms.ts'
 import type { RateLimit } from '../domain/channel.ts'
 import type { RateLimits } from '../domain/settings.ts'
 import { duration, type Field, integer, section } from './fields.ts'
@@ -26,6 +27,16 @@ export const rateLimit: Field<RateLimit> = section({
   tokens: count,
   window: window(MINUTE),
 }).transform(({ window, ...limit }) => ({ ...limit, windowMs: window }))
+
+/** `{ requests, tokens, parallel, window }` of a key or a user; undefined where it is not declared. */
+export const callRateLimit: Field<CallRateLimit | undefined> = section({
+  requests: count,
+  tokens: count,
+  parallel: count,
+  window: window(MINUTE),
+})
+  .transform(({ window, ...limit }) => ({ ...limit, windowMs: window }))
+  .optional()
 
 /** `{ requests, window }`, for requests without tokens. */
 function requestLimit(windowMs: number): Field<RateLimit> {

@@ -1,3 +1,5 @@
+import type { AlertTarget } from './alert.ts'
+import type { Budget } from './budget.ts'
 import type { Channel, RateLimit } from './channel.ts'
 import type { Decimal } from './decimal.ts'
 import type { LoginSettings } from './login-settings.ts'
@@ -13,6 +15,7 @@ export interface Settings {
   readonly models: ModelCatalogue
   readonly channels: readonly Channel[]
   readonly login: LoginSettings
+  readonly alerts: readonly AlertTarget[]
 }
 
 /** `docs/configuration.md: Options`. */
@@ -34,6 +37,8 @@ export interface Options {
   readonly trustedProxies: readonly string[]
   readonly metricsToken: string
   readonly usageLogDays: number
+  /** Quota of a user, in US dollars, below which an alert is sent. */
+  readonly quotaLow: Decimal
   /** Maximum number of concurrent requests. */
   readonly maxCalls: number
   /** Longest time for running calls to end in a graceful stop. */
@@ -72,6 +77,8 @@ export interface Group {
   readonly ratio: Decimal
   /** An open group may be named by any user's token, a closed one only by users whose own group it is. */
   readonly open: boolean
+  /** Budget of all calls that are charged to the group. */
+  readonly budget?: Budget | undefined
 }
 
 /** Form in which a model accepts thinking: a budget of tokens, an effort, or none. */

@@ -14,6 +14,7 @@ export const LIMIT_NAMES = {
   global: named('global'),
   relay: named('relay'),
   key: named('key'),
+  user: named('user'),
   model: named('model'),
   channel: named('channel'),
   search: named('search'),

@@ -25,6 +25,7 @@ import { NODE_LOOP } from '../limits/event-loop.ts'
 import { setOverloadGrowth } from '../limits/heap-growth.ts'
 import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
+import { ParallelCalls } from '../limits/parallel-calls.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { Metrics } from '../metrics/metrics.ts'
@@ -40,6 +41,7 @@ import { Media } from '../relay/media.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
+import { openAlerts } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
 import { ChannelProbes } from './probe-channels.ts'
 import { soon } from './soon.ts'
@@ -167,7 +169,7 @@ export async function serve({
     upstreams,
     metrics,
     count,
-    limits: new CallLimits(limits),
+    limits: new CallLimits(limits, new ParallelCalls(nodes.nodeCount)),
     settings: () => inForce.settings,
     log,
   }
@@ -224,9 +226,11 @@ export async function serve({
     pruneRegularly(accounts.prune, () => inForce.settings.options.usageLogDays, log),
     (pruning) => pruning.stop(),
   )
-  const tracing = await openTracing(environment.variables)
-  opened.defer(() => tracing?.close())
+  const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
 
+  const overload = new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
+  const alerted = { ...callParts, health, overload }
+  opened.adopt(await openAlerts(accounts, secrets, alerted), (alerts) => alerts.close())
   const globalLimit = new GlobalLimit(
     limits,
     () => addressOf,
@@ -261,10 +265,7 @@ export async function serve({
     metricsToken: () => inForce.settings.options.metricsToken,
     host: environment.host,
     limits,
-    admission: new Admission(
-      new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth)),
-      new CallSlots(() => inForce.settings.options.maxCalls, nowMs),
-    ),
+    admission: new Admission(overload, new CallSlots(() => inForce.settings.options.maxCalls, nowMs)),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json,
@@ -277,10 +278,8 @@ export async function serve({
     log,
     tracing,
   })
-  opened.adopt(
-    collectWhenIdle(() => app.openExchanges),
-    (givingBack) => givingBack.stop(),
-  )
+  const collecting = collectWhenIdle(() => app.openExchanges)
+  opened.defer(() => collecting.stop())
   const everything = opened.move()
 
   return {

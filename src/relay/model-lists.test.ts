@@ -59,6 +59,7 @@ function settingsOf(world: World): Settings {
     groups: new Map(['default', 'open', 'closed'].map(group)),
     models: { declared: [], get },
     channels: world.channels.map((fields, index) => channelOf({ name: `c${index}`, ...fields })),
+    alerts: [],
   }
 }
 

@@ -21,6 +21,8 @@ export function outboxRow(call: SettledCall): string {
     stream: call.stream ? 1 : 0,
     reason: call.reason,
     kind: call.kind,
+    requested_model: call.requestedModel,
     requests: call.delivered ? 1 : 0,
+    budgets: call.budgets,
   })
 }

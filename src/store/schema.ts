@@ -1,11 +1,13 @@
 import type { Generated, Selectable } from 'kysely'
+import type { AlertTables } from './alert-tables.ts'
+import type { BudgetCrossingsTable, BudgetPeriodsTable, TermsColumns } from './budget-tables.ts'
 import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
 
 /**
  * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
  * 0, and text never contains NUL. The column of a group is `group_name`, because `group` is an SQL keyword.
  */
-export interface Database {
+export interface Database extends AlertTables {
   readonly users: UsersTable
   readonly tokens: TokensTable
   readonly holds: HoldsTable
@@ -21,10 +23,12 @@ export interface Database {
   readonly reasoning_origins: ReasoningOriginsTable
   readonly kept_signatures: KeptSignaturesTable
   readonly response_parts: ResponsePartsTable
+  readonly budget_periods: BudgetPeriodsTable
+  readonly budget_crossings: BudgetCrossingsTable
 }
 
 /** Users: `docs/api.md: User profile`, and columns that are never shown. */
-interface UsersTable {
+interface UsersTable extends TermsColumns {
   id: Generated<number>
   /** Unique, deleted users included. */
   username: string
@@ -61,7 +65,7 @@ interface UsersTable {
 }
 
 /** Tokens: `docs/api.md: Token`. */
-interface TokensTable {
+interface TokensTable extends TermsColumns {
   id: Generated<number>
   user_id: number
   name: string
@@ -100,6 +104,9 @@ interface HoldsTable {
   stream: number
   price_version: string
   kind: string
+  /** Accounts of the budgets that it is held on: JSON list of names; empty for none. */
+  budgets: string
+  requested_model: string
 }
 
 /** Usage log: one row for each settlement. */
@@ -134,6 +141,8 @@ interface UsageLogTable {
   reason: string
   /** `CallKind`; empty in rows of versions without it. */
   kind: string
+  /** The model that the client requested; empty in rows of versions without it. */
+  requested_model: string
 }
 
 /** Daily sums of the usage log, kept after its rows are removed. */

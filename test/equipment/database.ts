@@ -1,5 +1,6 @@
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
+import type { BudgetRow } from './budget-audit.ts'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 
 /** The balance columns of a token's row. */
@@ -42,6 +43,9 @@ export interface UsageRow {
   readonly stream: number
   readonly first_byte_ms: number | null
   readonly kind: string
+  readonly group_name: string
+  readonly ended_ms: number
+  readonly duration_ms: number
 }
 
 /** A console session. */
@@ -58,6 +62,7 @@ export interface GatewayDatabase {
   users(): UserRow[]
   usage(): UsageRow[]
   sessions(): SessionRow[]
+  budgets(): BudgetRow[]
   openHolds(): { readonly id: string; readonly amount: number; readonly token_id: number }[]
   token(name: string): TokenBalance
   user(username: string): UserRow
@@ -87,6 +92,7 @@ export function databaseOf(dataDir: string): GatewayDatabase {
     tokens,
     users,
     usage,
+    budgets: () => rows('select * from budget_periods'),
     sessions: () => rows('select * from sessions'),
     openHolds: () => rows('select id, amount, token_id from holds'),
     token: (name) =>

@@ -31,6 +31,7 @@ beforeAll(async () => {
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [ROOT, user(2, 'ann', [token('ann')])],
     login: {},
+    alerts: [],
   }
   program = await runProgram({ config: base })
   await program.ready()

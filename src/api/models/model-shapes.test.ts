@@ -37,6 +37,7 @@ function settingsOf(models: number, channels: number): Settings {
       }),
     },
     channels: Array.from({ length: channels }, channel),
+    alerts: [],
   }
 }
 
@@ -51,6 +52,8 @@ function callerOf(token: Partial<Token>): Caller {
       quota: 1,
       usedQuota: 0,
       requestCount: 0,
+      budget: undefined,
+      rateLimit: { requests: 0, tokens: 0, parallel: 0, windowMs: 60_000 },
     },
     token: { group: '', vendorRoutes: '', modelLimitsEnabled: false, modelLimits: '', ...token } as Token,
   }

@@ -14,6 +14,6 @@ export const updateOwnProfile = defineEndpoint({
   body: ownProfileInput,
   responseBody: profileSchema,
   async handle({ user, sessionHash, body, parts }) {
-    return profileObject(await changeOwnProfile(parts, user, body, sessionHash))
+    return profileObject(parts, await changeOwnProfile(parts, user, body, sessionHash))
   },
 })

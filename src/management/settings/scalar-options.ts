@@ -32,5 +32,6 @@ export const SCALAR_OPTIONS: readonly ScalarOption[] = Object.freeze([
   },
   { key: 'unpriced_models', name: 'unpriced_models', text: ({ unpricedModels }) => unpricedModels },
   { key: 'hold_tokens', name: 'hold_tokens', text: ({ holdTokens }) => String(holdTokens) },
+  { key: 'quota_low', name: 'quota_low', text: ({ quotaLow }) => decimalText(quotaLow) },
   { key: 'usage_log_days', name: 'usage_log_days', text: ({ usageLogDays }) => String(usageLogDays) },
 ])

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import type { ManagedUser } from '../../domain/profile.ts'
-import { profileObject, profileSchema } from './profile-object.ts'
+import { type TermsObject, termsObjects } from '../call-terms.ts'
+import type { ManagementParts } from '../parts.ts'
+import { profileSchema, profileWithTerms, userTerms } from './profile-object.ts'
 
 /**
  * A user in responses to administrators: the profile, and fields that the user does not see. `docs/api.md:
@@ -14,7 +16,22 @@ export const managedUserSchema = profileSchema
 export type ManagedUserObject = z.output<typeof managedUserSchema>
 
 /** Converts a stored user for an administrator. */
-export function managedUserObject(user: ManagedUser): ManagedUserObject {
-  const { has_password: _, ...profile } = profileObject(user)
-  return { ...profile, remark: user.remark, created_time: user.createdTime }
+export async function managedUserObject(
+  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
+  user: ManagedUser,
+): Promise<ManagedUserObject> {
+  const [object] = await managedUserObjects(parts, [user])
+  return object as ManagedUserObject
+}
+
+/** Converts stored users for an administrator. */
+export async function managedUserObjects(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  users: readonly ManagedUser[],
+): Promise<ManagedUserObject[]> {
+  const terms = await termsObjects(store, users.map(userTerms), nowMs())
+  return users.map((user, index) => {
+    const { has_password: _, ...profile } = profileWithTerms(user, terms[index] as TermsObject)
+    return { ...profile, remark: user.remark, created_time: user.createdTime }
+  })
 }

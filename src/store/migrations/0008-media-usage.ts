@@ -1,7 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
-import { statementsOf } from './bank/bank-function.ts'
-import { CHARGE } from './bank/charge.ts'
+import { makeCharge } from './bank/make-charge.ts'
 import type { ColumnTypes } from './column-types.ts'
 
 const COUNTS = [
@@ -40,11 +39,4 @@ async function addColumn(
   await sql`alter table ${sql.table(table)} add column ${sql.ref(name)} ${sql.raw(type)} not null default ${sql.raw(initial)}`.execute(
     db,
   )
-}
-
-async function makeCharge(db: Kysely<unknown>): Promise<void> {
-  const { rows } = await sql<{ name: string }>`select current_schema() as name`.execute(db)
-  for (const one of CHARGE) {
-    for (const statement of statementsOf(one, rows[0]?.name ?? 'public')) await sql.raw(statement).execute(db)
-  }
 }

@@ -16,6 +16,10 @@ const LATER_TABLES = [
   'reasoning_origins',
   'kept_signatures',
   'response_parts',
+  'alert_outbox',
+  'alert_thresholds',
+  'alert_conditions',
+  'alert_sender',
   'identities',
   'used_states',
 ]
@@ -29,6 +33,15 @@ const MEDIA_COLUMNS = [
   'seconds',
   'characters',
   'images',
+]
+
+const TERM_COLUMNS = [
+  'budget',
+  'budget_period',
+  'rate_limit_requests',
+  'rate_limit_tokens',
+  'rate_limit_parallel',
+  'rate_limit_window',
 ]
 
 describe.each(ENGINES)('a migration on $name', (engine) => {
@@ -51,13 +64,28 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     for (const username of ['ann', 'bob', 'eve']) await store.write('createUser', newUser({ username }))
     await store.close()
     await database.sql("DELETE FROM kysely_migration WHERE name >= '0006'")
+    await database.sql(`DROP TRIGGER alert_quota_low${engine.name === 'SQLite' ? '' : ' ON users'}`)
     for (const table of LATER_TABLES) await database.sql(`DROP TABLE ${table}`)
     for (const name of SESSION_COLUMNS) await database.sql(`ALTER TABLE sessions DROP COLUMN ${name}`)
     for (const name of MEDIA_COLUMNS) {
       for (const table of ['usage_log', 'usage_days'])
         await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
     }
-    for (const table of ['usage_log', 'holds']) await database.sql(`ALTER TABLE ${table} DROP COLUMN kind`)
+    await database.sql('ALTER TABLE holds DROP COLUMN budgets')
+    if (engine.name === 'PostgreSQL') {
+      await database.sql('DROP TABLE lost_budgets')
+      for (const table of ['users', 'tokens']) await database.sql(`DROP TRIGGER bank_heed ON ${table}`)
+      await database.sql('DROP TABLE budget_periods')
+      await database.sql('DROP FUNCTION budget_crossed')
+    } else await database.sql('DROP TABLE budget_periods')
+    await database.sql('DROP TABLE budget_crossings')
+    for (const name of TERM_COLUMNS) {
+      for (const table of ['users', 'tokens']) await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
+    }
+    for (const table of ['usage_log', 'holds']) {
+      for (const name of ['kind', 'requested_model'])
+        await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
+    }
     await database.sql('UPDATE users SET deleted_time = 5 WHERE id < 3')
     const again = await database.open()
     expect(await again.write('createUser', newUser({ username: 'ann' }))).toMatchObject({ username: 'ann' })
@@ -91,7 +119,7 @@ test('the daily sums of a log that is older than they are are made from it', asy
   expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   const { entries } = await store.read('listUsage', { filter: { id: 'b' }, offset: 0, limit: 1 })
   expect(entries).toMatchObject([
-    { kind: '', quota: 7, usage: { input: 1, webSearches: 7, seconds: 0, images: 0 } },
+    { kind: '', requestedModel: '', quota: 7, usage: { input: 1, webSearches: 7, seconds: 0, images: 0 } },
   ])
   const file = new DatabaseSync(path, { readOnly: true })
   const days = file

@@ -10,7 +10,10 @@ export const STEP_NAMES = [
   '0008-media-usage',
   '0009-kept-signatures',
   '0010-response-parts',
+  '0011-budgets',
+  '0012-alerts',
   '0013-sign-ins',
+  '0017-requested-models',
 ] as const
 
 /**

@@ -1,6 +1,8 @@
 import { GatewayError } from '../../errors.ts'
+import type { TermChanges } from '../../domain/call-terms.ts'
 import type { ManagedUser } from '../../domain/profile.ts'
 import { type Role, USER_STATUS, type User } from '../../domain/user.ts'
+import { termColumns } from '../term-columns.ts'
 import { managedUserFromRow, userFromRow } from '../user-rows.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
 import type { UserRow } from '../schema.ts'
@@ -20,6 +22,7 @@ export interface UserFields {
   readonly group?: string | undefined
   readonly remark?: string | undefined
   readonly passwordHash?: string | undefined
+  readonly terms?: TermChanges | undefined
 }
 
 /** Change of a user's quota, in quota units. */
@@ -104,6 +107,7 @@ function columnsOf(fields: UserFields): Partial<UserRow> {
     group_name: fields.group,
     remark: fields.remark,
     password_hash: fields.passwordHash,
+    ...termColumns(fields.terms ?? {}),
   }
   return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined))
 }

@@ -1,3 +1,6 @@
+import { alertWork } from './alert-outbox.ts'
+import { alertThreshold } from './alert-subscriptions.ts'
+import { budgetsUsed } from './budgets-used.ts'
 import { conservation } from './conservation.ts'
 import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
@@ -26,7 +29,10 @@ import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-tot
 /** Read operations, each on a snapshot of the database. */
 export const reads = {
   accountOfToken,
+  alertThreshold,
+  alertWork,
   backgroundOutcomes,
+  budgetsUsed,
   chainBytes,
   conservation,
   countUsers,

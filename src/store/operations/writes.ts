@@ -1,3 +1,6 @@
+import { endConditions, reportConditions } from './alert-conditions.ts'
+import { claimAlerts, noteAlerts, spreadAlerts } from './alert-outbox.ts'
+import { subscribeAlerts } from './alert-subscriptions.ts'
 import { changeChannel, createChannels, deleteChannels, noteChannelTest } from './change-channels.ts'
 import { changeToken } from './change-token.ts'
 import { changeUser, setAccessToken } from './change-user.ts'
@@ -24,6 +27,7 @@ export const writes = {
   changeChannel,
   changeToken,
   changeUser,
+  claimAlerts,
   createChannels,
   createToken,
   createUser,
@@ -33,24 +37,29 @@ export const writes = {
   deleteResponse,
   deleteTokens,
   deleteUser,
+  endConditions,
   endOwnSession,
   endSession,
   importAccount,
   keepSignatures,
   markStateUsed,
+  noteAlerts,
   noteChannelTest,
   noteOutcome,
   noteSessionUse,
   pruneResponses,
   pruneSignatures,
   removeOrphanedParts,
+  reportConditions,
   rotateToken,
   seedUsers,
   setAccessToken,
   setEntries,
   setTokenStatus,
+  spreadAlerts,
   storeProvenance,
   storeResponse,
   storeResponsePart,
+  subscribeAlerts,
   switchToken,
 } as const

@@ -27,8 +27,8 @@ const WRITER = `
       const id = round + '-' + (n + k)
       await store.write('settle', { id, tokenId: 1, userId: 1, quota: 3, reason: 'complete', delivered: true, endedMs: 1,
         usage: { ...NO_USAGE, input: 1, output: 1 }, kind: 'chat',
-        model: 'm', upstreamModel: 'm', channel: 'c', group: 'g', stream: false, priceVersion: 'v', durationMs: 1,
-        firstByteMs: null, provenance: { keyTag: 't', expiresMs: 2e12, reasoning: [],
+        model: 'm', requestedModel: 'm', upstreamModel: 'm', channel: 'c', group: 'g', stream: false, priceVersion: 'v', durationMs: 1,
+        firstByteMs: null, budgets: '', provenance: { keyTag: 't', expiresMs: 2e12, reasoning: [],
           response: { id, upstreamId: 'up', tokens: 2, previousId: null } } })
       say(id + '\\n')
     }))

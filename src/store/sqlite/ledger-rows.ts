@@ -1,4 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { budgetsIn } from '../../domain/budget.ts'
+import { BudgetRows } from './budget-rows.ts'
 import type {
   HoldOpening,
   LedgerWrites,
@@ -31,6 +33,7 @@ export class LedgerRows implements LedgerWrites {
   readonly #tokens = new Map<number, { quota: number; accessedSeconds: number }>()
   readonly #users = new Map<number, { quota: number; requests: number }>()
   readonly #days: UsageSums
+  readonly #budgets: BudgetRows
   readonly #provenance: ProvenanceRows
   /** Calls that this transaction settles and whose holds it has not opened so far. */
   #settled = new Set<string>()
@@ -40,6 +43,7 @@ export class LedgerRows implements LedgerWrites {
   constructor(db: DatabaseSync) {
     this.#statements = prepareLedger(db)
     this.#days = new UsageSums(db)
+    this.#budgets = new BudgetRows(db)
     this.#provenance = new ProvenanceRows(db)
   }
 
@@ -80,6 +84,7 @@ export class LedgerRows implements LedgerWrites {
     if (isNew) {
       this.#charge(call)
       this.#days.add(call)
+      if (call.budgets !== '') this.#budgets.charge(budgetsIn(call.budgets), call.quota)
       if (call.provenance) this.#provenance.insert(call, call.provenance)
     }
   }
@@ -127,6 +132,11 @@ export class LedgerRows implements LedgerWrites {
     }
   }
 
+  openBudget(opening: Parameters<LedgerWrites['openBudget']>[0]): { readonly used: number } {
+    this.writeSums()
+    return this.#budgets.open(opening)
+  }
+
   prune({ beforeMs, limit }: Parameters<LedgerWrites['prune']>[0]): PruneResult {
     const start = performance.now()
     const { changes } = this.#statements.prune.run(limit, beforeMs)
@@ -144,6 +154,7 @@ export class LedgerRows implements LedgerWrites {
       this.#statements.chargeUser.run(quota, requests, id)
     }
     this.#days.write()
+    this.#budgets.write()
     this.discardSums()
   }
 
@@ -152,6 +163,7 @@ export class LedgerRows implements LedgerWrites {
     this.#tokens.clear()
     this.#users.clear()
     this.#days.discard()
+    this.#budgets.discard()
   }
 
   #insertUsage(call: SettledCall): boolean {
@@ -172,6 +184,7 @@ export class LedgerRows implements LedgerWrites {
       call.stream ? 1 : 0,
       call.reason,
       call.kind,
+      call.requestedModel,
     ]
     try {
       return this.#statements.insertUsage.run(...boundValues(values)).changes === 1
