@@ -102,7 +102,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
       expect(await input.getAttribute('aria-invalid')).toBe('true')
       const described = (await input.getAttribute('aria-describedby')) ?? ''
       const said = await Promise.all(
-        described.split(' ').map((id) => page.locator(`[id="${id}"]`).innerText()),
+        described.split(/\s+/).map((id) => page.locator(`[id="${id}"]`).innerText()),
       )
       expect(said.join(' ')).toContain(text)
     }
