@@ -100,7 +100,7 @@ function isBreach(from: string, to: string): boolean {
 
 function importsOf(file: string): { readonly to: string; readonly isType: boolean }[] {
   return [...textOf(file).matchAll(/(import\s+type\b[^']*?|from\s*|import\(\s*|import\s+)'(\.[^']+)'/g)].map(
-    ({ 1: before = '', 2: path = '', index = 0 }) => ({
+    ({ 1: before = '', 2: path = '', index }) => ({
       to: relative(ROOT, resolve(dirname(file), path)),
       isType: /^\s*import\s+type\b/.test(statementBefore(textOf(file), index) + before),
     }),

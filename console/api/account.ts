@@ -1,27 +1,18 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { statusSchema } from '../../src/management/status/gateway-status.ts'
+import type { sessionsSchema } from '../../src/management/users/own-sessions.ts'
 import type { profileSchema } from '../../src/management/users/profile-object.ts'
 import { request, send } from './client.ts'
 
 /** The account that is signed in. */
-export type Profile = z.output<typeof profileSchema> & {
-  /** Absent where the gateway does not say. */
-  readonly has_password?: boolean
-}
+export type Profile = z.output<typeof profileSchema>
 
 /** The gateway's status. */
 export type GatewayStatus = z.output<typeof statusSchema>
 
 /** A session of the account. */
-export interface Session {
-  readonly id: string
-  readonly created_time: number
-  readonly last_used: number
-  readonly address: string
-  readonly user_agent: string
-  readonly current: boolean
-}
+export type Session = z.output<typeof sessionsSchema>[number]
 
 /** Credentials of a sign-in. */
 export type Credentials =

@@ -1,8 +1,9 @@
 import { ActionIcon, Drawer } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconMenu2 } from '@tabler/icons-react'
-import { Outlet, useLocation } from '@tanstack/react-router'
+import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { Suspense, useEffect, useRef } from 'react'
+import { useSignedIn } from '../parts/session.tsx'
 import { useTexts } from '../texts/use-texts.tsx'
 import { Palette } from './palette.tsx'
 import { Rail } from './rail.tsx'
@@ -52,12 +53,28 @@ export function Shell() {
         <Rail onSearch={palette.open} isNamed={false} />
       </Drawer>
       <main id="main" ref={main} tabIndex={-1} className={classes['main']}>
+        <PasswordOffer />
         <Suspense>
           <Outlet />
         </Suspense>
       </main>
       <Palette opened={isPaletteOpen} onClose={palette.close} onHelp={help.open} />
       <ShortcutsDialog opened={isHelpOpen} onClose={help.close} />
+    </div>
+  )
+}
+
+/** Offers a password to an account that has none: its access token is shown once alone. */
+function PasswordOffer() {
+  const { shell } = useTexts()
+  const { profile } = useSignedIn()
+  return (
+    <div role="status" className={classes['offer']}>
+      {!profile.has_password && (
+        <>
+          {shell.setPasswordHint} <Link to="/account">{shell.setPassword}</Link>
+        </>
+      )}
     </div>
   )
 }

@@ -51,6 +51,27 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.context().close()
   })
 
+  test('9: after a sign-in by token a status offers a password; once set it works, and the offer is gone', async () => {
+    const page = await stage.open(undefined, '/login')
+    await page.getByRole('button', { name: 'Use an access token' }).click()
+    await page.getByRole('textbox', { name: 'Access token' }).fill(PEOPLE.root.accessToken)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('status').getByRole('link', { name: 'Set a password' }).click()
+    await page.getByRole('textbox', { name: 'New password' }).fill('a password of root')
+    await page.getByRole('button', { name: 'Set password' }).click()
+    await page.getByRole('status').filter({ hasText: 'Password changed' }).waitFor()
+    expect(await page.getByRole('link', { name: 'Set a password' }).count()).toBe(0)
+    await page.context().close()
+
+    const again = await stage.open(undefined, '/login')
+    await again.getByRole('textbox', { name: 'Username' }).fill('root')
+    await again.getByRole('textbox', { name: 'Password' }).fill('a password of root')
+    await again.getByRole('button', { name: 'Sign in' }).click()
+    await again.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    expect(await again.getByRole('link', { name: 'Set a password' }).count()).toBe(0)
+    await again.context().close()
+  })
+
   test('8: username and password sign in; one alert for a wrong pair, whichever was wrong', async () => {
     const page = await stage.open(undefined, '/login')
     const said = async (username: string, password: string): Promise<string> => {

@@ -19,7 +19,7 @@ export function PasswordSection() {
   const { account, common } = useTexts()
   const { profile } = useSignedIn()
   const client = useQueryClient()
-  const isFirst = profile.has_password === false
+  const isFirst = !profile.has_password
   const form = useForm({
     mode: 'uncontrolled',
     initialValues: { current: '', next: '' },
