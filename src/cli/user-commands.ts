@@ -2,7 +2,16 @@ import { type Command, Option } from 'commander'
 import { Role } from '../domain/user.ts'
 import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 import type { UserObject } from '../management/users/user-object.ts'
-import { BUDGET, type BudgetOptions, budgetOf, CONFIG, JSON_OUTPUT, wholeNumber } from './options.ts'
+import { budgetText, isBudgetUsedUp } from './budget-text.ts'
+import {
+  BUDGET,
+  type BudgetOptions,
+  budgetOf,
+  changedBudgetOf,
+  CONFIG,
+  JSON_OUTPUT,
+  wholeNumber,
+} from './options.ts'
 import { quotaText } from './quota-text.ts'
 import { readPassword } from './read-password.ts'
 import type { Shell } from './shell.ts'
@@ -33,6 +42,13 @@ const TOP_UP_HELP = `
 Running calls go on; the added quota can be spent at once.
 Example:
   sluice user top-up ann 5000000`
+
+const UPDATE_HELP = `
+The budget counts from the next call on; a new amount keeps the period, and --budget 0 removes both. What is used of
+the period stays used. A budget that gateway.yaml declares is restored when the file is next read.
+Examples:
+  sluice user update ann --budget 5000000 --per month
+  sluice user update ann --budget 0`
 
 const DELETE_HELP = `
 Running calls go on and are charged. The name can be used again, but a user that gateway.yaml declares is not made
@@ -82,7 +98,7 @@ export function addUserCommands(program: Command, shell: Shell): void {
 
   user
     .command('list')
-    .description('all users, with quota, use and status')
+    .description('all users, with quota, use, budget and status')
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', LIST_HELP)
@@ -109,6 +125,18 @@ export function addUserCommands(program: Command, shell: Shell): void {
     .addOption(CONFIG)
     .addHelpText('after', DELETE_HELP)
     .action((name: string, options: AccountOptions) => remove(shell, name, options))
+
+  user
+    .command('update <name>')
+    .description("set a user's budget")
+    .addOption(BUDGET[0])
+    .addOption(BUDGET[1])
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', UPDATE_HELP)
+    .action((name: string, options: AccountOptions & BudgetOptions, command: Command) =>
+      update(shell, name, changedBudgetOf(options, command), options),
+    )
 
   user
     .command('top-up <name> <quota>')
@@ -187,6 +215,19 @@ async function remove(shell: Shell, user: string, options: AccountOptions): Prom
   })
 }
 
+async function update(
+  shell: Shell,
+  user: string,
+  budget: ReturnType<typeof changedBudgetOf>,
+  options: AccountOptions,
+): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
+    const changed = await accounts.run('budgetUser', { user, ...budget })
+    if (options.json) printJson(shell, changed)
+    else say(shell, `The budget of ${named(changed)}: ${budgetText(changed, await accounts.display())}.`)
+  })
+}
+
 async function topUp(shell: Shell, user: string, quota: string, options: AccountOptions): Promise<void> {
   await withAccounts(shell, options, async (accounts) => {
     const changed = await accounts.run('topUpUser', { user, amount: amountOf(quota) })
@@ -249,6 +290,7 @@ function columns(display: QuotaDisplay): readonly Column<UserObject>[] {
       warns: ({ quota }) => quota <= 0,
     },
     { title: 'USED', cell: ({ used_quota }) => quotaText(used_quota, display), right: true },
+    { title: 'BUDGET', cell: (user) => budgetText(user, display), warns: isBudgetUsedUp },
     { title: 'REQUESTS', cell: ({ request_count }) => String(request_count), right: true },
   ]
 }
