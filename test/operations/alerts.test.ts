@@ -89,7 +89,7 @@ test('receivers are told of a budget that is used up to 80 % and 100 %, once eac
     const answer = await chat(key, ask('m', { max_tokens: 5 }))
     expect(answer.status, answer.text).toBe(200)
   }
-  await told.atLeast(6)
+  await told.atLeast(5)
   const facts = told.received.map(({ type, data }) => ({ type, ...(data as { subject: string }) }))
   const of = (wanted: string) => facts.filter(({ subject }) => subject === wanted)
   const [user80, ...user100] = of('user')
