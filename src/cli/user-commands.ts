@@ -1,8 +1,6 @@
 import { type Command, Option } from 'commander'
 import { Role } from '../domain/user.ts'
-import type { QuotaDisplay } from '../management/settings/quota-display.ts'
-import type { UserObject } from '../management/users/user-object.ts'
-import { budgetText, isBudgetUsedUp } from './budget-text.ts'
+import { budgetText } from './budget-text.ts'
 import {
   BUDGET,
   type BudgetOptions,
@@ -15,14 +13,9 @@ import {
 import { quotaText } from './quota-text.ts'
 import { readPassword } from './read-password.ts'
 import type { Shell } from './shell.ts'
-import { type Column, table } from './table.ts'
+import { table } from './table.ts'
+import { userColumns } from './user-columns.ts'
 import { type AccountOptions, printJson, reportingErrors, withAccounts } from './with-accounts.ts'
-
-const ROLES = new Map<number, string>([
-  [Role.user, 'user'],
-  [Role.admin, 'admin'],
-  [Role.root, 'root'],
-])
 
 const LIST_HELP = `
 Quota is shown in quota units, and as an amount of money (options.display).
@@ -188,7 +181,7 @@ async function list(shell: Shell, options: AccountOptions): Promise<void> {
   await withAccounts(shell, options, async (accounts) => {
     const users = await accounts.run('listUsers', {})
     if (options.json) printJson(shell, users)
-    else shell.out.write(table(users, columns(await accounts.display()), shell.out))
+    else shell.out.write(table(users, userColumns(await accounts.display()), shell.out))
   })
 }
 
@@ -270,29 +263,6 @@ async function password(
 function amountOf(text: string): number {
   if (!/^\d{1,16}$/.test(text)) throw new Error(`expected a whole number of quota units, not "${text}"`)
   return Number(text)
-}
-
-function columns(display: QuotaDisplay): readonly Column<UserObject>[] {
-  return [
-    { title: 'ID', cell: ({ id }) => String(id), right: true },
-    { title: 'NAME', cell: ({ username }) => username },
-    { title: 'ROLE', cell: ({ role }) => ROLES.get(role) ?? String(role) },
-    {
-      title: 'STATUS',
-      cell: ({ status }) => (status === 1 ? 'enabled' : 'disabled'),
-      warns: ({ status }) => status !== 1,
-    },
-    { title: 'GROUP', cell: ({ group }) => group },
-    {
-      title: 'QUOTA',
-      cell: ({ quota }) => quotaText(quota, display),
-      right: true,
-      warns: ({ quota }) => quota <= 0,
-    },
-    { title: 'USED', cell: ({ used_quota }) => quotaText(used_quota, display), right: true },
-    { title: 'BUDGET', cell: (user) => budgetText(user, display), warns: isBudgetUsedUp },
-    { title: 'REQUESTS', cell: ({ request_count }) => String(request_count), right: true },
-  ]
 }
 
 function named({ id, username }: { readonly id: number; readonly username: string }): string {
