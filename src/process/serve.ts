@@ -225,8 +225,7 @@ export async function serve({
     pruneRegularly(accounts.prune, () => inForce.settings.options.usageLogDays, log),
     (pruning) => pruning.stop(),
   )
-  const tracing = await openTracing(environment.variables)
-  opened.defer(() => tracing?.close())
+  const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
 
   const overload = new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
   const alerted = { ...callParts, health, overload }
