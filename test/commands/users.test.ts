@@ -178,7 +178,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
 
   test('update sets a budget from the next call on, list shows it with its use, and 0 removes it', async () => {
     const set = await during(() => run('update', 'ann', '--budget', '1', '--per', 'month'))
-    expect(set.out, set.err).toBe('The budget of ann (id 2): 0 of 1 ($0.00) per month.\n')
+    expect(set.out, set.err).toBe('The budget of ann (id 2): 0 of 1 ($0.000002) per month.\n')
     const refused = await chat('ann', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'budget_exceeded'])
     const raised = await during(() => run('update', 'ann', '--budget', '500000', '--json'))

@@ -3,7 +3,7 @@ import type { Migration } from 'kysely/migration'
 import { quoted } from './bank/bank-function.ts'
 import type { ColumnTypes } from './column-types.ts'
 
-/** Creates the tables of alerts, as `alert-tables.ts` describes them, and triggers for low quotas and used budgets. */
+/** Creates the tables of alerts (`alert-tables.ts`), and the triggers for low quotas and used budgets. */
 export function alerts(types: ColumnTypes): Migration {
   return {
     async up(db) {

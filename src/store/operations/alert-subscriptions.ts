@@ -4,7 +4,7 @@ import type { Db } from './operation.ts'
 /** An event that the database itself finds, and its threshold. */
 export interface AlertThreshold {
   readonly type: AlertType
-  /** Of `quota.low`, quota units; of budgets, the percentage. */
+  /** Quota units for `quota.low`; the percentage for budgets. */
   readonly threshold: number
 }
 

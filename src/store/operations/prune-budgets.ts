@@ -3,7 +3,7 @@ import { BUDGET_PERIODS, periodAt } from '../../domain/budget.ts'
 import type { Db } from './operation.ts'
 
 const DAY_MS = 86_400_000
-/** Age of the start of a period whose accounts are removed: no call, and no clock that errs, reaches so far back. */
+/** Days that accounts stay after their period began: no call, and no wrong clock, reaches so far back. */
 const KEPT_DAYS = 100
 
 interface Pruning {
