@@ -23,8 +23,8 @@ test.each(ENGINES)(
     }
     const prune = (): Promise<number> => store.write(operation, { nowMs: NOW, limit: 100 })
     expect([await prune(), await prune(), await prune(), await prune()]).toEqual([1, 1, 1, 0])
-    const accountsOf = async (table: string): Promise<unknown[]> =>
-      (await database.sql(`select account from ${table}`)).map(({ account }) => account).toSorted()
+    const accountsOf = async (table: string): Promise<string[]> =>
+      (await database.sql(`select account from ${table}`)).map(({ account }) => String(account)).toSorted()
     expect(await accountsOf('budget_periods')).toEqual(kept.toSorted())
     expect(await accountsOf('budget_crossings')).toEqual(kept.toSorted())
   },
