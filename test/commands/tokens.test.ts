@@ -166,7 +166,9 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
     await during(() => run('enable', String(id)))
     const set = await during(() => run('update', String(id), '--budget', '1', '--per', 'day'))
-    expect(set.out, set.err).toBe(`The budget of the key "token-used" (id ${id}): 0 of 1 ($0.000002) per day.\n`)
+    expect(set.out, set.err).toBe(
+      `The budget of the key "token-used" (id ${id}): 0 of 1 ($0.000002) per day.\n`,
+    )
     expect((await chat('used', ask('m'))).json().error.code).toBe('budget_exceeded')
     const removed = await during(() => run('update', String(id), '--budget', '0', '--json'))
     expect(removed.json()).toMatchObject({ id, budget: 0, budget_period: '' })

@@ -109,7 +109,7 @@ test('receivers are told of a budget that is used up to 80 % and 100 %, once eac
       budget_resets_at: periodAt('month', Date.now()).endMs / 1000,
     },
   ])
-  expect(of('token')).toMatchObject([{ type: 'budget.80', name: 'ann', budget_used: 18_000 }])
+  expect(of('token')).toMatchObject([{ type: 'budget.80', name: 'token-ann', budget_used: 18_000 }])
   const group = { id: null, name: 'default', budget: 27_000, budget_period: 'week', budget_used: 27_000 }
   expect(of('group')).toMatchObject([
     { type: 'budget.100', ...group },
