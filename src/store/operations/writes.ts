@@ -11,6 +11,7 @@ import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
 import { createUserOfIdentity, markStateUsed } from './identities.ts'
 import { importAccount } from './import-account.ts'
+import { pruneBudgets, pruneLentBudgets } from './prune-budgets.ts'
 import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
 import { removeOrphanedParts, storeResponsePart } from './response-parts.ts'
 import { rotateToken } from './rotate-token.ts'
@@ -48,6 +49,8 @@ export const writes = {
   noteOutcome,
   noteSessionUse,
   pruneResponses,
+  pruneBudgets,
+  pruneLentBudgets,
   pruneSignatures,
   removeOrphanedParts,
   reportConditions,
