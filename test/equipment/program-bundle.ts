@@ -13,7 +13,7 @@ const ENTRIES = [
   'src/relay/local-count-worker.ts',
   'src/relay/recording-length-worker.ts',
 ]
-/** Time within which the bundler ends, or never does: nothing else limits what a test file awaits as it is imported. */
+/** Limit of the bundler: what a test file awaits as it is imported has no other. */
 const MAX_BUNDLING_MS = 240_000
 /** Data file that src/http1/llhttp.ts reads beside itself. */
 const PARSER = 'vendor/llhttp/llhttp.wasm'
@@ -22,8 +22,8 @@ const PARSER = 'vendor/llhttp/llhttp.wasm'
 export type Packages = 'bundled' | 'linked'
 
 /**
- * Writes the program into `root` with the sources of a folder in a few files: a process then starts in a third
- * of the CPU time that hundreds of modules take. The layout is that of the package: `bin`, `dist/cli`,
+ * Writes the program into `root` with the sources of a folder in a few files: a process then starts in a
+ * third of the CPU time that hundreds of modules take. The layout is that of the package: `bin`, `dist/cli`,
  * `package.json`.
  */
 export async function writeProgram(root: string, packages: Packages, sources = REPOSITORY): Promise<void> {
