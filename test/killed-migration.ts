@@ -22,8 +22,13 @@ const TABLES = [
   'stored_responses',
   'stored_settings',
   'tokens',
+  'usage_day_keys',
+  'usage_day_routes',
   'usage_days',
   'usage_log',
+  'usage_refusals',
+  'usage_slot_routes',
+  'usage_slots',
   'users',
 ]
 

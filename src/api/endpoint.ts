@@ -181,7 +181,10 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   readonly responseBody?: z.ZodType
   /** The returned value has the fields of the envelope already. */
   readonly envelope?: 'own'
-  /** Text in place of JSON, without an envelope: `handle` returns an `AsyncIterable<string>`. */
+  /**
+   * Text in place of JSON, without an envelope: `handle` returns an `AsyncIterable<string>`. With a
+   * `responseBody` as well, it may return either.
+   */
   readonly text?: TextFormat
   handle(input: never): Promise<unknown>
 }

@@ -77,7 +77,7 @@ function withOldRows(): void {
   })
   database.write(`INSERT INTO usage_log VALUES ${rows.join(',')}`)
   const sums = (day: number, of: number): string =>
-    `(${day}, 5, ${cyd.id}, 'm', 'm', 'default', ${of}, ${of}, 0, 0, 0, ${of}, 0, 0, ${5 * of}, 0, 0, 0, 0, 0, 0, 0)`
+    `(${day}, 5, ${cyd.id}, 'm', 'm', 'default', ${of}, ${of}, 0, 0, 0, ${of}, 0, 0, ${5 * of}, 0, 0, 0, 0, 0, 0, 0, 0)`
   database.write(
     `INSERT INTO usage_days VALUES ${sums(MIDNIGHT / DAY, MANY)}, ${sums(MIDNIGHT / DAY - 90, 7)}`,
   )

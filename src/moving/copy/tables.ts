@@ -1,3 +1,5 @@
+import { POINT_TABLES } from '../../store/usage-points.ts'
+
 /** Table that `sluice migrate` copies. */
 export interface CopiedTable {
   readonly name: string
@@ -25,6 +27,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
     key: ['day', 'user_id', 'token_id', 'model', 'channel', 'group_name'],
     batchSize: 100,
   },
+  ...POINT_TABLES.map((table) => ({ ...table, batchSize: 100 })),
+  { name: 'usage_refusals', key: ['slot', 'code', 'user_id', 'token_id'], batchSize: 100 },
 ])
 
 /** Tables that are not copied: holds are settled before, and the target has an identity of its own. */

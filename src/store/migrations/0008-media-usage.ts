@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
-import { statementsOf } from './bank/bank-function.ts'
+import { remakeFunctions } from './bank/bank-function.ts'
 import { CHARGE } from './bank/charge.ts'
 import type { ColumnTypes } from './column-types.ts'
 
@@ -25,7 +25,7 @@ export function mediaUsage({ integer, isShared }: ColumnTypes): Migration {
         for (const name of COUNTS) await addColumn(db, table, name, integer, '0')
       }
       for (const table of ['usage_log', 'holds']) await addColumn(db, table, 'kind', 'text', "''")
-      if (isShared) await makeCharge(db)
+      if (isShared) await remakeFunctions(db, CHARGE)
     },
   }
 }
@@ -40,11 +40,4 @@ async function addColumn(
   await sql`alter table ${sql.table(table)} add column ${sql.ref(name)} ${sql.raw(type)} not null default ${sql.raw(initial)}`.execute(
     db,
   )
-}
-
-async function makeCharge(db: Kysely<unknown>): Promise<void> {
-  const { rows } = await sql<{ name: string }>`select current_schema() as name`.execute(db)
-  for (const one of CHARGE) {
-    for (const statement of statementsOf(one, rows[0]?.name ?? 'public')) await sql.raw(statement).execute(db)
-  }
 }

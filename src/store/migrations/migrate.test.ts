@@ -6,6 +6,7 @@ import { ENGINES } from '../../../test/store-engines.ts'
 import { newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
 import { openForWriting } from '../sqlite/connection.ts'
 import { kyselyOver } from '../sqlite/dialect.ts'
+import { POINT_TABLES } from '../usage-points.ts'
 import { accountsAndLedger } from './0001-accounts-and-ledger.ts'
 import { SQLITE_TYPES } from './column-types.ts'
 import { STEP_NAMES } from './step-names.ts'
@@ -19,6 +20,8 @@ const MEDIA_COLUMNS = [
   'characters',
   'images',
 ]
+
+const SERIES_TABLES = [...POINT_TABLES.map(({ name }) => name), 'usage_refusals']
 
 describe.each(ENGINES)('a migration on $name', (engine) => {
   test('killed at any moment leaves all of the schema or nothing of it, and the next start completes it', async () => {
@@ -42,6 +45,8 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     await database.sql("DELETE FROM kysely_migration WHERE name >= '0006'")
     for (const table of ['stored_responses', 'reasoning_origins', 'kept_signatures', 'response_parts'])
       await database.sql(`DROP TABLE ${table}`)
+    for (const table of SERIES_TABLES) await database.sql(`DROP TABLE ${table}`)
+    await database.sql('ALTER TABLE usage_days DROP COLUMN failed')
     for (const name of MEDIA_COLUMNS) {
       for (const table of ['usage_log', 'usage_days'])
         await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)

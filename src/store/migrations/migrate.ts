@@ -11,6 +11,7 @@ import { storedResponses } from './0007-stored-responses.ts'
 import { mediaUsage } from './0008-media-usage.ts'
 import { keptSignatures } from './0009-kept-signatures.ts'
 import { responseParts } from './0010-response-parts.ts'
+import { usageSeries } from './0014-usage-series.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
@@ -26,6 +27,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0008-media-usage': mediaUsage(types),
     '0009-kept-signatures': keptSignatures(types),
     '0010-response-parts': responseParts(types),
+    '0014-usage-series': usageSeries(types),
   }
 }
 

@@ -10,6 +10,7 @@ export const STEP_NAMES = [
   '0008-media-usage',
   '0009-kept-signatures',
   '0010-response-parts',
+  '0014-usage-series',
 ] as const
 
 /**

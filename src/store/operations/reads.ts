@@ -20,6 +20,7 @@ import {
 } from './stored-responses.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
 import { listUsage, scanUsage } from './usage-rows.ts'
+import { usageCoverage, usageSeries } from './usage-series.ts'
 import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-totals.ts'
 
 /** Read operations, each on a snapshot of the database. */
@@ -55,7 +56,9 @@ export const reads = {
   tokenById,
   tokenByKeyHash,
   usageByDay,
+  usageCoverage,
   usageGroups,
+  usageSeries,
   userByAccessToken,
   userById,
   userByName,

@@ -1,55 +1,56 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import type { SettledCall } from '../ledger-writes.ts'
 import { COUNT_COLUMNS, countsOf } from '../usage-counts.ts'
+import { LATENCY_COLUMNS, POINT_COLUMNS, POINT_TABLES, pointOf, SLOT_MS } from '../usage-points.ts'
+import { SummedRows } from './summed-rows.ts'
 
 const DAY_MS = 86_400_000
 
 const KEY = ['day', 'user_id', 'token_id', 'model', 'channel', 'group_name']
 
-const SUMMED = ['requests', ...COUNT_COLUMNS, 'quota']
+const SUMMED = ['requests', 'failed', ...COUNT_COLUMNS, 'quota']
 
-/** Key and sums of a row, in the order of `KEY` and `SUMMED`. */
-interface DaySums {
-  readonly key: readonly (number | string)[]
-  readonly sums: number[]
-}
-
-/** Daily sums within the open transaction: accumulates settlements; `write` writes each row once. */
+/**
+ * Daily sums, and the sums for series, within the open transaction: accumulates settlements; `write` writes
+ * each row once.
+ */
 export class UsageSums {
-  readonly #upsert: StatementSync
-  readonly #rows = new Map<string, DaySums>()
+  readonly #days: SummedRows
+  readonly #points: readonly SummedRows[]
 
   constructor(db: DatabaseSync) {
-    // Casts keep the sums integers, because the driver binds every number as a double.
-    const values = [...KEY.map(() => '?'), ...SUMMED.map(() => 'CAST(? AS INTEGER)')]
-    this.#upsert = db.prepare(
-      `INSERT INTO usage_days (${[...KEY, ...SUMMED].join(', ')}) VALUES (${values.join(', ')})
-       ON CONFLICT (${KEY.join(', ')}) DO UPDATE SET ${SUMMED.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`,
+    this.#days = new SummedRows(db, 'usage_days', KEY, SUMMED)
+    this.#points = POINT_TABLES.map(
+      ({ name, key }) => new SummedRows(db, name, key, [...POINT_COLUMNS, ...LATENCY_COLUMNS]),
     )
   }
 
   add(call: SettledCall): void {
-    const { model, channel, group, tokenId } = call
-    const day = Math.floor(call.endedMs / DAY_MS)
-    // NUL separates the parts, because no text contains it. The user follows from the token.
-    const name = `${day}\0${tokenId}\0${model}\0${channel}\0${group}`
-    let row = this.#rows.get(name)
-    if (!row) {
-      row = { key: [day, call.userId, tokenId, model, channel, group], sums: SUMMED.map(() => 0) }
-      this.#rows.set(name, row)
-    }
-    const used = [call.delivered ? 1 : 0, ...countsOf(call.usage), call.quota]
-    for (const [i, value] of used.entries()) row.sums[i]! += value
+    const { userId, tokenId, model, channel, group, endedMs } = call
+    const day = Math.floor(endedMs / DAY_MS)
+    const slot = Math.floor(endedMs / SLOT_MS)
+    const point = pointOf(call)
+    const [requests = 0, failed = 0] = point
+    this.#days.add(
+      [day, userId, tokenId, model, channel, group],
+      [requests, failed, ...countsOf(call.usage), call.quota],
+    )
+    const [slots, slotRoutes, dayRoutes, dayKeys] = this.#points
+    slots?.add([slot, userId, tokenId, model, channel, group], point)
+    slotRoutes?.add([slot, model, channel, group], point)
+    dayRoutes?.add([day, model, channel, group], point)
+    dayKeys?.add([day, userId, tokenId], point)
   }
 
   /** Writes the accumulated sums. */
   write(): void {
-    for (const { key, sums } of this.#rows.values()) this.#upsert.run(...key, ...sums)
-    this.#rows.clear()
+    this.#days.write()
+    for (const rows of this.#points) rows.write()
   }
 
   /** Discards the accumulated sums, for a rollback. */
   discard(): void {
-    this.#rows.clear()
+    this.#days.discard()
+    for (const rows of this.#points) rows.discard()
   }
 }

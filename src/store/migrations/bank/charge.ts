@@ -1,4 +1,5 @@
 import type { BankFunction } from './bank-function.ts'
+import { pointSums } from './point-sums.ts'
 
 /**
  * Charges settled calls, each once. Reports of nodes of earlier versions lack the usage of other modalities,
@@ -40,12 +41,13 @@ begin
     insert into usage_days as d (day, user_id, token_id, model, channel, group_name, requests, input_tokens,
       cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, web_searches,
       quota, audio_input_tokens, image_input_tokens, audio_output_tokens, image_output_tokens, seconds, characters,
-      images)
+      images, failed)
     select ended_ms / 86400000, user_id, token_id, model, channel, group_name, sum(requests), sum(input_tokens),
       sum(cache_read_tokens), sum(cache_write_5m_tokens), sum(cache_write_1h_tokens), sum(output_tokens),
       sum(reasoning_tokens), sum(web_searches), sum(quota), coalesce(sum(audio_input_tokens), 0),
       coalesce(sum(image_input_tokens), 0), coalesce(sum(audio_output_tokens), 0), coalesce(sum(image_output_tokens), 0),
-      coalesce(sum(seconds), 0), coalesce(sum(characters), 0), coalesce(sum(images), 0)
+      coalesce(sum(seconds), 0), coalesce(sum(characters), 0), coalesce(sum(images), 0),
+      count(*) filter (where reason in ('failed', 'cut', 'crash', 'lost-node'))
     from fresh group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6
     on conflict (day, user_id, token_id, model, channel, group_name) do update set
       requests = d.requests + excluded.requests,
@@ -63,8 +65,9 @@ begin
       image_output_tokens = d.image_output_tokens + excluded.image_output_tokens,
       seconds = d.seconds + excluded.seconds,
       characters = d.characters + excluded.characters,
-      images = d.images + excluded.images
-  ), spent as (
+      images = d.images + excluded.images,
+      failed = d.failed + excluded.failed
+  ), ${pointSums('fresh')}, spent as (
     select s.account, s.id, s.quota, s.requests, s.ended_ms, least(s.quota, coalesce(l.amount, 0)) as lent
     from (
       select 'u:' || user_id as account, user_id as id, sum(quota)::bigint as quota, sum(requests)::bigint as requests,
