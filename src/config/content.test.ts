@@ -35,6 +35,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         trustedProxies: [],
         metricsToken: '',
         usageLogDays: 90,
+        slotDays: 100,
         maxCalls: 8_000,
         drainTimeoutMs: 30_000,
         keepResponsesMs: 0,

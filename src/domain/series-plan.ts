@@ -57,7 +57,7 @@ export function planSeries(
   const isAligned = (seconds: number): boolean => seconds % SLOT_S === 0
   let isExact = isAligned(fromS) && isAligned(toS) && starts.slice(1).every(isAligned)
   const stepOf = (slot: number): number =>
-    slot < firstSlot || slot >= endSlot ? -1 : Math.max(0, lastStartUpTo(starts, slot * SLOT_S))
+    slot < firstSlot || slot >= endSlot ? -1 : stepIndex(starts, slot * SLOT_S)
   const days: number[] = []
   const moved: MovedSlot[] = []
   let firstCounted = 0
@@ -90,14 +90,15 @@ export function planSeries(
   return { firstDay: firstCounted, days, moved, isExact }
 }
 
-function lastStartUpTo(starts: readonly number[], seconds: number): number {
+/** The index of the last step that starts at a time or before it; 0 before the first. Unix seconds. */
+export function stepIndex(starts: readonly number[], seconds: number): number {
   let [low, high] = [0, starts.length]
   while (low < high) {
     const middle = (low + high) >> 1
     if ((starts[middle] ?? 0) <= seconds) low = middle + 1
     else high = middle
   }
-  return low - 1
+  return Math.max(0, low - 1)
 }
 
 function mostFrequent(values: readonly number[]): number {

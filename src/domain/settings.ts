@@ -32,6 +32,8 @@ export interface Options {
   readonly trustedProxies: readonly string[]
   readonly metricsToken: string
   readonly usageLogDays: number
+  /** Days for which usage is known by half hours. */
+  readonly slotDays: number
   /** Maximum number of concurrent requests. */
   readonly maxCalls: number
   /** Longest time for running calls to end in a graceful stop. */

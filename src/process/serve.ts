@@ -23,12 +23,13 @@ import { NODE_LOOP } from '../limits/event-loop.ts'
 import { setOverloadGrowth } from '../limits/heap-growth.ts'
 import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
+import { RefusalCounts } from '../limits/refusal-counts.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { joinCluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
-import { pruneRegularly } from '../bootstrap/prune.ts'
+import { keptDays, pruneRegularly } from '../bootstrap/prune.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { Drains } from '../relay/drains.ts'
@@ -217,7 +218,7 @@ export async function serve({
   opened.defer(() => reloading.close())
 
   opened.adopt(
-    pruneRegularly(accounts.prune, () => inForce.settings.options.usageLogDays, log),
+    pruneRegularly(accounts.prune, () => keptDays(inForce.settings.options), log),
     (pruning) => pruning.stop(),
   )
   const tracing = await openTracing(environment.variables)
@@ -266,6 +267,7 @@ export async function serve({
     json,
     globalLimit,
     metrics,
+    refusals: opened.adopt(new RefusalCounts(store), (counts) => counts.close()),
     isOpen: () => !isShut,
     isStaying: () => !draining,
     isReady: async () => !draining && (await soon(accounts.isReady())),

@@ -4,6 +4,7 @@ import type { ManagementParts } from '../../management/parts.ts'
 import { ownSeriesQuery, periodOf, seriesFilterOf, seriesQuery } from '../../management/usage/series-query.ts'
 import { seriesCsv, usageSeries, usageSeriesSchema } from '../../management/usage/usage-series.ts'
 import { defineEndpoint } from '../endpoint.ts'
+import { wholeText } from '../send-text.ts'
 
 const CSV = { type: 'text/csv; charset=utf-8', filename: 'usage.csv' }
 
@@ -43,9 +44,5 @@ async function seriesAs(
   const period = periodOf(query, parts.nowMs())
   const { by = 'model' } = query
   const made = await usageSeries(parts, { period, filter: seriesFilterOf(query, user?.id), by })
-  return query.format === 'csv' ? piece(seriesCsv(made, period)) : made
-}
-
-async function* piece(text: string): AsyncGenerator<string, void, undefined> {
-  yield await Promise.resolve(text)
+  return query.format === 'csv' ? wholeText(seriesCsv(made, period)) : made
 }

@@ -3,11 +3,14 @@ import { CALENDAR_STEPS, Calendar, type CalendarStep } from '../../domain/calend
 import type { PlannedPeriod } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-entry.ts'
 import { GatewayError } from '../../errors.ts'
-import { SERIES_DIMENSIONS } from '../../store/operations/usage-series.ts'
+import { SERIES_DIMENSIONS } from '../../store/operations/series-tables.ts'
 import { wantedText, wholeNumber } from '../query-fields.ts'
 
 const HOUR_S = 3_600
-const DEFAULT_DAYS = 30
+/** Days until the end without a start. */
+const DEFAULT_DAYS: Readonly<Record<CalendarStep, number>> = { hour: 2, day: 30, month: 365 }
+/** Half an hour, the time that one row of sums covers. */
+const SLOT_S = 1_800
 const DEFAULT_TOP = 6
 const MAX_TOP = 20
 /** Most steps of a series. */
@@ -72,12 +75,15 @@ export interface SeriesPeriod extends PlannedPeriod {
   readonly top: number
 }
 
-/** The period of a query: the 30 days until now unless it says otherwise. Refuses what it cannot be. */
+/** The period of a query: the days until now unless it says otherwise. Refuses what it cannot be. */
 export function periodOf(query: z.output<typeof periodQuery>, nowMs: number): SeriesPeriod {
   const { tz = 'UTC', step = 'day', top = DEFAULT_TOP } = query
   const calendar = calendarOf(tz)
-  const toS = query.to ?? Math.floor(nowMs / 1000) + 1
-  const fromS = query.from ?? calendar.startOf('day', (toS - DEFAULT_DAYS * 24 * HOUR_S) * 1000) / 1000
+  const now = Math.floor(nowMs / 1000) + 1
+  const end = query.to ?? now
+  // A half hour that has not ended yet counts as far as it goes.
+  const toS = end < now ? end : Math.ceil(end / SLOT_S) * SLOT_S
+  const fromS = query.from ?? calendar.startOf('day', (toS - DEFAULT_DAYS[step] * 24 * HOUR_S) * 1000) / 1000
   if (toS <= fromS) throw new GatewayError('invalid_request', 'to: expected a time after "from"')
   if (fromS * 1000 > nowMs)
     throw new GatewayError('invalid_request', 'from: expected a time that is not in the future')

@@ -7,6 +7,7 @@ import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
 import { managedUser, profile } from './profile.ts'
 import { orphanedContents } from './response-parts.ts'
+import { refusedCalls } from './refusals.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { userBySession } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
@@ -43,6 +44,7 @@ export const reads = {
   orphanedContents,
   profile,
   reasoningOrigins,
+  refusedCalls,
   responseChain,
   responseFacts,
   revealKey,

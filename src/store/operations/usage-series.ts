@@ -1,15 +1,23 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Coverage, SeriesPlan } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-entry.ts'
-import { LATENCY_COLUMNS, POINT_COLUMNS, SLOTS_PER_DAY } from '../usage-points.ts'
+import { LATENCY_COLUMNS, POINT_COLUMNS, SLOT_MS, SLOTS_PER_DAY } from '../usage-points.ts'
 import type { Db } from './operation.ts'
+import { namesOf } from './names-of.ts'
+import {
+  and,
+  COLUMNS,
+  type Column,
+  conditions,
+  filteredColumns,
+  hasDailyLatency,
+  inDays,
+  inSlots,
+  type SeriesDimension,
+  summed,
+  tablesFor,
+} from './series-tables.ts'
 import { withUser } from './usage-scan.ts'
-
-/** The dimensions that a series can be split by. */
-export const SERIES_DIMENSIONS = ['model', 'token', 'user', 'channel', 'group', 'none'] as const
-
-/** A dimension of a series. */
-export type SeriesDimension = (typeof SERIES_DIMENSIONS)[number]
 
 /** Values of `POINT_COLUMNS`, or of `LATENCY_COLUMNS`. */
 type Sums = readonly number[]
@@ -47,18 +55,6 @@ export interface SeriesQuery {
   readonly previousPlan: SeriesPlan
 }
 
-const COLUMNS = {
-  model: 'model',
-  token: 'token_id',
-  user: 'user_id',
-  channel: 'channel',
-  group: 'group_name',
-} as const
-
-type Column = (typeof COLUMNS)[keyof typeof COLUMNS]
-
-const ACCOUNT: ReadonlySet<Column> = new Set(['user_id', 'token_id'])
-
 /** Reads for which days there are sums. */
 export async function usageCoverage(db: Db): Promise<Coverage> {
   const { rows } = await sql<{ slot: number | null; day: number | null }>`
@@ -66,15 +62,11 @@ export async function usageCoverage(db: Db): Promise<Coverage> {
     db,
   )
   const { slot = null, day = null } = rows[0] ?? {}
-  return {
-    firstSlotDay: slot === null ? Number.POSITIVE_INFINITY : Math.floor(slot / SLOTS_PER_DAY),
-    firstDay: day ?? Number.POSITIVE_INFINITY,
-  }
-}
-
-/** Whether there are sums by days, with latencies, for this filter. */
-export function hasDailyLatency(filter: UsageFilter): boolean {
-  return tablesFor(filteredColumns(filter)).days !== 'usage_days'
+  if (slot === null || day === null)
+    return { firstSlotDay: Number.POSITIVE_INFINITY, firstDay: day ?? Number.POSITIVE_INFINITY }
+  // Half hours of the first day may have been removed, unless it is the first of all.
+  const first = Math.floor(slot / SLOTS_PER_DAY)
+  return { firstSlotDay: day < first ? first + 1 : first, firstDay: day }
 }
 
 /** Sums a period by step and dimension. */
@@ -134,57 +126,6 @@ interface Summing {
   readonly plan: SeriesPlan
 }
 
-/** Tables with the columns of a filter and a dimension, the smallest ones. */
-function tablesFor(columns: ReadonlySet<Column>): { readonly days: string; readonly slots: string } {
-  const needsAccount = [...columns].some((name) => ACCOUNT.has(name))
-  const needsRoute = [...columns].some((name) => !ACCOUNT.has(name))
-  if (!needsAccount) return { days: 'usage_day_routes', slots: 'usage_slot_routes' }
-  return { days: needsRoute ? 'usage_days' : 'usage_day_keys', slots: 'usage_slots' }
-}
-
-function filteredColumns({ userId, username, tokenName, model, channel, group }: UsageFilter): Set<Column> {
-  const columns = new Set<Column>()
-  if (userId !== undefined || username !== undefined) columns.add('user_id')
-  if (tokenName !== undefined) columns.add('token_id')
-  if (model !== undefined) columns.add('model')
-  if (channel !== undefined) columns.add('channel')
-  if (group !== undefined) columns.add('group_name')
-  return columns
-}
-
-function conditions({ userId, tokenName, model, channel, group }: UsageFilter): RawBuilder<unknown>[] {
-  const wanted: RawBuilder<unknown>[] = []
-  if (userId !== undefined) wanted.push(sql`user_id = ${userId}`)
-  if (tokenName !== undefined) wanted.push(sql`token_id in (select id from tokens where name = ${tokenName})`)
-  if (model !== undefined) wanted.push(sql`model = ${model}`)
-  if (channel !== undefined) wanted.push(sql`channel = ${channel}`)
-  if (group !== undefined) wanted.push(sql`group_name = ${group}`)
-  return wanted
-}
-
-const and = (wanted: readonly RawBuilder<unknown>[]): RawBuilder<unknown> => sql.join(wanted, sql` and `)
-
-function inDays({ firstDay, days }: SeriesPlan): RawBuilder<unknown> {
-  return sql`day >= ${sql.lit(firstDay)} and day < ${sql.lit(firstDay + days.length)}`
-}
-
-// One range where there are no gaps, which is faster than a list.
-function inSlots(slots: readonly number[]): RawBuilder<unknown> {
-  const [first = 0, last = 0] = [slots[0], slots.at(-1)]
-  if (last - first === slots.length - 1) return sql`slot >= ${sql.lit(first)} and slot <= ${sql.lit(last)}`
-  return sql`slot in (${sql.join(slots.map((slot) => sql.lit(slot)))})`
-}
-
-/** Column of the daily sums; these have writes to caches by their lifetimes. */
-function source(table: string, column: string): RawBuilder<unknown> {
-  if (table === 'usage_days' && column === 'cache_write_tokens')
-    return sql`cache_write_5m_tokens + cache_write_1h_tokens`
-  return sql.ref(column)
-}
-
-const summed = (table: string, column: string): RawBuilder<unknown> =>
-  sql`cast(sum(${source(table, column)}) as bigint) as ${sql.ref(column)}`
-
 /** Lists the values of the dimension, the highest charge first. */
 async function rankedKeys({
   db,
@@ -233,7 +174,7 @@ interface SumRow {
   readonly [column: string]: unknown
 }
 
-/** Sums up what the plan says by step, for these values of a dimension or, without one, for all (key null). */
+/** Sums up a plan by step, for these values of a dimension or, without one, for all (key null). */
 async function sumPlan({
   db,
   filter,
@@ -291,16 +232,18 @@ async function sumPlan({
 const zeros = (steps: number, columns: readonly string[]): number[][] =>
   Array.from({ length: steps }, () => columns.map(() => 0))
 
-async function namesOf(
-  db: Db,
-  by: SeriesDimension,
-  keys: readonly (string | number)[],
-): Promise<ReadonlyMap<string | number, string>> {
-  if ((by !== 'user' && by !== 'token') || keys.length === 0) return new Map()
-  const ids = keys as readonly number[]
-  const rows =
-    by === 'user'
-      ? await db.selectFrom('users').select(['id', 'username as name']).where('id', 'in', ids).execute()
-      : await db.selectFrom('tokens').select(['id', 'name']).where('id', 'in', ids).execute()
-  return new Map(rows.map(({ id, name }) => [id, name]))
+/**
+ * Removes the sums and counters of the first half hour before `beforeMs` that has any, as its day (UTC) has
+ * ended by then. Resolves to the number of rows. Sums without keys go first, as they tell which days are
+ * complete.
+ */
+export async function pruneSlots(db: Db, { nowMs: beforeMs }: { readonly nowMs: number }): Promise<number> {
+  const end = Math.floor(beforeMs / (SLOTS_PER_DAY * SLOT_MS)) * SLOTS_PER_DAY
+  for (const table of ['usage_slot_routes', 'usage_slots', 'usage_refusals'] as const) {
+    const { numAffectedRows } = await sql`
+      delete from ${sql.table(table)}
+      where slot = (select min(slot) from ${sql.table(table)}) and slot < ${end}`.execute(db)
+    if (Number(numAffectedRows ?? 0) > 0) return Number(numAffectedRows)
+  }
+  return 0
 }

@@ -8,6 +8,7 @@ import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
 import { importAccount } from './import-account.ts'
 import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
+import { addRefusals } from './refusals.ts'
 import { removeOrphanedParts, storeResponsePart } from './response-parts.ts'
 import { rotateToken } from './rotate-token.ts'
 import { seedUsers } from './seed-users.ts'
@@ -16,9 +17,11 @@ import { setEntries } from './set-entries.ts'
 import { deleteResponse, noteOutcome, pruneResponses, storeResponse } from './store-response.ts'
 import { storeProvenance } from './store-provenance.ts'
 import { setTokenStatus, switchToken } from './token-status.ts'
+import { pruneSlots } from './usage-series.ts'
 
 /** Write operations, without those of calls (`LedgerWrites`). */
 export const writes = {
+  addRefusals,
   beginSession,
   changeChannel,
   changeToken,
@@ -38,6 +41,7 @@ export const writes = {
   noteOutcome,
   pruneResponses,
   pruneSignatures,
+  pruneSlots,
   removeOrphanedParts,
   rotateToken,
   seedUsers,
