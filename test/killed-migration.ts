@@ -15,6 +15,7 @@ const TABLES = [
   'channels',
   'holds',
   'kept_signatures',
+  'price_sets',
   'reasoning_origins',
   'response_parts',
   'sessions',

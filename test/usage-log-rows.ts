@@ -22,7 +22,7 @@ export interface Call {
 function logged({ id, endedMs, userId = 1, tokenId = 1, ...of }: Call, isOld: boolean): string {
   const { model = 'm', channel = 'c', group = 'default', quota = 1, reason = 'complete' } = of
   return `INSERT INTO usage_log VALUES ('${id}', ${endedMs}, ${userId}, ${tokenId}, '${model}', '${model}-2026', '${channel}',
-    '${group}', 1, 2, 3, 4, 5, 6, 7, ${quota}, 'v1', 1500, 400, 1, '${reason}'${isOld ? '' : ", 8, 9, 10, 11, 12, 13, 14, 'chat'"})`
+    '${group}', 1, 2, 3, 4, 5, 6, 7, ${quota}, 'v1', 1500, 400, 1, '${reason}'${isOld ? '' : ", 8, 9, 10, 11, 12, 13, 14, 'chat', NULL, NULL"})`
 }
 
 /** Writes these rows into the log, beside the store; `isOld`: a log without the usage of other modalities. */

@@ -52,6 +52,15 @@ export interface StoredAccount {
   readonly openHolds: { readonly token: number; readonly user: number }
 }
 
+/** Prices of a model in a group. */
+export interface StoredPriceSet {
+  readonly version: string
+  readonly model: string
+  readonly group: string
+  /** `priceSetText`. */
+  readonly content: string
+}
+
 /** Result of `prune`. */
 export interface PruneResult {
   /** Number of rows that were removed. */
@@ -93,4 +102,6 @@ export interface LedgerWrites {
    */
   prune(old: { readonly beforeMs: number; readonly limit: number }): PruneResult
   loadAccount(account: { readonly tokenId: number }): StoredAccount | null
+  /** Stores what a model costs in a group in one version of the prices, once. */
+  storePriceSet(set: StoredPriceSet): void
 }

@@ -21,6 +21,8 @@ export function outboxRow(call: SettledCall): string {
     stream: call.stream ? 1 : 0,
     reason: call.reason,
     kind: call.kind,
+    ...(call.attempts !== undefined && { attempts: call.attempts }),
+    ...(call.chargedBy !== undefined && { charged_by: call.chargedBy }),
     requests: call.delivered ? 1 : 0,
   })
 }

@@ -11,6 +11,7 @@ export interface Database extends SeriesTables {
   readonly holds: HoldsTable
   readonly usage_log: UsageLogTable
   readonly usage_days: UsageDaysTable
+  readonly price_sets: PriceSetsTable
   readonly sessions: SessionsTable
   readonly channels: ChannelsTable
   readonly stored_settings: StoredSettingsTable
@@ -132,6 +133,18 @@ interface UsageLogTable {
   reason: string
   /** `CallKind`; empty in rows of versions without it. */
   kind: string
+  /** JSON: `AttemptEntry[]`, where there were several or the only one failed. */
+  attempts: string | null
+  /** JSON: `ChargeDetail`, where the charge depends on more than the counts. */
+  charged_by: string | null
+}
+
+/** Prices of a model in a group by version, written once: `priceSetText`. */
+interface PriceSetsTable {
+  version: string
+  model: string
+  group_name: string
+  content: string
 }
 
 /** Daily sums of the usage log, kept after its rows are removed. */

@@ -21,6 +21,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'kept_signatures', key: ['user_id', 'hash'], batchSize: 100 },
   { name: 'response_parts', key: ['response_id', 'part'], batchSize: 8 },
   { name: 'usage_log', key: ['id'], batchSize: 1000 },
+  { name: 'price_sets', key: ['version', 'model', 'group_name'], batchSize: 100 },
   // Smaller batches, because a key of many columns makes long conditions.
   {
     name: 'usage_days',

@@ -21,7 +21,7 @@ const MEDIA_COLUMNS = [
   'images',
 ]
 
-const SERIES_TABLES = [...POINT_TABLES.map(({ name }) => name), 'usage_refusals']
+const SERIES_TABLES = [...POINT_TABLES.map(({ name }) => name), 'usage_refusals', 'price_sets']
 
 describe.each(ENGINES)('a migration on $name', (engine) => {
   test('killed at any moment leaves all of the schema or nothing of it, and the next start completes it', async () => {
@@ -47,6 +47,8 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
       await database.sql(`DROP TABLE ${table}`)
     for (const table of SERIES_TABLES) await database.sql(`DROP TABLE ${table}`)
     await database.sql('ALTER TABLE usage_days DROP COLUMN failed')
+    for (const name of ['attempts', 'charged_by'])
+      await database.sql(`ALTER TABLE usage_log DROP COLUMN ${name}`)
     for (const name of MEDIA_COLUMNS) {
       for (const table of ['usage_log', 'usage_days'])
         await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)

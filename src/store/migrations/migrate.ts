@@ -12,6 +12,7 @@ import { mediaUsage } from './0008-media-usage.ts'
 import { keptSignatures } from './0009-kept-signatures.ts'
 import { responseParts } from './0010-response-parts.ts'
 import { usageSeries } from './0014-usage-series.ts'
+import { callDetails } from './0015-call-details.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
@@ -28,6 +29,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0009-kept-signatures': keptSignatures(types),
     '0010-response-parts': responseParts(types),
     '0014-usage-series': usageSeries(types),
+    '0015-call-details': callDetails(types),
   }
 }
 

@@ -11,6 +11,7 @@ export const STEP_NAMES = [
   '0009-kept-signatures',
   '0010-response-parts',
   '0014-usage-series',
+  '0015-call-details',
 ] as const
 
 /**

@@ -15,6 +15,7 @@ import { seedUsers } from './seed-users.ts'
 import { beginSession, endSession } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
 import { deleteResponse, noteOutcome, pruneResponses, storeResponse } from './store-response.ts'
+import { storePriceSet } from './price-sets.ts'
 import { storeProvenance } from './store-provenance.ts'
 import { setTokenStatus, switchToken } from './token-status.ts'
 import { pruneSlots } from './usage-series.ts'
@@ -48,6 +49,7 @@ export const writes = {
   setAccessToken,
   setEntries,
   setTokenStatus,
+  storePriceSet,
   storeProvenance,
   storeResponse,
   storeResponsePart,

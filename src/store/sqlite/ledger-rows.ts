@@ -133,6 +133,10 @@ export class LedgerRows implements LedgerWrites {
     return { rows: Number(changes), tookMs: performance.now() - start }
   }
 
+  storePriceSet({ version, model, group, content }: Parameters<LedgerWrites['storePriceSet']>[0]): void {
+    this.#statements.storePriceSet.run(...boundValues([version, model, group, content]))
+  }
+
   /** Writes the accumulated changes. */
   writeSums(): void {
     this.#writeAllHolds()
@@ -172,6 +176,8 @@ export class LedgerRows implements LedgerWrites {
       call.stream ? 1 : 0,
       call.reason,
       call.kind,
+      call.attempts ?? null,
+      call.chargedBy ?? null,
     ]
     try {
       return this.#statements.insertUsage.run(...boundValues(values)).changes === 1

@@ -46,6 +46,8 @@ const CALL_FIELDS = fieldsOf<PlainCall>({
   channel: true,
   firstByteMs: true,
   kind: true,
+  attempts: true,
+  chargedBy: true,
 })
 
 const USAGE_FIELDS = fieldsOf<Omit<Usage, 'audioCacheRead' | 'imageCacheRead'>>({

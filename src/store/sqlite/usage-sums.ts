@@ -31,15 +31,18 @@ export class UsageSums {
     const slot = Math.floor(endedMs / SLOT_MS)
     const point = pointOf(call)
     const [requests = 0, failed = 0] = point
+    // NUL separates the parts, because no text contains it. The user follows from the token.
+    const route = `${model}\0${channel}\0${group}`
     this.#days.add(
+      `${day}\0${tokenId}\0${route}`,
       [day, userId, tokenId, model, channel, group],
       [requests, failed, ...countsOf(call.usage), call.quota],
     )
     const [slots, slotRoutes, dayRoutes, dayKeys] = this.#points
-    slots?.add([slot, userId, tokenId, model, channel, group], point)
-    slotRoutes?.add([slot, model, channel, group], point)
-    dayRoutes?.add([day, model, channel, group], point)
-    dayKeys?.add([day, userId, tokenId], point)
+    slots?.add(`${slot}\0${tokenId}\0${route}`, [slot, userId, tokenId, model, channel, group], point)
+    slotRoutes?.add(`${slot}\0${route}`, [slot, model, channel, group], point)
+    dayRoutes?.add(`${day}\0${route}`, [day, model, channel, group], point)
+    dayKeys?.add(`${day}\0${tokenId}`, [day, userId, tokenId], point)
   }
 
   /** Writes the accumulated sums. */

@@ -26,6 +26,7 @@ const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'recover',
   'loadAccount',
   'prune',
+  'storePriceSet',
 ])
 
 const NO_SEEDS: Awaited<ReturnType<typeof seedUsers>> = { users: [], tokens: [] }

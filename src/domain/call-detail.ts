@@ -1,0 +1,23 @@
+/** One request of a call to an upstream. */
+export interface AttemptEntry {
+  readonly channel: string
+  /** Position of the key among those of the channel, from 0. */
+  readonly key_index: number
+  /** Milliseconds from the start of the call. */
+  readonly started_ms: number
+  readonly duration_ms: number
+  /** Status of the upstream's response; null if none came. */
+  readonly status: number | null
+  /** Cause of its failure in a few fixed words; null if it was answered. */
+  readonly cause: string | null
+}
+
+/** What the charge of a call depends on beside the counts of its row. */
+export interface ChargeDetail {
+  /** Parts of the tokens read from a cache that stand for audio and for images. */
+  readonly audio_cached?: number
+  readonly image_cached?: number
+  /** Size and quality of its images. */
+  readonly size?: string
+  readonly quality?: string
+}
