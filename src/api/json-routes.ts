@@ -46,6 +46,7 @@ import { ownUsageDays, usageDays } from './usage/usage-days.ts'
 import { ownUsageExport, usageExport } from './usage/usage-export.ts'
 import { ownUsageLog, usageLog } from './usage/usage-log.ts'
 import { ownUsageSums, usageSums } from './usage/usage-stat.ts'
+import { callDetail, ownCallDetail } from './usage/call-detail.ts'
 import { ownRefusals, refusals } from './usage/refusals.ts'
 import { ownUsageSeries, usageSeriesEndpoint } from './usage/usage-series.ts'
 import type { JsonEndpoint } from './endpoint.ts'
@@ -112,5 +113,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   ownUsageSeries,
   refusals,
   ownRefusals,
+  callDetail,
+  ownCallDetail,
   openApi(() => [...RAW_ROUTES, ...JSON_ROUTES]),
 ]

@@ -1,3 +1,6 @@
+import type { ImageForm } from './image-price.ts'
+import type { Usage } from './usage.ts'
+
 /** One request of a call to an upstream. */
 export interface AttemptEntry {
   readonly channel: string
@@ -18,6 +21,20 @@ export interface ChargeDetail {
   readonly audio_cached?: number
   readonly image_cached?: number
   /** Size and quality of its images. */
-  readonly size?: string
-  readonly quality?: string
+  readonly size?: string | undefined
+  readonly quality?: string | undefined
+}
+
+/** What a charge depends on beside the counts, as JSON; undefined where there is nothing. */
+export function chargeDetailText(
+  { audioCacheRead = 0, imageCacheRead = 0, images }: Usage,
+  form: ImageForm | undefined,
+): string | undefined {
+  const hasForm = images > 0 && form?.size !== undefined
+  if (audioCacheRead === 0 && imageCacheRead === 0 && !hasForm) return undefined
+  return JSON.stringify({
+    ...(audioCacheRead > 0 && { audio_cached: audioCacheRead }),
+    ...(imageCacheRead > 0 && { image_cached: imageCacheRead }),
+    ...(hasForm && form),
+  } satisfies ChargeDetail)
 }

@@ -12,6 +12,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Store } from '../store/store.ts'
 import type { AccountSource } from './account-source.ts'
 import { type Account, affordable, InsufficientQuota } from './balance.ts'
+import { PriceSets } from './price-sets.ts'
 import { OpenHold } from './open-hold.ts'
 import { LocalAccounts } from './local-accounts.ts'
 
@@ -21,6 +22,7 @@ const SETTLE_RETRY_MS = 200
 /** Admits, grows and settles the holds of this node. `docs/ledger.md` describes how. */
 export class Ledger {
   readonly accounts: AccountSource
+  readonly priceSets: PriceSets
   /** Holds that are not settled. */
   readonly openHolds = new DenseSet<OpenHold>()
   /** Holds of calls that go on at their upstreams, whatever becomes of this process. */
@@ -36,6 +38,7 @@ export class Ledger {
   /** `owner` names this run of the process; a start recovers the holds of all others. */
   constructor(store: Store, owner: string, accounts: AccountSource = new LocalAccounts(store)) {
     this.#store = store
+    this.priceSets = new PriceSets(store)
     this.#owner = owner
     this.accounts = accounts
   }

@@ -213,7 +213,7 @@ export class Attempts {
     })
     this.#underWay.add(attempt)
     load.begin(channel)
-    call.beginAttempt()
+    call.beginAttempt(target)
     let end: AttemptEnd | undefined
     try {
       this.#send(attempt, call, target)
@@ -236,6 +236,7 @@ export class Attempts {
       return undefined
     }
     record.failure = end.cause
+    call.attempts.failed(end)
     if (isOfUpstream(end) && !call.hold.hasWriteFailed)
       this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
     return end

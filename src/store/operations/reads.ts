@@ -1,3 +1,4 @@
+import { callDetail } from './call-detail.ts'
 import { conservation } from './conservation.ts'
 import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
@@ -28,6 +29,7 @@ import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-tot
 export const reads = {
   accountOfToken,
   backgroundOutcomes,
+  callDetail,
   chainBytes,
   conservation,
   countUsers,
