@@ -59,6 +59,8 @@ export interface GatewayDatabase {
   usage(): UsageRow[]
   sessions(): SessionRow[]
   openHolds(): { readonly id: string; readonly amount: number; readonly token_id: number }[]
+  /** Sums of the charges in the tables for series. */
+  seriesQuota(): { readonly table: string; readonly quota: number }[]
   token(name: string): TokenBalance
   user(username: string): UserRow
   usageOf(requestId: string): UsageRow | undefined
@@ -88,6 +90,12 @@ export function databaseOf(dataDir: string): GatewayDatabase {
     users,
     usage,
     sessions: () => rows('select * from sessions'),
+    seriesQuota: () =>
+      rows(
+        ['usage_slots', 'usage_slot_routes', 'usage_day_routes', 'usage_day_keys']
+          .map((name) => `select '${name}' as "table", coalesce(sum(quota), 0) as quota from ${name}`)
+          .join(' union all '),
+      ),
     openHolds: () => rows('select id, amount, token_id from holds'),
     token: (name) =>
       one(

@@ -72,7 +72,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     await makeSchemaWithoutPartitions(database)
     const old = callAt(TODAY - 30 * DAY)
     const recent = callAt(TODAY)
-    await filled(database, [old, recent], true)
+    await filled(database, [old, recent], 'before media')
     await database.sql('GRANT SELECT ON usage_log TO pg_monitor')
     const store = await openedAgain(database)
     expect(await places(database)).toEqual({ [old.id]: 'usage_log_default', [recent.id]: nameOf(TODAY) })
