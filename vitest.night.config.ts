@@ -16,6 +16,8 @@ export default defineConfig({
     globalSetup: ['test/postgres-server.ts', 'test/prepared-folder.ts'],
     // Threads of databases compile their sources once, as they do in the program.
     env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'), TEST_TIER: 'night' },
+    // Node reads TypeScript itself, as by day.
+    experimental: { viteModuleRunner: false },
     testTimeout: 600_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },

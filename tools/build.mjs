@@ -1,4 +1,5 @@
-// Builds dist/, the JavaScript of the package, from src/. A clone runs its sources and needs no build.
+// Builds dist/, the JavaScript of the package, from src/. A clone runs its sources and needs no build. Types
+// are only removed here: `npm run typecheck` checks them.
 import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
