@@ -40,24 +40,30 @@ export const WHOLE_REASONS = ['complete', 'estimated'] as const
 const FAILED: ReadonlySet<string> = new Set(FAILED_REASONS)
 const WHOLE: ReadonlySet<string> = new Set(WHOLE_REASONS)
 
-/** The values of `POINT_COLUMNS` and `LATENCY_COLUMNS` for one call. */
-export function pointOf({ delivered, reason, quota, usage, durationMs, firstByteMs }: SettledCall): number[] {
-  const point = [
-    delivered ? 1 : 0,
-    FAILED.has(reason) ? 1 : 0,
-    quota,
-    usage.input,
-    usage.cacheRead,
-    usage.cacheWrite5m + usage.cacheWrite1h,
-    usage.output,
-    usage.reasoning,
-  ]
-  for (let bucket = 0; bucket < 2 * LATENCY_BUCKETS; bucket += 1) point.push(0)
-  if (WHOLE.has(reason)) point[POINT_COLUMNS.length + bucketOf(durationMs)]! += 1
-  if (delivered && firstByteMs !== null)
-    point[POINT_COLUMNS.length + LATENCY_BUCKETS + bucketOf(firstByteMs)]! += 1
-  return point
+/** Whether a call with this reason counts as failed. */
+export function isFailed(reason: string): boolean {
+  return FAILED.has(reason)
 }
+
+/** Adds a call to sums in the order of `POINT_COLUMNS` and `LATENCY_COLUMNS`. */
+export function addPoint(
+  sums: number[],
+  { delivered, reason, quota, usage, durationMs, firstByteMs }: SettledCall,
+): void {
+  if (delivered) sums[0]! += 1
+  if (FAILED.has(reason)) sums[1]! += 1
+  sums[2]! += quota
+  sums[3]! += usage.input
+  sums[4]! += usage.cacheRead
+  sums[5]! += usage.cacheWrite5m + usage.cacheWrite1h
+  sums[6]! += usage.output
+  sums[7]! += usage.reasoning
+  if (WHOLE.has(reason)) sums[TOTAL_START + bucketOf(durationMs)]! += 1
+  if (delivered && firstByteMs !== null) sums[FIRST_START + bucketOf(firstByteMs)]! += 1
+}
+
+const TOTAL_START = POINT_COLUMNS.length
+const FIRST_START = TOTAL_START + LATENCY_BUCKETS
 
 /** A table of sums for series. */
 export interface PointTable {
