@@ -15,7 +15,7 @@ export interface AttemptEntry {
   readonly cause: string | null
 }
 
-/** What the charge of a call depends on beside the counts of its row. */
+/** Facts that the charge of a call depends on, beside the counts of its row. */
 export interface ChargeDetail {
   /** Parts of the tokens read from a cache that stand for audio and for images. */
   readonly audio_cached?: number
@@ -25,7 +25,7 @@ export interface ChargeDetail {
   readonly quality?: string | undefined
 }
 
-/** What a charge depends on beside the counts, as JSON; undefined where there is nothing. */
+/** Facts that a charge depends on beside the counts, as JSON; undefined where there are none. */
 export function chargeDetailText(
   { audioCacheRead = 0, imageCacheRead = 0, images }: Usage,
   form: ImageForm | undefined,

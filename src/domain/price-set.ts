@@ -1,7 +1,7 @@
 import { type Decimal, decimalText, parseDecimal } from './decimal.ts'
 import type { Price } from './price.ts'
 
-/** What a model costs in a group, in one version of the prices. */
+/** Price of a model in a group, in one version of the prices. */
 export interface PriceSet {
   readonly price: Price
   /** Ratio of the group. */

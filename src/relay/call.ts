@@ -146,7 +146,7 @@ export class Call implements MediaRequester {
     return this.#admitted.estimate.promptTokens
   }
 
-  /** The upstream's breaking off in the middle of its response, if it did. */
+  /** The breaking off of the upstream's response, if it did. */
   get cut(): UpstreamCut | undefined {
     return this.#cut
   }
@@ -228,7 +228,7 @@ export class Call implements MediaRequester {
     lasting?: Lasting,
   ): Promise<Usage> {
     const countPrompt = (): Promise<number> => this.countChargedPrompt()
-    const priced = basis ? priceUsage(this.#admitted.rate, countPrompt, basis, this.count) : NOTHING
+    const priced = basis ? priceUsage(this.rate, countPrompt, basis, this.count) : NOTHING
     return priced instanceof Promise
       ? priced.then((later) => this.#book(target, later, delivered, lasting))
       : this.#book(target, priced, delivered, lasting)
@@ -247,8 +247,8 @@ export class Call implements MediaRequester {
     delivered: boolean,
   ): Promise<void> {
     const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
-    const quota = charge(this.#admitted.rate, usage, form)
-    await this.#book(target, { usage, quota, reason }, delivered, undefined, form)
+    const priced = { usage, quota: charge(this.rate, usage, form), reason } as const
+    await this.#book(target, priced, delivered, undefined, form)
   }
 
   // A stored context is billed as a part of the prompt.
@@ -281,13 +281,11 @@ export class Call implements MediaRequester {
       provenance: target && lasting?.provenance?.(target, this, usage),
     }
     const { record } = this
-    record.upstreamModel = settlement.upstreamModel
+    const [inputTokens, outputTokens] = [promptTokens(usage), usage.output]
+    const { upstreamModel } = settlement
+    Object.assign(record, { upstreamModel, inputTokens, outputTokens, quota, reason })
     if (this.#firstByteMs !== null) record.firstByteMs = this.#firstByteMs
-    record.inputTokens = promptTokens(usage)
-    record.outputTokens = usage.output
-    record.quota = quota
-    record.reason = reason
-    const tokens = record.inputTokens + record.outputTokens
+    const tokens = inputTokens + outputTokens
     limits.spend(settings, this.client, model, target?.channel, tokens)
     if (asked !== model) limits.spendOfModel(asked, tokens)
     metrics.settled(target ? model.name : facts.model, facts.stream, tookMs, settlement)

@@ -91,5 +91,6 @@ test('members see their own calls alone, and no attempts', async () => {
   expect((await detail(BEN, `self/${id}`)).status).toBe(404)
   expect((await detail(ANN, id)).status).toBe(403)
   expect((await detail({ id: 2, accessToken: 'wrong' }, `self/${id}`)).status).toBe(401)
-  expect((await detail(ADA, 'nothing')).status).toBe(404)
+  expect((await detail(ADA, 'abc')).status).toBe(404)
+  expect((await detail(ADA, 'nothing')).status).toBe(400)
 })

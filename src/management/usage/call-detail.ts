@@ -8,7 +8,9 @@ import type { ManagementParts } from '../parts.ts'
 import { ownUsageObject, ownUsageSchema, usageObject, usageSchema } from './usage-object.ts'
 
 /** The id of a call in a path. */
-export const callPath = z.object({ id: z.string().max(100, { error: 'expected the id of a call' }) })
+export const callPath = z.object({
+  id: z.string().regex(/^[\da-f-]{1,64}$/i, { error: 'expected the id of a call' }),
+})
 
 const decimal = z.string()
 

@@ -93,7 +93,7 @@ describe.each(ENGINES)('sums for series on $name', (engine) => {
         { failed: 0 },
         { failed: 1 },
       ])
-      // Of 1500 ms, and of 400 ms until the first byte.
+      // The call took 1500 ms, and 400 ms to the first byte.
       expect(await sql('SELECT slot, requests, total_6, first_4 FROM usage_slots ORDER BY slot')).toEqual([
         { slot: (DAY + 1) * 48, requests: 1, total_6: 1, first_4: 1 },
         { slot: (DAY + 1) * 48 + 1, requests: 0, total_6: 0, first_4: 0 },
