@@ -9,11 +9,11 @@ export interface SummedRow {
 /** Rows of one table of sums within the open transaction: accumulated, and each written once by `write`. */
 export class SummedRows {
   readonly #upsert: StatementSync
-  readonly #width: number
+  readonly #zeros: readonly number[]
   readonly #rows = new Map<string, SummedRow>()
 
   constructor(db: DatabaseSync, table: string, key: readonly string[], summed: readonly string[]) {
-    this.#width = summed.length
+    this.#zeros = summed.map(() => 0)
     // Casts keep the sums integers, because the driver binds every number as a double.
     const values = [...key.map(() => '?'), ...summed.map(() => 'CAST(? AS INTEGER)')]
     this.#upsert = db.prepare(
@@ -31,7 +31,7 @@ export class SummedRows {
   sumsOf(name: string, key: SummedRow['key']): number[] {
     const row = this.#rows.get(name)
     if (row) return row.sums
-    const sums = new Array<number>(this.#width).fill(0)
+    const sums = [...this.#zeros]
     this.#rows.set(name, { key, sums })
     return sums
   }
