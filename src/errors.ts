@@ -32,8 +32,10 @@ export const ERRORS = {
   model_not_allowed: { status: 403, type: 'permission_error', recurs: true },
   group_not_allowed: { status: 403, type: 'permission_error', recurs: true },
   insufficient_quota: { status: 403, type: 'permission_error', recurs: true },
+  budget_exceeded: { status: 403, type: 'permission_error', recurs: true },
   role_too_low: { status: 403, type: 'permission_error', recurs: true },
   other_site: { status: 403, type: 'permission_error', recurs: true },
+  sign_in_refused: { status: 403, type: 'permission_error', recurs: true },
   not_operator: { status: 403, type: 'permission_error', recurs: true },
   not_found: { status: 404, type: 'invalid_request_error', recurs: true },
   unknown_model: { status: 404, type: 'invalid_request_error', code: 'model_not_found', recurs: true },
@@ -51,6 +53,7 @@ export const ERRORS = {
   upstream_error: { status: 500, type: 'api_error', recurs: false },
   not_implemented: { status: 501, type: 'gateway_error', recurs: true },
   model_not_found: { status: 503, type: 'gateway_error', recurs: true },
+  identity_provider_unavailable: { status: 503, type: 'api_error', recurs: false },
   overloaded: { status: 503, type: 'gateway_error', recurs: false },
 } as const satisfies Record<string, ErrorKind>
 

@@ -64,7 +64,9 @@ async function fill(store: Store, { users, tokensEach, charges, openHolds }: Fil
     await store.write('beginSession', {
       userId: user.id,
       cookieValue: `session-${index}`,
-      passwordHash: '$argon2id$x',
+      proof: { kind: 'password', passwordHash: '$argon2id$x' },
+      address: '192.0.2.1',
+      userAgent: 'test',
       createdTime: 1_760_000_000,
       expiresTime: 4_000_000_000,
     })

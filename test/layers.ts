@@ -11,7 +11,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['config', 'app.ts', 'cluster'],
   ['api'],
   ['relay', 'management'],
-  ['auth'],
+  ['auth', 'alerts'],
   ['limits', 'ledger', 'upstreams'],
   ['store', 'protocols', 'metrics', 'tracing', 'redis', 'server'],
   ['domain', 'http1'],

@@ -9,6 +9,7 @@ export function factsOf(id: string): HoldFacts {
   return {
     id,
     model: 'm',
+    requestedModel: 'm',
     channel: 'c',
     group: 'default',
     stream: false,

@@ -138,11 +138,13 @@ export function holdOf(
     promptAmount: 100,
     startedMs: 1_760_000_100_000,
     model: 'm',
+    requestedModel: 'm',
     channel: 'c',
     group: 'default',
     stream: false,
     priceVersion: 'v1',
     kind: 'chat',
+    budgets: '',
     ...of,
   }
 }
@@ -162,6 +164,7 @@ export function settledCall(
     endedMs: 1_760_000_101_500,
     usage: { ...NO_USAGE, input: 10, output: 20 },
     model: 'm',
+    requestedModel: 'm',
     upstreamModel: 'm-2026',
     channel: 'c',
     group: 'default',
@@ -170,6 +173,7 @@ export function settledCall(
     kind: 'chat',
     durationMs: 1500,
     firstByteMs: 400,
+    budgets: '',
     ...of,
   }
 }

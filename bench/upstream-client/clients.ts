@@ -21,6 +21,7 @@ const HOLD: Hold = {
   facts: {
     id: '',
     model: '',
+    requestedModel: '',
     channel: '',
     group: '',
     stream: false,

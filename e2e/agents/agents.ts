@@ -5,6 +5,8 @@ export interface Task {
   readonly key: string
   readonly model: string
   readonly prompt: string
+  /** Which turn of a conversation of several it is; absent in a conversation of one. */
+  readonly turn?: 'first' | 'later'
 }
 
 /** An agent program, and how to run it unattended. */
@@ -28,7 +30,15 @@ export const CLAUDE_CODE: Agent = {
   packageName: '@anthropic-ai/claude-code',
   command: 'claude',
   dialect: 'messages',
-  args: ({ prompt, model }) => ['-p', prompt, '--model', model, '--allowedTools', 'Read'],
+  args: ({ prompt, model, turn }) => [
+    '-p',
+    prompt,
+    ...(turn === 'later' ? ['--continue'] : []),
+    '--model',
+    model,
+    '--allowedTools',
+    'Read',
+  ],
   env: ({ url, key, model }) => ({
     ANTHROPIC_BASE_URL: url,
     ANTHROPIC_API_KEY: key,
@@ -134,14 +144,15 @@ export const CODEX: Agent = {
   command: 'codex',
   dialect: 'responses',
   patches: true,
-  args: ({ prompt, model }) => [
+  args: ({ prompt, model, turn }) => [
     'exec',
     '--skip-git-repo-check',
-    '--ephemeral',
+    ...(turn === undefined ? ['--ephemeral'] : []),
     '--sandbox',
     'danger-full-access',
     '--model',
     model,
+    ...(turn === 'later' ? ['resume', '--last'] : []),
     prompt,
   ],
   env: ({ key }) => ({ SLUICE_KEY: key }),

@@ -4,8 +4,9 @@ import { type Agent, CLAUDE_CODE, CODEX, GEMINI_CLI, OPENCODE, PI, QWEN_CODE } f
 /** Models of the strict upstreams, which refuse what a provider would. */
 export const STRICT_MODELS = {
   chat: ['qwen3-coder-plus', 'gpt-5-mini'],
-  messages: ['claude-sonnet-4-5', 'claude-opus-4-7', 'claude-opus-5'],
+  messages: ['claude-sonnet-4-5', 'claude-opus-4-5', 'claude-opus-4-7', 'claude-opus-5'],
   responses: ['gpt-5.5', 'gpt-6.1-sol'],
+  gemini: ['gemini-3-pro-preview'],
 } as const
 
 /**
@@ -13,10 +14,30 @@ export const STRICT_MODELS = {
  * offers functions, a custom tool and a search for tools; with the second one custom tool that runs scripts,
  * in a namespace and among the items.
  */
-export const CODEX_NAMES = {
+const CODEX_NAMES = {
   chat: { 'gpt-5.5-over-chat': 'gpt-5-mini', 'gpt-6.1-sol-over-chat': 'qwen3-coder-plus' },
   messages: { 'gpt-5.5-over-messages': 'claude-sonnet-4-5', 'gpt-6.1-sol-over-messages': 'claude-opus-5' },
 } as const
+
+/** Names for Codex of the models that sign what they say, and want all of it back in each turn. */
+const SIGNING_NAMES = {
+  messages: { 'gpt-5.5-signed-over-messages': 'claude-opus-4-5' },
+  gemini: { 'gpt-5.5-signed-over-gemini': 'gemini-3-pro-preview' },
+} as const
+
+/** Names by which Codex knows the models of a strict channel. */
+export function codexNames(protocol: keyof typeof STRICT_MODELS): Readonly<Record<string, string>> {
+  switch (protocol) {
+    case 'chat':
+      return CODEX_NAMES.chat
+    case 'messages':
+      return { ...CODEX_NAMES.messages, ...SIGNING_NAMES.messages }
+    case 'gemini':
+      return SIGNING_NAMES.gemini
+    case 'responses':
+      return {}
+  }
+}
 
 /**
  * An agent and a model; the channel that serves the model decides whether the agent's calls are converted.
@@ -25,6 +46,8 @@ export interface Case {
   readonly agent: Agent
   readonly model: string
   readonly upstream: 'demo' | 'strict'
+  /** Questions of one conversation, with three calls each; absent for a single task. */
+  readonly turns?: number
 }
 
 export const AGENTS: readonly Agent[] = [CLAUDE_CODE, QWEN_CODE, OPENCODE, PI, CODEX, GEMINI_CLI]
@@ -55,13 +78,19 @@ export const CASES: readonly Case[] = [
   ...[...STRICT_MODELS.responses, ...Object.keys(CODEX_NAMES.chat), ...Object.keys(CODEX_NAMES.messages)].map(
     (model): Case => ({ agent: CODEX, model, upstream: 'strict' }),
   ),
+  ...['claude-opus-4-5', 'gemini-3-pro-preview'].map(
+    (model): Case => ({ agent: CLAUDE_CODE, model, upstream: 'strict', turns: 5 }),
+  ),
+  ...[...Object.keys(SIGNING_NAMES.messages), ...Object.keys(SIGNING_NAMES.gemini)].map(
+    (model): Case => ({ agent: CODEX, model, upstream: 'strict', turns: 5 }),
+  ),
 ]
 
 const MODELS_OF: Readonly<Record<Agent['dialect'], readonly string[]>> = {
   chat: [...DEMO_MODELS.chat, ...STRICT_MODELS.chat],
   messages: [...DEMO_MODELS.messages, ...STRICT_MODELS.messages],
   responses: [...DEMO_MODELS.responses, ...STRICT_MODELS.responses],
-  gemini: DEMO_MODELS.gemini,
+  gemini: [...DEMO_MODELS.gemini, ...STRICT_MODELS.gemini],
 }
 
 /** Whether the case's calls are converted from one dialect to another. */

@@ -9,11 +9,13 @@ import {
   type Upstream,
 } from '../../src/simulator/upstream.ts'
 import { nextTurn, pieces, type ModelInput, tokensOf } from './model.ts'
-
-const SIGNATURE = Buffer.from('signed by the model that thought it').toString('base64')
+import { type ReturnedSignatures, signed } from './signatures.ts'
 
 /** Models that accept system messages between turns. */
 const TAKING_SYSTEM_TURNS = new Set(['claude-opus-5'])
+
+/** Models that think before they call, and take no step with calls back without its thought. */
+const ALWAYS_THINKING = new Set(['claude-opus-4-5'])
 
 /** A content block and its deltas. */
 interface Block {
@@ -23,12 +25,12 @@ interface Block {
 }
 
 /** The model behind the messages dialect, as strict about the order of blocks as the provider is. */
-export function messagesUpstream(models: readonly string[]): Upstream {
+export function messagesUpstream(models: readonly string[], returned: ReturnedSignatures): Upstream {
   return {
     asked: postTo('/messages'),
     models,
     keyOf: (headers) => string(headers['x-api-key']) || bearer(headers),
-    reply,
+    reply: (body, model, stamp) => reply(body, model, stamp, returned),
     refuse: ({ message }, stamp) => ({
       type: 'error',
       error: { type: 'invalid_request_error', message },
@@ -37,9 +39,11 @@ export function messagesUpstream(models: readonly string[]): Upstream {
   }
 }
 
-function reply(body: Fields, model: string, stamp: Stamp): Reply {
-  const { thinking, text, calls } = nextTurn(modelInput(body, model))
+function reply(body: Fields, model: string, stamp: Stamp, returned: ReturnedSignatures): Reply {
+  const { thinking, text, calls } = nextTurn(modelInput(body, model, returned))
   const thinks = thinking !== '' && ['enabled', 'adaptive'].includes(string(fields(body.thinking).type))
+  if (calls.length > 0 && !thinks && ALWAYS_THINKING.has(model))
+    throw new Refusal('malformed', 'expected a request for thoughts')
   const blocks = [
     ...(thinks ? [thinkingBlock(thinking)] : []),
     textBlock(text),
@@ -82,11 +86,11 @@ function event(type: string, data: Fields): Frame {
 
 function thinkingBlock(thinking: string): Block {
   return {
-    whole: { type: 'thinking', thinking, signature: SIGNATURE },
+    whole: { type: 'thinking', thinking, signature: signed(thinking) },
     start: { type: 'thinking', thinking: '', signature: '' },
     deltas: [
       ...pieces(thinking).map((piece) => ({ type: 'thinking_delta', thinking: piece })),
-      { type: 'signature_delta', signature: SIGNATURE },
+      { type: 'signature_delta', signature: signed(thinking) },
     ],
   }
 }
@@ -107,13 +111,13 @@ function toolBlock(id: string, name: string, input: string): Block {
   }
 }
 
-function modelInput(body: Fields, model: string): ModelInput {
+function modelInput(body: Fields, model: string, returned: ReturnedSignatures): ModelInput {
   if (typeof body.max_tokens !== 'number') throw new Refusal('malformed', 'max_tokens: Field required')
   const turns = list(body.messages)
     .map((message) => fields(message))
     .filter(({ role }) => role !== 'system' || !TAKING_SYSTEM_TURNS.has(model))
     .map(({ role, content }) => ({ role: string(role), blocks: blocksOf(content) }))
-  requireOrder(turns, fields(body.thinking).type === 'enabled')
+  requireOrder(turns, fields(body.thinking).type === 'enabled' || ALWAYS_THINKING.has(model), returned)
   const heard = turns.filter(({ role }) => role === 'user').flatMap(({ blocks }) => blocks)
   return {
     user: heard.map(({ text }) => string(text)).join('\n'),
@@ -126,7 +130,11 @@ function modelInput(body: Fields, model: string): ModelInput {
 
 // Requires after a turn with tool calls a turn that begins with all their results; with thinking on, an
 // assistant turn that begins with a thinking block; and thinking blocks with their original signatures.
-function requireOrder(turns: readonly { role: string; blocks: readonly Fields[] }[], thinks: boolean): void {
+function requireOrder(
+  turns: readonly { role: string; blocks: readonly Fields[] }[],
+  thinks: boolean,
+  returned: ReturnedSignatures,
+): void {
   for (const [at, { role, blocks }] of turns.entries()) {
     if (role !== 'user' && role !== 'assistant') throw new Refusal('malformed', `unexpected role ${role}`)
     const before = turns[at - 1]?.role === 'assistant' ? (turns[at - 1]?.blocks ?? []) : []
@@ -143,9 +151,8 @@ function requireOrder(turns: readonly { role: string; blocks: readonly Fields[] 
         `messages.${at}: expected thinking, but found ${string(blocks[0]?.type)}`,
       )
     }
-    if (blocks.some(({ type, signature }) => type === 'thinking' && signature !== SIGNATURE)) {
-      throw new Refusal('malformed', `messages.${at}: Invalid signature in thinking block`)
-    }
+    for (const { type, thinking, signature } of blocks)
+      if (type === 'thinking') returned.require(string(thinking), signature, `messages.${at}`)
     if (blocks.some(({ type, text }) => type === 'text' && string(text) === '')) {
       throw new Refusal('malformed', `messages.${at}: text content blocks must be non-empty`)
     }

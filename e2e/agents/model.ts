@@ -61,8 +61,10 @@ export function nextTurn({ user, results, tools }: ModelInput): Turn {
   if (reading.length === 0) return { thinking: '', text: 'Secrets in two files', calls: [] }
   if (results.length >= searches + reading.length)
     return { thinking: 'Their words belong into a file.', text: 'I will write them down.', calls: patching }
-  const thinking = 'The words are in the files, so I have to read them.'
-  return { thinking, text: 'I will read both files.', calls: reading }
+  // Files of earlier questions were read before.
+  const unread = reading.slice(Math.max(0, results.length - searches))
+  const thinking = `The words are in the files, so I have to read ${unread.length} after ${results.length}.`
+  return { thinking, text: 'I will read the files.', calls: unread }
 }
 
 /** Calls that read the files: one for each, or a script that reads them all. */

@@ -14,10 +14,11 @@ import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { databaseOf, type UsageRow } from '../../test/equipment/database.ts'
 import type { RunningGateway } from '../../test/equipment/gateway.ts'
-import { type Agent, pathOf } from './agents.ts'
+import { type Agent, pathOf, type Task } from './agents.ts'
 import type { Case } from './cases.ts'
 import { secret } from './model.ts'
 import { runProgram } from './run-program.ts'
+import type { ReturnedSignatures } from './signatures.ts'
 import { findFaults, workedMs } from './verdict.ts'
 
 /** Milliseconds after which an agent is killed. */
@@ -42,6 +43,18 @@ export interface Outcome {
   readonly out: string
 }
 
+/** Where a case runs. */
+export interface Stage {
+  /** Name of the case's key. */
+  readonly key: string
+  /** The agent's program. */
+  readonly command: string
+  readonly gateway: RunningGateway
+  /** Signatures that came back to the strict upstreams. */
+  readonly returned: ReturnedSignatures
+  readonly stop: AbortSignal
+}
+
 /** The agent's prompt, the files that it needs, and the words that its answer has to quote. */
 interface Assignment {
   readonly prompt: string
@@ -52,57 +65,92 @@ interface Assignment {
   readonly limitMs: number
 }
 
-/** Runs one case in a home and a folder of its own, with the key of that name. */
-export async function runCase(
-  one: Case,
-  key: string,
-  command: string,
-  gateway: RunningGateway,
-  stop: AbortSignal,
-): Promise<Outcome> {
-  const { agent, model } = one
+/** Runs one case in a home and a folder of its own: a task, or the turns of a conversation. */
+export async function runCase(one: Case, stage: Stage): Promise<Outcome> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-agent-')))
   try {
-    const folder = join(home, 'project')
+    const folder = projectIn(home)
     mkdirSync(folder)
-    const { prompt, files, words, written, limitMs } =
-      one.upstream === 'demo' ? notes(agent) : secrets(agent, folder)
-    const task = { url: gateway.url, key: `sk-${key}`, model, prompt }
-    for (const [path, text] of files) writeFileSync(join(folder, path), text)
-    for (const [path, text] of agent.files(task)) {
-      mkdirSync(dirname(join(home, path)), { recursive: true })
-      writeFileSync(join(home, path), text)
-    }
-    const logged = gateway.logs().length
-    const known = usageOf(gateway, key).length
-    const ended = await runProgram(command, agent.args(task), {
-      cwd: folder,
-      limitMs: AGENT_LIMIT_MS,
-      stop,
-      env: { ...environment(home), ...agent.env(task) },
-    })
-    const endedAt = Date.now()
-    await sleep(LOG_DELAY_MS)
-    const usage = usageOf(gateway, key).slice(known)
-    const log = gateway.logs().slice(logged)
-    const worked = workedMs(log, pathOf(agent, model), endedAt)
-    const wrongFiles = [...written]
-      .filter(([path, text]) => textOf(join(folder, path)) !== text)
-      .map(([path]) => path)
-    const found = findFaults({
-      ended,
-      words,
-      wrongFiles,
-      usage,
-      path: pathOf(agent, model),
-      log,
-      workedMs: worked,
-      limitMs,
-    })
-    return { ms: ended.ms, workedMs: worked, calls: usage.length, faults: found, out: ended.out }
+    const { agent, upstream, turns } = one
+    if (turns !== undefined) return await converse(one, turns, home, stage)
+    return await runTask(one, upstream === 'demo' ? notes(agent) : secrets(agent, folder), home, stage)
   } finally {
     rmSync(home, { recursive: true, force: true })
   }
+}
+
+/** Asks questions of one conversation, until one of them fails; every signature has to come back. */
+async function converse(one: Case, turns: number, home: string, stage: Stage): Promise<Outcome> {
+  const { returned } = stage
+  const before = returned.count
+  const outcomes: Outcome[] = []
+  while (outcomes.length < turns && outcomes.every(({ faults }) => faults.length === 0)) {
+    const turn = outcomes.length === 0 ? 'first' : 'later'
+    outcomes.push(await runTask(one, question(outcomes.length, projectIn(home)), home, stage, turn))
+  }
+  const sum = (of: (outcome: Outcome) => number): number => outcomes.reduce((all, each) => all + of(each), 0)
+  // Both requests of each question bring back the steps with calls before them: 0 + 1, 1 + 2, 2 + 3, …
+  const expected = turns ** 2
+  const came = returned.count - before
+  const faults = [
+    ...outcomes.flatMap((outcome) => outcome.faults),
+    ...(came < expected ? [`${came} signatures came back, expected at least ${expected}`] : []),
+  ]
+  return {
+    ms: sum(({ ms }) => ms),
+    workedMs: sum((outcome) => outcome.workedMs),
+    calls: sum(({ calls }) => calls),
+    faults,
+    out: outcomes.at(-1)?.out ?? '',
+  }
+}
+
+/** Runs one task, which may be a turn of a conversation, in the project of a home. */
+async function runTask(
+  { agent, model }: Case,
+  { prompt, files, words, written, limitMs }: Assignment,
+  home: string,
+  { key, command, gateway, stop }: Stage,
+  turn?: Task['turn'],
+): Promise<Outcome> {
+  const folder = projectIn(home)
+  const task = { url: gateway.url, key: `sk-${key}`, model, prompt, ...(turn && { turn }) }
+  for (const [path, text] of files) writeFileSync(join(folder, path), text)
+  for (const [path, text] of agent.files(task)) {
+    mkdirSync(dirname(join(home, path)), { recursive: true })
+    writeFileSync(join(home, path), text)
+  }
+  const logged = gateway.logs().length
+  const known = usageOf(gateway, key).length
+  const ended = await runProgram(command, agent.args(task), {
+    cwd: folder,
+    limitMs: AGENT_LIMIT_MS,
+    stop,
+    env: { ...environment(home), ...agent.env(task) },
+  })
+  const endedAt = Date.now()
+  await sleep(LOG_DELAY_MS)
+  const usage = usageOf(gateway, key).slice(known)
+  const log = gateway.logs().slice(logged)
+  const worked = workedMs(log, pathOf(agent, model), endedAt)
+  const wrongFiles = [...written]
+    .filter(([path, text]) => textOf(join(folder, path)) !== text)
+    .map(([path]) => path)
+  const found = findFaults({
+    ended,
+    words,
+    wrongFiles,
+    usage,
+    path: pathOf(agent, model),
+    log,
+    workedMs: worked,
+    limitMs,
+  })
+  return { ms: ended.ms, workedMs: worked, calls: usage.length, faults: found, out: ended.out }
+}
+
+function projectIn(home: string): string {
+  return join(home, 'project')
 }
 
 /** The task that a person would try on the demo: to read a file, or to change it by a shell and a patch. */
@@ -130,6 +178,20 @@ function secrets({ patches }: Agent, folder: string): Assignment {
     files: new Map(files),
     words,
     written: new Map(patches ? [['words.txt', fileOf(words)]] : []),
+    limitMs: AGENT_LIMIT_MS,
+  }
+}
+
+/** One of several questions, each for the words in three more files. */
+function question(number: number, folder: string): Assignment {
+  const words = [word(), word(), word()]
+  const files = words.map((one, at): [string, string] => [`secret-${number}-${at}.txt`, `${secret(one)}\n`])
+  const paths = files.map(([name]) => join(folder, name)).join(' and ')
+  return {
+    prompt: `Read the files ${paths} with your tool, and quote the secret word of each.`,
+    files: new Map(files),
+    words,
+    written: new Map(),
     limitMs: AGENT_LIMIT_MS,
   }
 }

@@ -7,12 +7,14 @@ import { type Simulator, startSimulator } from '../../src/simulator/start-simula
 import { channel, type Configuration, priced, ROOT, token, user } from '../../test/equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../../test/equipment/gateway.ts'
 import { pathOf } from './agents.ts'
-import { AGENTS, type Case, CASES, CODEX_NAMES, isConverted, STRICT_MODELS } from './cases.ts'
+import { AGENTS, type Case, CASES, codexNames, isConverted, STRICT_MODELS } from './cases.ts'
 import { chatUpstream } from './chat-upstream.ts'
+import { geminiUpstream } from './gemini-upstream.ts'
 import { commandOf, installAgents, versionAsked } from './install.ts'
 import { messagesUpstream } from './messages-upstream.ts'
 import { responsesUpstream } from './responses-upstream.ts'
-import { type Outcome, runCase } from './run-case.ts'
+import { type Outcome, runCase, type Stage } from './run-case.ts'
+import { ReturnedSignatures } from './signatures.ts'
 import { asJson, asTable, type Row } from './table.ts'
 
 const STRICT_PACE = { firstTokenMs: 5, tokenMs: 1, maxWholeMs: 1000 }
@@ -52,14 +54,10 @@ function configuration(demo: Simulator, strict: Readonly<Record<Dialect, string>
   }
 }
 
-const DIALECTS = ['chat', 'messages', 'responses'] as const
+const DIALECTS = ['chat', 'messages', 'responses', 'gemini'] as const
 
 function namesOf(protocol: Dialect): string[] {
   return [...STRICT_MODELS[protocol], ...Object.keys(codexNames(protocol))]
-}
-
-function codexNames(protocol: Dialect): Readonly<Record<string, string>> {
-  return protocol === 'responses' ? {} : CODEX_NAMES[protocol]
 }
 
 /** Reports progress; with `--json` standard output holds the result alone. */
@@ -80,28 +78,31 @@ async function main(stop: AbortSignal): Promise<number> {
     const asked = `${packageName}@${versionAsked(packageName)}`
     log(`NOT INSTALLED: ${name}; npm does not get ${asked} for this machine${failure ? `: ${failure}` : ''}`)
   }
-  const [demo, chat, messages, responses] = await Promise.all([
+  const returned = new ReturnedSignatures()
+  const [demo, chat, messages, responses, gemini] = await Promise.all([
     startSimulator(),
     serve(chatUpstream(STRICT_MODELS.chat), STRICT_PACE),
-    serve(messagesUpstream(STRICT_MODELS.messages), STRICT_PACE),
+    serve(messagesUpstream(STRICT_MODELS.messages, returned), STRICT_PACE),
     serve(responsesUpstream(STRICT_MODELS.responses), STRICT_PACE),
+    serve(geminiUpstream(STRICT_MODELS.gemini, returned), STRICT_PACE),
   ])
   const rows: Row[] = []
   let gateway: RunningGateway | undefined
   try {
-    const strict = { chat: chat.url, messages: messages.url, responses: responses.url }
+    const strict = { chat: chat.url, messages: messages.url, responses: responses.url, gemini: gemini.url }
     gateway = await startGateway({ config: configuration(demo, strict) })
     for (const { one, key } of wanted) {
       const command = commandOf(one.agent)
       if (command !== undefined && stop.aborted) continue
-      const outcome = command === undefined ? undefined : await runWithRetry(one, key, command, gateway, stop)
+      const outcome =
+        command === undefined ? undefined : await runWithRetry(one, { key, command, gateway, returned, stop })
       rows.push(rowOf(one, outcome))
       if (outcome) log(summaryOf(one, outcome))
     }
   } finally {
     await gateway?.discard()
     await demo.close()
-    for (const { server } of [chat, messages, responses]) {
+    for (const { server } of [chat, messages, responses, gemini]) {
       server.close()
       server.closeAllConnections()
     }
@@ -114,16 +115,10 @@ async function main(stop: AbortSignal): Promise<number> {
 }
 
 /** Runs a case. One that is only too slow gets a second attempt: other processes may have slowed it. */
-async function runWithRetry(
-  one: Case,
-  key: string,
-  command: string,
-  gateway: RunningGateway,
-  stop: AbortSignal,
-): Promise<Outcome> {
-  const first = await runCase(one, key, command, gateway, stop)
+async function runWithRetry(one: Case, stage: Stage): Promise<Outcome> {
+  const first = await runCase(one, stage)
   const isSlow = first.faults.length > 0 && first.faults.every((fault) => SLOW.test(fault))
-  return isSlow ? await runCase(one, key, command, gateway, stop) : first
+  return isSlow ? await runCase(one, stage) : first
 }
 
 function rowOf(one: Case, outcome: Outcome | undefined): Row {

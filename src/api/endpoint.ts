@@ -95,7 +95,7 @@ interface AccessPrincipals {
   /** Clients without credentials. */
   readonly visitor: object
   /** An account holder; an admin (role 10) or root (role 100). */
-  readonly account: { readonly user: User }
+  readonly account: { readonly user: User; readonly sessionHash?: string }
   readonly admin: { readonly user: User }
   readonly root: { readonly user: User }
   /** Holders of a valid API key; for `reading-key`, an expired or exhausted one will do. */
@@ -124,7 +124,8 @@ type HandlerInput<
   readonly params: z.output<Params>
   readonly query: z.output<Query>
   readonly body: z.output<Body>
-  /** The client's address block. */
+  /** The client's address, and its block. */
+  readonly address: string
   readonly addressBlock: string
   readonly exchange: ClientExchange
   readonly parts: AdministrationParts
@@ -181,6 +182,8 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   readonly responseBody?: z.ZodType
   /** The returned value has the fields of the envelope already. */
   readonly envelope?: 'own'
+  /** A redirect (302) in place of JSON: `handle` returns the `location`. */
+  readonly redirects?: true
   /**
    * Text in place of JSON, without an envelope: `handle` returns an `AsyncIterable<string>`. With a
    * `responseBody` as well, it may return either.

@@ -140,6 +140,7 @@ const CODES_IN_MESSAGES = new Map([
   ['request_too_large', 'read_request_body_failed'],
   ['overloaded', 'overloaded'],
   ['insufficient_quota', 'insufficient_quota'],
+  ['budget_exceeded', 'budget_exceeded'],
   ['model_price_error', 'model_price_error'],
   ['model_not_found', 'model_not_found'],
 ])

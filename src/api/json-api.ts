@@ -1,11 +1,11 @@
 import type { z } from 'zod'
-import type { AccountAuthenticator } from '../auth/account-authenticator.ts'
+import type { AccountAuthenticator, Authenticated, SignedIn } from '../auth/account-authenticator.ts'
 import { addressBlock } from '../auth/address-block.ts'
 import type { ApiKeys } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ClientAddress } from '../auth/client-address.ts'
 import { requireKey } from '../auth/sent-key.ts'
-import { Role, type User } from '../domain/user.ts'
+import { Role } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { AdministrationParts } from '../management/parts.ts'
@@ -15,7 +15,7 @@ import type { ModelLists } from '../relay/model-lists.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { JsonEndpoint, LimitSubject, ClientExchange } from './endpoint.ts'
 import { type Area, renderSuccess } from './envelopes.ts'
-import type { GlobalLimit } from './global-limit.ts'
+import { type GlobalLimit, isGloballyLimited } from './global-limit.ts'
 import { JSON_ROUTES } from './json-routes.ts'
 import { PathSuggestions } from './routing/mistyped-path.ts'
 import type { PathParams } from './routing/path-pattern.ts'
@@ -78,11 +78,16 @@ export class JsonApi {
     params: PathParams,
   ): Promise<void> {
     const { request, response } = exchange
-    const { management, clientAddress, globalLimit, models } = this.#parts
-    await globalLimit.take(request, response, endpoint.path)
-    const principal = await this.#authenticate(exchange, endpoint)
-    const block = addressBlock(clientAddress()(request))
-    if (!endpoint.limitSubjects) {
+    const { accounts, management, clientAddress, globalLimit, models } = this.#parts
+    const session = isGloballyLimited(endpoint.path) ? await accounts.session(request) : undefined
+    if (session) await this.#takeFromConsole(exchange, session)
+    else await globalLimit.take(request, response, endpoint.path)
+    const principal = await this.#authenticate(exchange, endpoint, session)
+    const address = clientAddress()(request)
+    const block = addressBlock(address)
+    // The console's own limit covers its searches.
+    const isCovered = session !== undefined && endpoint.limit === 'search'
+    if (!endpoint.limitSubjects && !isCovered) {
       const limited = principal.user
         ? { subject: principal.user.id, label: 'this user' }
         : { subject: block, label: 'this address' }
@@ -92,6 +97,7 @@ export class JsonApi {
       params: endpoint.params && readInput(endpoint.params, params),
       query: endpoint.query && readInput(endpoint.query, queryOf(request.url)),
       body: endpoint.body && (await this.#bodyWithinLimits(exchange, endpoint, endpoint.body, block)),
+      address,
       addressBlock: block,
     }
     const data = await (endpoint.handle as Handle)({
@@ -105,6 +111,10 @@ export class JsonApi {
       ...idHeaders(exchange.id, area === 'messages'),
       ...(endpoint.cache === 'never' ? NEVER_CACHED : { 'cache-control': 'no-store' }),
     }
+    if (endpoint.redirects) {
+      response.writeHead(302, { location: String(data), 'content-length': '0', ...headers }).end()
+      return
+    }
     if (endpoint.text && isText(endpoint, data)) return sendText(response, endpoint.text, headers, data)
     const body = renderSuccess(endpoint.envelope === 'own' ? 'relay' : endpoint.area, data)
     const length = String(body.length)
@@ -113,14 +123,26 @@ export class JsonApi {
       .end(body)
   }
 
-  async #authenticate(exchange: ClientExchange, endpoint: JsonEndpoint): Promise<{ user?: User }> {
+  /** Takes a request off the limit that sessions have in place of `global` and `search`. */
+  async #takeFromConsole({ response }: ClientExchange, { user }: SignedIn): Promise<void> {
+    const { limits, management } = this.#parts
+    const limit = management.settings().rateLimits.console
+    const limited = { name: LIMIT_NAMES.console, subject: user.id, limit }
+    await takeAndSetHeaders(limits, response, limited, 'this user in the console')
+  }
+
+  async #authenticate(
+    exchange: ClientExchange,
+    endpoint: JsonEndpoint,
+    session: SignedIn | undefined,
+  ): Promise<Partial<Authenticated>> {
     const { request, record } = exchange
     const { access } = endpoint
     if (access === 'visitor') return {}
     if (access === 'key' || access === 'reading-key') return this.#authenticateByKey(exchange, endpoint)
-    const user = await this.#parts.accounts.authenticate(request, MIN_ROLE[access])
-    record.userId = user.id
-    return { user }
+    const authenticated = await this.#parts.accounts.authenticate(request, MIN_ROLE[access], session)
+    record.userId = authenticated.user.id
+    return authenticated
   }
 
   async #authenticateByKey(

@@ -23,9 +23,11 @@ import { logout, logoutByGet } from './users/logout.ts'
 import { manage } from './users/manage-user.ts'
 import { deleteModel, model } from './models/model.ts'
 import { models } from './models/models.ts'
+import { oidcCallback, oidcStart } from './users/oidc-sign-in.ts'
 import { openApi } from './openapi/openapi.ts'
 import { ownAccessToken } from './users/own-access-token.ts'
 import { ownGroups } from './users/own-groups.ts'
+import { endOwnSession, listOwnSessions } from './users/own-sessions.ts'
 import { ownProfile } from './users/own-profile.ts'
 import { status } from './status/status.ts'
 import { pricingEndpoint } from './models/pricing.ts'
@@ -76,6 +78,10 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   login,
   logout,
   logoutByGet,
+  oidcStart,
+  oidcCallback,
+  listOwnSessions,
+  endOwnSession,
   updateOwnProfile,
   ownAccessToken,
   listUsers,

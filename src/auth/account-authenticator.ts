@@ -2,11 +2,14 @@ import { USER_STATUS, type Role, type User } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
 import type { Store } from '../store/store.ts'
-import { refuseCrossSite } from './refuse-cross-site.ts'
+import { isCrossSite, refuseCrossSite } from './refuse-cross-site.ts'
 import { sessionOf } from './session-cookie.ts'
 
 /** Names of the header with the user's id: this gateway's, and the one that clients of new-api send. */
 const USER_HEADERS = ['gateway-user', 'new-api-user'] as const
+
+/** Age of a session's last noted use at which the next one is noted. */
+const NOTED_EVERY_SECONDS = 60
 
 /** Dependencies of `AccountAuthenticator`. */
 export interface AccountParts {
@@ -17,7 +20,20 @@ export interface AccountParts {
   readonly trustedProxies: () => readonly string[]
 }
 
-/** Authenticates account holders by access token or session, together with their id in a header. */
+/** Live session of a request, and its user. */
+export interface SignedIn {
+  readonly user: User
+  /** HMAC of the cookie's value. */
+  readonly sessionHash: string
+}
+
+/** Account that a request acts for; without `sessionHash` if it was authenticated by access token. */
+export interface Authenticated {
+  readonly user: User
+  readonly sessionHash?: string
+}
+
+/** Authenticates account holders by access token together with their id in a header, or by session. */
 export class AccountAuthenticator {
   readonly #parts: AccountParts
 
@@ -26,22 +42,44 @@ export class AccountAuthenticator {
   }
 
   /**
-   * The account that a request acts for. Throws 401 for missing or unknown credentials and for a wrong
-   * `Gateway-User`; 403 for a disabled user, a role below `minRole`, or a session sent by a page of another
-   * site. `docs/api.md: Authentication`.
+   * The live session that a request is authenticated by; undefined where there is none, where a page of
+   * another site sent it, or where an access token is sent, which takes precedence over the cookie, as
+   * browsers send cookies on their own. Notes the use of the session.
    */
-  async authenticate(request: Request, minRole: Role): Promise<User> {
+  async session(request: Request): Promise<SignedIn | undefined> {
+    const session = request.headers.authorization === undefined ? sessionOf(request) : undefined
+    const { store, hashSession, trustedProxies } = this.#parts
+    if (session === undefined || isCrossSite(request, trustedProxies())) return undefined
+    const sessionHash = hashSession(session)
+    const nowSeconds = Math.floor(Date.now() / 1000)
+    const found = await store.read('liveSession', { sessionHash, nowSeconds })
+    if (!found) return undefined
+    if (nowSeconds - found.lastUsed >= NOTED_EVERY_SECONDS) {
+      // The request does not depend on this note.
+      void store.write('noteSessionUse', { sessionHash, nowSeconds }).catch(() => {})
+    }
+    return { user: found.user, sessionHash }
+  }
+
+  /**
+   * The account that a request acts for, with the result of `session`. Throws 401 for missing or unknown
+   * credentials and for a wrong `Gateway-User`; 403 for a disabled user, a role below `minRole`, or a session
+   * sent by a page of another site. `docs/api.md: Authentication`.
+   */
+  async authenticate(request: Request, minRole: Role, session: SignedIn | undefined): Promise<Authenticated> {
     const { authorization } = request.headers
-    // The header takes precedence over the cookie, as a browser sends cookies on its own.
-    const user =
-      authorization === undefined ? await this.#fromSession(request) : await this.#fromToken(authorization)
-    for (const id of sentIds(request)) requireOwner(id, user)
+    const found =
+      authorization === undefined
+        ? (session ?? this.#refuseSession(request))
+        : { user: await this.#fromToken(authorization) }
+    const { user } = found
+    for (const id of sentIds(request, session !== undefined)) requireOwner(id, user)
     if (user.status !== USER_STATUS.enabled)
       throw new GatewayError('user_disabled', 'this user has been banned')
     if (user.role < minRole) {
       throw new GatewayError('role_too_low', `this needs the role ${minRole}, and yours is ${user.role}`)
     }
-    return user
+    return found
   }
 
   async #fromToken(authorization: string): Promise<User> {
@@ -53,16 +91,10 @@ export class AccountAuthenticator {
     return user
   }
 
-  async #fromSession(request: Request): Promise<User> {
-    const session = sessionOf(request)
-    if (session === undefined) throw notAuthenticated()
-    const { store, hashSession, trustedProxies } = this.#parts
-    refuseCrossSite(request, trustedProxies())
-    const sessionHash = hashSession(session)
-    const nowSeconds = Math.floor(Date.now() / 1000)
-    const user = await store.read('userBySession', { sessionHash, nowSeconds })
-    if (!user) throw new GatewayError('unauthorized', 'the session is over: log in again')
-    return user
+  #refuseSession(request: Request): never {
+    if (sessionOf(request) === undefined) throw notAuthenticated()
+    refuseCrossSite(request, this.#parts.trustedProxies())
+    throw new GatewayError('unauthorized', 'the session is over: log in again')
   }
 }
 
@@ -70,11 +102,11 @@ function notAuthenticated(): GatewayError {
   return new GatewayError('unauthorized', 'not logged in, and no access token in "Authorization"')
 }
 
-/** The ids sent in either header, all of which must be the user's. */
-function sentIds({ headers }: Request): string[] {
+/** The ids sent in either header, all of which must be the user's. A session needs none. */
+function sentIds({ headers }: Request, isSession: boolean): string[] {
   const ids = USER_HEADERS.map((name) => headers[name]).filter((id) => id !== undefined && id !== '')
   // Names the header as clients of older gateways know it.
-  if (ids.length === 0) {
+  if (ids.length === 0 && !isSession) {
     throw new GatewayError(
       'unauthorized',
       'New-Api-User header not provided (send the user id as Gateway-User)',

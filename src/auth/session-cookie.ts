@@ -16,6 +16,11 @@ export function sessionOf({ headers: { cookie } }: Request): string | undefined 
   return session !== undefined && SESSION.test(session) ? session : undefined
 }
 
+/** Whether a client speaks TLS. It ends at a proxy, as the gateway itself speaks plain HTTP. */
+export function isSecureRequest(request: Request, trustedProxies: readonly string[]): boolean {
+  return proxyHeader(request, 'x-forwarded-proto', trustedProxies) === 'https'
+}
+
 /** The `Set-Cookie` header that sets a session, or with undefined deletes it. */
 export function sessionCookie(
   request: Request,
@@ -28,8 +33,7 @@ export function sessionCookie(
     httpOnly: true,
     sameSite: 'strict',
     path: '/',
-    // TLS ends at a proxy, as the gateway itself speaks plain HTTP.
-    secure: proxyHeader(request, 'x-forwarded-proto', trustedProxies) === 'https',
+    secure: isSecureRequest(request, trustedProxies),
     maxAge: session === undefined ? 0 : SESSION_SECONDS,
   }
   return stringifySetCookie(cookie)

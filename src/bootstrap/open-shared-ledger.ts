@@ -113,7 +113,7 @@ function handleAnnouncement(
   text: string,
   to: { readonly accounts: LeasedAccounts; readonly bankClient: BankClient; readonly node: string },
 ): void {
-  const [, kind, account, rest] = /^(account|recall) ([ut]:\d+) (\S+)$/.exec(text) ?? []
+  const [, kind, account, rest] = /^(account|recall) ([ut]:\d+|b:.+) (\S+)$/s.exec(text) ?? []
   if (kind === 'account') to.accounts.onChanged(account as AccountName, Number(rest))
   if (kind === 'recall' && rest !== to.node) {
     to.bankClient.leases.requestRecall(account as AccountName)

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { JSON_OUTPUT } from './options.ts'
+import { Progress } from './progress.ts'
 import type { Shell } from './shell.ts'
 import { printJson, withAccounts } from './with-accounts.ts'
 
@@ -32,7 +33,9 @@ async function backup(
   { force = false, json = false }: BackupOptions,
 ): Promise<void> {
   await withAccounts(shell, {}, async (accounts) => {
-    const made = await accounts.run('backup', { file: resolve(file), force })
+    const made = await withProgress(shell, file, json, () =>
+      accounts.run('backup', { file: resolve(file), force }),
+    )
     if (json) printJson(shell, made)
     else shell.out.write(`Copied the database into ${made.file} (${made.bytes} bytes).\n`)
     const secret = made.secret_file ?? 'GATEWAY_SECRET'
@@ -40,4 +43,19 @@ async function backup(
       `The secret is not in the copy: without the same ${secret} the copy cannot be used. Keep the secret too, in another place.\n`,
     )
   })
+}
+
+async function withProgress<Result>(
+  shell: Shell,
+  file: string,
+  isSilent: boolean,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const { readEnvironment } = await import('../config/environment.ts')
+  const { sqlitePath } = await import('../domain/database-url.ts')
+  const { watchCopy } = await import('./copy-progress.ts')
+  // Another database than a file is refused by the operation.
+  const database = sqlitePath(readEnvironment(shell.env).databaseUrl) ?? ''
+  using _ = watchCopy(new Progress(shell, 'MiB', isSilent), database, resolve(file))
+  return await work()
 }

@@ -11,6 +11,8 @@ const SET = {
   OPENAI_API_KEY: 'o',
   GEMINI_API_KEY: 'g',
   COHERE_API_KEY: 'c',
+  ALERT_URL: 'https://alerts.example/gateway',
+  ALERT_SECRET: `whsec_${'A'.repeat(32)}`,
   ROOT_ACCESS_TOKEN: 'an-access-token-of-some-length',
   ROOT_API_KEY: 'sk-AnApiKeyOfSomeLength',
 }

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import type { ImportReport } from '../moving/import/import.ts'
 import { type Fate, type Kind, type ReportLine, displayText } from '../moving/import/report.ts'
 import { CONFIG, JSON_OUTPUT } from './options.ts'
+import { Progress } from './progress.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, reportingErrors } from './with-accounts.ts'
@@ -20,7 +21,7 @@ Examples:
   sluice import postgres://reader@db.example.com/newapi --apply
   sluice import "$SQL_DSN"`
 
-const KINDS: readonly Kind[] = ['user', 'token', 'channel', 'group', 'price', 'option']
+const KINDS: readonly Kind[] = ['user', 'token', 'channel', 'group', 'price', 'option', 'table']
 
 const OUTCOMES: Readonly<Record<Fate, string>> = {
   carried: 'carries over',
@@ -55,14 +56,13 @@ async function importFrom(
     const { readConfig } = await import('../config/config.ts')
     const { readEnvironment } = await import('../config/environment.ts')
     const { importFamily } = await import('../moving/import/import.ts')
-    const showsProgress = !json && shell.err.isTTY
-    const say = (text: string): void => void (showsProgress && shell.err.write(`\r\u001B[2K${text}`))
+    const progress = new Progress(shell, 'users', json)
     const report = await importFamily({
       config: readConfig(readEnvironment(shell.env, options)),
       source,
       apply,
-      onProgress: (done, of) => say(`${done} of ${of} users`),
-    }).finally(() => say(''))
+      onProgress: (done, total) => progress.show(done, total),
+    }).finally(() => progress.end())
     if (json) printJson(shell, asJson(report))
     else shell.out.write(reportText(report, shell))
     if (report.failed > 0) {

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { MigrationReport } from '../moving/copy/migrate.ts'
 import type { AccountSums } from '../moving/copy/sums.ts'
 import { JSON_OUTPUT } from './options.ts'
+import { Progress } from './progress.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
 import { printJson, reportingErrors } from './with-accounts.ts'
@@ -43,13 +44,13 @@ async function migrate(shell: Shell, { to, dryRun = false, json = false }: Migra
     const { readEnvironment } = await import('../config/environment.ts')
     const { migrate } = await import('../moving/copy/migrate.ts')
     const environment = readEnvironment(shell.env)
-    const progress = new ProgressLine(shell, json)
+    const progress = new Progress(shell, 'rows', json)
     const migration = await migrate({
       environment,
       to,
       dryRun,
-      onProgress: (name, rows) => progress.show(`${name}: ${rows} rows`),
-    }).finally(() => progress.clear())
+      onProgress: (done, total) => progress.show(done, total),
+    }).finally(() => progress.end())
     if (json) printJson(shell, asJson(migration))
     else shell.out.write(report(migration, shell))
     if (migration.differences.length > 0) {
@@ -57,25 +58,6 @@ async function migrate(shell: Shell, { to, dryRun = false, json = false }: Migra
       shell.exitCode = 1
     } else if (!json && !dryRun) shell.out.write(nextSteps(environment.secret, environment.dataDir))
   })
-}
-
-/** A progress line that overwrites itself, on a terminal. */
-class ProgressLine {
-  readonly #err: Shell['err']
-  readonly #isSilent: boolean
-
-  constructor({ err }: Shell, silent: boolean) {
-    this.#err = err
-    this.#isSilent = silent || !err.isTTY
-  }
-
-  show(text: string): void {
-    if (!this.#isSilent) this.#err.write(`\r\u001B[2K${text}`)
-  }
-
-  clear(): void {
-    this.show('')
-  }
 }
 
 function report(migration: MigrationReport, { out }: Shell): string {

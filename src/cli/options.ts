@@ -1,4 +1,5 @@
-import { InvalidArgumentError, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { BUDGET_PERIODS, type BudgetPeriod } from '../domain/budget.ts'
 import { parseExpiry } from './expiry.ts'
 
 /** The option for the configuration file, which commands validate against where no gateway runs. */
@@ -16,6 +17,36 @@ export function wholeNumber(text: string): number {
     throw new InvalidArgumentError('Expected a whole number.')
   }
   return Number(text)
+}
+
+/** The options of a budget. */
+export const BUDGET = [
+  new Option('--budget <units>', 'the most that may be spent in each period, in quota units').argParser(
+    wholeNumber,
+  ),
+  new Option('--per <period>', 'the period of the budget').choices(BUDGET_PERIODS),
+] as const
+
+/** Values of `BUDGET`. */
+export interface BudgetOptions {
+  readonly budget?: number
+  readonly per?: BudgetPeriod
+}
+
+/** The fields of a budget; ends the command where one option comes without the other. */
+export function budgetOf(
+  { budget, per }: BudgetOptions,
+  command: Command,
+): {
+  readonly budget?: number
+  readonly budget_period?: BudgetPeriod
+} {
+  if (budget === undefined && per === undefined) return {}
+  if (budget === undefined || (per === undefined && budget > 0))
+    return command.error(
+      'error: expected a budget with its period: --budget <units> --per day, week or month',
+    )
+  return { budget, ...(per && { budget_period: per }) }
 }
 
 /** Parses `--expires` into Unix seconds or -1. */

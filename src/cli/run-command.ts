@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { addBackupCommand } from './backup-command.ts'
+import { addChannelCommands } from './channel-commands.ts'
 import { addImportCommand } from './import-command.ts'
 import { addMigrateCommand } from './migrate-command.ts'
 import { addServiceCommands } from './service-commands.ts'
@@ -36,7 +37,7 @@ First steps:
                                   an API key for it
   sluice import SOURCE            imports users, keys and channels of a one-api or new-api
 
-user, token, usage and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
+user, token, channel, usage and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
 docs/configuration.md lists all environment variables (PORT, HOST, GATEWAY_SECRET, LOG_LEVEL, …), and
 docs/operations.md describes how to run the gateway.`,
     )
@@ -44,6 +45,7 @@ docs/operations.md describes how to run the gateway.`,
   addServiceCommands(program, shell)
   addUserCommands(program, shell)
   addTokenCommands(program, shell)
+  addChannelCommands(program, shell)
   addUsageCommand(program, shell)
   addBackupCommand(program, shell)
   addMigrateCommand(program, shell)

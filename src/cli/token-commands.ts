@@ -1,7 +1,16 @@
 import { type Command, Option } from 'commander'
 import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 import type { TokenObject } from '../management/tokens/token-object.ts'
-import { CONFIG, commaList, expiry, JSON_OUTPUT, wholeNumber } from './options.ts'
+import {
+  BUDGET,
+  type BudgetOptions,
+  budgetOf,
+  CONFIG,
+  commaList,
+  expiry,
+  JSON_OUTPUT,
+  wholeNumber,
+} from './options.ts'
 import { quotaText } from './quota-text.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
@@ -38,7 +47,7 @@ const DELETE_HELP = `
 Running calls go on and are charged; the usage log keeps the key's calls.`
 
 /** The options of `token create`. */
-interface CreateOptions extends AccountOptions {
+interface CreateOptions extends AccountOptions, BudgetOptions {
   readonly user: string
   readonly name: string
   readonly quota?: number
@@ -69,6 +78,8 @@ export function addTokenCommands(program: Command, shell: Shell): void {
         .conflicts('unlimited'),
     )
     .option('--unlimited', "limit the key by its user's quota alone")
+    .addOption(BUDGET[0])
+    .addOption(BUDGET[1])
     .addOption(
       new Option('--expires <time>', 'never, 30d, 12h, 2027-01-31, or a Unix time in seconds')
         .argParser(expiry)
@@ -85,7 +96,7 @@ export function addTokenCommands(program: Command, shell: Shell): void {
       if (options.quota === undefined && !options.unlimited) {
         command.error('error: expected the quota of the key: --quota <units> or --unlimited')
       }
-      return create(shell, options)
+      return create(shell, options, budgetOf(options, command))
     })
 
   token
@@ -119,7 +130,11 @@ export function addTokenCommands(program: Command, shell: Shell): void {
   onOne('delete', 'delete a key, which is refused from the next call on', DELETE_HELP, remove)
 }
 
-async function create(shell: Shell, options: CreateOptions): Promise<void> {
+async function create(
+  shell: Shell,
+  options: CreateOptions,
+  budget: ReturnType<typeof budgetOf>,
+): Promise<void> {
   await withAccounts(shell, options, async (accounts) => {
     const { user, name, models = [] } = options
     const warnings = await accounts.run('tokenWarnings', { user, name, models: [...models] })
@@ -134,6 +149,7 @@ async function create(shell: Shell, options: CreateOptions): Promise<void> {
       allow_ips: options.allowIps?.join('\n') ?? null,
       group: options.group ?? '',
       vendor_routes: options.vendorRoutes ?? '',
+      ...budget,
     })
     for (const warning of warnings) shell.err.write(`Warning: ${warning}.\n`)
     if (options.json) printJson(shell, made)

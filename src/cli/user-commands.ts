@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { Role } from '../domain/user.ts'
 import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 import type { UserObject } from '../management/users/user-object.ts'
-import { CONFIG, JSON_OUTPUT, wholeNumber } from './options.ts'
+import { BUDGET, type BudgetOptions, budgetOf, CONFIG, JSON_OUTPUT, wholeNumber } from './options.ts'
 import { quotaText } from './quota-text.ts'
 import { readPassword } from './read-password.ts'
 import type { Shell } from './shell.ts'
@@ -26,7 +26,8 @@ A new user has no API key, no access token and no password: "sluice token create
 "sluice user password" create them.
 Examples:
   sluice user create ann --quota 5000000
-  sluice user create ops --role 10 --group vip`
+  sluice user create ops --role 10 --group vip
+  sluice user create sales --quota 500000000 --budget 25000000 --per month`
 
 const TOP_UP_HELP = `
 Running calls go on; the added quota can be spent at once.
@@ -50,7 +51,7 @@ Examples:
   sluice user password ann
   openssl rand -base64 18 | tee ann.txt | sluice user password ann`
 
-interface CreateOptions extends AccountOptions {
+interface CreateOptions extends AccountOptions, BudgetOptions {
   readonly role: number
   readonly group: string
   readonly quota: number
@@ -70,10 +71,14 @@ export function addUserCommands(program: Command, shell: Shell): void {
     )
     .option('--group <name>', 'a group that the configuration declares', 'default')
     .option('--quota <units>', 'the quota of the user, in quota units', wholeNumber, 0)
+    .addOption(BUDGET[0])
+    .addOption(BUDGET[1])
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', CREATE_HELP)
-    .action((name: string, options: CreateOptions) => create(shell, name, options))
+    .action((name: string, options: CreateOptions, command: Command) =>
+      create(shell, name, options, budgetOf(options, command)),
+    )
 
   user
     .command('list')
@@ -135,12 +140,13 @@ async function create(
   shell: Shell,
   username: string,
   { role, group, quota, ...options }: CreateOptions,
+  budget: ReturnType<typeof budgetOf>,
 ): Promise<void> {
   const work = withAccounts(
     shell,
     options,
     async (accounts) => {
-      const made = await accounts.run('createUser', { username, role: role as Role, group, quota })
+      const made = await accounts.run('createUser', { username, role: role as Role, group, quota, ...budget })
       if (options.json) printJson(shell, made)
       else
         say(shell, `Created the user ${named(made)} with ${quotaText(made.quota, await accounts.display())}.`)

@@ -6,6 +6,8 @@ import { LocalCounter } from '../limits/local-counter.ts'
 export interface Cluster {
   /** Counter of the rate limits. */
   readonly limitCounter: LimitCounter
+  /** Number of nodes that share the limits, this one included. */
+  readonly nodeCount: () => number
   /** Changes by other nodes; undefined where there can be none. */
   readonly changes: ChangeFeed | undefined
   /** Whether the Redis server answers; undefined where none is configured. */
@@ -44,6 +46,7 @@ export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
   }
   return {
     limitCounter: new LocalCounter(),
+    nodeCount: () => 1,
     changes: undefined,
     isRedisReachable: undefined,
     close: async () => {},

@@ -18,6 +18,7 @@ export async function joinThroughPostgres(url: string, options: ClusterOptions):
   await announcements.firstAttempt
   return {
     limitCounter,
+    nodeCount: () => Math.max(1, presence.count),
     changes,
     isRedisReachable: undefined,
     async close() {

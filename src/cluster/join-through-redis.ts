@@ -22,6 +22,7 @@ export async function joinThroughRedis(url: string, options: ClusterOptions): Pr
   await Promise.all([peers.firstAttempt, announcements.firstAttempt])
   return {
     limitCounter,
+    nodeCount: () => peers.nodes,
     changes,
     isRedisReachable: () => peers.isReachable,
     async close() {

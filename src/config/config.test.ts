@@ -310,6 +310,19 @@ describe('a warning is said of', () => {
     expect(warnings(config(CHANNEL.replace('http://a', given)))).toEqual([])
   })
 
+  test('a sign-in by nobody, and one that others on the way can read', () => {
+    const login = (issuer: string): string =>
+      `${CHANNEL}login:\n  password: false\n  oidc: [{ name: a, issuer: "${issuer}", client_id: b, client_secret: c }]\n`
+    expect(warnings(config(`${CHANNEL}login: { password: false }\n`)).join()).toContain(
+      'login.password: without an identity provider, users sign in by access token alone',
+    )
+    expect(warnings(config(login('http://id.example'))).join()).toContain(
+      'login.oidc[0].issuer: http: whoever is on the way can sign in',
+    )
+    for (const issuer of ['https://id.example', 'http://127.0.0.1:8080', 'http://localhost/x'])
+      expect(warnings(config(login(issuer)))).toEqual([])
+  })
+
   test('a variable without braces, but not a dollar in a text', () => {
     const text = `channels:
   - name: a

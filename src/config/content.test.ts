@@ -35,6 +35,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         trustedProxies: [],
         metricsToken: '',
         usageLogDays: 90,
+        quotaLow: { digits: 5n, scale: 0 },
         slotDays: 100,
         maxCalls: 8_000,
         drainTimeoutMs: 30_000,
@@ -42,6 +43,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         keepSignaturesMs: 86_400_000,
         media: { allowPrivateNetworks: false, maxBytes: 20_971_520, timeoutMs: 10_000 },
         cors: { origins: [] },
+        publicUrl: '',
       })
       expect(content.rateLimits).toEqual({
         global: { requests: 180, tokens: 0, windowMs: 180_000 },
@@ -49,11 +51,13 @@ describe('without anything in it, the file means the documented defaults', () =>
         search: { requests: 10, tokens: 0, windowMs: 60_000 },
         critical: { requests: 20, tokens: 0, windowMs: 1_200_000 },
         key: NO_LIMIT,
+        console: { requests: 600, tokens: 0, windowMs: 60_000 },
       })
+      expect(content.login).toEqual({ password: true, oidc: [] })
       expect(content.groups).toEqual(
         new Map([['default', { name: 'default', ratio: { digits: 1n, scale: 0 }, open: true }]]),
       )
-      expect([content.models.size, content.channels, content.users]).toEqual([0, [], []])
+      expect([content.models.size, content.channels, content.users, content.alerts]).toEqual([0, [], [], []])
     },
   )
 })
@@ -311,6 +315,8 @@ users:
     group: vip
     quota: 10
     access_token: at
+    budget: 5000
+    budget_period: month
     tokens:
       - name: t
         key: sk-sk-AbC123
@@ -326,6 +332,8 @@ users:
           ::1
         group: vip
         vendor_routes: '{"anthropic": "slow", "openai": "vip"}'
+        budget: 0
+        rate_limit: { requests: 60, parallel: 4, window: 30s }
 `,
       { NAME: 'ann', YES: 'true' },
     )
@@ -350,8 +358,10 @@ users:
           allowIps: '10.0.0.0/8\n::1',
           group: 'vip',
           vendorRoutes: '{"anthropic": "slow", "openai": "vip"}',
+          terms: { budget: null, rateLimit: { requests: 60, tokens: 0, parallel: 4, windowMs: 30_000 } },
         },
       ],
+      terms: { budget: { amount: 5000, period: 'month' }, rateLimit: undefined },
     })
   })
 

@@ -1,6 +1,9 @@
+import type { AlertTarget } from '../domain/alert.ts'
 import type { Channel } from '../domain/channel.ts'
 import type { UserSeed } from '../domain/seed.ts'
+import type { LoginSettings } from '../domain/login-settings.ts'
 import type { Group, Options, RateLimits } from '../domain/settings.ts'
+import { alerts } from './alerts.ts'
 import { channel } from './channels.ts'
 import type { ParsedDocument, DocumentDiagnostic } from './document.ts'
 import { duplicates } from './duplicates.ts'
@@ -8,6 +11,7 @@ import { list, section } from './fields.ts'
 import { declaredGroups, groups } from './groups.ts'
 import { type Issue, issuesOf } from './issues.ts'
 import { pathText } from './diagnostics.ts'
+import { login } from './login.ts'
 import { type ModelEntry, models } from './models.ts'
 import { options, DEFAULT_QUOTA_PER_UNIT } from './options.ts'
 import { rateLimits } from './rate-limits.ts'
@@ -22,9 +26,11 @@ export interface FileContent {
   readonly models: ReadonlyMap<string, ModelEntry>
   readonly channels: readonly Channel[]
   readonly users: readonly UserSeed[]
+  readonly login: LoginSettings
+  readonly alerts: readonly AlertTarget[]
 }
 
-/** Reads the six sections of the file; errors come as diagnostics with their lines. */
+/** Reads the sections of the file; errors come as diagnostics with their lines. */
 export function readContent({ tree, lineOf, diagnostics }: ParsedDocument): {
   content?: FileContent
   diagnostics: DocumentDiagnostic[]
@@ -38,7 +44,7 @@ export function readContent({ tree, lineOf, diagnostics }: ParsedDocument): {
 }
 
 /**
- * Reads the six sections of a file, or of a file merged with stored settings. Channels and users refer to
+ * Reads the sections of a file, or of a file merged with stored settings. Channels and users refer to
  * groups, and `quota_per_unit` bounds quotas: those count even if other entries of their sections are
  * invalid.
  */
@@ -52,6 +58,8 @@ export function readSections(tree: YamlNode): { content?: FileContent; issues: I
     models,
     channels: list(channel(new Set(declared.keys())), 'a list of channels'),
     users: list(user(declared, quotaPerUnit), 'a list of users'),
+    login: login(new Set(declared.keys())),
+    alerts,
   }).safeParse(tree)
   const repeated = duplicates(tree)
   if (!read.success) return { issues: [...issuesOf(read.error), ...repeated] }

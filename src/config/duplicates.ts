@@ -3,14 +3,17 @@ import type { Path } from './diagnostics.ts'
 import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /**
- * Finds duplicates of channel names, user ids and names, access tokens, names of a user's tokens, and API
- * keys. It looks in the YAML tree, so that another error in an entry does not hide these.
+ * Finds duplicates of the names of channels and identity providers, receivers of alerts, user ids and
+ * names, access tokens, names of a user's tokens, and API keys. It looks in the YAML tree, so that another
+ * error in an entry does not hide these.
  */
 export function duplicates(tree: YamlNode): Issue[] {
   const users = entries(child(tree, 'users'), ['users'])
   const tokens = users.map(({ tree, path }) => entries(child(tree, 'tokens'), [...path, 'tokens']))
   return [
     ...repeated(entries(child(tree, 'channels'), ['channels']), 'name'),
+    ...repeated(entries(child(child(tree, 'login'), 'oidc'), ['login', 'oidc']), 'name'),
+    ...repeated(entries(child(tree, 'alerts'), ['alerts']), 'url'),
     ...repeated(users, 'id'),
     ...repeated(users, 'username'),
     ...repeated(users, 'access_token'),

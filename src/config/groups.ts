@@ -1,5 +1,6 @@
 import type { Decimal } from '../domain/decimal.ts'
 import type { Group } from '../domain/settings.ts'
+import { budgetFields, declaredBudget, requireWholeBudget } from './budgets.ts'
 import { decimal, dictionary, type Field, flag, Refusal, section, text } from './fields.ts'
 import { nearest } from '../domain/nearest.ts'
 import { keys, type YamlNode } from './yaml-node.ts'
@@ -11,11 +12,14 @@ const ONE: Decimal = { digits: 1n, scale: 0 }
 
 /** `docs/configuration.md: Groups`. */
 export const groups: Field<ReadonlyMap<string, Group>> = dictionary(
-  section({ ratio: decimal().default(ONE), open: flag.default(true) }),
+  section({ ratio: decimal().default(ONE), open: flag.default(true), ...budgetFields() }).superRefine(
+    requireWholeBudget,
+  ),
   'a mapping from group names',
 ).transform((declared) => {
   const all = new Map<string, Group>([[DEFAULT_GROUP, { name: DEFAULT_GROUP, ratio: ONE, open: true }]])
-  for (const [name, group] of declared) all.set(name, { name, ...group })
+  for (const [name, { ratio, open, ...given }] of declared)
+    all.set(name, { name, ratio, open, budget: declaredBudget(given) ?? undefined })
   return all
 })
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { ParsedDocument } from './document.ts'
-import { pathText } from './diagnostics.ts'
+import type { DocumentDiagnostic, ParsedDocument } from './document.ts'
+import { type Path, pathText } from './diagnostics.ts'
 import { child, items, keys, type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
 const PREFIX = 'file:'
@@ -9,28 +9,42 @@ const PREFIX = 'file:'
 const MAX_BYTES = 64 * 1024
 
 /**
- * Reads the files that keys of channels name with `file:PATH`, relative to `folder`. Keys set over HTTP never
- * name files: only the operator's own file passes here.
+ * Reads the files that keys of channels and client secrets of identity providers name with `file:PATH`,
+ * relative to `folder`. Keys set over HTTP never name files: only the operator's own file passes here.
  */
 export function withKeyFiles(document: ParsedDocument, folder: string): ParsedDocument {
-  const diagnostics = [...document.diagnostics]
-  const channels = items(child(document.tree, 'channels')).map((channel, index): YamlNode => {
-    const given = items(child(channel, 'keys'))
-    if (!given.some((key) => pathOf(key) !== undefined)) return channel
-    const read = given.map((key, position): YamlNode => {
-      const path = pathOf(key)
-      if (path === undefined) return key
-      const content = contentOf(resolve(folder, path))
-      if ('text' in content) return new YamlScalar(content.text, PREFIX)
-      const at = ['channels', index, 'keys', position]
-      const message = `expected a file that can be read: ${content.reason}`
-      diagnostics.push({ line: document.lineOf(at), path: pathText(at), message })
-      return new UnresolvedScalar(PREFIX)
-    })
-    return replaced(channel, 'keys', read)
-  })
-  if (channels.length === 0) return document
-  return { ...document, tree: replaced(document.tree, 'channels', channels), diagnostics }
+  const diagnostics: DocumentDiagnostic[] = []
+  const read = (node: YamlNode, at: Path): YamlNode => {
+    const path = pathOf(node)
+    if (path === undefined) return node
+    const content = contentOf(resolve(folder, path))
+    if ('text' in content) return new YamlScalar(content.text, PREFIX)
+    const message = `expected a file that can be read: ${content.reason}`
+    diagnostics.push({ line: document.lineOf(at), path: pathText(at), message })
+    return new UnresolvedScalar(PREFIX)
+  }
+  const channelRead = (channel: YamlNode, at: Path): YamlNode =>
+    changed(channel, 'keys', (given) =>
+      eachItem(given, (key, position) => read(key, [...at, 'keys', position])),
+    )
+  const providerRead = (provider: YamlNode, at: Path): YamlNode =>
+    changed(provider, 'client_secret', (given) => trimmed(read(given, [...at, 'client_secret'])))
+  const channels = changed(document.tree, 'channels', (given) =>
+    eachItem(given, (channel, index) => channelRead(channel, ['channels', index])),
+  )
+  const tree = changed(channels, 'login', (login) =>
+    changed(login, 'oidc', (given) =>
+      eachItem(given, (provider, index) => providerRead(provider, ['login', 'oidc', index])),
+    ),
+  )
+  return { ...document, tree, diagnostics: [...document.diagnostics, ...diagnostics] }
+}
+
+// A secret is one line, and editors end lines.
+function trimmed(node: YamlNode): YamlNode {
+  return node instanceof YamlScalar && node.source === PREFIX
+    ? new YamlScalar(String(node.value).trimEnd(), PREFIX)
+    : node
 }
 
 function pathOf(key: YamlNode): string | undefined {
@@ -47,8 +61,14 @@ function contentOf(file: string): { readonly text: string } | { readonly reason:
   }
 }
 
-function replaced(tree: YamlNode, key: string, value: YamlNode): YamlNode {
+function eachItem(node: YamlNode, change: (item: YamlNode, index: number) => YamlNode): YamlNode {
+  return Array.isArray(node) ? items(node).map(change) : node
+}
+
+/** A mapping whose entry `key` is replaced; any other node as it is. */
+function changed(node: YamlNode, key: string, change: (value: YamlNode) => YamlNode): YamlNode {
+  if (!keys(node).includes(key)) return node
   const mapping: Record<string, YamlNode> = Object.create(null)
-  for (const name of keys(tree)) mapping[name] = name === key ? value : child(tree, name)
+  for (const name of keys(node)) mapping[name] = name === key ? change(child(node, name)) : child(node, name)
   return mapping
 }

@@ -40,6 +40,19 @@ test('nothing that was set leaves the settings of the file as they are', () => {
   expect(mergeLayers(file, only({})).settings).toBe(file.settings)
 })
 
+test('sections that are set in the file alone are those of the file, whatever else is stored', () => {
+  const file = fileOf(`${FILE}
+rate_limits: { console: { requests: 7 } }
+login:
+  password: false
+  oidc: [{ name: corp, issuer: "https://id.example", client_id: sluice, client_secret: secret }]
+`)
+  const { settings } = mergeLayers(file, only({ channels: [stored('on')] }))
+  expect(settings.login).toEqual(file.settings.login)
+  expect(settings.rateLimits).toEqual(file.settings.rateLimits)
+  expect(settings.login.oidc).toHaveLength(1)
+})
+
 test('stored channels come behind those of the file; disabled ones are known, and not called', () => {
   const { settings, storedChannels: known } = mergeLayers(
     fileOf(FILE),

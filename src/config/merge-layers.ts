@@ -99,6 +99,8 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
   return {
     options: under('options'),
     rate_limits: child(file, 'rate_limits'),
+    login: child(file, 'login'),
+    alerts: child(file, 'alerts'),
     groups: under('groups'),
     models: under('models'),
     channels: [

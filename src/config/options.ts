@@ -53,6 +53,10 @@ function isOrigin(given: string): boolean {
   return url !== null && /^[^*]+$/.test(url.host) && given === `${url.protocol}//${url.host}`
 }
 
+function isHttpOrigin(given: string): boolean {
+  return /^https?:/.test(given) && isOrigin(given)
+}
+
 /** `docs/configuration.md: Options`. */
 export const options: Field<Options> = section({
   quota_per_unit: integer(1, MAX_QUOTA_PER_UNIT).default(DEFAULT_QUOTA_PER_UNIT),
@@ -70,6 +74,7 @@ export const options: Field<Options> = section({
     /^[!-~]*$/.test(given) ? given : undefined,
   ).default(''),
   usage_log_days: integer(1, 100_000).default(90),
+  quota_low: decimal().default({ digits: 5n, scale: 0 }),
   slot_days: integer(1, 10_000).default(100),
   max_calls: integer(1, 9_000).default(8_000),
   drain_timeout: duration.default(30_000),
@@ -77,6 +82,9 @@ export const options: Field<Options> = section({
   keep_signatures: retention.default(24 * HOUR_MS),
   media,
   cors,
+  public_url: text('an origin such as https://ai.example.com, without a path', (given) =>
+    given === '' || isHttpOrigin(given) ? given : undefined,
+  ).default(''),
 }).transform(
   (given): Options => ({
     quotaPerUnit: given.quota_per_unit,
@@ -92,6 +100,7 @@ export const options: Field<Options> = section({
     trustedProxies: given.trusted_proxies,
     metricsToken: given.metrics_token,
     usageLogDays: given.usage_log_days,
+    quotaLow: given.quota_low,
     slotDays: given.slot_days,
     maxCalls: given.max_calls,
     drainTimeoutMs: given.drain_timeout,
@@ -99,5 +108,6 @@ export const options: Field<Options> = section({
     keepSignaturesMs: given.keep_signatures,
     media: given.media,
     cors: given.cors,
+    publicUrl: given.public_url,
   }),
 )

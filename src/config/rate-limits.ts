@@ -1,3 +1,4 @@
+import type { CallRateLimit } from '../domain/call-terms.ts'
 import type { RateLimit } from '../domain/channel.ts'
 import type { RateLimits } from '../domain/settings.ts'
 import { duration, type Field, integer, section } from './fields.ts'
@@ -14,6 +15,7 @@ const DEFAULTS: RateLimits = {
   search: { requests: 10, tokens: 0, windowMs: MINUTE },
   critical: { requests: 20, tokens: 0, windowMs: 20 * MINUTE },
   key: NO_LIMIT,
+  console: { requests: 600, tokens: 0, windowMs: MINUTE },
 }
 
 const count = integer(0, 1_000_000_000_000).default(0)
@@ -25,6 +27,16 @@ export const rateLimit: Field<RateLimit> = section({
   tokens: count,
   window: window(MINUTE),
 }).transform(({ window, ...limit }) => ({ ...limit, windowMs: window }))
+
+/** `{ requests, tokens, parallel, window }` of a key or a user; undefined where it is not declared. */
+export const callRateLimit: Field<CallRateLimit | undefined> = section({
+  requests: count,
+  tokens: count,
+  parallel: count,
+  window: window(MINUTE),
+})
+  .transform(({ window, ...limit }) => ({ ...limit, windowMs: window }))
+  .optional()
 
 /** `{ requests, window }`, for requests without tokens. */
 function requestLimit(windowMs: number): Field<RateLimit> {
@@ -44,4 +56,5 @@ export const rateLimits: Field<RateLimits> = section({
   search: requestLimit(DEFAULTS.search.windowMs),
   critical: requestLimit(DEFAULTS.critical.windowMs),
   key: rateLimit,
+  console: requestLimit(DEFAULTS.console.windowMs),
 }).default(DEFAULTS)

@@ -84,12 +84,12 @@ const YAML: Case[] = [
   [
     'a list where the sections should be',
     '- options\n',
-    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, found a list',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, found a list',
   ],
   [
     'a text where the sections should be',
     'options\n',
-    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, found "options"',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, found "options"',
   ],
 ]
 
@@ -127,8 +127,71 @@ const VARIABLES: Case[] = [
   ],
 ]
 
+const ALERT_URL_EXPECTED =
+  "expected an http:// or https:// URL without a user and password, and not of a cloud's metadata service, found something else"
+const ALERT_SECRET = `whsec_${'A'.repeat(32)}`
+const alert = (fields: string): string => `alerts:\n  - ${fields}\n    events: [quota.low]\n`
+
+const ALERTS: Case[] = [
+  [
+    'a receiver that is not reached over HTTP, without showing its address',
+    alert(`url: "ftp://alerts.example/s3cret"\n    secret: ${ALERT_SECRET}`),
+    `gateway.yaml:2: alerts[0].url: ${ALERT_URL_EXPECTED}`,
+  ],
+  [
+    "a cloud's metadata service as a receiver",
+    alert(`url: "http://169.254.169.254/latest"\n    secret: ${ALERT_SECRET}`),
+    `gateway.yaml:2: alerts[0].url: ${ALERT_URL_EXPECTED}`,
+  ],
+  [
+    'a signing secret that is too short, without showing it',
+    alert('url: "https://alerts.example"\n    secret: whsec_c2hvcnQ='),
+    'gateway.yaml:3: alerts[0].secret: expected whsec_ and 24 to 64 bytes in base64, as echo "whsec_$(openssl rand -base64 32)" makes them, found something else',
+  ],
+  [
+    'an unknown event',
+    `alerts:\n  - { url: "https://a.example", secret: ${ALERT_SECRET}, events: [quota.lo] }\n`,
+    'gateway.yaml:2: alerts[0].events[0]: expected one of budget.80, budget.100, quota.low, channel.resting, channel.back, gateway.overloaded (quota.low?), found "quota.lo"',
+  ],
+  [
+    'a receiver of nothing',
+    `alerts:\n  - { url: "https://a.example", secret: ${ALERT_SECRET} }\n`,
+    'gateway.yaml:2: alerts[0].events: expected a list of at least one event, found nothing',
+  ],
+  [
+    'one receiver twice',
+    `${alert(`url: "https://a.example"\n    secret: ${ALERT_SECRET}`)}  - { url: "https://a.example", secret: ${ALERT_SECRET}, events: [channel.back] }\n`,
+    'gateway.yaml:5: alerts[1].url: expected a different url, another entry has the same',
+  ],
+  [
+    'a threshold below zero',
+    'options:\n  quota_low: -1\n',
+    'gateway.yaml:2: options.quota_low: expected a decimal number from 0 to 1000000, found -1',
+  ],
+]
+
 const OPTIONS: Case[] = [
   ['an unknown section', 'chanels: []\n', 'gateway.yaml:1: chanels: unknown key, expected channels'],
+  [
+    'an unknown period of a budget',
+    'groups:\n  sales: { budget: 5, budget_period: year }\n',
+    'gateway.yaml:2: groups.sales.budget_period: expected one of day, week, month, found "year"',
+  ],
+  [
+    'a budget without a period',
+    'users:\n  - username: ann\n    budget: 5\n',
+    'gateway.yaml:2: users[0].budget_period: expected one of day, week, month, found nothing',
+  ],
+  [
+    'a period without a budget',
+    'users:\n  - username: ann\n    budget_period: day\n',
+    'gateway.yaml:2: users[0].budget: expected a budget for budget_period, found nothing',
+  ],
+  [
+    'a rate limit that is none',
+    'users:\n  - username: ann\n    rate_limit: { parallel: many }\n',
+    'gateway.yaml:3: users[0].rate_limit.parallel: expected a whole number from 0 to 1000000000000, found "many"',
+  ],
   [
     'an unknown key',
     'options:\n  retrys: 2\n',
@@ -147,7 +210,7 @@ const OPTIONS: Case[] = [
   [
     'a section that is a list',
     'options: [1]\n',
-    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, unpriced_models, hold_tokens, pass_through, retries, trusted_proxies, metrics_token, usage_log_days, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, media, cors, found a list',
+    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, unpriced_models, hold_tokens, pass_through, retries, trusted_proxies, metrics_token, usage_log_days, quota_low, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, media, cors, public_url, found a list',
   ],
   [
     'a word for a number',
@@ -733,7 +796,7 @@ const TOKENS: Case[] = [
   [
     'an unknown key',
     token('unlimited: true'),
-    'gateway.yaml:6: users[0].tokens[0].unlimited: unknown key, expected one of name, key, status, expired_time, remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, group, vendor_routes',
+    'gateway.yaml:6: users[0].tokens[0].unlimited: unknown key, expected one of name, key, status, expired_time, remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, group, vendor_routes, budget, budget_period, rate_limit',
   ],
 ]
 
@@ -741,6 +804,7 @@ describe('gateway.yaml is refused for', () => {
   const cases = [
     ...YAML,
     ...VARIABLES,
+    ...ALERTS,
     ...OPTIONS,
     ...LIMITS_AND_GROUPS,
     ...MODELS,

@@ -12,7 +12,7 @@ import type { VendorChannels } from './vendors/vendor-channels.ts'
  * names.
  */
 export function settingsOf(
-  { options, rateLimits, groups, models }: FileContent,
+  { options, rateLimits, groups, models, login, alerts }: FileContent,
   channels: readonly Channel[],
   { preferred }: VendorChannels,
   builtIn: BuiltInPrices,
@@ -24,6 +24,8 @@ export function settingsOf(
     options,
     rateLimits,
     groups,
+    login,
+    alerts,
     models: modelCatalogue,
     channels: withModelNames(channels, modelCatalogue, builtIn),
   }

@@ -1,7 +1,9 @@
+import type { CallRateLimit, TermChanges } from '../domain/call-terms.ts'
 import type { TokenSeed, UserSeed } from '../domain/seed.ts'
 import type { Group } from '../domain/settings.ts'
 import { Role } from '../domain/user.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
+import { budgetFields, declaredBudget, requireWholeBudget } from './budgets.ts'
 import {
   credential,
   type Field,
@@ -16,6 +18,7 @@ import {
   section,
   text,
 } from './fields.ts'
+import { callRateLimit } from './rate-limits.ts'
 import { DEFAULT_GROUP, groupName, suggestion } from './groups.ts'
 import { dependent } from './issues.ts'
 import { vendorRoutes } from './vendors/vendor-routes.ts'
@@ -71,7 +74,10 @@ function token(groups: ReadonlyMap<string, Group>, own: string, maxQuota: number
     allow_ips: allowIps.optional(),
     group: text('the name of a group', group).default(''),
     vendor_routes: text('a JSON map from vendors to groups, in quotes', vendorRoutes(group)).default(''),
+    ...budgetFields(maxQuota),
+    rate_limit: callRateLimit,
   })
+    .superRefine(requireWholeBudget)
     .superRefine((given, ctx) => {
       if (given.remain_quota !== undefined || given.unlimited_quota) return
       const message = 'expected a quota (or unlimited_quota: true), found nothing'
@@ -90,8 +96,16 @@ function token(groups: ReadonlyMap<string, Group>, own: string, maxQuota: number
         allowIps: given.allow_ips || null,
         group: given.group,
         vendorRoutes: given.vendor_routes,
+        terms: declaredTerms(given),
       }),
     )
+}
+
+function declaredTerms(
+  given: Parameters<typeof declaredBudget>[0] & { readonly rate_limit?: CallRateLimit | undefined },
+): TermChanges | undefined {
+  const terms = { budget: declaredBudget(given), rateLimit: given.rate_limit }
+  return terms.budget === undefined && terms.rateLimit === undefined ? undefined : terms
 }
 
 /** `docs/configuration.md: Users`. */
@@ -109,17 +123,22 @@ export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): 
       quota: integer(0, maxQuota).default(0),
       access_token: credential('a token: printable characters without spaces').optional(),
       tokens: list(token(groups, own, maxQuota), 'a list of tokens'),
-    }).transform(
-      (seed): UserSeed => ({
-        id: seed.id,
-        username: seed.username,
-        role: seed.role,
-        status: seed.status,
-        group: seed.group,
-        quota: seed.quota,
-        accessToken: seed.access_token,
-        tokens: seed.tokens,
-      }),
-    )
+      ...budgetFields(maxQuota),
+      rate_limit: callRateLimit,
+    })
+      .superRefine(requireWholeBudget)
+      .transform(
+        (seed): UserSeed => ({
+          id: seed.id,
+          username: seed.username,
+          role: seed.role,
+          status: seed.status,
+          group: seed.group,
+          quota: seed.quota,
+          accessToken: seed.access_token,
+          tokens: seed.tokens,
+          terms: declaredTerms(seed),
+        }),
+      )
   })
 }

@@ -42,6 +42,7 @@ export function warnings(
       .map((name) => ({ path: ['models', name], message: 'no channel serves this model' })),
     ...[...models].flatMap(([name, entry]) => fallbackWarnings(name, entry, settings, served)),
     ...users.flatMap((user, index) => userWarnings(user, index)),
+    ...loginWarnings(settings),
     ...unbracedVariables(tree),
   ]
 }
@@ -139,6 +140,26 @@ function uncharged(
       message: `the built-in price of ${names.slice(0, 3).join(', ')}${more} has ${kind}, which is not charged`,
     }
   })
+}
+
+/** The issuers whose sign-ins anybody on the network path can read. */
+function loginWarnings({ login }: Settings): Issue[] {
+  const nobody: Issue = {
+    path: ['login', 'password'],
+    message: 'without an identity provider, users sign in by access token alone',
+  }
+  return [
+    ...(login.password || login.oidc.length > 0 ? [] : [nobody]),
+    ...login.oidc.flatMap(({ issuer }, index) =>
+      issuer.startsWith('https:') || isLoopback(issuer)
+        ? []
+        : [{ path: ['login', 'oidc', index, 'issuer'], message: 'http: whoever is on the way can sign in' }],
+    ),
+  ]
+}
+
+function isLoopback(url: string): boolean {
+  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(URL.parse(url)?.hostname ?? '')
 }
 
 function userWarnings(user: UserSeed, index: number): Issue[] {

@@ -4,13 +4,13 @@ import { ApiKeys } from '../auth/api-keys.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { readConfig } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
-import { mergeLayers } from '../config/merge-layers.ts'
+import { LiveConfig } from '../config/live-config.ts'
 import { sqlitePath } from '../domain/database-url.ts'
 import { type FirstCredentials, seedAccounts } from '../bootstrap/seed-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { sharedStore } from '../ledger/shared-store.ts'
 import { operations } from '../management/operations.ts'
-import type { BackupParts, ManagementParts } from '../management/parts.ts'
+import type { AdministrationParts, BackupParts, ManagementParts } from '../management/parts.ts'
 import { quotaDisplay } from '../management/settings/quota-display.ts'
 import { type DataFolderLock, secretOfDataFolder } from '../store/data-folder.ts'
 import { deriveSecrets, hashKey, type Secrets } from '../store/secrets.ts'
@@ -19,11 +19,14 @@ import type { Store } from '../store/store.ts'
 import type { CommandBackend } from './command-backend.ts'
 
 /** Parts of a gateway that management operations need. */
-interface OpenParts extends ManagementParts {
+interface OpenParts extends ManagementParts, Pick<AdministrationParts, 'liveConfig'> {
+  readonly secrets: Secrets
   readonly firstCredentials: FirstCredentials | undefined
 }
 
-type AnyOperation = (parts: ManagementParts, input: unknown) => Promise<never>
+/** Parts with upstreams, which no operation but the test of a channel uses. */
+type AnyParts = OpenParts & Pick<AdministrationParts, 'upstreams'>
+type AnyOperation = (parts: AnyParts, input: unknown) => Promise<unknown>
 
 /**
  * Runs operations in this process, on a data folder that it has locked. The database is opened by the first
@@ -44,7 +47,10 @@ export function localBackend(environment: Environment, lock: DataFolderLock): Co
           input,
         )) as never
       }
-      return (operations[name] as AnyOperation)(await open(), input)
+      const parts = await open()
+      const operation = operations[name] as AnyOperation
+      if (name === 'testNamedChannel') return (await runWithUpstreams(parts, operation, input)) as never
+      return (await operation(parts as AnyParts, input)) as never
     },
     async close() {
       try {
@@ -54,6 +60,17 @@ export function localBackend(environment: Environment, lock: DataFolderLock): Co
         lock.release()
       }
     },
+  }
+}
+
+// Loaded late: most commands have no business with upstreams.
+async function runWithUpstreams(parts: OpenParts, operation: AnyOperation, input: unknown): Promise<unknown> {
+  const { localUpstreams } = await import('./local-upstreams.ts')
+  const upstreams = localUpstreams(parts.secrets, parts.settings)
+  try {
+    return await operation({ ...parts, upstreams }, input)
+  } finally {
+    upstreams.close()
   }
 }
 
@@ -78,7 +95,7 @@ async function openParts(environment: Environment): Promise<OpenParts> {
     // Seeds a new database before anything else, because the ids of declared users must be free.
     const isNew = (await store.read('countUsers')) === 0
     const firstCredentials = isNew ? await seedAccounts(store, users) : undefined
-    const { settings } = mergeLayers(config, await store.read('storedConfiguration'))
+    const liveConfig = await LiveConfig.open(store, config, () => {})
     const ledger = new Ledger(store, 'command')
     return {
       ...backupParts(environment),
@@ -86,7 +103,9 @@ async function openParts(environment: Environment): Promise<OpenParts> {
       ledger,
       apiKeys: new ApiKeys(store, ledger, (key) => hashKey(secrets, key)),
       passwords: new Passwords(),
-      settings: () => settings,
+      settings: () => liveConfig.settings,
+      liveConfig,
+      secrets,
       nowMs: () => Date.now(),
       firstCredentials,
     }

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net'
 import process from 'node:process'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
-import type { ManagementParts } from '../management/parts.ts'
+import type { AdministrationParts } from '../management/parts.ts'
 import { quotaDisplay } from '../management/settings/quota-display.ts'
 import type { Refusal } from '../server/client-connection-owner.ts'
 import { HttpServer } from '../server/http-server.ts'
@@ -21,13 +21,13 @@ const JSON_HEADERS = { 'content-type': 'application/json' }
 const GRACE_MS = 5_000
 
 /** Parts of the gateway that the control server needs. */
-export interface ControlParts extends ManagementParts {
+export interface ControlParts extends AdministrationParts {
   /** Data folder, locked by this process. */
   readonly dataDir: string
   readonly log: Logger
 }
 
-type AnyOperation = (parts: ManagementParts, input: unknown) => Promise<unknown>
+type AnyOperation = (parts: AdministrationParts, input: unknown) => Promise<unknown>
 
 /**
  * Listens for commands on a socket in the data folder. Only the owner of the folder, who is the operator, can

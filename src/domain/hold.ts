@@ -4,7 +4,10 @@ import type { CallKind } from './call-kind.ts'
 export interface HoldFacts {
   /** The call's id (UUIDv7), also of its hold, its settlement and the response's `x-request-id`. */
   readonly id: string
+  /** The model that is asked first: the one that the client requested, or a fallback of it. */
   readonly model: string
+  /** The model that the client requested, by its name for it; empty in holds of versions without it. */
+  readonly requestedModel: string
   readonly channel: string
   readonly group: string
   readonly stream: boolean

@@ -20,6 +20,7 @@ export interface Profile extends User {
   readonly setting: string
   readonly paymentCustomer: string
   readonly sidebarModules: string
+  readonly hasPassword: boolean
 }
 
 /** An account holder as shown to administrators. `docs/api.md: Users`. */

@@ -1,3 +1,4 @@
+import type { TermChanges } from './call-terms.ts'
 import type { Role } from './user.ts'
 
 /** A declared API key, created if its user has none of that name. `docs/configuration.md: Users`. */
@@ -21,6 +22,8 @@ export interface TokenSeed {
   readonly group: string
   /** JSON map of vendor → group; empty = `group`. */
   readonly vendorRoutes: string
+  /** Applied at every load, like a declared status. */
+  readonly terms?: TermChanges | undefined
 }
 
 /** A declared account, created if no user has that name. `docs/configuration.md: Users`. */
@@ -35,5 +38,7 @@ export interface UserSeed {
   /** Whole quota units. */
   readonly quota: number
   readonly accessToken: string | undefined
+  /** Applied at every load, like a declared status. */
+  readonly terms?: TermChanges | undefined
   readonly tokens: readonly TokenSeed[]
 }

@@ -1,5 +1,8 @@
+import type { AlertTarget } from './alert.ts'
+import type { Budget } from './budget.ts'
 import type { Channel, RateLimit } from './channel.ts'
 import type { Decimal } from './decimal.ts'
+import type { LoginSettings } from './login-settings.ts'
 import type { Price } from './price.ts'
 
 /** Live configuration, immutable; a change replaces all of it. */
@@ -11,6 +14,8 @@ export interface Settings {
   readonly groups: ReadonlyMap<string, Group>
   readonly models: ModelCatalogue
   readonly channels: readonly Channel[]
+  readonly login: LoginSettings
+  readonly alerts: readonly AlertTarget[]
 }
 
 /** `docs/configuration.md: Options`. */
@@ -32,6 +37,8 @@ export interface Options {
   readonly trustedProxies: readonly string[]
   readonly metricsToken: string
   readonly usageLogDays: number
+  /** Quota of a user, in US dollars, below which an alert is sent. */
+  readonly quotaLow: Decimal
   /** Days for which usage is known by half hours. */
   readonly slotDays: number
   /** Maximum number of concurrent requests. */
@@ -49,6 +56,8 @@ export interface Options {
   readonly keepSignaturesMs: number
   /** Origins of browser pages that may call; `*` = all. */
   readonly cors: { readonly origins: readonly string[] }
+  /** Origin under which browsers reach the gateway; empty = that of each request. */
+  readonly publicUrl: string
 }
 
 /** Limits that do not belong to a model or channel; `docs/configuration.md: Rate limits`. */
@@ -58,6 +67,8 @@ export interface RateLimits {
   readonly search: RateLimit
   readonly critical: RateLimit
   readonly key: RateLimit
+  /** Requests by a session, per user, in place of `global` and `search`. */
+  readonly console: RateLimit
 }
 
 /** A group: the ratio of its prices, and who may choose it. */
@@ -66,6 +77,8 @@ export interface Group {
   readonly ratio: Decimal
   /** An open group may be named by any user's token, a closed one only by users whose own group it is. */
   readonly open: boolean
+  /** Budget of all calls that are charged to the group. */
+  readonly budget?: Budget | undefined
 }
 
 /** Form in which a model accepts thinking: a budget of tokens, an effort, or none. */

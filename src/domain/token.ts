@@ -1,3 +1,6 @@
+import type { Budget } from './budget.ts'
+import type { CallRateLimit } from './call-terms.ts'
+
 /** Status of a token, as stored and shown; `docs/api.md: Token`. */
 export const TOKEN_STATUS = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const
 
@@ -27,6 +30,8 @@ export interface Token {
   readonly group: string
   /** JSON map of vendor → group; empty = `group`. */
   readonly vendorRoutes: string
+  readonly budget: Budget | undefined
+  readonly rateLimit: CallRateLimit
   /** Unix seconds of the soft deletion; null if not deleted. */
   readonly deletedTime: number | null
 }

@@ -14,6 +14,8 @@ export interface UsageEntry {
   readonly tokenName: string
   /** The model that answered: the one that the client requested, or a fallback of it. */
   readonly model: string
+  /** The model that the client requested, by its name for it. Empty in rows of versions without it. */
+  readonly requestedModel: string
   readonly upstreamModel: string
   /** The channel's name. */
   readonly channel: string

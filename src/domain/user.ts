@@ -1,3 +1,6 @@
+import type { Budget } from './budget.ts'
+import type { CallRateLimit } from './call-terms.ts'
+
 /** Roles of users, as stored and shown; a higher role has the rights of all lower ones. */
 export const Role = { user: 1, admin: 10, root: 100 } as const
 
@@ -18,4 +21,6 @@ export interface User {
   readonly quota: number
   readonly usedQuota: number
   readonly requestCount: number
+  readonly budget: Budget | undefined
+  readonly rateLimit: CallRateLimit
 }

@@ -1,3 +1,4 @@
+import type { PeriodBudget } from '../domain/budget.ts'
 import type { ManagedUser } from '../domain/profile.ts'
 import type { Token } from '../domain/token.ts'
 import type { User } from '../domain/user.ts'
@@ -5,6 +6,7 @@ import type { TokenChange } from '../store/operations/change-token.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { Account } from './balance.ts'
+import type { ChargedBudget, Payer } from './payer.ts'
 
 /** An API key's token and owner, and the account that its calls are charged to. */
 export interface FoundAccount {
@@ -28,10 +30,17 @@ export interface AccountSource {
   /** The account of the key with that HMAC, deleted tokens included; undefined for an unknown key. */
   findByKeyHash(keyHash: string): Promise<FoundAccount | undefined>
   /**
-   * Resolves to the account once its free quota is at least `amount`, which may take a loan. Rejects with
-   * `insufficient_quota`, which states the rest, where that is impossible.
+   * The cached accounts of budgets that a call of this account is charged to, with these amounts; undefined
+   * where one must be loaded.
    */
-  ensureAffordable(account: Account, amount: number): Promise<Account>
+  budgets(account: Account, terms: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined
+  /** Resolves once `budgets` returns the accounts. */
+  loadBudgets(terms: readonly PeriodBudget[]): Promise<void>
+  /**
+   * Resolves to the accounts once `amount` is free on all of them, which may take a loan. Rejects with
+   * `Unaffordable`, which states the rest, where that is impossible.
+   */
+  ensureAffordable(payer: Payer, amount: number): Promise<Payer>
   /** Changes a user; undefined for an unknown user. A changed quota can be spent only once it is durable. */
   changeUser(change: UserChange): Promise<ManagedUser | undefined>
   /**

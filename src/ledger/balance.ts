@@ -1,5 +1,3 @@
-import { GatewayError } from '../errors.ts'
-
 /**
  * One balance in this process, the only place where free quota is computed. `remain` includes every queued
  * settlement, durable or not; `held` is the sum of the open holds.
@@ -48,25 +46,4 @@ export interface Account {
   readonly user: Balance
   /** Set for an unlimited token: its own balance is charged but never checked. May change while calls run. */
   unlimited: boolean
-}
-
-/** Free quota of an account: the lesser of token and user, or the user's where the token is unlimited. */
-export function affordable(account: Account): number {
-  return account.unlimited ? account.user.free : Math.min(account.token.free, account.user.free)
-}
-
-/** Refusal of a call that costs more quota units than are free. */
-export class InsufficientQuota extends GatewayError {
-  readonly free: number
-  readonly needed: number
-
-  /** `shown` repeats the amounts in the unit of the operator's display. */
-  constructor(free: number, needed: number, shown = '') {
-    super(
-      'insufficient_quota',
-      `quota is not enough for this request: ${free} remain, ${needed} are needed${shown}`,
-    )
-    this.free = free
-    this.needed = needed
-  }
 }

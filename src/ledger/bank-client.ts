@@ -198,8 +198,8 @@ export class BankClient {
       for (const [index, pending] of batch.entries()) {
         const loan = loans[index]
         if (loan) {
-          for (const state of [loan.tokenState, loan.userState])
-            this.leases.getOrCreate(state).applyState(state)
+          for (const state of [loan.tokenState, loan.userState, ...loan.budgetStates])
+            this.leases.getOrCreate(state.account).applyState(state)
         }
         pending.resolve(loan)
       }
@@ -247,7 +247,8 @@ export class BankClient {
   // Compares all accounts: the bank answers an empty report with every state. Finds loans whose response was
   // lost.
   async #compare(): Promise<void> {
-    for (const state of await this.#parts.bank.apply([], [])) this.leases.getOrCreate(state).applyState(state)
+    for (const state of await this.#parts.bank.apply([], []))
+      this.leases.getOrCreate(state.account).applyState(state)
   }
 
   async #apply(entries: readonly OutboxEntry[], held: ReturnType<LeaseTable['takeReports']>): Promise<void> {

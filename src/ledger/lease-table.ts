@@ -1,7 +1,9 @@
+import { budgetsIn, chargedBudgets } from '../domain/budget.ts'
 import type { AccountName, HeldReport, AccountState } from '../store/bank.ts'
 import type { OutboxEntry } from '../store/node-file.ts'
 import { LeasedBalance } from './leased-balance.ts'
 import type { OpenHold } from './open-hold.ts'
+import { namesOf } from './payer.ts'
 
 /** Expected size of a hold, in quota units, before there was one. */
 const INITIAL_TYPICAL_HOLD = 50_000
@@ -23,8 +25,8 @@ export class LeaseTable {
     return this.#balances.get(account)
   }
 
-  /** The balance of an account whose state the bank has sent, created if it is new. */
-  getOrCreate({ account }: AccountState): LeasedBalance {
+  /** The balance of an account, created without a lease if it is new. */
+  getOrCreate(account: AccountName): LeasedBalance {
     let balance = this.#balances.get(account)
     if (!balance) {
       balance = new LeasedBalance(account, INITIAL_TYPICAL_HOLD, this.#mayBeFenced)
@@ -40,15 +42,16 @@ export class LeaseTable {
 
   /** Reports of held amounts that the bank does not have yet, or of all with `all`. */
   takeReports(open: Iterable<OpenHold>, all: boolean): HeldReport[] {
-    const estimates = new Map<number, number>()
-    for (const { account, expectedCost: expected } of open) {
-      estimates.set(account.token.id, (estimates.get(account.token.id) ?? 0) + expected)
+    const estimates = new Map<AccountName, number>()
+    for (const { account, budgets, facts, expectedCost } of open) {
+      const names = chargedBudgets(namesOf(budgets), facts.group)
+      for (const name of [`t:${account.token.id}` as const, ...names])
+        estimates.set(name, (estimates.get(name) ?? 0) + expectedCost)
     }
     const reports: HeldReport[] = []
     for (const balance of this.#balances.values()) {
       if (all) balance.markUnsynced()
-      const isToken = balance.account.startsWith('t:')
-      const report = balance.takeReport(isToken ? (estimates.get(balance.id) ?? 0) : 0)
+      const report = balance.takeReport(estimates.get(balance.account) ?? 0)
       if (report) reports.push(report)
     }
     return reports
@@ -61,9 +64,10 @@ export class LeaseTable {
 
   /** Notes that the bank has counted these calls. */
   applyReported(entries: readonly OutboxEntry[]): void {
-    for (const { tokenId, userId, quota } of entries) {
+    for (const { tokenId, userId, quota, budgets } of entries) {
       this.#balances.get(`t:${tokenId}`)?.applyReported(quota)
       this.#balances.get(`u:${userId}`)?.applyReported(quota)
+      for (const name of budgetsIn(budgets)) this.#balances.get(name)?.applyReported(quota)
     }
   }
 

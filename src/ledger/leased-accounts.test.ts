@@ -1,81 +1,27 @@
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { BANKS } from '../../test/bank-fixture.ts'
 import { factsOf, settlementOf } from '../../test/ledger-calls.ts'
+import { type LedgerNode, nodesOn } from '../../test/ledger-nodes.ts'
 import { rowsWithAccount } from '../../test/store-engines.ts'
-import { newToken, newUser, SECRETS, temporaryFolder } from '../../test/store-rows.ts'
+import { newToken, newUser, SECRETS } from '../../test/store-rows.ts'
 import { GatewayError } from '../errors.ts'
-import { postgresBank } from '../store/postgres/bank.ts'
-import { BankConnection } from '../store/postgres/bank-connection.ts'
 import { hashKey } from '../store/secrets.ts'
-import { openNodeFile } from '../store/sqlite/open-node-file.ts'
-import type { Rows, Store } from '../store/store.ts'
-import { LeasedAccounts } from './leased-accounts.ts'
-import { Ledger } from './ledger.ts'
 import type { OpenHold } from './open-hold.ts'
-import { sharedStore } from './shared-store.ts'
-import { BankClient } from './bank-client.ts'
 
 const MOST = 1_000_000_000_000
 
-interface Node {
-  readonly ledger: Ledger
-  readonly accounts: LeasedAccounts
-  readonly bankClient: BankClient
-  readonly store: Store
-  readonly close: () => Promise<void>
-}
-
-/** Nodes in one process, which receive each other's recalls. */
-async function nodesOn(rows: Rows, place: string, count: number): Promise<readonly Node[]> {
-  const nodes: Node[] = []
-  for (let index = 0; index < count; index += 1) {
-    const file = await openNodeFile({ path: join(temporaryFolder(), 'node.db'), bankId: 'bank' })
-    const connection = new BankConnection(place, { hasRole: true })
-    const bankClient = new BankClient({
-      bank: postgresBank(connection, file.node),
-      file,
-      openHolds: () => ledger.openHolds,
-      onReachabilityChange: () => {},
-      onUnknownTokens: () => expect.unreachable('every token is known'),
-    })
-    const accounts = new LeasedAccounts(rows, bankClient, async (account) => {
-      for (const other of nodes) {
-        if (other.bankClient === bankClient) continue
-        other.bankClient.leases.requestRecall(account)
-        other.bankClient.wake()
-      }
-    })
-    const store = sharedStore(rows, {
-      file,
-      onSettled: () => bankClient.onSettled(),
-      flush: () => bankClient.flush(),
-    })
-    const ledger: Ledger = new Ledger(store, 'run', accounts)
-    await bankClient.start()
-    let closing: Promise<void> | undefined
-    const close = (): Promise<void> =>
-      (closing ??= bankClient.close({ isUnresolved: ledger.openHolds.size > 0 }).then(async () => {
-        await connection.close()
-        await file.close()
-      }))
-    onTestFinished(close)
-    nodes.push({ ledger, accounts, bankClient, store, close })
-  }
-  return nodes
-}
-
 async function admit(
-  { ledger, accounts }: Node,
+  { ledger, accounts }: LedgerNode,
   tokenId: number,
   amount: number,
   id: string,
 ): Promise<OpenHold> {
   const account = accounts.get(tokenId) ?? (await accounts.load(tokenId))
   if (!account) throw new Error('no account')
-  return ledger.admit(await accounts.ensureAffordable(account, amount), amount, factsOf(id))
+  const payer = await accounts.ensureAffordable({ account, budgets: [] }, amount)
+  return ledger.admit(payer.account, amount, factsOf(id))
 }
 
 describe.each(BANKS)('nodes that borrow from $name', (engine) => {
@@ -131,7 +77,9 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     const account = node.accounts.get(tokenId)
     await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
     if (!account) throw new Error('no account')
-    await expect(node.accounts.ensureAffordable(account, 499_000)).rejects.toThrow('this API key is disabled')
+    await expect(node.accounts.ensureAffordable({ account, budgets: [] }, 499_000)).rejects.toThrow(
+      'this API key is disabled',
+    )
   })
 
   test('a read includes all charges of its node', async () => {

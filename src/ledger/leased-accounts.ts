@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { PeriodBudget } from '../domain/budget.ts'
 import type { ManagedUser } from '../domain/profile.ts'
 import { refuseUnusableKey } from '../domain/key-checks.ts'
 import { statusAt } from '../domain/token-status.ts'
@@ -9,15 +10,13 @@ import type { UserChange } from '../store/operations/change-user.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { Rows } from '../store/store.ts'
 import type { AccountSource, FoundAccount } from './account-source.ts'
-import { type Account, affordable, InsufficientQuota } from './balance.ts'
-import type { LeasedBalance } from './leased-balance.ts'
+import type { Account } from './balance.ts'
 import type { BankClient } from './bank-client.ts'
+import { firstLoan, freeIn, isCovered, loanFor, shortages } from './leased-loans.ts'
+import type { LeasedBalance } from './leased-balance.ts'
+import { affordable, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
+import { refusalOf } from './unaffordable.ts'
 
-/** Number of calls that a loan is to last for, and the number left at which the next loan is requested. */
-const CALLS_PER_LOAN = 64
-const RENEW_AT_CALLS = 16
-/** Largest first loan, in quota units, while no hold of the account is known. */
-const FIRST_LOAN_MAX = 3_200_000
 /** Times that other nodes have to release their spare quota, the later ones for nodes on busy machines. */
 const RECALL_WAITS_MS = [100, 200, 400]
 /** Maximum number of loans for one call: other calls may spend each of them first. */
@@ -27,8 +26,8 @@ const MAX_LOANS = 3
 interface LeasedAccount extends Account {
   readonly token: LeasedBalance
   readonly user: LeasedBalance
-  /** Set while the bank has so little left that quota is leased call by call. */
-  isScarce: boolean
+  /** Budgets of the latest call, which is what the next loan is for. */
+  budgets: readonly ChargedBudget[]
   isRenewing: boolean
 }
 
@@ -60,8 +59,25 @@ export class LeasedAccounts implements AccountSource {
 
   get(tokenId: number): Account | undefined {
     const account = this.#accounts.get(tokenId)
-    if (account && !account.isRenewing && !account.isScarce && isLow(account)) this.#scheduleRenewal(account)
+    if (account && !account.isRenewing && isLow(account)) this.#scheduleRenewal(account)
     return account
+  }
+
+  budgets({ token }: Account, terms: readonly PeriodBudget[]): readonly ChargedBudget[] {
+    const account = this.#accounts.get(token.id)
+    const budgets = terms.length === 0 ? NO_BUDGETS : this.#chargedBudgets(terms)
+    if (account) account.budgets = budgets
+    return budgets
+  }
+
+  // Known at once: what is not leased yet is borrowed for the call.
+  loadBudgets(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  #chargedBudgets(terms: readonly PeriodBudget[]): readonly ChargedBudget[] {
+    const { leases } = this.#bankClient
+    return terms.map((one) => ({ terms: one, balance: leases.getOrCreate(one.name) }))
   }
 
   async load(tokenId: number): Promise<Account | undefined> {
@@ -77,29 +93,34 @@ export class LeasedAccounts implements AccountSource {
     return lookup
   }
 
-  async ensureAffordable(initial: Account, amount: number): Promise<Account> {
-    let account = initial
+  async ensureAffordable(initial: Payer, amount: number): Promise<Payer> {
+    const terms = initial.budgets.map((budget) => budget.terms)
+    let payer = initial
     let recalls = 0
     for (let loans = 0; loans < MAX_LOANS; ) {
-      if (amount <= affordable(account)) return account
-      const acquired = await this.#acquire(loanFor(account, amount))
+      if (amount <= affordable(payer.account, payer.budgets)) return payer
+      const acquired = await this.#acquire(loanFor(payer, amount))
       if (!acquired) throw new GatewayError('invalid_api_key', 'this API key is unknown')
-      const { loan } = acquired
+      const { loan, account } = acquired
       const { token, user } = loan
-      account = acquired.account
+      payer = { account, budgets: this.#chargedBudgets(terms) }
       if (loan.granted) {
         loans += 1
         continue
       }
-      refuseUnusableKey(token, user, statusAt(token, token.remainQuota, Date.now()), 'call')
+      const nowMs = Date.now()
+      refuseUnusableKey(token, user, statusAt(token, token.remainQuota, nowMs), 'call')
       const waitMs = RECALL_WAITS_MS[recalls]
-      if (waitMs === undefined || !isCovered(loan, account, amount))
-        throw new InsufficientQuota(totalFree(loan, account), amount)
+      if (waitMs === undefined || !isCovered(loan, account, amount)) {
+        const { free, freeOf } = freeIn(loan, account)
+        throw refusalOf(account, payer.budgets, amount, nowMs, free, freeOf)
+      }
       recalls += 1
-      await this.#recallShortage(loan, account, amount)
+      const short = shortages(loan, payer, amount)
+      await Promise.all(short.map((name) => this.#recall(name).catch(() => {})))
       await delay(waitMs)
     }
-    return account
+    return payer
   }
 
   async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
@@ -140,6 +161,8 @@ export class LeasedAccounts implements AccountSource {
   }
 
   #evict(name: string): void {
+    // Budgets are found again with each call.
+    if (name.startsWith('b:')) return
     const id = Number(name.slice(2))
     if (name.startsWith('t:')) this.#accounts.delete(id)
     else for (const [tokenId, { user }] of this.#accounts) if (user.id === id) this.#accounts.delete(tokenId)
@@ -166,16 +189,14 @@ export class LeasedAccounts implements AccountSource {
 
   #toAccount({ token, tokenState, userState }: Loan, cached: LeasedAccount | undefined): LeasedAccount {
     const { leases } = this.#bankClient
-    const [tokenBalance, userBalance] = [leases.getOrCreate(tokenState), leases.getOrCreate(userState)]
+    const tokenBalance = leases.getOrCreate(tokenState.account)
+    const userBalance = leases.getOrCreate(userState.account)
     const unlimited = token.unlimitedQuota
-    const isScarce =
-      userState.free < 8 * userBalance.typicalHold ||
-      (!unlimited && tokenState.free < 8 * tokenBalance.typicalHold)
     if (cached?.token !== tokenBalance || cached.user !== userBalance) {
-      return { token: tokenBalance, user: userBalance, unlimited, isScarce, isRenewing: false }
+      const budgets = NO_BUDGETS
+      return { token: tokenBalance, user: userBalance, unlimited, budgets, isRenewing: false }
     }
     cached.unlimited = unlimited
-    cached.isScarce = isScarce
     return cached
   }
 
@@ -183,17 +204,6 @@ export class LeasedAccounts implements AccountSource {
   async #refresh(name: AccountName): Promise<void> {
     this.forget(name)
     if (this.#bankClient.leases.get(name)) await this.#bankClient.resync()
-  }
-
-  async #recallShortage(
-    { tokenState, userState }: Loan,
-    { token, user, unlimited }: Account,
-    amount: number,
-  ): Promise<void> {
-    const shortages: AccountName[] = []
-    if (!unlimited && tokenState.free + token.free < amount) shortages.push(tokenState.account)
-    if (userState.free + user.free < amount) shortages.push(userState.account)
-    await Promise.all(shortages.map((account) => this.#recall(account).catch(() => {})))
   }
 
   // Renews in a later turn, so that the call that found the account low does not wait.
@@ -205,7 +215,7 @@ export class LeasedAccounts implements AccountSource {
 
   #renewAll(): void {
     for (const account of this.#renewals) {
-      void this.#acquire(loanFor(account, 0))
+      void this.#acquire(loanFor({ account, budgets: account.budgets }, 0))
         .catch(() => {})
         .finally(() => {
           account.isRenewing = false
@@ -224,36 +234,16 @@ export class LeasedAccounts implements AccountSource {
   }
 }
 
-function firstLoan(token: LoanRequest['token']): LoanRequest {
-  return { token, need: { token: 0, user: 0 }, max: { token: FIRST_LOAN_MAX, user: FIRST_LOAN_MAX } }
-}
-
-/** Builds the request for a loan that affords `amount`, and further calls if possible. */
-function loanFor({ token, user, unlimited }: Account, amount: number): LoanRequest {
-  const need = (free: number): number => Math.max(0, Math.ceil(amount - free))
-  const max = (balance: LeasedBalance): number =>
-    Math.max(0, Math.ceil(CALLS_PER_LOAN * Math.max(balance.typicalHold, amount) - balance.free))
-  return {
-    token: token.id,
-    need: { token: unlimited ? 0 : need(token.free), user: need(user.free) },
-    max: { token: unlimited ? 0 : max(token as LeasedBalance), user: max(user as LeasedBalance) },
-  }
-}
-
-function isLow({ token, user, unlimited }: LeasedAccount): boolean {
+function isLow({ token, user, unlimited, budgets }: LeasedAccount): boolean {
+  const isScarce = user.isScarce || (!unlimited && token.isScarce)
+  if (isScarce) return false
   return (
-    user.free < RENEW_AT_CALLS * user.typicalHold ||
-    (!unlimited && token.free < RENEW_AT_CALLS * token.typicalHold)
+    user.isLow ||
+    (!unlimited && token.isLow) ||
+    budgets.some(({ balance }) => isLeasedLow(balance as LeasedBalance))
   )
 }
 
-/** Whether the balances cover `amount` once other nodes have returned what they do not need. */
-function isCovered({ tokenState, userState }: Loan, { unlimited }: Account, amount: number): boolean {
-  return userState.remain >= amount && (unlimited || tokenState.remain >= amount)
-}
-
-/** Free quota of an account, on this node and in the bank. */
-function totalFree({ tokenState, userState }: Loan, { token, user, unlimited }: Account): number {
-  const userFree = userState.free + user.free
-  return unlimited ? userFree : Math.min(userFree, tokenState.free + token.free)
+function isLeasedLow(balance: LeasedBalance): boolean {
+  return balance.isLow && !balance.isScarce
 }

@@ -1,6 +1,10 @@
 import type { AccountName, HeldReport, AccountState } from '../store/bank.ts'
 import { Balance } from './balance.ts'
 
+/** Calls' worth of a lease at which the next one is requested. */
+const RENEW_AT_CALLS = 16
+/** Calls' worth of quota that the bank has left below which an account is scarce. */
+const SCARCE_CALLS = 8
 /** Weight of one hold in the moving average `typicalHold`. */
 const HOLD_WEIGHT = 1 / 8
 
@@ -20,11 +24,12 @@ export class LeasedBalance extends Balance {
   #unreported = 0
   #leased = 0
   #bankRemain = 0
+  #bankFree = 0
   #reported = { held: 0, estimate: 0 }
   readonly #mayBeFenced: () => boolean
 
   constructor(account: AccountName, typical: number, mayBeFenced: () => boolean) {
-    super(Number(account.slice(2)), 0)
+    super(account.startsWith('b:') ? 0 : Number(account.slice(2)), 0)
     this.account = account
     this.typicalHold = typical
     this.#mayBeFenced = mayBeFenced
@@ -40,6 +45,16 @@ export class LeasedBalance extends Balance {
 
   override get isIdle(): boolean {
     return super.isIdle && this.#unreported === 0
+  }
+
+  /** Whether the bank has so little left that quota is leased call by call. */
+  get isScarce(): boolean {
+    return this.#bankFree < SCARCE_CALLS * this.typicalHold
+  }
+
+  /** Whether a lease is about to be used up. */
+  get isLow(): boolean {
+    return this.#leased > 0 && this.free < RENEW_AT_CALLS * this.typicalHold
   }
 
   /** Part of the lease that must stay here: open holds and unreported charges. */
@@ -69,10 +84,11 @@ export class LeasedBalance extends Balance {
   }
 
   /** Applies a state that the bank has sent, unless it belongs to an earlier epoch. */
-  applyState({ epoch, amount, remain }: AccountState): void {
+  applyState({ epoch, amount, remain, free }: AccountState): void {
     if (epoch < this.epoch) return
     if (epoch > this.epoch) this.#enterEpoch(epoch)
     this.#bankRemain = remain
+    this.#bankFree = free
     this.#setLease(amount)
   }
 

@@ -1,20 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { budgetList, budgetsIn } from '../domain/budget.ts'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { ManagedUser } from '../domain/profile.ts'
-import { GatewayError } from '../errors.ts'
 import { DenseSet } from '../domain/dense-set.ts'
 import type { Settlement } from '../domain/settlement.ts'
-import type { ParkedHold, SettledCall } from '../store/ledger-writes.ts'
+import type { SettledCall } from '../store/ledger-writes.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Store } from '../store/store.ts'
 import type { AccountSource } from './account-source.ts'
-import { type Account, affordable, InsufficientQuota } from './balance.ts'
-import { PriceSets } from './price-sets.ts'
+import type { Account } from './balance.ts'
+import { findParkedPayer } from './find-payer.ts'
 import { OpenHold } from './open-hold.ts'
 import { LocalAccounts } from './local-accounts.ts'
+import { PriceSets } from './price-sets.ts'
+import { addHold, affordable, charge, countWrite, namesOf, NO_BUDGETS, type Payer, payerIn } from './payer.ts'
+import { refusalOf } from './unaffordable.ts'
 
 /** Delay before a settlement that the store refused, as on a full disk, is repeated. */
 const SETTLE_RETRY_MS = 200
@@ -69,25 +72,26 @@ export class Ledger {
   }
 
   /**
-   * Takes `amount` off the account's free quota in the same turn, or throws `InsufficientQuota`. The write of
-   * the hold is queued: the upstream may be called at once, but nothing may be sent to the client before the
-   * hold is durable.
+   * Takes `amount` off all that the call is charged to in the same turn, or throws `Unaffordable`. The write
+   * of the hold is queued: the upstream may be called at once, but nothing may be sent to the client before
+   * the hold is durable.
    */
-  admit(account: Account, amount: number, facts: HoldFacts): OpenHold {
-    const free = affordable(account)
-    if (amount > free) throw new InsufficientQuota(free, amount)
-    addHold(account, amount)
+  admit(account: Account, amount: number, facts: HoldFacts, budgets = NO_BUDGETS): OpenHold {
+    if (amount > affordable(account, budgets)) throw refusalOf(account, budgets, amount, Date.now())
+    const payer = { account, budgets }
+    addHold(payer, amount)
     const written = this.#write(
-      account,
+      payer,
       this.#store.write('hold', {
         ...facts,
         owner: this.#owner,
         tokenId: account.token.id,
         userId: account.user.id,
         amount,
+        budgets: budgetList(namesOf(budgets)),
       }),
     )
-    const hold = new OpenHold(this, account, facts, amount, written)
+    const hold = new OpenHold(this, payer, facts, amount, written)
     this.openHolds.add(hold)
     return hold
   }
@@ -110,14 +114,14 @@ export class Ledger {
 
   /** Called by `OpenHold.grow`. */
   grow(hold: OpenHold, by: number): boolean {
-    if (by > affordable(hold.account)) {
+    const { facts, account, budgets } = hold
+    if (by > affordable(account, budgets)) {
       this.#borrowFor(hold, by)
       return false
     }
-    addHold(hold.account, by)
-    const { facts, account } = hold
+    addHold(hold, by)
     const userId = account.user.id
-    void this.#write(account, this.#store.write('growHold', { id: facts.id, userId, by }))
+    void this.#write(hold, this.#store.write('growHold', { id: facts.id, userId, by }))
     return true
   }
 
@@ -125,7 +129,7 @@ export class Ledger {
   #borrowFor(hold: OpenHold, by: number): void {
     if (this.#borrowing.has(hold)) return
     this.#borrowing.add(hold)
-    this.accounts.ensureAffordable(hold.account, by).then(
+    this.accounts.ensureAffordable(hold, by).then(
       () => this.#borrowing.delete(hold),
       () => {},
     )
@@ -135,7 +139,7 @@ export class Ledger {
   markProgress(hold: OpenHold, amount: number): void {
     const { facts, account } = hold
     const userId = account.user.id
-    void this.#write(account, this.#store.write('markProgress', { id: facts.id, userId, amount }))
+    void this.#write(hold, this.#store.write('markProgress', { id: facts.id, userId, amount }))
   }
 
   /** Called by `OpenHold.park`. */
@@ -144,7 +148,7 @@ export class Ledger {
     this.openHolds.delete(hold)
     this.parkedHolds.add(hold)
     const written = this.#store.write('parkHold', { id: facts.id, userId: account.user.id })
-    if (await this.#write(account, written)) return true
+    if (await this.#write(hold, written)) return true
     if (hold.isSettled) return false
     this.parkedHolds.delete(hold)
     this.openHolds.add(hold)
@@ -158,43 +162,32 @@ export class Ledger {
   async takeUpParked(onUnowned: (callId: string) => void): Promise<OpenHold[]> {
     const holds: OpenHold[] = []
     for (const parked of await this.#store.write('parkedHolds')) {
-      const account = await this.#accountFor(parked)
+      const { tokenId, amount, budgets } = parked
+      const payer = await findParkedPayer(this.accounts, tokenId, budgetsIn(budgets), amount)
       // Without its token nobody can be charged; the row stays for whoever looks into it.
-      if (!account) {
+      if (!payer) {
         onUnowned(parked.id)
         continue
       }
-      addHold(account, parked.amount)
-      const hold = OpenHold.takenUp(this, account, parked)
+      addHold(payer, amount)
+      const hold = OpenHold.takenUp(this, payer, parked)
       this.parkedHolds.add(hold)
       holds.push(hold)
     }
     return holds
   }
 
-  // A first loan may be less than was held. What cannot be borrowed is held all the same: it is owed.
-  async #accountFor({ tokenId, amount }: ParkedHold): Promise<Account | undefined> {
-    const account = await this.accounts.load(tokenId)
-    if (!account) return undefined
-    try {
-      return await this.accounts.ensureAffordable(account, amount)
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error
-      return this.accounts.load(tokenId)
-    }
-  }
-
   /** Called by `OpenHold.settle`. */
   settle(hold: OpenHold, settlement: Settlement): Promise<void> {
-    const { account } = hold
-    addHold(account, -hold.amount)
-    chargeBoth(account, settlement.quota)
+    addHold(hold, -hold.amount)
+    const payer = payerIn(hold, settlement.answeredBy?.group ?? hold.facts.group)
+    charge(payer, settlement.quota)
     ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)
-    return this.#settleUntilWritten(hold, settlement)
+    return this.#settleUntilWritten(hold, payer, settlement)
   }
 
   // Repeats the settlement until the store takes it: no charge is dropped.
-  async #settleUntilWritten(hold: OpenHold, settlement: Settlement): Promise<void> {
+  async #settleUntilWritten(hold: OpenHold, payer: Payer, settlement: Settlement): Promise<void> {
     const { facts, account } = hold
     const { answeredBy, ...outcome } = settlement
     const { model, group } = answeredBy ?? facts
@@ -208,12 +201,14 @@ export class Ledger {
       stream: facts.stream,
       priceVersion: facts.priceVersion,
       kind: facts.kind,
+      requestedModel: facts.requestedModel,
       durationMs: settlement.endedMs - facts.startedMs,
+      budgets: budgetList(namesOf(payer.budgets)),
     }
     this.#settling += 1
     try {
-      while (!(await this.#writeSettlement(account, row))) {
-        if (hold.hasWriteFailed) throw this.#revert(account, settlement)
+      while (!(await this.#writeSettlement(payer, row))) {
+        if (hold.hasWriteFailed) throw this.#revert(payer, settlement)
         await delay(SETTLE_RETRY_MS)
       }
     } finally {
@@ -222,13 +217,13 @@ export class Ledger {
   }
 
   // Reverts a charge whose hold could not be written either: nothing of that call was delivered.
-  #revert(account: Account, { quota }: Settlement): StoreUnavailable {
-    chargeBoth(account, -quota)
+  #revert(payer: Payer, { quota }: Settlement): StoreUnavailable {
+    charge(payer, -quota)
     return new StoreUnavailable('neither the hold of a call nor its charge could be written')
   }
 
-  async #writeSettlement(account: Account, row: SettledCall): Promise<boolean> {
-    beginWrite(account)
+  async #writeSettlement(payer: Payer, row: SettledCall): Promise<boolean> {
+    countWrite(payer, 1)
     try {
       await this.#store.write('settle', row)
       this.#lastWriteSucceeded = true
@@ -238,15 +233,15 @@ export class Ledger {
       this.#lastWriteSucceeded = false
       return false
     } finally {
-      endWrite(account)
+      countWrite(payer, -1)
     }
   }
 
   // Resolves to whether the write succeeded; never rejects.
-  async #write(account: Account, written: Promise<void>): Promise<boolean> {
-    beginWrite(account)
+  async #write(payer: Payer, written: Promise<void>): Promise<boolean> {
+    countWrite(payer, 1)
     const isWritten = await this.#recordOutcome(written)
-    endWrite(account)
+    countWrite(payer, -1)
     return isWritten
   }
 
@@ -256,24 +251,4 @@ export class Ledger {
       () => (this.#lastWriteSucceeded = false),
     )
   }
-}
-
-function addHold({ token, user }: Account, amount: number): void {
-  token.hold(amount)
-  user.hold(amount)
-}
-
-function chargeBoth({ token, user }: Account, quota: number): void {
-  token.charge(quota)
-  user.charge(quota)
-}
-
-function beginWrite({ token, user }: Account): void {
-  token.pendingWrites += 1
-  user.pendingWrites += 1
-}
-
-function endWrite({ token, user }: Account): void {
-  token.pendingWrites -= 1
-  user.pendingWrites -= 1
 }

@@ -1,3 +1,4 @@
+import type { PeriodBudget } from '../domain/budget.ts'
 import type { ManagedUser } from '../domain/profile.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
@@ -5,6 +6,8 @@ import type { UserChange } from '../store/operations/change-user.ts'
 import type { Store } from '../store/store.ts'
 import type { AccountSource, FoundAccount } from './account-source.ts'
 import { type Account, Balance } from './balance.ts'
+import { LocalBudgets } from './local-budgets.ts'
+import type { ChargedBudget, Payer } from './payer.ts'
 
 /** Maximum number of cached accounts; beyond it, idle ones are evicted, oldest first. */
 const MAX_ACCOUNTS = 50_000
@@ -17,10 +20,12 @@ export class LocalAccounts implements AccountSource {
   readonly #store: Store
   readonly #accounts = new Map<number, Account>()
   readonly #users = new Map<number, Balance>()
+  readonly #budgets: LocalBudgets
   readonly #loading = new Map<number, Promise<Account | undefined>>()
 
   constructor(store: Store) {
     this.#store = store
+    this.#budgets = new LocalBudgets(store)
   }
 
   get(tokenId: number): Account | undefined {
@@ -45,8 +50,16 @@ export class LocalAccounts implements AccountSource {
   }
 
   // There is no bank to borrow from: admission refuses, and states the rest.
-  ensureAffordable(account: Account): Promise<Account> {
-    return Promise.resolve(account)
+  ensureAffordable(payer: Payer): Promise<Payer> {
+    return Promise.resolve(payer)
+  }
+
+  budgets(_: Account, terms: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined {
+    return this.#budgets.get(terms)
+  }
+
+  loadBudgets(terms: readonly PeriodBudget[]): Promise<void> {
+    return this.#budgets.load(terms)
   }
 
   /**

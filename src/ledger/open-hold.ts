@@ -1,7 +1,8 @@
 import type { Hold, HoldFacts } from '../domain/hold.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import type { ParkedHold } from '../store/ledger-writes.ts'
-import { type Account, affordable } from './balance.ts'
+import type { Account } from './balance.ts'
+import { affordable, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
 
 /** Receiver of a hold's changes: a ledger, or `NO_LEDGER`. */
 interface HoldLedger {
@@ -22,6 +23,7 @@ const NO_LEDGER: HoldLedger = {
 export class OpenHold implements Hold {
   readonly facts: HoldFacts
   readonly account: Account
+  readonly budgets: readonly ChargedBudget[]
   /**
    * Resolves to true once the hold is durable, to false if it could not be written: then nothing may be sent
    * for its call. The first byte to the client waits for this.
@@ -42,13 +44,14 @@ export class OpenHold implements Hold {
   /** Called by `Ledger.admit` and `OpenHold.unrecorded` alone. */
   constructor(
     ledger: HoldLedger,
-    account: Account,
+    { account, budgets }: Payer,
     facts: HoldFacts,
     amount: number,
     written: Promise<boolean>,
   ) {
     this.#ledger = ledger
     this.account = account
+    this.budgets = budgets
     this.facts = facts
     this.#amount = amount
     this.durable = written.then((isWritten) => {
@@ -60,12 +63,12 @@ export class OpenHold implements Hold {
 
   /** A hold of a call that costs nothing and is not recorded, neither now nor at its settlement. */
   static unrecorded(account: Account, facts: HoldFacts): OpenHold {
-    return new OpenHold(NO_LEDGER, account, facts, 0, Promise.resolve(true))
+    return new OpenHold(NO_LEDGER, { account, budgets: NO_BUDGETS }, facts, 0, Promise.resolve(true))
   }
 
   /** A parked hold of an earlier run. */
-  static takenUp(ledger: HoldLedger, account: Account, parked: ParkedHold): OpenHold {
-    const hold = new OpenHold(ledger, account, parked, parked.amount, Promise.resolve(true))
+  static takenUp(ledger: HoldLedger, payer: Payer, parked: ParkedHold): OpenHold {
+    const hold = new OpenHold(ledger, payer, parked, parked.amount, Promise.resolve(true))
     hold.#isParked = true
     hold.#parking = Promise.resolve(true)
     hold.#marked = parked.progressAmount
@@ -119,7 +122,7 @@ export class OpenHold implements Hold {
 
   /** Quota units that `grow` could add at this moment. */
   get maxGrowth(): number {
-    return affordable(this.account)
+    return affordable(this.account, this.budgets)
   }
 
   /** Adds `by` quota units; false, and nothing added, if they are not free. */

@@ -38,6 +38,13 @@ export interface WaitingCall {
   begin(): boolean
 }
 
+/** Calls that were refused. */
+export interface Shed {
+  readonly count: number
+  /** Message of the latest refusal. */
+  readonly reason: string
+}
+
 /** Memory as overload control sees it. */
 export interface Memory {
   /** Whether too much is used. `nowMs`: milliseconds of a clock that never goes back. */
@@ -70,6 +77,8 @@ export class Overload {
   #isScheduled = false
   /** Whether a timer to serve the queue is set. */
   #isPolling = false
+  #refused = 0
+  #lastRefusal: GatewayError | undefined
   /** Clocks when the queue was served last; undefined while it is empty. */
   #lastServed: { readonly nowMs: number; readonly idleMs: number } | undefined
 
@@ -83,11 +92,25 @@ export class Overload {
     return this.#queue.length - this.#first
   }
 
+  /** Calls refused so far. */
+  get shed(): Shed {
+    return { count: this.#refused, reason: this.#lastRefusal?.message ?? '' }
+  }
+
   /**
    * Error of a call that is refused, or undefined. `open`: calls under way or waiting, this one included;
    * `max`: the maximum of that.
    */
   refusal(nowMs: number, open: number, max: number): GatewayError | undefined {
+    const error = this.#reasonToRefuse(nowMs, open, max)
+    if (error) {
+      this.#refused += 1
+      this.#lastRefusal = error
+    }
+    return error
+  }
+
+  #reasonToRefuse(nowMs: number, open: number, max: number): GatewayError | undefined {
     if (open > max) return FULL
     if (open > MIN_OPEN && this.#memory.isHigh(nowMs)) return NO_MEMORY
     const { waiting } = this

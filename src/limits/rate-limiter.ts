@@ -14,10 +14,12 @@ export const LIMIT_NAMES = {
   global: named('global'),
   relay: named('relay'),
   key: named('key'),
+  user: named('user'),
   model: named('model'),
   channel: named('channel'),
   search: named('search'),
   critical: named('critical'),
+  console: named('console'),
 } as const
 
 /** A limit and its subject. */

@@ -1,4 +1,5 @@
 import { backup } from './backup.ts'
+import { disableChannel, enableChannel, listAllChannels, testNamedChannel } from './channels/named-channel.ts'
 import { createToken } from './tokens/create-token.ts'
 import { createUser } from './users/create-user.ts'
 import { deleteToken } from './tokens/delete-token.ts'
@@ -23,16 +24,20 @@ export const operations = {
   createToken,
   createUser,
   deleteToken,
+  disableChannel,
   disableToken,
   disableUser,
+  enableChannel,
   enableToken,
   enableUser,
   issueAccessToken,
+  listAllChannels,
   listTokens,
   listUsers,
   removeUser,
   rotateToken,
   setPassword,
+  testNamedChannel,
   tokenWarnings,
   topUpUser,
   usageByDimension,

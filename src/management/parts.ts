@@ -1,4 +1,5 @@
 import type { ApiKeys } from '../auth/api-keys.ts'
+import type { OidcSignIns } from '../auth/oidc/oidc-sign-ins.ts'
 import type { Passwords } from '../auth/passwords.ts'
 import type { SignIns } from '../auth/sign-ins.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -31,4 +32,7 @@ export interface AdministrationParts extends ManagementParts {
   readonly liveConfig: LiveSettings
   readonly upstreams: UpstreamClient
   readonly signIns: SignIns
+  readonly oidc: OidcSignIns
+  /** Hash by which the store looks up access tokens. */
+  readonly hashAccessToken: (accessToken: string) => string
 }

@@ -68,6 +68,7 @@ export class Metrics {
     'Signatures of turns: kept, found again, and not written.',
     ['result'],
   )
+  readonly alerts = new Counter('sluice_alerts_total', 'Attempts to deliver alerts, by result.', ['result'])
   readonly reloads = new Counter('sluice_config_reloads_total', 'Readings of the configuration.', ['result'])
   readonly limitsAlone = new Counter(
     'sluice_limits_alone_total',
@@ -160,6 +161,7 @@ export class Metrics {
     yield this.unsolicitedBytes
     yield this.lostResponses
     yield this.signatures
+    yield this.alerts
     yield this.reloads
     yield this.limitsAlone
     yield* this.#gauges

@@ -64,6 +64,7 @@ export class ChannelProbes {
     const hold = new OperatorHold({
       id: randomUUIDv7(),
       model: models[0] ?? '',
+      requestedModel: models[0] ?? '',
       channel: name,
       group: '',
       stream: false,

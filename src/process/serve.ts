@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { AccountAuthenticator } from '../auth/account-authenticator.ts'
 import { ApiKeys } from '../auth/api-keys.ts'
 import { clientAddress } from '../auth/client-address.ts'
+import { OidcSignIns } from '../auth/oidc/oidc-sign-ins.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { SignIns } from '../auth/sign-ins.ts'
 import { Admission } from '../api/admission.ts'
 import { GlobalLimit } from '../api/global-limit.ts'
-import type { JsonApi } from '../api/json-api.ts'
 import { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
 import { LiveConfig } from '../config/live-config.ts'
@@ -23,6 +22,7 @@ import { NODE_LOOP } from '../limits/event-loop.ts'
 import { setOverloadGrowth } from '../limits/heap-growth.ts'
 import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
+import { ParallelCalls } from '../limits/parallel-calls.ts'
 import { RefusalCounts } from '../limits/refusal-counts.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import type { AdministrationParts } from '../management/parts.ts'
@@ -36,9 +36,10 @@ import { Drains } from '../relay/drains.ts'
 import { FailureLog } from '../relay/failure-log.ts'
 import { LocalCount } from '../relay/local-count.ts'
 import { Media } from '../relay/media.ts'
-import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
+import { jsonApiWhenNeeded } from './json-api-when-needed.ts'
+import { openAlerts } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
 import { ChannelProbes } from './probe-channels.ts'
 import { soon } from './soon.ts'
@@ -47,7 +48,6 @@ import type { ConnectionFigures } from '../server/http-server.ts'
 import {
   hashAccessToken,
   hashKey,
-  hashSession,
   namespaceOf,
   loopMarker,
   type Secrets,
@@ -166,7 +166,7 @@ export async function serve({
     upstreams,
     metrics,
     count,
-    limits: new CallLimits(limits),
+    limits: new CallLimits(limits, new ParallelCalls(nodes.nodeCount)),
     settings: () => inForce.settings,
     log,
   }
@@ -201,6 +201,8 @@ export async function serve({
     liveConfig: inForce,
     upstreams,
     signIns: new SignIns(),
+    oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
+    hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
     nowMs: () => Date.now(),
   }
   const control = await serveControl({ ...management, dataDir: environment.dataDir, log })
@@ -224,31 +226,22 @@ export async function serve({
   const tracing = await openTracing(environment.variables)
   opened.defer(() => tracing?.close())
 
+  const overload = new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
+  const alerted = { ...callParts, health, overload }
+  opened.adopt(await openAlerts(accounts, secrets, alerted), (alerts) => alerts.close())
   const globalLimit = new GlobalLimit(
     limits,
     () => addressOf,
     () => inForce.settings.rateLimits.global,
   )
-  let door: Promise<JsonApi> | undefined
-  const openDoor = async (): Promise<JsonApi> => {
-    const { JsonApi } = await import('../api/json-api.ts')
-    return new JsonApi({
-      accounts: new AccountAuthenticator({
-        store,
-        hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
-        hashSession: (session) => hashSession(secrets, session),
-        trustedProxies: () => inForce.settings.options.trustedProxies,
-      }),
-      apiKeys,
-      clientAddress: () => addressOf,
-      limits,
-      globalLimit,
-      bodies,
-      management,
-      models: new ModelLists(),
-    })
-  }
-  const json = (): Promise<JsonApi> => (door ??= openDoor())
+  const json = jsonApiWhenNeeded(secrets, {
+    apiKeys,
+    clientAddress: () => addressOf,
+    limits,
+    globalLimit,
+    bodies,
+    management,
+  })
 
   const app: App = new App({
     mark: loopMarker(secrets),
@@ -258,10 +251,7 @@ export async function serve({
     metricsToken: () => inForce.settings.options.metricsToken,
     host: environment.host,
     limits,
-    admission: new Admission(
-      new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth)),
-      new CallSlots(() => inForce.settings.options.maxCalls, nowMs),
-    ),
+    admission: new Admission(overload, new CallSlots(() => inForce.settings.options.maxCalls, nowMs)),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json,

@@ -1,3 +1,5 @@
+import type { SearchPart } from './provider-search.ts'
+
 /**
  * Request in a form that at least two dialects can express. Decoders create it, rules change it, encoders
  * write it. Only converted calls use it; native calls keep their bytes.
@@ -109,6 +111,8 @@ export interface WebSearch {
    * known to search.
    */
   readonly isOptional?: true
+  /** Whether the client shows the pages that were found. */
+  readonly listsPages?: true
   /** Approximate place of the user. */
   readonly location?: SearchLocation
 }
@@ -139,7 +143,14 @@ export interface Turn {
 }
 
 /** Part of a turn. */
-export type Part = TextPart | MediaPart | ThinkingPart | ToolCallPart | ToolResultPart | OpaquePart
+export type Part =
+  | TextPart
+  | MediaPart
+  | ThinkingPart
+  | ToolCallPart
+  | ToolResultPart
+  | SearchPart
+  | OpaquePart
 
 /** Mark up to which the prompt may be cached. */
 export interface Cache {

@@ -25,6 +25,9 @@ type Enclosed = { readonly proof?: Proof } | { readonly opaque: OpaquePart }
 /** Envelope of a thought that nobody signed, for clients that drop a thought without any signature. */
 export const UNSIGNED_THOUGHT: string = seal({ thought: 'unsigned' })
 
+/** Stand-in for the provider's index of a web page, where another provider found it. */
+export const FOREIGN_PAGE: string = seal({ page: 'foreign' })
+
 /** A proof as it stands on a wire: one of its own as it is, one of another in an envelope. */
 export function sealProof({ protocol, value, signs }: Proof, wire: ConversionProtocol): string {
   return protocol === wire ? value : seal({ protocol, proof: value, signs })

@@ -78,6 +78,7 @@ function partOf({ started, text, proof, citations, logprobs }: GrowingPart): Rep
       return { kind: 'thinking', text, ...(proof && { proof }) }
     case 'tool-call':
       return { ...started, input: text }
+    case 'search':
     case 'opaque':
       return started
   }

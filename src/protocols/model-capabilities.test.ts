@@ -48,7 +48,7 @@ describe('what a model takes goes by the version in its name:', () => {
     'claude',
     'gpt-oss-120b',
     'llama-4',
-    'deepseek-v4',
+    'glm-5',
     'command-o1x',
     'foo3',
     'gpt4o3',
@@ -109,6 +109,15 @@ test.each([
   expect(by(name).takesPenalties).toBe(takes)
   for (const sampling of [true, false])
     expect(capabilitiesOf(name, name, { sampling }).takesPenalties).toBe(sampling)
+})
+
+test.each([
+  ['deepseek-v4-pro', true],
+  ['deepseek/deepseek-chat:free', true],
+  ['gpt-5', false],
+  ['kimi-k2.6', false],
+])('that %s requires thoughts beside calls of tools is %s', (name, requires) => {
+  expect(by(name).requiresThoughts).toBe(requires)
 })
 
 test.each([

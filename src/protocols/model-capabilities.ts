@@ -18,6 +18,11 @@ export interface Capabilities {
   readonly toolsNeedNoEffort: boolean
   /** Whether the model can follow a JSON schema for its text. */
   readonly takesSchema: boolean
+  /**
+   * Whether a chat message with tool calls must have `reasoning_content`, even an empty one: a model that
+   * thinks refuses the history otherwise.
+   */
+  readonly requiresThoughts: boolean
   /** Chat's field for the maximum of output tokens. */
   readonly maximumField: 'max_tokens' | 'max_completion_tokens'
   readonly gemini: GeminiCapabilities
@@ -62,6 +67,7 @@ const UNKNOWN: TableCapabilities = {
   efforts: undefined,
   toolsNeedNoEffort: false,
   takesSchema: true,
+  requiresThoughts: false,
   maximumField: 'max_tokens',
   gemini: {
     levels: undefined,
@@ -163,6 +169,7 @@ const TABLE: readonly Row[] = [
     ({ text, gemini }) => gemini !== undefined && !/thinking/i.test(text),
     { thinking: 'none', gemini: OLD_GEMINI },
   ],
+  [({ text }) => /(?:^|[^a-z])deepseek/i.test(text), { requiresThoughts: true }],
   [({ text }) => /(?:^|[^a-z])gemma/i.test(text), { gemini: { ...OLD_GEMINI, takesSystem: false } }],
 ]
 

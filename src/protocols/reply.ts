@@ -1,5 +1,6 @@
 import type { Citation } from './citation.ts'
 import type { ConversionProtocol, Proof } from './conversation.ts'
+import type { SearchPart } from './provider-search.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 
 /** Whole reply in the form that all dialects share. */
@@ -24,6 +25,7 @@ export type ReplyPart =
       /** JSON text that the model wrote; empty means `{}`. */
       readonly input: string
     }
+  | SearchPart
   | { readonly kind: 'opaque'; readonly protocol: ConversionProtocol; readonly value: unknown }
 
 /** Text of a reply. */
@@ -83,4 +85,6 @@ export type StartedPart =
   | { readonly kind: 'text' }
   | { readonly kind: 'thinking' }
   | { readonly kind: 'tool-call'; readonly id: string; readonly name: string }
+  /** A search is whole at its start. */
+  | SearchPart
   | { readonly kind: 'opaque'; readonly protocol: ConversionProtocol; readonly value: unknown }

@@ -13,9 +13,6 @@ export interface TextsToEmbed {
   readonly task: string | undefined
 }
 
-/** Vectors of texts in their order, each the JSON text of a list of numbers. */
-export type Vectors = readonly string[]
-
 /** Response of an upstream with vectors, read while it comes. Nothing of it throws. */
 export interface VectorsReading {
   /** Number of vectors so far. */
@@ -35,13 +32,31 @@ export interface VectorsWriting {
   end(charged: Usage): Buffer
 }
 
-/** Bodies of requests, at least one, that are sent one after the other. */
-export type EmbedBodies = readonly [first: Buffer, ...more: Buffer[]]
+/** A request for some of the texts. */
+export interface EmbedRequest {
+  readonly body: Buffer
+  readonly texts: readonly string[]
+}
+
+/** Requests, at least one, that are sent one after the other. */
+export type EmbedRequests = readonly [first: EmbedRequest, ...more: EmbedRequest[]]
+
+/** A request for each group of texts. */
+export function embedRequests(
+  [first, ...more]: readonly [readonly string[], ...(readonly string[])[]],
+  bodyOf: (texts: readonly string[]) => object,
+): EmbedRequests {
+  const requestOf = (texts: readonly string[]): EmbedRequest => ({
+    body: Buffer.from(JSON.stringify(bodyOf(texts))),
+    texts,
+  })
+  return [requestOf(first), ...more.map(requestOf)]
+}
 
 /** Form in which an upstream is asked for vectors, and answers. */
 export interface EmbedForm {
   /** Writes as many requests as the texts need. What the upstream has no place for is named. */
-  bodies(texts: TextsToEmbed, upstreamModel: string, dropped: Dropped): EmbedBodies
+  requests(texts: TextsToEmbed, upstreamModel: string, dropped: Dropped): EmbedRequests
   /** Begins the response to one of them; `onVector` gets its vectors in their order. */
   reading(onVector: (vector: RawVector) => void): VectorsReading
 }

@@ -15,7 +15,7 @@ export interface AdmittedRequest {
   readonly asked: Model
   /** That one, or a fallback of it. */
   readonly model: Model
-  readonly group: Pick<Group, 'name'>
+  readonly group: Pick<Group, 'name' | 'budget'>
   readonly rate: Rate
   readonly estimate: Estimate
   /** In the order in which to try the channels; never empty. */

@@ -18,6 +18,13 @@ interface CheckedRequest {
 /** At least one. */
 type Options = readonly [AdmittedRequest, ...AdmittedRequest[]]
 
+/** The groups that may answer, each once. */
+export function groupsOf(options: Options): readonly AdmittedRequest['group'][] {
+  const [first, ...others] = options
+  if (others.every(({ group }) => group.name === first.group.name)) return [first.group]
+  return [...new Map(options.map(({ group }) => [group.name, group])).values()]
+}
+
 /**
  * The request for each of the models that it may go to, with prices and bounds. Throws or rejects where the
  * first cannot be asked; others that cannot are left out. Returns a promise only where there are others, or

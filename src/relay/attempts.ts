@@ -13,7 +13,7 @@ import { Attempt } from './attempt.ts'
 import type { Call, Target } from './call.ts'
 import type { CallLimits } from './call-limits.ts'
 import { FailedAttempts } from './failed-attempts.ts'
-import { CLIENT_GONE, type Failure, STOPPING, unwritable, UNWRITTEN } from './failure.ts'
+import { CLIENT_GONE, endpointMissing, type Failure, STOPPING, unwritable, UNWRITTEN } from './failure.ts'
 import type { FailureLog } from './failure-log.ts'
 import { RetryBudget } from './retry-budget.ts'
 import type { ChannelRequest, Prepared } from './dialects/dialect.ts'
@@ -84,27 +84,32 @@ export class Attempts {
     this.#retries.callBegan(performance.now())
     // Preparing may fetch files, for as long as an upstream takes.
     call.response.needsUpstream()
+    const counted = new Set<AdmittedRequest>()
     // A model whose channels all rest is passed over, unless those of the others do, too.
     for (const maySkip of options.length > 1 ? [true, false] : [false]) {
-      for (const option of options) if (await this.#tryModel(call, option, failed, maySkip)) return
+      for (const option of options) if (await this.#tryModel(call, option, failed, maySkip, counted)) return
       if (failed.hasAny || failed.unaskable !== undefined) break
     }
     throw failed.hasAny ? failed.finalError() : (failed.unaskable ?? this.#allLimited(options))
   }
 
-  /** Tries the channels of one model. True where the call is settled; throws where no other may be tried. */
+  /**
+   * Tries the channels of one model. True where the call is settled; throws where no other may be tried.
+   * `counted`: the fallbacks at whose limits the call counts already.
+   */
   async #tryModel(
     call: Call,
     option: AdmittedRequest,
     failed: FailedAttempts,
     maySkip: boolean,
+    counted: Set<AdmittedRequest>,
   ): Promise<boolean> {
-    const { limits } = this.#parts
     const candidates = this.#candidates(option, maySkip)
     if (candidates.length === 0) return false
-    if (option.model !== option.asked) {
-      const asked = limits.askModel(option.model)
+    if (option.model !== option.asked && !counted.has(option)) {
+      const asked = this.#parts.limits.askModel(option.model)
       if (!(asked instanceof Promise ? await asked : asked)) return false
+      counted.add(option)
     }
     failed.nextModel(option.request.model)
     call.goOnWith(option)
@@ -276,11 +281,6 @@ export class Attempts {
       if (attempt.isFinished && attempt.isSilent) this.#underWay.delete(attempt)
     }
   }
-}
-
-// An upstream need not have this endpoint: its 404 says nothing of the channel or the model.
-function endpointMissing(failure: Failure): Failure {
-  return { ...failure, next: 'nowhere', blames: 'none', isExpected: true }
 }
 
 /** Whether an upstream failed, and not its client or the gateway. */

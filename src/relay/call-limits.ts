@@ -1,49 +1,103 @@
+import type { Caller } from '../auth/caller.ts'
+import type { CallRateLimit } from '../domain/call-terms.ts'
 import type { Channel, RateLimit } from '../domain/channel.ts'
 import type { Model, Settings } from '../domain/settings.ts'
+import type { ParallelCalls } from '../limits/parallel-calls.ts'
 import {
   whenDecided,
   type LimitName,
   LIMIT_NAMES,
+  rateLimited,
   type RateLimiter,
   requireAllowed,
   type OptionalVerdict,
+  type SubjectLimit,
 } from '../limits/rate-limiter.ts'
 
+/** Time after which a call that found too many others under way may try again. */
+const PARALLEL_WAIT_MS = 1_000
+
+const NOTHING_TO_LEAVE = (): void => {}
+
+/** A limit, with its owner for the message. */
+interface OwnedLimit extends SubjectLimit {
+  readonly owner: string
+}
+
 /**
- * Limits of relay calls: for each API key, for each model over all clients, for each channel. `docs/api.md:
- * Limits`.
+ * Limits of relay calls: for each API key, for all keys of a user, for each model over all clients, for each
+ * channel. `docs/api.md: Limits`.
  */
 export class CallLimits {
   readonly #limits: RateLimiter
+  readonly #parallel: ParallelCalls
+  /** Callers whose key or user has a limit on tokens of its own, by token: calls are settled without them. */
+  readonly #callers = new Map<number, Caller>()
 
-  constructor(limits: RateLimiter) {
+  constructor(limits: RateLimiter, parallel: ParallelCalls) {
     this.#limits = limits
+    this.#parallel = parallel
   }
 
   /**
-   * Takes a call off the limits of its key and its model, or throws `rate_limited`. A refused call counts at
-   * neither, unless several nodes take the model's last requests at one moment. Returns a promise only where
-   * other nodes have to be asked.
+   * Counts a call as under way, or throws `rate_limited` where its key or its user has as many already. The
+   * result ends it.
    */
-  enter({ rateLimits: { key } }: Settings, tokenId: number, model: Model): void | Promise<void> {
-    const { name, rateLimit } = model
-    if (isOff(rateLimit)) return isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
-    const limited = { name: LIMIT_NAMES.model, subject: name, limit: rateLimit }
-    const require = (verdict: OptionalVerdict): void => requireAllowed(verdict, `the model ${name}`)
-    require(this.#limits.peek(limited))
-    const ofKey = isOff(key) ? undefined : this.#takeOfKey(tokenId, key)
-    if (ofKey) return ofKey.then(() => this.#limits.take(limited)).then(require)
-    return whenDecided(this.#limits.take(limited), require)
+  begin({ token, user }: Caller): () => void {
+    const [ofKey, ofUser] = [token.rateLimit.parallel, user.rateLimit.parallel]
+    if (ofKey === 0 && ofUser === 0) return NOTHING_TO_LEAVE
+    const limits = [
+      { subject: `key ${token.id}`, max: ofKey },
+      { subject: `user ${user.id}`, max: ofUser },
+    ]
+    if (!this.#parallel.begin(limits)) throw rateLimited(PARALLEL_WAIT_MS, 'calls under way at once')
+    return () => this.#parallel.end(limits)
+  }
+
+  /**
+   * Takes a call off the limits of its key, its user and its model, or throws `rate_limited`. A refused call
+   * counts at none, unless several nodes take the last requests of one of them at one moment. Returns a
+   * promise only where other nodes have to be asked.
+   */
+  enter({ rateLimits }: Settings, caller: Caller, { name, rateLimit }: Model): void | Promise<void> {
+    this.#remember(caller)
+    const [ofKey, ofUser] = clientLimits(rateLimits.key, caller)
+    if (isOff(ofKey.limit) && isOff(ofUser.limit) && isOff(rateLimit)) return undefined
+    const ofModel = { name: LIMIT_NAMES.model, subject: name, limit: rateLimit, owner: `the model ${name}` }
+    // The last ones are looked at first: a call that they refuse does not count at the others.
+    for (const limited of [ofModel, ofUser])
+      if (!isOff(limited.limit)) requireAllowed(this.#limits.peek(limited), limited.owner)
+    return this.#takeAll([ofKey, ofUser, ofModel])
+  }
+
+  #takeAll(limits: readonly OwnedLimit[]): void | Promise<void> {
+    for (const [index, limited] of limits.entries()) {
+      if (isOff(limited.limit)) continue
+      const taken = this.#limits.take(limited)
+      if (taken instanceof Promise) return this.#takeRest(taken, limited, limits.slice(index + 1))
+      requireAllowed(taken, limited.owner)
+    }
+  }
+
+  async #takeRest(
+    taken: Promise<OptionalVerdict>,
+    { owner }: OwnedLimit,
+    rest: readonly OwnedLimit[],
+  ): Promise<void> {
+    requireAllowed(await taken, owner)
+    await this.#takeAll(rest)
+  }
+
+  #remember(caller: Caller): void {
+    const { token, user } = caller
+    if (token.rateLimit.tokens > 0 || hasOwn(token.rateLimit) || user.rateLimit.tokens > 0)
+      this.#callers.set(token.id, caller)
+    else if (this.#callers.size > 0) this.#callers.delete(token.id)
   }
 
   /** Takes a call that goes on with a model off that one's limit; false where none is left. */
   askModel({ name, rateLimit }: Model): boolean | Promise<boolean> {
     return this.#ask(LIMIT_NAMES.model, name, rateLimit)
-  }
-
-  #takeOfKey(tokenId: number, limit: RateLimit): void | Promise<void> {
-    const taken = this.#limits.take({ name: LIMIT_NAMES.key, subject: tokenId, limit })
-    return whenDecided(taken, (verdict) => requireAllowed(verdict, 'this API key'))
   }
 
   /** Milliseconds until a channel may be asked again; 0 = now. */
@@ -65,13 +119,17 @@ export class CallLimits {
 
   /** Counts the tokens, prompt and output, that a call has used. */
   spend(
-    settings: Settings,
+    { rateLimits }: Settings,
     tokenId: number,
     model: Model,
     channel: Channel | undefined,
     tokens: number,
   ): void {
-    this.#spend(LIMIT_NAMES.key, tokenId, settings.rateLimits.key, tokens)
+    const caller = this.#callers.get(tokenId)
+    if (caller)
+      for (const { name, subject, limit } of clientLimits(rateLimits.key, caller))
+        this.#spend(name, subject, limit, tokens)
+    else this.#spend(LIMIT_NAMES.key, tokenId, rateLimits.key, tokens)
     this.spendOfModel(model, tokens)
     if (channel) this.#spend(LIMIT_NAMES.channel, channel.name, channel.rateLimit, tokens)
   }
@@ -86,7 +144,20 @@ export class CallLimits {
   }
 }
 
+/** The limits of a key, which its own replaces, and of its user. */
+function clientLimits(ofKeys: RateLimit, { token, user }: Caller): readonly [OwnedLimit, OwnedLimit] {
+  const limit = hasOwn(token.rateLimit) ? token.rateLimit : ofKeys
+  return [
+    { name: LIMIT_NAMES.key, subject: token.id, limit, owner: 'this API key' },
+    { name: LIMIT_NAMES.user, subject: user.id, limit: user.rateLimit, owner: "this API key's user" },
+  ]
+}
+
 // Most limits are off, and calls should not pay for them.
 function isOff({ requests, tokens }: RateLimit): boolean {
   return requests === 0 && tokens === 0
+}
+
+function hasOwn({ requests, tokens, parallel }: CallRateLimit): boolean {
+  return requests > 0 || tokens > 0 || parallel > 0
 }

@@ -31,6 +31,13 @@ export interface Estimate {
   readonly promptTokens: number
 }
 
+/** Estimate of a stream that costs nothing. */
+export const UNBOUNDED: Estimate = {
+  amount: 0,
+  budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: 0 },
+  promptTokens: 0,
+}
+
 /** Endpoints whose requests channels change. */
 const EDITED: ReadonlySet<Endpoint> = new Set(['chat', 'messages', 'responses', 'gemini', 'completions'])
 

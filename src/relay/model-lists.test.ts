@@ -54,10 +54,12 @@ function settingsOf(world: World): Settings {
   return {
     priceVersion: 'v1',
     options: { unpricedModels: world.unpricedModels, quotaPerUnit: 1 } as Settings['options'],
-    rateLimits: { global: OFF, relay: OFF, search: OFF, critical: OFF, key: OFF },
+    rateLimits: { global: OFF, relay: OFF, search: OFF, critical: OFF, key: OFF, console: OFF },
+    login: { password: true, oidc: [] },
     groups: new Map(['default', 'open', 'closed'].map(group)),
     models: { declared: [], get },
     channels: world.channels.map((fields, index) => channelOf({ name: `c${index}`, ...fields })),
+    alerts: [],
   }
 }
 

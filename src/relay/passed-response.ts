@@ -55,7 +55,9 @@ export class PassedResponse extends ResponseHandler {
     const passage = this.#passage
     if (this.state === 'over' || !passage) return
     this.call.noteFirstByte()
+    const beganMs = performance.now()
     const { forward, isOver } = passage.push(chunk)
+    this.#pauses.noteWork(performance.now() - beganMs)
     if (forward) this.#forward(forward)
     if (passage.error && this.#mayGoElsewhere) {
       this.upstream.cancel()
@@ -197,7 +199,7 @@ export class PassedResponse extends ResponseHandler {
     const passage = this.#passage
     if (ending === 'cut' && passage?.hasContent !== true) this.call.settleForNothing(this.target)
     else {
-      const measure = await (passage?.measure(this.call, isComplete) ??
+      const measure = await (passage?.measure(this.call, isComplete, ending) ??
         this.#responses.measureUnanswered(this.call))
       const delivered = ending !== 'client_gone' || response.headersSent
       await this.call.settleMeasured(this.target, ending, measure, delivered)

@@ -43,3 +43,16 @@ test('a rest that is discarded is read whatever the reasons', () => {
   pauses.begin('client')
   expect([upstream.isRead, pauses.has('client')]).toEqual([true, true])
 })
+
+test('an upstream whose chunks take long to read is read on in the next turn of the event loop', async () => {
+  const upstream = new FakeUpstream()
+  const pauses = new ReadPauses(upstream)
+  pauses.noteWork(3)
+  expect(upstream.isRead).toBe(true)
+  pauses.noteWork(3)
+  expect(upstream.isRead).toBe(false)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(upstream.isRead).toBe(true)
+  pauses.noteWork(3)
+  expect(upstream.isRead).toBe(true)
+})

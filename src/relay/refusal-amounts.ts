@@ -1,10 +1,11 @@
 import { amountText } from '../domain/display-amount.ts'
 import type { Options } from '../domain/settings.ts'
-import { InsufficientQuota } from '../ledger/balance.ts'
+import type { Unaffordable } from '../ledger/unaffordable.ts'
 
 /** The same refusal with its amounts in the display that the operator chose. */
-export function withAmountText({ free, needed }: InsufficientQuota, options: Options): InsufficientQuota {
-  const left = amountText(free, options, 'down')
-  const price = amountText(needed, options, 'up')
-  return new InsufficientQuota(free, needed, left === undefined ? '' : ` (${left} of ${price})`)
+export function withAmountText(refusal: Unaffordable, options: Options): Unaffordable {
+  return refusal.showing((free, needed) => {
+    const left = amountText(free, options, 'down')
+    return left === undefined ? '' : ` (${left} of ${amountText(needed, options, 'up')})`
+  })
 }

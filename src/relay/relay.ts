@@ -5,18 +5,19 @@ import { charge } from '../domain/charge.ts'
 import type { Settings } from '../domain/settings.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import { GatewayError } from '../errors.ts'
-import { affordable, InsufficientQuota } from '../ledger/balance.ts'
+import { findPayer } from '../ledger/find-payer.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { OpenHold } from '../ledger/open-hold.ts'
+import { Unaffordable } from '../ledger/unaffordable.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import { type AttemptParts, Attempts } from './attempts.ts'
 import type { BodyReader } from './body-reader.ts'
 import type { AdmittedRequest } from './admitted-request.ts'
-import { admittedRequests } from './admitted-requests.ts'
+import { admittedRequests, groupsOf } from './admitted-requests.ts'
 import { Call, type CallServices } from './call.ts'
 import type { IncomingCall } from './incoming-call.ts'
-import type { Estimate } from './estimate.ts'
+import { UNBOUNDED } from './estimate.ts'
 import { STOPPING, unwritable, UpstreamRefusal } from './failure.ts'
 import { type OpenedRequest, openRequest, type RequestForms } from './opened-request.ts'
 import { Rates } from './rates.ts'
@@ -164,6 +165,7 @@ export class Relay {
     const hold = OpenHold.unrecorded(account, {
       id: incoming.id,
       model: replay.model,
+      requestedModel: replay.model,
       channel: channel.name,
       group: '',
       stream: true,
@@ -218,13 +220,16 @@ export class Relay {
 
   async #charged(forms: RequestForms, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
-    const opened = await openRequest(this.#parts.bodies, forms, incoming, caller, settings)
+    const leave = this.#parts.limits.begin(caller)
+    let opened: OpenedRequest | undefined
     try {
+      opened = await openRequest(this.#parts.bodies, forms, incoming, caller, settings)
       await this.#relay(opened, incoming, caller, settings)
     } catch (error) {
-      throw error instanceof InsufficientQuota ? withAmountText(error, settings.options) : error
+      throw error instanceof Unaffordable ? withAmountText(error, settings.options) : error
     } finally {
-      opened.release()
+      opened?.release()
+      leave()
     }
   }
 
@@ -247,37 +252,39 @@ export class Relay {
     // Refuses a request that no channel can take before it counts at any limit.
     if (own) request.channelsFor?.(own.channels)
     const { ledger, limits } = this.#parts
-    const entering = limits.enter(settings, caller.token.id, asked)
+    const entering = limits.enter(settings, caller, asked)
     if (entering) await entering
-    const { accounts } = ledger
     if (!ledger.isWritable && !(await ledger.probe())) throw unwritable()
     const made = admittedRequests({ opened, request, asked, settings }, resolutions, this.#rates)
     const options = made instanceof Promise ? await made : made
     const [first] = options
     const amount = Math.max(...options.map(({ estimate }) => estimate.amount))
-    // Found and charged in one turn: in between the account might be forgotten, and read a second time.
-    let account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
-    if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
-    if (!request.isFree && amount > affordable(account))
-      account = await accounts.ensureAffordable(account, amount)
+    // Found and charged in one turn: in between the accounts might be forgotten, and read a second time.
+    const { startedMs } = incoming
+    const charged = { groups: groupsOf(options), startedMs, amount: request.isFree ? undefined : amount }
+    const found = findPayer(ledger.accounts, { ...caller, ...charged })
+    const { account, budgets } = found instanceof Promise ? await found : found
     // The gateway may have stopped while the body came.
     if (this.#attempts.isStopped) throw STOPPING.refusal
     const facts: HoldFacts = {
       id: incoming.id,
       model: first.model.name,
+      requestedModel: request.model,
       channel: first.channelRequests[0]?.channel.name ?? '',
       group: first.group.name,
       stream: request.stream,
       priceVersion: settings.priceVersion,
       kind: dialect.endpoint,
-      startedMs: incoming.startedMs,
+      startedMs,
       promptAmount: charge(first.rate, {
         ...NO_USAGE,
         ...first.request.measuredPrompt,
         input: first.estimate.promptTokens,
       }),
     }
-    const hold = request.isFree ? OpenHold.unrecorded(account, facts) : ledger.admit(account, amount, facts)
+    const hold = request.isFree
+      ? OpenHold.unrecorded(account, facts)
+      : ledger.admit(account, amount, facts, budgets)
     const call = new Call(this.#parts, incoming, first, hold)
     try {
       await this.#attempts.run(call, options)
@@ -285,13 +292,6 @@ export class Relay {
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
     }
   }
-}
-
-/** Estimate of a stream that costs nothing. */
-const UNBOUNDED: Estimate = {
-  amount: 0,
-  budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: 0 },
-  promptTokens: 0,
 }
 
 /** Whether an upstream of the messages protocol does not count: it need not have that endpoint. */

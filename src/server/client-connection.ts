@@ -15,7 +15,6 @@ import { WRITE_TIMEOUT_MS, writePartsTimed, writeTimed } from './timed-writes.ts
 
 /** Bytes of pipelined requests beyond which the connection is not read. */
 const MAX_PIPELINED_BYTES = 65_536
-const EMPTY = Buffer.alloc(0)
 
 /**
  * Connection of a client: serves its requests one after the other. An unreadable request gets an error
@@ -79,11 +78,13 @@ export class ClientConnection implements RequestSource, ResponseSink {
 
   /** Called by the response alone. A client that reads nothing for a minute is disconnected. */
   send(bytes: Buffer | string): boolean {
+    this.#halfCloseTimeout.noteSent()
     return writeTimed(this.#socket, bytes)
   }
 
   /** Sends several pieces in one write, like `send`. */
   sendParts(parts: readonly (Buffer | string)[]): boolean {
+    this.#halfCloseTimeout.noteSent()
     return writePartsTimed(this.#socket, parts)
   }
 
@@ -174,7 +175,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     this.#isSending = true
     this.updateReading()
     this.#socket.setTimeout(WRITE_TIMEOUT_MS)
-    this.#socket.write(EMPTY, (error) => {
+    this.#socket.write(Buffer.alloc(0), (error) => {
       this.#isSending = false
       // 'close' follows an error.
       if (error) return
@@ -192,7 +193,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     if (this.#state === 'refused' || response.closesImmediately) return this.#end()
     if (this.#reader.isComplete) return this.#conclude()
     if (this.#isHalfClosed) return this.#end()
-    // Closing now would reset the connection of a client that still sends, and lose the response.
+    // Closing now would reset the connection of a client that still sends.
     this.#request?.discard()
     this.#stepTimeout.begin('end of body')
   }
@@ -267,7 +268,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     // `#handleSent` continues.
     if (this.#isSending) return
     const response = this.#response
-    if (response && this.#reader.isComplete) this.#halfCloseTimeout.start()
+    if (response && this.#reader.isComplete) this.#halfCloseTimeout.start(response.isHeadSent)
     else if (this.#pipelined.length > 0) return
     else if (this.#reader.hasBegun && !this.#reader.isComplete && !response?.isFinished)
       this.#refuse(unreadableRequest('malformed'))
@@ -280,7 +281,9 @@ export class ClientConnection implements RequestSource, ResponseSink {
   }
 
   #abandon(): void {
-    if (!this.#response || this.#response.isHeadSent) return
+    if (this.#response?.hasEnded !== false) return
+    // The client reads slowly, or not at all, which has a timeout of its own.
+    if (this.#socket.writableLength > 0) return this.#halfCloseTimeout.noteSent()
     this.#response.onConnectionEnd('aborted')
     this.#end()
   }

@@ -3,6 +3,11 @@
  * client that closes later is taken to be gone. Also the time after it in which a response must begin.
  */
 const HALF_CLOSE_MS = 100
+/**
+ * Longest pause of a response that has begun. A client that closed both sides looks like one that closed its
+ * sending side until bytes are sent to it: a silent upstream would go on for a client that is gone.
+ */
+const MAX_PAUSE_MS = 10_000
 
 /** Timeout of a response for a client that has closed its side of the connection. `docs/api.md: Errors`. */
 export class HalfCloseTimeout {
@@ -35,13 +40,22 @@ export class HalfCloseTimeout {
     return performance.now() - this.#completeMs <= HALF_CLOSE_MS
   }
 
-  /** Starts the timeout: the client has closed its side, and the response has not begun. */
-  start(): void {
+  /** Starts the timeout: the client has closed its side. `hasBegun`: some of the response was sent. */
+  start(hasBegun: boolean): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => {
-      this.#isExpired = true
-      this.#check()
-    }, HALF_CLOSE_MS).unref()
+    this.#isExpired = false
+    this.#timer = setTimeout(
+      () => {
+        this.#isExpired = true
+        this.#check()
+      },
+      hasBegun ? MAX_PAUSE_MS : HALF_CLOSE_MS,
+    ).unref()
+  }
+
+  /** Starts it over, if it was started: some of the response was sent. */
+  noteSent(): void {
+    if (this.#timer) this.start(true)
   }
 
   /** Notes that the response needs an upstream. */

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { bodyOf, type OwnServer, startOwnServer } from '../../test/equipment/own-server.ts'
 import { rawConnection } from '../../test/equipment/raw-socket.ts'
 import type { RequestListener } from './http-server.ts'
+import type { Response } from './response.ts'
 
 let own: OwnServer | undefined
 afterEach(() => {
+  vi.useRealTimers()
   own?.[Symbol.dispose]()
   own = undefined
 })
@@ -48,6 +50,43 @@ test('an upstream’s answer that begins at once is sent to its end, however lon
     })
   })
   expect(said).toMatch(/first[^]*last[^]*0\r\n\r\n$/)
+})
+
+/**
+ * Sends a request, closes the sending side, and settles once the server has begun to respond and knows of the
+ * close. Time stands still but for what the test adds.
+ */
+async function begunHalfClosed(): Promise<{ readonly response: Response; readonly said: Promise<string> }> {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const begun = Promise.withResolvers<Response>()
+  const said = saidTo(POST, (_, response) => {
+    response.needsUpstream()
+    response.writeHead(200, {}).write(Buffer.from('first'))
+    begun.resolve(response)
+  })
+  const response = await begun.promise
+  // The close follows the request within the same process: a few turns of the loop read it.
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+  return { response, said }
+}
+
+test('so is one that pauses for less than ten seconds, again and again', async () => {
+  const { response, said } = await begunHalfClosed()
+  for (let pause = 0; pause < 3; pause++) {
+    await vi.advanceTimersByTimeAsync(9_000)
+    response.write(Buffer.from('more'))
+  }
+  response.end('last')
+  vi.useRealTimers()
+  expect(await said).toMatch(/first[^]*more[^]*last[^]*0\r\n\r\n$/)
+})
+
+test('where it pauses for longer, the caller is taken to have left: one that closed both sides looks the same', async () => {
+  const { response, said } = await begunHalfClosed()
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(response.isAborted).toBe(true)
+  vi.useRealTimers()
+  expect(await said).toMatch(/first\r\n$/)
 })
 
 test('where the upstream takes longer to begin, the caller is taken to have left', async () => {

@@ -22,6 +22,7 @@ const HEADER_NAMES = [
   'traceparent',
   'transfer-encoding',
   'upgrade',
+  'user-agent',
   'vendor-version',
   'via',
   'x-alt-api-key',

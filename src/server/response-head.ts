@@ -6,6 +6,7 @@ const REASON_PHRASES = new Map([
   [200, 'OK'],
   [201, 'Created'],
   [204, 'No Content'],
+  [302, 'Found'],
   [304, 'Not Modified'],
   [400, 'Bad Request'],
   [401, 'Unauthorized'],

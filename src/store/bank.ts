@@ -1,8 +1,18 @@
+import type { BudgetName } from '../domain/budget.ts'
 import type { Token } from '../domain/token.ts'
 import type { User } from '../domain/user.ts'
 
-/** Name of an account in the bank: a user's, or a token's. */
-export type AccountName = `u:${number}` | `t:${number}`
+/** Name of an account in the bank: a user's, a token's, or that of a budget in one period. */
+export type AccountName = `u:${number}` | `t:${number}` | BudgetName
+
+/** Loan from the account of a budget. Amounts are quota units. */
+export interface BudgetRequest {
+  readonly account: BudgetName
+  /** The budget as the node knows it; 0 = unknown. For users and tokens the bank knows better. */
+  readonly amount: number
+  readonly need: number
+  readonly max: number
+}
 
 /** Request of a node for a loan, for calls of one token. Amounts are quota units. */
 export interface LoanRequest {
@@ -12,16 +22,19 @@ export interface LoanRequest {
   readonly need: { readonly token: number; readonly user: number }
   /** Most that is useful; a higher `need` takes precedence. */
   readonly max: { readonly token: number; readonly user: number }
+  /** Budgets that the calls are charged to. */
+  readonly budgets?: readonly BudgetRequest[]
 }
 
 /** Response of the bank to a request. */
 export interface Loan {
-  /** True = the need was lent. False if too little is free, or the token or the user may not be used. */
+  /** True = all needs were lent. False if too little is free, or the token or the user may not be used. */
   readonly granted: boolean
   readonly token: Token
   readonly user: User
   readonly tokenState: AccountState
   readonly userState: AccountState
+  readonly budgetStates: readonly AccountState[]
 }
 
 /** State of an account in the bank, as one node sees it. Amounts are quota units. */
@@ -42,7 +55,7 @@ export interface HeldReport {
   readonly account: AccountName
   /** Sum of the open holds. */
   readonly held: number
-  /** Expected charge of these holds, to be booked if the node is lost; of tokens only. */
+  /** Expected charge of these holds, to be booked if the node is lost; of tokens and budgets only. */
   readonly estimate: number
 }
 

@@ -1,3 +1,4 @@
+import type { BudgetName } from '../domain/budget.ts'
 import type { CallKind } from '../domain/call-kind.ts'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { Settlement } from '../domain/settlement.ts'
@@ -12,6 +13,8 @@ export interface HoldOpening extends HoldFacts {
   readonly userId: number
   /** Quota units. */
   readonly amount: number
+  /** Accounts of the budgets that it is held on, as `budgetList` writes them. */
+  readonly budgets: string
 }
 
 /** Reference to a hold; `userId` is for fair scheduling (`fairBatch`). */
@@ -37,11 +40,15 @@ export interface SettledCall extends Omit<Settlement, 'answeredBy'> {
   readonly userId: number
   /** The model that answered: the one that the client requested, or a fallback of it. */
   readonly model: string
+  /** The model that the client requested, by its name for it. */
+  readonly requestedModel: string
   readonly group: string
   readonly stream: boolean
   readonly priceVersion: string
   readonly kind: CallKind
   readonly durationMs: number
+  /** Accounts of the budgets that it is charged to, as `budgetList` writes them. */
+  readonly budgets: string
 }
 
 /** Token and user after all writes that were queued before. */
@@ -50,6 +57,13 @@ export interface StoredAccount {
   readonly user: User
   /** Sums of the open holds, in quota units. */
   readonly openHolds: { readonly token: number; readonly user: number }
+}
+
+/** Account of a budget in one period. */
+export interface BudgetOpening {
+  readonly name: BudgetName
+  /** Quota units. */
+  readonly amount: number
 }
 
 /** Prices of a model in a group. */
@@ -102,6 +116,8 @@ export interface LedgerWrites {
    */
   prune(old: { readonly beforeMs: number; readonly limit: number }): PruneResult
   loadAccount(account: { readonly tokenId: number }): StoredAccount | null
+  /** Opens the account of a budget in one period with this amount, and returns what is used of it. */
+  openBudget(budget: BudgetOpening): { readonly used: number }
   /** Stores what a model costs in a group in one version of the prices, once. */
   storePriceSet(set: StoredPriceSet): void
 }

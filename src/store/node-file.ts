@@ -10,6 +10,8 @@ export interface OutboxEntry {
   readonly userId: number
   /** Quota units. */
   readonly quota: number
+  /** Accounts of the budgets that it is charged to, as `budgetList` writes them. */
+  readonly budgets: string
   /** Report of the call, as JSON. */
   readonly row: string
 }

@@ -21,8 +21,10 @@ export function outboxRow(call: SettledCall): string {
     stream: call.stream ? 1 : 0,
     reason: call.reason,
     kind: call.kind,
+    requested_model: call.requestedModel,
     ...(call.attempts !== undefined && { attempts: call.attempts }),
     ...(call.chargedBy !== undefined && { charged_by: call.chargedBy }),
     requests: call.delivered ? 1 : 0,
+    budgets: call.budgets,
   })
 }

@@ -1,11 +1,14 @@
 import type { Generated, Selectable } from 'kysely'
+import type { AlertTables } from './alert-tables.ts'
+import type { BudgetCrossingsTable, BudgetPeriodsTable, TermsColumns } from './budget-tables.ts'
 import type { SeriesTables } from './series-schema.ts'
+import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
 
 /**
  * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
  * 0, and text never contains NUL. The column of a group is `group_name`, because `group` is an SQL keyword.
  */
-export interface Database extends SeriesTables {
+export interface Database extends AlertTables, SeriesTables {
   readonly users: UsersTable
   readonly tokens: TokensTable
   readonly holds: HoldsTable
@@ -13,6 +16,8 @@ export interface Database extends SeriesTables {
   readonly usage_days: UsageDaysTable
   readonly price_sets: PriceSetsTable
   readonly sessions: SessionsTable
+  readonly identities: IdentitiesTable
+  readonly used_states: UsedStatesTable
   readonly channels: ChannelsTable
   readonly stored_settings: StoredSettingsTable
   readonly store_identity: StoreIdentityTable
@@ -20,10 +25,12 @@ export interface Database extends SeriesTables {
   readonly reasoning_origins: ReasoningOriginsTable
   readonly kept_signatures: KeptSignaturesTable
   readonly response_parts: ResponsePartsTable
+  readonly budget_periods: BudgetPeriodsTable
+  readonly budget_crossings: BudgetCrossingsTable
 }
 
 /** Users: `docs/api.md: User profile`, and columns that are never shown. */
-interface UsersTable {
+interface UsersTable extends TermsColumns {
   id: Generated<number>
   /** Unique, deleted users included. */
   username: string
@@ -60,7 +67,7 @@ interface UsersTable {
 }
 
 /** Tokens: `docs/api.md: Token`. */
-interface TokensTable {
+interface TokensTable extends TermsColumns {
   id: Generated<number>
   user_id: number
   name: string
@@ -99,6 +106,9 @@ interface HoldsTable {
   stream: number
   price_version: string
   kind: string
+  /** Accounts of the budgets that it is held on: JSON list of names; empty for none. */
+  budgets: string
+  requested_model: string
 }
 
 /** Usage log: one row for each settlement. */
@@ -133,6 +143,8 @@ interface UsageLogTable {
   reason: string
   /** `CallKind`; empty in rows of versions without it. */
   kind: string
+  /** The model that the client requested; empty in rows of versions without it. */
+  requested_model: string
   /** JSON: `AttemptEntry[]`, where there were several or the only one failed. */
   attempts: string | null
   /** JSON: `ChargeDetail`, where the charge depends on more than the counts. */
@@ -175,15 +187,6 @@ interface UsageDaysTable {
   quota: number
   /** Number of calls that failed, whether or not a part was answered: `FAILED_REASONS`. */
   failed: number
-}
-
-/** Login sessions. */
-interface SessionsTable {
-  /** HMAC of the cookie's value. */
-  id_hash: string
-  user_id: number
-  created_time: number
-  expires_time: number
 }
 
 /** Channels created over HTTP, without those that gateway.yaml declares. */

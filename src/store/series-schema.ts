@@ -1,4 +1,7 @@
-/** Tables of sums for series, and of refused calls, the same on every database. */
+/**
+ * Tables of sums for series, and of refused calls, the same on every database. SQLite alone has
+ * `unsummed_calls`, which `SeriesSums` describes.
+ */
 export interface SeriesTables {
   readonly usage_slots: UsageSlotsTable
   readonly usage_slot_routes: Omit<UsageSlotsTable, 'user_id' | 'token_id'>

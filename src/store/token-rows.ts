@@ -1,4 +1,5 @@
 import type { Token, TokenStatus } from '../domain/token.ts'
+import { termsFromRow } from './term-columns.ts'
 import type { TokenRow } from './schema.ts'
 
 /** Converts a stored token, without its key. */
@@ -19,6 +20,7 @@ export function tokenFromRow(row: Omit<TokenRow, 'key_hash' | 'key_cipher'>): To
     allowIps: row.allow_ips,
     group: row.group_name,
     vendorRoutes: row.vendor_routes,
+    ...termsFromRow(row),
     deletedTime: row.deleted_time,
   }
 }

@@ -45,10 +45,16 @@ export function isFailed(reason: string): boolean {
   return FAILED.has(reason)
 }
 
+/** What the sums need of a call. */
+export type PointCall = Pick<
+  SettledCall,
+  'delivered' | 'quota' | 'usage' | 'durationMs' | 'firstByteMs'
+> & { readonly reason: string }
+
 /** Adds a call to sums in the order of `POINT_COLUMNS` and `LATENCY_COLUMNS`. */
 export function addPoint(
   sums: number[],
-  { delivered, reason, quota, usage, durationMs, firstByteMs }: SettledCall,
+  { delivered, reason, quota, usage, durationMs, firstByteMs }: PointCall,
 ): void {
   if (delivered) sums[0]! += 1
   if (FAILED.has(reason)) sums[1]! += 1

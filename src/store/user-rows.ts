@@ -1,5 +1,6 @@
 import type { ManagedUser, Profile } from '../domain/profile.ts'
 import type { Role, User } from '../domain/user.ts'
+import { type TermColumns, termsFromRow } from './term-columns.ts'
 import type { UserRow } from './schema.ts'
 
 type NeededColumns =
@@ -11,6 +12,7 @@ type NeededColumns =
   | 'quota'
   | 'used_quota'
   | 'request_count'
+  | keyof TermColumns
 
 /** Converts the columns of a user that calls and charges need. */
 export function userFromRow(row: Pick<UserRow, NeededColumns>): User {
@@ -23,6 +25,7 @@ export function userFromRow(row: Pick<UserRow, NeededColumns>): User {
     quota: row.quota,
     usedQuota: row.used_quota,
     requestCount: row.request_count,
+    ...termsFromRow(row),
   }
 }
 
@@ -46,6 +49,7 @@ export function profileFromRow(row: UserRow): Profile {
     setting: row.setting,
     paymentCustomer: row.payment_customer,
     sidebarModules: row.sidebar_modules,
+    hasPassword: row.password_hash !== null,
   }
 }
 

@@ -6,6 +6,8 @@ const FAILURES_TO_OPEN = 5
 const MIN_COOLDOWN_MS = 5_000
 /** Longest cooldown that doubling leads to. */
 const MAX_COOLDOWN_MS = 60_000
+/** Cooldown set by `retry-after` above which the operator is told. */
+const LONG_PAUSE_MS = 60_000
 /** Longest cooldown that an upstream's `retry-after` can set. */
 const MAX_RETRY_AFTER_MS = 300_000
 
@@ -14,6 +16,8 @@ interface Circuit {
   /** Length of the last cooldown; 0 before the first. */
   cooldownMs: number
   openUntilMs: number
+  /** Whether it is worth telling the operator. */
+  isResting: boolean
   /** Attempt that decides whether the channel is back (half-open). */
   trial: Trial | undefined
 }
@@ -49,6 +53,15 @@ export class ChannelHealth {
     ).length
   }
 
+  /**
+   * Channels that rest since they last answered, by failures in a row or for a long `retry-after`, in
+   * cooldown or waiting for a trial. Short pauses that an upstream asks for are part of its rate limit.
+   */
+  resting(): readonly string[] {
+    if (this.#circuits.size === 0) return []
+    return [...this.#circuits].filter(([, { isResting }]) => isResting).map(([name]) => name)
+  }
+
   /** Begins an attempt; the first after a cooldown is the one that decides. Hold the result with `using`. */
   begin({ name }: Channel): Trial {
     const trial = new Trial(this, name)
@@ -72,7 +85,7 @@ export class ChannelHealth {
   failed(name: string, trial: Trial, nowMs: number, retryAfterMs: number): void {
     let circuit = this.#circuits.get(name)
     if (!circuit) {
-      circuit = { failures: 0, cooldownMs: 0, openUntilMs: 0, trial: undefined }
+      circuit = { failures: 0, cooldownMs: 0, openUntilMs: 0, isResting: false, trial: undefined }
       this.#circuits.set(name, circuit)
     }
     circuit.failures += 1
@@ -83,8 +96,10 @@ export class ChannelHealth {
     if (isTrial || circuit.failures >= FAILURES_TO_OPEN) {
       circuit.cooldownMs = Math.min(Math.max(circuit.cooldownMs * 2, MIN_COOLDOWN_MS), MAX_COOLDOWN_MS)
       circuit.openUntilMs = nowMs + circuit.cooldownMs
+      circuit.isResting ||= circuit.failures >= FAILURES_TO_OPEN
     }
     if (retryAfterMs > 0) {
+      circuit.isResting ||= retryAfterMs > LONG_PAUSE_MS
       circuit.cooldownMs = Math.max(circuit.cooldownMs, MIN_COOLDOWN_MS)
       circuit.openUntilMs = Math.max(circuit.openUntilMs, nowMs + Math.min(retryAfterMs, MAX_RETRY_AFTER_MS))
     }

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import type { Store } from '../../src/store/store.ts'
+import { errorBody } from '../equipment/behaviour.ts'
 import { call } from '../equipment/client.ts'
 import { logIn } from '../equipment/console.ts'
 import { commandOn, type Outcome, SECRET, sluice } from '../equipment/command.ts'
@@ -165,6 +166,7 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
       weight: 0,
       header_override: '{"x-plan":"gold","x-caller":"{client_header:X-Caller}"}',
       param_override: '{"temperature":0}',
+      status_code_mapping: '{"400":"503","429":"200"}',
       settings: '{"disable_store":true}',
       channel_info: '{"is_multi_key":true,"multi_key_status_list":{"0":2}}',
     })
@@ -245,6 +247,7 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
     expect(fateOf(done, 'channel', 'main')).toEqual({
       fate: 'changed',
       notes: [
+        'status_code_mapping.429 has no effect here',
         'left out 1 of 2 keys, which are disabled there',
         'header_override: left out "x-caller", which is not a fixed value',
       ],
@@ -268,6 +271,9 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
       used_quota: 1_500 + charge,
       request_count: 13,
     })
+
+    upstream.script('main', { kind: 'status', status: 400, body: errorBody('not so') })
+    expect((await call(gateway.url, ask('m'), { key: KEY })).status).toBe(503)
 
     expect(database.user('ann').password_hash).toBe(BCRYPT)
     const ann = { username: 'ann', password: PASSWORD }
@@ -472,7 +478,7 @@ describe('what is converted', () => {
     ])
   })
 
-  test('models of unsupported endpoints are not imported and named in full, and so are all options', async () => {
+  test('models of unsupported endpoints are not imported and named in full, and so are all options and other tables', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const channel = { key: 'k', status: 1, group: 'default', base_url: '', type: 1 }
     const foreign = ['gpt-realtime', 'sora-2', 'mj_imagine', 'suno_music']
@@ -485,6 +491,8 @@ describe('what is converted', () => {
     await source.insert('channels', { ...channel, id: 2, name: 'videos', models: 'sora-2' })
     const options = Array.from({ length: 120 }, (_, index) => `a.long_name_of_an_option_${1000 + index}`)
     for (const key of options) await source.insert('options', { key, value: '1' })
+    for (const table of ['logs', 'redemptions', 'top_ups'])
+      await source.sql(`CREATE TABLE ${table} (id integer, quota integer)`)
     const dataDir = folder()
     const done = await report(dataDir, source.place, '--apply')
     expect(embeddedRows(dataDir, "SELECT name, declared->>'models' AS models FROM channels")).toEqual([
@@ -498,6 +506,8 @@ describe('what is converted', () => {
       notes: ['models: expected a model of a supported endpoint; not sora-2'],
     })
     const plain = await importInto(dataDir, source.place)
+    for (const table of ['logs', 'redemptions', 'top_ups'])
+      expect(plain.out).toContain(`table "${table}" does not carry over: `)
     for (const option of options) expect(plain.out).toContain(option)
   })
 

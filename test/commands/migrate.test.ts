@@ -46,7 +46,7 @@ async function both(
     const select = `SELECT ${columns.join(', ')} FROM ${name}`
     here[name] = embeddedRows(folder, `${select} ORDER BY ${key.join(', ')}`)
     const collated = key.map((column) =>
-      /^(?:id|day|slot|part|(?:user|token)_id)$/.test(column) ? column : `${column} collate "C"`,
+      /^(?:id|day|slot|part|percent|(?:user|token)_id)$/.test(column) ? column : `${column} collate "C"`,
     )
     there[name] = await sql(`${select} ORDER BY ${collated.join(', ')}`)
   }

@@ -9,7 +9,7 @@ import {
   SECRET,
   untilItRuns,
 } from '../equipment/command.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { NO_TERMS, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
@@ -123,6 +123,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
       allow_ips: '127.0.0.1\n10.0.0.0/8',
       group: 'open',
       vendor_routes: '{"acme": "default"}',
+      ...NO_TERMS,
       DeletedAt: null,
     })
     expect(token.created_time - before).toBeGreaterThanOrEqual(0)

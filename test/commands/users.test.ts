@@ -10,7 +10,7 @@ import {
   SECRET,
   untilItRuns,
 } from '../equipment/command.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { NO_TERMS, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
@@ -77,6 +77,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
       quota: 750_000,
       used_quota: 0,
       request_count: 0,
+      ...NO_TERMS,
     }
     expect(made).toMatchObject({ code: 0, err: '' })
     expect(made.json()).toEqual(bob)

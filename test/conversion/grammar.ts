@@ -60,6 +60,7 @@ const DELTAS: Readonly<Record<string, readonly string[]>> = {
   text: ['text_delta', 'citations_delta'],
   thinking: ['thinking_delta', 'signature_delta'],
   tool_use: ['input_json_delta'],
+  server_tool_use: ['input_json_delta'],
 }
 
 /**

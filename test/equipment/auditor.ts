@@ -23,6 +23,8 @@ export interface GrantedQuotas {
   readonly users: ReadonlyMap<string, number>
   /** Allowed depth of each balance below zero; 0 by default. */
   readonly overshoot?: number
+  /** Whether calls were charged to budgets, too. */
+  readonly hasBudgets?: boolean
 }
 
 /** Balances, usage rows and open holds of a database. */

@@ -1,5 +1,6 @@
 import { POINT_TABLES } from '../../src/store/usage-points.ts'
 import { auditBooks, type Books, type GrantedQuotas } from './auditor.ts'
+import { auditBudgets, type BudgetRow, type BudgetUsage } from './budget-audit.ts'
 import { databaseOf, type TokenBalance, type UsageRow, type UserBalance } from './database.ts'
 import { auditDeliveries, type Deliveries } from './deliveries.ts'
 import type { Cluster } from './cluster.ts'
@@ -63,10 +64,13 @@ export async function auditBank(
 ): Promise<BankAudit> {
   const books = await booksOfBank(cluster)
   const { broken: unpaid, ...deliveries } = auditDeliveries(books, seen, sentBy(cluster.upstream))
+  const budgets = await cluster.postgres.sql<BudgetRow>('select * from budget_periods')
+  const usage = await cluster.postgres.sql<BudgetUsage>('select * from usage_log')
   const logged = books.usage.reduce((sum, { quota }) => sum + quota, 0)
   const broken = [
     ...auditBooks(books, seen, granted),
     ...unpaid,
+    ...(granted.hasBudgets ? auditBudgets(budgets, usage, granted.overshoot) : []),
     ...books.leases.map(({ account, node, amount }) => `node ${node} still has ${amount} of ${account}`),
     ...books.users
       .filter(({ username, quota }) => granted.users.has(username) && quota < -(granted.overshoot ?? 0))

@@ -6,6 +6,8 @@ export interface Configuration {
   readonly models?: Record<string, unknown>
   readonly channels?: readonly Record<string, unknown>[]
   readonly users?: readonly Record<string, unknown>[]
+  readonly login?: Record<string, unknown>
+  readonly alerts?: readonly Record<string, unknown>[]
 }
 
 /**
@@ -73,4 +75,16 @@ export function plainConfiguration(
 /** A model entry for each name, all at the same price. */
 export function priced(names: readonly string[], price: unknown = PLAIN_PRICE): Record<string, unknown> {
   return Object.fromEntries(names.map((name) => [name, { vendor: 'acme', price }]))
+}
+
+/** The budget and the rate limit of a token or a user without any, in responses. */
+export const NO_TERMS = {
+  budget: 0,
+  budget_period: '',
+  budget_used: 0,
+  budget_resets_at: 0,
+  rate_limit_requests: 0,
+  rate_limit_tokens: 0,
+  rate_limit_parallel: 0,
+  rate_limit_window: 60,
 }

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
+import type { BudgetRow } from './budget-audit.ts'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 
 /** The balance columns of a token's row. */
@@ -42,6 +43,9 @@ export interface UsageRow {
   readonly stream: number
   readonly first_byte_ms: number | null
   readonly kind: string
+  readonly group_name: string
+  readonly ended_ms: number
+  readonly duration_ms: number
 }
 
 /** A console session. */
@@ -58,8 +62,9 @@ export interface GatewayDatabase {
   users(): UserRow[]
   usage(): UsageRow[]
   sessions(): SessionRow[]
+  budgets(): BudgetRow[]
   openHolds(): { readonly id: string; readonly amount: number; readonly token_id: number }[]
-  /** Sums of the charges in the tables for series. */
+  /** Sums of the charges in the tables for series, with those of calls that are noted to be added. */
   seriesQuota(): { readonly table: string; readonly quota: number }[]
   token(name: string): TokenBalance
   user(username: string): UserRow
@@ -67,6 +72,9 @@ export interface GatewayDatabase {
   /** Writes, for states that no interface can make; only while no gateway runs. */
   write(sql: string, ...values: SQLInputValue[]): void
 }
+
+const UNSUMMED = `(select coalesce(sum(quota), 0) from usage_log
+  where id in (select value from unsummed_calls, json_each(ids)))`
 
 /** The database of the gateway that runs, or ran, on this data directory. */
 export function databaseOf(dataDir: string): GatewayDatabase {
@@ -89,11 +97,12 @@ export function databaseOf(dataDir: string): GatewayDatabase {
     tokens,
     users,
     usage,
+    budgets: () => rows('select * from budget_periods'),
     sessions: () => rows('select * from sessions'),
     seriesQuota: () =>
       rows(
         ['usage_slots', 'usage_slot_routes', 'usage_day_routes', 'usage_day_keys']
-          .map((name) => `select '${name}' as "table", coalesce(sum(quota), 0) as quota from ${name}`)
+          .map((name) => `select '${name}' as "table", coalesce(sum(quota), 0) + ${UNSUMMED} as quota from ${name}`)
           .join(' union all '),
       ),
     openHolds: () => rows('select id, amount, token_id from holds'),

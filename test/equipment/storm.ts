@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startBedrockFront } from './bedrock-front.ts'
 import { ACCOUNT, REGION } from './providers/bedrock.ts'
 import { auditBooks, booksIn, type GrantedQuotas, type Observation } from './auditor.ts'
+import { auditBudgets } from './budget-audit.ts'
 import type { LiveResponse } from './client.ts'
 import { channel, type Configuration, ROOT, token, user } from './configuration.ts'
 import { databaseOf } from './database.ts'
@@ -50,6 +51,8 @@ export interface StormReport extends Omit<Deliveries, 'broken'> {
 const QUOTA = 1_000_000_000
 /** A quota that is used up during the storm. */
 const SCARCE = 6_000
+/** A budget that is used up before it. */
+const LESS = { budget: 4_000, budget_period: 'week' }
 /**
  * Complete responses before a round may end, and the maximum of its random extra time. Every tenth round is
  * ten times as long, and lasts until some clients that left have been charged, because counting their
@@ -130,7 +133,9 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
         .filter(({ channel: name }) => name === plan.provider).length
       const { broken: unpaid, ...paid } = auditDeliveries(books, seen, sent)
       deliveries = paid
-      broken = [...auditBooks(books, seen, GRANTED), ...gateOne.untraced, ...unpaid]
+      const file = databaseOf(gateway.dataDir)
+      const unbudgeted = auditBudgets(file.budgets(), file.usage())
+      broken = [...auditBooks(books, seen, GRANTED), ...gateOne.untraced, ...unpaid, ...unbudgeted]
     }
   } finally {
     await gateway.discard()
@@ -168,6 +173,7 @@ function configuration(
 ): Configuration {
   return {
     ...(provider && { options: { media: { allow_private_networks: true } } }),
+    groups: { default: { budget: QUOTA, budget_period: 'day' } },
     models: serveTraffic(upstream),
     channels: [
       ...(provider ? [channelOf(upstream, provider, frontUrl)] : []),
@@ -178,9 +184,16 @@ function configuration(
     ],
     users: [
       ROOT,
-      user(2, 'ann', [token('calm', { remain_quota: QUOTA }), token('scarce', { remain_quota: SCARCE })], {
-        quota: QUOTA,
-      }),
+      user(
+        2,
+        'ann',
+        [token('calm', { remain_quota: QUOTA }), token('scarce', { remain_quota: SCARCE, ...LESS })],
+        {
+          quota: QUOTA,
+          budget: QUOTA,
+          budget_period: 'month',
+        },
+      ),
       user(3, 'bob', [token('windy', { remain_quota: QUOTA })], { quota: QUOTA }),
     ],
   }

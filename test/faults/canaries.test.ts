@@ -15,6 +15,7 @@ const HEADER = 'canaryheaderofthechannel9'
 const KEYS = { ann: 'canarykeyofann9', bob: 'canarykeyofbob9' }
 const ACCESS = { id: 2, accessToken: 'canaryaccesstokenofann9' }
 const METRICS = 'canarymetricstoken9'
+const CLIENT_SECRET = 'canaryclientsecret9'
 const SECRET_TEXTS = {
   prompt: 'canaryprompt9',
   answer: 'canaryanswer9',
@@ -44,6 +45,16 @@ function configuration(): Configuration {
   const models = ['chat', 'claude', 'down']
   return {
     options: { metrics_token: METRICS, retries: 0, media: { timeout: '1s' } },
+    login: {
+      oidc: [
+        {
+          name: 'corp',
+          issuer: 'http://127.0.0.1:9/canarypath9',
+          client_id: 'sluice',
+          client_secret: CLIENT_SECRET,
+        },
+      ],
+    },
     models: priced(models),
     channels: [
       channel('chat', upstream.baseUrl('chat'), { keys: UPSTREAM_KEYS, headers: { 'x-key': HEADER } }),
@@ -192,7 +203,8 @@ async function traffic(): Promise<void> {
   recorded('bob', await retryWhileShed(() => call(program.url, bobs, { key: KEYS.bob })))
   recorded('bob', await call(program.url, { ...bobs, model: 'down' }, { key: KEYS.bob }))
   recorded('stranger', await asked(request('chat', false), `${KEYS.ann}x`))
-  for (const way of ['/', '/metrics', '/healthz', '/readyz', '/api/user/self', '/nothing'])
+  const signIn = ['/api/status', '/api/user/oidc/corp', '/api/user/oidc/corp/callback']
+  for (const way of ['/', '/metrics', '/healthz', '/readyz', '/api/user/self', '/nothing', ...signIn])
     recorded('stranger', await call(program.url, undefined, { method: 'GET', path: path(way) }))
   const { status, body } = await manage(program.url, ACCESS, 'GET /api/user/self')
   received.ann += `${status} ${JSON.stringify(body)}\n`
@@ -259,7 +271,7 @@ describe('a secret', () => {
   })
 
   test('does not come back to the client where it is the operator’s: keys, headers, addresses', () => {
-    for (const secret of [...UPSTREAM_KEYS, HEADER, METRICS, SECRET])
+    for (const secret of [...UPSTREAM_KEYS, HEADER, METRICS, CLIENT_SECRET, SECRET])
       for (const spelling of spellings(secret)) expect(linesWith(received.ann, spelling)).toEqual([])
     for (const text of [`127.0.0.1:${upstream.port}`, 'canarypath9', SECRET_TEXTS.query, SECRET_TEXTS.sent])
       expect(linesWith(received.ann, text)).toEqual([])

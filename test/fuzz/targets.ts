@@ -1,4 +1,5 @@
 import type { Target } from './target.ts'
+import type { CONVERSE } from './targets/converse.ts'
 import type { CONVERSIONS } from './targets/conversions.ts'
 import type { TEXTS } from './targets/texts.ts'
 
@@ -9,6 +10,10 @@ const conversion =
   (name: keyof typeof CONVERSIONS): LoadTarget =>
   async () =>
     (await import('./targets/conversions.ts')).CONVERSIONS[name]
+const converse =
+  (name: keyof typeof CONVERSE): LoadTarget =>
+  async () =>
+    (await import('./targets/converse.ts')).CONVERSE[name]
 const text =
   (name: keyof typeof TEXTS): LoadTarget =>
   async () =>
@@ -24,6 +29,7 @@ export const READERS: Readonly<Record<string, LoadTarget>> = {
   'request-bodies': async () => (await import('./targets/request-bodies.ts')).REQUEST_BODIES,
   forms: async () => (await import('./targets/forms.ts')).FORMS,
   'event-streams': async () => (await import('./targets/event-streams.ts')).EVENT_STREAMS,
+  'event-messages': async () => (await import('./targets/event-messages.ts')).EVENT_MESSAGES,
 }
 
 /** All targets by name, which is the name of the folder of their corpus as well. */
@@ -35,6 +41,9 @@ export const TARGETS: Readonly<Record<string, LoadTarget>> = {
   'messages-streams': conversion('messages-streams'),
   'chat-replies': conversion('chat-replies'),
   'messages-replies': conversion('messages-replies'),
+  'converse-requests': converse('converse-requests'),
+  'converse-streams': converse('converse-streams'),
+  'converse-replies': converse('converse-replies'),
   'address-lists': text('address-lists'),
   'api-keys': text('api-keys'),
   'picture-hosts': text('picture-hosts'),

@@ -181,26 +181,45 @@ const userBlocks = fc.array(
   ),
   { maxLength: 4 },
 )
-const assistantBlocks = fc.array(
-  fc.oneof(
-    { weight: 4, arbitrary: block },
-    { weight: 1, arbitrary: novelties },
-    {
-      weight: 1,
-      arbitrary: fc.record({ type: fc.constant('thinking'), thinking: texts(), signature: words() }),
-    },
-    {
-      weight: 2,
-      arbitrary: fc.record({
-        type: fc.constant('tool_use'),
-        id: names(),
-        name: names(),
-        input: fc.oneof(raw, fc.constantFrom(null, '')),
-      }),
-    },
-  ),
-  { maxLength: 4 },
-)
+/** A web search that the provider ran, and what it found. */
+const searchBlocks = fc
+  .record({ id: names(), query: texts(), url: names(), isForeign: fc.boolean() })
+  .map(({ id, query, url, isForeign }): unknown[] => {
+    const use = `srvtoolu_${isForeign ? 'sluice' : ''}${id}`
+    const page = {
+      type: 'web_search_result',
+      url: `https://${url}.test/`,
+      title: url,
+      encrypted_content: 'x',
+    }
+    return [
+      { type: 'server_tool_use', id: use, name: 'web_search', input: { query } },
+      { type: 'web_search_tool_result', tool_use_id: use, content: [page] },
+    ]
+  })
+const assistantBlocks = fc
+  .array(
+    fc.oneof(
+      { weight: 1, arbitrary: searchBlocks },
+      { weight: 4, arbitrary: block },
+      { weight: 1, arbitrary: novelties },
+      {
+        weight: 1,
+        arbitrary: fc.record({ type: fc.constant('thinking'), thinking: texts(), signature: words() }),
+      },
+      {
+        weight: 2,
+        arbitrary: fc.record({
+          type: fc.constant('tool_use'),
+          id: names(),
+          name: names(),
+          input: fc.oneof(raw, fc.constantFrom(null, '')),
+        }),
+      },
+    ),
+    { maxLength: 4 },
+  )
+  .map((blocks) => blocks.flat())
 const messages = fc.array(
   fc.oneof(
     fc.record({ role: fc.constant('user'), content: fc.oneof(texts(), userBlocks) }),

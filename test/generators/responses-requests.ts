@@ -56,6 +56,11 @@ const said = fc.oneof(
     encrypted_content: maybe(words()),
   }),
   novelties,
+  fc.record({
+    type: fc.constant('web_search_call'),
+    status: fc.constantFrom('completed', 'failed'),
+    action: maybe(fc.record({ type: fc.constantFrom('search', 'open_page'), query: texts() })),
+  }),
   fc.constantFrom({ type: 'item_reference', id: 'msg_1' }, { type: 'compaction', encrypted_content: 'x' }),
 )
 

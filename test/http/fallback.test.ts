@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Behaviour, errorBody, usageText } from '../equipment/behaviour.ts'
 import { call, type FullResponse } from '../equipment/client.ts'
+import { manage } from '../equipment/account.ts'
 import { channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
@@ -11,6 +12,7 @@ const FAILING: Behaviour = { kind: 'status', status: 503, body: errorBody('out o
 /** One and four quota units a token; the dear one ten times as much. */
 const PLAIN = { input: 2, output: 8 }
 const DEAR = { input: 20, output: 80 }
+const ADMIN = { id: ROOT.id, accessToken: ROOT.access_token }
 const LANES = ['first', 'second', 'spare', 'texts', 'other-texts', 'limited', 'resting', 'storing']
 
 let fixture: Fixture
@@ -77,6 +79,7 @@ describe('a call whose channels have all failed', () => {
     expect(fixture.upstream.received('first')).toHaveLength(1)
     expect(database.usageOf(String(answer.headers['x-request-id']))).toMatchObject({
       model: 'second',
+      requested_model: 'first',
       upstream_model: 'their-second',
       channel: 'second',
       input_tokens: 10,
@@ -172,6 +175,18 @@ describe('a model with fallbacks', () => {
     const answer = await fixture.chat('ann', ask('gone'))
     expect(answer.status, answer.text).toBe(200)
     expect(answer.headers['x-gateway-model']).toBe('spare')
+    const id = String(answer.headers['x-request-id'])
+    expect(database.usageOf(id)).toMatchObject({ model: 'spare', requested_model: 'gone' })
+    const shown = { model_name: 'spare', requested_model: 'gone' }
+    const { url } = fixture.gateway
+    const rows = await manage<{ items: object[] }>(url, ADMIN, `GET /api/log/?request_id=${id}`)
+    expect(rows.data.items).toMatchObject([shown])
+    const headers = { authorization: ADMIN.accessToken, 'gateway-user': '1' }
+    const file = await fetch(`${url}/api/log/export?request_id=${id}`, { headers })
+    const [names = '', values = ''] = (await file.text()).split('\r\n')
+    const cells = values.split(',')
+    const exported = names.split(',').map((name, index) => [name, cells[index]])
+    expect(Object.fromEntries(exported)).toMatchObject(shown)
     const list = await call(fixture.gateway.url, undefined, { key: 'ann', path: '/v1/models', method: 'GET' })
     expect(list.text).toContain('"gone"')
   })

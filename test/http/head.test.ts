@@ -24,6 +24,8 @@ afterAll(() => fixture?.close())
 const WITH_EFFECT = [
   '/api/user/token',
   '/api/user/logout',
+  '/api/user/oidc/:name',
+  '/api/user/oidc/:name/callback',
   '/api/channel/test/:id',
   '/v1/responses/:id',
   '/v1/responses/:id/input_items',

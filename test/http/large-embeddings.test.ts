@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Behaviour } from '../equipment/behaviour.ts'
 import { call, type FullResponse, open } from '../equipment/client.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
@@ -84,6 +84,41 @@ test('the batches of a channel of Gemini may be as large together', async () => 
   const vectors = new Set(embeddingsIn(answer).map((vector) => JSON.stringify(vector)))
   expect(vectors).toEqual(new Set([LIST]))
   expect(rowOf(answer)).toMatchObject({ quota: 100 * Math.ceil(MANY / 100), reason: 'complete' })
+})
+
+describe('a client of the Gemini API', () => {
+  const asGemini = (model: string, texts: number): Promise<FullResponse> => {
+    const requests = Array.from({ length: texts }, () => ({ content: { parts: [{ text: 'a' }] } }))
+    const path = `/v1beta/models/${model}:batchEmbedContents`
+    return call(fixture.gateway.url, { requests }, { key: 'ann', path })
+  }
+
+  test('gets more than 64 MiB unchanged', async () => {
+    const values = Array.from({ length: MANY }, () => `{"values":${LIST}}`).join(',')
+    const body = Buffer.from(`{"embeddings":[${values}],"usageMetadata":{"promptTokenCount":100}}`)
+    fixture.upstream.script('gemini', answered('application/json', body))
+    const answer = await asGemini('gemini', 1)
+    expect(answer.bytes.equals(body)).toBe(true)
+    expect(rowOf(answer)).toMatchObject({ quota: 100, reason: 'complete' })
+  })
+
+  test('gets as many from a channel of chat', async () => {
+    fixture.upstream.script('m', answered('application/json', Buffer.from(response(MANY))))
+    const { text, ...answer } = await asGemini('m', MANY)
+    const { embeddings } = JSON.parse(text) as { embeddings: { values: number[] }[] }
+    expect(new Set(embeddings.map(({ values }) => JSON.stringify(values)))).toEqual(new Set([LIST]))
+    expect(embeddings).toHaveLength(MANY)
+    expect(database.usageOf(String(answer.headers['x-request-id']))).toMatchObject({ quota: 9 })
+  })
+
+  test('gets none in a wrong order: a large response in another order breaks off', async () => {
+    const wrong = response(100).replace('"index":98,', '"index":100,').replace('"index":99,', '"index":98,')
+    fixture.upstream.script('m', answered('application/json', Buffer.from(wrong)))
+    const requests = Array.from({ length: 100 }, () => ({ content: { parts: [{ text: 'a' }] } }))
+    const path = '/v1beta/models/m:batchEmbedContents'
+    const live = await open(fixture.gateway.url, { requests }, { key: 'ann', path })
+    expect((await live.end()).broken).toBe(true)
+  })
 })
 
 const truncated = (body: string): Behaviour => ({

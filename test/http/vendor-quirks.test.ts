@@ -108,6 +108,29 @@ describe('DeepSeek', () => {
     const sent = JSON.parse(fixture.upstream.only('deepseek').text).messages
     expect(sent[1]).toMatchObject({ role: 'assistant', reasoning_content: 'I should look' })
   })
+
+  test.each([
+    ['are empty', [{ type: 'thinking', thinking: '', signature: '' }]],
+    ['are gone', []],
+  ])('gets empty thoughts of turns with tool calls whose thoughts %s', async (_, thoughts) => {
+    whole('deepseek', completion({ content: 'Sunny' }, USAGE))
+    const history = [
+      { role: 'user', content: 'weather?' },
+      {
+        role: 'assistant',
+        content: [...thoughts, { type: 'tool_use', id: 'call_1', name: 'look', input: {} }],
+      },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'sun' }] },
+      { role: 'assistant', content: 'Sunny' },
+      { role: 'user', content: 'and now?' },
+    ]
+    const tools = [{ name: 'look', input_schema: { type: 'object' } }]
+    const answer = await messages('deepseek', { messages: history, tools })
+    expect(answer.status, answer.text).toBe(200)
+    const sent = JSON.parse(fixture.upstream.only('deepseek').text).messages
+    expect(sent[1]).toMatchObject({ role: 'assistant', reasoning_content: '' })
+    expect(sent[3]).toEqual({ role: 'assistant', content: 'Sunny' })
+  })
 })
 
 describe('OpenRouter', () => {

@@ -6,7 +6,8 @@ import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 
 /** Hash of bytes that nobody knows, at the cost that other gateways use. */
 const BCRYPT = '$2a$10$Kdyyi/7lrFk7OWL8uWVq9uHU6zrMXQOwphz7P365KzmqvqvihadLa'
-const ROUNDS = 6
+/** Rounds at least, and at most while other load disturbs them. */
+const ROUNDS = { min: 6, max: 60 }
 
 let gateway: RunningGateway
 beforeAll(async () => {
@@ -29,11 +30,14 @@ test('a wrong password takes as long for a name that nobody has as for an import
     expect(await logIn(gateway.url, { username, password: 'wrong horse' })).toMatchObject({ status: 401 })
     fastest[username] = Math.min(fastest[username], performance.now() - began)
   }
-  // Compares the fastest of alternating attempts, as other load only adds time.
-  for (let round = 0; round < ROUNDS; round += 1) {
+  const isAlike = (): boolean => {
+    const ratio = fastest.ann / fastest.nobody
+    return ratio > 0.6 && ratio < 1.6
+  }
+  // Compares the fastest of alternating attempts, as other load only adds time: until enough ran undisturbed.
+  for (let round = 0; round < ROUNDS.max && !(round >= ROUNDS.min && isAlike()); round += 1) {
     await tried('ann')
     await tried('nobody')
   }
-  expect(fastest.ann / fastest.nobody).toBeGreaterThan(0.6)
-  expect(fastest.ann / fastest.nobody).toBeLessThan(1.6)
+  expect(fastest).toSatisfy(isAlike)
 })

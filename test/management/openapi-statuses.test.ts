@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/api/endpoint.ts'
 import { openApiDocument } from '../../src/api/openapi/openapi.ts'
+import { Browser } from '../equipment/browser.ts'
 import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
 import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
 import { type Body, call, retryWhileShed } from '../equipment/client.ts'
@@ -12,6 +13,7 @@ import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour
 import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
 import { describedPath, filledPath, ROUTES } from '../equipment/routes.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { type ScriptedProvider, startScriptedProvider } from '../equipment/scripted-oidc.ts'
 import { storingUpstream } from '../equipment/stored-responses.ts'
 
 type DescribedResponse = Record<string, { readonly content?: Record<string, unknown> }>
@@ -39,6 +41,7 @@ const UNPROVOKED = new Set([408, 429, 500, 503])
 const PASSED_ON = [400, 404, 409, 413, 422, 429, 529]
 
 let fixture: Fixture
+let provider: ScriptedProvider
 /** The statuses seen, by endpoint. */
 const seen = new Map<string, Set<number>>()
 /** Responses that the description lacks. */
@@ -46,7 +49,10 @@ const undescribed = new Set<string>()
 
 beforeAll(async () => {
   const off = { requests: 0, window: '1s' }
+  provider = await startScriptedProvider()
+  const client = { name: 'corp', issuer: provider.issuer, client_id: 'sluice', client_secret: 'secret' }
   fixture = await startFixture((upstream) => ({
+    login: { oidc: [client] },
     options: { retries: 0, body_limit: '64KiB', metrics_token: 'token-of-metrics' },
     rate_limits: { global: off, search: off, critical: off, relay: off },
     models: priced(['m', 'claude', 'sorter', 'native', 'flash']),
@@ -69,8 +75,12 @@ beforeAll(async () => {
   await provokeByName()
   await provokeUpstreams()
   await provokeStored()
+  await provokeSignIns()
 }, 300_000)
-afterAll(() => fixture?.close())
+afterAll(async () => {
+  await fixture?.close()
+  await provider?.[Symbol.asyncDispose]()
+})
 
 const essence = (type = ''): string => type.split(';')[0] ?? ''
 
@@ -231,6 +241,37 @@ async function provokeByName(): Promise<void> {
   await at('GET /v1beta/models/:id*', KEY_OF_ANN, undefined, 'm')
   await at('GET /api/user/token', AS_ANN)
   await at('GET /metrics', { authorization: 'Bearer token-of-metrics' })
+}
+
+/** Signs in at an identity provider, and is refused as a user of its name exists; ends a session. */
+async function provokeSignIns(): Promise<void> {
+  const named = (path: string): Endpoint => {
+    const route = ROUTES.find((one) => one.path === path)
+    if (!route) throw new Error(`there is no ${path}`)
+    return route
+  }
+  const start = named('/api/user/oidc/:name')
+  const callback = named('/api/user/oidc/:name/callback')
+  for (const name of ['pat', 'ann']) {
+    provider.person = { sub: `subject of ${name}`, preferred_username: name }
+    const browser = new Browser()
+    const location = await browser.locationOf(`${fixture.gateway.url}/api/user/oidc/corp`)
+    await requestAndRecord(start, '/api/user/oidc/corp', {})
+    const { pathname, search } = new URL(provider.authorize(location))
+    const cookie = [...browser.cookies].map(([key, value]) => `${key}=${value}`).join('; ')
+    await requestAndRecord(callback, pathname + search, { cookie })
+  }
+  await requestAndRecord(callback, '/api/user/oidc/corp/callback', {})
+  const login = { method: 'POST', path: '/api/user/login' }
+  await call(fixture.gateway.url, { access_token: ROOT.access_token }, login)
+  const list = await call(fixture.gateway.url, undefined, {
+    method: 'GET',
+    path: '/api/user/self/sessions',
+    headers: AS_ROOT,
+  })
+  const end = named('/api/user/self/sessions/:id')
+  for (const id of [JSON.parse(list.text).data[0].id, '0'.repeat(64)])
+    await requestAndRecord(end, filledPath(end, id), AS_ROOT)
 }
 
 /** Makes a response, and every request for it. */

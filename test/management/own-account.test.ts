@@ -64,9 +64,14 @@ describe('PUT /api/user/self', () => {
     expect([await logsIn('the second one'), await logsIn('the first one')]).toEqual([200, 401])
   })
 
-  test('tells a user without a password how to get the first one', async () => {
-    const answer = await change(BOB, { password: 'the first one', original_password: 'x' })
-    expect([answer.status, answer.message]).toEqual([400, expect.stringContaining('sluice user password')])
+  test('sets a first password without another; the next one needs it', async () => {
+    expect(await change(BOB, { password: 'the first one' })).toMatchObject({
+      status: 200,
+      data: { has_password: true },
+    })
+    const next = { password: 'the second one', keep_access_tokens: true }
+    expect((await change(BOB, next)).status).toBe(400)
+    expect((await change(BOB, { ...next, original_password: 'the first one' })).status).toBe(200)
   })
 
   test.each([

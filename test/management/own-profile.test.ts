@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
-import { ROOT, token, user } from '../equipment/configuration.ts'
+import { NO_TERMS, ROOT, token, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
@@ -52,6 +52,7 @@ describe('GET /api/user/self', () => {
         quota: 700,
         used_quota: 0,
         request_count: 0,
+        ...NO_TERMS,
         aff_code: '',
         aff_count: 0,
         aff_quota: 0,
@@ -60,6 +61,7 @@ describe('GET /api/user/self', () => {
         setting: '',
         payment_customer: '',
         sidebar_modules: '',
+        has_password: false,
         permissions: { sidebar_settings: true, sidebar_modules: { admin: false } },
       },
     })

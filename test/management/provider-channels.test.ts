@@ -49,7 +49,7 @@ beforeAll(async () => {
     config: {
       options: { media: { allow_private_networks: true } },
       rate_limits: {},
-      models: priced(['bedrock', 'vertex', 'azure', 'edited']),
+      models: priced(['bedrock', 'vertex', 'azure', 'edited', 'probed']),
       users: [
         ROOT,
         user(2, 'ann', [token('ann')]),
@@ -154,6 +154,25 @@ describe('a channel of a provider, created over HTTP', () => {
 })
 
 describe('a channel created over HTTP', () => {
+  test('is probed while it is in cooldown, if it says how often', async () => {
+    const fields = { type: 8, key: 'k', base_url: chat.url }
+    const refused = await as('POST /api/channel/', {
+      ...fields,
+      name: 'bad',
+      models: 'm',
+      setting: '{"probe":"often"}',
+    })
+    expect([refused.status, refused.message]).toEqual([400, expect.stringContaining('probe: expected')])
+    const id = await made('probed', { ...fields, setting: '{"probe":"1s"}' })
+    expect(JSON.parse(String((await shown(id))['setting']))).toMatchObject({ probe: '1s' })
+    failing = 503
+    for (let i = 0; i < 5; i++)
+      expect((await call(gateway.url, ask('probed'), { key: 'ann' })).status).toBe(503)
+    const last = (): unknown => JSON.parse(chat.received.at(-1)?.body.toString() ?? '')
+    await expect.poll(last, { timeout: 60_000 }).toMatchObject({ model: 'probed', max_tokens: 1 })
+    failing = 0
+  })
+
   test('has the system prompt, the parameters and the proxy of its tool', async () => {
     const url = `http://ann:${encodeURIComponent(PROXY_PASSWORD)}@${proxy.address}`
     const setting = { proxy: url, system_prompt: 'Answer briefly.' }

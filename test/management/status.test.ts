@@ -30,6 +30,8 @@ test('GET /api/status tells anybody the version and how quota is displayed', asy
       display_in_currency: true,
       usd_exchange_rate: 7.1,
       password_login_enabled: true,
+      oidc_enabled: false,
+      oidc_providers: [],
       register_enabled: false,
       password_register_enabled: false,
       email_verification: false,

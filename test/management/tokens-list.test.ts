@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Account, manage } from '../equipment/account.ts'
-import { ROOT, token, user } from '../equipment/configuration.ts'
+import { NO_TERMS, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { createToken, type ShownPage, type ShownToken } from '../equipment/tokens.ts'
@@ -114,6 +114,7 @@ describe('GET /api/token/', () => {
       allow_ips: '10.0.0.0/8\n192.0.2.7',
       group: 'vip',
       vendor_routes: '{"acme":"vip"}',
+      ...NO_TERMS,
       DeletedAt: null,
     })
     expect(created).toBeGreaterThanOrEqual(before)

@@ -73,7 +73,7 @@ function withOldRows(): void {
   const cyd = database.token('token-cyd')
   const rows = Array.from({ length: MANY }, (_, index) => {
     const ms = (MIDNIGHT + index) * 1000
-    return `('${idAt(ms - 500)}', ${ms}, 5, ${cyd.id}, 'm', 'm', 'm', 'default', 1, 0, 0, 0, 1, 0, 0, 5, 'v', 500, 100, 0, 'complete', 0, 0, 0, 0, 0, 0, 0, 'chat', NULL, NULL)`
+    return `('${idAt(ms - 500)}', ${ms}, 5, ${cyd.id}, 'm', 'm', 'm', 'default', 1, 0, 0, 0, 1, 0, 0, 5, 'v', 500, 100, 0, 'complete', 0, 0, 0, 0, 0, 0, 0, 'chat', 'm', NULL, NULL)`
   })
   database.write(`INSERT INTO usage_log VALUES ${rows.join(',')}`)
   const sums = (day: number, of: number): string =>
@@ -160,6 +160,7 @@ describe('GET /api/log/', () => {
           token_id: expect.any(Number),
           token_name: 'token-ann',
           model_name: 'm',
+          requested_model: 'm',
           upstream_model: 'm',
           channel: 'm',
           group: 'default',

@@ -21,12 +21,18 @@ interface Owner {
 
 const AMPLE = 1_000_000_000
 
-/** Five tokens of three users: two tokens run out during the storm, and so does the user of a third. */
-export const FIVE_ACCOUNTS: AccountSet = accountSet({
-  ann: { quota: AMPLE, tokens: { calm: AMPLE, scarce: 200_000, poor: 5_000 } },
-  bob: { quota: AMPLE, tokens: { windy: AMPLE } },
-  cat: { quota: 300_000, tokens: { brisk: AMPLE } },
-})
+/**
+ * Five tokens of three users, with budgets of every kind: two tokens run out during the storm, and so does
+ * the user of a third.
+ */
+export const FIVE_ACCOUNTS: AccountSet = accountSet(
+  {
+    ann: { quota: AMPLE, tokens: { calm: AMPLE, scarce: 200_000, poor: 5_000 } },
+    bob: { quota: AMPLE, tokens: { windy: AMPLE } },
+    cat: { quota: 300_000, tokens: { brisk: AMPLE } },
+  },
+  { scarce: { budget: 100_000, budget_period: 'week' } },
+)
 
 /** Tokens with quota for a dozen calls each. */
 export const POOR_ACCOUNTS: AccountSet = accountSet({
@@ -36,23 +42,29 @@ export const POOR_ACCOUNTS: AccountSet = accountSet({
   },
 })
 
-function accountSet(owners: Readonly<Record<string, Owner>>): AccountSet {
+function accountSet(
+  owners: Readonly<Record<string, Owner>>,
+  budgets?: Readonly<Record<string, object>>,
+): AccountSet {
   const tokens = Object.values(owners).flatMap((owner) => Object.entries(owner.tokens))
   return {
     keys: tokens.map(([key]) => key),
     granted: {
       tokens: new Map(tokens.map(([key, quota]) => [`token-${key}`, quota])),
       users: new Map(Object.entries(owners).map(([name, { quota }]) => [name, quota])),
+      hasBudgets: budgets !== undefined,
     },
     configure: (upstream) => ({
+      ...(budgets && { groups: { default: { budget: AMPLE, budget_period: 'day' } } }),
       models: serveTraffic(upstream),
       channels: [channel(TRAFFIC_MODEL, upstream.baseUrl(TRAFFIC_MODEL))],
       users: [
         ROOT,
         ...Object.entries(owners).map(([name, owner], index) => {
           const keys = Object.entries(owner.tokens)
-          const seeds = keys.map(([key, quota]) => token(key, { remain_quota: quota }))
-          return user(2 + index, name, seeds, { quota: owner.quota })
+          const seeds = keys.map(([key, quota]) => token(key, { remain_quota: quota, ...budgets?.[key] }))
+          const ofUser = budgets && { budget: AMPLE, budget_period: 'month' }
+          return user(2 + index, name, seeds, { quota: owner.quota, ...ofUser })
         }),
       ],
     }),

@@ -27,11 +27,13 @@ async function leaveHolds({ folder }: Program): Promise<void> {
       amount: 1000,
       promptAmount: 30,
       model: 'm',
+      requestedModel: 'm',
       channel: 'main',
       group: 'default',
       stream: true,
       priceVersion: '0123456789ab',
       kind: 'chat',
+      budgets: '',
       startedMs: Date.now() - 5000,
     }),
   )

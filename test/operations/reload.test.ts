@@ -30,6 +30,8 @@ beforeAll(async () => {
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [ROOT, user(2, 'ann', [token('ann')])],
+    login: {},
+    alerts: [],
   }
   program = await runProgram({ config: base })
   await program.ready()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { call, type FullResponse } from '../equipment/client.ts'
+import { call, type FullResponse, open, send } from '../equipment/client.ts'
 import { priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
@@ -19,6 +19,10 @@ let vertex: VertexDouble
 let gateway: RunningGateway
 /** Requests after which Bedrock fails. */
 let failsAfter = Number.POSITIVE_INFINITY
+/** Numbers of a vector by Vertex, and texts that it never answers, or with an error. */
+let dimensions = 2
+const NEVER = 'wait'
+const FAILING = 'one that fails'
 
 beforeAll(async () => {
   bedrock = await startBedrock(() =>
@@ -63,16 +67,18 @@ afterAll(async () => {
 })
 beforeEach(() => {
   failsAfter = Number.POSITIVE_INFINITY
+  dimensions = 2
   bedrock.received.length = 0
   vertex.received.length = 0
 })
 
 /** Answers as Vertex does: by `:predict`, or by the method of its newer models. */
-function vectorsOf({ path, body }: ReceivedByDouble): DoubleAnswer {
+function vectorsOf({ path, body }: ReceivedByDouble): DoubleAnswer | Promise<DoubleAnswer> {
   const sent = JSON.parse(body.toString())
   if (path.endsWith(':embedContent')) {
     const [{ text }] = sent.content.parts
     const usageMetadata = { promptTokenCount: text.split(' ').length }
+    if (text === NEVER) return new Promise(() => {})
     return { body: JSON.stringify({ embedding: { values: [text.length, 0.5] }, usageMetadata }) }
   }
   const { instances } = sent as { instances: { content: string }[] }
@@ -81,9 +87,11 @@ function vectorsOf({ path, body }: ReceivedByDouble): DoubleAnswer {
       status: 400,
       body: '{"error":{"code":400,"message":"only one instance","status":"INVALID_ARGUMENT"}}',
     }
+  if (instances.some(({ content }) => content === FAILING))
+    return { status: 500, body: '{"error":{"code":500,"message":"broken"}}' }
   const predictions = instances.map(({ content }) => ({
     embeddings: {
-      values: [content.length, 0.5],
+      values: [content.length, ...Array.from({ length: dimensions - 1 }, () => 0.5)],
       statistics: { truncated: false, token_count: content.split(' ').length },
     },
   }))
@@ -91,7 +99,7 @@ function vectorsOf({ path, body }: ReceivedByDouble): DoubleAnswer {
 }
 
 function embed(model: string, input: string | readonly string[], fields: object = {}): Promise<FullResponse> {
-  return call(gateway.url, { model, input, ...fields }, { key: 'ann', path: '/v1/embeddings' })
+  return call(gateway.url, { model, input, ...fields }, EMBEDDINGS)
 }
 
 function charged({ headers }: FullResponse): number | undefined {
@@ -109,6 +117,7 @@ function vectorsIn({ text }: FullResponse): readonly (readonly number[])[] {
   return data.map(({ embedding }) => embedding)
 }
 
+const EMBEDDINGS = { key: 'ann', path: '/v1/embeddings' }
 const TEXTS = ['a b', 'ccc', 'dd e f']
 
 describe.each([
@@ -182,6 +191,31 @@ test('a later request that fails leaves the client without vectors and without a
   expect(response.status).toBeGreaterThanOrEqual(500)
   const row = () => databaseOf(gateway.dataDir).usageOf(String(response.headers['x-request-id']))
   await expect.poll(row).toMatchObject({ quota: 0, reason: 'failed' })
+})
+
+describe('of several requests, what was used is charged:', () => {
+  test('those that were answered, where a later one fails after vectors were delivered', async () => {
+    // Above 1 MiB, vectors are delivered before all are there; the first request has 250 texts.
+    dimensions = 2_000
+    const input = [...Array.from({ length: 250 }, () => 'a b'), FAILING]
+    const body = { model: 'text-embedding-005', input }
+    const live = await open(gateway.url, body, EMBEDDINGS)
+    expect((await live.end()).broken).toBe(true)
+    const row = () => databaseOf(gateway.dataDir).usageOf(String(live.headers['x-request-id']))
+    await expect.poll(row).toMatchObject({ input_tokens: 500, reason: 'cut' })
+  })
+
+  test('those that were sent, where the client leaves', async () => {
+    const sent = send(
+      gateway.url,
+      { model: 'gemini-embedding-2', input: ['a b c', NEVER, 'd e'] },
+      EMBEDDINGS,
+    )
+    await expect.poll(() => vertex.received.some(({ body }) => body.includes(NEVER))).toBe(true)
+    sent.destroy()
+    const row = () => databaseOf(gateway.dataDir).usage().at(-1)
+    await expect.poll(row).toMatchObject({ input_tokens: 3 + 1, reason: 'client_gone' })
+  })
 })
 
 test('a model that embeds nothing is refused before anything is sent', async () => {

@@ -21,7 +21,8 @@ function settingsOf(models: number, channels: number): Settings {
   return {
     priceVersion: 'v1',
     options: { unpricedModels: 'refuse' } as Settings['options'],
-    rateLimits: { global: OFF, relay: OFF, search: OFF, critical: OFF, key: OFF },
+    rateLimits: { global: OFF, relay: OFF, search: OFF, critical: OFF, key: OFF, console: OFF },
+    login: { password: true, oidc: [] },
     groups: new Map([['default', { name: 'default', ratio: { digits: 0n, scale: 0 }, open: true }]]),
     models: {
       declared: [],
@@ -36,6 +37,7 @@ function settingsOf(models: number, channels: number): Settings {
       }),
     },
     channels: Array.from({ length: channels }, channel),
+    alerts: [],
   }
 }
 
@@ -50,6 +52,8 @@ function callerOf(token: Partial<Token>): Caller {
       quota: 1,
       usedQuota: 0,
       requestCount: 0,
+      budget: undefined,
+      rateLimit: { requests: 0, tokens: 0, parallel: 0, windowMs: 60_000 },
     },
     token: { group: '', vendorRoutes: '', modelLimitsEnabled: false, modelLimits: '', ...token } as Token,
   }

@@ -24,11 +24,8 @@ export function operationOf(endpoint: Endpoint): JsonSchema {
 }
 
 function successes(endpoint: Endpoint): JsonSchema {
-  if (endpoint.kind === 'json')
-    return endpoint.succeeds === false
-      ? {}
-      : { 200: { description: 'Success', content: successOf(endpoint) } }
-  const { status = 200 } = endpoint
+  if (endpoint.kind === 'json' && endpoint.succeeds === false) return {}
+  const status = endpoint.kind === 'json' ? (endpoint.redirects ? 302 : 200) : (endpoint.status ?? 200)
   if (status >= 300) return { [status]: { description: 'Elsewhere: see `location`' } }
   return { [status]: { description: 'Success', content: successOf(endpoint) } }
 }

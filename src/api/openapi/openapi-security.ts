@@ -20,10 +20,7 @@ export const SECURITY_SCHEMES = {
 
 type Requirement = { readonly [Scheme in keyof typeof SECURITY_SCHEMES]?: readonly [] }
 
-const ACCOUNT: readonly Requirement[] = [
-  { accessToken: [], gatewayUser: [] },
-  { session: [], gatewayUser: [] },
-]
+const ACCOUNT: readonly Requirement[] = [{ accessToken: [], gatewayUser: [] }, { session: [] }]
 const BEARER: Requirement = { bearerKey: [] }
 const ALTERNATE: readonly Requirement[] = [{ alternateKey: [] }, { googleKey: [] }, { keyInQuery: [] }]
 

@@ -13,6 +13,6 @@ export const getToken = defineEndpoint({
   responseBody: tokenSchema,
   async handle({ user, params, parts }) {
     const token = await parts.store.read('keyedToken', { tokenId: params.id, userId: user.id })
-    return maskedToken(token ?? noOwnToken(), parts.nowMs())
+    return maskedToken(parts, token ?? noOwnToken())
   },
 })

@@ -13,6 +13,6 @@ export const createUser = defineEndpoint({
   body: newUserInput.extend({ password: passwordField }),
   responseBody: managedUserSchema,
   async handle({ user, body, parts }) {
-    return managedUserObject(await makeUser(parts, body, user))
+    return managedUserObject(parts, await makeUser(parts, body, user))
   },
 })

@@ -14,6 +14,6 @@ export const getUser = defineEndpoint({
   params: z.object({ id: userIdText }),
   responseBody: managedUserSchema,
   async handle({ params: { id: userId }, parts }) {
-    return managedUserObject((await parts.store.read('managedUser', { userId })) ?? noUser(userId))
+    return managedUserObject(parts, (await parts.store.read('managedUser', { userId })) ?? noUser(userId))
   },
 })

@@ -16,7 +16,9 @@ export const login = defineEndpoint({
   summary: 'Begin a session of the console',
   errorStatuses: [401, 403],
   limit: 'critical',
-  limitSubjects({ body: { username }, addressBlock, parts }) {
+  limitSubjects({ body, addressBlock, parts }) {
+    if ('accessToken' in body) return [{ subject: addressBlock, label: 'this address', factor: 1 }]
+    const { username } = body
     // Guesses from elsewhere, or of other names, must not lock out a user who signed in from here before.
     if (parts.signIns.knows(username, addressBlock)) {
       return [{ subject: `at ${addressBlock} ${username}`, label: 'this name at this address', factor: 1 }]
@@ -37,10 +39,11 @@ export const login = defineEndpoint({
     status: z.int(),
     group: z.string(),
   }),
-  async handle({ body, addressBlock, exchange, parts }) {
+  async handle({ body, address, addressBlock, exchange, parts }) {
     const { trustedProxies } = parts.settings().options
     refuseCrossSite(exchange.request, trustedProxies)
-    const { user, session } = await logIn(parts, body, addressBlock)
+    const place = { address, userAgent: exchange.request.headers['user-agent'] }
+    const { user, session } = await logIn(parts, body, addressBlock, place)
     exchange.record.userId = user.id
     exchange.response.setHeader('set-cookie', sessionCookie(exchange.request, session, trustedProxies))
     const { id, username, displayName, role, status, group } = user

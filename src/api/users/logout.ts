@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { refuseCrossSite } from '../../auth/refuse-cross-site.ts'
 import { sessionCookie, sessionOf } from '../../auth/session-cookie.ts'
 import { defineEndpoint, type JsonEndpoint } from '../endpoint.ts'
@@ -13,12 +14,17 @@ function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
     summary: 'End the session of the console',
     errorStatuses: [403],
     cache: 'never',
+    responseBody: z
+      .object({ logout_url: z.string().describe("Ends the identity provider's own session") })
+      .optional(),
     async handle({ exchange: { request, response }, parts }) {
       const { trustedProxies } = parts.settings().options
       refuseCrossSite(request, trustedProxies)
       const session = sessionOf(request)
-      if (session !== undefined) await parts.store.write('endSession', { session })
+      const ended =
+        session === undefined ? null : await parts.store.write('endSession', { cookieValue: session })
       response.setHeader('set-cookie', sessionCookie(request, undefined, trustedProxies))
+      return ended?.logoutUrl == null ? undefined : { logout_url: ended.logoutUrl }
     },
   })
 }

@@ -14,6 +14,6 @@ export const manage = defineEndpoint({
   responseBody: managedUserSchema.optional(),
   async handle({ user, body, parts }) {
     const managed = await manageUser(parts, body, user)
-    return managed && managedUserObject(managed)
+    return managed && managedUserObject(parts, managed)
   },
 })

@@ -13,7 +13,7 @@ export const updateOwnProfile = defineEndpoint({
   limit: 'critical',
   body: ownProfileInput,
   responseBody: profileSchema,
-  async handle({ user, body, parts }) {
-    return profileObject(await changeOwnProfile(parts, user, body))
+  async handle({ user, sessionHash, body, parts }) {
+    return profileObject(parts, await changeOwnProfile(parts, user, body, sessionHash))
   },
 })

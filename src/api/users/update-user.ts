@@ -13,6 +13,6 @@ export const updateUser = defineEndpoint({
   body: changedUserInput,
   responseBody: managedUserSchema,
   async handle({ user, body, parts }) {
-    return managedUserObject(await changeUser(parts, body, user))
+    return managedUserObject(parts, await changeUser(parts, body, user))
   },
 })

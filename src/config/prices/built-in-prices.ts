@@ -39,7 +39,10 @@ interface PriceListEntry {
 const MAX_CACHED_NAMES = 4096
 const MAX_NAME_LENGTH = 200
 
-/** Models that the data does not list. */
+/**
+ * Models that the data does not list. No page of Jina's states its price, which depends on the package:
+ * `docs/configuration.md: Prices` says so.
+ */
 const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<string, readonly ModelInfo[]>([
   [
     'openai',

@@ -122,15 +122,17 @@ function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | re
   )
 }
 
-/** Changes of requests and the proxy, as tools state them; what has another form has no effect. */
+/** Changes of requests, the proxy and the probe, as tools state them; what is no text has no effect. */
 function editsIn(setting: Record<string, unknown>, override: unknown): Record<string, Json> {
   const proxy = textOf(setting['proxy'])
   const systemPrompt = textOf(setting['system_prompt'])
+  const probe = textOf(setting['probe'])
   const set = parseRecord(textOf(override)) ?? {}
   const isPlain = Object.keys(set).length > 0 && !Object.hasOwn(set, 'operations')
   return {
     ...(proxy !== '' && { proxy }),
     ...(systemPrompt !== '' && { system_prompt: systemPrompt }),
+    ...(probe !== '' && { probe }),
     ...(isPlain && { override: { set: set as JsonObject } }),
   }
 }

@@ -47,7 +47,7 @@ export const testQuery = z.object({
  * may set any address, and could read responses of internal services, or find out which exist.
  */
 export async function testChannel(
-  parts: AdministrationParts,
+  parts: Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>,
   { id, model }: { readonly id: number; readonly model: string | undefined },
   by: Actor,
 ): Promise<z.output<typeof testResult>> {
@@ -90,6 +90,7 @@ async function failureOf(
   const hold = new OperatorHold({
     id: randomUUIDv7(),
     model,
+    requestedModel: model,
     channel: channel.name,
     group: '',
     stream: false,

@@ -19,7 +19,7 @@ export const channelChange = someChannelFields.extend({ id: channelIdField })
  * changed channel when it is live.
  */
 export async function updateChannel(
-  parts: AdministrationParts,
+  parts: Pick<AdministrationParts, 'store' | 'liveConfig'>,
   { id, ...given }: z.output<typeof channelChange>,
   by: Actor,
 ): Promise<ChannelObject> {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Group } from '../../domain/settings.ts'
+import { groupBudgetsText } from './group-budgets.ts'
 import { decimalsText } from './decimal-map.ts'
 import { MODEL_OPTIONS, modelSettingText } from './model-settings.ts'
 import { modelRatios, RATIO_OPTIONS, ratioText } from './model-ratios.ts'
@@ -31,6 +32,7 @@ export async function listOptions({
     })),
     { key: 'GroupRatio', value: decimalsText(groupRatios(groups)), managed: false },
     { key: 'UserUsableGroups', value: JSON.stringify(openGroups(groups)), managed: false },
+    { key: 'GroupBudget', value: groupBudgetsText(groups), managed: false },
     ...[...RATIO_OPTIONS].map(([key, ratio]) => ({
       key,
       value: ratioText(ratios, ratio),

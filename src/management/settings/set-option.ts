@@ -1,20 +1,24 @@
 import { z } from 'zod'
 import { type Decimal, decimalText } from '../../domain/decimal.ts'
 import { type RatioName, type Ratios, ratiosJson, readRatios } from '../../domain/ratios.ts'
-import type { Settings } from '../../domain/settings.ts'
+import type { Group, Settings } from '../../domain/settings.ts'
 import type {
   Json,
+  JsonObject,
   StoredConfiguration,
   StoredEntry,
   StoredSection,
 } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import { decimalsIn, imagePricesIn, mappingIn, sameDecimal } from './decimal-map.ts'
+import { groupBudgetJson, isSameBudget } from './group-budgets.ts'
 import { isSameRatio, modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { asObject, isSameSetting, MODEL_OPTIONS, type ModelSetting, settingJson } from './model-settings.ts'
 import { SCALAR_OPTIONS } from './scalar-options.ts'
 import type { LiveSettings } from './live-settings.ts'
+
+const ONE: Decimal = { digits: 1n, scale: 0 }
 
 /** An option to set; any scalar `value` is read as text. */
 export const optionBody = z.object(
@@ -61,6 +65,7 @@ function readerOf(key: string): (value: string, state: OptionState) => Change[] 
   if (scalar) return (value, state) => scalarChange(key, scalar.name, value.trim(), scalar.text, state)
   if (key === 'GroupRatio') return groupRatioChanges
   if (key === 'UserUsableGroups') return openGroupChanges
+  if (key === 'GroupBudget') return groupBudgetChanges
   const ratio = RATIO_OPTIONS.get(key)
   if (ratio) {
     return (value, state) =>
@@ -72,6 +77,7 @@ function readerOf(key: string): (value: string, state: OptionState) => Change[] 
     ...SCALAR_OPTIONS.map((option) => option.key),
     'GroupRatio',
     'UserUsableGroups',
+    'GroupBudget',
     ...RATIO_OPTIONS.keys(),
     ...MODEL_OPTIONS.keys(),
   ]
@@ -98,7 +104,7 @@ function groupRatioChanges(value: string, { settings, liveConfig, stored }: Opti
     const group = settings.groups.get(name)
     if (group && sameDecimal(group.ratio, ratio)) return []
     if (liveConfig.declared.groups.has(name)) throw managed('GroupRatio', `groups.${name}`)
-    return [groupEntry(name, ratio, group?.open ?? false)]
+    return [groupEntry(name, { open: false, ...group, ratio })]
   })
   const removed = stored.entries.filter(({ section, name }) => section === 'groups' && !ratios.has(name))
   return [...set, ...removed.map(({ name }): Change => ({ section: 'groups', name, value: undefined }))]
@@ -111,12 +117,31 @@ function openGroupChanges(value: string, { settings, liveConfig }: OptionState):
     const group = settings.groups.get(name)
     if (group && group.open === open.has(name)) return []
     if (liveConfig.declared.groups.has(name)) throw managed('UserUsableGroups', `groups.${name}`)
-    return [groupEntry(name, group?.ratio ?? { digits: 1n, scale: 0 }, open.has(name))]
+    return [groupEntry(name, { ratio: ONE, ...group, open: open.has(name) })]
   })
 }
 
-function groupEntry(name: string, ratio: Decimal, open: boolean): Change {
-  return { section: 'groups', name, value: { ratio: decimalText(ratio), open } }
+// A group that the value does not name loses its budget.
+function groupBudgetChanges(value: string, { settings, liveConfig }: OptionState): Change[] {
+  mappingIn('GroupBudget', value)
+  const given = new Map(Object.entries(JSON.parse(value) as JsonObject))
+  const names = new Set([...settings.groups.keys(), ...given.keys()])
+  return [...names].flatMap((name): Change[] => {
+    const group = settings.groups.get(name)
+    const budget = given.get(name)
+    if (isSameBudget(group?.budget, budget)) return []
+    if (liveConfig.declared.groups.has(name)) throw managed('GroupBudget', `groups.${name}`)
+    const value = groupJson({ ratio: ONE, open: false, ...group, budget: undefined })
+    return [{ section: 'groups', name, value: { ...value, ...asObject(budget ?? {}) } }]
+  })
+}
+
+function groupEntry(name: string, group: Omit<Group, 'name'>): Change {
+  return { section: 'groups', name, value: groupJson(group) }
+}
+
+function groupJson({ ratio, open, budget }: Omit<Group, 'name'>): JsonObject {
+  return { ratio: decimalText(ratio), open, ...groupBudgetJson(budget) }
 }
 
 // Stored ratios that are absent are removed; the file and the built-in table still apply to other models.

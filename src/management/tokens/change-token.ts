@@ -1,5 +1,8 @@
+import type { z } from 'zod'
+import type { TermChanges } from '../../domain/call-terms.ts'
 import { requireGroups } from '../users/require-group.ts'
 import { findUser } from '../users/find-user.ts'
+import { termChanges } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { maxQuota } from '../quota-bound.ts'
 import { readInput } from '../read-input.ts'
@@ -17,10 +20,21 @@ export async function changeToken(parts: ManagementParts, given: unknown): Promi
   const { store, ledger, apiKeys, settings, nowMs } = parts
   const { user: userId, id: tokenId, ...input } = readInput(INPUT, given)
   const user = await findUser(store, userId)
-  const fields = storedFields(input)
+  const fields = { ...storedFields(input), ...(await changedTerms(parts, { tokenId, userId }, input)) }
   requireGroups(settings(), user, fields)
   const change = { tokenId, userId, fields, maxQuota: maxQuota(settings()), nowMs: nowMs() }
   const token = (await ledger.changeToken(change)) ?? noOwnToken()
   apiKeys.forget(tokenId)
-  return maskedToken(token, nowMs())
+  return maskedToken(parts, token)
+}
+
+// A new amount keeps the period, and a new period the amount.
+async function changedTerms(
+  { store, settings }: ManagementParts,
+  ids: { readonly tokenId: number; readonly userId: number },
+  input: z.output<typeof changedTokenFields>,
+): Promise<TermChanges> {
+  const isBudget = input.budget !== undefined || input.budget_period !== undefined
+  const before = isBudget ? await store.read('keyedToken', ids) : undefined
+  return termChanges(input, before?.token.budget, settings())
 }

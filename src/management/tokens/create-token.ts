@@ -3,6 +3,7 @@ import { TOKEN_STATUS } from '../../domain/token.ts'
 import { generateKey } from '../../store/generate-key.ts'
 import { requireGroups } from '../users/require-group.ts'
 import { findUser } from '../users/find-user.ts'
+import { termChanges } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { requireQuota } from '../quota-bound.ts'
 import { readInput, userField } from '../read-input.ts'
@@ -16,13 +17,14 @@ const INPUT = newTokenFields.extend({ user: userField })
  * `max_user_tokens` already, or may not name the group.
  */
 export async function createToken(
-  { store, apiKeys, settings, nowMs }: ManagementParts,
+  parts: ManagementParts,
   given: z.input<typeof INPUT>,
 ): Promise<TokenObject> {
+  const { store, apiKeys, settings, nowMs } = parts
   const input = readInput(INPUT, given)
   const user = await findUser(store, input.user)
   if (!input.unlimited_quota) requireQuota('remain_quota', input.remain_quota, 0, settings())
-  const fields = storedFields(input)
+  const fields = { ...storedFields(input), ...termChanges(input, undefined, settings()) }
   requireGroups(settings(), user, fields)
   const key = generateKey()
   const token = await store.write('createUserToken', {
@@ -40,7 +42,7 @@ export async function createToken(
     },
   })
   apiKeys.forgetKey(key)
-  return tokenObject(token, `sk-${key}`, nowMs())
+  return tokenObject(parts, token, `sk-${key}`)
 }
 
 const DEFAULTS = {

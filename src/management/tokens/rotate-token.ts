@@ -9,13 +9,14 @@ import { type TokenObject, tokenObject } from './token-object.ts'
  * the next call on; quota, limits and running calls stay as they are.
  */
 export async function rotateToken(
-  { store, apiKeys, nowMs }: ManagementParts,
+  parts: ManagementParts,
   given: z.input<typeof anyTokenInput>,
 ): Promise<TokenObject> {
+  const { store, apiKeys } = parts
   const { id: tokenId, userId } = await findToken(store, given)
   const key = generateKey()
   const token = (await store.write('rotateToken', { tokenId, userId, key })) ?? noToken(tokenId)
   apiKeys.forget(tokenId)
   apiKeys.forgetKey(key)
-  return tokenObject(token, `sk-${key}`, nowMs())
+  return tokenObject(parts, token, `sk-${key}`)
 }

@@ -19,9 +19,10 @@ export interface TokenSearch extends Page {
  * `invalid_request`.
  */
 export async function searchTokens(
-  { store, settings, nowMs }: ManagementParts,
+  parts: ManagementParts,
   { user: userId, keyword = '', token = '', ...page }: TokenSearch,
 ): Promise<TokenPage> {
+  const { store, settings } = parts
   const keyPattern = token.replace(/^(?:sk-)+/, '')
   refuse('keyword', patternError(keyword))
   refuse('token', patternError(keyPattern))
@@ -36,7 +37,7 @@ export async function searchTokens(
       (keyword === '' || matchesAnyCase(keyword, name)) && (keyPattern === '' || matches(keyPattern, key)),
   )
   const start = offsetOf(page)
-  return tokenPageObject(page, found.length, found.slice(start, start + page.pageSize), nowMs())
+  return tokenPageObject(parts, page, found.length, found.slice(start, start + page.pageSize))
 }
 
 function refuse(field: string, error: string | undefined): void {

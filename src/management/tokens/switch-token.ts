@@ -23,5 +23,5 @@ export async function switchToken(parts: ManagementParts, given: unknown): Promi
   const token =
     (await store.write('switchToken', { tokenId, userId, status, nowMs: nowMs() })) ?? noOwnToken()
   apiKeys.forget(tokenId)
-  return maskedToken(token, nowMs())
+  return maskedToken(parts, token)
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { allowListLines, isAddressRange } from '../../domain/ip-allow-list.ts'
 import type { TokenFields } from '../../store/operations/change-token.ts'
+import { termFields } from '../call-terms.ts'
 import { groupField, listField, nameField } from '../read-input.ts'
 
 /** The lowest quota: below it, spending of an unlimited token could leave the safe integers. */
@@ -25,6 +26,7 @@ const optional = {
     .nullish(),
   group: groupField().nullish(),
   vendor_routes: listField().nullish(),
+  ...termFields,
 }
 
 const FIELDS_EXPECTED = { error: 'expected an object with the fields of a token' }

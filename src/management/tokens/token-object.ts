@@ -3,6 +3,8 @@ import { maskedKey } from '../../domain/masked-key.ts'
 import type { Token } from '../../domain/token.ts'
 import { statusAt } from '../../domain/token-status.ts'
 import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
+import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
+import type { ManagementParts } from '../parts.ts'
 
 /** A token in responses; `docs/api.md: Token`. Its key is masked, except in the response that creates it. */
 export const tokenSchema = z.object({
@@ -22,14 +24,49 @@ export const tokenSchema = z.object({
   allow_ips: z.string().nullable(),
   group: z.string(),
   vendor_routes: z.string(),
+  ...termSchema,
   DeletedAt: z.string().nullable(),
 })
 
 /** A token in responses. */
 export type TokenObject = z.output<typeof tokenSchema>
 
-/** A stored token in responses, with its status at `nowMs`; `key` is the displayed key. */
-export function tokenObject(token: Token, key: string, nowMs: number): TokenObject {
+/** A stored token in responses, with its current status; `key` is the displayed key. */
+export async function tokenObject(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  token: Token,
+  key: string,
+): Promise<TokenObject> {
+  const now = nowMs()
+  return shown(token, key, await termsObject(store, termsOwner(token), now), now)
+}
+
+/** Stored tokens in responses, with their keys masked. */
+export async function maskedTokens(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  tokens: readonly KeyedToken[],
+): Promise<TokenObject[]> {
+  const now = nowMs()
+  const owners = tokens.map(({ token }) => termsOwner(token))
+  const terms = await termsObjects(store, owners, now)
+  return tokens.map(({ token, key }, index) =>
+    shown(token, maskedKey(`sk-${key}`), terms[index] as TermsObject, now),
+  )
+}
+
+/** A stored token in responses, with its key masked. */
+export function maskedToken(
+  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { token, key }: KeyedToken,
+): Promise<TokenObject> {
+  return tokenObject(parts, token, maskedKey(`sk-${key}`))
+}
+
+function termsOwner({ id, budget, rateLimit }: Token): TermsOwner {
+  return { owner: `t:${id}`, budget, rateLimit }
+}
+
+function shown(token: Token, key: string, terms: TermsObject, nowMs: number): TokenObject {
   return {
     id: token.id,
     user_id: token.userId,
@@ -47,11 +84,7 @@ export function tokenObject(token: Token, key: string, nowMs: number): TokenObje
     allow_ips: token.allowIps,
     group: token.group,
     vendor_routes: token.vendorRoutes,
+    ...terms,
     DeletedAt: token.deletedTime === null ? null : new Date(token.deletedTime * 1000).toISOString(),
   }
-}
-
-/** A stored token in responses, with its key masked. */
-export function maskedToken({ token, key }: KeyedToken, nowMs: number): TokenObject {
-  return tokenObject(token, maskedKey(`sk-${key}`), nowMs)
 }

@@ -34,6 +34,10 @@ export const ownUsageSchema = z.object({
   token_id: z.int(),
   token_name: z.string(),
   model_name: z.string(),
+  requested_model: z.string().meta({
+    description:
+      'The model that the client requested, where a fallback may have answered; empty for calls of versions that did not note it',
+  }),
   group: z.string(),
   ...counted,
   use_time: z.int().meta({ description: 'Seconds' }),
@@ -68,6 +72,7 @@ export function ownUsageObject(entry: UsageEntry): z.output<typeof ownUsageSchem
     token_id: entry.tokenId,
     token_name: entry.tokenName,
     model_name: entry.model,
+    requested_model: entry.requestedModel,
     group: entry.group,
     quota: entry.quota,
     ...countsObject(entry.usage),

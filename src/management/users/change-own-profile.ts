@@ -25,12 +25,13 @@ export const ownProfileInput = z.object(
 
 /**
  * Changes the given fields. A new password needs the current one, ends all sessions of the user, this one
- * too, and revokes the access token.
+ * too, and revokes the access token; a first one ends all sessions but `session`, that of the request.
  */
 export async function changeOwnProfile(
   parts: ManagementParts,
   { id: userId, username }: User,
   input: z.output<typeof ownProfileInput>,
+  session: string | undefined,
 ): Promise<Profile> {
   const { display_name: displayName, password, original_password: original } = input
   const change =
@@ -39,6 +40,7 @@ export async function changeOwnProfile(
     userId,
     fields: { displayName: displayName ?? undefined, passwordHash: change.passwordHash },
     passwordWas: change.passwordWas,
+    keptSession: change.passwordWas === null ? session : undefined,
     keepAccessTokens: input.keep_access_tokens ?? false,
   })
   return user ?? noUser(userId)
@@ -49,15 +51,10 @@ async function newPassword(
   { userId, username }: { readonly userId: number; readonly username: string },
   password: string,
   original: string | null | undefined,
-): Promise<{ readonly passwordHash?: string; readonly passwordWas?: string }> {
+): Promise<{ readonly passwordHash?: string; readonly passwordWas?: string | null }> {
   const { passwordHash: passwordWas } = (await store.read('credentials', { username })) ?? noUser(username)
-  if (passwordWas === null) {
-    throw new GatewayError(
-      'invalid_request',
-      'password: there is none yet; an administrator, or "sluice user password", sets the first one',
-    )
-  }
   const queue = fairQueueKey({ id: userId })
+  if (passwordWas === null) return { passwordHash: await passwords.hash(password, queue), passwordWas }
   if (typeof original !== 'string' || !(await passwords.verify(passwordWas, original, queue))) {
     throw new GatewayError('invalid_request', 'original_password: expected your present password')
   }

@@ -4,9 +4,11 @@ import { GatewayError } from '../../errors.ts'
 import { requireGroup } from './require-group.ts'
 import { type Actor, fairQueueKey, roleCeiling, requireAssignable, requireManageable } from '../authority.ts'
 import { noUser } from './find-user.ts'
+import { termChanges, termFields, termsObject } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { maxQuota, requireQuota } from '../quota-bound.ts'
 import { groupField } from '../read-input.ts'
+import { userTerms } from './profile-object.ts'
 import {
   displayNameField,
   emailField,
@@ -32,6 +34,7 @@ export const changedUserInput = z.object(
     email: emailField.nullish(),
     role: roleField.nullish(),
     keep_access_tokens: keepAccessTokensField.nullish(),
+    ...termFields,
   },
   { error: 'expected an object with the id of a user and the fields to change' },
 )
@@ -52,14 +55,14 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
  * it. A new password ends the user's sessions, and one that replaces another revokes the access token.
  */
 export async function changeUser(
-  { store, ledger, apiKeys, passwords, settings }: ManagementParts,
+  { store, ledger, apiKeys, passwords, settings, nowMs }: ManagementParts,
   input: Input,
   by: Actor,
 ): Promise<ManagedUser> {
   const { id: userId } = input
   const before = (await store.read('managedUser', { userId })) ?? noUser(userId)
   const isOwn = roleCeiling(by) !== undefined && userId === by.id
-  if (isOwn) refuseOwn(before, input)
+  if (isOwn) refuseOwn({ ...before, ...(await termsObject(store, userTerms(before), nowMs())) }, input)
   else requireManageable(by, before)
   const { username, group, role, quota, password } = changesOf(before, input)
   if (role !== undefined) requireAssignable(by, role)
@@ -74,6 +77,7 @@ export async function changeUser(
       displayName: input.display_name ?? undefined,
       email: input.email ?? undefined,
       remark: input.remark ?? undefined,
+      terms: termChanges(input, before.budget, settings()),
       passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
     },
     quota:
@@ -96,8 +100,7 @@ function changesOf(before: ManagedUser, { username, group, role, quota, password
   }
 }
 
-function refuseOwn(before: ManagedUser, input: Input): void {
-  const now: Readonly<Record<string, unknown>> = { ...before }
+function refuseOwn(now: Readonly<Record<string, unknown>>, input: Input): void {
   for (const [field, value] of Object.entries(input)) {
     if (OWN_FIELDS.has(field) || value === null || value === undefined || value === now[field]) continue
     throw new GatewayError('role_too_low', `${field}: only a user with a higher role may change this for you`)

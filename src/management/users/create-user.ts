@@ -3,6 +3,7 @@ import type { ManagedUser } from '../../domain/profile.ts'
 import { Role } from '../../domain/user.ts'
 import { requireGroup } from './require-group.ts'
 import { type Actor, OPERATOR, fairQueueKey, requireAssignable } from '../authority.ts'
+import { termChanges, termFields } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { requireQuota } from '../quota-bound.ts'
 import { groupField, readInput } from '../read-input.ts'
@@ -28,6 +29,7 @@ export const newUserInput = z.object(
     group: groupField().default('default'),
     quota: quotaField.default(0),
     remark: remarkField.optional(),
+    ...termFields,
   },
   { error: 'expected an object with the fields of a user' },
 )
@@ -40,7 +42,7 @@ export async function createUser(
   parts: ManagementParts,
   given: z.input<typeof newUserInput>,
 ): Promise<UserObject> {
-  return userObject(await makeUser(parts, readInput(newUserInput, given), OPERATOR))
+  return userObject(parts, await makeUser(parts, readInput(newUserInput, given), OPERATOR))
 }
 
 /** Creates a user on behalf of an actor, who may assign roles below its own. */
@@ -63,6 +65,7 @@ export async function makeUser(
     accessToken: null,
     passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
     remark: input.remark,
+    terms: termChanges(input, undefined, settings()),
     createdTime: Math.floor(nowMs() / 1000),
   })
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type ManagedUserObject, managedUserObject, managedUserSchema } from './managed-user-object.ts'
+import { managedUserObjects, managedUserSchema } from './managed-user-object.ts'
 import { offsetOf, pageOf, pageQuery, pageSchema } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
 
@@ -16,16 +16,16 @@ export const userPageSchema = pageSchema(managedUserSchema)
  * Users of a group, newest first, with `keyword` as their id or as a part of a name or the e-mail address.
  */
 export async function findUsers(
-  { store }: ManagementParts,
+  parts: ManagementParts,
   query: z.output<typeof userSearchInput>,
 ): Promise<z.output<typeof userPageSchema>> {
   const page = pageOf(query)
-  const { users, total } = await store.read('pageOfUsers', {
+  const { users, total } = await parts.store.read('pageOfUsers', {
     keyword: query.keyword?.trim() ?? '',
     group: query.group || undefined,
     offset: offsetOf(page),
     limit: page.pageSize,
   })
-  const items: ManagedUserObject[] = users.map(managedUserObject)
+  const items = await managedUserObjects(parts, users)
   return { page: page.page, page_size: page.pageSize, total, items }
 }

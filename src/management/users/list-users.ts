@@ -1,7 +1,7 @@
 import type { ManagementParts } from '../parts.ts'
-import { type UserObject, userObject } from './user-object.ts'
+import { type UserObject, userObjects } from './user-object.ts'
 
 /** All users, oldest first. */
-export async function listUsers({ store }: ManagementParts): Promise<UserObject[]> {
-  return (await store.read('listUsers')).map(userObject)
+export async function listUsers(parts: ManagementParts): Promise<UserObject[]> {
+  return userObjects(parts, await parts.store.read('listUsers'))
 }

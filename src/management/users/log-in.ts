@@ -1,39 +1,87 @@
-import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { SESSION_SECONDS } from '../../auth/session-cookie.ts'
 import { isBcrypt } from '../../domain/bcrypt-hash.ts'
 import type { ManagedUser } from '../../domain/profile.ts'
 import { USER_STATUS } from '../../domain/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { AdministrationParts } from '../parts.ts'
+import { type SignInPlace, startSession } from './start-session.ts'
 import { claimedPasswordField } from './user-fields.ts'
 
 const USERNAME = 'expected the name of a user'
+const ACCESS_TOKEN = 'expected an access token'
+
+/** The credentials of a login: a name and its password, or an access token alone. */
+export const loginInput = z
+  .object(
+    {
+      username: z.string({ error: USERNAME }).min(1).max(2000, { error: USERNAME }).optional(),
+      password: claimedPasswordField.optional(),
+      access_token: z
+        .string({ error: ACCESS_TOKEN })
+        .min(1, { error: ACCESS_TOKEN })
+        .max(2000, { error: ACCESS_TOKEN })
+        .optional(),
+    },
+    { error: 'expected an object with username and password' },
+  )
+  .transform(({ username, password, access_token: accessToken }, ctx): Credentials => {
+    const refuse = (path: string, message: string): void =>
+      void ctx.issues.push({ code: 'custom', path: [path], message, input: undefined })
+    if (accessToken !== undefined) {
+      if (username !== undefined) refuse('username', 'expected none beside access_token')
+      if (password !== undefined) refuse('password', 'expected none beside access_token')
+      return { accessToken }
+    }
+    if (username === undefined) refuse('username', USERNAME)
+    if (password === undefined) refuse('password', 'expected a password')
+    return { username: username ?? '', password: password ?? '' }
+  })
 
 /** The credentials of a login. */
-export const loginInput = z.object(
-  {
-    username: z.string({ error: USERNAME }).min(1).max(2000, { error: USERNAME }),
-    password: claimedPasswordField,
-  },
-  { error: 'expected an object with username and password' },
-)
+export type Credentials = PasswordCredentials | { readonly accessToken: string }
+
+interface PasswordCredentials {
+  readonly username: string
+  readonly password: string
+}
+
+type Parts = Pick<
+  AdministrationParts,
+  'store' | 'passwords' | 'signIns' | 'settings' | 'hashAccessToken' | 'nowMs'
+>
+
+/** A user, and the value of the cookie of its new session. */
+export interface LoggedIn {
+  readonly user: ManagedUser
+  readonly session: string
+}
+
+/** Starts a session of 30 days for a client in the address block `from`. */
+export function logIn(
+  parts: Parts,
+  credentials: Credentials,
+  from: string,
+  place: SignInPlace,
+): Promise<LoggedIn> {
+  return 'accessToken' in credentials
+    ? logInByToken(parts, credentials.accessToken, place)
+    : logInByPassword(parts, credentials, from, place)
+}
 
 /**
- * Starts a session of 30 days for a client in the address block `from`. An unknown name, a wrong password and
- * a user without one get the same 401 after the same time. Only a client with the right password learns that
- * the user is banned: 403. An imported hash of bcrypt is replaced by one of Argon2id.
+ * An unknown name, a wrong password and a user without one get the same 401 after the same time. Only a
+ * client with the right password learns that the user is banned: 403. An imported hash of bcrypt is replaced
+ * by one of Argon2id.
  */
-export async function logIn(
-  {
-    store,
-    passwords,
-    signIns,
-    nowMs,
-  }: Pick<AdministrationParts, 'store' | 'passwords' | 'signIns' | 'nowMs'>,
-  { username, password }: z.output<typeof loginInput>,
+async function logInByPassword(
+  parts: Parts,
+  { username, password }: PasswordCredentials,
   from: string,
-): Promise<{ readonly user: ManagedUser; readonly session: string }> {
+  place: SignInPlace,
+): Promise<LoggedIn> {
+  const { store, passwords, signIns } = parts
+  if (!parts.settings().login.password)
+    throw new GatewayError('sign_in_refused', 'this gateway does not accept passwords: login.password is off')
   const found = await store.read('credentials', { username })
   const passwordHash = found?.passwordHash ?? null
   const isRight = await passwords.verify(passwordHash, password, from)
@@ -42,26 +90,37 @@ export async function logIn(
     throw invalidCredentials()
   }
   const { user } = found
-  if (user.status !== USER_STATUS.enabled) {
-    throw new GatewayError('user_disabled', 'this user has been banned')
-  }
-  const session = randomBytes(32).toString('base64url')
-  const createdTime = Math.floor(nowMs() / 1000)
-  const expiresTime = createdTime + SESSION_SECONDS
+  requireEnabled(user)
   const newHash = isBcrypt(passwordHash) ? await passwords.hash(password, from) : undefined
-  const isBegun = await store.write('beginSession', {
-    userId: user.id,
-    cookieValue: session,
-    passwordHash,
-    newHash,
-    createdTime,
-    expiresTime,
-  })
-  if (!isBegun) throw invalidCredentials()
+  const session = await startSession(parts, user.id, { kind: 'password', passwordHash, newHash }, place)
+  if (session === undefined) throw invalidCredentials()
   signIns.remember(username, from)
   return { user, session }
 }
 
+/**
+ * The session ends with the access token. The token is found by its HMAC, so that the time tells nothing
+ * about its text.
+ */
+async function logInByToken(parts: Parts, accessToken: string, place: SignInPlace): Promise<LoggedIn> {
+  const { store, hashAccessToken } = parts
+  const owner = await store.read('userByAccessToken', hashAccessToken(accessToken))
+  const user = owner && (await store.read('managedUser', { userId: owner.id }))
+  if (!user) throw invalidToken()
+  requireEnabled(user)
+  const session = await startSession(parts, user.id, { kind: 'access token', accessToken }, place)
+  if (session === undefined) throw invalidToken()
+  return { user, session }
+}
+
+function requireEnabled({ status }: ManagedUser): void {
+  if (status !== USER_STATUS.enabled) throw new GatewayError('user_disabled', 'this user has been banned')
+}
+
 function invalidCredentials(): GatewayError {
   return new GatewayError('unauthorized', 'username or password is incorrect, or the user has been banned')
+}
+
+function invalidToken(): GatewayError {
+  return new GatewayError('unauthorized', 'invalid access token')
 }

@@ -1,17 +1,37 @@
 import { z } from 'zod'
 import type { ManagedUser } from '../../domain/profile.ts'
-import { profileObject, profileSchema } from './profile-object.ts'
+import { type TermsObject, termsObjects } from '../call-terms.ts'
+import type { ManagementParts } from '../parts.ts'
+import { profileSchema, profileWithTerms, userTerms } from './profile-object.ts'
 
 /**
  * A user in responses to administrators: the profile, and fields that the user does not see. `docs/api.md:
  * Users`.
  */
-export const managedUserSchema = profileSchema.extend({ remark: z.string(), created_time: z.int() })
+export const managedUserSchema = profileSchema
+  .omit({ has_password: true })
+  .extend({ remark: z.string(), created_time: z.int() })
 
 /** A user in responses to administrators. */
 export type ManagedUserObject = z.output<typeof managedUserSchema>
 
 /** Converts a stored user for an administrator. */
-export function managedUserObject(user: ManagedUser): ManagedUserObject {
-  return { ...profileObject(user), remark: user.remark, created_time: user.createdTime }
+export async function managedUserObject(
+  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
+  user: ManagedUser,
+): Promise<ManagedUserObject> {
+  const [object] = await managedUserObjects(parts, [user])
+  return object as ManagedUserObject
+}
+
+/** Converts stored users for an administrator. */
+export async function managedUserObjects(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  users: readonly ManagedUser[],
+): Promise<ManagedUserObject[]> {
+  const terms = await termsObjects(store, users.map(userTerms), nowMs())
+  return users.map((user, index) => {
+    const { has_password: _, ...profile } = profileWithTerms(user, terms[index] as TermsObject)
+    return { ...profile, remark: user.remark, created_time: user.createdTime }
+  })
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import type { Profile } from '../../domain/profile.ts'
-import { Role } from '../../domain/user.ts'
+import { Role, type User } from '../../domain/user.ts'
+import { termSchema, type TermsObject, termsObject, type TermsOwner } from '../call-terms.ts'
+import type { ManagementParts } from '../parts.ts'
 
 /** A profile in responses, with exactly these fields. `docs/api.md: User profile`. */
 export const profileSchema = z.object({
@@ -20,6 +22,7 @@ export const profileSchema = z.object({
   quota: z.int(),
   used_quota: z.int(),
   request_count: z.int(),
+  ...termSchema,
   aff_code: z.string(),
   aff_count: z.int(),
   aff_quota: z.int(),
@@ -28,11 +31,15 @@ export const profileSchema = z.object({
   setting: z.string(),
   payment_customer: z.string(),
   sidebar_modules: z.string(),
+  has_password: z.boolean(),
   permissions: z.object({
     sidebar_settings: z.boolean(),
     sidebar_modules: z.record(z.string(), z.unknown()),
   }),
 })
+
+/** A profile in responses. */
+type ProfileObject = z.output<typeof profileSchema>
 
 /** The permissions of each role in the console. */
 const PERMISSIONS: Record<Role, z.output<typeof profileSchema>['permissions']> = {
@@ -42,7 +49,20 @@ const PERMISSIONS: Record<Role, z.output<typeof profileSchema>['permissions']> =
 }
 
 /** Converts a stored profile. */
-export function profileObject(profile: Profile): z.output<typeof profileSchema> {
+export async function profileObject(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  profile: Profile,
+): Promise<ProfileObject> {
+  return profileWithTerms(profile, await termsObject(store, userTerms(profile), nowMs()))
+}
+
+/** The owner of a user's budget. */
+export function userTerms({ id, budget, rateLimit }: User): TermsOwner {
+  return { owner: `u:${id}`, budget, rateLimit }
+}
+
+/** Converts a stored profile whose terms are read. */
+export function profileWithTerms(profile: Profile, terms: TermsObject): ProfileObject {
   return {
     id: profile.id,
     username: profile.username,
@@ -60,6 +80,7 @@ export function profileObject(profile: Profile): z.output<typeof profileSchema> 
     quota: profile.quota,
     used_quota: profile.usedQuota,
     request_count: profile.requestCount,
+    ...terms,
     aff_code: profile.affCode,
     aff_count: profile.affCount,
     aff_quota: profile.affQuota,
@@ -68,6 +89,7 @@ export function profileObject(profile: Profile): z.output<typeof profileSchema> 
     setting: profile.setting,
     payment_customer: profile.paymentCustomer,
     sidebar_modules: profile.sidebarModules,
+    has_password: profile.hasPassword,
     permissions: PERMISSIONS[profile.role],
   }
 }

@@ -15,13 +15,11 @@ const INPUT = userInput.extend({
  * Sets a user's password. All sessions of the user end, and where it had a password before, its access token
  * is revoked too, unless it is to be kept.
  */
-export async function setPassword(
-  { store, ledger, passwords }: ManagementParts,
-  given: z.input<typeof INPUT>,
-): Promise<UserObject> {
+export async function setPassword(parts: ManagementParts, given: z.input<typeof INPUT>): Promise<UserObject> {
+  const { store, ledger, passwords } = parts
   const { user: idOrName, password, keep_access_tokens: keepAccessTokens } = readInput(INPUT, given)
   const { id: userId } = await findUser(store, idOrName)
   const passwordHash = await passwords.hash(password, fairQueueKey(OPERATOR))
   const changed = await ledger.changeUser({ userId, fields: { passwordHash }, keepAccessTokens })
-  return userObject(changed ?? noUser(idOrName))
+  return userObject(parts, changed ?? noUser(idOrName))
 }

@@ -14,13 +14,11 @@ const INPUT = z.object(
 )
 
 /** Adds quota units to a user's balance; they are available when this resolves. */
-export async function topUpUser(
-  { store, ledger, settings }: ManagementParts,
-  given: z.input<typeof INPUT>,
-): Promise<UserObject> {
+export async function topUpUser(parts: ManagementParts, given: z.input<typeof INPUT>): Promise<UserObject> {
+  const { store, ledger, settings } = parts
   const { user: idOrName, amount } = readInput(INPUT, given)
   requireQuota('amount', amount, 1, settings())
   const { id } = await findUser(store, idOrName)
   const quota = { mode: 'add', value: amount, maxQuota: maxQuota(settings()) } as const
-  return userObject((await ledger.changeUser({ userId: id, quota })) ?? noUser(idOrName))
+  return userObject(parts, (await ledger.changeUser({ userId: id, quota })) ?? noUser(idOrName))
 }

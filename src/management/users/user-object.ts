@@ -1,7 +1,10 @@
 import type { User } from '../../domain/user.ts'
+import { type TermsObject, termsObjects } from '../call-terms.ts'
+import type { ManagementParts } from '../parts.ts'
+import { userTerms } from './profile-object.ts'
 
 /** A user in results of operations: fields of the profile. `docs/api.md: User profile`. */
-export interface UserObject {
+export interface UserObject extends TermsObject {
   readonly id: number
   readonly username: string
   /** 1 common user, 10 admin, 100 root. */
@@ -16,8 +19,21 @@ export interface UserObject {
 }
 
 /** Converts a stored user. */
-export function userObject(user: User): UserObject {
-  return {
+export async function userObject(
+  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
+  user: User,
+): Promise<UserObject> {
+  const [object] = await userObjects(parts, [user])
+  return object as UserObject
+}
+
+/** Converts stored users. */
+export async function userObjects(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  users: readonly User[],
+): Promise<UserObject[]> {
+  const terms = await termsObjects(store, users.map(userTerms), nowMs())
+  return users.map((user, index) => ({
     id: user.id,
     username: user.username,
     role: user.role,
@@ -26,5 +42,6 @@ export function userObject(user: User): UserObject {
     quota: user.quota,
     used_quota: user.usedQuota,
     request_count: user.requestCount,
-  }
+    ...(terms[index] as TermsObject),
+  }))
 }

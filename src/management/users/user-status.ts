@@ -13,7 +13,7 @@ export async function disableUser(
   given: z.input<typeof userInput>,
 ): Promise<UserObject> {
   const { id } = await findUser(parts.store, readInput(userInput, given).user)
-  return userObject(await setStatus(parts, id, USER_STATUS.disabled, OPERATOR))
+  return userObject(parts, await setStatus(parts, id, USER_STATUS.disabled, OPERATOR))
 }
 
 /** Enables a user. */
@@ -22,7 +22,7 @@ export async function enableUser(
   given: z.input<typeof userInput>,
 ): Promise<UserObject> {
   const { id } = await findUser(parts.store, readInput(userInput, given).user)
-  return userObject(await setStatus(parts, id, USER_STATUS.enabled, OPERATOR))
+  return userObject(parts, await setStatus(parts, id, USER_STATUS.enabled, OPERATOR))
 }
 
 /**

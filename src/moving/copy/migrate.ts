@@ -27,8 +27,8 @@ export interface MigrateOptions {
   readonly to: string
   /** True = reports what would be done and writes nothing. */
   readonly dryRun: boolean
-  /** Called with the number of rows of a table that are copied so far. */
-  readonly onProgress: (table: string, rows: number) => void
+  /** Called with the number of rows that are copied so far, and that of all. */
+  readonly onProgress: (rows: number, total: number) => void
 }
 
 /** Result of a migration. */
@@ -97,7 +97,8 @@ async function copyAndVerify(
     return { ...common, tables: before, here, there, differences: [] }
   }
   await prepareTarget(to, source.secrets)
-  await copyRows(source.db, target, onProgress)
+  const total = before.reduce((sum, { here }) => sum + here, 0)
+  await copyRows(source.db, target, (rows) => onProgress(rows, total))
   await advanceSequences(target, await source.highestIds())
   const after = await compare(source.db, target)
   const there = await readSums(target)
@@ -110,14 +111,14 @@ async function copyAndVerify(
   }
 }
 
-async function copyRows(source: Db, target: Db, onProgress: MigrateOptions['onProgress']): Promise<void> {
+async function copyRows(source: Db, target: Db, onProgress: (rows: number) => void): Promise<void> {
+  let done = 0
   for (const table of COPIED_TABLES) {
     const columns = await columnsOf(source, table.name)
-    let done = 0
     for await (const rows of readPages(source, table, columns)) {
       await insertMissing(target, table, columns, rows)
       done += rows.length
-      onProgress(table.name, done)
+      onProgress(done)
     }
   }
 }

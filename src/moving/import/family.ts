@@ -11,7 +11,12 @@ export interface FamilyDatabase {
   readonly channels: readonly SourceRow[]
   /** Saved options, by name. */
   readonly options: ReadonlyMap<string, unknown>
+  /** Tables that are present and never imported. */
+  readonly leftTables: readonly string[]
 }
+
+/** Tables whose rows are not imported: the log of calls, redemption codes, payments. */
+const LEFT_TABLES = ['logs', 'redemptions', 'top_ups'] as const
 
 /** Columns that are read if present; versions differ in which they have. */
 const COLUMNS = {
@@ -113,7 +118,14 @@ export async function readFamily(source: SourceDatabase): Promise<FamilyDatabase
     tokens: await rowsOf(source, 'tokens'),
     channels: await rowsOf(source, 'channels'),
     options: await optionsOf(source),
+    leftTables: await presentTables(source),
   }
+}
+
+async function presentTables(source: SourceDatabase): Promise<string[]> {
+  const present: string[] = []
+  for (const table of LEFT_TABLES) if ((await source.columnsOf(table)).length > 0) present.push(table)
+  return present
 }
 
 async function rowsOf(source: SourceDatabase, table: keyof typeof COLUMNS): Promise<readonly SourceRow[]> {

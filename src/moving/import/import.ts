@@ -107,7 +107,7 @@ function planImport(family: FamilyDatabase, config: Config, state: TargetState, 
   return {
     configuration,
     accounts,
-    lines: [...options.skipped, ...configuration.lines, ...lines],
+    lines: [...options.skipped, ...family.leftTables.map(leftTable), ...configuration.lines, ...lines],
     passwords,
     units,
     hasRoot: identifiers.hasRoot,
@@ -159,6 +159,11 @@ function reportOf(
     converted: units.areSame ? undefined : units.description,
     hasRoot,
   }
+}
+
+function leftTable(name: string): ReportLine {
+  const notes = ['its rows are not imported']
+  return { kind: 'table', id: undefined, name, fate: 'left', notes }
 }
 
 function tokenIdsOf({ account: { tokens, usedElsewhere } }: PlannedAccount): number[] {

@@ -1,5 +1,5 @@
 /** Kinds of imported rows and entries, as a report names them. */
-export type Kind = 'user' | 'token' | 'channel' | 'group' | 'price' | 'option'
+export type Kind = 'user' | 'token' | 'channel' | 'group' | 'price' | 'option' | 'table'
 
 /**
  * Result for a row or an entry: `carried` over unchanged, `changed` as its notes say, `there` already and

@@ -5,7 +5,7 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { ReplyFacts } from '../reply-facts.ts'
 import { ChunkList } from '../sse/chunk-list.ts'
 import { count } from '../token-count.ts'
-import type { EmbedForm, VectorsReading } from '../texts-to-embed.ts'
+import { type EmbedForm, type VectorsReading, embedRequests } from '../texts-to-embed.ts'
 import { textGroups } from '../text-groups.ts'
 import type { RawVector } from '../vector-reader.ts'
 
@@ -31,20 +31,17 @@ const FIXED = /embed-(?:english|multilingual)/i
 
 /** Cohere by `invoke`: up to 96 texts a request. */
 export const cohereForm: EmbedForm = {
-  bodies({ texts, dimensions, task }, upstreamModel, dropped) {
+  requests({ texts, dimensions, task }, upstreamModel, dropped) {
     const isFixed = FIXED.test(upstreamModel)
     if (isFixed && dimensions !== undefined) dropped.add('dimensions')
-    const [first, ...more] = textGroups(texts, MAX_TEXTS)
-    const bodyOf = (group: readonly string[]): Buffer =>
-      Buffer.from(
-        JSON.stringify({
-          texts: group,
-          input_type: INPUT_TYPES.get(task) ?? DEFAULT_INPUT_TYPE,
-          embedding_types: ['float'],
-          output_dimension: isFixed ? undefined : dimensions,
-        }),
-      )
-    return [bodyOf(first), ...more.map(bodyOf)]
+    const groups = textGroups(texts, MAX_TEXTS)
+    const bodyOf = (group: readonly string[]): object => ({
+      texts: group,
+      input_type: INPUT_TYPES.get(task) ?? DEFAULT_INPUT_TYPE,
+      embedding_types: ['float'],
+      output_dimension: isFixed ? undefined : dimensions,
+    })
+    return embedRequests(groups, bodyOf)
   },
   reading: (onVector) => new CohereReading(onVector),
 }

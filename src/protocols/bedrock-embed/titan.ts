@@ -1,7 +1,7 @@
 import { NO_USAGE } from '../../domain/usage.ts'
 import { NamedVectors } from '../named-vectors.ts'
 import { count } from '../token-count.ts'
-import type { EmbedForm } from '../texts-to-embed.ts'
+import { type EmbedForm, embedRequests } from '../texts-to-embed.ts'
 import { textGroups } from '../text-groups.ts'
 
 /** Version without a choice of dimensions. */
@@ -9,14 +9,16 @@ const FIXED = /titan-embed-(?:text-v1|g1)/i
 
 /** Amazon Titan by `invoke`: one text a request, and its tokens beside the vector. */
 export const titanForm: EmbedForm = {
-  bodies({ texts, dimensions, task }, upstreamModel, dropped) {
+  requests({ texts, dimensions, task }, upstreamModel, dropped) {
     if (task !== undefined) dropped.add('taskType')
     const isFixed = FIXED.test(upstreamModel)
     if (isFixed && dimensions !== undefined) dropped.add('dimensions')
-    const [first, ...more] = textGroups(texts, 1)
-    const bodyOf = ([inputText]: readonly string[]): Buffer =>
-      Buffer.from(JSON.stringify({ inputText, dimensions: isFixed ? undefined : dimensions }))
-    return [bodyOf(first), ...more.map(bodyOf)]
+    const groups = textGroups(texts, 1)
+    const bodyOf = ([inputText]: readonly string[]): object => ({
+      inputText,
+      dimensions: isFixed ? undefined : dimensions,
+    })
+    return embedRequests(groups, bodyOf)
   },
   reading: (onVector) =>
     new NamedVectors(

@@ -175,6 +175,6 @@ function optionalText(message: Fields, key: string, path: string): string {
 
 function markLast(parts: Part[], cache: Cache | undefined): void {
   const last = parts.at(-1)
-  if (!cache || !last || last.kind === 'opaque' || last.kind === 'thinking') return
+  if (!cache || !last || last.kind === 'opaque' || last.kind === 'thinking' || last.kind === 'search') return
   parts[parts.length - 1] = { ...last, cache }
 }

@@ -2,6 +2,7 @@ import { cacheControl } from './cache-control.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '../conversation.ts'
+import type { Capabilities } from '../model-capabilities.ts'
 import { inputOrEmpty } from '../tool-input.ts'
 import { drop } from './dropped-fields.ts'
 import { type ChatPart, contentOf, encodePart } from './encode-part.ts'
@@ -23,8 +24,12 @@ interface SortedTurn {
  * Encodes a conversation as `messages`, system texts first. Parts that chat cannot express are reported in
  * `dropped`. Throws `invalid_request` if nothing is left.
  */
-export function encodeMessages({ system, turns }: Conversation, dropped: Dropped): ChatMessage[] {
-  const messages = turns.flatMap((turn) => encodeTurn(turn, dropped))
+export function encodeMessages(
+  { system, turns }: Conversation,
+  { requiresThoughts }: Pick<Capabilities, 'requiresThoughts'>,
+  dropped: Dropped,
+): ChatMessage[] {
+  const messages = turns.flatMap((turn) => encodeTurn(turn, requiresThoughts, dropped))
   if (system.length > 0) messages.unshift(systemMessage(system, dropped))
   if (messages.length === 0 && turns.length > 0)
     throw new GatewayError('invalid_request', `'messages' contains nothing that can be sent to this model.`)
@@ -36,7 +41,7 @@ function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessa
 }
 
 /** Encodes a turn; results of tools become messages of their own, before the rest of the turn. */
-function encodeTurn(turn: Turn, dropped: Dropped): ChatMessage[] {
+function encodeTurn(turn: Turn, requiresThoughts: boolean, dropped: Dropped): ChatMessage[] {
   const sorted: SortedTurn = { thinking: [], content: [], calls: [], results: [], media: [] }
   for (const part of turn.parts) sort(part, sorted, dropped)
   const { thinking, calls, results, media } = sorted
@@ -47,10 +52,11 @@ function encodeTurn(turn: Turn, dropped: Dropped): ChatMessage[] {
     return [...results, { role: 'user', content: contentOf(content) }]
   }
   if (content.length + calls.length + thinking.length === 0) return results
+  const hasThoughts = thinking.length > 0 || (requiresThoughts && calls.length > 0)
   const message = {
     role: 'assistant',
     content: content.length === 0 && calls.length > 0 ? null : contentOf(content),
-    ...(thinking.length > 0 && { reasoning_content: thinking.join('\n') }),
+    ...(hasThoughts && { reasoning_content: thinking.join('\n') }),
     ...(calls.length > 0 && { tool_calls: calls }),
   }
   return [...results, message]
@@ -62,6 +68,9 @@ function sort(part: Part, turn: SortedTurn, dropped: Dropped): void {
     case 'media':
     case 'opaque':
       turn.content.push(...encodePart(part, dropped))
+      return
+    case 'search':
+      drop(dropped, 'content')
       return
     case 'thinking':
       if (part.proof) drop(dropped, 'signature')

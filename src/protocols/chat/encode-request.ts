@@ -36,7 +36,7 @@ export function encodeRequest(
   const request = objectOf([
     ...membersOf({
       model: name,
-      messages: encodeMessages(conversation, dropped),
+      messages: encodeMessages(conversation, capabilities, dropped),
       [capabilities.maximumField]: conversation.maxTokens,
       temperature: conversation.temperature,
       top_p: conversation.topP,

@@ -295,6 +295,8 @@ describe('laws', () => {
           const proven: ReplyEvent[] = proof ? [{ kind: 'proof', index, proof }] : []
           return [{ kind: 'part-start', index, part: { kind: said.kind } }, ...grown, ...proven, end]
         }
+        case 'search':
+          return [{ kind: 'part-start', index, part: said }, end]
         case 'tool-call': {
           const grown = pieces(said.input).map((text): ReplyEvent => ({ kind: 'tool-input', index, text }))
           return [

@@ -49,6 +49,9 @@ export class BlockWriter {
         return [this.#writeCall(part), ...this.cachePoint(part.cache)]
       case 'tool-result':
         return [this.#writeResult(part), ...this.cachePoint(cacheOf(part))]
+      case 'search':
+        drop(this.#dropped, 'content')
+        return []
       case 'opaque':
         if (part.protocol === 'converse') return [JSON.stringify(part.value)]
         drop(this.#dropped, 'content')

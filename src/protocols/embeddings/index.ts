@@ -1,7 +1,8 @@
 /** Public interface of the embeddings dialect. */
 export { EMBEDDINGS_LIMITS } from './limits.ts'
-export { embeddingsRequestSchema, readEmbeddingsRequest, type VectorForm } from './request.ts'
+export { embeddingsRequestSchema, readEmbeddingsRequest } from './request.ts'
 export { promptText } from './prompt.ts'
 export { EmbeddingsReply } from './reply.ts'
-export { decodeTexts, encodeTexts } from './texts.ts'
-export { readVectors, VectorsWriter } from './vectors.ts'
+export { textForm } from './text-form.ts'
+export { decodeTexts } from './texts.ts'
+export { VectorsWriter } from './vectors.ts'

@@ -1,9 +1,5 @@
 import { promptTokens, type Usage } from '../../domain/usage.ts'
-import { asRecord, parseRecord } from '../json/record.ts'
-import type { ReplyFacts } from '../reply-facts.ts'
-import type { Vectors } from '../texts-to-embed.ts'
-import { type RawVector, VectorReader } from '../vector-reader.ts'
-import { embeddingsFacts } from './facts.ts'
+import type { RawVector } from '../vector-reader.ts'
 import type { VectorForm } from './request.ts'
 import { toBase64, toNumbers } from './vector.ts'
 
@@ -23,28 +19,6 @@ function base64Of(list: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Reads a whole response: its facts, and its vectors in the order of their texts. */
-export function readVectors(bytes: Buffer): { readonly facts: ReplyFacts; readonly vectors: Vectors } {
-  const found: string[] = []
-  const reader = new VectorReader('embedding', {
-    onVector: (vector) => found.push(inForm(vector, 'numbers').toString('latin1')),
-    onOther: () => {},
-  })
-  reader.push(bytes)
-  reader.end()
-  const outline = reader.outline ?? ''
-  const data = parseRecord(outline)?.['data']
-  const indexOf = (at: number): number => {
-    const index = Array.isArray(data) ? asRecord(data[at])?.['index'] : undefined
-    return typeof index === 'number' ? index : at
-  }
-  const vectors = found
-    .map((vector, at) => [indexOf(at), vector] as const)
-    .sort(([a], [b]) => a - b)
-    .map(([, vector]) => vector)
-  return { facts: embeddingsFacts(outline), vectors }
 }
 
 /** Writes a response piece by piece, with vectors in the form that the client asked for. */

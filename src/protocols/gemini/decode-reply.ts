@@ -4,6 +4,7 @@ import type { Reply, ReplyEvent } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
 import { parseRecord } from '../json/record.ts'
 import { answerTexts, argumentsIn, blockReason, firstCandidate, identityOf, partsOf } from './answer.ts'
+import { citationsIn } from './grounding.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { finishReasonOf, stopOf } from './stop-reasons.ts'
 import { StreamUsage } from './usage.ts'
@@ -27,7 +28,7 @@ export function decodeReply(bytes: Buffer): Reply {
     if (!first && blockReason(answer) !== undefined) reason ??= 'SAFETY'
     if (!first) continue
     const found = partsOf(first.candidate)
-    parts.read(found, argumentsIn(text, first.at, found))
+    parts.read(found, argumentsIn(text, first.at, found), citationsIn(first.candidate))
     reason = finishReasonOf(first.candidate['finishReason']) ?? reason ?? 'STOP'
   }
   if (!identity || reason === undefined) return refuse()

@@ -121,6 +121,7 @@ export class ContentsWriter {
         if (part.protocol === 'gemini') return [JSON.stringify(part.value)]
         drop(this.#dropped, 'content')
         return []
+      case 'search':
       case 'tool-call':
       case 'tool-result':
         drop(this.#dropped, 'content')

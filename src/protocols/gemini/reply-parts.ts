@@ -3,6 +3,7 @@ import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import type { ReplyEvent, StartedPart } from '../reply.ts'
 import { OWN_PARTS } from './decode-part.ts'
+import type { CitationsOf } from './grounding.ts'
 import { PartialArgs } from './partial-args.ts'
 import { readSignature } from './signature.ts'
 
@@ -21,6 +22,10 @@ export class ReplyParts {
   #next = 0
   /** Text or thinking that grows. */
   #growing: { readonly kind: 'text' | 'thinking'; readonly index: number } | undefined
+  /** All of the text that grows, in which places of citations are counted. */
+  #text = ''
+  /** Sources of the text, as long as they are not told. */
+  #citationsOf: CitationsOf | undefined
   /** Call whose arguments come in pieces. */
   #call: { readonly index: number; readonly args: PartialArgs } | undefined
 
@@ -33,12 +38,14 @@ export class ReplyParts {
     this.#answerId = id.replaceAll(/[^\w-]/g, '_')
   }
 
-  /** Reads the parts of a candidate. */
-  read(parts: readonly unknown[], textOf: ArgumentsText): void {
+  /** Reads the parts of a candidate, and the sources that come with them. */
+  read(parts: readonly unknown[], textOf: ArgumentsText, citationsOf: CitationsOf | undefined): void {
+    this.#citationsOf = citationsOf
     for (const [number, value] of parts.entries()) {
       const part = asRecord(value)
       if (part) this.#readPart(part, () => textOf(number))
     }
+    this.#cite()
   }
 
   /** Adds text or thinking. */
@@ -47,7 +54,9 @@ export class ReplyParts {
     if (this.#growing?.kind !== kind) {
       this.#endGrowing()
       this.#growing = { kind, index: this.#start({ kind }) }
+      this.#text = ''
     }
+    if (kind === 'text') this.#text += text
     this.#emit({ kind, index: this.#growing.index, text })
   }
 
@@ -125,7 +134,16 @@ export class ReplyParts {
     return index
   }
 
+  /** Tells the sources of the text that grows. */
+  #cite(): void {
+    const { index, kind } = this.#growing ?? {}
+    if (!this.#citationsOf || index === undefined || kind !== 'text') return
+    for (const citation of this.#citationsOf(this.#text)) this.#emit({ kind: 'citation', index, citation })
+    this.#citationsOf = undefined
+  }
+
   #endGrowing(): void {
+    this.#cite()
     if (this.#growing) this.#emit({ kind: 'part-end', index: this.#growing.index })
     this.#growing = undefined
   }

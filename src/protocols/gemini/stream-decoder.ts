@@ -7,6 +7,7 @@ import type { FramePiece } from '../sse/frame-template.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
 import { argumentsIn, blockReason, firstCandidate, identityOf, partsOf, plainText } from './answer.ts'
 import { readGeminiError } from './errors.ts'
+import { citationsIn } from './grounding.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { finishReasonOf, stopOf } from './stop-reasons.ts'
 import { StreamUsage } from './usage.ts'
@@ -64,7 +65,7 @@ export class GeminiStreamDecoder extends FrameReader {
     const first = firstCandidate(chunk)
     if (first) {
       const parts = partsOf(first.candidate)
-      this.#parts.read(parts, argumentsIn(data, first.at, parts))
+      this.#parts.read(parts, argumentsIn(data, first.at, parts), citationsIn(first.candidate))
       this.#finishReason = finishReasonOf(first.candidate['finishReason']) ?? this.#finishReason
     } else if (blockReason(chunk) !== undefined) this.#finishReason ??= 'SAFETY'
   }

@@ -7,11 +7,12 @@ import { geminiErrorText, statusOf } from './errors.ts'
 import { KEEP_ALIVE_FRAME } from './keep-alive-frame.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
+import { WrittenGrounding } from './written-grounding.ts'
 import { EMPTY_PART, PartWriter } from './written-part.ts'
 
 /** A part that is written once it is whole. */
 interface Gathered {
-  readonly part: Exclude<StartedPart, { kind: 'text' | 'thinking' }>
+  readonly part: Exclude<StartedPart, { kind: 'text' | 'thinking' | 'search' }>
   input: string
   isEnded: boolean
 }
@@ -27,6 +28,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
   readonly #isArray: boolean
   readonly #writer = new PartWriter()
+  readonly #grounding = new WrittenGrounding()
   readonly #gathered = new Map<number, Gathered>()
   /** End of every chunk. */
   #tail = ''
@@ -50,7 +52,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
     const usage = charged ? `"usageMetadata":${JSON.stringify(usageOut(charged))},` : ''
     const reason = FINISH_REASONS[this.#ended.stop.reason]
     return this.#last(
-      `${CANDIDATE}${EMPTY_PART}]},"finishReason":"${reason}","index":0}],${usage}${this.#tail}`,
+      `${CANDIDATE}${EMPTY_PART}]},"finishReason":"${reason}",${this.#grounding.write()}"index":0}],${usage}${this.#tail}`,
     )
   }
 
@@ -69,10 +71,12 @@ export class GeminiStreamEncoder implements StreamEncoder {
         this.#name(event.id, event.model)
         return ''
       case 'part-start':
+        if (event.part.kind === 'search') this.#grounding.search(event.part)
         if (event.part.kind === 'tool-call' || event.part.kind === 'opaque')
           this.#gathered.set(event.index, { part: event.part, input: '', isEnded: false })
         return ''
       case 'text':
+        this.#grounding.grow(event.index, event.text)
         return event.text === '' ? '' : this.#chunk(`{"text":${JSON.stringify(event.text)}}`)
       case 'thinking':
         return event.text === '' ? '' : this.#chunk(`{"text":${JSON.stringify(event.text)},"thought":true}`)
@@ -91,6 +95,8 @@ export class GeminiStreamEncoder implements StreamEncoder {
         return this.#writeEnded()
       }
       case 'citation':
+        this.#grounding.cite(event.index, event.citation)
+        return ''
       case 'ping':
       case 'failure':
         return ''

@@ -20,6 +20,8 @@ export class PartWriter {
         return this.#writeThought(part.text, part.proof)
       case 'tool-call':
         return this.#writeCall(part)
+      case 'search':
+        return undefined
       case 'opaque':
         if (part.protocol === 'gemini') return JSON.stringify(part.value)
         return JSON.stringify({ text: '', thought: true, thoughtSignature: writeOpaque(part) })

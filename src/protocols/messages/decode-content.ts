@@ -8,6 +8,7 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { readCache } from './cache-mark.ts'
 import { decodeDocument, decodeImage } from './decode-media.ts'
 import { drop } from './dropped.ts'
+import { ServerSearches } from './server-searches.ts'
 
 type Block = Readonly<Record<string, unknown>>
 
@@ -26,13 +27,15 @@ interface Place {
 export function decodeContent(place: Place, role: Turn['role']): Part[] {
   const { scan, node, path } = place
   if (scan.kindOf(node) === 'string') return [{ kind: 'text', text: scan.parse(node) as string }]
+  const searches = new ServerSearches()
   return scan.elements(node).flatMap((element, i) => {
     const at: Place = { ...place, node: element, path: `${path}[${i}]` }
     const block = blockAt(at)
     const owner = OWNERS.get(block['type'])
     if (owner !== undefined && owner !== role)
       refuse(`${at.path}.type`, `a block for a message of role '${role}'`, `a block for '${owner}'`)
-    return decodeBlock(block, at)
+    const search = searches.note(block)
+    return [...decodeBlock(block, at), ...(search ? [search] : [])]
   })
 }
 
@@ -41,7 +44,7 @@ export function decodeSystem(place: Place): TextPart[] {
   const parts = decodeContent(place, 'user')
   return parts.flatMap((part, i) => {
     if (part.kind === 'text') return [part]
-    return part.kind === 'opaque'
+    return part.kind === 'opaque' || part.kind === 'search'
       ? []
       : refuse(`${place.path}[${i}].type`, `'text'`, 'a block that cannot be part of a system prompt')
   })

@@ -6,6 +6,7 @@ import type { Reply, ReplyPart } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { readBlock } from './reply-block.ts'
+import { ServerSearches } from './server-searches.ts'
 import { readStop } from './stop-reasons.ts'
 import { readMessagesUsage } from './usage.ts'
 
@@ -18,11 +19,12 @@ export function decodeReply(bytes: Buffer): Reply {
   const content = scan?.span('content')
   if (!scan || !content || scan.kindOf(content.node) !== 'array' || isError(scan.value('error')))
     throw new GatewayError('upstream_error', 'The upstream sent no response that could be understood.')
+  const searches = new ServerSearches()
   const stop = { stop_reason: scan.value('stop_reason'), stop_sequence: scan.value('stop_sequence') }
   return {
     id: textAt(scan, 'id'),
     model: textAt(scan, 'model'),
-    parts: scan.elements(content.node).flatMap((block) => partAt(scan, block)),
+    parts: scan.elements(content.node).flatMap((block) => partsAt(scan, block, searches)),
     stop: readStop(stop) ?? { reason: 'end' },
     usage: readMessagesUsage(scan.value('usage')),
   }
@@ -34,9 +36,11 @@ export function inputText(scan: ScannedObject, block: Node): string {
   return input === undefined ? '' : scan.textOf(input)
 }
 
-function partAt(scan: ScannedObject, node: Node): ReplyPart[] {
+function partsAt(scan: ScannedObject, node: Node, searches: ServerSearches): ReplyPart[] {
   const block = asRecord(parseExact(scan.textOf(node)))
-  return block ? [readBlock(block, inputText(scan, node))] : []
+  if (!block) return []
+  const search = searches.note(block)
+  return [readBlock(block, inputText(scan, node)), ...(search ? [search] : [])]
 }
 
 function scanned(bytes: Buffer): ScannedObject | undefined {

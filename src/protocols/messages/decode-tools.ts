@@ -79,6 +79,7 @@ function decodeSearch(tool: Readonly<Record<string, unknown>>, dropped: Dropped)
   )
   return {
     maxUses: typeof uses === 'number' ? uses : DEFAULT_SEARCHES,
+    listsPages: true,
     ...(Object.keys(location).length > 0 && { location }),
   }
 }

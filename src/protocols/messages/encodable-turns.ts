@@ -1,6 +1,16 @@
 import type { Dropped } from '../codec.ts'
 import type { MediaPart, OpaquePart, Part, TextPart, ToolResultPart, Turn } from '../conversation.ts'
+import type { SearchPart } from '../provider-search.ts'
 import { drop } from './dropped.ts'
+import { isSearchResult } from './server-searches.ts'
+
+/** Part that messages can express. */
+type EncodablePart = Exclude<Part, SearchPart>
+
+/** Turn that messages can express. */
+export interface EncodableTurn extends Turn {
+  readonly parts: readonly EncodablePart[]
+}
 
 /** Placeholder for an empty user turn: upstreams require the turn, and refuse one without text. */
 const PLACEHOLDER: TextPart = { kind: 'text', text: '...' }
@@ -10,11 +20,11 @@ const PLACEHOLDER: TextPart = { kind: 'text', text: '...' }
  * user, and puts tool results first in a turn. An empty assistant turn is dropped; an empty user turn stays,
  * because otherwise the last turn would be another one.
  */
-export function encodableTurns(turns: readonly Turn[], dropped: Dropped): Turn[] {
-  const merged: { role: Turn['role']; parts: Part[] }[] = []
+export function encodableTurns(turns: readonly Turn[], dropped: Dropped): EncodableTurn[] {
+  const merged: { role: Turn['role']; parts: EncodablePart[] }[] = []
   for (const { role, parts } of turns) {
     const encodable = parts
-      .filter((part) => isEncodable(part, role, dropped))
+      .filter((part, i): part is EncodablePart => isEncodable(part, { role, before: parts[i - 1] }, dropped))
       .map((part) => withoutUnencodable(part, dropped))
     const last = merged.at(-1)
     if (last?.role === role) last.parts.push(...encodable)
@@ -30,7 +40,7 @@ export function encodableTurns(turns: readonly Turn[], dropped: Dropped): Turn[]
 }
 
 /** Trims a prefill, which the model continues: upstreams refuse trailing white space. */
-function trimmedPrefill(parts: readonly Part[]): readonly Part[] {
+function trimmedPrefill(parts: readonly EncodablePart[]): readonly EncodablePart[] {
   const last = parts.at(-1)
   return last?.kind === 'text' ? [...parts.slice(0, -1), { ...last, text: last.text.trimEnd() }] : parts
 }
@@ -40,7 +50,14 @@ export function isBlank({ text }: TextPart): boolean {
   return text.trim() === ''
 }
 
-function isEncodable(part: Part, role: Turn['role'], dropped: Dropped): boolean {
+/** Where a part stands. */
+interface Standing {
+  readonly role: Turn['role']
+  /** Part in front of it. */
+  readonly before: Part | undefined
+}
+
+function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): boolean {
   switch (part.kind) {
     case 'text':
       return !isBlank(part)
@@ -54,6 +71,10 @@ function isEncodable(part: Part, role: Turn['role'], dropped: Dropped): boolean 
       if (role === 'assistant') drop(dropped, 'content')
       nameDetail(part, dropped)
       return role === 'user'
+    case 'search':
+      // Upstreams read only what they found themselves, and then want their own blocks.
+      if (before?.kind !== 'opaque' || !isSearchResult(before.value)) drop(dropped, 'content')
+      return false
     case 'opaque':
       return isOwn(part, dropped)
     case 'tool-call':
@@ -63,7 +84,7 @@ function isEncodable(part: Part, role: Turn['role'], dropped: Dropped): boolean 
 }
 
 /** Drops the parts of a tool result that messages cannot express. */
-function withoutUnencodable(part: Part, dropped: Dropped): Part {
+function withoutUnencodable(part: EncodablePart, dropped: Dropped): EncodablePart {
   if (part.kind !== 'tool-result') return part
   const parts = part.parts.filter((inner) => {
     if (inner.kind === 'text') return !isBlank(inner)

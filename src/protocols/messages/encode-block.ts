@@ -1,14 +1,27 @@
 import type { ReplyIdentity } from '../codec.ts'
 import { sealProof } from '../envelope.ts'
+import type { SearchPart } from '../provider-search.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
 import { inputObject, inputOrEmpty } from '../tool-input.ts'
 import { writeCitation } from './reply-block.ts'
+import { searchBlocks } from './server-searches.ts'
 
 /**
- * Encodes a part of a reply as the JSON text of its block; undefined for empty text and parts that messages
- * cannot express. A call's input keeps the text that the model wrote.
+ * Encodes a part of a reply as the JSON texts of its blocks; none for empty text and parts that messages
+ * cannot express. A call's input keeps the text that the model wrote. `key` tells a search from others.
  */
-export function encodeBlock(part: ReplyPart): string | undefined {
+export function encodeBlocks(part: ReplyPart, key: string): readonly string[] {
+  if (part.kind === 'search') return writtenSearch(part, key).map((block) => JSON.stringify(block))
+  const block = encodeBlock(part)
+  return block === undefined ? [] : [block]
+}
+
+/** Blocks of a search; none for one of this dialect's own, whose blocks are opaque parts. */
+export function writtenSearch(search: SearchPart, key: string): readonly object[] {
+  return search.protocol === 'messages' ? [] : searchBlocks(search, key)
+}
+
+function encodeBlock(part: Exclude<ReplyPart, SearchPart>): string | undefined {
   switch (part.kind) {
     case 'text':
       return part.text === ''

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../errors.ts'
+import type { SearchPart } from '../provider-search.ts'
 import type { MediaPart, Part, ToolResultPart } from '../conversation.ts'
 import { inputObject } from '../tool-input.ts'
 import { writeCache } from './cache-mark.ts'
@@ -9,7 +10,7 @@ const DEFAULT_DOCUMENT = 'application/pdf'
  * Encodes a part as the JSON text of its block; a tool's input keeps the text that the model wrote. Throws
  * `invalid_request` if that is not a JSON object, which messages requires.
  */
-export function encodePart(part: Part): string {
+export function encodePart(part: Exclude<Part, SearchPart>): string {
   switch (part.kind) {
     case 'text':
       return JSON.stringify({ type: 'text', text: part.text, ...writeCache(part.cache) })

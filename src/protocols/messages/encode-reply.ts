@@ -1,6 +1,6 @@
 import type { ReplyIdentity } from '../codec.ts'
 import type { Reply } from '../reply.ts'
-import { encodeBlock, messageId, withValidCalls } from './encode-block.ts'
+import { encodeBlocks, messageId, withValidCalls } from './encode-block.ts'
 import { writeStop } from './stop-reasons.ts'
 import { writeUsage } from './write-usage.ts'
 
@@ -8,7 +8,7 @@ import { writeUsage } from './write-usage.ts'
 export function encodeReply(given: Reply, identity: ReplyIdentity): Buffer {
   const reply = withValidCalls(given)
   const { parts, stop, usage } = reply
-  const content = parts.map(encodeBlock).filter((block) => block !== undefined)
+  const content = parts.flatMap((part, index) => encodeBlocks(part, `${identity.id}${index}`))
   const calledTools = parts.some(({ kind }) => kind === 'tool-call')
   const head = JSON.stringify({
     id: messageId(reply.id, identity),

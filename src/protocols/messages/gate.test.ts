@@ -4,8 +4,10 @@ import { channelOf } from '../../../test/channel.ts'
 import type { Channel, GatedField } from '../../domain/channel.ts'
 import { sealProof } from '../envelope.ts'
 import { scanObject } from '../json/json-scan.ts'
+import { encodeBlocks } from './encode-block.ts'
 import { type GatedMessages, gateMessagesRequest } from './gate.ts'
 import { readMessagesRequest } from './request.ts'
+import { writeCitation } from './reply-block.ts'
 
 const CHANNEL = channelOf({ protocols: ['messages'], modelMapping: new Map([['big', 'vendor/big-2026']]) })
 
@@ -88,5 +90,31 @@ describe('a thought of another provider', () => {
     )
     expect(gate(messages(foreign, own), {}, true).body.toString()).toBe(messages(own))
     expect(gate(messages(own, text)).same).toBe(true)
+  })
+})
+
+describe('a web search of another provider', () => {
+  const search = { kind: 'search', protocol: 'responses', query: 'q', isFailed: false } as const
+  const page = { url: 'https://a.test/', title: 'A' }
+  const foreign = (pages: readonly (typeof page)[]): string =>
+    encodeBlocks({ ...search, pages }, '1').join(',')
+  const cited = writeCitation(page)
+  const own = { ...cited, encrypted_index: 'Eo8B' }
+  const text = (...citations: readonly object[]): string =>
+    `{"type":"text", "text":"é","citations":${citations.length > 0 ? JSON.stringify(citations) : 'null'}}`
+  const messages = (...contents: string[]): string =>
+    `{"model":"small","max_tokens":9,"messages":[${contents.map((content) => `{"role":"assistant", "content":[${content}]}`).join(',')}]}`
+
+  test('is left out with what it found, as upstreams refuse results that they did not make', () => {
+    expect(gate(messages(`${foreign([page])},${text(own)}`, foreign([]))).body.toString()).toBe(
+      messages(text(own)),
+    )
+  })
+
+  test('is not cited: the text stays, and so do citations of what the upstream found', () => {
+    expect(gate(messages(text(cited, own, cited), text(cited))).body.toString()).toBe(
+      messages(text(own), text()),
+    )
+    expect(gate(messages(text(own))).same).toBe(true)
   })
 })

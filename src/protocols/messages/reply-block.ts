@@ -1,12 +1,17 @@
 import type { Citation } from '../citation.ts'
+import { FOREIGN_PAGE } from '../envelope.ts'
 import { asRecord } from '../json/record.ts'
+import type { SearchPart } from '../provider-search.ts'
 import type { ReplyPart } from '../reply.ts'
 
 /**
  * Decodes a block of a reply, or of a stream once its deltas are applied. `input` is the text of a call's
  * input. Blocks that other dialects cannot express are opaque; none is refused.
  */
-export function readBlock(block: Readonly<Record<string, unknown>>, input: string): ReplyPart {
+export function readBlock(
+  block: Readonly<Record<string, unknown>>,
+  input: string,
+): Exclude<ReplyPart, SearchPart> {
   switch (block['type']) {
     case 'text':
       return { kind: 'text', text: textOf(block['text']), ...citationsIn(block['citations']) }
@@ -41,10 +46,10 @@ export function readCitation(value: Readonly<Record<string, unknown>> | undefine
 
 /**
  * Writes a citation. Other dialects have neither the quotation nor the provider's index of the page, which
- * clients expect to be texts.
+ * clients expect to be texts; by the stand-in, requests to upstreams know the citations that they leave out.
  */
 export function writeCitation({ url, title }: Citation): object {
-  return { type: 'web_search_result_location', cited_text: '', url, title, encrypted_index: '' }
+  return { type: 'web_search_result_location', cited_text: '', url, title, encrypted_index: FOREIGN_PAGE }
 }
 
 function textOf(value: unknown): string {

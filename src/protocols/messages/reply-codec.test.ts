@@ -30,7 +30,8 @@ function folded(events: readonly ReplyEvent[]): Reply | undefined {
   const change = (index: number, text: string): void => {
     const part = parts.get(index)
     if (part?.kind === 'tool-call') parts.set(index, { ...part, input: part.input + text })
-    else if (part && part.kind !== 'opaque') parts.set(index, { ...part, text: part.text + text })
+    else if (part && part.kind !== 'opaque' && part.kind !== 'search')
+      parts.set(index, { ...part, text: part.text + text })
   }
   for (const event of events) {
     switch (event.kind) {
@@ -68,6 +69,7 @@ function startedPart(part: Extract<ReplyEvent, { kind: 'part-start' }>['part']):
       return { kind: part.kind, text: '' }
     case 'tool-call':
       return { ...part, input: '' }
+    case 'search':
     case 'opaque':
       return part
   }
@@ -170,6 +172,7 @@ describe('a whole reply', () => {
         { kind: 'opaque', protocol: 'messages', value: { type: 'redacted_thinking', data: 'x' } },
         { kind: 'text', text: 'a' },
         { kind: 'opaque', protocol: 'messages', value: search },
+        { kind: 'search', protocol: 'messages', query: '', pages: [], isFailed: false },
         { kind: 'text', text: 'b' },
         { kind: 'tool-call', id: 't', name: 'f', input: '{"a":1}' },
       ],
@@ -744,7 +747,7 @@ describe('any answer', () => {
         part:
           value.kind === 'tool-call'
             ? { kind: 'tool-call', id: value.id, name: value.name }
-            : value.kind === 'opaque'
+            : value.kind === 'opaque' || value.kind === 'search'
               ? value
               : { kind: value.kind },
       }
@@ -764,7 +767,7 @@ describe('any answer', () => {
   }
 
   function piecesOf(value: ReplyPart, index: number, size: number): ReplyEvent[] {
-    if (value.kind === 'opaque') return []
+    if (value.kind === 'opaque' || value.kind === 'search') return []
     const whole = Array.from(value.kind === 'tool-call' ? value.input : value.text)
     const kind = value.kind === 'tool-call' ? 'tool-input' : value.kind
     return Array.from({ length: Math.ceil(whole.length / size) }, (_, i) => ({
@@ -818,7 +821,9 @@ describe('recorded traffic', () => {
         content: { type: string }[]
         stop_reason: string
       }
-      expect(read.parts, name).toHaveLength(content.length)
+      // A search is told beside its blocks.
+      const blocks = read.parts.filter(({ kind }) => kind !== 'search')
+      expect(blocks, name).toHaveLength(content.length)
       expect(JSON.parse(messagesCodec.encodeReply(read, MINTED).toString()), name).toMatchObject({
         stop_reason: reason,
       })

@@ -12,6 +12,7 @@ import { grown, withInput } from './block-growth.ts'
 import { inputText } from './decode-reply.ts'
 import { blockIndex, type Event, eventType, isSameMessage, usageInError } from './event.ts'
 import { readBlock, readCitation } from './reply-block.ts'
+import { ServerSearches } from './server-searches.ts'
 import { readStop } from './stop-reasons.ts'
 import { StreamedUsage } from './usage.ts'
 
@@ -48,6 +49,7 @@ export class MessagesStreamDecoder extends FrameReader {
   #started = false
   #id = ''
   readonly #counts = new StreamedUsage()
+  readonly #searches = new ServerSearches()
   #stop: Stop | undefined
   #isComplete = false
 
@@ -205,6 +207,10 @@ export class MessagesStreamDecoder extends FrameReader {
         part: { kind: 'opaque', protocol: 'messages', value },
       })
       this.emit({ kind: 'part-end', index: this.#parts++ })
+      const search = this.#searches.note(value)
+      if (!search) return
+      this.emit({ kind: 'part-start', index: this.#parts, part: search })
+      this.emit({ kind: 'part-end', index: this.#parts++ })
       return
     }
     if (open.input !== '') this.emit({ kind: 'tool-input', index: open.index, text: open.input })
@@ -232,7 +238,7 @@ export class MessagesStreamDecoder extends FrameReader {
   }
 }
 
-function startedOf(part: Exclude<ReplyPart, { kind: 'opaque' }>): StartedPart {
+function startedOf(part: Exclude<ReplyPart, { kind: 'opaque' | 'search' }>): StartedPart {
   return part.kind === 'tool-call' ? { kind: 'tool-call', id: part.id, name: part.name } : { kind: part.kind }
 }
 

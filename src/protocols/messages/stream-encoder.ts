@@ -2,9 +2,10 @@ import type { ReplyIdentity, StreamEncoder } from '../codec.ts'
 import type { Citation } from '../citation.ts'
 import type { Proof } from '../conversation.ts'
 import { sealProof } from '../envelope.ts'
+import type { SearchPart } from '../provider-search.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import type { Usage } from '../../domain/usage.ts'
-import { messageId } from './encode-block.ts'
+import { messageId, writtenSearch } from './encode-block.ts'
 import { messagesErrorText } from './errors.ts'
 import { writeCitation } from './reply-block.ts'
 import { writeStop } from './stop-reasons.ts'
@@ -128,7 +129,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
       return
     }
     this.#current = { index, part, citations: [], isWritten: false }
-    if (part.kind !== 'text') this.#open()
+    if (part.kind !== 'text' && part.kind !== 'search') this.#open()
   }
 
   #add(index: number, text: string): void {
@@ -138,7 +139,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
       return
     }
     const { kind } = current.part
-    if (text === '' || kind === 'opaque') return
+    if (text === '' || kind === 'opaque' || kind === 'search') return
     this.#open()
     this.#out += `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#next},"delta":${DELTAS[kind]}${JSON.stringify(text)}}}\n\n`
   }
@@ -183,21 +184,39 @@ export class MessagesStreamEncoder implements StreamEncoder {
   /** Writes the start of the current part's block, once. */
   #open(): void {
     const current = this.#current
-    if (!current || current.isWritten) return
+    if (!current || current.isWritten || current.part.kind === 'search') return
     current.isWritten = true
+    this.#startBlock(startOf(current.part))
+  }
+
+  #startBlock(block: unknown): void {
     if (!this.#isStarted) this.#start('', '', undefined)
-    this.#frame('content_block_start', { index: this.#next, content_block: startOf(current.part) })
+    this.#frame('content_block_start', { index: this.#next, content_block: block })
   }
 
   #close(): void {
     const current = this.#current
     this.#current = undefined
+    if (current?.part.kind === 'search') return this.#writeSearch(current.part)
     if (!current?.isWritten) return
     for (const citation of current.citations) {
       const delta = { type: 'citations_delta', citation: writeCitation(citation) }
       this.#frame('content_block_delta', { index: this.#next, delta })
     }
     this.#frame('content_block_stop', { index: this.#next++ })
+  }
+
+  /** Writes the blocks of a search, whose input comes as a delta like that of any tool. */
+  #writeSearch(search: SearchPart): void {
+    for (const block of writtenSearch(search, `${this.#identity.id}${this.#next}`)) {
+      const { input, ...rest } = block as { readonly input?: unknown }
+      this.#startBlock(input === undefined ? rest : { ...rest, input: {} })
+      if (input !== undefined) {
+        const delta = { type: 'input_json_delta', partial_json: JSON.stringify(input) }
+        this.#frame('content_block_delta', { index: this.#next, delta })
+      }
+      this.#frame('content_block_stop', { index: this.#next++ })
+    }
   }
 
   #finish(stop: Stop, usage: Usage | undefined): void {
@@ -218,7 +237,7 @@ function eventText(type: string, fields: object): string {
 }
 
 /** Start of a part's block; its text follows in deltas. */
-function startOf(part: StartedPart): unknown {
+function startOf(part: Exclude<StartedPart, SearchPart>): unknown {
   switch (part.kind) {
     case 'text':
       return { type: 'text', text: '' }

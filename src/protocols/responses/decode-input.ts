@@ -9,6 +9,7 @@ import { decodeContent } from './decode-content.ts'
 import type { OfferedTools } from './decode-tools.ts'
 import { drop } from './dropped.ts'
 import { open } from '../envelope.ts'
+import { isSearch, readSearch } from './search-item.ts'
 
 /** The conversation's beginning and its turns. */
 export interface Transcript {
@@ -111,6 +112,10 @@ export class InputReader {
       const turn = this.#turnOf('assistant')
       turn.parts.push(call)
       this.#openCalls.set(call.id, turn)
+      return undefined
+    }
+    if (isSearch(item)) {
+      this.#turnOf('assistant').parts.push(readSearch(item))
       return undefined
     }
     const output = readOutput(type, item, path, this.#reader)

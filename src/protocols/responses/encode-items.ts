@@ -4,6 +4,7 @@ import type { Conversation, Part, TextPart, ThinkingPart, ToolResultPart, Turn }
 import { inputOrEmpty } from '../tool-input.ts'
 import { drop } from './dropped.ts'
 import { contentOf, encodePart, type Written } from './encode-part.ts'
+import { searchItem } from './search-item.ts'
 
 /** The conversation's beginning and its turns in this wire's words. */
 interface Items {
@@ -81,6 +82,8 @@ function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written |
       return encodeThought(part, dropped)
     case 'tool-call':
       return { type: 'function_call', call_id: part.id, name: part.name, arguments: inputOrEmpty(part.input) }
+    case 'search':
+      return searchItem(part)
     case 'opaque':
       if (part.protocol === 'responses') return part.value as Written
       drop(dropped, 'content')

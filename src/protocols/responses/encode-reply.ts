@@ -33,6 +33,7 @@ function saysSomething(part: ReplyPart): boolean {
     case 'opaque':
       return part.protocol !== 'responses'
     case 'tool-call':
+    case 'search':
       return true
   }
 }

@@ -15,6 +15,9 @@ import { encodeToolChoice } from './tool-choice.ts'
 /** The least maximum of output tokens that upstreams take. */
 const MIN_OUTPUT_TOKENS = 16
 
+/** Value of `include` that asks for the pages that a search found. */
+const SEARCH_PAGES = 'web_search_call.action.sources'
+
 /** The maximum of tokens that an upstream is told for a conversation. */
 export function maxTokensOf({ maxTokens }: Pick<Conversation, 'maxTokens'>): number | undefined {
   return maxTokens === undefined ? undefined : Math.max(maxTokens, MIN_OUTPUT_TOKENS)
@@ -45,6 +48,7 @@ export function encodeRequest(
   const include = [
     ...(asksForThoughts ? ['reasoning.encrypted_content'] : []),
     ...(logprobs ? [LOGPROBS] : []),
+    ...(conversation.webSearch?.listsPages ? [SEARCH_PAGES] : []),
   ]
   const request = objectOf([
     ...membersOf({

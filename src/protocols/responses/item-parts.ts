@@ -115,6 +115,7 @@ export class ItemParts {
         this.calledTools = true
         this.#tellRest(open, 'tool-call', part.input)
         break
+      case 'search':
       case 'opaque':
         this.#start(open, part)
     }

@@ -1,5 +1,6 @@
 import type { Citation } from '../citation.ts'
 import type { Proof, ToolForm } from '../conversation.ts'
+import type { SearchPart } from '../provider-search.ts'
 import type { Logprobs, ReplyPart, ReplyText, StartedPart } from '../reply.ts'
 import { CustomInput } from './custom-input.ts'
 import {
@@ -127,6 +128,7 @@ export class ItemStream {
     const isFunction = this.#type === 'function_call'
     if (isFunction && this.#told === '') frames += this.#tell('{}')
     frames += this.#open()
+    if (part.kind === 'search') frames += this.#searchFrames(part)
     if (this.#growth && (this.#hasText || this.#custom)) frames += this.#endText(this.#growth)
     const item = writeItem(part, { id: this.#id, type: this.#type, status, form: this.#place.form })
     frames += this.#frame('response.output_item.done', `,"output_index":${this.#place.index},"item":${item}`)
@@ -152,6 +154,7 @@ export class ItemStream {
         return { kind: 'thinking', text: this.#text, ...(this.proof && { proof: this.proof }) }
       case 'tool-call':
         return { ...part, input: this.#text }
+      case 'search':
       case 'opaque':
         return part
     }
@@ -187,7 +190,7 @@ export class ItemStream {
 
   #started(): ReplyPart {
     const part = this.#part
-    if (part.kind === 'opaque') return part
+    if (part.kind === 'opaque' || part.kind === 'search') return part
     // Calls without deltas are whole when they are told at all.
     if (part.kind === 'tool-call') return { ...part, input: this.#growth ? '' : this.#text }
     return { kind: part.kind, text: '' }
@@ -219,6 +222,12 @@ export class ItemStream {
     if (!frame) return done
     const part = frame.part({ text: this.#told, citations: this.#citations, logprobs: this.#logprobs })
     return annotations + done + this.#frame(`${frame.event}.done`, `${where},"part":${JSON.stringify(part)}`)
+  }
+
+  /** Progress of a search, which is over when it is told. */
+  #searchFrames({ isFailed }: SearchPart): string {
+    const states = ['in_progress', 'searching', ...(isFailed ? [] : ['completed'])]
+    return states.map((state) => this.#frame(`response.web_search_call.${state}`, this.#where(''))).join('')
   }
 
   #where(place: string): string {

@@ -4,6 +4,7 @@ import { membersOf, objectOf } from '../json/json-text.ts'
 import type { ReplyPart, ReplyText, StartedPart } from '../reply.ts'
 import { inputObject, inputOrEmpty } from '../tool-input.ts'
 import { sealOpaque, sealProof, UNSIGNED_THOUGHT } from '../envelope.ts'
+import { searchItem } from './search-item.ts'
 import { customInput } from './custom-input.ts'
 
 /** How an item stands. */
@@ -13,6 +14,7 @@ export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 const ID_PREFIXES = {
   message: 'msg',
   reasoning: 'rs',
+  web_search_call: 'ws',
   function_call: 'fc',
   custom_tool_call: 'ctc',
   local_shell_call: 'lsh',
@@ -48,6 +50,7 @@ export function itemType(
   input?: string,
 ): ItemType {
   if (part.kind === 'text') return 'message'
+  if (part.kind === 'search') return 'web_search_call'
   if (part.kind !== 'tool-call' || !form) return 'reasoning'
   if (form.type === 'custom') return 'custom_tool_call'
   return input !== undefined && inputObject(input) === undefined ? 'function_call' : `${form.type}_call`
@@ -85,6 +88,11 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
         summary: part.text === '' ? [] : [summaryPart(part)],
         encrypted_content: encryptedContent(part, status),
       })
+    case 'search':
+      // The query is told when the search is over.
+      return JSON.stringify(
+        status === 'in_progress' ? { id, type: 'web_search_call', status } : { id, ...searchItem(part) },
+      )
     case 'opaque':
       return JSON.stringify({
         id,
@@ -144,7 +152,8 @@ function writeCall(
       return objectOf([...membersOf({ ...common, execution: 'client' }), ['arguments', inputOrEmpty(input)]])
     case 'function_call':
     case 'message':
-    case 'reasoning': {
+    case 'reasoning':
+    case 'web_search_call': {
       const args = status === 'in_progress' ? '' : inputOrEmpty(input)
       return JSON.stringify({ ...common, ...named, arguments: args })
     }

@@ -2,6 +2,7 @@ import { asRecord } from '../json/record.ts'
 import { type Citation, readUrlCitation } from '../citation.ts'
 import type { Logprobs, ReplyPart, ReplyText } from '../reply.ts'
 import { open } from '../envelope.ts'
+import { isSearch, readSearch } from './search-item.ts'
 import { customArguments } from './tool-forms.ts'
 
 type Item = Readonly<Record<string, unknown>>
@@ -34,6 +35,7 @@ export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
     case 'custom_tool_call':
       return [call(item, textOr(item['name']), customArguments(textOr(item['input'])))]
     default: {
+      if (isSearch(item)) return [readSearch(item)]
       const [name, member] = TYPED_CALLS.get(item['type']) ?? []
       if (name === undefined || member === undefined || isServerRun(item))
         return [{ kind: 'opaque', protocol: 'responses', value: item }]

@@ -19,7 +19,8 @@ import {
 import { ItemParts } from './item-parts.ts'
 import { readAnnotation, readLogprobs, textOr } from './read-item.ts'
 import { stopOf } from './stop-reasons.ts'
-import { isSearch, usageOf } from './usage.ts'
+import { isSearch } from './search-item.ts'
+import { usageOf } from './usage.ts'
 
 const KINDS: ReadonlyMap<string, (typeof DELTAS)[number]['kind']> = new Map(
   DELTAS.map(({ type, kind }) => [type, kind]),

@@ -11,7 +11,8 @@ import { type Event, eventType, outputIndex, responseIn, TERMINAL } from './even
 import { encryptedIn } from './encrypted-content.ts'
 import { generatedText } from './generated-text.ts'
 import { textOr } from './read-item.ts'
-import { isSearch, usageOf } from './usage.ts'
+import { isSearch } from './search-item.ts'
+import { usageOf } from './usage.ts'
 
 /** Events that bring more of what the model wrote: other deltas repeat nothing. */
 const DELTA = /\.delta$/

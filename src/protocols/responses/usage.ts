@@ -2,6 +2,7 @@ import { readInclusiveUsage } from '../inclusive-usage.ts'
 import { asRecord } from '../json/record.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { toCount } from '../token-count.ts'
+import { isSearch } from './search-item.ts'
 
 /**
  * Reads the usage of a response: cached tokens, read and written, are part of its input, reasoning is part of
@@ -17,12 +18,6 @@ export function usageOf(
   const counted = toCount(asRecord(asRecord(response['tool_usage'])?.['web_search'])?.['num_requests'])
   const webSearches = counted ?? Math.max(searchesIn(response['output']), usage.webSearches, toldSearches)
   return { ...usage, webSearches }
-}
-
-/** Whether an item is a search: pages that are opened or searched for a word are none. */
-export function isSearch(value: unknown): boolean {
-  const item = asRecord(value)
-  return item?.['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search'
 }
 
 function searchesIn(output: unknown): number {

@@ -50,6 +50,7 @@ function essenceOfPart(part: Part): unknown[] {
       return [sampleOf(part)]
     case 'text':
     case 'thinking':
+    case 'search':
     case 'opaque':
       return []
   }

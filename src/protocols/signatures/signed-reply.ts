@@ -39,6 +39,8 @@ function slotOf(part: Exclude<ReplyPart, { kind: 'tool-call' }>): SignedSlot | u
       return part.text === '' ? undefined : { kind: 'said', length: part.text.length }
     case 'thinking':
       return part.proof && { kind: 'thinking', text: part.text, proof: part.proof }
+    case 'search':
+      return undefined
     case 'opaque':
       return isSignedOpaque(part) ? part : undefined
   }
@@ -98,6 +100,7 @@ function replyPart({ started, texts, proof }: GrowingPart): ReplyPart {
       return { kind: 'thinking', text: texts.join(''), ...(proof && { proof }) }
     case 'tool-call':
       return { ...started, input: '' }
+    case 'search':
     case 'opaque':
       return started
   }

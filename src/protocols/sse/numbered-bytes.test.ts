@@ -37,3 +37,32 @@ describe('bytes that frames share', () => {
     expect(new NumberedBytes(Buffer.from('abc')).plain).toEqual(Buffer.from('abc'))
   })
 })
+
+describe('numbers that stayed the same so far', () => {
+  const known = '{"promptTokenCount":7,"candidatesTokenCount":9,"totalTokenCount":16,"text":"'
+  const frame = (...counts: readonly number[]): string =>
+    ['{"promptTokenCount":', ',"candidatesTokenCount":', ',"totalTokenCount":']
+      .map((mark, at) => `${mark}${counts[at]}`)
+      .join('') + ',"text":"'
+
+  test('may change in any frame, each at its own time, and change back', () => {
+    const bytes = new NumberedBytes(Buffer.from(known))
+    for (const text of [
+      frame(7, 9, 16),
+      frame(7, 10, 17),
+      frame(7, 100, 107),
+      frame(8, 100, 16),
+      frame(12345, 9, 16),
+      frame(7, 9, 16),
+    ])
+      expect(bytes.endIn(Buffer.from(`${text}rest`), 0)).toBe(text.length)
+    expect(bytes.endIn(Buffer.from(frame(7, 9, 16).replace('16', '-16')), 0)).toBe(-1)
+    expect(bytes.endIn(Buffer.from(frame(7, 9, 16).replace('7', '')), 0)).toBe(-1)
+  })
+
+  test('are read to their last digit where nothing follows', () => {
+    const bytes = new NumberedBytes(Buffer.from('"a":1,"sequence_number":12'))
+    expect(bytes.endIn(Buffer.from('"a":1,"sequence_number":12'), 0)).toBe(26)
+    expect(bytes.endIn(Buffer.from('"a":1,"sequence_number":123}'), 0)).toBe(27)
+  })
+})

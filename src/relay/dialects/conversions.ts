@@ -285,6 +285,7 @@ function textOf({ parts }: Reply): string {
           return part.text
         case 'tool-call':
           return `${part.name}\n${part.input}`
+        case 'search':
         case 'opaque':
           return ''
       }

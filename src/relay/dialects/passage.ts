@@ -2,6 +2,7 @@ import type { ImageForm } from '../../domain/image-price.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { StreamError } from '../../protocols/sse/stream-tap.ts'
 import type { Call } from '../call.ts'
+import type { Ending } from '../priced-usage.ts'
 import type { Tap } from './dialect.ts'
 
 /** The call that a measure is made for. */
@@ -42,7 +43,7 @@ export interface Passage {
   /** Whether anything went on that is paid for. */
   readonly hasContent: boolean
   /** Measures the usage to charge, at the end of the call or where it broke off. */
-  measure(call: MeasuredCall, isComplete: boolean): Measure | Promise<Measure>
+  measure(call: MeasuredCall, isComplete: boolean, ending: Ending): Measure | Promise<Measure>
 }
 
 /** The responses of an endpoint that go through as they come. */

@@ -59,13 +59,13 @@ export class ResponseRequests {
   }
 
   /** Finds a response of the caller's, and takes the request off the caller's limits. */
-  async find(incoming: IncomingCall, { token, user }: Caller, id: string): Promise<Asked> {
+  async find(incoming: IncomingCall, caller: Caller, id: string): Promise<Asked> {
     const settings = this.#parts.settings()
-    const response = await this.#parts.responses.find(user.id, id)
+    const response = await this.#parts.responses.find(caller.user.id, id)
     if (!response) throw new GatewayError('not_found', 'there is no response with this id')
     const { url } = incoming.request
     const at = url.indexOf('?')
-    await this.#parts.limits.enter(settings, token.id, settings.models.get(response.model))
+    await this.#parts.limits.enter(settings, caller, settings.models.get(response.model))
     incoming.record.model = response.model
     return {
       incoming,
@@ -197,6 +197,7 @@ function freeHold({ incoming, response }: Asked): OperatorHold {
   return new OperatorHold({
     id: incoming.id,
     model: response.model,
+    requestedModel: response.model,
     channel: response.channel,
     group: response.group,
     stream: false,

@@ -11,6 +11,21 @@ import { accountsAndLedger } from './0001-accounts-and-ledger.ts'
 import { SQLITE_TYPES } from './column-types.ts'
 import { STEP_NAMES } from './step-names.ts'
 
+/** Tables and columns of sessions that steps after 0005 make. */
+const LATER_TABLES = [
+  'stored_responses',
+  'reasoning_origins',
+  'kept_signatures',
+  'response_parts',
+  'alert_outbox',
+  'alert_thresholds',
+  'alert_conditions',
+  'alert_sender',
+  'identities',
+  'used_states',
+]
+const SESSION_COLUMNS = ['address', 'user_agent', 'last_used', 'access_token_hash', 'logout_cipher']
+
 const MEDIA_COLUMNS = [
   'audio_input_tokens',
   'image_input_tokens',
@@ -19,6 +34,15 @@ const MEDIA_COLUMNS = [
   'seconds',
   'characters',
   'images',
+]
+
+const TERM_COLUMNS = [
+  'budget',
+  'budget_period',
+  'rate_limit_requests',
+  'rate_limit_tokens',
+  'rate_limit_parallel',
+  'rate_limit_window',
 ]
 
 const SERIES_TABLES = [...POINT_TABLES.map(({ name }) => name), 'usage_refusals', 'price_sets']
@@ -43,9 +67,11 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     for (const username of ['ann', 'bob', 'eve']) await store.write('createUser', newUser({ username }))
     await store.close()
     await database.sql("DELETE FROM kysely_migration WHERE name >= '0006'")
-    for (const table of ['stored_responses', 'reasoning_origins', 'kept_signatures', 'response_parts'])
-      await database.sql(`DROP TABLE ${table}`)
+    await database.sql(`DROP TRIGGER alert_quota_low${engine.name === 'SQLite' ? '' : ' ON users'}`)
+    for (const table of LATER_TABLES) await database.sql(`DROP TABLE ${table}`)
+    for (const name of SESSION_COLUMNS) await database.sql(`ALTER TABLE sessions DROP COLUMN ${name}`)
     for (const table of SERIES_TABLES) await database.sql(`DROP TABLE ${table}`)
+    if (engine.name === 'SQLite') await database.sql('DROP TABLE unsummed_calls')
     await database.sql('ALTER TABLE usage_days DROP COLUMN failed')
     for (const name of ['attempts', 'charged_by'])
       await database.sql(`ALTER TABLE usage_log DROP COLUMN ${name}`)
@@ -53,7 +79,21 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
       for (const table of ['usage_log', 'usage_days'])
         await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
     }
-    for (const table of ['usage_log', 'holds']) await database.sql(`ALTER TABLE ${table} DROP COLUMN kind`)
+    await database.sql('ALTER TABLE holds DROP COLUMN budgets')
+    if (engine.name === 'PostgreSQL') {
+      await database.sql('DROP TABLE lost_budgets')
+      for (const table of ['users', 'tokens']) await database.sql(`DROP TRIGGER bank_heed ON ${table}`)
+      await database.sql('DROP TABLE budget_periods')
+      await database.sql('DROP FUNCTION budget_crossed')
+    } else await database.sql('DROP TABLE budget_periods')
+    await database.sql('DROP TABLE budget_crossings')
+    for (const name of TERM_COLUMNS) {
+      for (const table of ['users', 'tokens']) await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
+    }
+    for (const table of ['usage_log', 'holds']) {
+      for (const name of ['kind', 'requested_model'])
+        await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
+    }
     await database.sql('UPDATE users SET deleted_time = 5 WHERE id < 3')
     const again = await database.open()
     expect(await again.write('createUser', newUser({ username: 'ann' }))).toMatchObject({ username: 'ann' })
@@ -87,7 +127,7 @@ test('the daily sums of a log that is older than they are are made from it', asy
   expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   const { entries } = await store.read('listUsage', { filter: { id: 'b' }, offset: 0, limit: 1 })
   expect(entries).toMatchObject([
-    { kind: '', quota: 7, usage: { input: 1, webSearches: 7, seconds: 0, images: 0 } },
+    { kind: '', requestedModel: '', quota: 7, usage: { input: 1, webSearches: 7, seconds: 0, images: 0 } },
   ])
   const file = new DatabaseSync(path, { readOnly: true })
   const days = file

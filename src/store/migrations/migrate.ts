@@ -11,8 +11,12 @@ import { storedResponses } from './0007-stored-responses.ts'
 import { mediaUsage } from './0008-media-usage.ts'
 import { keptSignatures } from './0009-kept-signatures.ts'
 import { responseParts } from './0010-response-parts.ts'
-import { usageSeries } from './0014-usage-series.ts'
-import { callDetails } from './0015-call-details.ts'
+import { budgets } from './0011-budgets.ts'
+import { alerts } from './0012-alerts.ts'
+import { signIns } from './0013-sign-ins.ts'
+import { requestedModels } from './0017-requested-models.ts'
+import { usageSeries } from './0018-usage-series.ts'
+import { callDetails } from './0019-call-details.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
@@ -28,8 +32,12 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0008-media-usage': mediaUsage(types),
     '0009-kept-signatures': keptSignatures(types),
     '0010-response-parts': responseParts(types),
-    '0014-usage-series': usageSeries(types),
-    '0015-call-details': callDetails(types),
+    '0011-budgets': budgets(types),
+    '0012-alerts': alerts(types),
+    '0013-sign-ins': signIns(types),
+    '0017-requested-models': requestedModels(types),
+    '0018-usage-series': usageSeries(types),
+    '0019-call-details': callDetails(types),
   }
 }
 

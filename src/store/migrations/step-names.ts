@@ -10,8 +10,12 @@ export const STEP_NAMES = [
   '0008-media-usage',
   '0009-kept-signatures',
   '0010-response-parts',
-  '0014-usage-series',
-  '0015-call-details',
+  '0011-budgets',
+  '0012-alerts',
+  '0013-sign-ins',
+  '0017-requested-models',
+  '0018-usage-series',
+  '0019-call-details',
 ] as const
 
 /**

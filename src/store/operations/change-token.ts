@@ -1,6 +1,8 @@
+import type { TermChanges } from '../../domain/call-terms.ts'
 import type { Token } from '../../domain/token.ts'
 import { statusAt } from '../../domain/token-status.ts'
 import { GatewayError } from '../../errors.ts'
+import { columnsOfTerms, termColumns, termsFromRow } from '../term-columns.ts'
 import type { Secrets } from '../secrets.ts'
 import type { NewToken } from './create-token.ts'
 import { type KeyedToken, keyedToken } from './keyed-tokens.ts'
@@ -20,7 +22,8 @@ export type TokenFields = Partial<
     | 'group'
     | 'vendorRoutes'
   >
->
+> &
+  TermChanges
 
 /** Change of one token by its owner. */
 export interface TokenChange {
@@ -49,7 +52,9 @@ export async function changeToken(
 ): Promise<ChangedToken | null> {
   const before = await keyedToken(db, { tokenId, userId }, secrets)
   if (!before) return null
-  const changed: Token = { ...before.token, ...fields }
+  const { budget, rateLimit, ...plain } = fields
+  const terms = { ...columnsOfTerms(before.token), ...termColumns({ budget, rateLimit }) }
+  const changed: Token = { ...before.token, ...plain, ...termsFromRow(terms) }
   requireQuotaOf(changed, fields.remainQuota !== undefined, maxQuota)
   const token = { ...changed, status: statusAt(changed, changed.remainQuota, nowMs) }
   await db
@@ -65,6 +70,7 @@ export async function changeToken(
       allow_ips: token.allowIps,
       group_name: token.group,
       vendor_routes: token.vendorRoutes,
+      ...terms,
     })
     .where('id', '=', tokenId)
     .execute()

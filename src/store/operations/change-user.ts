@@ -1,6 +1,8 @@
 import { GatewayError } from '../../errors.ts'
+import type { TermChanges } from '../../domain/call-terms.ts'
 import type { ManagedUser } from '../../domain/profile.ts'
 import { type Role, USER_STATUS, type User } from '../../domain/user.ts'
+import { termColumns } from '../term-columns.ts'
 import { managedUserFromRow, userFromRow } from '../user-rows.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
 import type { UserRow } from '../schema.ts'
@@ -20,6 +22,7 @@ export interface UserFields {
   readonly group?: string | undefined
   readonly remark?: string | undefined
   readonly passwordHash?: string | undefined
+  readonly terms?: TermChanges | undefined
 }
 
 /** Change of a user's quota, in quota units. */
@@ -38,8 +41,10 @@ export interface UserChange {
   readonly quota?: QuotaChange | undefined
   /** Refuses with `role_too_low` unless the user's role is below this; undefined = any role. */
   readonly roleBelow?: number | undefined
-  /** Refuses with `invalid_request` unless this is the current hash; undefined = any. */
-  readonly passwordWas?: string | undefined
+  /** Refuses with `invalid_request` unless this is the current hash; null = none, undefined = any. */
+  readonly passwordWas?: string | null | undefined
+  /** HMAC of the session that a new password does not end. */
+  readonly keptSession?: string | undefined
   /** True = replacing the password keeps the access token. */
   readonly keepAccessTokens?: boolean | undefined
 }
@@ -59,7 +64,7 @@ export interface ChangedUser {
  */
 export async function changeUser(
   db: Db,
-  { userId, fields = {}, quota, roleBelow, passwordWas, keepAccessTokens = false }: UserChange,
+  { userId, fields = {}, quota, roleBelow, passwordWas, keptSession, keepAccessTokens = false }: UserChange,
 ): Promise<ChangedUser | null> {
   const before = await liveUser(db, userId)
   if (!before) return null
@@ -90,7 +95,7 @@ export async function changeUser(
     .returningAll()
     .executeTakeFirstOrThrow()
   const isEnabled = status === USER_STATUS.enabled && before.status !== status
-  if (isEnabled || fields.passwordHash !== undefined) await endSessionsOf(db, userId)
+  if (isEnabled || fields.passwordHash !== undefined) await endSessionsOf(db, userId, keptSession)
   return { user: managedUserFromRow(row), quotaMoved: quotaAfter - before.quota }
 }
 
@@ -102,6 +107,7 @@ function columnsOf(fields: UserFields): Partial<UserRow> {
     group_name: fields.group,
     remark: fields.remark,
     password_hash: fields.passwordHash,
+    ...termColumns(fields.terms ?? {}),
   }
   return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined))
 }

@@ -3,7 +3,7 @@ import { ENGINES, rowsWithAccount, type TestDatabase } from '../../../test/store
 
 /** Usage row of day 0 and token 1, and a daily sum with the same key. */
 const logged = (id: string, quota: number) =>
-  `INSERT INTO usage_log VALUES ('${id}', 5, 1, 1, 'm', 'm', 'c', 'g', 1, 0, 0, 0, 1, 0, 0, ${quota}, 'v', 1, 1, 0, 'complete', 0, 0, 0, 0, 0, 0, 0, 'chat', NULL, NULL)`
+  `INSERT INTO usage_log VALUES ('${id}', 5, 1, 1, 'm', 'm', 'c', 'g', 1, 0, 0, 0, 1, 0, 0, ${quota}, 'v', 1, 1, 0, 'complete', 0, 0, 0, 0, 0, 0, 0, 'chat', 'm', NULL, NULL)`
 const summed = (tokens: number, quota: number) =>
   `INSERT INTO usage_days VALUES (0, 1, 1, 'm', 'c', 'g', 1, ${tokens}, 0, 0, 0, ${tokens}, 0, 0, ${quota}, 0, 0, 0, 0, 0, 0, 0, 0)`
 
@@ -48,7 +48,7 @@ describe.each(ENGINES)('conservation on $name', (engine) => {
   test('sums up what is held', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const held = (id: string, amount: number) =>
-      `INSERT INTO holds VALUES ('${id}', 'o', 1, 1, ${amount}, 0, 0, 0, 'm', 'c', 'g', 0, 'v', 'chat')`
+      `INSERT INTO holds VALUES ('${id}', 'o', 1, 1, ${amount}, 0, 0, 0, 'm', 'c', 'g', 0, 'v', 'chat', '', 'm')`
     await database.sql(held('a', 1000))
     await database.sql(held('b', 500))
     expect((await store.read('conservation')).openHolds).toEqual({ count: 2, amount: 1500 })

@@ -1,5 +1,8 @@
+import type { Budget } from '../../domain/budget.ts'
+import type { CallRateLimit } from '../../domain/call-terms.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Token, TokenStatus } from '../../domain/token.ts'
+import { termColumns } from '../term-columns.ts'
 import { hashKey, type Secrets, seal } from '../secrets.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import type { Db } from './operation.ts'
@@ -23,6 +26,8 @@ export interface NewToken {
   readonly allowIps: string | null
   readonly group: string
   readonly vendorRoutes: string
+  readonly budget?: Budget | null | undefined
+  readonly rateLimit?: Partial<CallRateLimit> | undefined
 }
 
 /**
@@ -53,6 +58,7 @@ export async function createToken(db: Db, token: NewToken, secrets: Secrets): Pr
       allow_ips: token.allowIps,
       group_name: token.group,
       vendor_routes: token.vendorRoutes,
+      ...termColumns(token),
       deleted_time: null,
     })
     .returningAll()

@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import { GatewayError } from '../../errors.ts'
+import type { TermChanges } from '../../domain/call-terms.ts'
 import type { ManagedUser } from '../../domain/profile.ts'
 import type { Role, User } from '../../domain/user.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
+import { termColumns } from '../term-columns.ts'
 import { managedUserFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 import { refuseName, takenName } from './refuse-name.ts'
@@ -24,6 +26,7 @@ export interface NewUser {
   /** Undefined = no login with a password. */
   readonly passwordHash?: string | undefined
   readonly remark?: string | undefined
+  readonly terms?: TermChanges | undefined
   /** Unix seconds. */
   readonly createdTime: number
 }
@@ -73,6 +76,7 @@ export async function insertUser(db: Db, user: NewUser, secrets: Secrets): Promi
       password_hash: user.passwordHash ?? null,
       access_token_hash: accessTokenHash,
       remark: user.remark ?? '',
+      ...termColumns(user.terms ?? {}),
       created_time: user.createdTime,
       deleted_time: null,
     })

@@ -1,13 +1,14 @@
 import type { UserRow } from '../schema.ts'
 import type { Db } from './operation.ts'
+import { removeIdentitiesOf } from './identities.ts'
 import { liveUser } from './profile.ts'
 import { refuseLastRoot, refuseRole } from './refuse-user.ts'
 import { endSessionsOf } from './sessions.ts'
 
 /**
- * Marks a user and all its tokens as deleted; removes its sessions, password and access token. False if there
- * is no such user. The row stays, because charges refer to it, under another name, so that the username
- * becomes free.
+ * Marks a user and all its tokens as deleted; removes its sessions, identities, password and access token.
+ * False if there is no such user. The row stays, because charges refer to it, under another name, so that
+ * the username becomes free.
  */
 export async function deleteUser(
   db: Db,
@@ -48,6 +49,7 @@ export async function deleteUser(
     .where('content_cipher', 'is not', null)
     .execute()
   await db.deleteFrom('kept_signatures').where('user_id', '=', userId).execute()
+  await removeIdentitiesOf(db, userId)
   await endSessionsOf(db, userId)
   return true
 }

@@ -3,6 +3,11 @@ import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engine
 import { newToken, newUser, SECRETS } from '../../../test/store-rows.ts'
 import { hashKey } from '../secrets.ts'
 
+const NO_TERMS = {
+  budget: undefined,
+  rateLimit: { requests: 0, tokens: 0, parallel: 0, windowMs: 60_000 },
+}
+
 describe.each(ENGINES)('a token, on $name', (engine) => {
   test('is found by the hash of its key, with its user', async () => {
     const { store, userId, tokenId } = await rowsWithAccount(engine)
@@ -24,6 +29,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
       group: '',
       vendorRoutes: '',
       deletedTime: null,
+      ...NO_TERMS,
     })
     expect(found?.user).toEqual({
       id: userId,
@@ -34,6 +40,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
       quota: 1_000_000,
       usedQuota: 0,
       requestCount: 0,
+      ...NO_TERMS,
     })
     expect(await store.read('tokenByKeyHash', hashKey(SECRETS, 'k2'))).toBeNull()
   })

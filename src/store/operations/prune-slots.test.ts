@@ -54,9 +54,10 @@ describe.each(ENGINES)('sums for series on $name', (engine) => {
     const { sql } = database
     for (const table of [...POINT_TABLES.map(({ name }) => name), 'usage_refusals', 'price_sets'])
       await sql(`DROP TABLE ${table}`)
+    if (engine.name === 'SQLite') await sql('DROP TABLE unsummed_calls')
     await sql('ALTER TABLE usage_days DROP COLUMN failed')
     for (const name of ['attempts', 'charged_by']) await sql(`ALTER TABLE usage_log DROP COLUMN ${name}`)
-    await sql("DELETE FROM kysely_migration WHERE name >= '0014'")
+    await sql("DELETE FROM kysely_migration WHERE name >= '0018'")
     await filled(
       database,
       [

@@ -1,16 +1,20 @@
+import { alertWork } from './alert-outbox.ts'
+import { alertThreshold } from './alert-subscriptions.ts'
+import { budgetsUsed } from './budgets-used.ts'
 import { callDetail } from './call-detail.ts'
 import { conservation } from './conservation.ts'
 import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
 import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
+import { userByIdentity } from './identities.ts'
 import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
 import { managedUser, profile } from './profile.ts'
 import { orphanedContents } from './response-parts.ts'
 import { refusedCalls } from './refusals.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
-import { userBySession } from './sessions.ts'
+import { liveSession, sessionsOf } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
 import {
   backgroundOutcomes,
@@ -28,7 +32,10 @@ import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-tot
 /** Read operations, each on a snapshot of the database. */
 export const reads = {
   accountOfToken,
+  alertThreshold,
+  alertWork,
   backgroundOutcomes,
+  budgetsUsed,
   callDetail,
   chainBytes,
   conservation,
@@ -41,6 +48,7 @@ export const reads = {
   keptSignatures,
   listUsage,
   listUsers,
+  liveSession,
   managedUser,
   pageOfUsers,
   orphanedContents,
@@ -52,6 +60,7 @@ export const reads = {
   revealKey,
   revealKeys,
   scanUsage,
+  sessionsOf,
   storedConfiguration,
   storedResponse,
   sumUsageDays,
@@ -65,6 +74,6 @@ export const reads = {
   usageSeries,
   userByAccessToken,
   userById,
+  userByIdentity,
   userByName,
-  userBySession,
 } as const

@@ -57,6 +57,30 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     expect(await store.read('userById', again.id)).toMatchObject({ username: 'ann', status: 1 })
   })
 
+  test('a declared budget or rate limit is applied at every load, and what is not declared stays', async () => {
+    const { store } = await openedRows(engine)
+    const seed = async (user: UserSeed['terms'], token: UserSeed['terms']) => {
+      const seeds = [userSeed({ terms: user, tokens: [tokenSeed({ terms: token })] })]
+      await store.write('seedUsers', { seeds, nowSeconds: NOW })
+      const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'RootKey1'))
+      return [found?.user, found?.token].map((of) => [of?.budget, of?.rateLimit.parallel])
+    }
+    const weekly = { amount: 5, period: 'week' } as const
+    const daily = { amount: 7, period: 'day' } as const
+    expect(await seed({ budget: weekly }, { rateLimit: { parallel: 3 } })).toEqual([
+      [weekly, 0],
+      [undefined, 3],
+    ])
+    expect(await seed(undefined, { budget: daily })).toEqual([
+      [weekly, 0],
+      [daily, 3],
+    ])
+    expect(await seed({ budget: null, rateLimit: { parallel: 1 } }, undefined)).toEqual([
+      [undefined, 1],
+      [daily, 3],
+    ])
+  })
+
   test('the key of a deleted token is refused, and whose it was is said', async () => {
     const { store } = await openedRows(engine)
     const [root, ann] = withKeys([

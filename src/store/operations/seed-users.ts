@@ -2,6 +2,7 @@ import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
 import { USER_STATUS, type User } from '../../domain/user.ts'
 import { generateKey } from '../generate-key.ts'
 import { hashKey, type Secrets } from '../secrets.ts'
+import { termColumns } from '../term-columns.ts'
 import { createToken, type NewToken } from './create-token.ts'
 import { createUser, type NewUser } from './create-user.ts'
 import type { Db } from './operation.ts'
@@ -16,7 +17,7 @@ export interface SeedResult {
 /**
  * Creates declared users that are missing, by their original name, and their declared tokens that are
  * missing, by name and by key, all or none. A deleted user or token counts as present, even if its name was
- * given to another user. Existing rows stay unchanged, except for a declared status.
+ * given to another user. Existing rows stay unchanged, except for a declared status, budget and rate limit.
  */
 export async function seedUsers(
   db: Db,
@@ -60,13 +61,16 @@ async function applyToPresentUser(
     // Sessions from before the user was disabled must not become valid again.
     if (seed.status === USER_STATUS.enabled) await endSessionsOf(db, user.id)
   }
+  const terms = termColumns(seed.terms ?? {})
+  if (user && Object.keys(terms).length > 0)
+    await db.updateTable('users').set(terms).where('id', '=', user.id).execute()
   return user && { id: user.id, deleted: user.deleted_time !== null }
 }
 
 async function applyToPresentToken(
   db: Db,
   userId: number,
-  { name, key, status }: TokenSeed,
+  { name, key, status, terms: declared = {} }: TokenSeed,
   secrets: Secrets,
 ): Promise<boolean> {
   const present = await db
@@ -81,11 +85,12 @@ async function applyToPresentToken(
       ]),
     )
     .execute()
-  if (present.length > 0 && status !== undefined) {
+  const changes = { ...(status !== undefined && { status }), ...termColumns(declared) }
+  if (present.length > 0 && Object.keys(changes).length > 0) {
     const ids = present.map(({ id }) => id)
     await db
       .updateTable('tokens')
-      .set({ status })
+      .set(changes)
       .where('id', 'in', ids)
       .where('deleted_time', 'is', null)
       .execute()
@@ -97,6 +102,13 @@ function newUser({ accessToken, status, ...seed }: UserSeed, nowSeconds: number)
   return { ...seed, status: status ?? 1, accessToken: accessToken ?? null, createdTime: nowSeconds }
 }
 
-function newToken(userId: number, { key, status, ...seed }: TokenSeed, nowSeconds: number): NewToken {
-  return { ...seed, userId, key: key ?? generateKey(), status: status ?? 1, createdTime: nowSeconds }
+function newToken(userId: number, { key, status, terms, ...seed }: TokenSeed, nowSeconds: number): NewToken {
+  return {
+    ...seed,
+    ...terms,
+    userId,
+    key: key ?? generateKey(),
+    status: status ?? 1,
+    createdTime: nowSeconds,
+  }
 }

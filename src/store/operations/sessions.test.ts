@@ -3,6 +3,7 @@ import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
 import { SECRETS } from '../../../test/store-rows.ts'
 import type { Rows } from '../store.ts'
 import { hashAccessToken, hashSession } from '../secrets.ts'
+import type { SignInProof } from './sessions.ts'
 
 const session = (name: string): string => name.padEnd(43, '-')
 
@@ -10,19 +11,28 @@ const begin = (
   store: Rows,
   userId: number,
   name: string,
-  of: { createdTime?: number; passwordHash?: string; newHash?: string } = {},
+  of: { createdTime?: number; proof?: SignInProof } = {},
 ) =>
   store.write('beginSession', {
     userId,
     cookieValue: session(name),
-    passwordHash: 'hash',
-    createdTime: 1000,
+    proof: of.proof ?? { kind: 'password', passwordHash: 'hash' },
+    createdTime: of.createdTime ?? 1000,
     expiresTime: (of.createdTime ?? 1000) + 100,
-    ...of,
+    address: '192.0.2.1',
+    userAgent: 'test',
   })
 
-const whose = (store: Rows, name: string, nowSeconds = 1000) =>
-  store.read('userBySession', { sessionHash: hashSession(SECRETS, session(name)), nowSeconds })
+const hashOf = (name: string): string => hashSession(SECRETS, session(name))
+
+const whose = async (store: Rows, name: string, nowSeconds = 1000) =>
+  (await store.read('liveSession', { sessionHash: hashOf(name), nowSeconds }))?.user ?? null
+
+const password = (passwordHash: string, newHash?: string): SignInProof => ({
+  kind: 'password',
+  passwordHash,
+  newHash,
+})
 
 describe.each(ENGINES)('a session, on $name', (engine) => {
   async function opened() {
@@ -40,17 +50,22 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     const rows = await database.sql('select * from sessions')
     expect(rows).toEqual([
       {
-        id_hash: hashSession(SECRETS, session('a')),
+        id_hash: hashOf('a'),
         user_id: userId,
         created_time: 1000,
         expires_time: 1100,
+        last_used: 1000,
+        address: '192.0.2.1',
+        user_agent: 'test',
+        access_token_hash: null,
+        logout_cipher: null,
       },
     ])
   })
 
   test('begins for a user who is there, enabled, and has the password that was looked at', async () => {
     const { store, userId } = await opened()
-    expect(await begin(store, userId, 'a', { passwordHash: 'other' })).toBe(false)
+    expect(await begin(store, userId, 'a', { proof: password('other') })).toBe(false)
     expect(await begin(store, 99, 'a')).toBe(false)
     await store.write('changeUser', { userId, fields: { status: 2 } })
     expect(await begin(store, userId, 'a')).toBe(false)
@@ -62,10 +77,10 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     await store.write('changeUser', { userId, fields: { passwordHash: '$2a$10$x' } })
     await store.write('setAccessToken', { userId, accessToken: 'secret' })
     expect(await store.read('hasBcryptPasswords')).toBe(true)
-    await begin(store, userId, 'a', { passwordHash: '$2a$10$x' })
-    expect(await begin(store, userId, 'b', { passwordHash: '$2a$10$x', newHash: '$argon2id$' })).toBe(true)
+    await begin(store, userId, 'a', { proof: password('$2a$10$x') })
+    expect(await begin(store, userId, 'b', { proof: password('$2a$10$x', '$argon2id$') })).toBe(true)
     expect(await store.read('hasBcryptPasswords')).toBe(false)
-    expect(await begin(store, userId, 'c', { passwordHash: '$argon2id$' })).toBe(true)
+    expect(await begin(store, userId, 'c', { proof: password('$argon2id$') })).toBe(true)
     for (const name of ['a', 'b', 'c']) expect(await whose(store, name)).not.toBeNull()
     const hash = hashAccessToken(SECRETS, 'secret')
     expect(await store.read('userByAccessToken', hash)).toMatchObject({ id: userId })
@@ -75,8 +90,8 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
     await begin(store, userId, 'b')
-    expect(await store.write('endSession', { session: session('a') })).toBe(true)
-    expect(await store.write('endSession', { session: session('a') })).toBe(false)
+    const end = () => store.write('endSession', { cookieValue: session('a') })
+    expect([await end(), await end()]).toEqual([{ logoutUrl: null }, null])
     expect([await whose(store, 'a'), await whose(store, 'b')]).toEqual([
       null,
       expect.objectContaining({ id: userId }),
@@ -120,5 +135,85 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     await begin(store, userId, 'c', { createdTime: 1100 })
     const rows = await database.sql('select created_time from sessions order by created_time')
     expect(rows.map((row) => row['created_time'])).toEqual([1050, 1100])
+  })
+
+  test('of an access token ends with it, and begins with the present one alone', async () => {
+    const { store, userId } = await opened()
+    const proof = { kind: 'access token', accessToken: 'secret' } as const
+    expect(await begin(store, userId, 'a', { proof })).toBe(false)
+    await store.write('setAccessToken', { userId, accessToken: 'secret' })
+    expect(await begin(store, userId, 'a', { proof })).toBe(true)
+    await begin(store, userId, 'b')
+    const names = async () =>
+      (await store.read('sessionsOf', { userId, nowSeconds: 1000 })).map(({ idHash }) => idHash)
+    expect(new Set(await names())).toEqual(new Set([hashOf('a'), hashOf('b')]))
+    await store.write('setAccessToken', { userId, accessToken: 'another' })
+    expect(await whose(store, 'a')).toBeNull()
+    expect(await names()).toEqual([hashOf('b')])
+  })
+
+  test('of an identity begins for its user alone, and has a sealed way to sign out there', async () => {
+    const { store, database, userId } = await opened()
+    const identity = { issuer: 'https://id.example', subject: 's' }
+    const user = {
+      username: 'eve',
+      role: 1,
+      status: 1,
+      group: 'default',
+      quota: 0,
+      accessToken: null,
+    } as const
+    const eve = await store.write('createUserOfIdentity', { identity, user: { ...user, createdTime: 1 } })
+    const again = { ...user, username: 'eva', createdTime: 1 }
+    expect((await store.write('createUserOfIdentity', { identity, user: again })).id).toBe(eve.id)
+    const proof = {
+      kind: 'identity',
+      ...identity,
+      logoutUrl: 'https://id.example/out?id_token_hint=x',
+    } as const
+    expect(await begin(store, userId, 'a', { proof })).toBe(false)
+    expect(await begin(store, eve.id, 'a', { proof })).toBe(true)
+    const [row] = await database.sql('select logout_cipher from sessions')
+    expect(String(row?.['logout_cipher'])).toMatch(/^v1\./)
+    const end = () => store.write('endSession', { cookieValue: session('a') })
+    expect(await end()).toEqual({ logoutUrl: proof.logoutUrl })
+    await store.write('deleteUser', { userId: eve.id, deletedTime: 2 })
+    expect(await store.read('userByIdentity', identity)).toBeNull()
+    expect(await database.sql('select * from identities')).toEqual([])
+  })
+
+  test('that sets a first password outlives it; others end', async () => {
+    const { store, userId } = await opened()
+    for (const name of ['a', 'b']) await begin(store, userId, name)
+    await store.write('changeUser', { userId, fields: { passwordHash: 'new' }, keptSession: hashOf('a') })
+    expect([await whose(store, 'a'), await whose(store, 'b')]).toEqual([
+      expect.objectContaining({ id: userId }),
+      null,
+    ])
+    const first = { userId, fields: { passwordHash: 'other' }, passwordWas: null }
+    await expect(store.write('changeUser', first)).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  test('can be ended by its user alone, and notes its use', async () => {
+    const { store, userId } = await opened()
+    await begin(store, userId, 'a')
+    await store.write('noteSessionUse', { sessionHash: hashOf('a'), nowSeconds: 1060 })
+    await store.write('noteSessionUse', { sessionHash: hashOf('a'), nowSeconds: 1050 })
+    expect(await store.read('sessionsOf', { userId, nowSeconds: 1060 })).toEqual([
+      { idHash: hashOf('a'), createdTime: 1000, lastUsed: 1060, address: '192.0.2.1', userAgent: 'test' },
+    ])
+    const end = (user: number) => store.write('endOwnSession', { userId: user, idHash: hashOf('a') })
+    expect([await end(99), await end(userId), await end(userId)]).toEqual([false, true, false])
+  })
+})
+
+describe.each(ENGINES)('the state of a sign-in, on $name', (engine) => {
+  test('is used once, and forgotten once it has expired', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    const mark = (state: string, nowSeconds: number) =>
+      store.write('markStateUsed', { state, expiresTime: nowSeconds + 600, nowSeconds })
+    expect([await mark('x', 1000), await mark('x', 1001), await mark('y', 1002)]).toEqual([true, false, true])
+    await mark('z', 1601)
+    expect(await database.sql('select count(*) as n from used_states')).toEqual([{ n: 2 }])
   })
 })

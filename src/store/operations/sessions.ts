@@ -1,85 +1,218 @@
 import { USER_STATUS, type User } from '../../domain/user.ts'
-import { hashSession, type Secrets } from '../secrets.ts'
+import { hashAccessToken, hashSession, seal, type Secrets, unseal } from '../secrets.ts'
+import type { UserRow } from '../schema.ts'
 import { userFromRow } from '../user-rows.ts'
+import { userOfIdentity } from './identities.ts'
 import type { Db } from './operation.ts'
 import { liveUser } from './profile.ts'
 
 /** Most expired sessions that one login removes. */
 const MAX_REMOVED = 1_000
 
+/** Proof of a sign-in, which is checked again in the transaction that begins the session. */
+export type SignInProof =
+  | {
+      readonly kind: 'password'
+      /** Password hash that the login was checked against. */
+      readonly passwordHash: string
+      /** Hash of the same password that replaces it. */
+      readonly newHash?: string | undefined
+    }
+  /** The session ends with the access token. */
+  | { readonly kind: 'access token'; readonly accessToken: string }
+  | {
+      readonly kind: 'identity'
+      readonly issuer: string
+      readonly subject: string
+      /** URL at which the provider ends its own session. */
+      readonly logoutUrl: string | undefined
+    }
+
 /** Session to be created. Times are Unix seconds. */
 export interface NewSession {
   readonly userId: number
   /** Plain value of the cookie; only its HMAC is stored. */
   readonly cookieValue: string
-  /** Password hash that the login was checked against. */
-  readonly passwordHash: string
-  /** Hash of the same password that replaces it. */
-  readonly newHash?: string | undefined
+  readonly proof: SignInProof
   readonly createdTime: number
   readonly expiresTime: number
+  /** Client's address and `User-Agent`, shown to the user. */
+  readonly address: string
+  readonly userAgent: string
+}
+
+/** Session of a request. */
+export interface LiveSession {
+  readonly user: User
+  /** Unix seconds. */
+  readonly lastUsed: number
+}
+
+/** Session as its user sees it; times are Unix seconds. */
+export interface SessionEntry {
+  /** HMAC of the cookie's value. */
+  readonly idHash: string
+  readonly createdTime: number
+  readonly lastUsed: number
+  readonly address: string
+  readonly userAgent: string
 }
 
 /**
- * Creates a session if the user still exists, is enabled and has this password; resolves to whether it did.
- * Also removes expired sessions of all users: the table grows only here, so no other cleanup is needed.
+ * Creates a session if the user still exists, is enabled and the proof still holds; resolves to whether it
+ * did. Also removes expired sessions of all users: the table grows only here, so no other cleanup is needed.
  */
 export async function beginSession(db: Db, session: NewSession, secrets: Secrets): Promise<boolean> {
   await removeExpired(db, session.createdTime)
+  const { proof, cookieValue } = session
   const user = await liveUser(db, session.userId)
-  if (!user || user.status !== USER_STATUS.enabled || user.password_hash !== session.passwordHash)
-    return false
-  if (session.newHash !== undefined) {
+  if (!user || user.status !== USER_STATUS.enabled || !(await holds(db, user, proof, secrets))) return false
+  if (proof.kind === 'password' && proof.newHash !== undefined) {
     // The password stays the same: sessions and access tokens do, too.
     await db
       .updateTable('users')
-      .set({ password_hash: session.newHash })
+      .set({ password_hash: proof.newHash })
       .where('id', '=', session.userId)
       .execute()
   }
+  const idHash = hashSession(secrets, cookieValue)
+  const logoutUrl = proof.kind === 'identity' ? proof.logoutUrl : undefined
   await db
     .insertInto('sessions')
     .values({
-      id_hash: hashSession(secrets, session.cookieValue),
+      id_hash: idHash,
       user_id: session.userId,
       created_time: session.createdTime,
       expires_time: session.expiresTime,
+      last_used: session.createdTime,
+      address: session.address,
+      user_agent: session.userAgent,
+      access_token_hash: proof.kind === 'access token' ? hashAccessToken(secrets, proof.accessToken) : null,
+      logout_cipher: logoutUrl === undefined ? null : seal(secrets, logoutUrl, placeOf(idHash)),
     })
     .execute()
   return true
 }
 
-/** Finds the user of a session by its HMAC; null if it is unknown or expired, or the user is deleted. */
-export async function userBySession(
+async function holds(db: Db, user: UserRow, proof: SignInProof, secrets: Secrets): Promise<boolean> {
+  switch (proof.kind) {
+    case 'password':
+      return user.password_hash === proof.passwordHash
+    case 'access token':
+      return user.access_token_hash === hashAccessToken(secrets, proof.accessToken)
+    case 'identity':
+      return (await userOfIdentity(db, proof))?.id === user.id
+  }
+}
+
+/**
+ * Finds a session by its HMAC; null if it is unknown or expired, its user is deleted, or the access token
+ * that began it was replaced.
+ */
+export async function liveSession(
   db: Db,
   { sessionHash, nowSeconds }: { readonly sessionHash: string; readonly nowSeconds: number },
-): Promise<User | null> {
+): Promise<LiveSession | null> {
   const session = await db
     .selectFrom('sessions')
-    .select('user_id')
+    .select(['user_id', 'last_used', 'access_token_hash'])
     .where('id_hash', '=', sessionHash)
     .where('expires_time', '>', nowSeconds)
     .executeTakeFirst()
   const row = session && (await liveUser(db, session.user_id))
-  return row ? userFromRow(row) : null
+  if (!row || !isOfToken(session.access_token_hash, row)) return null
+  return { user: userFromRow(row), lastUsed: session.last_used }
 }
 
-/** Ends a session; resolves to whether there was one. */
+/** Lists the live sessions of a user, the latest first. */
+export async function sessionsOf(
+  db: Db,
+  { userId, nowSeconds }: { readonly userId: number; readonly nowSeconds: number },
+): Promise<readonly SessionEntry[]> {
+  const user = await liveUser(db, userId)
+  const rows = await db
+    .selectFrom('sessions')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .where('expires_time', '>', nowSeconds)
+    .orderBy('created_time', 'desc')
+    .orderBy('id_hash')
+    .execute()
+  return rows
+    .filter((row) => user && isOfToken(row.access_token_hash, user))
+    .map((row) => ({
+      idHash: row.id_hash,
+      createdTime: row.created_time,
+      lastUsed: Math.max(row.last_used, row.created_time),
+      address: row.address,
+      userAgent: row.user_agent,
+    }))
+}
+
+function isOfToken(accessTokenHash: string | null, user: UserRow): boolean {
+  return accessTokenHash === null || accessTokenHash === user.access_token_hash
+}
+
+/** Notes the use of a session; one that has ended stays ended. */
+export async function noteSessionUse(
+  db: Db,
+  { sessionHash, nowSeconds }: { readonly sessionHash: string; readonly nowSeconds: number },
+): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ last_used: nowSeconds })
+    .where('id_hash', '=', sessionHash)
+    .where('last_used', '<', nowSeconds)
+    .execute()
+}
+
+/** Ended session. */
+export interface EndedSession {
+  /** URL at which the identity provider ends its own session; null where it has none. */
+  readonly logoutUrl: string | null
+}
+
+/** Ends the session of a cookie; null if there was none. */
 export async function endSession(
   db: Db,
-  { session }: { readonly session: string },
+  { cookieValue }: { readonly cookieValue: string },
   secrets: Secrets,
+): Promise<EndedSession | null> {
+  const idHash = hashSession(secrets, cookieValue)
+  const row = await db
+    .deleteFrom('sessions')
+    .where('id_hash', '=', idHash)
+    .returning('logout_cipher')
+    .executeTakeFirst()
+  if (!row) return null
+  const cipher = row.logout_cipher
+  return { logoutUrl: cipher === null ? null : unseal(secrets, cipher, placeOf(idHash)) }
+}
+
+/** Ends one of a user's sessions, by its HMAC; resolves to whether there was one. */
+export async function endOwnSession(
+  db: Db,
+  { userId, idHash }: { readonly userId: number; readonly idHash: string },
 ): Promise<boolean> {
   const result = await db
     .deleteFrom('sessions')
-    .where('id_hash', '=', hashSession(secrets, session))
+    .where('id_hash', '=', idHash)
+    .where('user_id', '=', userId)
     .executeTakeFirst()
   return result.numDeletedRows > 0n
 }
 
-/** Ends all sessions of a user. */
-export async function endSessionsOf(db: Db, userId: number): Promise<void> {
-  await db.deleteFrom('sessions').where('user_id', '=', userId).execute()
+/** Ends all sessions of a user, or all but one. */
+export async function endSessionsOf(db: Db, userId: number, keptHash?: string): Promise<void> {
+  await db
+    .deleteFrom('sessions')
+    .where('user_id', '=', userId)
+    .$if(keptHash !== undefined, (query) => query.where('id_hash', '!=', keptHash as string))
+    .execute()
+}
+
+function placeOf(idHash: string): { readonly table: string; readonly row: string } {
+  return { table: 'sessions', row: idHash }
 }
 
 async function removeExpired(db: Db, nowSeconds: number): Promise<void> {

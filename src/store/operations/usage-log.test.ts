@@ -51,6 +51,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           tokenId: 1,
           tokenName: 'main',
           model: 'm',
+          requestedModel: 'asked',
           upstreamModel: 'm-2026',
           channel: 'c',
           group: 'default',

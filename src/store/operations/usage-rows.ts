@@ -85,6 +85,7 @@ function entryFromRow(
     tokenId: row.token_id,
     tokenName: row.token_name,
     model: row.model,
+    requestedModel: row.requested_model,
     upstreamModel: row.upstream_model,
     channel: row.channel,
     group: row.group_name,

@@ -1,3 +1,6 @@
+import { endConditions, reportConditions } from './alert-conditions.ts'
+import { claimAlerts, noteAlerts, spreadAlerts } from './alert-outbox.ts'
+import { subscribeAlerts } from './alert-subscriptions.ts'
 import { changeChannel, createChannels, deleteChannels, noteChannelTest } from './change-channels.ts'
 import { changeToken } from './change-token.ts'
 import { changeUser, setAccessToken } from './change-user.ts'
@@ -6,13 +9,14 @@ import { createUserToken } from './create-user-token.ts'
 import { createUser } from './create-user.ts'
 import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
+import { createUserOfIdentity, markStateUsed } from './identities.ts'
 import { importAccount } from './import-account.ts'
 import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
 import { addRefusals } from './refusals.ts'
 import { removeOrphanedParts, storeResponsePart } from './response-parts.ts'
 import { rotateToken } from './rotate-token.ts'
 import { seedUsers } from './seed-users.ts'
-import { beginSession, endSession } from './sessions.ts'
+import { beginSession, endOwnSession, endSession, noteSessionUse } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
 import { deleteResponse, noteOutcome, pruneResponses, storeResponse } from './store-response.ts'
 import { storePriceSet } from './price-sets.ts'
@@ -27,31 +31,41 @@ export const writes = {
   changeChannel,
   changeToken,
   changeUser,
+  claimAlerts,
   createChannels,
   createToken,
   createUser,
+  createUserOfIdentity,
   createUserToken,
   deleteChannels,
   deleteResponse,
   deleteTokens,
   deleteUser,
+  endConditions,
+  endOwnSession,
   endSession,
   importAccount,
   keepSignatures,
+  markStateUsed,
+  noteAlerts,
   noteChannelTest,
   noteOutcome,
+  noteSessionUse,
   pruneResponses,
   pruneSignatures,
   pruneSlots,
   removeOrphanedParts,
+  reportConditions,
   rotateToken,
   seedUsers,
   setAccessToken,
   setEntries,
   setTokenStatus,
+  spreadAlerts,
   storePriceSet,
   storeProvenance,
   storeResponse,
   storeResponsePart,
+  subscribeAlerts,
   switchToken,
 } as const

@@ -22,6 +22,7 @@ interface LoanRow {
   readonly user: UserRow & BankColumns
   readonly token_amount: number
   readonly user_amount: number
+  readonly budgets: readonly AccountState[]
 }
 
 /** Bank over one connection, for the node of this name. Runs one statement at a time. */
@@ -61,17 +62,18 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
 }
 
 // JSON numbers are exact up to 2^53, which bounds quota.
-function wantedOf({ token, need, max }: LoanRequest): object {
+function wantedOf({ token, need, max, budgets = [] }: LoanRequest): object {
   return {
     ...(typeof token === 'number' ? { token } : { hash: token.keyHash }),
     token_need: need.token,
     token_most: max.token,
     user_need: need.user,
     user_most: max.user,
+    budgets: budgets.map(({ max: most, ...budget }) => ({ ...budget, most })),
   }
 }
 
-function loanOf({ granted, token, user, token_amount, user_amount }: LoanRow): Loan | undefined {
+function loanOf({ granted, token, user, token_amount, user_amount, budgets }: LoanRow): Loan | undefined {
   if (!token) return undefined
   return {
     granted,
@@ -79,6 +81,7 @@ function loanOf({ granted, token, user, token_amount, user_amount }: LoanRow): L
     user: userFromRow(user),
     tokenState: accountStateOf(`t:${token.id}`, token, token.remain_quota, token_amount),
     userState: accountStateOf(`u:${user.id}`, user, user.quota, user_amount),
+    budgetStates: budgets,
   }
 }
 

@@ -1,3 +1,4 @@
+import { budgetList, budgetsIn, chargedBudgets } from '../../domain/budget.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
 import type { SettledCall } from '../ledger-writes.ts'
 import type { Database } from '../schema.ts'
@@ -9,6 +10,7 @@ export function crashedCall(hold: Database['holds'], nowMs: number): SettledCall
     tokenId: hold.token_id,
     userId: hold.user_id,
     model: hold.model,
+    requestedModel: hold.requested_model,
     upstreamModel: hold.model,
     channel: hold.channel,
     group: hold.group_name,
@@ -22,5 +24,6 @@ export function crashedCall(hold: Database['holds'], nowMs: number): SettledCall
     usage: NO_USAGE,
     durationMs: Math.max(0, nowMs - hold.started_ms),
     firstByteMs: null,
+    budgets: budgetList(chargedBudgets(budgetsIn(hold.budgets), hold.group_name)),
   }
 }

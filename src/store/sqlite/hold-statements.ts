@@ -16,8 +16,8 @@ export function prepareHolds(db: DatabaseSync): HoldStatements {
   return {
     insertHold: db.prepare(
       `INSERT INTO holds (id, owner, token_id, user_id, amount, prompt_amount, progress_amount, started_ms, model, channel,
-         group_name, stream, price_version, kind)
-       VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)`,
+         group_name, stream, price_version, kind, budgets, requested_model)
+       VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     growHold: db.prepare('UPDATE holds SET amount = amount + CAST(? AS INTEGER) WHERE id = ?'),
     markProgress: db.prepare(
@@ -46,6 +46,8 @@ export function holdValues(opening: HoldOpening): readonly SQLInputValue[] {
     opening.stream ? 1 : 0,
     opening.priceVersion,
     opening.kind,
+    opening.budgets,
+    opening.requestedModel,
   ])
 }
 
@@ -74,5 +76,7 @@ export function parkedHold(row: Database['holds']): ParkedHold {
     stream: row.stream === 1,
     priceVersion: row.price_version,
     kind: row.kind as ParkedHold['kind'],
+    budgets: row.budgets,
+    requestedModel: row.requested_model,
   }
 }

@@ -79,6 +79,7 @@ describe('a settlement', () => {
         user_id: who.userId,
         token_id: who.tokenId,
         model: 'm',
+        requested_model: 'm',
         upstream_model: 'm-2026',
         channel: 'c',
         group_name: 'vip',

@@ -1,4 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { budgetsIn } from '../../domain/budget.ts'
+import { BudgetRows } from './budget-rows.ts'
 import type {
   HoldOpening,
   LedgerWrites,
@@ -16,6 +18,7 @@ import { holdValues, orphanValues, parkedHold } from './hold-statements.ts'
 import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
 import { countsOf } from '../usage-counts.ts'
 import { ProvenanceRows } from './provenance-rows.ts'
+import { SeriesSums } from './series-sums.ts'
 import { UsageSums } from './usage-sums.ts'
 
 /** Holds that recovery loads at a time, to bound memory. */
@@ -24,13 +27,15 @@ const RECOVERY_BATCH = 2000
 /**
  * Rows of the ledger within the open transaction. A write that fails changes nothing: its first statement is
  * the only one that can fail. Changes of balances and daily sums are accumulated and written once per row by
- * `writeSums`, which the transaction must call before its end.
+ * `writeSums`; the transaction must call `finish` before its end, and `discard` after a rollback.
  */
 export class LedgerRows implements LedgerWrites {
   readonly #statements: LedgerStatements
   readonly #tokens = new Map<number, { quota: number; accessedSeconds: number }>()
   readonly #users = new Map<number, { quota: number; requests: number }>()
   readonly #days: UsageSums
+  readonly #series: SeriesSums
+  readonly #budgets: BudgetRows
   readonly #provenance: ProvenanceRows
   /** Calls that this transaction settles and whose holds it has not opened so far. */
   #settled = new Set<string>()
@@ -40,6 +45,8 @@ export class LedgerRows implements LedgerWrites {
   constructor(db: DatabaseSync) {
     this.#statements = prepareLedger(db)
     this.#days = new UsageSums(db)
+    this.#series = new SeriesSums(db)
+    this.#budgets = new BudgetRows(db)
     this.#provenance = new ProvenanceRows(db)
   }
 
@@ -80,6 +87,8 @@ export class LedgerRows implements LedgerWrites {
     if (isNew) {
       this.#charge(call)
       this.#days.add(call)
+      this.#series.add(call)
+      if (call.budgets !== '') this.#budgets.charge(budgetsIn(call.budgets), call.quota)
       if (call.provenance) this.#provenance.insert(call, call.provenance)
     }
   }
@@ -108,8 +117,11 @@ export class LedgerRows implements LedgerWrites {
         count += 1
         sum += call.quota
       }
-      if (orphans.length < RECOVERY_BATCH) return { count, quota: sum }
+      if (orphans.length < RECOVERY_BATCH) break
     }
+    // After a crash the sums are complete before anybody asks for them.
+    this.#series.write()
+    return { count, quota: sum }
   }
 
   loadAccount({ tokenId }: Parameters<LedgerWrites['loadAccount']>[0]): StoredAccount | null {
@@ -127,8 +139,15 @@ export class LedgerRows implements LedgerWrites {
     }
   }
 
+  openBudget(opening: Parameters<LedgerWrites['openBudget']>[0]): { readonly used: number } {
+    this.writeSums()
+    return this.#budgets.open(opening)
+  }
+
   prune({ beforeMs, limit }: Parameters<LedgerWrites['prune']>[0]): PruneResult {
     const start = performance.now()
+    // Rows that are not summed up must not go.
+    this.#series.write()
     const { changes } = this.#statements.prune.run(limit, beforeMs)
     return { rows: Number(changes), tookMs: performance.now() - start }
   }
@@ -148,14 +167,37 @@ export class LedgerRows implements LedgerWrites {
       this.#statements.chargeUser.run(quota, requests, id)
     }
     this.#days.write()
-    this.discardSums()
+    this.#budgets.write()
+    this.#discardSums()
   }
 
-  /** Discards the accumulated changes, for a rollback. */
-  discardSums(): void {
+  /** Writes all that this transaction has to write. Call before its end. */
+  finish(): void {
+    this.writeSums()
+    this.#series.finish()
+  }
+
+  /** Whether there are sums for series that `sumUp` would write. */
+  get isSummingUp(): boolean {
+    return this.#series.isWaiting
+  }
+
+  /** Writes the sums for series of all calls that were settled so far. */
+  sumUp(): void {
+    this.#series.write()
+  }
+
+  /** Discards what is accumulated, after a rollback. */
+  discard(): void {
+    this.#discardSums()
+    this.#series.forget()
+  }
+
+  #discardSums(): void {
     this.#tokens.clear()
     this.#users.clear()
     this.#days.discard()
+    this.#budgets.discard()
   }
 
   #insertUsage(call: SettledCall): boolean {
@@ -176,6 +218,7 @@ export class LedgerRows implements LedgerWrites {
       call.stream ? 1 : 0,
       call.reason,
       call.kind,
+      call.requestedModel,
       call.attempts ?? null,
       call.chargedBy ?? null,
     ]

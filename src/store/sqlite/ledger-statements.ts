@@ -19,6 +19,7 @@ const USAGE_COLUMNS = [
   'stream',
   'reason',
   'kind',
+  'requested_model',
   'attempts',
   'charged_by',
 ]

@@ -1,11 +1,13 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
+import type { TermChanges } from '../../domain/call-terms.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import type { Token } from '../../domain/token.ts'
 import type { User } from '../../domain/user.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import type { ChannelRow, StoredSettingRow, TokenRow, UserRow } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
+import { termColumns } from '../term-columns.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 
@@ -22,17 +24,19 @@ export class LocalReads {
   readonly #tokensByName: StatementSync
   readonly #channels: StatementSync
   readonly #entries: StatementSync
+  readonly #threshold: StatementSync
   readonly #secrets: Secrets
 
   constructor(db: DatabaseSync, secrets: Secrets) {
     this.#secrets = secrets
     this.#channels = db.prepare('SELECT * FROM channels ORDER BY id')
     this.#entries = db.prepare('SELECT * FROM stored_settings ORDER BY section, name')
+    this.#threshold = db.prepare("SELECT threshold FROM alert_thresholds WHERE type = 'quota.low'")
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
     this.#count = db.prepare('SELECT count(*) AS count FROM users')
-    this.#userByName = db.prepare('SELECT id, status, deleted_time FROM users WHERE username = ?')
-    this.#tokensByName = db.prepare('SELECT status, deleted_time FROM tokens WHERE user_id = ? AND name = ?')
+    this.#userByName = db.prepare('SELECT * FROM users WHERE username = ?')
+    this.#tokensByName = db.prepare('SELECT * FROM tokens WHERE user_id = ? AND name = ?')
   }
 
   tokenByKeyHash(keyHash: string): { readonly token: Token; readonly user: User } | null {
@@ -40,6 +44,10 @@ export class LocalReads {
     if (!token) return null
     const user = this.#userById.get(token.user_id) as unknown as UserRow
     return { token: tokenFromRow(token), user: userFromRow(user) }
+  }
+
+  alertThreshold(): number | null {
+    return (this.#threshold.get()?.['threshold'] as number | undefined) ?? null
   }
 
   countUsers(): number {
@@ -61,15 +69,22 @@ export class LocalReads {
       const user = this.#userByName.get(seed.username)
       if (!user || (seed.status !== undefined && seed.status !== user['status'])) return false
       if (user['deleted_time'] !== null) return true
+      if (!hasTerms(user, seed.terms)) return false
       return seed.tokens.every((token) => this.#hasToken(user['id'] as number, token))
     })
   }
 
-  #hasToken(userId: number, { name, status }: TokenSeed): boolean {
+  #hasToken(userId: number, { name, status, terms }: TokenSeed): boolean {
     const tokens = this.#tokensByName.all(userId, name)
     if (tokens.length === 0) return false
     return tokens.every(
-      (token) => status === undefined || token['deleted_time'] !== null || token['status'] === status,
+      (token) =>
+        token['deleted_time'] !== null ||
+        ((status === undefined || token['status'] === status) && hasTerms(token, terms)),
     )
   }
+}
+
+function hasTerms(row: Readonly<Record<string, unknown>>, terms: TermChanges | undefined): boolean {
+  return !terms || Object.entries(termColumns(terms)).every(([name, value]) => row[name] === value)
 }

@@ -8,8 +8,18 @@ export type ThreadOptions =
   /** File of one node of a cluster, which contains no secrets. */
   | { readonly role: 'node'; readonly path: string }
 
+/** Operation of the writer that a read of sums for series waits for: they are written later than their calls. */
+export const SUM_UP = 'sumUp'
+
+const SERIES_READS: ReadonlySet<string> = new Set(['usageCoverage', 'usageSeries'])
+
+/** Tells whether the read of this name reads sums for series. */
+export function isSeriesRead(name: string): boolean {
+  return SERIES_READS.has(name)
+}
+
 /** Reads that the writer answers, in the order of its queue. */
-const LOCAL_READS = ['countUsers', 'storedConfiguration', 'tokenByKeyHash'] as const
+const LOCAL_READS = ['alertThreshold', 'countUsers', 'storedConfiguration', 'tokenByKeyHash'] as const
 
 /** Name of a read that the writer answers. */
 export type LocalRead = (typeof LOCAL_READS)[number]

@@ -27,10 +27,10 @@ export class NodeRows implements NodeWrites {
   constructor(db: DatabaseSync) {
     this.#holds = prepareHolds(db)
     this.#insert = db.prepare(
-      'INSERT INTO outbox (id, token_id, user_id, quota, call) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
+      'INSERT INTO outbox (id, token_id, user_id, quota, budgets, call) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
     )
     this.#page = db.prepare(
-      'SELECT place, token_id AS tokenId, user_id AS userId, quota, call AS row FROM outbox ORDER BY place LIMIT ?',
+      'SELECT place, token_id AS tokenId, user_id AS userId, quota, budgets, call AS row FROM outbox ORDER BY place LIMIT ?',
     )
     this.#reported = db.prepare('DELETE FROM outbox WHERE place <= ?')
     this.#insertProvenance = db.prepare('INSERT INTO provenance (call) VALUES (?)')
@@ -56,7 +56,14 @@ export class NodeRows implements NodeWrites {
   }
 
   settle(call: SettledCall): void {
-    const values = boundValues([call.id, call.tokenId, call.userId, call.quota, outboxRow(call)])
+    const values = boundValues([
+      call.id,
+      call.tokenId,
+      call.userId,
+      call.quota,
+      call.budgets,
+      outboxRow(call),
+    ])
     const isNew = this.#insert.run(...values).changes === 1
     const { provenance } = call
     if (isNew && provenance) this.#insertProvenance.run(provenCall({ ...call, provenance }))

@@ -2,7 +2,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
-import { isLocalRead } from './messages.ts'
+import { isLocalRead, isSeriesRead, SUM_UP } from './messages.ts'
 import { DatabaseThread, type IdleThread, startThread } from './database-thread.ts'
 
 /**
@@ -37,8 +37,13 @@ export async function openSqliteStore(options: {
   function handleReaderFailure(reason: StoreUnavailable): void {
     if (!reader.hasEnded) failed.resolve(reason)
   }
+  async function read(name: string, input: unknown): Promise<unknown> {
+    if (isSeriesRead(name)) await writer.run(SUM_UP, undefined)
+    return reader.run(name, input)
+  }
   return {
-    read: (name: string, input?: unknown) => (isLocalRead(name) ? writer : reader).run(name, input) as never,
+    read: (name: string, input?: unknown) =>
+      (isLocalRead(name) ? writer.run(name, input) : read(name, input)) as never,
     write: (name: string, input?: unknown) => writer.run(name, input) as never,
     get queued() {
       return writer.queued

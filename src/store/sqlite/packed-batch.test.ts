@@ -19,6 +19,8 @@ const hold: fc.Arbitrary<HoldOpening> = fc.record({
   stream: fc.boolean(),
   priceVersion: text,
   kind: fc.constantFrom('chat', 'embeddings', ''),
+  budgets: text,
+  requestedModel: text,
 })
 const call: fc.Arbitrary<SettledCall> = fc.record({
   id: text,
@@ -29,6 +31,8 @@ const call: fc.Arbitrary<SettledCall> = fc.record({
   stream: fc.boolean(),
   priceVersion: text,
   kind: fc.constantFrom('chat', 'embeddings', ''),
+  budgets: text,
+  requestedModel: text,
   durationMs: whole,
   quota: whole,
   reason: fc.constantFrom('complete', 'estimated', 'client_gone', 'cut', 'failed', 'crash'),

@@ -24,6 +24,8 @@ const HOLD_FIELDS = fieldsOf<HoldOpening>({
   stream: true,
   priceVersion: true,
   kind: true,
+  budgets: true,
+  requestedModel: true,
 })
 
 /** Fields of a settlement that are single values. */
@@ -46,6 +48,8 @@ const CALL_FIELDS = fieldsOf<PlainCall>({
   channel: true,
   firstByteMs: true,
   kind: true,
+  budgets: true,
+  requestedModel: true,
   attempts: true,
   chargedBy: true,
 })

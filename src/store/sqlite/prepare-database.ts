@@ -5,7 +5,7 @@ import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 
 /** Tables that charging needs, checked after a crash; without the usage log, which may be large. */
-const CHECKED_TABLES = ['store_identity', 'users', 'tokens', 'holds', 'usage_days']
+const CHECKED_TABLES = ['store_identity', 'users', 'tokens', 'holds', 'usage_days', 'budget_periods']
 
 const SQLITE_CORRUPT = 11
 

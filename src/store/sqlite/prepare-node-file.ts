@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { refuseDamaged } from './prepare-database.ts'
 
 /** Format of the file, stored as its `user_version`. */
-const FORMAT_VERSION = 3
+const FORMAT_VERSION = 5
 
 /** Statements that lead from each format to the next. */
 const STEPS = [
@@ -34,6 +34,9 @@ const STEPS = [
   ) STRICT;`,
   `CREATE TABLE provenance (place INTEGER PRIMARY KEY AUTOINCREMENT, call TEXT NOT NULL) STRICT;`,
   `ALTER TABLE holds ADD COLUMN kind TEXT NOT NULL DEFAULT '';`,
+  `ALTER TABLE holds ADD COLUMN requested_model TEXT NOT NULL DEFAULT '';`,
+  `ALTER TABLE holds ADD COLUMN budgets TEXT NOT NULL DEFAULT '';
+  ALTER TABLE outbox ADD COLUMN budgets TEXT NOT NULL DEFAULT '';`,
 ] as const
 
 /** Creates the tables of a node's file and the node's name if they are missing, or brings them up to date. */

@@ -1,3 +1,4 @@
+import type { DatabaseSync } from 'node:sqlite'
 import type { MessagePort } from 'node:worker_threads'
 import { unpack } from './packed-batch.ts'
 import { openForReading, openForWriting, wasClosedCleanly } from './connection.ts'
@@ -9,7 +10,8 @@ import { WriteBatches } from './write-batch.ts'
 /** Open database of a thread. */
 interface OpenThread {
   run(operations: readonly QueuedOperation[]): Promise<BatchReply>
-  close(): void
+  /** Never rejects. */
+  close(): Promise<void>
 }
 
 type DatabaseOptions = Extract<ThreadOptions, { readonly secrets: unknown }>
@@ -19,14 +21,14 @@ async function openWriter({ path, secrets }: DatabaseOptions): Promise<OpenThrea
   const db = openForWriting(path)
   await prepareDatabase(db, secrets, { stoppedClean })
   const batches = new WriteBatches(db, secrets)
-  return { run: (operations) => batches.write(operations), close: () => db.close() }
+  return { run: (operations) => batches.write(operations), close: () => batches.close() }
 }
 
 async function openReader({ path, secrets }: DatabaseOptions): Promise<OpenThread> {
   const { ReadBatches } = await import('./read-batch.ts')
   const db = openForReading(path)
   const batches = new ReadBatches(db, secrets)
-  return { run: (operations) => batches.read(operations), close: () => db.close() }
+  return { run: (operations) => batches.read(operations), close: () => closed(db) }
 }
 
 async function openNode({ path }: ThreadOptions): Promise<OpenThread> {
@@ -38,8 +40,13 @@ async function openNode({ path }: ThreadOptions): Promise<OpenThread> {
   const batches = new NodeBatches(db)
   return {
     run: (operations) => Promise.resolve(batches.write(operations)),
-    close: () => db.close(),
+    close: () => closed(db),
   }
+}
+
+function closed(db: DatabaseSync): Promise<void> {
+  db.close()
+  return Promise.resolve()
 }
 
 function openThread(options: ThreadOptions): Promise<OpenThread> {
@@ -73,8 +80,7 @@ async function serve(port: MessagePort, options: ThreadOptions, onOpen: () => vo
   }
   port.on('message', (message: ToThread) => {
     if (message.kind === 'close') {
-      thread.close()
-      port.close()
+      void thread.close().then(() => port.close())
     } else void thread.run(unpack(message.operations)).then(send)
   })
   onOpen()

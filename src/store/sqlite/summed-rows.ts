@@ -6,7 +6,7 @@ export interface SummedRow {
   readonly sums: number[]
 }
 
-/** Rows of one table of sums within the open transaction: accumulated, and each written once by `write`. */
+/** Rows of one table of sums: accumulated, and each written once by `write`. */
 export class SummedRows {
   readonly #upsert: StatementSync
   readonly #zeros: readonly number[]
@@ -20,6 +20,11 @@ export class SummedRows {
       `INSERT INTO ${table} (${[...key, ...summed].join(', ')}) VALUES (${values.join(', ')})
        ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${summed.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`,
     )
+  }
+
+  /** Number of accumulated rows. */
+  get size(): number {
+    return this.#rows.size
   }
 
   /** The accumulated rows. */
@@ -42,7 +47,7 @@ export class SummedRows {
     this.#rows.clear()
   }
 
-  /** Discards the accumulated sums, for a rollback. */
+  /** Discards the accumulated sums. */
   discard(): void {
     this.#rows.clear()
   }

@@ -10,6 +10,7 @@ import { LocalReads } from './local-reads.ts'
 import {
   type BatchReply,
   isLocalRead,
+  SUM_UP,
   type LocalRead,
   type Outcome,
   type QueuedOperation,
@@ -25,6 +26,7 @@ const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'settle',
   'recover',
   'loadAccount',
+  'openBudget',
   'prune',
   'storePriceSet',
 ])
@@ -67,16 +69,23 @@ export class WriteBatches {
       const outcomes: Outcome[] = []
       for (const [name, input] of operations) {
         if (LEDGER_WRITES.has(name)) outcomes.push(this.#runLedgerWrite(name as keyof LedgerWrites, input))
+        else if (name === SUM_UP) outcomes.push(void this.#ledger.sumUp())
         else if (isLocalRead(name)) outcomes.push(this.#runRead(name, input))
         else outcomes.push(await this.#runWrite(name, input))
       }
-      this.#ledger.writeSums()
+      this.#ledger.finish()
       this.#commit.run()
       return { kind: 'done', outcomes }
     } catch (error) {
       this.#rollback()
       return { kind: 'failed', failure: serializeError(unavailable(error)) }
     }
+  }
+
+  /** Writes the sums that wait, if the disk takes them; else the next start makes them. */
+  async close(): Promise<void> {
+    if (this.#ledger.isSummingUp) await this.write([[SUM_UP, undefined]])
+    this.#db.close()
   }
 
   // Needs no savepoint, because a ledger write that fails changes nothing.
@@ -125,7 +134,7 @@ export class WriteBatches {
   }
 
   #rollback(): void {
-    this.#ledger.discardSums()
+    this.#ledger.discard()
     if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
   }
 }

@@ -7,7 +7,11 @@ import { hasToolSearch, takenTools } from './refused-of-tools.ts'
 /** Version of the messages protocol that Bedrock takes in the body. */
 const VERSION = 'bedrock-2023-05-31'
 
-/** Beta features that Bedrock knows: any other is a 400 there. */
+/**
+ * Beta features that Bedrock knows: any other is a 400 there. Anthropic names the same features for all
+ * clouds; no page of AWS confirms `dangerous-tool-use`, those of `mid-conversation` and
+ * `thinking-display-updates`. A model without a feature that its client asks for answers with its own 400.
+ */
 const BETAS: ReadonlySet<string> = new Set([
   'compact-2026-01-12',
   'computer-use-2024-10-22',

@@ -24,7 +24,7 @@ export interface VertexDouble extends Double {
 
 /** Starts the double; `answer` serves requests with a valid token. */
 export async function startVertex(
-  answer: (request: ReceivedByDouble) => DoubleAnswer,
+  answer: (request: ReceivedByDouble) => DoubleAnswer | Promise<DoubleAnswer>,
   expiresInS = 3599,
 ): Promise<VertexDouble> {
   const issued: string[] = []

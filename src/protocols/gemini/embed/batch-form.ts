@@ -1,4 +1,4 @@
-import type { EmbedForm } from '../../texts-to-embed.ts'
+import { type EmbedForm, embedRequests } from '../../texts-to-embed.ts'
 import { textGroups } from '../../text-groups.ts'
 import { resourceName } from '../method-path.ts'
 import { embedReading } from './reply.ts'
@@ -8,21 +8,18 @@ const MAX_TEXTS = 100
 
 /** `batchEmbedContents`: up to 100 texts a request. */
 export const batchForm: EmbedForm = {
-  bodies({ texts, dimensions, task }, upstreamModel) {
+  requests({ texts, dimensions, task }, upstreamModel) {
     const model = resourceName(upstreamModel)
-    const bodyOf = (group: readonly string[]): Buffer =>
-      Buffer.from(
-        JSON.stringify({
-          requests: group.map((text) => ({
-            model,
-            content: { parts: [{ text }] },
-            taskType: task,
-            outputDimensionality: dimensions,
-          })),
-        }),
-      )
-    const [first, ...more] = textGroups(texts, MAX_TEXTS)
-    return [bodyOf(first), ...more.map(bodyOf)]
+    const bodyOf = (group: readonly string[]): object => ({
+      requests: group.map((text) => ({
+        model,
+        content: { parts: [{ text }] },
+        taskType: task,
+        outputDimensionality: dimensions,
+      })),
+    })
+    const groups = textGroups(texts, MAX_TEXTS)
+    return embedRequests(groups, bodyOf)
   },
   reading: embedReading,
 }

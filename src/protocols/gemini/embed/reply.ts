@@ -2,7 +2,7 @@ import { promptTokens, type Usage } from '../../../domain/usage.ts'
 import { asRecord } from '../../json/record.ts'
 import { NamedVectors } from '../../named-vectors.ts'
 import type { ReplyFacts } from '../../reply-facts.ts'
-import type { Vectors, VectorsReading, VectorsWriting } from '../../texts-to-embed.ts'
+import type { VectorsReading, VectorsWriting } from '../../texts-to-embed.ts'
 import type { RawVector } from '../../vector-reader.ts'
 import { embeddedUsage } from '../usage.ts'
 import type { EmbedMethod } from './request.ts'
@@ -12,12 +12,36 @@ export function embedReading(onVector: (vector: RawVector) => void): VectorsRead
   return new NamedVectors('values', (reply) => embeddedUsage(asRecord(reply['usageMetadata'])), onVector)
 }
 
-/** Facts of a whole response; never throws. */
-export function embedFacts(bytes: Buffer): ReplyFacts {
-  const reply = embedReading(() => {})
-  reply.push(bytes)
-  return reply.end()
+/** A response of either method whose bytes stay as they came, read while it comes. */
+export class EmbedReply {
+  readonly #reading = embedReading(() => {})
+  /** Facts of the response, once it has ended. */
+  facts: ReplyFacts | undefined
+
+  /** Whether it has a vector. */
+  get hasBegun(): boolean {
+    return this.#reading.count > 0
+  }
+
+  /** The response so far, without its vectors. */
+  get outline(): string {
+    return this.#reading.outline
+  }
+
+  /** The bytes for the client: the same. */
+  push(chunk: Buffer): Buffer {
+    this.#reading.push(chunk)
+    return chunk
+  }
+
+  /** Ends the response: nothing is held. */
+  end(): Buffer {
+    this.facts = this.#reading.end()
+    return NOTHING
+  }
 }
+
+const NOTHING = Buffer.alloc(0)
 
 /** Writes the response of a method piece by piece. */
 export class EmbedReplyWriter implements VectorsWriting {
@@ -38,11 +62,4 @@ export class EmbedReplyWriter implements VectorsWriting {
     const usage = JSON.stringify({ promptTokenCount: tokens, totalTokenCount: tokens })
     return Buffer.from(`${this.#isSingle ? '' : ']'},"usageMetadata":${usage}}`)
   }
-}
-
-/** Writes the response of a method with these vectors, at least one. */
-export function encodeEmbedReply(vectors: Vectors, method: EmbedMethod, charged: Usage): Buffer {
-  const writer = new EmbedReplyWriter(method)
-  const written = vectors.map((vector) => writer.write({ text: Buffer.from(vector) }))
-  return Buffer.concat([...written, writer.end(charged)])
 }

@@ -2,7 +2,7 @@ import { NO_USAGE, type Usage } from '../../../domain/usage.ts'
 import { asRecord } from '../../json/record.ts'
 import { NamedVectors } from '../../named-vectors.ts'
 import { count } from '../../token-count.ts'
-import type { EmbedForm } from '../../texts-to-embed.ts'
+import { type EmbedForm, embedRequests } from '../../texts-to-embed.ts'
 import { textGroups } from '../../text-groups.ts'
 import { embedReading } from './reply.ts'
 
@@ -15,32 +15,31 @@ const SINGLE = /gemini-embedding/i
 
 /** `:predict` on Vertex, with the tokens of each text beside its vector. */
 export const predictForm: EmbedForm = {
-  bodies({ texts, dimensions, task }, upstreamModel) {
+  requests({ texts, dimensions, task }, upstreamModel) {
     const maxTexts = SINGLE.test(upstreamModel) ? 1 : MAX_TEXTS
-    const bodyOf = (group: readonly string[]): Buffer =>
-      Buffer.from(
-        JSON.stringify({
-          instances: group.map((content) => ({ content, task_type: task })),
-          parameters: dimensions === undefined ? undefined : { outputDimensionality: dimensions },
-        }),
-      )
-    const [first, ...more] = textGroups(texts, maxTexts, MAX_TOKENS)
-    return [bodyOf(first), ...more.map(bodyOf)]
+    const bodyOf = (group: readonly string[]): object => ({
+      instances: group.map((content) => ({ content, task_type: task })),
+      parameters: dimensions === undefined ? undefined : { outputDimensionality: dimensions },
+    })
+    const groups = textGroups(texts, maxTexts, MAX_TOKENS)
+    return embedRequests(groups, bodyOf)
   },
   reading: (onVector) => new NamedVectors('values', predictedUsage, onVector),
 }
 
 /** `:embedContent` on Vertex, which newer models have in place of `:predict`: one text a request. */
 export const embedContentForm: EmbedForm = {
-  bodies({ texts, dimensions, task }) {
+  requests({ texts, dimensions, task }) {
     const config =
       dimensions === undefined && task === undefined
         ? undefined
         : { taskType: task, outputDimensionality: dimensions }
-    const bodyOf = ([text]: readonly string[]): Buffer =>
-      Buffer.from(JSON.stringify({ content: { parts: [{ text }] }, embedContentConfig: config }))
-    const [first, ...more] = textGroups(texts, 1)
-    return [bodyOf(first), ...more.map(bodyOf)]
+    const bodyOf = ([text]: readonly string[]): object => ({
+      content: { parts: [{ text }] },
+      embedContentConfig: config,
+    })
+    const groups = textGroups(texts, 1)
+    return embedRequests(groups, bodyOf)
   },
   reading: embedReading,
 }

@@ -1,6 +1,7 @@
 import type { Channel } from '../../../domain/channel.ts'
 import type { Dropped } from '../../../protocols/codec.ts'
 import {
+  EmbeddingsReply,
   decodeTexts,
   EMBEDDINGS_LIMITS,
   promptText,
@@ -33,7 +34,7 @@ export const embeddingsDialect: Dialect = {
         headers: [],
         ...withMappedModel(scan, model, channel),
         dropped: [],
-        passed: embeddingsResponses(() => new EmbeddingsPassage(form)),
+        passed: embeddingsResponses(() => new EmbeddingsPassage(new EmbeddingsReply(form))),
         tap: unstreamed,
         reply: unstreamed,
       })

@@ -1,19 +1,42 @@
 import { addedUsage, NO_USAGE, type Usage } from '../../../domain/usage.ts'
 import type { ReplyFacts } from '../../../protocols/reply-facts.ts'
 import { ChunkList } from '../../../protocols/sse/chunk-list.ts'
-import type { EmbedForm, VectorsReading, VectorsWriting } from '../../../protocols/texts-to-embed.ts'
+import type {
+  EmbedForm,
+  EmbedRequest,
+  EmbedRequests,
+  VectorsReading,
+  VectorsWriting,
+} from '../../../protocols/texts-to-embed.ts'
 import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
-import type { Measure, MeasuredCall, PassedBytes, Passage } from '../passage.ts'
+import type { Ending } from '../../priced-usage.ts'
+import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passage } from '../passage.ts'
 import { HeldStart } from './held-start.ts'
-import { measureEmbeddings } from './responses.ts'
+import { embeddingsResponses, measureCounted, measureEmbeddings } from './responses.ts'
+
+/** The responses to requests for vectors; a client that left before the first is charged that one. */
+export function vectorsResponses(
+  form: EmbedForm,
+  requests: EmbedRequests,
+  writer: () => VectorsWriting,
+): PassedResponses {
+  return embeddingsResponses(
+    () => new ConvertedPassage(form, requests, writer()),
+    (call) => measureCounted(call, NO_USAGE, () => call.count.count(requests[0].texts.join('\n'))),
+  )
+}
 
 /** Vectors in an upstream's form, which come in as many responses as the texts need, written as one. */
-export class ConvertedPassage implements Passage {
+class ConvertedPassage implements Passage {
   readonly #form: EmbedForm
   readonly #writer: VectorsWriting
   readonly #texts: number
-  /** Bodies of the requests that are still to be sent. */
-  readonly #more: Buffer[]
+  /** The request under way. */
+  #current: EmbedRequest
+  /** The requests that are still to be sent. */
+  readonly #more: EmbedRequest[]
+  /** The texts of the requests that were answered. */
+  readonly #answered: string[] = []
   readonly #held = new HeldStart()
   readonly #written = new ChunkList()
   #reply: VectorsReading
@@ -23,11 +46,12 @@ export class ConvertedPassage implements Passage {
   #usage: Usage | undefined = NO_USAGE
   #charged = NO_USAGE
 
-  constructor(form: EmbedForm, writer: VectorsWriting, texts: number, more: readonly Buffer[]) {
+  constructor(form: EmbedForm, [first, ...more]: EmbedRequests, writer: VectorsWriting) {
     this.#form = form
     this.#writer = writer
-    this.#texts = texts
-    this.#more = [...more]
+    this.#current = first
+    this.#more = more
+    this.#texts = more.reduce((sum, { texts }) => sum + texts.length, first.texts.length)
     this.#reply = this.#nextReply()
   }
 
@@ -51,15 +75,18 @@ export class ConvertedPassage implements Passage {
 
   end(): boolean {
     this.#facts = this.#reply.end()
-    const { usage } = this.#facts
-    this.#usage = this.#usage && usage && addedUsage(this.#usage, usage)
-    return this.#facts.valid && (this.#more.length > 0 || this.#vectors === this.#texts)
+    const { usage, valid } = this.#facts
+    if (valid) this.#usage = this.#usage && usage && addedUsage(this.#usage, usage)
+    return valid && (this.#more.length > 0 || this.#vectors === this.#texts)
   }
 
   next(): Buffer | undefined {
-    const body = this.#more.shift()
-    if (body) this.#reply = this.#nextReply()
-    return body
+    const next = this.#more.shift()
+    if (!next) return undefined
+    this.#answered.push(...this.#current.texts)
+    this.#current = next
+    this.#reply = this.#nextReply()
+    return next.body
   }
 
   rest(): Buffer {
@@ -67,10 +94,21 @@ export class ConvertedPassage implements Passage {
     return Buffer.concat([this.#held.rest(), this.#written.take(), this.#writer.end(this.#charged)])
   }
 
-  async measure(call: MeasuredCall, isComplete: boolean): Promise<Measure> {
-    const measure = await measureEmbeddings(call, isComplete ? this.#usage : undefined)
+  async measure(call: MeasuredCall, isComplete: boolean, ending: Ending): Promise<Measure> {
+    const measure = await (isComplete
+      ? measureEmbeddings(call, this.#usage)
+      : this.#measureSent(call, ending === 'client_gone' || this.#reply.count > 0))
     this.#charged = measure.usage
     return measure
+  }
+
+  /** By the requests that were answered, and by the texts of the one under way if that is paid for, too. */
+  #measureSent(call: MeasuredCall, isCurrentPaid: boolean): Promise<Measure> {
+    const uncounted = this.#usage ? [] : this.#answered
+    const texts = isCurrentPaid ? [...uncounted, ...this.#current.texts] : uncounted
+    const reported = this.#usage ?? NO_USAGE
+    if (texts.length === 0) return Promise.resolve({ usage: reported, isEstimate: false })
+    return measureCounted(call, reported, () => call.count.count(texts.join('\n')))
   }
 
   #nextReply(): VectorsReading {

@@ -1,20 +1,33 @@
-import { EmbeddingsReply, type VectorForm } from '../../../protocols/embeddings/index.ts'
 import type { ReplyFacts } from '../../../protocols/reply-facts.ts'
 import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
 import type { Measure, MeasuredCall, PassedBytes, Passage } from '../passage.ts'
 import { HeldStart } from './held-start.ts'
 import { measureEmbeddings } from './responses.ts'
 
+/** A response with vectors, read while it comes. */
+interface VectorsReply {
+  /** Whether it looks like one with vectors so far. */
+  readonly hasBegun: boolean
+  /** The response so far, without its vectors. */
+  readonly outline: string
+  /** Facts of the response, once it has ended. */
+  readonly facts: ReplyFacts | undefined
+  /** The bytes for the client that this chunk completes. */
+  push(chunk: Buffer): Buffer
+  /** Ends the response: the bytes that were still held. */
+  end(): Buffer
+}
+
 /** A response with vectors, in the client's own dialect. */
 export class EmbeddingsPassage implements Passage {
-  readonly #reply: EmbeddingsReply
+  readonly #reply: VectorsReply
   readonly #held = new HeldStart()
   #facts: ReplyFacts | undefined
   #hasBegun = false
   #last: Buffer | undefined
 
-  constructor(form: VectorForm) {
-    this.#reply = new EmbeddingsReply(form)
+  constructor(reply: VectorsReply) {
+    this.#reply = reply
   }
 
   get hasBegun(): boolean {
@@ -38,7 +51,7 @@ export class EmbeddingsPassage implements Passage {
   end(): boolean {
     this.#last = this.#reply.end()
     this.#facts = this.#reply.facts
-    return this.#facts.valid
+    return this.#facts?.valid === true
   }
 
   rest(): Buffer {

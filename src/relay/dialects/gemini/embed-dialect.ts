@@ -1,13 +1,12 @@
 import type { Channel } from '../../../domain/channel.ts'
 import type { Dropped } from '../../../protocols/codec.ts'
-import { encodeTexts, readVectors } from '../../../protocols/embeddings/index.ts'
+import { textForm } from '../../../protocols/embeddings/index.ts'
 import {
   decodeEmbedRequest,
   embeddedText,
-  embedFacts,
+  EmbedReply,
   EmbedReplyWriter,
   type EmbedMethod,
-  encodeEmbedReply,
   gateEmbedRequest,
   readEmbedRequest,
 } from '../../../protocols/gemini/embed/index.ts'
@@ -15,6 +14,8 @@ import { methodPath } from '../../../protocols/gemini/index.ts'
 import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
 import { askedForVectors } from '../embeddings/asked-for-vectors.ts'
 import { embedUpstream, type EmbedUpstream } from '../embeddings/embed-upstream.ts'
+import { EmbeddingsPassage } from '../embeddings/embeddings-passage.ts'
+import { embeddingsResponses } from '../embeddings/responses.ts'
 import { SERVING } from '../embeddings/serving.ts'
 import { unstreamed } from '../unstreamed.ts'
 
@@ -41,29 +42,17 @@ export function embedDialect(asked: string, method: EmbedMethod): Dialect {
           body: gateEmbedRequest(scan, upstreamModel(channel)),
           upstreamModel: upstreamModel(channel),
           dropped: [],
+          passed: embeddingsResponses(() => new EmbeddingsPassage(new EmbedReply())),
           tap: unstreamed,
-          reply: (bytes) => ({ facts: embedFacts(bytes), body: () => bytes }),
+          reply: unstreamed,
         })
-        const converted = (channel: Channel): Prepared => {
-          const dropped: Dropped = new Set()
-          const texts = decodeEmbedRequest(scan, method, dropped)
-          return {
-            protocol: 'chat',
-            path: '/embeddings',
-            headers: [],
-            body: encodeTexts(texts, upstreamModel(channel), dropped),
-            upstreamModel: upstreamModel(channel),
-            dropped: [...dropped],
-            tap: unstreamed,
-            reply(bytes) {
-              const { facts, vectors } = readVectors(bytes)
-              return {
-                facts: { ...facts, valid: facts.valid && vectors.length === texts.texts.length },
-                body: (charged) => encodeEmbedReply(vectors, method, charged),
-              }
-            },
-          }
-        }
+        // Asked as by the client of chat's endpoint.
+        const inTexts = (channel: Channel): EmbedUpstream => ({
+          form: textForm,
+          protocol: 'chat',
+          path: '/embeddings',
+          model: upstreamModel(channel),
+        })
         return {
           model,
           stream: false,
@@ -79,8 +68,7 @@ export function embedDialect(asked: string, method: EmbedMethod): Dialect {
               choices: 1,
               prepare() {
                 if (!channel.provider && channel.protocols.includes('gemini')) return native(channel)
-                const upstream = embedUpstream(channel, model)
-                return upstream ? askedInForm(upstream) : converted(channel)
+                return askedInForm(embedUpstream(channel, model) ?? inTexts(channel))
               },
             })),
         }

@@ -1,6 +1,9 @@
 import type { BankFunction } from './bank-function.ts'
 
-/** Functions that the others share. Accounts are named `u:3` or `t:17`; callers lock their rows first. */
+/**
+ * Functions that the others share. Accounts are named `u:3`, `t:17`, or `b:month:2026-11-01:u:3` for a
+ * budget in one period; callers lock their rows first.
+ */
 export const ACCOUNTS: readonly BankFunction[] = [
   {
     // Locks users first, and each kind in the order of ids, to avoid deadlocks.
@@ -20,6 +23,7 @@ begin
   perform bank_lock(
     array(select substr(a, 3)::bigint from unnest(accounts) a where a like 'u:%'),
     array(select substr(a, 3)::bigint from unnest(accounts) a where a like 't:%'));
+  perform bank_open_budgets(array(select a from unnest(accounts) a where a like 'b:%'));
 end`,
   },
   {
@@ -30,8 +34,10 @@ begin
   if by_amount = 0 then return; end if;
   if of_account like 'u:%' then
     update users set leased = leased + by_amount where id = substr(of_account, 3)::bigint;
-  else
+  elsif of_account like 't:%' then
     update tokens set leased = leased + by_amount where id = substr(of_account, 3)::bigint;
+  else
+    update budget_periods set leased = leased + by_amount where account = of_account;
   end if;
 end`,
   },
@@ -79,6 +85,9 @@ begin
       union all
       select 't:' || id, epoch, remain_quota, leased from tokens
         where id = any (array(select substr(x, 3)::bigint from unnest(accounts) x where x like 't:%'))
+      union all
+      select account, epoch, amount - used, leased from budget_periods
+        where account = any (array(select x from unnest(accounts) x where x like 'b:%'))
     ) a
     left join leases l on l.account = a.account and l.node = as_node;
 end`,

@@ -25,6 +25,9 @@ begin
     select unnest(accounts)
     union select 'u:' || (c ->> 'user_id') from jsonb_array_elements(calls) c
     union select 't:' || (c ->> 'token_id') from jsonb_array_elements(calls) c
+    union select b from jsonb_array_elements(calls) c,
+      jsonb_array_elements_text(coalesce(nullif(c ->> 'budgets', ''), '[]')::jsonb) b
+    union select account from lost_budgets where node = as_node
     union select 'u:' || user_id from lost_estimates where node = as_node
     union select 't:' || token_id from lost_estimates where node = as_node);
   perform bank_lock_accounts(touched);
@@ -33,7 +36,8 @@ begin
   insert into leases as l (account, node, epoch, amount, held, estimate)
     select told.account, as_node,
       case when told.account like 'u:%' then (select epoch from users where id = substr(told.account, 3)::bigint)
-        else (select epoch from tokens where id = substr(told.account, 3)::bigint) end,
+        when told.account like 't:%' then (select epoch from tokens where id = substr(told.account, 3)::bigint)
+        else (select epoch from budget_periods b where b.account = told.account) end,
       0, told.held, told.estimate
     from unnest(accounts, helds, estimates) as told (account, held, estimate)
     on conflict (account, node) do update set held = excluded.held, estimate = excluded.estimate

@@ -15,6 +15,16 @@ const TOKEN_COLUMNS = [
 /** Columns of users that the admission of calls depends on, without the balance. */
 const USER_COLUMNS = ['status', 'deleted_time', 'group_name', 'role']
 
+/** Columns of both with the terms of calls: budgets and rate limits. */
+const TERM_COLUMNS = [
+  'budget',
+  'budget_period',
+  'rate_limit_requests',
+  'rate_limit_tokens',
+  'rate_limit_parallel',
+  'rate_limit_window',
+]
+
 /** Columns of tokens whose changes recall the leases. */
 const RECALLING_TOKEN_COLUMNS = ['status', 'deleted_time', 'unlimited_quota']
 /** Columns of users whose changes recall the leases. */
@@ -26,19 +36,37 @@ const RECALLING_USER_COLUMNS = ['status', 'deleted_time']
  * deletion recall the leases: the epoch of the account rises by one, and all leases end.
  */
 export function changes(schema: string): readonly string[] {
+  return triggers(schema, [], '')
+}
+
+/** Returns the triggers with budgets and rate limits, in place of those; another budget ends its leases. */
+export function changesWithBudgets(schema: string): readonly string[] {
+  return triggers(
+    schema,
+    TERM_COLUMNS,
+    `
+  if new.budget is distinct from old.budget or new.budget_period is distinct from old.budget_period then
+    perform bank_recall_budgets(LETTER || new.id);
+  end if;`,
+  )
+}
+
+function triggers(schema: string, terms: readonly string[], afterRecall: string): readonly string[] {
   return [
     ...changeTrigger(schema, {
       table: 'users',
       letter: 'u',
       remain: 'quota',
-      columns: USER_COLUMNS,
+      columns: [...USER_COLUMNS, ...terms],
+      afterRecall,
       recallingColumns: RECALLING_USER_COLUMNS,
     }),
     ...changeTrigger(schema, {
       table: 'tokens',
       letter: 't',
       remain: 'remain_quota',
-      columns: TOKEN_COLUMNS,
+      columns: [...TOKEN_COLUMNS, ...terms],
+      afterRecall,
       recallingColumns: RECALLING_TOKEN_COLUMNS,
     }),
   ]
@@ -50,26 +78,28 @@ interface WatchedTable {
   readonly remain: string
   readonly columns: readonly string[]
   readonly recallingColumns: readonly string[]
+  readonly afterRecall: string
 }
 
 function changeTrigger(
   schema: string,
-  { table, letter, remain, columns: seen, recallingColumns: grave }: WatchedTable,
+  { table, letter, remain, columns: seen, recallingColumns: grave, afterRecall }: WatchedTable,
 ): readonly string[] {
   const differs = (name: string): string => `new.${name} is distinct from old.${name}`
   return [
-    `create function bank_heed_${table}() returns trigger language plpgsql
+    `create or replace function bank_heed_${table}() returns trigger language plpgsql
        set search_path = pg_catalog, ${quoted(schema)}, pg_temp as $bank$
 begin
   if new.${remain} < old.${remain} or ${grave.map(differs).join(' or ')} then
     new.leased := 0;
     new.epoch := old.epoch + 1;
     delete from leases where account = '${letter}:' || new.id;
-  end if;
+  end if;${afterRecall.replace('LETTER', `'${letter}:'`)}
   perform pg_notify('sluice', 'account ${letter}:' || new.id || ' ' || new.epoch);
   return new;
 end
 $bank$`,
+    `drop trigger if exists bank_heed on ${table}`,
     `create trigger bank_heed before update on ${table} for each row
        when (new.used_quota = old.used_quota and new.leased = old.leased
          and (${[remain, ...seen].map(differs).join(' or ')}))

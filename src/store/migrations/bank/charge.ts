@@ -2,8 +2,8 @@ import type { BankFunction } from './bank-function.ts'
 import { pointSums } from './point-sums.ts'
 
 /**
- * Charges settled calls, each once. Reports of nodes of earlier versions lack the usage of other modalities,
- * and estimates for lost nodes do.
+ * Charges settled calls, each once. Reports of nodes of earlier versions lack the usage of other modalities
+ * and the requested model and the budgets, and estimates for lost nodes do.
  */
 export const CHARGE: readonly BankFunction[] = [
   {
@@ -18,7 +18,8 @@ begin
       cache_write_1h_tokens bigint, output_tokens bigint, reasoning_tokens bigint, web_searches bigint, quota bigint,
       price_version text, duration_ms bigint, first_byte_ms bigint, stream bigint, reason text, requests bigint,
       audio_input_tokens bigint, image_input_tokens bigint, audio_output_tokens bigint, image_output_tokens bigint,
-      seconds bigint, characters bigint, images bigint, kind text, attempts text, charged_by text)
+      seconds bigint, characters bigint, images bigint, kind text, requested_model text, budgets text, attempts text,
+      charged_by text)
     -- Of a token that nobody knows here nothing can be charged; it must not keep back what can.
     join tokens k on k.id = c.token_id and k.user_id = c.user_id
     order by c.id
@@ -26,12 +27,14 @@ begin
     insert into usage_log (id, ended_ms, user_id, token_id, model, upstream_model, channel, group_name, input_tokens,
       cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, web_searches,
       quota, price_version, duration_ms, first_byte_ms, stream, reason, audio_input_tokens, image_input_tokens,
-      audio_output_tokens, image_output_tokens, seconds, characters, images, kind, attempts, charged_by)
+      audio_output_tokens, image_output_tokens, seconds, characters, images, kind,
+      requested_model, attempts, charged_by)
     select id, ended_ms, user_id, token_id, model, upstream_model, channel, group_name, input_tokens,
       cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, web_searches,
       quota, price_version, duration_ms, first_byte_ms, stream, reason, coalesce(audio_input_tokens, 0),
       coalesce(image_input_tokens, 0), coalesce(audio_output_tokens, 0), coalesce(image_output_tokens, 0),
-      coalesce(seconds, 0), coalesce(characters, 0), coalesce(images, 0), coalesce(kind, ''), attempts, charged_by
+      coalesce(seconds, 0), coalesce(characters, 0), coalesce(images, 0), coalesce(kind, ''),
+      coalesce(requested_model, ''), attempts, charged_by
     from given order by id
     on conflict (id) do nothing
     returning id
@@ -76,6 +79,9 @@ begin
       union all
       select 't:' || token_id, token_id, sum(quota)::bigint, sum(requests)::bigint, max(ended_ms)
       from fresh group by token_id
+      union all
+      select b, null, sum(quota)::bigint, 0, 0
+      from fresh, jsonb_array_elements_text(coalesce(nullif(budgets, ''), '[]')::jsonb) b group by b
     ) s
     left join leases l on l.account = s.account and l.node = as_node
   ), eased as (
@@ -85,6 +91,9 @@ begin
     update tokens t set used_quota = t.used_quota + spent.quota, remain_quota = t.remain_quota - spent.quota,
       leased = t.leased - spent.lent, accessed_time = greatest(t.accessed_time, spent.ended_ms / 1000)
     from spent where spent.account like 't:%' and t.id = spent.id
+  ), of_budgets as (
+    update budget_periods b set used = b.used + spent.quota, leased = b.leased - spent.lent
+    from spent where spent.account like 'b:%' and b.account = spent.account
   )
   update users u set used_quota = u.used_quota + spent.quota, quota = u.quota - spent.quota,
     leased = u.leased - spent.lent, request_count = u.request_count + spent.requests

@@ -42,6 +42,16 @@ begin
       values (of_node, lost.usage_id, lost.token_id, lost.user_id, at_ms / 86400000, lost.estimate)
       on conflict do nothing;
   end loop;
+  for lost in
+    select account, estimate, least(estimate, amount) as lent from leases
+    where node = of_node and account like 'b:%' and estimate > 0
+    order by account
+  loop
+    update budget_periods set used = used + lost.estimate, leased = leased - lost.lent where account = lost.account;
+    update leases set amount = amount - lost.lent where account = lost.account and node = of_node;
+    insert into lost_budgets (node, account, quota) values (of_node, lost.account, lost.estimate)
+      on conflict (node, account) do update set quota = lost_budgets.quota + excluded.quota;
+  end loop;
 end`,
   },
   {
@@ -100,6 +110,9 @@ begin
     update tokens set used_quota = used_quota - lost.quota, remain_quota = remain_quota + lost.quota
       where id = lost.token_id;
     update users set used_quota = used_quota - lost.quota, quota = quota + lost.quota where id = lost.user_id;
+  end loop;
+  for lost in delete from lost_budgets where node = as_node returning * loop
+    update budget_periods set used = used - lost.quota where account = lost.account;
   end loop;
 end`,
   },

@@ -4,7 +4,8 @@ import type { BankFunction } from './bank-function.ts'
  * Lends to a node. Each request names a token, by id or by the HMAC of its key, with the amounts of token and
  * user that it needs beyond what the node has, and the most that it wants. A loan is an eighth of what is
  * free, at least the need and at most the want, or nothing if a need cannot be met; an unlimited token lends
- * nothing, because it never refuses. Returns the current rows for each request, in order.
+ * nothing, because it never refuses. Budgets that the calls are charged to are lent like balances. Returns
+ * the current rows for each request, in order.
  */
 export const ACQUIRE: readonly BankFunction[] = [
   {
@@ -40,21 +41,26 @@ declare
   may boolean;
   token_gets bigint;
   user_gets bigint;
+  named text[];
+  budget record;
 begin
   ids := array(
     select id from tokens where key_hash = any (array(select w ->> 'hash' from jsonb_array_elements(wanted) w))
     union
     select (w ->> 'token')::bigint from jsonb_array_elements(wanted) w where w ? 'token');
   owners := array(select distinct user_id from tokens where id = any (ids));
+  named := array(select distinct b ->> 'account' from jsonb_array_elements(wanted) w,
+    jsonb_array_elements(coalesce(w -> 'budgets', '[]')) b);
   perform bank_lock(owners, ids);
+  perform bank_open_budgets(named);
   perform bank_reclaim(
-    array(select 'u:' || id from unnest(owners) id union all select 't:' || id from unnest(ids) id));
+    array(select 'u:' || id from unnest(owners) id union all select 't:' || id from unnest(ids) id) || named);
   -- Known from its first loan on, and silent until it reports.
   insert into nodes (node, expires) values (as_node, now() + interval '60 seconds') on conflict (node) do nothing;
   for one in
     select w.* from jsonb_array_elements(wanted) with ordinality as e (value, nth),
       jsonb_to_record(e.value) as w (hash text, token bigint, token_need bigint, token_most bigint, user_need bigint,
-        user_most bigint)
+        user_most bigint, budgets jsonb)
     order by e.nth
   loop
     select * into t from tokens where key_hash = one.hash or id = one.token;
@@ -64,10 +70,24 @@ begin
     end if;
     select * into u from users where id = t.user_id;
     limited := t.unlimited_quota = 0;
+    for budget in
+      select w.account, case
+          when w.account = 'b:' || t.budget_period || ':' || split_part(w.account, ':', 3) || ':t:' || t.id then t.budget
+          when w.account = 'b:' || u.budget_period || ':' || split_part(w.account, ':', 3) || ':u:' || u.id then u.budget
+          else w.amount end as amount
+      from jsonb_to_recordset(coalesce(one.budgets, '[]')) as w (account text, amount bigint)
+      order by w.account
+    loop
+      perform bank_set_budget(budget.account, budget.amount);
+    end loop;
     may := t.status <> 2 and t.deleted_time is null and u.status <> 2 and u.deleted_time is null
       and (t.expired_time = -1 or t.expired_time > extract(epoch from now()))
       and (not limited or one.token_need <= 0 or t.remain_quota - t.leased >= one.token_need)
-      and (one.user_need <= 0 or u.quota - u.leased >= one.user_need);
+      and (one.user_need <= 0 or u.quota - u.leased >= one.user_need)
+      and not exists (
+        select from jsonb_to_recordset(coalesce(one.budgets, '[]')) as w (account text, need bigint)
+        join budget_periods b on b.account = w.account
+        where w.need > 0 and b.amount - b.used - b.leased < w.need);
     if may then
       token_gets := case when limited
         then bank_share(t.remain_quota - t.leased, one.token_need, one.token_most) else 0 end;
@@ -76,10 +96,20 @@ begin
       perform bank_lend(as_node, 't:' || t.id, t.epoch, token_gets);
       u.leased := u.leased + user_gets;
       t.leased := t.leased + token_gets;
+      for budget in
+        select b.account, b.epoch, bank_share(b.amount - b.used - b.leased, w.need, w.most) as gets
+        from jsonb_to_recordset(coalesce(one.budgets, '[]')) as w (account text, need bigint, most bigint)
+        join budget_periods b on b.account = w.account
+        order by b.account
+      loop
+        perform bank_lend(as_node, budget.account, budget.epoch, budget.gets);
+      end loop;
     end if;
     return next jsonb_build_object('granted', may, 'token', to_jsonb(t), 'user', to_jsonb(u),
       'token_amount', coalesce((select amount from leases where account = 't:' || t.id and node = as_node), 0),
-      'user_amount', coalesce((select amount from leases where account = 'u:' || u.id and node = as_node), 0));
+      'user_amount', coalesce((select amount from leases where account = 'u:' || u.id and node = as_node), 0),
+      'budgets', (select coalesce(jsonb_agg(s), '[]') from bank_statement(as_node,
+        array(select b ->> 'account' from jsonb_array_elements(coalesce(one.budgets, '[]')) b)) s));
   end loop;
 end`,
   },

@@ -35,6 +35,7 @@ export function usageSeries(types: ColumnTypes): Migration {
         .columns(['user_id', 'slot'])
         .execute()
       await createRefusals(db, types)
+      if (!types.isShared) await createNotes(db, types)
       await sumHalfHours(db)
       await sumDays(db)
       if (types.isShared) await remakeFunctions(db, [...CHARGE, ...LOST])
@@ -57,6 +58,16 @@ async function createSums(
   await table
     .addPrimaryKeyConstraint(`${name}_key`, [...key])
     .modifyEnd(keyed)
+    .execute()
+}
+
+// Only where sums are written later than their calls. A row has the ids of one commit.
+async function createNotes(db: Kysely<unknown>, { integer, counted }: ColumnTypes): Promise<void> {
+  await db.schema
+    .createTable('unsummed_calls')
+    .addColumn('answered', integer, (column) => column.notNull())
+    .addColumn('ids', 'text', (column) => column.notNull())
+    .modifyEnd(counted)
     .execute()
 }
 

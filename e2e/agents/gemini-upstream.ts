@@ -1,0 +1,120 @@
+import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
+import { Refusal } from '../../src/simulator/refusal.ts'
+import {
+  bearer,
+  type Call,
+  type Frame,
+  type Reply,
+  type Stamp,
+  type Upstream,
+} from '../../src/simulator/upstream.ts'
+import { type ModelInput, nextTurn, pieces, tokensOf } from './model.ts'
+import { type ReturnedSignatures, signed } from './signatures.ts'
+
+const METHOD = /^\/models\/(.+):(\w+)$/
+
+/**
+ * The model behind the Gemini API. It signs the first call of each step and the end of each answer, and takes
+ * no history without all of these signatures, nor a stand-in for one.
+ */
+export function geminiUpstream(models: readonly string[], returned: ReturnedSignatures): Upstream {
+  return {
+    asked,
+    models,
+    keyOf: (headers) => string(headers['x-goog-api-key']) || bearer(headers),
+    reply: (body, model, stamp) => reply(body, model, stamp, returned),
+    refuse: ({ message }) => ({ error: { code: 400, message, status: 'INVALID_ARGUMENT' } }),
+  }
+}
+
+function asked({ method, path, body }: Call): Fields | undefined {
+  const [, model, name] = METHOD.exec(decodeURIComponent(path)) ?? []
+  const isAsked = method === 'POST' && (name === 'generateContent' || name === 'streamGenerateContent')
+  return isAsked ? { ...body, model, stream: name === 'streamGenerateContent' } : undefined
+}
+
+function reply(body: Fields, model: string, stamp: Stamp, returned: ReturnedSignatures): Reply {
+  const contents = list(body.contents).map(fields)
+  requireSignatures(contents, returned)
+  const { thinking, text, calls } = nextTurn(modelInput(body, contents))
+  const showsThoughts = fields(fields(body.generationConfig).thinkingConfig).includeThoughts === true
+  if (calls.length > 0 && !showsThoughts) throw new Refusal('malformed', 'expected a request for thoughts')
+  const callParts = calls.map(({ name, input }, at): Fields => {
+    const id = stamp.id('')
+    const call = { id, name, args: fields(JSON.parse(input)) }
+    return { functionCall: call, ...(at === 0 && { thoughtSignature: signed(id) }) }
+  })
+  const parts: Fields[] = [
+    ...(thinking === '' ? [] : [{ text: thinking, thought: true }]),
+    ...pieces(text).map((piece) => ({ text: piece })),
+    ...callParts,
+    ...(calls.length === 0 && text !== '' ? [{ text: '', thoughtSignature: signed(text) }] : []),
+  ]
+  const prompt = tokensOf(JSON.stringify(body))
+  const thoughts = tokensOf(thinking)
+  const candidates = tokensOf(text + JSON.stringify(calls))
+  const usageMetadata = {
+    promptTokenCount: prompt,
+    candidatesTokenCount: candidates,
+    thoughtsTokenCount: thoughts,
+    totalTokenCount: prompt + candidates + thoughts,
+  }
+  const responseId = stamp.id('')
+  const answer = (said: readonly Fields[], ending: object): Fields => ({
+    candidates: [{ content: { role: 'model', parts: said }, ...ending, index: 0 }],
+    usageMetadata,
+    modelVersion: model,
+    responseId,
+  })
+  if (body.stream !== true) return { kind: 'whole', body: answer(parts, { finishReason: 'STOP' }), tokens: 0 }
+  const frames = parts.map((part, at): Frame => {
+    const chunk = answer([part], at === parts.length - 1 ? { finishReason: 'STOP' } : {})
+    return { text: `data: ${JSON.stringify(chunk)}\r\n\r\n`, tokens: 1 }
+  })
+  return { kind: 'stream', frames }
+}
+
+// Requires a signature on the first call of each of the model's steps, and after the text of a step without
+// calls.
+function requireSignatures(contents: readonly Fields[], returned: ReturnedSignatures): void {
+  for (const [at, content] of contents.entries()) {
+    if (content.role !== 'model') continue
+    const parts = list(content.parts).map(fields)
+    const where = `contents[${at}]`
+    const call = parts.find(({ functionCall }) => functionCall !== undefined)
+    if (call) returned.require(string(fields(call.functionCall).id), call.thoughtSignature, where)
+    else
+      returned.require(
+        spoken(parts),
+        parts.find(({ thoughtSignature }) => thoughtSignature)?.thoughtSignature,
+        where,
+      )
+  }
+}
+
+function modelInput(body: Fields, contents: readonly Fields[]): ModelInput {
+  const heard = contents
+    .filter(({ role }) => role !== 'model')
+    .flatMap(({ parts }) => list(parts).map(fields))
+  return {
+    user: heard.map(({ text }) => string(text)).join('\n'),
+    results: heard.flatMap(({ functionResponse }) =>
+      functionResponse === undefined ? [] : [resultText(fields(fields(functionResponse).response))],
+    ),
+    tools: list(body.tools)
+      .flatMap((tool) => list(fields(tool).functionDeclarations).map(fields))
+      .map(({ name, parametersJsonSchema }) => ({
+        name: string(name),
+        schema: fields(parametersJsonSchema),
+      })),
+  }
+}
+
+function resultText(response: Fields): string {
+  const text = response.output ?? response.error ?? response
+  return typeof text === 'string' ? text : JSON.stringify(text)
+}
+
+function spoken(parts: readonly Fields[]): string {
+  return parts.map(({ text, thought }) => (thought === true ? '' : string(text))).join('')
+}

@@ -1,0 +1,139 @@
+import type { Agent } from 'undici'
+import type { AlertTarget } from '../domain/alert.ts'
+import type { AlertWork, DueAlert } from '../store/operations/alert-outbox.ts'
+import type { Rows } from '../store/store.ts'
+import { nextAttemptMs } from './retry-delay.ts'
+import { ATTEMPT_MS, alertAgent, sendAlert } from './send-alert.ts'
+
+/** Attempts at one receiver that are under way at a time, and rows that one claim takes. */
+const BATCH = 16
+/** Events that one write spreads over the receivers: calls are not delayed. */
+const SPREAD = 50
+/** Time after which another node may send instead of one that is gone. */
+const SENDER_MS = 20_000
+/** Time after which an attempt without an outcome is lost. */
+const LOST_MS = 2 * ATTEMPT_MS
+
+/** Receiver with its tag. */
+export interface TaggedTarget extends AlertTarget {
+  readonly tag: string
+}
+
+/** Outcome of attempts at one receiver. */
+export interface AlertOutcome {
+  readonly delivered: number
+  /** Attempts that failed and are repeated later. */
+  readonly failed: number
+  /** Alerts that are not tried again. */
+  readonly givenUp: number
+  /** Reason of a failure; undefined if there was none. */
+  readonly reason: string | undefined
+}
+
+/** Services that the sender needs. */
+interface SenderParts {
+  readonly rows: Pick<Rows, 'write'>
+  /** Identifies this node. */
+  readonly node: string
+  readonly onOutcome: (target: TaggedTarget, outcome: AlertOutcome) => void
+  readonly onError: (error: unknown) => void
+}
+
+/**
+ * Delivers alerts to their receivers, while this node is the one that sends. Each receiver has a lane of its
+ * own, so that a slow one delays no other; only what is under way is in memory.
+ */
+export class AlertSender {
+  readonly #parts: SenderParts
+  readonly #agent: Agent = alertAgent(BATCH)
+  readonly #stopping = new AbortController()
+  /** Lanes at work, by tag. */
+  readonly #lanes = new Map<string, Promise<void>>()
+  /** Writes of this node, one after the other: on PostgreSQL they could not be made at the same time. */
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: SenderParts) {
+    this.#parts = parts
+  }
+
+  /** Spreads new events, and starts the lanes of receivers that an attempt is due for. */
+  async work(
+    { isUnspread, due, isSenderElsewhere }: AlertWork,
+    targets: readonly TaggedTarget[],
+  ): Promise<void> {
+    if (isSenderElsewhere || (!isUnspread && due.length === 0)) return
+    for (let spread = SPREAD; spread === SPREAD && !this.#stopping.signal.aborted; ) {
+      const given = await this.#inTurn((rows, nowMs) =>
+        rows.write('spreadAlerts', {
+          node: this.#parts.node,
+          nowMs,
+          untilMs: nowMs + SENDER_MS,
+          targets: targets.map(({ tag, types }) => ({ tag, types })),
+          limit: SPREAD,
+        }),
+      )
+      if (given === null) return
+      spread = given
+      for (const target of targets) this.#startLane(target)
+    }
+  }
+
+  /** Breaks off what is under way; it is tried again later. */
+  async close(): Promise<void> {
+    this.#stopping.abort()
+    await Promise.all(this.#lanes.values())
+    await this.#agent.destroy()
+  }
+
+  #startLane(target: TaggedTarget): void {
+    const { tag } = target
+    if (this.#lanes.has(tag)) return
+    const lane = this.#run(target)
+      .catch(this.#parts.onError)
+      .finally(() => void this.#lanes.delete(tag))
+    this.#lanes.set(tag, lane)
+  }
+
+  async #run(target: TaggedTarget): Promise<void> {
+    const { tag } = target
+    while (!this.#stopping.signal.aborted) {
+      const alerts = await this.#inTurn((rows, nowMs) =>
+        rows.write('claimAlerts', {
+          node: this.#parts.node,
+          nowMs,
+          lostMs: nowMs + LOST_MS,
+          tag,
+          limit: BATCH,
+        }),
+      )
+      if (alerts.length === 0) return
+      await this.#deliver(target, alerts)
+    }
+  }
+
+  async #deliver(target: TaggedTarget, alerts: readonly DueAlert[]): Promise<void> {
+    const { signal } = this.#stopping
+    const reasons = await Promise.all(alerts.map((alert) => sendAlert(target, alert, this.#agent, signal)))
+    const nowMs = Date.now()
+    const over: string[] = []
+    const failed: { id: string; dueMs: number }[] = []
+    let delivered = 0
+    for (const [index, { id, attempts, firstMs }] of alerts.entries()) {
+      const dueMs = reasons[index] === undefined ? undefined : nextAttemptMs(attempts, firstMs, nowMs)
+      if (reasons[index] === undefined) delivered += 1
+      if (dueMs === undefined) over.push(id)
+      // An attempt that the stop has broken off counts as none that failed.
+      else if (!signal.aborted) failed.push({ id, dueMs })
+    }
+    const givenUp = over.length - delivered
+    await this.#inTurn((rows) => rows.write('noteAlerts', { tag: target.tag, over, failed }))
+    const reason = reasons.find((one) => one !== undefined)
+    if (!signal.aborted) this.#parts.onOutcome(target, { delivered, failed: failed.length, givenUp, reason })
+  }
+
+  #inTurn<Result>(write: (rows: Pick<Rows, 'write'>, nowMs: number) => Promise<Result>): Promise<Result> {
+    const result = this.#turn.then(() => write(this.#parts.rows, Date.now()))
+    this.#turn = result.catch(() => {})
+    return result
+  }
+}

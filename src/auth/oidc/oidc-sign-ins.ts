@@ -1,0 +1,87 @@
+import type { OidcProvider } from '../../domain/login-settings.ts'
+import type { Options } from '../../domain/settings.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Request } from '../../server/request.ts'
+import type { Secrets } from '../../store/secrets.ts'
+import type { Store } from '../../store/store.ts'
+import { localPath } from './local-path.ts'
+import type { OidcClient, VerifiedIdentity } from './oidc-client.ts'
+import { pendingCookie, pendingOf, pendingUntil } from './pending-sign-in.ts'
+import { publicOrigin } from './public-origin.ts'
+
+/** Page of the console that people come back to after they have signed out at their provider. */
+const AFTER_LOGOUT = '/login'
+
+/** Dependencies of `OidcSignIns`. */
+interface OidcParts {
+  readonly store: Pick<Store, 'write'>
+  readonly secrets: Secrets
+  readonly options: () => Options
+  readonly nowMs: () => number
+  /** Called for failures of a provider, with a sentence for the operator. */
+  readonly warn: (sentence: string) => void
+}
+
+/** Redirect of a browser. */
+interface Redirect {
+  readonly location: string
+  /** Value of `set-cookie`. */
+  readonly cookie: string
+}
+
+/** Sign-ins at identity providers, from the start to the verified identity; each is bound to its browser. */
+export class OidcSignIns {
+  readonly #parts: OidcParts
+  #client: Promise<OidcClient> | undefined
+
+  constructor(parts: OidcParts) {
+    this.#parts = parts
+  }
+
+  /** Begins a sign-in. `next`: where to go afterwards, a path of this gateway; other texts are ignored. */
+  async begin(provider: OidcProvider, request: Request, next: string | undefined): Promise<Redirect> {
+    const { secrets, options, nowMs } = this.#parts
+    const redirectUri = `${publicOrigin(request, options())}/api/user/oidc/${provider.name}/callback`
+    const { url, checks } = await (await this.#opened()).begin(provider, redirectUri)
+    const pending = { ...checks, redirectUri, next: localPath(next), expiresTime: pendingUntil(nowMs()) }
+    const cookie = pendingCookie(secrets, provider.name, pending, request, options().trustedProxies)
+    return { location: url, cookie }
+  }
+
+  /**
+   * Ends a sign-in. Throws 401 if this browser did not begin it, if it was ended before, or if it cannot be
+   * verified.
+   */
+  async complete(
+    provider: OidcProvider,
+    request: Request,
+  ): Promise<{ readonly identity: VerifiedIdentity; readonly next: string }> {
+    const { store, secrets, nowMs } = this.#parts
+    const query = new URL(request.url, 'http://gateway').search
+    const state = new URLSearchParams(query).get('state')
+    const pending = pendingOf(secrets, provider.name, state, request, nowMs())
+    if (!pending)
+      throw new GatewayError(
+        'unauthorized',
+        'this browser began no such sign-in, or too long ago; start again',
+      )
+    const nowSeconds = Math.floor(nowMs() / 1000)
+    const { expiresTime } = pending
+    if (!(await store.write('markStateUsed', { state: pending.state, expiresTime, nowSeconds })))
+      throw new GatewayError('unauthorized', 'this sign-in has ended already; start again')
+    const callback = new URL(pending.redirectUri + query)
+    const afterLogout = callback.origin + AFTER_LOGOUT
+    const identity = await (await this.#opened()).complete(provider, callback, pending, afterLogout)
+    return { identity, next: pending.next }
+  }
+
+  // Loaded with the first sign-in: most gateways have no identity provider.
+  #opened(): Promise<OidcClient> {
+    const { options, warn } = this.#parts
+    const allowsPrivateNetworks = (): boolean => options().media.allowPrivateNetworks
+    this.#client ??= import('./oidc-client.ts').then(
+      ({ OidcClient }) => new OidcClient({ allowsPrivateNetworks, warn }),
+    )
+    return this.#client
+  }
+}

@@ -1,0 +1,79 @@
+import { parseCookie, stringifySetCookie } from 'cookie'
+import { z } from 'zod'
+import type { Request } from '../../server/request.ts'
+import { seal, type SealContext, type Secrets, unseal } from '../../store/secrets.ts'
+import { isSecureRequest } from '../session-cookie.ts'
+
+/** Longest time from the start of a sign-in to its end. */
+const LIFETIME_SECONDS = 600
+/** Form of a state: 32 bytes as base64url. */
+const STATE = /^[\w-]{43}$/
+
+const pendingSignIn = z.object({
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  redirectUri: z.string(),
+  /** Path to go to afterwards. */
+  next: z.string(),
+  /** Unix seconds. */
+  expiresTime: z.int(),
+})
+
+/** A sign-in that has begun, kept encrypted in a cookie of the browser that began it. */
+export type PendingSignIn = z.output<typeof pendingSignIn>
+
+/** Time at which a sign-in that begins now expires, in Unix seconds. */
+export function pendingUntil(nowMs: number): number {
+  return Math.floor(nowMs / 1000) + LIFETIME_SECONDS
+}
+
+/** The `Set-Cookie` header that binds a sign-in to its browser; each sign-in has a cookie of its own. */
+export function pendingCookie(
+  secrets: Secrets,
+  provider: string,
+  pending: PendingSignIn,
+  request: Request,
+  trustedProxies: readonly string[],
+): string {
+  return stringifySetCookie({
+    name: nameOf(pending.state),
+    value: seal(secrets, JSON.stringify(pending), placeOf(provider, pending.state)),
+    httpOnly: true,
+    // The provider's redirect comes from another site, which `strict` would keep the cookie from.
+    sameSite: 'lax',
+    path: '/api/user/oidc/',
+    secure: isSecureRequest(request, trustedProxies),
+    maxAge: LIFETIME_SECONDS,
+  })
+}
+
+/**
+ * The sign-in with this state that the browser began at this provider; undefined if it began none, or long
+ * ago.
+ */
+export function pendingOf(
+  secrets: Secrets,
+  provider: string,
+  state: string | null,
+  { headers: { cookie } }: Request,
+  nowMs: number,
+): PendingSignIn | undefined {
+  const sealed = state !== null && STATE.test(state) ? parseCookie(cookie ?? '')[nameOf(state)] : undefined
+  if (state === null || sealed === undefined) return undefined
+  try {
+    const pending = pendingSignIn.parse(JSON.parse(unseal(secrets, sealed, placeOf(provider, state))))
+    return pending.expiresTime * 1000 > nowMs ? pending : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function nameOf(state: string): string {
+  return `sign-in-${state.slice(0, 16)}`
+}
+
+// Encryption is bound to both, so that no other provider can end the sign-in.
+function placeOf(provider: string, state: string): SealContext {
+  return { table: 'pending sign-ins', row: `${provider} ${state}` }
+}

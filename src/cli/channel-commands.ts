@@ -1,0 +1,116 @@
+import type { Command } from 'commander'
+import type { ChannelObject } from '../management/channels/channel-object.ts'
+import { CONFIG, JSON_OUTPUT } from './options.ts'
+import type { Shell } from './shell.ts'
+import { type Column, table } from './table.ts'
+import { type AccountOptions, printJson, withAccounts } from './with-accounts.ts'
+
+const LIST_HELP = `
+Channels that were set over HTTP come first, then those of gateway.yaml, or of keys in the environment. Keys are not shown.
+Example:
+  sluice channel list`
+
+const TEST_HELP = `
+Requests one token of the channel's first model, with its first key, whether or not the channel is enabled. Nobody is
+charged by the gateway; the provider may count the token. Exits with 1 if the test fails.
+Examples:
+  sluice channel test openai
+  sluice channel test openai --model gpt-4o-mini`
+
+const SWITCH_HELP = `
+Only channels that were set over HTTP can be switched; those of gateway.yaml are changed there. "sluice channel list" shows
+which is which. Other nodes on the same database follow within a minute.`
+
+interface TestOptions extends AccountOptions {
+  readonly model?: string
+}
+
+/** `sluice channel …`. */
+export function addChannelCommands(program: Command, shell: Shell): void {
+  const channel = program.command('channel').description('list, test and switch channels')
+  channel
+    .command('list')
+    .description('all channels, with protocol, models, groups and where they are managed')
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', LIST_HELP)
+    .action((options: AccountOptions) => list(shell, options))
+  channel
+    .command('test <name>')
+    .description('ask a channel for one token')
+    .option('--model <model>', "the model; the channel's first by default")
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', TEST_HELP)
+    .action((name: string, options: TestOptions) => test(shell, name, options))
+  channel
+    .command('enable <name>')
+    .description('use a disabled channel again')
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', SWITCH_HELP)
+    .action((name: string, options: AccountOptions) => change(shell, 'enableChannel', name, options))
+  channel
+    .command('disable <name>')
+    .description('use a channel for no further call; running ones go on')
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', SWITCH_HELP)
+    .action((name: string, options: AccountOptions) => change(shell, 'disableChannel', name, options))
+}
+
+async function list(shell: Shell, options: AccountOptions): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
+    const channels = await accounts.run('listAllChannels', {})
+    if (options.json) printJson(shell, channels)
+    else if (channels.length === 0) shell.err.write('There is no channel.\n')
+    else shell.out.write(table(channels, COLUMNS, shell.out))
+  })
+}
+
+async function test(shell: Shell, channel: string, { model, ...options }: TestOptions): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
+    const result = await accounts.run('testNamedChannel', { channel, ...(model !== undefined && { model }) })
+    const { success, message, time } = result
+    if (options.json) printJson(shell, result)
+    else if (success) shell.out.write(`The channel "${channel}" has answered in ${time} s.\n`)
+    if (success) return
+    if (!options.json)
+      shell.err.write(`sluice: the channel "${channel}" failed after ${time} s: ${message}\n`)
+    shell.exitCode = 1
+  })
+}
+
+async function change(
+  shell: Shell,
+  operation: 'enableChannel' | 'disableChannel',
+  channel: string,
+  options: AccountOptions,
+): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
+    const changed = await accounts.run(operation, { channel })
+    const effect = operation === 'enableChannel' ? 'is used again' : 'is used for no further call'
+    if (options.json) printJson(shell, changed)
+    else shell.out.write(`The channel "${changed.name}" ${effect}.\n`)
+  })
+}
+
+const COLUMNS: readonly Column<ChannelObject>[] = [
+  { title: 'NAME', cell: ({ name }) => name },
+  { title: 'PROTOCOL', cell: ({ protocol }) => protocol.join(', ') },
+  {
+    title: 'STATUS',
+    cell: ({ status }) => (status === 1 ? 'enabled' : 'disabled'),
+    warns: ({ status }) => status !== 1,
+  },
+  { title: 'PRIORITY', cell: ({ priority }) => String(priority), right: true },
+  { title: 'WEIGHT', cell: ({ weight }) => String(weight), right: true },
+  { title: 'GROUPS', cell: ({ group }) => group },
+  { title: 'MODELS', cell: ({ models }) => shortened(models.split(',')) },
+  { title: 'MANAGED BY', cell: ({ managed_by }) => managed_by || 'HTTP' },
+]
+
+function shortened(models: readonly string[]): string {
+  const more = models.length > 3 ? ` and ${models.length - 3} more` : ''
+  return `${models.slice(0, 3).join(', ')}${more}`
+}

@@ -1,0 +1,58 @@
+import type { LoginSettings, OidcProvider } from '../domain/login-settings.ts'
+import { credential, dictionary, type Field, flag, list, name, section, text } from './fields.ts'
+import { groupName } from './groups.ts'
+import { readIssuer } from './issuer.ts'
+
+const providerName = text('a name of up to 40 lower-case letters, digits and hyphens', (given) =>
+  /^[a-z0-9][a-z0-9-]{0,39}$/.test(given) ? given : undefined,
+)
+
+// Scopes are separated by spaces in requests (RFC 6749, 3.3).
+const scope = text('a scope without spaces', (given) => (/^[!#-[\]-~]+$/.test(given) ? given : undefined))
+
+const claim = name('the name of a claim')
+const claimValue = name('a value of the group claim')
+
+function provider(groups: ReadonlySet<string>): Field<OidcProvider> {
+  return section({
+    name: providerName,
+    issuer: text('an https:// or http:// URL, the issuer as its metadata states it', readIssuer),
+    client_id: name('the id of the client that is registered there'),
+    client_secret: credential('a secret: printable characters without spaces'),
+    scopes: list(scope, 'a list of scopes').default(['openid', 'profile', 'email']),
+    username_claim: claim.default('preferred_username'),
+    group_claim: claim.optional(),
+    groups: dictionary(groupName(groups), 'a mapping from values of the group claim to groups'),
+    admins: list(claimValue, 'a list of values of the group claim'),
+    create: flag.default(true),
+  })
+    .superRefine((given, ctx) => {
+      for (const key of ['groups', 'admins'] as const) {
+        const size = key === 'groups' ? given.groups.size : given.admins.length
+        if (size === 0 || given.group_claim !== undefined) continue
+        ctx.addIssue({ code: 'custom', path: [key], message: 'expected group_claim beside it' })
+      }
+    })
+    .transform(
+      (given): OidcProvider => ({
+        name: given.name,
+        issuer: given.issuer,
+        clientId: given.client_id,
+        clientSecret: given.client_secret,
+        scopes: given.scopes.includes('openid') ? given.scopes : ['openid', ...given.scopes],
+        usernameClaim: given.username_claim,
+        groupClaim: given.group_claim,
+        groups: given.groups,
+        admins: given.admins,
+        create: given.create,
+      }),
+    )
+}
+
+/** `docs/configuration.md: Sign-in`. */
+export function login(groups: ReadonlySet<string>): Field<LoginSettings> {
+  return section({
+    password: flag.default(true),
+    oidc: list(provider(groups), 'a list of identity providers'),
+  })
+}

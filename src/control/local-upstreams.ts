@@ -1,0 +1,14 @@
+import type { Settings } from '../domain/settings.ts'
+import { loopMarker, type Secrets } from '../store/secrets.ts'
+import { Providers } from '../upstreams/providers.ts'
+import { UpstreamClient } from '../upstreams/upstream-client.ts'
+import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
+
+/** Opens a client for the upstreams of a command that no gateway runs for; the caller closes it. */
+export function localUpstreams(secrets: Secrets, settings: () => Settings): UpstreamClient {
+  return new UpstreamClient(loopMarker(secrets), {
+    channels: () => settings().channels,
+    providers: new Providers(tokenEndpoint(() => settings().options.media.allowPrivateNetworks)),
+    onUnsolicited() {},
+  })
+}

@@ -1,0 +1,20 @@
+import type { Budget } from './budget.ts'
+import type { RateLimit } from './channel.ts'
+
+/** Limit on the calls of a key, or of all keys of a user. 0 = off. */
+export interface CallRateLimit extends RateLimit {
+  /** Calls under way at once. */
+  readonly parallel: number
+}
+
+/** Terms of the calls of a token, or of all tokens of a user. */
+export interface CallTerms {
+  readonly budget: Budget | undefined
+  readonly rateLimit: CallRateLimit
+}
+
+/** Changes of terms; absent ones stay as they are. A null budget removes it. */
+export interface TermChanges {
+  readonly budget?: Budget | null | undefined
+  readonly rateLimit?: Partial<CallRateLimit> | undefined
+}

@@ -1,0 +1,92 @@
+import type { BudgetOwner, PeriodBudget } from '../domain/budget.ts'
+import { GatewayError } from '../errors.ts'
+import type { Account } from './balance.ts'
+import { affordable, type ChargedBudget } from './payer.ts'
+
+/** Amounts of a refusal in the unit of the operator's display: ` ($0.10 of $0.25)`. */
+type ShownAmounts = (free: number, needed: number) => string
+
+const NOT_SHOWN: ShownAmounts = () => ''
+
+/** Refusal of a call that may cost more quota units than are free. */
+export abstract class Unaffordable extends GatewayError {
+  /** The same refusal with its amounts in another unit as well. */
+  abstract showing(shown: ShownAmounts): Unaffordable
+}
+
+/** Refusal of a call that costs more than its token or its user has. */
+export class InsufficientQuota extends Unaffordable {
+  readonly #free: number
+  readonly #needed: number
+
+  constructor(free: number, needed: number, shown = NOT_SHOWN) {
+    super(
+      'insufficient_quota',
+      `quota is not enough for this request: ${free} remain, ${needed} are needed${shown(free, needed)}`,
+    )
+    this.#free = free
+    this.#needed = needed
+  }
+
+  override showing(shown: ShownAmounts): InsufficientQuota {
+    return new InsufficientQuota(this.#free, this.#needed, shown)
+  }
+}
+
+/** Refusal of a call that costs more than is left of a budget in the period in which the call began. */
+export class BudgetExceeded extends Unaffordable {
+  readonly #terms: PeriodBudget
+  readonly #free: number
+  readonly #needed: number
+  readonly #nowMs: number
+
+  /** `nowMs`: the time from which `retry-after` counts. */
+  constructor(terms: PeriodBudget, free: number, needed: number, nowMs: number, shown = NOT_SHOWN) {
+    const resets = new Date(terms.resetsMs).toISOString().replace('.000', '')
+    super(
+      'budget_exceeded',
+      `${nameOf(terms)} is not enough for this request: ${free} of ${terms.amount} remain, ` +
+        `${needed} are needed${shown(free, needed)}; it resets at ${resets}`,
+      { retryAfter: Math.max(1, Math.ceil((terms.resetsMs - nowMs) / 1000)) },
+    )
+    this.#terms = terms
+    this.#free = free
+    this.#needed = needed
+    this.#nowMs = nowMs
+  }
+
+  override showing(shown: ShownAmounts): BudgetExceeded {
+    return new BudgetExceeded(this.#terms, this.#free, this.#needed, this.#nowMs, shown)
+  }
+}
+
+/**
+ * The refusal of a hold, by what is short: quota comes first, which no new period brings back; among budgets
+ * the one that resets last. `freeOf` returns the free quota of a budget.
+ */
+export function refusalOf(
+  account: Account,
+  budgets: readonly ChargedBudget[],
+  amount: number,
+  nowMs: number,
+  free = affordable(account),
+  freeOf = ({ balance }: ChargedBudget): number => balance.free,
+): Unaffordable {
+  const short = budgets
+    .filter((budget) => freeOf(budget) < amount)
+    .toSorted((a, b) => b.terms.resetsMs - a.terms.resetsMs)[0]
+  return short && free >= amount
+    ? new BudgetExceeded(short.terms, freeOf(short), amount, nowMs)
+    : new InsufficientQuota(free, amount)
+}
+
+const ADJECTIVES = { day: 'daily', week: 'weekly', month: 'monthly' } as const
+
+function nameOf({ owner, period }: PeriodBudget): string {
+  return `the ${ADJECTIVES[period]} budget of ${ownerName(owner)}`
+}
+
+function ownerName(owner: BudgetOwner): string {
+  if (owner.startsWith('t:')) return 'this API key'
+  return owner.startsWith('u:') ? 'its user' : `the group ${owner.slice(2)}`
+}

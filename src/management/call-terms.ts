@@ -1,0 +1,121 @@
+import { z } from 'zod'
+import { BUDGET_PERIODS, type Budget, budgetAt, type BudgetName, type BudgetOwner } from '../domain/budget.ts'
+import type { CallRateLimit, CallTerms, TermChanges } from '../domain/call-terms.ts'
+import type { Settings } from '../domain/settings.ts'
+import { GatewayError } from '../errors.ts'
+import type { Store } from '../store/store.ts'
+import { requireQuota } from './quota-bound.ts'
+
+/** Largest count of a rate limit, and its longest window in seconds. */
+const MAX_COUNT = 1_000_000_000_000
+const MAX_WINDOW_SECONDS = 2_147_483
+
+const PERIOD = `expected one of ${BUDGET_PERIODS.join(', ')}`
+const BUDGET = { error: 'expected a whole number of quota units, or 0 for no budget' }
+const COUNT = { error: `expected a whole number from 0 (no limit) to ${MAX_COUNT}` }
+const WINDOW = { error: `expected whole seconds from 1 to ${MAX_WINDOW_SECONDS}` }
+
+const count = z.int(COUNT).min(0, COUNT).max(MAX_COUNT, COUNT).nullish()
+
+/** Fields of the budget and the rate limit of a token or a user; null is absence. `docs/api.md: Token`. */
+export const termFields = {
+  budget: z.int(BUDGET).min(0, BUDGET).nullish(),
+  budget_period: z.enum([...BUDGET_PERIODS, ''], { error: PERIOD }).nullish(),
+  rate_limit_requests: count,
+  rate_limit_tokens: count,
+  rate_limit_parallel: count,
+  rate_limit_window: z.int(WINDOW).min(1, WINDOW).max(MAX_WINDOW_SECONDS, WINDOW).nullish(),
+}
+
+type GivenTerms = { readonly [Name in keyof typeof termFields]?: z.output<(typeof termFields)[Name]> }
+
+/** The same fields in responses, with what is used of the budget in the current period. */
+export const termSchema = {
+  budget: z.int(),
+  budget_period: z.string(),
+  budget_used: z.int(),
+  /** Unix seconds; 0 = no budget. */
+  budget_resets_at: z.int(),
+  rate_limit_requests: z.int(),
+  rate_limit_tokens: z.int(),
+  rate_limit_parallel: z.int(),
+  rate_limit_window: z.int(),
+}
+
+/** Budget and rate limit in responses. */
+export type TermsObject = z.output<z.ZodObject<typeof termSchema>>
+
+/**
+ * The changes that these fields make; absent fields stay as they are. Throws where a budget has no period, or
+ * is larger than a quota may be.
+ */
+export function termChanges(given: GivenTerms, before: Budget | undefined, settings: Settings): TermChanges {
+  return { budget: budgetChange(given, before, settings), rateLimit: rateLimitChange(given) }
+}
+
+function budgetChange(
+  { budget, budget_period: given }: GivenTerms,
+  before: Budget | undefined,
+  settings: Settings,
+): Budget | null | undefined {
+  const amount = budget ?? (given ? before?.amount : undefined)
+  if (amount === undefined || amount === null) {
+    if (given) throw new GatewayError('invalid_request', 'budget: expected a budget for that period')
+    return undefined
+  }
+  if (amount === 0) return null
+  requireQuota('budget', amount, 0, settings)
+  const period = given || before?.period
+  if (!period) throw new GatewayError('invalid_request', `budget_period: ${PERIOD}`)
+  return { amount, period }
+}
+
+function rateLimitChange(given: GivenTerms): Partial<CallRateLimit> {
+  const { rate_limit_requests: requests, rate_limit_tokens: tokens, rate_limit_parallel: parallel } = given
+  const seconds = given.rate_limit_window
+  return {
+    ...(typeof requests === 'number' && { requests }),
+    ...(typeof tokens === 'number' && { tokens }),
+    ...(typeof parallel === 'number' && { parallel }),
+    ...(typeof seconds === 'number' && { windowMs: seconds * 1000 }),
+  }
+}
+
+/** An owner of terms. */
+export interface TermsOwner extends CallTerms {
+  readonly owner: BudgetOwner
+}
+
+/** The terms in responses, for each owner in the order given. */
+export async function termsObjects(
+  store: Pick<Store, 'read'>,
+  owners: readonly TermsOwner[],
+  nowMs: number,
+): Promise<TermsObject[]> {
+  const names = owners.flatMap(({ budget, owner }) => (budget ? [budgetAt(budget, owner, nowMs).name] : []))
+  const used = names.length === 0 ? [] : await store.read('budgetsUsed', { names })
+  const usedOf = new Map<BudgetName, number>(used.map(({ name, used }) => [name, used]))
+  return owners.map(({ budget, owner, rateLimit }) => {
+    const current = budget && budgetAt(budget, owner, nowMs)
+    return {
+      budget: budget?.amount ?? 0,
+      budget_period: budget?.period ?? '',
+      budget_used: current ? (usedOf.get(current.name) ?? 0) : 0,
+      budget_resets_at: current ? current.resetsMs / 1000 : 0,
+      rate_limit_requests: rateLimit.requests,
+      rate_limit_tokens: rateLimit.tokens,
+      rate_limit_parallel: rateLimit.parallel,
+      rate_limit_window: Math.ceil(rateLimit.windowMs / 1000),
+    }
+  })
+}
+
+/** The terms of one owner in responses. */
+export async function termsObject(
+  store: Pick<Store, 'read'>,
+  owner: TermsOwner,
+  nowMs: number,
+): Promise<TermsObject> {
+  const [terms] = await termsObjects(store, [owner], nowMs)
+  return terms as TermsObject
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import { GatewayError } from '../../errors.ts'
+import { OPERATOR } from '../authority.ts'
+import type { AdministrationParts } from '../parts.ts'
+import { readInput } from '../read-input.ts'
+import { type ChannelObject, declaredObject, storedObject } from './channel-object.ts'
+
+/** Services that the operations on channels need. */
+type ChannelParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>
+
+const EXPECTED = 'expected the name of a channel'
+
+/** A channel by its name. */
+const namedChannel = z.object({
+  channel: z.string({ error: EXPECTED }).min(1, { error: EXPECTED }).max(200, { error: EXPECTED }),
+})
+
+const testedChannel = namedChannel.extend({ model: z.string().max(200).optional() })
+
+/** Result of a test of a channel; `time` is in seconds. */
+interface ChannelTest {
+  readonly channel: string
+  readonly success: boolean
+  readonly message: string
+  readonly time: number
+}
+
+/** Lists all channels, stored ones first, without their keys. */
+export async function listAllChannels({
+  store,
+  liveConfig,
+}: Pick<ChannelParts, 'store' | 'liveConfig'>): Promise<ChannelObject[]> {
+  const { channels } = await store.read('storedConfiguration')
+  const { declared } = liveConfig
+  return [
+    ...channels.map(storedObject),
+    ...declared.channels.map((channel) => declaredObject(channel, declared.by)),
+  ]
+}
+
+/** Requests one token from a channel's upstream, and charges nobody; the message is the upstream's own. */
+export async function testNamedChannel(
+  parts: ChannelParts,
+  given: z.input<typeof testedChannel>,
+): Promise<ChannelTest> {
+  const { channel, model } = readInput(testedChannel, given)
+  const { id } = await findByName(parts, channel)
+  const { testChannel } = await import('./test-channel.ts')
+  return { channel, ...(await testChannel(parts, { id, model }, OPERATOR)) }
+}
+
+/** Enables a stored channel: it is used from the next call on. */
+export function enableChannel(
+  parts: ChannelParts,
+  given: z.input<typeof namedChannel>,
+): Promise<ChannelObject> {
+  return setStatus(parts, given, 1)
+}
+
+/** Disables a stored channel: no further call uses it; running calls go on. */
+export function disableChannel(
+  parts: ChannelParts,
+  given: z.input<typeof namedChannel>,
+): Promise<ChannelObject> {
+  return setStatus(parts, given, 2)
+}
+
+async function setStatus(parts: ChannelParts, given: unknown, status: 1 | 2): Promise<ChannelObject> {
+  const { id } = await findByName(parts, readInput(namedChannel, given).channel)
+  // Loaded late: most commands are about accounts.
+  const { updateChannel } = await import('./update-channel.ts')
+  return updateChannel(parts, { id, status }, OPERATOR)
+}
+
+async function findByName(
+  parts: Pick<ChannelParts, 'store' | 'liveConfig'>,
+  name: string,
+): Promise<ChannelObject> {
+  const found = (await listAllChannels(parts)).find((channel) => channel.name === name)
+  if (found) return found
+  throw new GatewayError('not_found', `there is no channel "${name}": "sluice channel list" shows them`)
+}

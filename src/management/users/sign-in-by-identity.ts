@@ -1,0 +1,87 @@
+import type { VerifiedIdentity } from '../../auth/oidc/oidc-client.ts'
+import type { OidcProvider } from '../../domain/login-settings.ts'
+import type { ManagedUser } from '../../domain/profile.ts'
+import { Role, USER_STATUS } from '../../domain/user.ts'
+import { GatewayError } from '../../errors.ts'
+import type { ManagementParts } from '../parts.ts'
+import { changedRights, type DirectoryRights, directoryRights } from './directory-rights.ts'
+import { type SignInPlace, startSession } from './start-session.ts'
+import { displayNameField, usernameField } from './user-fields.ts'
+
+type Parts = Pick<ManagementParts, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
+
+/**
+ * Starts a session for a person whom an identity provider has identified. The user is found by issuer and
+ * subject alone; a first sign-in creates one where the provider's settings allow that. Group and role follow
+ * the directory at every sign-in. Throws 403 for a disabled user, or one that cannot be created.
+ */
+export async function signInByIdentity(
+  parts: Parts,
+  provider: OidcProvider,
+  identity: VerifiedIdentity,
+  place: SignInPlace,
+): Promise<{ readonly user: ManagedUser; readonly session: string }> {
+  const { issuer, subject, logoutUrl } = identity
+  const rights = directoryRights(provider, identity.claims)
+  const found =
+    (await parts.store.read('userByIdentity', { issuer, subject })) ??
+    (await createdUser(parts, provider, identity, rights))
+  if (found.status !== USER_STATUS.enabled)
+    throw new GatewayError('user_disabled', 'this user has been banned')
+  const user = await withRights(parts, found, rights)
+  const proof = { kind: 'identity', issuer, subject, logoutUrl } as const
+  const session = await startSession(parts, user.id, proof, place)
+  if (session === undefined) throw refusal('the user was changed meanwhile; start again')
+  return { user, session }
+}
+
+async function withRights(
+  { ledger, apiKeys }: Parts,
+  user: ManagedUser,
+  rights: DirectoryRights,
+): Promise<ManagedUser> {
+  const fields = changedRights(user, rights)
+  if (Object.keys(fields).length === 0) return user
+  const changed = await ledger.changeUser({ userId: user.id, fields })
+  apiKeys.forgetUser(user.id)
+  return changed ?? user
+}
+
+async function createdUser(
+  { store, nowMs }: Parts,
+  { name, create, usernameClaim }: OidcProvider,
+  { issuer, subject, claims }: VerifiedIdentity,
+  { group, role }: DirectoryRights,
+): Promise<ManagedUser> {
+  if (!create) throw refusal(`no user here belongs to your account at "${name}"; ask an administrator`)
+  const username = usernameField.safeParse(claims[usernameClaim])
+  if (!username.success)
+    throw refusal(`the claim "${usernameClaim}" that "${name}" sends is missing, or no username`)
+  const displayName = displayNameField.safeParse(claims['name'])
+  try {
+    return await store.write('createUserOfIdentity', {
+      identity: { issuer, subject },
+      user: {
+        username: username.data,
+        displayName: displayName.data,
+        role: role ?? Role.user,
+        status: USER_STATUS.enabled,
+        group: group ?? 'default',
+        quota: 0,
+        accessToken: null,
+        createdTime: Math.floor(nowMs() / 1000),
+      },
+    })
+  } catch (error) {
+    // Another sign-in of the same person, at another node too, may have been first.
+    const present = await store.read('userByIdentity', { issuer, subject })
+    if (present) return present
+    // A taken name: whoever has it at the provider need not be the user who has it here.
+    if (error instanceof GatewayError && error.code === 'invalid_request') throw refusal(error.message)
+    throw error
+  }
+}
+
+function refusal(sentence: string): GatewayError {
+  return new GatewayError('sign_in_refused', sentence)
+}

@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto'
+import type { Logger } from 'pino'
+import { Alerts } from '../alerts/alerts.ts'
+import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { Overload } from '../limits/overload.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import { type Secrets, tagOf } from '../store/secrets.ts'
+import type { ChannelHealth } from '../upstreams/channel-health.ts'
+
+/** Parts of the gateway that alerts tell of. */
+interface AlertedParts {
+  readonly settings: () => Settings
+  readonly health: ChannelHealth
+  readonly overload: Overload
+  readonly metrics: Metrics
+  readonly log: Logger
+}
+
+/** Starts to watch for alerts, and to deliver them; before calls are served, so that none is missed. */
+export function openAlerts(
+  { store, announcements }: Pick<OpenedLedger, 'store' | 'announcements'>,
+  secrets: Secrets,
+  { settings, health, overload, metrics, log }: AlertedParts,
+): Promise<Alerts> {
+  return Alerts.open({
+    rows: store,
+    settings,
+    // A node that has the database to itself goes on where its last run ended.
+    node: announcements ? randomUUID() : 'alone',
+    tag: (url) => tagOf(secrets, 'alert receiver', url),
+    resting: () => health.resting(),
+    shed: () => overload.shed,
+    count: (result, count) => metrics.alerts.add(count, result),
+    log,
+  })
+}

@@ -1,0 +1,83 @@
+import { asRecord, parseRecord } from '../json/record.ts'
+import type { ReplyFacts } from '../reply-facts.ts'
+import type { EmbedForm, VectorsReading } from '../texts-to-embed.ts'
+import { type RawVector, VectorReader } from '../vector-reader.ts'
+import { embeddingsFacts } from './facts.ts'
+import { encodeTexts } from './texts.ts'
+import { inForm } from './vectors.ts'
+
+/** Bytes of vectors that are held until their order is known. */
+const MAX_HELD_BYTES = 1_048_576
+
+/** `/embeddings` as other dialects ask for it: all texts in one request. */
+export const textForm: EmbedForm = {
+  requests: (texts, upstreamModel, dropped) => [
+    { body: encodeTexts(texts, upstreamModel, dropped), texts: texts.texts },
+  ],
+  reading: (onVector) => new OrderedReading(onVector),
+}
+
+/**
+ * A response, whose vectors are numbered behind or in front of them. They are put in the order of their texts
+ * unless they are too many to be held: then they go on as they come, and a response in another order is
+ * invalid.
+ */
+class OrderedReading implements VectorsReading {
+  readonly #onVector: (vector: RawVector) => void
+  readonly #reader: VectorReader
+  #held: RawVector[] | undefined = []
+  #heldBytes = 0
+
+  constructor(onVector: (vector: RawVector) => void) {
+    this.#onVector = onVector
+    this.#reader = new VectorReader('embedding', {
+      onVector: (vector) => this.#take({ form: 'numbers', text: inForm(vector, 'numbers') }),
+      onOther: () => {},
+    })
+  }
+
+  get count(): number {
+    return this.#reader.count
+  }
+
+  get outline(): string {
+    return this.#reader.outline ?? ''
+  }
+
+  push(chunk: Buffer): void {
+    this.#reader.push(chunk)
+  }
+
+  end(): ReplyFacts {
+    this.#reader.end()
+    const facts = embeddingsFacts(this.outline)
+    const places = placesIn(this.outline)
+    if (this.#held) {
+      const held = this.#held.map((vector, at) => ({ vector, place: places[at] ?? at }))
+      for (const { vector } of held.sort((a, b) => a.place - b.place)) this.#onVector(vector)
+      this.#held = []
+      return facts
+    }
+    return { ...facts, valid: facts.valid && places.every((place, at) => (place ?? at) === at) }
+  }
+
+  #take(vector: RawVector): void {
+    if (!this.#held) return this.#onVector(vector)
+    // A vector that is a part of the chunk would keep all of it.
+    this.#held.push({ ...vector, text: Buffer.from(vector.text) })
+    this.#heldBytes += vector.text.length
+    if (this.#heldBytes <= MAX_HELD_BYTES) return
+    for (const held of this.#held) this.#onVector(held)
+    this.#held = undefined
+  }
+}
+
+/** The place that each vector states for itself. */
+function placesIn(outline: string): readonly (number | undefined)[] {
+  const data = parseRecord(outline)?.['data']
+  if (!Array.isArray(data)) return []
+  return data.map((one: unknown) => {
+    const index = asRecord(one)?.['index']
+    return typeof index === 'number' ? index : undefined
+  })
+}

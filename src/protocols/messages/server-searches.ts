@@ -1,0 +1,73 @@
+import { FOREIGN_PAGE } from '../envelope.ts'
+import { asRecord } from '../json/record.ts'
+import type { FoundPage, SearchPart } from '../provider-search.ts'
+
+type Block = Readonly<Record<string, unknown>>
+
+/** Queries that are remembered at once; no reply has more searches under way. */
+const MAX_QUERIES = 64
+
+/** Prefix of the ids of searches that other providers ran; requests to upstreams leave them out. */
+export const FOREIGN_SEARCH = 'srvtoolu_sluice'
+
+/**
+ * Reads web searches from the blocks of a message: `server_tool_use` has the query, a later
+ * `web_search_tool_result` the pages.
+ */
+export class ServerSearches {
+  readonly #queries = new Map<string, string>()
+
+  /** Notes a block; returns the search that it completes. */
+  note(block: unknown): SearchPart | undefined {
+    const { type, id, name, input, tool_use_id: of, content } = asRecord(block) ?? {}
+    if (type === 'server_tool_use' && name === 'web_search' && typeof id === 'string') {
+      if (this.#queries.size < MAX_QUERIES) this.#queries.set(id, textOf(asRecord(input)?.['query']))
+      return undefined
+    }
+    if (type !== 'web_search_tool_result') return undefined
+    const query = this.#queries.get(textOf(of)) ?? ''
+    this.#queries.delete(textOf(of))
+    const pages = Array.isArray(content) ? content.flatMap((page) => readPage(asRecord(page)) ?? []) : []
+    return { kind: 'search', protocol: 'messages', query, pages, isFailed: !Array.isArray(content) }
+  }
+}
+
+/** Whether a part is the result of a search, behind which the search stands as others can tell it. */
+export function isSearchResult(value: unknown): boolean {
+  return asRecord(value)?.['type'] === 'web_search_tool_result'
+}
+
+/** Returns the two blocks of a search that another provider ran; `key` tells it from others of the reply. */
+export function searchBlocks({ query, pages, isFailed }: SearchPart, key: string): readonly [Block, Block] {
+  const id = `${FOREIGN_SEARCH}${key.replaceAll(/\W/g, '_')}`
+  return [
+    { type: 'server_tool_use', id, name: 'web_search', input: { query } },
+    {
+      type: 'web_search_tool_result',
+      tool_use_id: id,
+      content: isFailed
+        ? { type: 'web_search_tool_result_error', error_code: 'unavailable' }
+        : pages.map(writePage),
+    },
+  ]
+}
+
+function readPage(page: Block | undefined): FoundPage | undefined {
+  const url = textOf(page?.['url'])
+  return url === '' ? undefined : { url, title: textOf(page?.['title']) }
+}
+
+/** Clients expect the content, which only the provider can read, to be a text. */
+function writePage({ url, title }: FoundPage): Block {
+  return {
+    type: 'web_search_result',
+    url,
+    title: title || url,
+    encrypted_content: FOREIGN_PAGE,
+    page_age: null,
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,111 @@
+import { type Kysely, sql } from 'kysely'
+import { ACCOUNTS } from './accounts.ts'
+import { APPLY } from './apply.ts'
+import { type BankFunction, statementsOf } from './bank-function.ts'
+import { changesWithBudgets } from './changes.ts'
+import { CHARGE } from './charge.ts'
+import { LOST } from './lost.ts'
+import { RELEASE } from './release.ts'
+import { ACQUIRE } from './take-lease.ts'
+
+const TABLES = [
+  `alter table budget_periods
+     add column leased bigint not null default 0 constraint budget_periods_leased check (leased >= 0),
+     add column epoch bigint not null default 0`,
+  // Estimated charges of lost nodes, withdrawn if the node comes back.
+  `create table lost_budgets (
+     node text not null,
+     account text not null,
+     quota bigint not null,
+     primary key (node, account)
+   )`,
+]
+
+/** Functions on the accounts of budgets. Owners and their tokens are locked before these accounts. */
+const BUDGETS: readonly BankFunction[] = [
+  {
+    // Creates accounts that are missing, and locks all, in the order of names, to avoid deadlocks.
+    name: 'bank_open_budgets(names text[])',
+    returns: 'void',
+    body: `
+begin
+  if cardinality(names) = 0 then return; end if;
+  insert into budget_periods (account, owner, amount, used)
+    select distinct n, regexp_replace(n, '^b:[^:]*:[^:]*:', ''), 0, 0 from unnest(names) n order by n
+    on conflict (account) do nothing;
+  perform 1 from budget_periods where account = any (names) order by account for no key update;
+end`,
+  },
+  {
+    // Ends the leases of an account, except for what its open holds need. The epoch tells the nodes.
+    name: 'bank_recall_budget(of_account text)',
+    returns: 'void',
+    body: `
+declare
+  now_at bigint;
+begin
+  update leases set amount = least(amount, held) where account = of_account;
+  update budget_periods b set epoch = epoch + 1,
+    leased = coalesce((select sum(amount) from leases l where l.account = of_account), 0)
+    where b.account = of_account returning epoch into now_at;
+  update leases set epoch = now_at where account = of_account;
+  perform pg_notify('sluice', 'account ' || of_account || ' ' || now_at);
+end`,
+  },
+  {
+    name: 'bank_recall_budgets(of_owner text)',
+    returns: 'void',
+    body: `
+declare
+  one record;
+begin
+  for one in
+    select account from budget_periods where owner = of_owner and leased > 0 order by account for no key update
+  loop
+    perform bank_recall_budget(one.account);
+  end loop;
+end`,
+  },
+  {
+    // A lower amount ends the leases, which were lent under the higher one. 0 = unknown.
+    name: 'bank_set_budget(of_account text, to_amount bigint)',
+    returns: 'void',
+    body: `
+declare
+  before bigint;
+begin
+  select amount into before from budget_periods where account = of_account;
+  if to_amount <= 0 or to_amount = before then return; end if;
+  if to_amount < before then perform bank_recall_budget(of_account); end if;
+  update budget_periods set amount = to_amount where account = of_account;
+end`,
+  },
+]
+
+const CROSSINGS = [
+  `create function budget_crossed() returns trigger language plpgsql as $bank$
+begin
+  insert into budget_crossings (account, percent, amount, used)
+    select new.account, percent, new.amount, new.used from unnest(array[80, 100]) percent
+    where new.used * 100 >= new.amount * percent
+    on conflict (account, percent) do nothing;
+  return null;
+end
+$bank$`,
+  `create trigger budget_crossed after insert or update of used, amount on budget_periods for each row
+     when (new.amount > 0 and new.used * 5 >= new.amount * 4) execute function budget_crossed()`,
+]
+
+/** Makes the bank lend the accounts of budgets as it lends balances. */
+export async function makeBudgetBank(db: Kysely<unknown>): Promise<void> {
+  const { rows } = await sql<{ name: string }>`select current_schema() as name`.execute(db)
+  const schema = rows[0]?.name ?? 'public'
+  const functions = [...BUDGETS, ...ACCOUNTS, ...LOST, ...ACQUIRE, ...CHARGE, ...APPLY, ...RELEASE]
+  const statements = [
+    ...TABLES,
+    ...functions.flatMap((one) => statementsOf(one, schema)),
+    ...changesWithBudgets(schema),
+    ...CROSSINGS,
+  ]
+  for (const statement of statements) await sql.raw(statement).execute(db)
+}

@@ -1,0 +1,76 @@
+import type { AlertEvent } from '../../domain/alert.ts'
+import { addAlert } from './add-alert.ts'
+import type { Db } from './operation.ts'
+
+/** Begins the names of conditions that are channels in cooldown. */
+const CHANNEL = 'channel '
+const OVERLOAD = 'overload'
+
+/** Conditions that a node has seen since its last report. */
+export interface ReportedConditions {
+  readonly nowMs: number
+  /** Channels in cooldown. */
+  readonly resting: readonly string[]
+  /** Time at which a channel counts as back, unless it is reported again. */
+  readonly restingUntilMs: number
+  /** Load shedding; undefined if there was none. */
+  readonly overload: { readonly reason: string; readonly untilMs: number } | undefined
+}
+
+/**
+ * Stores conditions that a node has seen, each with an alert if no node has reported it: the nodes of a
+ * cluster see the same failure at different times.
+ */
+export async function reportConditions(
+  db: Db,
+  { nowMs, resting, restingUntilMs, overload }: ReportedConditions,
+): Promise<void> {
+  for (const channel of resting)
+    await report(db, CHANNEL + channel, restingUntilMs, nowMs, { type: 'channel.resting', data: { channel } })
+  if (!overload) return
+  const { reason, untilMs } = overload
+  await report(db, OVERLOAD, untilMs, nowMs, { type: 'gateway.overloaded', data: { reason } })
+}
+
+async function report(
+  db: Db,
+  name: string,
+  untilMs: number,
+  nowMs: number,
+  began: AlertEvent,
+): Promise<void> {
+  const before = await db
+    .selectFrom('alert_conditions')
+    .select('until_ms')
+    .where('name', '=', name)
+    .executeTakeFirst()
+  // A condition that is over and not ended yet goes on.
+  if (!before) await addAlert(db, began, nowMs)
+  if (before && before.until_ms >= untilMs) return
+  await db
+    .insertInto('alert_conditions')
+    .values({ name, until_ms: untilMs })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ until_ms: untilMs }))
+    .execute()
+}
+
+/**
+ * Ends the conditions that no node has reported for long enough. Adds an alert for each channel, unless it is
+ * not among `channels`, those that are configured.
+ */
+export async function endConditions(
+  db: Db,
+  { nowMs, channels }: { readonly nowMs: number; readonly channels: readonly string[] },
+): Promise<void> {
+  const ended = await db
+    .selectFrom('alert_conditions')
+    .select('name')
+    .where('until_ms', '<=', nowMs)
+    .execute()
+  for (const { name } of ended) {
+    await db.deleteFrom('alert_conditions').where('name', '=', name).execute()
+    const channel = name.startsWith(CHANNEL) ? name.slice(CHANNEL.length) : undefined
+    if (channel !== undefined && channels.includes(channel))
+      await addAlert(db, { type: 'channel.back', data: { channel } }, nowMs)
+  }
+}

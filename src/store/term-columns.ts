@@ -1,0 +1,51 @@
+import { budgetFrom } from '../domain/budget.ts'
+import type { CallTerms, TermChanges } from '../domain/call-terms.ts'
+
+const MINUTE_MS = 60_000
+
+/** Columns of the terms, in the rows of users and tokens. */
+export interface TermColumns {
+  readonly budget: number
+  readonly budget_period: string
+  readonly rate_limit_requests: number
+  readonly rate_limit_tokens: number
+  readonly rate_limit_parallel: number
+  readonly rate_limit_window: number
+}
+
+/** Converts the columns. */
+export function termsFromRow(row: TermColumns): CallTerms {
+  return {
+    budget: budgetFrom(row.budget, row.budget_period),
+    rateLimit: {
+      requests: row.rate_limit_requests,
+      tokens: row.rate_limit_tokens,
+      parallel: row.rate_limit_parallel,
+      windowMs: row.rate_limit_window || MINUTE_MS,
+    },
+  }
+}
+
+/** The columns of the changes. */
+export function termColumns({ budget, rateLimit = {} }: TermChanges): Partial<TermColumns> {
+  const { requests, tokens, parallel, windowMs } = rateLimit
+  return {
+    ...(budget !== undefined && { budget: budget?.amount ?? 0, budget_period: budget?.period ?? '' }),
+    ...(requests !== undefined && { rate_limit_requests: requests }),
+    ...(tokens !== undefined && { rate_limit_tokens: tokens }),
+    ...(parallel !== undefined && { rate_limit_parallel: parallel }),
+    ...(windowMs !== undefined && { rate_limit_window: windowMs }),
+  }
+}
+
+/** The columns of terms. */
+export function columnsOfTerms({ budget, rateLimit }: CallTerms): TermColumns {
+  return {
+    budget: budget?.amount ?? 0,
+    budget_period: budget?.period ?? '',
+    rate_limit_requests: rateLimit.requests,
+    rate_limit_tokens: rateLimit.tokens,
+    rate_limit_parallel: rateLimit.parallel,
+    rate_limit_window: rateLimit.windowMs,
+  }
+}

@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Behaviour } from '../equipment/behaviour.ts'
+import type { FullResponse } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+
+const GOLDEN = new URL('../golden/', import.meta.url)
+const WIRES = {
+  messages: {
+    path: '/v1/messages',
+    whole: 'replies/messages/web-searches.json',
+    stream: 'streams/messages/web-searches.sse',
+    question: { max_tokens: 100, messages: [{ role: 'user', content: 'News?' }] },
+  },
+  responses: {
+    path: '/v1/responses',
+    whole: 'responses/replies/responses/web-searches.json',
+    stream: 'responses/streams/responses/web-searches.sse',
+    question: { input: [{ role: 'user', content: 'News?' }] },
+  },
+} as const
+type Wire = keyof typeof WIRES
+
+interface Part {
+  readonly type: string
+  readonly status?: string
+  readonly encrypted_content?: string
+}
+
+let fixture: Fixture
+let database: GatewayDatabase
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    models: priced(['messages', 'responses']),
+    channels: (['messages', 'responses'] as const).map((name) =>
+      channel(name, upstream.baseUrl(name), { protocol: name }),
+    ),
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+  database = databaseOf(fixture.gateway.dataDir)
+})
+afterAll(() => fixture?.close())
+
+const golden = (file: string): string => readFileSync(new URL(file, GOLDEN), 'utf8')
+
+/** A reply with searches, as the upstream of this wire sends it. */
+function searching(wire: Wire, stream: boolean): Behaviour {
+  return stream
+    ? { kind: 'stream', ending: 'no done', frames: [golden(WIRES[wire].stream)] }
+    : { kind: 'whole', body: golden(WIRES[wire].whole) }
+}
+
+function ask(client: Wire, model: Wire, fields: object): Promise<FullResponse> {
+  const { path, question } = WIRES[client]
+  return fixture.chat('ann', { model, ...question, ...fields }, { path })
+}
+
+/** Parts of the reply as the client has them in the end. */
+function partsOf({ text }: FullResponse, client: Wire, stream: boolean): readonly Part[] {
+  if (!stream) return JSON.parse(text)[client === 'messages' ? 'content' : 'output']
+  const events = text
+    .split('\n')
+    .flatMap((line) => (line.startsWith('data: ') ? [JSON.parse(line.slice(6))] : []))
+  if (client === 'responses') return events.at(-1).response.output
+  return events.flatMap(({ content_block: block }) => (block ? [block] : []))
+}
+
+const unitsOf = (answer: FullResponse) => database.usageOf(String(answer.headers['x-request-id']))?.quota
+/** Prompt tokens at a unit, output tokens at four, searches at a cent. */
+const price = (input: number, output: number, searches: number) => input + 4 * output + 5000 * searches
+
+describe.each([false, true])('what a provider searched for, stream: %s', (stream) => {
+  test('is told to clients of responses, is charged, and comes back to its provider as it was', async () => {
+    fixture.upstream.script('messages', searching('messages', stream))
+    const told = await ask('responses', 'messages', { stream })
+    const items = partsOf(told, 'responses', stream)
+    expect(items.filter(({ type }) => type === 'web_search_call').map(({ status }) => status)).toEqual([
+      'completed',
+      'failed',
+      'completed',
+    ])
+    expect(unitsOf(told)).toBe(price(10, 5, 2))
+
+    fixture.upstream.script('messages', { kind: 'whole', body: golden(WIRES.messages.whole) })
+    const history = [...WIRES.responses.question.input, ...items, { role: 'user', content: 'Sure?' }]
+    const next = await ask('responses', 'messages', { input: history })
+    expect(next.status).toBe(200)
+    const sent = JSON.parse(fixture.upstream.only('messages').text).messages[1].content as readonly Part[]
+    const ran = ({ type }: Part): boolean => type !== 'text'
+    expect(sent.filter(ran)).toEqual(JSON.parse(golden(WIRES.messages.whole)).content.filter(ran))
+    // The citations of a text are not told, and do not come back.
+    expect(next.headers['x-gateway-dropped']).toBe('input.annotations')
+  })
+
+  test('is told to clients of messages, is charged, and stays behind where another provider would refuse it', async () => {
+    fixture.upstream.script('responses', searching('responses', stream))
+    const told = await ask('messages', 'responses', {
+      stream,
+      tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+    })
+    const asked = JSON.parse(fixture.upstream.only('responses').text)
+    expect(asked.include).toEqual(['web_search_call.action.sources'])
+    const blocks = partsOf(told, 'messages', stream)
+    expect(blocks.map(({ type }) => type)).toEqual([
+      ...Array.from({ length: 3 }, () => ['server_tool_use', 'web_search_tool_result']).flat(),
+      'text',
+    ])
+    expect(unitsOf(told)).toBe(price(20, 10, 3))
+
+    const text = { type: 'text', text: 'Done' }
+    const history = [
+      ...WIRES.messages.question.messages,
+      { role: 'assistant', content: [...blocks.filter(({ type }) => type !== 'text'), text] },
+      { role: 'user', content: 'Sure?' },
+    ]
+    fixture.upstream.script('messages', searching('messages', false))
+    await ask('messages', 'messages', { messages: history })
+    expect(JSON.parse(fixture.upstream.only('messages').text).messages[1].content).toEqual([text])
+
+    fixture.upstream.script('responses', searching('responses', false))
+    await ask('messages', 'responses', { messages: history })
+    const items = JSON.parse(fixture.upstream.only('responses').text).input as readonly Part[]
+    expect(items.filter(({ type }) => type === 'web_search_call').map(({ status }) => status)).toEqual([
+      'completed',
+      'completed',
+      'failed',
+    ])
+  })
+})
+
+test('citations that a conversion wrote are left out of requests to upstreams of messages', async () => {
+  const annotated = JSON.parse(golden('responses/replies/responses/annotations.json'))
+  fixture.upstream.script('responses', { kind: 'whole', body: JSON.stringify(annotated) })
+  const content = JSON.parse((await ask('messages', 'responses', {})).text).content
+  expect(JSON.stringify(content)).toContain('web_search_result_location')
+  const messages = [
+    ...WIRES.messages.question.messages,
+    { role: 'assistant', content },
+    { role: 'user', content: 'Sure?' },
+  ]
+  fixture.upstream.script('messages', searching('messages', false))
+  expect((await ask('messages', 'messages', { messages })).status).toBe(200)
+  const sent = fixture.upstream.only('messages').text
+  expect(sent).not.toContain('web_search_result_location')
+  expect(JSON.parse(sent).messages[1].content.map(({ text }: { text: string }) => text)).toEqual(
+    content.map(({ text }: { text: string }) => text),
+  )
+})

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+
+/** Ten prompt and five output tokens. */
+const COST = 30
+const DAY_S = 86_400
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    groups: { small: { budget: 1000, budget_period: 'week' } },
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'), { groups: ['default', 'small'] })],
+    users: [
+      ROOT,
+      user(2, 'ann', [
+        token('daily', { budget: 1000, budget_period: 'day' }),
+        token('tight', { rate_limit: { requests: 2, window: '10m' } }),
+        token('spender', { rate_limit: { tokens: 10, window: '10m' } }),
+        token('narrow', { rate_limit: { parallel: 2 } }),
+      ]),
+      user(3, 'bob', [token('grouped')], { group: 'small' }),
+      user(4, 'eve', [token('one'), token('two')], { budget: 1000, budget_period: 'month' }),
+      user(5, 'joe', [token('joe1'), token('joe2')], { rate_limit: { requests: 3, window: '10m' } }),
+    ],
+  }))
+})
+afterAll(() => fixture?.close())
+
+describe('a call beyond the budget', () => {
+  test.each([
+    ['of its key', 'daily', 'the daily budget of this API key', 1],
+    ['of its group', 'grouped', 'the weekly budget of the group small', 7],
+    ['of its user, with either key', 'two', 'the monthly budget of its user', 31],
+  ])('%s is refused until the period ends', async (_, key, name, days) => {
+    fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    const first = await fixture.chat(key === 'two' ? 'one' : key, ask('m', { max_tokens: 5 }))
+    expect(first.status, first.text).toBe(200)
+    const refused = await fixture.chat(key, ask('m', { max_tokens: 500 }))
+    expect(refused.status).toBe(403)
+    const { error } = refused.json()
+    expect(error).toMatchObject({ type: 'permission_error', code: 'budget_exceeded' })
+    expect(error.message).toContain(`${name} is not enough for this request: ${1000 - COST} of 1000 remain`)
+    expect(refused.headers['x-should-retry']).toBe('false')
+    const resets = Date.parse(/it resets at (\S+Z)/.exec(error.message)?.[1] ?? '')
+    const retryAfter = Number(refused.headers['retry-after'])
+    expect(Math.abs(resets / 1000 - Date.now() / 1000 - retryAfter)).toBeLessThan(60)
+    expect(retryAfter).toBeLessThanOrEqual(days * DAY_S)
+    expect(resets % (DAY_S * 1000)).toBe(0)
+  })
+
+  test.each([
+    [
+      '/v1/messages',
+      { model: 'm', max_tokens: 900, messages: [{ role: 'user', content: 'Hi' }] },
+      'budget_exceeded',
+    ],
+    ['/v1/responses', { model: 'm', max_output_tokens: 900, input: 'Hi' }, 'budget_exceeded'],
+  ])('at %s is an error of that dialect', async (path, body, code) => {
+    const refused = await fixture.chat('daily', body, { path })
+    expect(refused.status).toBe(403)
+    expect(refused.json().error.code).toBe(code)
+    expect(refused.headers['x-should-retry']).toBe('false')
+  })
+
+  test('at the gemini path is PERMISSION_DENIED with the code as its reason', async () => {
+    const body = { contents: [{ parts: [{ text: 'Hi' }] }], generationConfig: { maxOutputTokens: 900 } }
+    const refused = await fixture.chat('daily', body, { path: '/v1beta/models/m:generateContent' })
+    expect(refused.status).toBe(403)
+    expect(refused.json().error).toMatchObject({
+      status: 'PERMISSION_DENIED',
+      details: [{ reason: 'budget_exceeded' }, {}],
+    })
+  })
+})
+
+describe('a rate limit', () => {
+  const statuses = async (keys: readonly string[]): Promise<number[]> => {
+    fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    const found: number[] = []
+    for (const key of keys) found.push((await fixture.chat(key, ask('m'))).status)
+    return found
+  }
+
+  test('of a key is its own', async () => {
+    expect(await statuses(['tight', 'tight', 'tight'])).toEqual([200, 200, 429])
+  })
+
+  test('on tokens counts prompt and output', async () => {
+    expect(await statuses(['spender', 'spender'])).toEqual([200, 429])
+  })
+
+  test('of a user counts all of the keys, and not the refused calls', async () => {
+    expect(await statuses(['joe1', 'joe2', 'joe1', 'joe2'])).toEqual([200, 200, 200, 429])
+  })
+
+  test('on calls under way at once refuses the next one, until one of them has ended', async () => {
+    let release: (value?: unknown) => void = () => {}
+    const after = new Promise((resolve) => (release = resolve))
+    fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after })
+    const two = [fixture.chat('narrow', ask('m')), fixture.chat('narrow', ask('m'))]
+    await expect.poll(() => fixture.upstream.received('m').length).toBe(2)
+    const third = await fixture.chat('narrow', ask('m'))
+    expect([third.status, third.json().error.code]).toEqual([429, 'rate_limited'])
+    expect(third.headers['retry-after']).toBe('1')
+    release()
+    for (const answer of await Promise.all(two)) expect(answer.status).toBe(200)
+    fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    await expect.poll(async () => (await fixture.chat('narrow', ask('m'))).status).toBe(200)
+  })
+})

@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { Browser } from '../equipment/browser.ts'
+import { call } from '../equipment/client.ts'
+import { ROOT, token, user } from '../equipment/configuration.ts'
+import { logIn } from '../equipment/console.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { type RealProvider, startRealProvider } from '../equipment/real-oidc.ts'
+
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+const PUBLIC_URL = 'https://ai.example.com'
+const CLIENT = {
+  id: 'sluice',
+  secret: 'the-secret-of-the-client',
+  redirectUri: `${PUBLIC_URL}/api/user/oidc/corp/callback`,
+  afterLogout: `${PUBLIC_URL}/login`,
+}
+
+let gateway: RunningGateway
+let provider: RealProvider
+
+const configuration = (more: object = {}, login: object = {}) => ({
+  options: { public_url: PUBLIC_URL },
+  rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
+  groups: { staff: { open: false }, lab: {} },
+  users: [ROOT, user(2, 'local', [token('local')], { access_token: 'access-token-of-local' })],
+  login: {
+    oidc: [
+      {
+        name: 'corp',
+        issuer: provider.issuer,
+        client_id: CLIENT.id,
+        client_secret: CLIENT.secret,
+        group_claim: 'groups',
+        groups: { researchers: 'lab', everybody: 'staff' },
+        admins: ['operators'],
+        ...more,
+      },
+    ],
+    ...login,
+  },
+})
+
+beforeAll(async () => {
+  provider = await startRealProvider(CLIENT)
+  gateway = await startGateway({ config: configuration() })
+})
+afterAll(async () => {
+  await gateway?.discard()
+  await provider?.[Symbol.asyncDispose]()
+})
+
+const start = (query = ''): string => `${gateway.url}/api/user/oidc/corp${query}`
+
+/** The way through the provider, back to the gateway's own address. */
+async function throughProvider(browser: Browser, query = ''): Promise<string> {
+  const back = await provider.visit(browser, await browser.locationOf(start(query)))
+  expect(back.startsWith(`${CLIENT.redirectUri}?`)).toBe(true)
+  return back.replace(PUBLIC_URL, gateway.url)
+}
+
+/** Signs a person in with a browser of its own. */
+async function signIn(subject: string, query = '') {
+  provider.who = subject
+  const browser = new Browser()
+  const answer = await browser.get(await throughProvider(browser, query))
+  const self = () =>
+    manage<Record<string, unknown>>(
+      gateway.url,
+      { id: 0, accessToken: '' },
+      'GET /api/user/self',
+      undefined,
+      {
+        ...browser.session,
+        'gateway-user': undefined,
+      },
+    )
+  return { browser, answer, self }
+}
+
+const messageOf = ({ text }: { readonly text: string }): string => JSON.parse(text).message
+
+describe('a sign-in at an identity provider', () => {
+  test('creates a user by the claims, begins a session, and goes on to the path that was asked for', async () => {
+    provider.people.set('p1', { preferred_username: 'pia', name: 'Pia P.', groups: ['everybody'] })
+    const { answer, self, browser } = await signIn('p1', '?next=%2Fusage%3Fperiod%3D7d')
+    expect([answer.status, answer.headers.location]).toEqual([302, '/usage?period=7d'])
+    expect(answer.headers['set-cookie']?.[0]).toMatch(/^session=[\w-]{43}; .*HttpOnly; SameSite=Strict/)
+    expect(answer.headers['cache-control']).toContain('no-store')
+    expect((await self()).data).toMatchObject({
+      username: 'pia',
+      display_name: 'Pia P.',
+      role: 1,
+      group: 'staff',
+      quota: 0,
+      has_password: false,
+      oidc_id: 'p1',
+    })
+    const pending = [...browser.cookies.keys()].filter((name) => name.startsWith('sign-in-'))
+    expect(pending).toHaveLength(1)
+  })
+
+  test('finds the same user again, also after its name changed on either side', async () => {
+    provider.people.set('p2', { preferred_username: 'bea' })
+    const first = (await (await signIn('p2')).self()).data
+    provider.people.set('p2', { preferred_username: 'beatrix' })
+    await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id: first['id'] as number, username: 'bee' })
+    expect((await (await signIn('p2')).self()).data).toMatchObject({ id: first['id'], username: 'bee' })
+  })
+
+  test('follows the directory each time: the first mapped group, administrators, nobody', async () => {
+    const rights = async (groups: unknown) => {
+      provider.people.set('p3', { preferred_username: 'cy', groups })
+      const { role, group } = (await (await signIn('p3')).self()).data
+      return [role, group]
+    }
+    expect(await rights(['everybody', 'researchers', 'operators'])).toEqual([10, 'lab'])
+    expect(await rights(['everybody'])).toEqual([1, 'staff'])
+    expect(await rights('operators')).toEqual([10, 'default'])
+    expect(await rights(['unknown'])).toEqual([1, 'default'])
+    expect(await rights(['operators', 7, null])).toEqual([10, 'default'])
+    // A claim that is missing or malformed takes rights away.
+    expect(await rights(undefined)).toEqual([1, 'default'])
+    expect(await rights({ operators: true })).toEqual([1, 'default'])
+  })
+
+  test.each([
+    ['is missing', {}],
+    ['is no text', { preferred_username: 7 }],
+    ['is too long', { preferred_username: 'x'.repeat(65) }],
+    ['has a control character', { preferred_username: 'a\nb' }],
+    ['is empty', { preferred_username: '' }],
+  ])('creates nobody where the claim of the name %s: 403', async (why, claims) => {
+    provider.people.set(`nameless ${why}`, claims)
+    const { answer, browser } = await signIn(`nameless ${why}`)
+    expect([answer.status, messageOf(answer)]).toEqual([403, expect.stringContaining('"preferred_username"')])
+    expect(browser.cookies.has('session')).toBe(false)
+  })
+
+  test('of a disabled user is a 403; of a deleted one, a new user', async () => {
+    provider.people.set('p5', { preferred_username: 'eli' })
+    const { id } = (await (await signIn('p5')).self()).data as { id: number }
+    await manage(gateway.url, ROOT_ACCOUNT, 'POST /api/user/manage', { id, action: 'disable' })
+    const { answer } = await signIn('p5')
+    expect([answer.status, messageOf(answer)]).toEqual([403, 'this user has been banned'])
+    await manage(gateway.url, ROOT_ACCOUNT, `DELETE /api/user/${id}`)
+    const again = (await (await signIn('p5')).self()).data
+    expect(again).toMatchObject({ username: 'eli' })
+    expect(again['id']).not.toBe(id)
+  })
+
+  test('by two tabs at a time succeeds in both, and makes one user', async () => {
+    provider.people.set('p6', { preferred_username: 'flo' })
+    provider.who = 'p6'
+    const browser = new Browser()
+    const tabs = [await throughProvider(browser), await throughProvider(browser)]
+    const answers = await Promise.all(tabs.map((tab) => browser.get(tab)))
+    expect(answers.map(({ status }) => status)).toEqual([302, 302])
+  })
+
+  test('survives a restart on the way', async () => {
+    provider.people.set('p7', { preferred_username: 'gus' })
+    provider.who = 'p7'
+    const browser = new Browser()
+    const back = await throughProvider(browser)
+    await gateway.restart()
+    expect((await browser.get(back)).status).toBe(302)
+  })
+
+  test('is signed out at the provider too', async () => {
+    provider.people.set('p8', { preferred_username: 'hal' })
+    const { browser, self } = await signIn('p8')
+    const answer = await call(gateway.url, undefined, {
+      path: '/api/user/logout',
+      headers: { cookie: browser.session.cookie },
+    })
+    const { data } = JSON.parse(answer.text)
+    const url = new URL(data.logout_url)
+    expect(url.origin).toBe(provider.issuer)
+    expect(url.searchParams.get('post_logout_redirect_uri')).toBe(CLIENT.afterLogout)
+    expect(url.searchParams.get('id_token_hint')).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/)
+    // The provider accepts the request: it shows its page.
+    expect((await browser.get(url.href)).status).toBe(200)
+    expect((await self()).status).toBe(401)
+  })
+
+  test('of a provider that is not configured is a 404; of a name that is none, a 400', async () => {
+    for (const path of ['/api/user/oidc/nobody', '/api/user/oidc/nobody/callback'])
+      expect((await new Browser().get(gateway.url + path)).status).toBe(404)
+    expect((await new Browser().get(`${gateway.url}/api/user/oidc/No_body`)).status).toBe(400)
+  })
+})
+
+describe('the settings of a provider', () => {
+  test('are told to those who are about to sign in, without secrets', async () => {
+    const { text } = await call(gateway.url, undefined, { method: 'GET', path: '/api/status' })
+    expect(JSON.parse(text).data).toMatchObject({
+      password_login_enabled: true,
+      oidc_enabled: true,
+      oidc_providers: ['corp'],
+    })
+    expect(text).not.toContain(provider.issuer)
+  })
+
+  test('create: false admits those who are known, and creates nobody', async () => {
+    provider.people.set('p9', { preferred_username: 'ida' })
+    await signIn('p9')
+    provider.people.set('p10', { preferred_username: 'jon' })
+    await gateway.apply(configuration({ create: false }))
+    expect((await signIn('p9')).answer.status).toBe(302)
+    const { answer } = await signIn('p10')
+    expect([answer.status, messageOf(answer)]).toEqual([403, expect.stringContaining('ask an administrator')])
+    await gateway.apply(configuration())
+    expect((await signIn('p10')).answer.status).toBe(302)
+  })
+
+  test('without group_claim, group and role are managed here', async () => {
+    await gateway.apply(configuration({ group_claim: undefined, groups: undefined, admins: undefined }))
+    provider.people.set('p11', { preferred_username: 'kim', groups: ['operators', 'everybody'] })
+    const { id } = (await (await signIn('p11')).self()).data as { id: number }
+    await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id, role: 10, group: 'staff' })
+    expect((await (await signIn('p11')).self()).data).toMatchObject({ role: 10, group: 'staff' })
+    await gateway.apply(configuration())
+  })
+
+  test('with a wrong client secret refuse: 401', async () => {
+    provider.people.set('p12', { preferred_username: 'lou' })
+    await gateway.apply(configuration({ client_secret: 'another' }))
+    expect((await signIn('p12')).answer.status).toBe(401)
+    await gateway.apply(configuration())
+  })
+
+  test('password: false leaves providers and access tokens as ways in', async () => {
+    await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', {
+      id: 2,
+      password: 'correct horse',
+      keep_access_tokens: true,
+    })
+    const credentials = { username: 'local', password: 'correct horse' }
+    await gateway.apply(configuration({}, { password: false }))
+    expect(await logIn(gateway.url, credentials)).toMatchObject({ status: 403, setCookie: '' })
+    const status = await call(gateway.url, undefined, { method: 'GET', path: '/api/status' })
+    expect(JSON.parse(status.text).data.password_login_enabled).toBe(false)
+    expect((await logIn(gateway.url, { access_token: 'access-token-of-local' })).status).toBe(200)
+    expect((await signIn('p1')).answer.status).toBe(302)
+    await gateway.apply(configuration())
+    expect((await logIn(gateway.url, credentials)).status).toBe(200)
+  })
+})

@@ -1,0 +1,51 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { call } from '../equipment/client.ts'
+import { commandOn, SECRET } from '../equipment/command.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
+import { ask, startFixture } from '../equipment/fixture.ts'
+import { startMariadbServer, withoutMariadb } from '../equipment/mariadb-server.ts'
+import { familyDatabase } from '../family-database.ts'
+
+const USERS = 10_000
+const FIRST = 10
+/** Keys that are tried after the import, spread over all. */
+const TRIED = 200
+
+const keyOf = (user: number): string => `Key${String(user).padStart(45, '0')}`
+
+describe.skipIf(withoutMariadb('the import of many users'))('a new-api with 10,000 users on MariaDB', () => {
+  test('is imported: its keys go on working, progress is told, and what is left out is named', async () => {
+    const server = await startMariadbServer()
+    onTestFinished(() => server.stop())
+    const source = await familyDatabase('new-api', 'MariaDB', server)
+    const numbers = `from seq_${FIRST}_to_${FIRST + USERS - 1}`
+    await source.sql(
+      `insert into users (id, username, password, role, status, quota, used_quota, "group")
+         select seq, concat('user-', seq), '', 1, 1, 1000000, 0, 'default' ${numbers}`,
+    )
+    await source.sql(
+      `insert into tokens (id, user_id, "key", status, name, expired_time, remain_quota, unlimited_quota, used_quota)
+         select seq, seq, concat('Key', lpad(seq, 45, '0')), 1, 'main', -1, 500000, 0, 0 ${numbers}`,
+    )
+    await source.insert('options', { key: 'SomethingElse', value: '1' })
+    const fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')), {
+      env: { GATEWAY_SECRET: SECRET },
+    })
+    onTestFinished(() => fixture.close())
+    const { gateway } = fixture
+    await gateway.stop()
+    const { code, out, err } = await commandOn(gateway, 'import', source.place, '--apply')
+    expect(code).toBe(0)
+    expect(out).toMatch(new RegExp(`^users +${USERS} +0 +0 +0$`, 'm'))
+    expect(out).toMatch(new RegExp(`^tokens +${USERS} +0 +0 +0$`, 'm'))
+    expect(out).toMatch(/^option .* does not carry over: .*SomethingElse$/m)
+    expect(err.match(/^\d+ of 10000 users \(\d+ %\)$/gm)).toHaveLength(10)
+    await gateway.restart()
+    for (let tried = 0; tried < TRIED; tried += 1) {
+      const key = keyOf(FIRST + tried * Math.floor(USERS / TRIED))
+      expect((await call(gateway.url, ask('m'), { key })).status, key).toBe(200)
+    }
+    expect((await call(gateway.url, ask('m'), { key: keyOf(FIRST + USERS - 1) })).status).toBe(200)
+    expect((await call(gateway.url, ask('m'), { key: keyOf(FIRST + USERS) })).status).toBe(401)
+  })
+})

@@ -1,0 +1,227 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { type AlertReceiver, startAlertReceiver } from '../equipment/alert-receiver.ts'
+import { errorBody } from '../equipment/behaviour.ts'
+import { type Body, call, type FullResponse } from '../equipment/client.ts'
+import { type Configuration, plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import type { RunningGateway } from '../equipment/gateway.ts'
+import { dateClock, type MovedClock } from '../equipment/moved-clock.ts'
+import { byTier } from '../tier.ts'
+import { metricsOf } from './metrics-text.ts'
+
+/** Quota units that are worth five dollars, the threshold where none is set. */
+const FIVE_DOLLARS = 2_500_000
+const BROKEN = { kind: 'status', status: 500, body: errorBody('out of order') } as const
+const HOUR = 3_600
+
+const receiver = async (): Promise<AlertReceiver> => {
+  const started = await startAlertReceiver()
+  onTestFinished(() => started.stop())
+  return started
+}
+
+type Telling = Pick<Fixture, 'gateway' | 'upstream'> & {
+  readonly chat: (key: string, body: Body) => Promise<FullResponse>
+}
+
+/** A gateway whose user `ann` has five dollars to the unit, so that her first call brings her below. */
+async function gatewayTelling(
+  alerts: readonly Record<string, unknown>[],
+  more: Partial<Configuration> = {},
+  clock?: MovedClock,
+): Promise<Telling> {
+  const fixture = await startFixture(
+    (upstream) => ({
+      ...plainConfiguration(upstream.baseUrl('m')),
+      users: [ROOT, user(2, 'ann', [token('ann')], { quota: FIVE_DOLLARS })],
+      alerts,
+      ...more,
+    }),
+    clock ? { env: clock.env } : {},
+  )
+  onTestFinished(() => fixture.close())
+  const { gateway, upstream } = fixture
+  return { gateway, upstream, chat: (key, body) => fixture.chat(key, body) }
+}
+
+test('receivers are told of a user whose quota is low, once, signed, without prompts and keys', async () => {
+  const [told, other] = [await receiver(), await receiver()]
+  const { gateway, chat } = await gatewayTelling([
+    told.declared('quota.low', 'channel.back'),
+    other.declared('channel.resting'),
+  ])
+  for (let calls = 0; calls < 3; calls += 1) await chat('ann', ask('m'))
+  await told.atLeast(1)
+  // A call that is answered after the alert shows that there is no second one.
+  await chat('ann', ask('m'))
+  const [alert] = told.received
+  expect(alert).toMatchObject({
+    type: 'quota.low',
+    isSigned: true,
+    data: { user_id: 2, username: 'ann', quota: FIVE_DOLLARS - 30, threshold: FIVE_DOLLARS },
+  })
+  expect(alert?.id).toMatch(/^msg_[0-9a-f]{32}$/)
+  expect(Math.abs(Date.parse(alert?.timestamp ?? '') - Date.now())).toBeLessThan(HOUR * 1000)
+  expect(alert?.text).not.toMatch(/sk-|"hi"|upstream-key/)
+  expect(told.received).toHaveLength(1)
+  expect(other.received).toEqual([])
+  const count = async (): Promise<number> =>
+    (await metricsOf(gateway.url)).sum('sluice_alerts_total', { result: 'delivered' })
+  await expect.poll(count).toBe(1)
+})
+
+test('a receiver that redirects, fails or is silent is tried again, and delays no other', async () => {
+  const [redirecting, hidden, failing, silent, healthy] = [
+    await receiver(),
+    await receiver(),
+    await receiver(),
+    await receiver(),
+    await receiver(),
+  ]
+  redirecting.answer(() => ({ location: hidden.url }))
+  failing.answer(() => 500)
+  silent.answer(() => 'silence')
+  const told = [redirecting, failing, silent, healthy]
+  const { gateway, chat } = await gatewayTelling(told.map((one) => one.declared('quota.low')))
+  await chat('ann', ask('m'))
+  await Promise.all(told.map((one) => one.atLeast(1)))
+  expect(silent.open).toBe(1)
+  await Promise.all([redirecting, failing, silent].map((one) => one.atLeast(2)))
+  for (const { received } of [redirecting, failing, silent]) {
+    const [first, second] = received
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThan(4_900)
+    expect(second).toMatchObject({ id: first?.id, text: first?.text, isSigned: true })
+  }
+  // The same event for all.
+  expect(new Set(told.map(({ received }) => received[0]?.id)).size).toBe(1)
+  expect(healthy.received).toHaveLength(1)
+  expect(hidden.received).toEqual([])
+  expect(gateway.logs()).toContain('"reason":"it responded 500"')
+  expect(gateway.logs()).toContain('"reason":"it responded 307"')
+  expect(gateway.logs()).toContain('"reason":"it did not answer within 15 seconds"')
+})
+
+test('a receiver that fails for a day is told no more, and the next event all the same', async () => {
+  const failing = await receiver()
+  const clock = dateClock()
+  failing.answer(() => 500)
+  const { gateway, chat } = await gatewayTelling([failing.declared('quota.low')], {}, clock)
+  const count = async (result: string): Promise<number> =>
+    (await metricsOf(gateway.url)).sum('sluice_alerts_total', { result })
+  await chat('ann', ask('m'))
+  for (const attempts of [1, 2, 3]) {
+    await expect.poll(() => count('failed')).toBe(attempts)
+    clock.move(attempts * 8 * HOUR)
+  }
+  await expect.poll(() => count('given_up')).toBe(1)
+  // At once, and after 8, 16 and 24 hours.
+  expect(failing.received).toHaveLength(4)
+  expect(new Set(failing.received.map(({ id }) => id)).size).toBe(1)
+  expect(failing.received.every(({ isSigned }) => isSigned)).toBe(true)
+  failing.answer(() => 204)
+  const quota = { id: 2, action: 'add_quota', mode: 'override', value: FIVE_DOLLARS }
+  const admin = {
+    path: '/api/user/manage',
+    headers: { authorization: ROOT.access_token, 'gateway-user': '1' },
+  }
+  expect((await call(gateway.url, quota, admin)).text).toContain('"success":true')
+  await chat('ann', ask('m'))
+  await failing.atLeast(5)
+})
+
+test('an event that is committed is delivered although the gateway is killed', async () => {
+  const told = await receiver()
+  const clock = dateClock()
+  const { gateway, chat } = await gatewayTelling([told.declared('quota.low')], {}, clock)
+  told.answer(() => 'silence')
+  await chat('ann', ask('m'))
+  await told.atLeast(1)
+  await gateway.kill()
+  told.answer(() => 204)
+  // An attempt without an outcome counts as lost after half a minute.
+  clock.move(60)
+  await gateway.restart()
+  await told.atLeast(2)
+  const [first, second] = told.received
+  expect(second).toMatchObject({ id: first?.id, text: first?.text, isSigned: true })
+})
+
+test('many events at once are delivered each once, a few at a time, and calls go on', async () => {
+  const events = byTier(1_000, 10_000)
+  const told = await receiver()
+  const { gateway, chat } = await gatewayTelling([told.declared('quota.low')])
+  // The first event shows that the database knows the threshold.
+  await chat('ann', ask('m'))
+  await told.atLeast(1)
+  await gateway.stop()
+  lowerQuotas(gateway, events)
+  const answering = Promise.withResolvers<number>()
+  told.answer(() => answering.promise)
+  await gateway.restart()
+  await told.atLeast(1 + 16)
+  const before = await residentBytes(gateway)
+  for (let calls = 0; calls < 20; calls += 1) expect((await chat('ann', ask('m'))).status).toBe(200)
+  expect(told.received).toHaveLength(1 + 16)
+  answering.resolve(204)
+  await told.atLeast(1 + events)
+  expect(told.mostOpen).toBeLessThanOrEqual(16)
+  expect(new Set(told.received.map(({ id }) => id)).size).toBe(1 + events)
+  expect((await residentBytes(gateway)) - before).toBeLessThan(100e6)
+})
+
+test('receivers are told once of load shedding, and of a channel that rests', async () => {
+  const told = await receiver()
+  const { gateway, upstream, chat } = await gatewayTelling(
+    [told.declared('channel.resting', 'gateway.overloaded')],
+    { options: { max_calls: 1 } },
+  )
+  // On a slow machine, some storms come so slowly that nothing is refused for load.
+  while (told.received.length === 0) {
+    const calmed = Promise.withResolvers<void>()
+    upstream.script('m', { kind: 'whole', after: calmed.promise })
+    const calls = Array.from({ length: 100 }, () => chat('ann', ask('m')))
+    await Promise.race(calls)
+    calmed.resolve()
+    await Promise.all(calls)
+  }
+  upstream.script('m', BROKEN)
+  for (let calls = 0; calls < 5; calls += 1) expect((await chat('ann', ask('m'))).status).toBe(500)
+  await told.atLeast(2)
+  expect(told.received.map(({ type, data }) => ({ type, data }))).toEqual([
+    { type: 'gateway.overloaded', data: { reason: 'the maximum of calls under way is reached; try again' } },
+    { type: 'channel.resting', data: { channel: 'm' } },
+  ])
+  expect(gateway.isRunning).toBe(true)
+})
+
+/** Adds so many users with ample quota, which all fall below the threshold in one transaction. */
+function lowerQuotas({ dataDir }: RunningGateway, count: number): void {
+  const database = new DatabaseSync(join(dataDir, 'sluice.db'), { timeout: 5000 })
+  try {
+    const columns = database.prepare("select name from pragma_table_info('users')").all()
+    const names = columns.map(({ name }) => String(name))
+    const values = names.map((name) =>
+      name === 'id'
+        ? '100 + n'
+        : name === 'username'
+          ? "'user' || n"
+          : name.endsWith('_hash')
+            ? 'null'
+            : name,
+    )
+    database.exec(`
+      begin;
+      with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${count})
+        insert into users (${names.join(', ')}) select ${values.join(', ')} from users, numbers where id = 1;
+      update users set quota = 1 where id > 100;
+      commit;`)
+  } finally {
+    database.close()
+  }
+}
+
+async function residentBytes(gateway: RunningGateway): Promise<number> {
+  return (await metricsOf(gateway.url)).sum('sluice_resident_memory_bytes')
+}
