@@ -223,8 +223,7 @@ export async function serve({
     pruneRegularly(accounts.prune, () => keptDays(inForce.settings.options), log),
     (pruning) => pruning.stop(),
   )
-  const tracing = await openTracing(environment.variables)
-  opened.defer(() => tracing?.close())
+  const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
 
   const overload = new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
   const alerted = { ...callParts, health, overload }
