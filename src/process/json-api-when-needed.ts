@@ -3,7 +3,7 @@ import { AccountAuthenticator } from '../auth/account-authenticator.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { hashSession, type Secrets } from '../store/secrets.ts'
 
-/** Returns a function that makes the JSON API at its first call: a gateway that only relays never loads it. */
+/** Returns a function that makes the JSON API at its first call: a gateway that only relays needs none. */
 export function jsonApiWhenNeeded(
   secrets: Secrets,
   parts: Omit<JsonParts, 'accounts' | 'models'>,

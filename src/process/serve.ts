@@ -45,13 +45,7 @@ import { ChannelProbes } from './probe-channels.ts'
 import { soon } from './soon.ts'
 import { reloadOnChange } from './reload.ts'
 import type { ConnectionFigures } from '../server/http-server.ts'
-import {
-  hashAccessToken,
-  hashKey,
-  namespaceOf,
-  loopMarker,
-  type Secrets,
-} from '../store/secrets.ts'
+import { hashAccessToken, hashKey, namespaceOf, loopMarker, type Secrets } from '../store/secrets.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'

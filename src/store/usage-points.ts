@@ -45,11 +45,10 @@ export function isFailed(reason: string): boolean {
   return FAILED.has(reason)
 }
 
-/** What the sums need of a call. */
-export type PointCall = Pick<
-  SettledCall,
-  'delivered' | 'quota' | 'usage' | 'durationMs' | 'firstByteMs'
-> & { readonly reason: string }
+/** Values of a call that are summed up. */
+export type PointCall = Pick<SettledCall, 'delivered' | 'quota' | 'usage' | 'durationMs' | 'firstByteMs'> & {
+  readonly reason: string
+}
 
 /** Adds a call to sums in the order of `POINT_COLUMNS` and `LATENCY_COLUMNS`. */
 export function addPoint(

@@ -102,7 +102,10 @@ export function databaseOf(dataDir: string): GatewayDatabase {
     seriesQuota: () =>
       rows(
         ['usage_slots', 'usage_slot_routes', 'usage_day_routes', 'usage_day_keys']
-          .map((name) => `select '${name}' as "table", coalesce(sum(quota), 0) + ${UNSUMMED} as quota from ${name}`)
+          .map(
+            (name) =>
+              `select '${name}' as "table", coalesce(sum(quota), 0) + ${UNSUMMED} as quota from ${name}`,
+          )
           .join(' union all '),
       ),
     openHolds: () => rows('select id, amount, token_id from holds'),

@@ -79,7 +79,9 @@ test('nothing that was acknowledged is lost when the process is killed, and the 
   await store.write('recover', { owner: 'next', nowMs: 1 })
   const summed = new DatabaseSync(path, { readOnly: true })
   for (const { name } of POINT_TABLES)
-    expect(summed.prepare(`SELECT sum(quota) AS quota, sum(requests) AS requests FROM ${name}`).get()).toEqual({
+    expect(
+      summed.prepare(`SELECT sum(quota) AS quota, sum(requests) AS requests FROM ${name}`).get(),
+    ).toEqual({
       quota: 3 * kept.size,
       requests: kept.size,
     })

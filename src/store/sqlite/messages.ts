@@ -8,7 +8,7 @@ export type ThreadOptions =
   /** File of one node of a cluster, which contains no secrets. */
   | { readonly role: 'node'; readonly path: string }
 
-/** Operation of the writer that a read of sums for series waits for: they are written later than their calls. */
+/** Operation of the writer that comes before a read of sums for series, as they are written later. */
 export const SUM_UP = 'sumUp'
 
 const SERIES_READS: ReadonlySet<string> = new Set(['usageCoverage', 'usageSeries'])

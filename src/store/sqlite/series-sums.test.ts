@@ -59,26 +59,30 @@ const anyCall = fc.record({
 
 test('sums after a crash are those of the calls that were committed, to the unit', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.array(anyCall, { minLength: 1, maxLength: 4 }), { maxLength: 6 }), async (commits) => {
-      const path = join(temporaryFolder(), 'sluice.db')
-      const { store } = await storeWithAccount(path)
-      let count = 0
-      const settle = (of: Partial<SettledCall>) => store.write('settle', settledCall(WHO, `id-${count++}`, of))
-      // The first commit of a process writes its sums at once.
-      await settle({ endedMs: T0 })
-      for (const calls of commits) await Promise.all(calls.map(settle))
-      const recovered = sumsIn(await afterCrash(path))
-      await store.read('usageCoverage')
-      const read = sumsIn(path)
-      expect(recovered).toEqual(read)
-      const all = [settledCall(WHO, '', { endedMs: T0 }), ...commits.flat()]
-      for (const { name } of POINT_TABLES)
-        expect(totalOf(read[name]), name).toMatchObject({
-          requests: all.filter(({ delivered }) => delivered).length,
-          quota: all.reduce((sum, { quota }) => sum + quota, 0),
-        })
-      await store.close()
-    }),
+    fc.asyncProperty(
+      fc.array(fc.array(anyCall, { minLength: 1, maxLength: 4 }), { maxLength: 6 }),
+      async (commits) => {
+        const path = join(temporaryFolder(), 'sluice.db')
+        const { store } = await storeWithAccount(path)
+        let count = 0
+        const settle = (of: Partial<SettledCall>) =>
+          store.write('settle', settledCall(WHO, `id-${count++}`, of))
+        // The first commit of a process writes its sums at once.
+        await settle({ endedMs: T0 })
+        for (const calls of commits) await Promise.all(calls.map(settle))
+        const recovered = sumsIn(await afterCrash(path))
+        await store.read('usageCoverage')
+        const read = sumsIn(path)
+        expect(recovered).toEqual(read)
+        const all = [settledCall(WHO, '', { endedMs: T0 }), ...commits.flat()]
+        for (const { name } of POINT_TABLES)
+          expect(totalOf(read[name]), name).toMatchObject({
+            requests: all.filter(({ delivered }) => delivered).length,
+            quota: all.reduce((sum, { quota }) => sum + quota, 0),
+          })
+        await store.close()
+      },
+    ),
     { numRuns: 10 },
   )
 })

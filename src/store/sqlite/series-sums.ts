@@ -14,17 +14,18 @@ import {
 import { SummedRows } from './summed-rows.ts'
 
 /** Longest time that sums wait for further calls while calls are settled. */
-const WRITE_MS = 1000
+const WRITE_MS = 10_000
 /** Most calls that wait, which bounds the work of a start after a crash. */
-const MAX_CALLS = 5000
+const MAX_CALLS = 20_000
 /** Most rows of `usage_slots` that wait, which bounds the time of the commit that writes them. */
-const MAX_ROWS = 500
+const MAX_ROWS = 2000
 
 /** Place of a call in the sums. */
-type PlacedCall = PointCall & Pick<SettledCall, 'userId' | 'tokenId' | 'model' | 'channel' | 'group' | 'endedMs'>
+type PlacedCall = PointCall &
+  Pick<SettledCall, 'userId' | 'tokenId' | 'model' | 'channel' | 'group' | 'endedMs'>
 
 /**
- * Sums for series. They are kept in memory and written about once a second, so that a commit does not pay for
+ * Sums for series. They are kept in memory and written every ten seconds, so that a commit does not pay for
  * them. Until then, each commit notes the ids of its calls in `unsummed_calls`: the transaction that writes
  * the sums removes the notes, and after a crash or a rollback the sums are made from the noted rows of the
  * log. So every call of the log is either in the sums or noted, in every state that the database can be in.
@@ -47,9 +48,7 @@ export class SeriesSums {
     this.#tables = POINT_TABLES.map(
       ({ name, key }) => new SummedRows(db, name, key, [...POINT_COLUMNS, ...LATENCY_COLUMNS]),
     )
-    this.#insertNote = db.prepare(
-      'INSERT INTO unsummed_calls (answered, ids) VALUES (CAST(? AS INTEGER), ?)',
-    )
+    this.#insertNote = db.prepare('INSERT INTO unsummed_calls (answered, ids) VALUES (CAST(? AS INTEGER), ?)')
     this.#notedCalls = db.prepare(
       `SELECT l.*, n.answered FROM unsummed_calls n CROSS JOIN json_each(n.ids) i
        CROSS JOIN usage_log l ON l.id = i.value`,
