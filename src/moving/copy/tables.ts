@@ -38,7 +38,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
 ])
 
 /**
- * Tables that are not copied: holds are settled before, the target has an identity of its own, running nodes
+ * Tables that are not copied: holds are settled and sums are written before, the target has an identity of its own, running nodes
  * report the state of alerts anew, and states of sign-ins last for minutes.
  */
 export const NOT_COPIED: readonly string[] = Object.freeze([
@@ -47,6 +47,7 @@ export const NOT_COPIED: readonly string[] = Object.freeze([
   'alert_thresholds',
   'holds',
   'store_identity',
+  'unsummed_calls',
   'used_states',
 ])
 

@@ -78,8 +78,12 @@ async function serve(port: MessagePort, options: ThreadOptions, onOpen: () => vo
     port.close()
     return
   }
+  let isClosing = false
   port.on('message', (message: ToThread) => {
     if (message.kind === 'close') {
+      // A second order to close may be on its way.
+      if (isClosing) return
+      isClosing = true
       void thread.close().then(() => port.close())
     } else void thread.run(unpack(message.operations)).then(send)
   })

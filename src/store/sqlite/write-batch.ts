@@ -69,7 +69,7 @@ export class WriteBatches {
       const outcomes: Outcome[] = []
       for (const [name, input] of operations) {
         if (LEDGER_WRITES.has(name)) outcomes.push(this.#runLedgerWrite(name as keyof LedgerWrites, input))
-        else if (name === SUM_UP) outcomes.push(void this.#ledger.sumUp())
+        else if (name === SUM_UP) outcomes.push(this.#sumUp())
         else if (isLocalRead(name)) outcomes.push(this.#runRead(name, input))
         else outcomes.push(await this.#runWrite(name, input))
       }
@@ -96,6 +96,11 @@ export class WriteBatches {
     } catch (error) {
       return this.#failedAlone(error)
     }
+  }
+
+  #sumUp(): undefined {
+    this.#ledger.sumUp()
+    return undefined
   }
 
   #runRead(name: LocalRead, input: unknown): Outcome {
