@@ -38,8 +38,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
 ])
 
 /**
- * Tables that are not copied: holds are settled and sums are written before, the target has an identity of
- * its own, running nodes report the state of alerts anew, and states of sign-ins last for minutes.
+ * Tables that are not copied: holds are settled before, the target has an identity of its own, running nodes
+ * report the state of alerts anew, and states of sign-ins last for minutes.
  */
 export const NOT_COPIED: readonly string[] = Object.freeze([
   'alert_conditions',
@@ -47,9 +47,11 @@ export const NOT_COPIED: readonly string[] = Object.freeze([
   'alert_thresholds',
   'holds',
   'store_identity',
-  'unsummed_calls',
   'used_states',
 ])
+
+/** Tables that PostgreSQL does not have: the sums that they are kept for are written before a copy. */
+export const EMBEDDED_TABLES: readonly string[] = Object.freeze(['unsummed_calls'])
 
 /** Tables whose ids the database generates. */
 export const COUNTED_TABLES = ['users', 'tokens', 'channels'] as const

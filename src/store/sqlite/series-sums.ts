@@ -105,8 +105,8 @@ export class SeriesSums {
   }
 
   #writeNotes(): void {
-
-
+    if (this.#answered.length > 0) this.#insertNote.run(1, JSON.stringify(this.#answered))
+    if (this.#unanswered.length > 0) this.#insertNote.run(0, JSON.stringify(this.#unanswered))
     this.#answered = []
     this.#unanswered = []
   }
