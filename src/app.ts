@@ -16,6 +16,7 @@ import { RAW_ROUTES } from './api/raw-routes.ts'
 import { pathNotFound, methodNotAllowed, gatewayStopping } from './api/routing-errors.ts'
 import { type FoundEndpoint, type AllowedMethods, RouteTable } from './api/route-table.ts'
 import { shownPath } from './api/routing/shown-path.ts'
+import type { Console } from './console/console.ts'
 import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from './limits/rate-limiter.ts'
@@ -46,6 +47,7 @@ export interface AppParts {
   /** Loaded on first use: an idle gateway does not need it. */
   readonly json: () => Promise<JsonApi>
   readonly globalLimit: GlobalLimit
+  readonly console: Console
   readonly metrics: Metrics
   /** Counters of the calls that leave no row in the log. */
   readonly refusals: RefusalCounts
@@ -149,6 +151,8 @@ export class App {
   async #answer(exchange: ClientExchange, path: string, route: Route, raw: RawMatch): Promise<void> {
     const { request, response } = exchange
     if (raw && 'endpoint' in raw) return this.#answerRaw(exchange, raw)
+    const { console } = this.#parts
+    if (!raw && console.has(request.method, path) && (await console.answer(request, response, path))) return
     const json = await this.#parts.json()
     const found = raw ?? json.find(request.method, path)
     if (found && 'endpoint' in found) {

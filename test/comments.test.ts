@@ -5,13 +5,13 @@ import { describe, expect, test } from 'vitest'
 import { badComments } from './comment-rules.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const FOLDERS = ['src', 'test', 'bench', 'e2e', 'tools', 'bin']
+const FOLDERS = ['src', 'console', 'test', 'bench', 'e2e', 'tools', 'bin']
 
 describe('the comments of the sources', () => {
   test('open with a noun or a verb, and are at most 110 columns wide', () => {
     const files = FOLDERS.flatMap((folder) =>
       readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-        .filter((path) => /\.m?[jt]s$/.test(path) && !path.includes('node_modules'))
+        .filter((path) => /\.m?[jt]sx?$/.test(path) && !/node_modules|^built/.test(path))
         .map((path) => join(folder, path)),
     )
     expect(files.length).toBeGreaterThan(1_000)

@@ -9,7 +9,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['control', 'moving'],
   ['bootstrap'],
   ['config', 'app.ts', 'cluster'],
-  ['api'],
+  ['api', 'console'],
   ['relay', 'management'],
   ['auth', 'alerts'],
   ['limits', 'ledger', 'upstreams'],

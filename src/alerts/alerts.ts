@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { type AlertType, ALERT_TYPES } from '../domain/alert.ts'
 import { atScale } from '../domain/decimal.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { AlertSubscriptions } from '../store/operations/alert-subscriptions.ts'
+import { type AlertSubscriptions, byType } from '../store/operations/alert-subscriptions.ts'
 import type { Rows } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'
 import { ConditionWatch, type ConditionSources } from './condition-watch.ts'
@@ -83,7 +83,7 @@ export class Alerts {
     const text = JSON.stringify(wanted)
     if (text === this.#subscribed) return
     // A gateway that never had receivers leaves the database alone.
-    if (targets.length > 0 || (await rows.read('alertThreshold')) !== null)
+    if (targets.length > 0 || (await rows.read('alertThresholds')).length > 0)
       await rows.write('subscribeAlerts', wanted)
     this.#subscribed = text
   }
@@ -148,11 +148,32 @@ function subscriptionsOf(targets: readonly TaggedTarget[], { options }: Settings
   const types = ALERT_TYPES.filter((type) => targets.some((target) => target.types.includes(type)))
   return {
     tags: targets.map(({ tag }) => tag).sort(),
-    quotaLow: types.includes('quota.low') ? thresholdOf(options) : null,
+    thresholds: types
+      .flatMap((type) => {
+        const threshold = thresholdOf(type, options)
+        return threshold === undefined ? [] : [{ type, threshold }]
+      })
+      .sort(byType),
+  }
+}
+
+/** Threshold of an event that the database itself finds; undefined for the others. */
+function thresholdOf(type: AlertType, options: Settings['options']): number | undefined {
+  switch (type) {
+    case 'quota.low':
+      return lowQuota(options)
+    case 'budget.80':
+      return 80
+    case 'budget.100':
+      return 100
+    case 'channel.resting':
+    case 'channel.back':
+    case 'gateway.overloaded':
+      return undefined
   }
 }
 
 /** Quota units that are worth `options.quota_low`, rounded down. */
-function thresholdOf({ quotaLow, quotaPerUnit }: Settings['options']): number {
+function lowQuota({ quotaLow, quotaPerUnit }: Settings['options']): number {
   return Number((atScale(quotaLow, quotaLow.scale) * BigInt(quotaPerUnit)) / 10n ** BigInt(quotaLow.scale))
 }

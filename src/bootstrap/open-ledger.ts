@@ -39,6 +39,7 @@ async function openOwnLedger(
         removedResponses: await pruneExpired(store, 'pruneResponses', Date.now(), signal),
         removedParts: await pruneParts(store, Date.now(), signal),
         removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
+        removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),
         removedSlots: await pruneExpired(store, 'pruneSlots', slotsBefore(days), signal),
       }),
       isReady: () => ledger.probe(),

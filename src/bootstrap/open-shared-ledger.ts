@@ -97,6 +97,7 @@ export async function openSharedLedger({
       removedResponses: await pruneExpired(rows, 'pruneResponses', Date.now(), signal),
       removedParts: await pruneParts(rows, Date.now(), signal),
       removedSignatures: await pruneExpired(rows, 'pruneSignatures', Date.now(), signal),
+      removedBudgets: await pruneExpired(rows, 'pruneLentBudgets', Date.now(), signal),
       removedSlots: await pruneExpired(rows, 'pruneSlots', slotsBefore(days), signal),
     }),
     // Calls of known keys are answered without the database for as long as leased quota lasts.

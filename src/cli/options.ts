@@ -49,6 +49,16 @@ export function budgetOf(
   return { budget, ...(per && { budget_period: per }) }
 }
 
+/** The fields of a changed budget, which keeps what is not given; ends the command where nothing is. */
+export function changedBudgetOf(
+  { budget, per }: BudgetOptions,
+  command: Command,
+): { readonly budget?: number; readonly budget_period?: BudgetPeriod } {
+  if (budget === undefined && per === undefined)
+    return command.error('error: expected what to change: --budget <units>, --per day, week or month')
+  return { ...(budget !== undefined && { budget }), ...(per && { budget_period: per }) }
+}
+
 /** Parses `--expires` into Unix seconds or -1. */
 export function expiry(text: string): number {
   const time = parseExpiry(text, Date.now())

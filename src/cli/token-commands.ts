@@ -1,10 +1,12 @@
 import { type Command, Option } from 'commander'
 import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 import type { TokenObject } from '../management/tokens/token-object.ts'
+import { budgetText, isBudgetUsedUp } from './budget-text.ts'
 import {
   BUDGET,
   type BudgetOptions,
   budgetOf,
+  changedBudgetOf,
   CONFIG,
   commaList,
   expiry,
@@ -42,6 +44,12 @@ The old key is refused from the next call on, even if gateway.yaml declares it; 
 log stay.
 Example:
   KEY=$(sluice token rotate 7)`
+
+const UPDATE_HELP = `
+"sluice token list --user NAME" shows the ids. The budget counts from the next call on; a new amount keeps the period,
+and --budget 0 removes both. What is used of the period stays used.
+Example:
+  sluice token update 7 --budget 500000 --per day`
 
 const DELETE_HELP = `
 Running calls go on and are charged; the usage log keeps the key's calls.`
@@ -101,12 +109,25 @@ export function addTokenCommands(program: Command, shell: Shell): void {
 
   token
     .command('list')
-    .description("a user's keys, masked, with quota, use and expiry")
+    .description("a user's keys, masked, with quota, use, budget and expiry")
     .requiredOption('--user <name>', 'whose keys')
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', LIST_HELP)
     .action((options: ListOptions) => list(shell, options))
+
+  token
+    .command('update <id>')
+    .description("set a key's budget")
+    .addOption(BUDGET[0])
+    .addOption(BUDGET[1])
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', UPDATE_HELP)
+    .action((id: string, options: AccountOptions & BudgetOptions, command: Command) => {
+      const budget = changedBudgetOf(options, command)
+      return reportingErrors(shell, () => update(shell, tokenId(id), budget, options))
+    })
 
   const onOne = (
     name: string,
@@ -171,6 +192,22 @@ async function list(shell: Shell, { user, ...options }: ListOptions): Promise<vo
   })
 }
 
+async function update(
+  shell: Shell,
+  id: number,
+  budget: ReturnType<typeof changedBudgetOf>,
+  options: AccountOptions,
+): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
+    const changed = await accounts.run('budgetToken', { id, ...budget })
+    if (options.json) printJson(shell, changed)
+    else {
+      const text = budgetText(changed, await accounts.display())
+      shell.out.write(`The budget of the key "${changed.name}" (id ${changed.id}): ${text}.\n`)
+    }
+  })
+}
+
 async function disable(shell: Shell, id: number, options: AccountOptions): Promise<void> {
   await withAccounts(shell, options, async (accounts) => {
     const changed = await accounts.run('disableToken', { id })
@@ -224,6 +261,7 @@ function columns(display: QuotaDisplay): readonly Column<TokenObject>[] {
     { title: 'GROUP', cell: ({ group }) => group || '-' },
     { title: 'QUOTA', cell: (token) => quotaOf(token, display), right: true },
     { title: 'USED', cell: ({ used_quota }) => quotaText(used_quota, display), right: true },
+    { title: 'BUDGET', cell: (token) => budgetText(token, display), warns: isBudgetUsedUp },
     { title: 'EXPIRES', cell: ({ expired_time }) => timeText(expired_time) },
     {
       title: 'LAST USED',

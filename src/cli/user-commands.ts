@@ -1,19 +1,21 @@
 import { type Command, Option } from 'commander'
 import { Role } from '../domain/user.ts'
-import type { QuotaDisplay } from '../management/settings/quota-display.ts'
-import type { UserObject } from '../management/users/user-object.ts'
-import { BUDGET, type BudgetOptions, budgetOf, CONFIG, JSON_OUTPUT, wholeNumber } from './options.ts'
+import { budgetText } from './budget-text.ts'
+import {
+  BUDGET,
+  type BudgetOptions,
+  budgetOf,
+  changedBudgetOf,
+  CONFIG,
+  JSON_OUTPUT,
+  wholeNumber,
+} from './options.ts'
 import { quotaText } from './quota-text.ts'
 import { readPassword } from './read-password.ts'
 import type { Shell } from './shell.ts'
-import { type Column, table } from './table.ts'
+import { table } from './table.ts'
+import { userColumns } from './user-columns.ts'
 import { type AccountOptions, printJson, reportingErrors, withAccounts } from './with-accounts.ts'
-
-const ROLES = new Map<number, string>([
-  [Role.user, 'user'],
-  [Role.admin, 'admin'],
-  [Role.root, 'root'],
-])
 
 const LIST_HELP = `
 Quota is shown in quota units, and as an amount of money (options.display).
@@ -33,6 +35,13 @@ const TOP_UP_HELP = `
 Running calls go on; the added quota can be spent at once.
 Example:
   sluice user top-up ann 5000000`
+
+const UPDATE_HELP = `
+The budget counts from the next call on; a new amount keeps the period, and --budget 0 removes both. What is used of
+the period stays used. A budget that gateway.yaml declares is restored when the file is next read.
+Examples:
+  sluice user update ann --budget 5000000 --per month
+  sluice user update ann --budget 0`
 
 const DELETE_HELP = `
 Running calls go on and are charged. The name can be used again, but a user that gateway.yaml declares is not made
@@ -82,7 +91,7 @@ export function addUserCommands(program: Command, shell: Shell): void {
 
   user
     .command('list')
-    .description('all users, with quota, use and status')
+    .description('all users, with quota, use, budget and status')
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', LIST_HELP)
@@ -109,6 +118,18 @@ export function addUserCommands(program: Command, shell: Shell): void {
     .addOption(CONFIG)
     .addHelpText('after', DELETE_HELP)
     .action((name: string, options: AccountOptions) => remove(shell, name, options))
+
+  user
+    .command('update <name>')
+    .description("set a user's budget")
+    .addOption(BUDGET[0])
+    .addOption(BUDGET[1])
+    .addOption(JSON_OUTPUT)
+    .addOption(CONFIG)
+    .addHelpText('after', UPDATE_HELP)
+    .action((name: string, options: AccountOptions & BudgetOptions, command: Command) =>
+      update(shell, name, changedBudgetOf(options, command), options),
+    )
 
   user
     .command('top-up <name> <quota>')
@@ -160,7 +181,7 @@ async function list(shell: Shell, options: AccountOptions): Promise<void> {
   await withAccounts(shell, options, async (accounts) => {
     const users = await accounts.run('listUsers', {})
     if (options.json) printJson(shell, users)
-    else shell.out.write(table(users, columns(await accounts.display()), shell.out))
+    else shell.out.write(table(users, userColumns(await accounts.display()), shell.out))
   })
 }
 
@@ -184,6 +205,19 @@ async function remove(shell: Shell, user: string, options: AccountOptions): Prom
     const deleted = await accounts.run('removeUser', { user })
     if (options.json) printJson(shell, deleted)
     else say(shell, `${named(deleted)} is deleted: every key is refused from now on.`)
+  })
+}
+
+async function update(
+  shell: Shell,
+  user: string,
+  budget: ReturnType<typeof changedBudgetOf>,
+  options: AccountOptions,
+): Promise<void> {
+  await withAccounts(shell, options, async (accounts) => {
+    const changed = await accounts.run('budgetUser', { user, ...budget })
+    if (options.json) printJson(shell, changed)
+    else say(shell, `The budget of ${named(changed)}: ${budgetText(changed, await accounts.display())}.`)
   })
 }
 
@@ -229,28 +263,6 @@ async function password(
 function amountOf(text: string): number {
   if (!/^\d{1,16}$/.test(text)) throw new Error(`expected a whole number of quota units, not "${text}"`)
   return Number(text)
-}
-
-function columns(display: QuotaDisplay): readonly Column<UserObject>[] {
-  return [
-    { title: 'ID', cell: ({ id }) => String(id), right: true },
-    { title: 'NAME', cell: ({ username }) => username },
-    { title: 'ROLE', cell: ({ role }) => ROLES.get(role) ?? String(role) },
-    {
-      title: 'STATUS',
-      cell: ({ status }) => (status === 1 ? 'enabled' : 'disabled'),
-      warns: ({ status }) => status !== 1,
-    },
-    { title: 'GROUP', cell: ({ group }) => group },
-    {
-      title: 'QUOTA',
-      cell: ({ quota }) => quotaText(quota, display),
-      right: true,
-      warns: ({ quota }) => quota <= 0,
-    },
-    { title: 'USED', cell: ({ used_quota }) => quotaText(used_quota, display), right: true },
-    { title: 'REQUESTS', cell: ({ request_count }) => String(request_count), right: true },
-  ]
 }
 
 function named({ id, username }: { readonly id: number; readonly username: string }): string {

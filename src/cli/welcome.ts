@@ -28,6 +28,7 @@ export function welcome({ url, settings, firstCredentials, recovered }: Gateway)
       `  user id       ${userId}`,
       `  access token  ${accessToken}`,
       `  API key       ${key}`,
+      ...(settings.options.console ? [`  console       ${url}/login (sign in with the access token)`] : []),
       '',
       'Try it:',
       `  curl ${url}/v1/chat/completions -H "authorization: Bearer ${key}" -H "content-type: application/json" \\`,

@@ -35,6 +35,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         trustedProxies: [],
         metricsToken: '',
         usageLogDays: 90,
+        console: true,
         quotaLow: { digits: 5n, scale: 0 },
         slotDays: 100,
         maxCalls: 8_000,

@@ -80,6 +80,7 @@ export const options: Field<Options> = section({
   drain_timeout: duration.default(30_000),
   keep_responses: retention.default(0),
   keep_signatures: retention.default(24 * HOUR_MS),
+  console: flag.default(true),
   media,
   cors,
   public_url: text('an origin such as https://ai.example.com, without a path', (given) =>
@@ -106,6 +107,7 @@ export const options: Field<Options> = section({
     drainTimeoutMs: given.drain_timeout,
     keepResponsesMs: given.keep_responses,
     keepSignaturesMs: given.keep_signatures,
+    console: given.console,
     media: given.media,
     cors: given.cors,
     publicUrl: given.public_url,

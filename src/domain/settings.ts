@@ -54,6 +54,8 @@ export interface Options {
   readonly keepResponsesMs: number
   /** How long signatures of converted replies are kept, in milliseconds; 0 = not at all. */
   readonly keepSignaturesMs: number
+  /** Whether the web console is served. */
+  readonly console: boolean
   /** Origins of browser pages that may call; `*` = all. */
   readonly cors: { readonly origins: readonly string[] }
   /** Origin under which browsers reach the gateway; empty = that of each request. */

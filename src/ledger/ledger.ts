@@ -17,7 +17,7 @@ import { OpenHold } from './open-hold.ts'
 import { LocalAccounts } from './local-accounts.ts'
 import { PriceSets } from './price-sets.ts'
 import { addHold, affordable, charge, countWrite, namesOf, NO_BUDGETS, type Payer, payerIn } from './payer.ts'
-import { refusalOf } from './unaffordable.ts'
+import { refusalOf, Unaffordable } from './unaffordable.ts'
 
 /** Delay before a settlement that the store refused, as on a full disk, is repeated. */
 const SETTLE_RETRY_MS = 200
@@ -116,9 +116,11 @@ export class Ledger {
   grow(hold: OpenHold, by: number): boolean {
     const { facts, account, budgets } = hold
     if (by > affordable(account, budgets)) {
+      hold.refusal ??= refusalOf(account, budgets, by, Date.now())
       this.#borrowFor(hold, by)
       return false
     }
+    hold.refusal = undefined
     addHold(hold, by)
     const userId = account.user.id
     void this.#write(hold, this.#store.write('growHold', { id: facts.id, userId, by }))
@@ -131,7 +133,10 @@ export class Ledger {
     this.#borrowing.add(hold)
     this.accounts.ensureAffordable(hold, by).then(
       () => this.#borrowing.delete(hold),
-      () => {},
+      // The bank knows which balance is short; a lease may be short of any.
+      (error: unknown) => {
+        if (error instanceof Unaffordable) hold.refusal = error
+      },
     )
   }
 

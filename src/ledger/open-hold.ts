@@ -3,6 +3,7 @@ import type { Settlement } from '../domain/settlement.ts'
 import type { ParkedHold } from '../store/ledger-writes.ts'
 import type { Account } from './balance.ts'
 import { affordable, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
+import type { Unaffordable } from './unaffordable.ts'
 
 /** Receiver of a hold's changes: a ledger, or `NO_LEDGER`. */
 interface HoldLedger {
@@ -31,6 +32,8 @@ export class OpenHold implements Hold {
   readonly durable: Promise<boolean>
   /** Position in the ledger's set of open holds. */
   index = -1
+  /** Why the hold could not grow when it was last asked to; written by the ledger. */
+  refusal: Unaffordable | undefined
   #isDurable = false
   #hasWriteFailed = false
   #isSettled = false

@@ -12,6 +12,9 @@ const NOT_SHOWN: ShownAmounts = () => ''
 export abstract class Unaffordable extends GatewayError {
   /** The same refusal with its amounts in another unit as well. */
   abstract showing(shown: ShownAmounts): Unaffordable
+
+  /** The reason for ending a response whose hold cannot grow any more. */
+  abstract get usedUp(): string
 }
 
 /** Refusal of a call that costs more than its token or its user has. */
@@ -31,6 +34,10 @@ export class InsufficientQuota extends Unaffordable {
   override showing(shown: ShownAmounts): InsufficientQuota {
     return new InsufficientQuota(this.#free, this.#needed, shown)
   }
+
+  override get usedUp(): string {
+    return 'the quota held for this response is used up'
+  }
 }
 
 /** Refusal of a call that costs more than is left of a budget in the period in which the call began. */
@@ -42,11 +49,10 @@ export class BudgetExceeded extends Unaffordable {
 
   /** `nowMs`: the time from which `retry-after` counts. */
   constructor(terms: PeriodBudget, free: number, needed: number, nowMs: number, shown = NOT_SHOWN) {
-    const resets = new Date(terms.resetsMs).toISOString().replace('.000', '')
     super(
       'budget_exceeded',
       `${nameOf(terms)} is not enough for this request: ${free} of ${terms.amount} remain, ` +
-        `${needed} are needed${shown(free, needed)}; it resets at ${resets}`,
+        `${needed} are needed${shown(free, needed)}; it resets at ${resetText(terms)}`,
       { retryAfter: Math.max(1, Math.ceil((terms.resetsMs - nowMs) / 1000)) },
     )
     this.#terms = terms
@@ -57,6 +63,10 @@ export class BudgetExceeded extends Unaffordable {
 
   override showing(shown: ShownAmounts): BudgetExceeded {
     return new BudgetExceeded(this.#terms, this.#free, this.#needed, this.#nowMs, shown)
+  }
+
+  override get usedUp(): string {
+    return `${nameOf(this.#terms)} is used up; it resets at ${resetText(this.#terms)}`
   }
 }
 
@@ -84,6 +94,10 @@ const ADJECTIVES = { day: 'daily', week: 'weekly', month: 'monthly' } as const
 
 function nameOf({ owner, period }: PeriodBudget): string {
   return `the ${ADJECTIVES[period]} budget of ${ownerName(owner)}`
+}
+
+function resetText({ resetsMs }: PeriodBudget): string {
+  return new Date(resetsMs).toISOString().replace('.000', '')
 }
 
 function ownerName(owner: BudgetOwner): string {

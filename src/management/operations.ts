@@ -1,5 +1,7 @@
 import { backup } from './backup.ts'
 import { disableChannel, enableChannel, listAllChannels, testNamedChannel } from './channels/named-channel.ts'
+import { budgetToken } from './tokens/budget-token.ts'
+import { budgetUser } from './users/budget-user.ts'
 import { createToken } from './tokens/create-token.ts'
 import { createUser } from './users/create-user.ts'
 import { deleteToken } from './tokens/delete-token.ts'
@@ -21,6 +23,8 @@ import { disableUser, enableUser } from './users/user-status.ts'
  */
 export const operations = {
   backup,
+  budgetToken,
+  budgetUser,
   createToken,
   createUser,
   deleteToken,

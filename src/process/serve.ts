@@ -10,6 +10,7 @@ import { Admission } from '../api/admission.ts'
 import { GlobalLimit } from '../api/global-limit.ts'
 import { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
+import { Console } from '../console/console.ts'
 import { LiveConfig } from '../config/live-config.ts'
 import { serveControl } from '../control/serve-control.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -249,6 +250,7 @@ export async function serve({
     relay,
     json,
     globalLimit,
+    console: new Console(() => inForce.settings.options.console),
     metrics,
     refusals: opened.adopt(new RefusalCounts(store), (counts) => counts.close()),
     isOpen: () => !isShut,
@@ -257,10 +259,8 @@ export async function serve({
     log,
     tracing,
   })
-  opened.adopt(
-    collectWhenIdle(() => app.openExchanges),
-    (givingBack) => givingBack.stop(),
-  )
+  const collecting = collectWhenIdle(() => app.openExchanges)
+  opened.defer(() => collecting.stop())
   const everything = opened.move()
 
   return {

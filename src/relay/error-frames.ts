@@ -6,8 +6,6 @@ import type { Tap } from './dialects/dialect.ts'
 
 /** Error of a stream whose upstream broke off. */
 export const UPSTREAM_CUT = { type: 'api_error', code: 'upstream_error' }
-/** Error of a stream that cost more than could be held for it. */
-export const HOLD_USED_UP = { type: 'permission_error', code: 'insufficient_quota' }
 /** End of an event that was sent in part, so that an error after it is an event of its own. */
 const BLANK_LINE = Buffer.from('\n\n')
 const ENDED = /(?:\n|\r\n?)(?:\n|\r\n?)$/
@@ -21,6 +19,14 @@ export function upstreamErrorFrame(target: Target, tap: Tap, error: StreamError)
   return Buffer.concat(
     ENDED.test(own.subarray(-4).toString('latin1')) ? [own, last] : [own, BLANK_LINE, last],
   )
+}
+
+/** The end of a stream that cost more than could be held for it: quota is short, or a budget. */
+export function holdUsedUpFrame(call: Call, tap: Tap): Buffer {
+  const { refusal } = call.hold
+  const code = refusal?.code ?? 'insufficient_quota'
+  const reason = refusal?.usedUp ?? 'the quota held for this response is used up'
+  return gatewayErrorFrame(call, tap, { type: 'permission_error', code }, reason)
 }
 
 /** The gateway's own reason for ending a stream. */

@@ -4,7 +4,7 @@ import type { Call, Target } from './call.ts'
 import type { Ending } from './priced-usage.ts'
 import { DeliveryGate } from './delivery-gate.ts'
 import type { Tap } from './dialects/dialect.ts'
-import { gatewayErrorFrame, HOLD_USED_UP, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
+import { gatewayErrorFrame, holdUsedUpFrame, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
 import {
   errorInFirstEvent,
   type Failure,
@@ -244,8 +244,7 @@ export class StreamedResponse extends ResponseHandler {
       if (!isUsedUp || this.state === 'over') return this.#continueAfterCount()
       this.#pauses.remove('count')
       this.upstream.cancel()
-      const reason = 'the quota held for this response is used up'
-      this.#breakOff(gatewayErrorFrame(this.call, this.#tap, HOLD_USED_UP, reason))
+      this.#breakOff(holdUsedUpFrame(this.call, this.#tap))
     })
   }
 

@@ -3,6 +3,7 @@
  * count towards the limits, but are never decoded.
  */
 const HEADER_NAMES = [
+  'accept-encoding',
   'access-control-request-headers',
   'access-control-request-method',
   'anthropic-beta',

@@ -130,7 +130,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     const masked = `${token.key.slice(0, 4)}**********${token.key.slice(-4)}`
     expect(listed.json()).toContainEqual({ ...token, key: masked })
     expect(shown.out).toMatch(
-      /^ *\d+ {2}trial +sk-\w\*{10}\w{4} +enabled +open +100000 \(\$0\.20\) +0 \(\$0\.00\) +2099-01-31 00:00Z +-$/m,
+      /^ *\d+ {2}trial +sk-\w\*{10}\w{4} +enabled +open +100000 \(\$0\.20\) +0 \(\$0\.00\) +none +2099-01-31 00:00Z +-$/m,
     )
     expect(shown.out).not.toContain(token.key)
     const key = token.key.slice('sk-'.length)
@@ -160,6 +160,20 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect([refused.status, refused.json().error.code]).toEqual([401, 'token_disabled'])
     const again = await during(() => run('disable', String(id), '--json'))
     expect(again.json()).toMatchObject({ id, name: 'token-used', key: '**********', status: 2 })
+  })
+
+  test('update sets the budget of a key from the next call on, and 0 removes it', async () => {
+    const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
+    await during(() => run('enable', String(id)))
+    const set = await during(() => run('update', String(id), '--budget', '1', '--per', 'day'))
+    expect(set.out, set.err).toBe(
+      `The budget of the key "token-used" (id ${id}): 0 of 1 ($0.000002) per day.\n`,
+    )
+    expect((await chat('used', ask('m'))).json().error.code).toBe('budget_exceeded')
+    const removed = await during(() => run('update', String(id), '--budget', '0', '--json'))
+    expect(removed.json()).toMatchObject({ id, budget: 0, budget_period: '' })
+    expect((await chat('used', ask('m'))).status).toBe(200)
+    await during(() => run('disable', String(id)))
   })
 
   test('enable accepts a disabled key again', async () => {
@@ -304,6 +318,7 @@ describe('sluice token', () => {
     [[...create, '--quota', '-1'], 'whole number'],
     [[...create, '--unlimited', '--expires', 'tomorrow'], 'a duration such as 30d or 12h'],
     [['create', '--name', 'x', '--unlimited'], "required option '--user <name>'"],
+    [['update', '1'], 'expected what to change'],
   ])('%j is refused, and the supported values are named', async (args, said) => {
     const { code, out, err } = await run(...args)
     expect([code, out]).toEqual([1, ''])

@@ -107,15 +107,16 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
       'GROUP',
       'QUOTA',
       'USED',
+      'BUDGET',
       'REQUESTS',
     ])
     expect(root).toMatch(
-      /^ *1 {2}root +root +enabled +default +1000000000000 \(\$2,000,000\.00\) +0 \(\$0\.00\) +0$/,
+      /^ *1 {2}root +root +enabled +default +1000000000000 \(\$2,000,000\.00\) +0 \(\$0\.00\) +none +0$/,
     )
     expect(ann.used_quota).toBeGreaterThan(0)
     expect(line).toMatch(
       new RegExp(
-        `^ *2 {2}ann +user +enabled +default +${ann.quota} \\(\\S+\\) +${ann.used_quota} \\(\\S+\\) +1$`,
+        `^ *2 {2}ann +user +enabled +default +${ann.quota} \\(\\S+\\) +${ann.used_quota} \\(\\S+\\) +none +1$`,
       ),
     )
     expect(out).not.toContain('\u001B')
@@ -175,6 +176,24 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect(row.quota + row.used_quota).toBe(500_000)
   })
 
+  test('update sets a budget from the next call on, list shows it with its use, and 0 removes it', async () => {
+    const set = await during(() => run('update', 'ann', '--budget', '1', '--per', 'month'))
+    expect(set.out, set.err).toBe('The budget of ann (id 2): 0 of 1 ($0.000002) per month.\n')
+    const refused = await chat('ann', ask('m'))
+    expect([refused.status, refused.json().error.code]).toEqual([403, 'budget_exceeded'])
+    const raised = await during(() => run('update', 'ann', '--budget', '500000', '--json'))
+    expect(raised.json()).toMatchObject({ budget: 500_000, budget_period: 'month', budget_used: 0 })
+    expect((await chat('ann', ask('m'))).status).toBe(200)
+    const shown = await during(async () => {
+      await run('update', 'ann', '--per', 'week')
+      await run('update', 'ann', '--per', 'month')
+      return run('list')
+    })
+    expect(shown.out).toMatch(/^ *2 {2}ann .* 30 of 500000 \(\$1\.00\) per month +\d+$/m)
+    const removed = await during(() => run('update', 'ann', '--budget', '0'))
+    expect(removed.out).toBe('The budget of ann (id 2): none.\n')
+  })
+
   test('access-token prints a new one alone on standard output, and stores only its HMAC', async () => {
     const issued = await during(
       async (): Promise<[Outcome, Outcome]> => [
@@ -209,6 +228,9 @@ describe('sluice user', () => {
     [['delete', 'nobody'], 'there is no user "nobody"'],
     [['enable', 'nobody'], 'there is no user "nobody"'],
     [['top-up', 'nobody', '1'], 'there is no user "nobody"'],
+    [['update', 'nobody', '--budget', '1'], 'there is no user "nobody"'],
+    [['update', 'poor', '--budget', '1'], 'budget_period: expected one of day, week, month'],
+    [['update', 'poor', '--per', 'day'], 'budget: expected a budget for that period'],
     [['access-token', 'nobody'], 'there is no user "nobody"'],
     [['create', 'ann'], 'there is a user "ann" already'],
     [['create', ' x'], 'username: expected a text of 1 to 64 characters without spaces around it'],

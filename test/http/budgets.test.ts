@@ -19,6 +19,9 @@ beforeAll(async () => {
         token('daily', { budget: 1000, budget_period: 'day' }),
         token('tight', { rate_limit: { requests: 2, window: '10m' } }),
         token('spender', { rate_limit: { tokens: 10, window: '10m' } }),
+        ...['chat', 'messages', 'responses', 'gemini'].map((key) =>
+          token(key, { budget: 400, budget_period: 'day' }),
+        ),
         token('narrow', { rate_limit: { parallel: 2 } }),
       ]),
       user(3, 'bob', [token('grouped')], { group: 'small' }),
@@ -73,6 +76,31 @@ describe('a call beyond the budget', () => {
       status: 'PERMISSION_DENIED',
       details: [{ reason: 'budget_exceeded' }, {}],
     })
+  })
+})
+
+describe('a stream that is cut by a budget ends with budget_exceeded', () => {
+  const messages = [{ role: 'user', content: 'Hi' }]
+  const asked = { model: 'm', stream: true }
+  const GEMINI = '/v1beta/models/m:streamGenerateContent?alt=sse'
+  test.each([
+    ['chat', '/v1/chat/completions', { ...asked, messages, max_tokens: 5 }],
+    ['messages', '/v1/messages', { ...asked, messages, max_tokens: 5 }],
+    ['responses', '/v1/responses', { ...asked, input: 'Hi', max_output_tokens: 5 }],
+    ['gemini', GEMINI, { contents: [{ parts: [{ text: 'Hi' }] }], generationConfig: { maxOutputTokens: 5 } }],
+  ])('in %s', async (key, path, body) => {
+    fixture.upstream.script('m', { kind: 'stream', events: 400, word: 'word ', usage: null })
+    const { status, text } = await fixture.chat(key, body, { path })
+    expect(status, text).toBe(200)
+    const last =
+      text
+        .trimEnd()
+        .split(/\r?\n\r?\n/)
+        .at(-1) ?? ''
+    const event = JSON.parse(last.slice(last.indexOf('{')))
+    const error = event.response?.error ?? event.error
+    expect(error.details?.[0].reason ?? error.code).toBe('budget_exceeded')
+    expect(error.message).toMatch(/the daily budget of this API key is used up; it resets at \S+Z/)
   })
 })
 

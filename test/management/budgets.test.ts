@@ -51,6 +51,21 @@ test('a budget that is set over HTTP counts from the next call on, and is shown 
   expect(await codeOf()).toBe('OK')
 })
 
+test('a budget that is set within a period counts the calls from then on, and goes on where it was', async () => {
+  const { data: page } = await manage<{ items: Fields[] }>(fixture.gateway.url, ANN, 'GET /api/token/')
+  const id = Number(page.items[0]?.['id'])
+  const set = (budget: number) =>
+    put(ANN, 'PUT /api/token/', { id, budget, ...(budget > 0 && { budget_period: 'month' }) })
+  expect(await codeOf()).toBe('OK')
+  expect((await set(10_000)).data).toMatchObject({ budget_used: 0 })
+  expect(await codeOf()).toBe('OK')
+  await set(0)
+  // Without a budget, calls count for none.
+  expect(await codeOf()).toBe('OK')
+  expect((await set(9_000)).data).toMatchObject({ budget_used: COST })
+  await set(0)
+})
+
 test('a user has a budget and a rate limit, which administrators set, and sees them', async () => {
   const terms = { budget: 20_000, budget_period: 'week', rate_limit_requests: 50, rate_limit_window: 30 }
   const made = await put(ADMIN, 'PUT /api/user/', { id: 2, ...terms })

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startAlertReceiver } from '../equipment/alert-receiver.ts'
-import { errorBody } from '../equipment/behaviour.ts'
+import { errorBody, usageText } from '../equipment/behaviour.ts'
 import { plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask } from '../equipment/fixture.ts'
 import { dateClock } from '../equipment/moved-clock.ts'
@@ -8,6 +8,8 @@ import { SHARED, setNodes } from './fixture.ts'
 
 const FIVE_DOLLARS = 2_500_000
 const NODES = [0, 1, 2]
+const BOB = user(3, 'bob', [token('bob')], { budget: 10_000, budget_period: 'month' })
+const BOBS = { subject: 'user', id: 3, name: 'bob', budget: 10_000, budget_period: 'month' }
 
 describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
   test('each event is told once, whichever nodes have seen it', async () => {
@@ -15,34 +17,47 @@ describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
     onTestFinished(() => told.stop())
     const clock = dateClock()
     const types = (): string[] => told.received.map(({ type }) => type)
-    const events = ['quota.low', 'channel.resting', 'channel.back']
+    const events = ['budget.80', 'budget.100', 'quota.low', 'channel.resting', 'channel.back']
     const { upstream, chat } = await setNodes(
       engine,
       NODES.length,
       (lanes) => ({
         ...plainConfiguration(lanes.baseUrl('m')),
-        users: [ROOT, user(2, 'ann', [token('ann')], { quota: FIVE_DOLLARS + 60 })],
+        users: [ROOT, user(2, 'ann', [token('ann')], { quota: FIVE_DOLLARS + 60 }), BOB],
         alerts: [told.declared(...events)],
       }),
       clock.env,
     )
 
-    // The third charge brings the user below.
-    for (const node of NODES) expect((await chat(node, 'ann', ask('m'))).status).toBe(200)
+    // The third charge uses the budget up to nine tenths, the fourth beyond its amount.
+    upstream.script('m', { kind: 'whole', usage: usageText(2_980, 5) })
+    for (const node of NODES) expect((await chat(node, 'bob', ask('m', { max_tokens: 5 }))).status).toBe(200)
     await told.atLeast(1)
-    expect(types()).toEqual(['quota.low'])
+    expect((await chat(0, 'bob', ask('m', { max_tokens: 5 }))).status).toBe(200)
+    await told.atLeast(2)
+    expect(types()).toEqual(['budget.80', 'budget.100'])
+    expect(told.received.map(({ data }) => data)).toMatchObject([
+      { ...BOBS, budget_used: 9_000 },
+      { ...BOBS, budget_used: 12_000 },
+    ])
+
+    // The third charge brings the user below.
+    upstream.script('m', { kind: 'whole' })
+    for (const node of NODES) expect((await chat(node, 'ann', ask('m'))).status).toBe(200)
+    await told.atLeast(3)
+    expect(types()).toEqual(events.slice(0, 3))
 
     upstream.script('m', { kind: 'status', status: 500, body: errorBody('out of order') })
     for (const node of NODES) for (let calls = 0; calls < 5; calls += 1) await chat(node, 'ann', ask('m'))
-    await told.atLeast(2)
-    expect(types()).toEqual(['quota.low', 'channel.resting'])
+    await told.atLeast(4)
+    expect(types()).toEqual(events.slice(0, 4))
 
     // The only channel is used while it rests, and the first answer closes its circuit.
     upstream.script('m', { kind: 'whole' })
     for (const node of NODES)
       await expect.poll(async () => (await chat(node, 'ann', ask('m'))).status).toBe(200)
     clock.move(61)
-    await told.atLeast(3)
+    await told.atLeast(5)
     expect(types()).toEqual(events)
     expect(told.received.every(({ isSigned }) => isSigned)).toBe(true)
     expect(new Set(told.received.map(({ id }) => id)).size).toBe(events.length)

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
+import { periodAt } from '../../src/domain/budget.ts'
 import { type AlertReceiver, startAlertReceiver } from '../equipment/alert-receiver.ts'
-import { errorBody } from '../equipment/behaviour.ts'
+import { errorBody, usageText } from '../equipment/behaviour.ts'
 import { type Body, call, type FullResponse } from '../equipment/client.ts'
 import { type Configuration, plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
@@ -70,6 +71,51 @@ test('receivers are told of a user whose quota is low, once, signed, without pro
   const count = async (): Promise<number> =>
     (await metricsOf(gateway.url)).sum('sluice_alerts_total', { result: 'delivered' })
   await expect.poll(count).toBe(1)
+})
+
+test('receivers are told of a budget that is used up to 80 % and 100 %, once each', async () => {
+  const told = await receiver()
+  const budget = { budget: 10_000, budget_period: 'month' }
+  const { upstream, chat } = await gatewayTelling([told.declared('budget.80', 'budget.100')], {
+    groups: { default: { budget: 27_000, budget_period: 'week' } },
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann', { budget: 20_000, budget_period: 'day' })], budget),
+      user(3, 'bob', [token('bob')]),
+    ],
+  })
+  upstream.script('m', { kind: 'whole', usage: usageText(8_980, 5) })
+  for (const key of ['ann', 'ann', 'bob']) {
+    const answer = await chat(key, ask('m', { max_tokens: 5 }))
+    expect(answer.status, answer.text).toBe(200)
+  }
+  await told.atLeast(5)
+  // Several deliveries are under way at once, in any order.
+  const facts = told.received
+    .map(({ type, data }) => ({ type, ...(data as { subject: string }) }))
+    .toSorted((a, b) => (a.type < b.type ? -1 : 1))
+  const of = (wanted: string) => facts.filter(({ subject }) => subject === wanted)
+  const [user100, ...user80] = of('user')
+  expect(user100).toMatchObject({ type: 'budget.100', budget_used: 18_000 })
+  expect(user80).toEqual([
+    {
+      type: 'budget.80',
+      subject: 'user',
+      id: 2,
+      name: 'ann',
+      budget: 10_000,
+      budget_period: 'month',
+      budget_used: 9_000,
+      budget_resets_at: periodAt('month', Date.now()).endMs / 1000,
+    },
+  ])
+  expect(of('token')).toMatchObject([{ type: 'budget.80', name: 'token-ann', budget_used: 18_000 }])
+  const group = { id: null, name: 'default', budget: 27_000, budget_period: 'week', budget_used: 27_000 }
+  expect(of('group')).toMatchObject([
+    { type: 'budget.100', ...group },
+    { type: 'budget.80', ...group },
+  ])
+  expect(told.received.every(({ isSigned }) => isSigned)).toBe(true)
 })
 
 test('a receiver that redirects, fails or is silent is tried again, and delays no other', async () => {

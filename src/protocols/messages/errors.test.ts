@@ -16,9 +16,9 @@ describe("the gateway's own errors", () => {
   })
 
   test('are an error event in the middle of a stream', () => {
-    expect(messagesErrorFrame({ type: 'api_error', message: 'a\n"b"' }).toString()).toBe(
-      'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"a\\n\\"b\\""}}\n\n',
-    )
+    expect(
+      messagesErrorFrame({ type: 'api_error', code: 'upstream_error', message: 'a\n"b"' }).toString(),
+    ).toBe('event: error\ndata: {"type":"error","error":{"type":"api_error","message":"a\\n\\"b\\""}}\n\n')
   })
 })
 

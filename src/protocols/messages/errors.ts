@@ -17,13 +17,18 @@ export function messagesErrorBody(
 }
 
 /** Renders an error in mid-stream as a frame; `docs/api.md: Events`. */
-export function messagesErrorFrame(parts: Pick<ErrorParts, 'type' | 'message'>): Buffer {
+export function messagesErrorFrame(parts: Pick<ErrorParts, 'type' | 'code' | 'message'>): Buffer {
   return Buffer.from(messagesErrorText(parts))
 }
 
-/** Renders the same frame as text. */
-export function messagesErrorText({ type, message }: Pick<ErrorParts, 'type' | 'message'>): string {
-  return `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type, message } })}\n\n`
+/** Renders the same frame as text. Refusals have a code: it tells a budget from quota. */
+export function messagesErrorText({
+  type,
+  code,
+  message,
+}: Pick<ErrorParts, 'type' | 'code' | 'message'>): string {
+  const error = { type, message, ...(type === 'permission_error' && code !== '' && { code }) }
+  return `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
 }
 
 /**

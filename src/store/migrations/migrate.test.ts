@@ -68,6 +68,7 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     await store.close()
     await database.sql("DELETE FROM kysely_migration WHERE name >= '0006'")
     await database.sql(`DROP TRIGGER alert_quota_low${engine.name === 'SQLite' ? '' : ' ON users'}`)
+    if (engine.name === 'SQLite') await database.sql('DROP TRIGGER alert_budget_used')
     for (const table of LATER_TABLES) await database.sql(`DROP TABLE ${table}`)
     for (const name of SESSION_COLUMNS) await database.sql(`ALTER TABLE sessions DROP COLUMN ${name}`)
     for (const table of SERIES_TABLES) await database.sql(`DROP TABLE ${table}`)

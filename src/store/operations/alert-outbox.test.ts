@@ -16,6 +16,7 @@ const report = (store: Rows, channel: string, nowMs: number, untilMs: number): P
   store.write('reportConditions', { nowMs, resting: [channel], restingUntilMs: untilMs, overload: undefined })
 const setQuota = (store: Rows, userId: number, value: number): Promise<unknown> =>
   store.write('changeUser', { userId, quota: { mode: 'override', value, maxQuota: 1e12 } })
+const LOW = [{ type: 'quota.low', threshold: 500 }] as const
 const overload = { reason: 'too many', untilMs: NOW + 300 }
 
 describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
@@ -70,9 +71,9 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
     await report(store, 'c', NOW, NOW + 1)
     await store.write('endConditions', { nowMs: NOW + 1, channels: ['c'] })
     await spread(store)
-    await store.write('subscribeAlerts', { tags: ['two'], quotaLow: null })
+    await store.write('subscribeAlerts', { tags: ['two'], thresholds: [] })
     expect(await database.sql('select distinct target from alert_outbox')).toEqual([{ target: 'two' }])
-    await store.write('subscribeAlerts', { tags: [], quotaLow: null })
+    await store.write('subscribeAlerts', { tags: [], thresholds: [] })
     expect(await database.sql('select * from alert_outbox')).toEqual([])
   })
 })
@@ -120,8 +121,8 @@ describe.each(ENGINES)('a quota that falls below the threshold on $name', (engin
     const { store, userId } = await rowsWithAccount(engine)
     const set = (value: number) => setQuota(store, userId, value)
     await set(1_000)
-    await store.write('subscribeAlerts', { tags: ['two'], quotaLow: 500 })
-    expect(await store.read('alertThreshold')).toBe(500)
+    await store.write('subscribeAlerts', { tags: ['two'], thresholds: LOW })
+    expect(await store.read('alertThresholds')).toEqual(LOW)
     await set(500)
     expect(await told(store)).toEqual([])
     await set(499)
@@ -138,9 +139,9 @@ describe.each(ENGINES)('a quota that falls below the threshold on $name', (engin
 
   test('is not told where nobody asked for it', async () => {
     const { store, userId, database } = await rowsWithAccount(engine)
-    await store.write('subscribeAlerts', { tags: ['two'], quotaLow: 500 })
+    await store.write('subscribeAlerts', { tags: ['two'], thresholds: LOW })
     await setQuota(store, userId, 1_000)
-    await store.write('subscribeAlerts', { tags: ['one'], quotaLow: null })
+    await store.write('subscribeAlerts', { tags: ['one'], thresholds: [] })
     await setQuota(store, userId, 1)
     expect(await database.sql('select * from alert_outbox')).toEqual([])
   })

@@ -1,29 +1,41 @@
+import type { AlertType } from '../../domain/alert.ts'
 import type { Db } from './operation.ts'
+
+/** An event that the database itself finds, and its threshold. */
+export interface AlertThreshold {
+  readonly type: AlertType
+  /** Quota units for `quota.low`; the percentage for budgets. */
+  readonly threshold: number
+}
 
 /** Events that receivers want to be told of. */
 export interface AlertSubscriptions {
   /** Tags of the receivers. */
   readonly tags: readonly string[]
-  /** Quota units below which a user's quota is low; null if nobody is told. */
-  readonly quotaLow: number | null
+  /** In the order of types; events that nobody is told of are left out. */
+  readonly thresholds: readonly AlertThreshold[]
 }
 
-/** Reads the threshold that is stored; null if there is none. */
-export async function alertThreshold(db: Db): Promise<number | null> {
-  const row = await db
-    .selectFrom('alert_thresholds')
-    .select('threshold')
-    .where('type', '=', 'quota.low')
-    .executeTakeFirst()
-  return row?.threshold ?? null
+/** Reads the thresholds that are stored, in the order of types. */
+export async function alertThresholds(db: Db): Promise<AlertThreshold[]> {
+  const rows = await db.selectFrom('alert_thresholds').selectAll().execute()
+  return rows.map(({ type, threshold }) => ({ type: type as AlertType, threshold })).sort(byType)
+}
+
+/** Orders thresholds by type. */
+export function byType(a: AlertThreshold, b: AlertThreshold): number {
+  return a.type < b.type ? -1 : 1
 }
 
 /** Stores what receivers want to be told, and removes what waits for receivers that are gone. */
-export async function subscribeAlerts(db: Db, { tags, quotaLow }: AlertSubscriptions): Promise<void> {
-  if ((await alertThreshold(db)) !== quotaLow) {
-    await db.deleteFrom('alert_thresholds').where('type', '=', 'quota.low').execute()
-    if (quotaLow !== null)
-      await db.insertInto('alert_thresholds').values({ type: 'quota.low', threshold: quotaLow }).execute()
+export async function subscribeAlerts(db: Db, { tags, thresholds }: AlertSubscriptions): Promise<void> {
+  if (JSON.stringify(await alertThresholds(db)) !== JSON.stringify(thresholds)) {
+    await db.deleteFrom('alert_thresholds').execute()
+    if (thresholds.length > 0)
+      await db
+        .insertInto('alert_thresholds')
+        .values([...thresholds])
+        .execute()
   }
   // Events that are not spread yet are for the receivers that there are then.
   const present = tags.length > 0 ? ['', ...tags] : []

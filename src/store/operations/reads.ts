@@ -1,5 +1,5 @@
 import { alertWork } from './alert-outbox.ts'
-import { alertThreshold } from './alert-subscriptions.ts'
+import { alertThresholds } from './alert-subscriptions.ts'
 import { budgetsUsed } from './budgets-used.ts'
 import { callDetail } from './call-detail.ts'
 import { conservation } from './conservation.ts'
@@ -32,7 +32,7 @@ import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-tot
 /** Read operations, each on a snapshot of the database. */
 export const reads = {
   accountOfToken,
-  alertThreshold,
+  alertThresholds,
   alertWork,
   backgroundOutcomes,
   budgetsUsed,

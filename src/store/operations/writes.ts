@@ -11,6 +11,7 @@ import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
 import { createUserOfIdentity, markStateUsed } from './identities.ts'
 import { importAccount } from './import-account.ts'
+import { pruneBudgets, pruneLentBudgets } from './prune-budgets.ts'
 import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
 import { addRefusals } from './refusals.ts'
 import { removeOrphanedParts, storeResponsePart } from './response-parts.ts'
@@ -52,6 +53,8 @@ export const writes = {
   noteOutcome,
   noteSessionUse,
   pruneResponses,
+  pruneBudgets,
+  pruneLentBudgets,
   pruneSignatures,
   pruneSlots,
   removeOrphanedParts,

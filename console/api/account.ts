@@ -1,0 +1,80 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { z } from 'zod'
+import type { statusSchema } from '../../src/management/status/gateway-status.ts'
+import type { sessionsSchema } from '../../src/management/users/own-sessions.ts'
+import type { profileSchema } from '../../src/management/users/profile-object.ts'
+import { request, send } from './client.ts'
+
+/** The account that is signed in. */
+export type Profile = z.output<typeof profileSchema>
+
+/** The gateway's status. */
+export type GatewayStatus = z.output<typeof statusSchema>
+
+/** A session of the account. */
+export type Session = z.output<typeof sessionsSchema>[number]
+
+/** Credentials of a sign-in. */
+export type Credentials =
+  | { readonly username: string; readonly password: string }
+  | { readonly access_token: string }
+
+/** The profile. Not asked again by itself: forms and the rail depend on it. */
+export const profileQuery = queryOptions({
+  queryKey: ['profile'],
+  queryFn: () => send<Profile>('GET', '/api/user/self'),
+  staleTime: Number.POSITIVE_INFINITY,
+  retry: false,
+})
+
+/** Version and display of money. */
+export const statusQuery = queryOptions({
+  queryKey: ['status'],
+  queryFn: () => send<GatewayStatus>('GET', '/api/status'),
+  staleTime: Number.POSITIVE_INFINITY,
+})
+
+/** The groups that keys of the account may name, with their ratios. */
+export function ownGroupsQuery(userId: number) {
+  return queryOptions({
+    queryKey: [userId, 'own-groups'],
+    queryFn: () => request<Record<string, { ratio: number }>>('GET', '/api/user/self/groups'),
+  })
+}
+
+/** The sessions of the account. */
+export function sessionsQuery(userId: number) {
+  return queryOptions({
+    queryKey: [userId, 'sessions'],
+    queryFn: () => request<Session[]>('GET', '/api/user/self/sessions'),
+  })
+}
+
+/** Signs in; the session is a cookie. */
+export async function signIn(credentials: Credentials): Promise<void> {
+  await send('POST', '/api/user/login', credentials)
+}
+
+/** Ends the session. */
+export async function signOut(): Promise<void> {
+  await send('POST', '/api/user/logout')
+}
+
+/** Ends one session of the account. */
+export async function endSession(id: string): Promise<void> {
+  await request('DELETE', `/api/user/self/sessions/${encodeURIComponent(id)}`)
+}
+
+/** Changes display name or password. */
+export async function changeProfile(fields: {
+  readonly display_name?: string
+  readonly password?: string
+  readonly original_password?: string
+}): Promise<Profile> {
+  return request<Profile>('PUT', '/api/user/self', fields)
+}
+
+/** Makes a new access token; the old one ends. */
+export async function createAccessToken(): Promise<string> {
+  return request<string>('GET', '/api/user/token')
+}

@@ -1,0 +1,35 @@
+/** A refusal of the gateway, or none at all: `status` 0 is a lost connection. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly requestId: string | undefined
+  /** Seconds after which the request may be sent again. */
+  readonly retryAfter: number | undefined
+
+  constructor(
+    message: string,
+    {
+      status,
+      code,
+      requestId,
+      retryAfter,
+    }: Partial<Omit<ApiError, keyof Error>> & { readonly status: number },
+  ) {
+    super(message)
+    this.name = 'ApiError'
+    this.status = status
+    this.code = code ?? ''
+    this.requestId = requestId
+    this.retryAfter = retryAfter
+  }
+
+  /** Whether the same request may succeed in a moment. */
+  get isPassing(): boolean {
+    return this.status === 0 || this.status === 429 || this.status >= 500
+  }
+
+  /** The name of the field that the gateway refused, from its message `field: expected …`. */
+  get field(): string | undefined {
+    return this.status === 400 ? /^([a-z_]+): /.exec(this.message)?.[1] : undefined
+  }
+}

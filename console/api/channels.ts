@@ -1,0 +1,108 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { ChannelObject } from '../../src/management/channels/channel-object.ts'
+import { queryText, request, sendWhole } from './client.ts'
+
+/** A channel, without its keys. */
+export type Channel = Pick<
+  ChannelObject,
+  | 'id'
+  | 'name'
+  | 'type'
+  | 'protocol'
+  | 'status'
+  | 'base_url'
+  | 'models'
+  | 'group'
+  | 'priority'
+  | 'weight'
+  | 'test_time'
+  | 'response_time'
+  | 'channel_info'
+  | 'managed'
+  | 'managed_by'
+>
+
+/** A page of channels. */
+interface ChannelPage {
+  readonly total: number
+  readonly items: readonly Channel[]
+}
+
+/** The fields of a channel that a person sets. */
+export interface ChannelFields {
+  readonly name: string
+  readonly type: number
+  readonly protocol?: string
+  readonly base_url: string
+  /** One a line; empty in a change: the keys stay. */
+  readonly key: string
+  readonly models: string
+  readonly group: string
+  readonly priority: number
+  readonly weight: number
+}
+
+/** The result of a test; `time` in seconds. */
+export interface ChannelTest {
+  readonly success: boolean
+  readonly message: string
+  readonly time: number
+}
+
+/** As many as one page holds. */
+const PAGE_SIZE = 100
+
+/** The channels. */
+export function channelsQuery(userId: number, page: number) {
+  return queryOptions({
+    queryKey: [userId, 'channels', page],
+    queryFn: () =>
+      request<ChannelPage>('GET', `/api/channel/${queryText({ p: page, page_size: PAGE_SIZE })}`),
+  })
+}
+
+/** One channel. */
+export function channelQuery(userId: number, id: number) {
+  return queryOptions({
+    queryKey: [userId, 'channel', id],
+    queryFn: () => request<Channel>('GET', `/api/channel/${id}`),
+  })
+}
+
+/** Creates a channel and returns its id. */
+export async function createChannel(fields: ChannelFields): Promise<number> {
+  const { ids } = await request<{ readonly ids: readonly number[] }>('POST', '/api/channel/', {
+    mode: 'multi_to_single',
+    channel: fields,
+  })
+  return ids[0] ?? 0
+}
+
+/** Changes fields of a channel. */
+export function changeChannel(
+  id: number,
+  fields: Partial<ChannelFields> & { readonly status?: number },
+): Promise<Channel> {
+  return request<Channel>('PUT', '/api/channel/', { id, ...fields })
+}
+
+/** Deletes a channel. */
+export async function deleteChannel(id: number): Promise<void> {
+  await request('DELETE', `/api/channel/${id}`)
+}
+
+/** Asks the upstream for one token; a failure of the upstream is a result. */
+export async function testChannel(id: number): Promise<ChannelTest> {
+  try {
+    return await sendWhole<ChannelTest>('GET', `/api/channel/test/${id}`)
+  } catch (error) {
+    return refusedTest(error)
+  }
+}
+
+function refusedTest(error: unknown): ChannelTest {
+  // The envelope of a test that failed says so by `success: false`, with the status 200.
+  const { message, status } = error as { readonly message: string; readonly status?: number }
+  if (status !== 200) throw error
+  return { success: false, message, time: 0 }
+}

@@ -1,0 +1,81 @@
+import { ApiError } from './api-error.ts'
+
+/** Effects beyond a single request. */
+interface Surroundings {
+  /** Resolves when somebody has signed in again; the request is then repeated. */
+  readonly signInAgain: () => Promise<void>
+  /** The gateway does not answer. */
+  readonly connectionLost: () => void
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+
+let surroundings: Surroundings | undefined
+
+/** Sets what ended sessions and lost connections lead to. */
+export function setSurroundings(given: Surroundings): void {
+  surroundings = given
+}
+
+/** Sends a request to the API and returns `data` of its envelope. Throws `ApiError`. */
+export async function request<Data>(method: Method, path: string, body?: object): Promise<Data> {
+  try {
+    return await send<Data>(method, path, body)
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401 || !surroundings) throw error
+    await surroundings.signInAgain()
+    return send<Data>(method, path, body)
+  }
+}
+
+/** As `request`, for requests whose 401 is an answer to show. */
+export async function send<Data>(method: Method, path: string, body?: object): Promise<Data> {
+  const answer = await sendWhole<{ readonly data: Data }>(method, path, body)
+  return answer.data
+}
+
+/** As `send`, for endpoints that put their fields beside `success` and `message`. */
+export async function sendWhole<Answer>(method: Method, path: string, body?: object): Promise<Answer> {
+  const response = await reach(method, path, body)
+  const text = await response.text().catch(() => '')
+  const answer = parsed(text)
+  if (response.ok && answer?.['success'] !== false) return (answer ?? {}) as Answer
+  const { message, code } = (answer ?? {}) as { readonly message?: unknown; readonly code?: unknown }
+  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
+  throw new ApiError(typeof message === 'string' ? message : `HTTP ${response.status}`, {
+    status: response.status,
+    code: typeof code === 'string' ? code : '',
+    requestId: response.headers.get('x-request-id') ?? undefined,
+    retryAfter: Number.isFinite(retryAfter) ? retryAfter : undefined,
+  })
+}
+
+async function reach(method: Method, path: string, body: object | undefined): Promise<Response> {
+  try {
+    return await fetch(path, {
+      method,
+      cache: 'no-store',
+      credentials: 'same-origin',
+      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    })
+  } catch (error) {
+    surroundings?.connectionLost()
+    throw new ApiError(error instanceof Error ? error.message : String(error), { status: 0 })
+  }
+}
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A query text of the fields that are given. */
+export function queryText(fields: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== '')
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
+  return text === '' ? '' : `?${text}`
+}

@@ -1,0 +1,83 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { TokenObject } from '../../src/management/tokens/token-object.ts'
+import type { TokenPage } from '../../src/management/tokens/token-page.ts'
+import { characterCount } from '../parts/character-count.ts'
+import { queryText, request } from './client.ts'
+
+/** An API key, masked. */
+export type ApiKey = TokenObject
+
+/** The fields of a key that a person sets. */
+export interface KeyFields {
+  readonly name: string
+  readonly remain_quota: number
+  readonly unlimited_quota: boolean
+  /** Unix seconds; -1: never. */
+  readonly expired_time: number
+  readonly model_limits_enabled: boolean
+  readonly model_limits: string
+  readonly allow_ips: string
+  readonly group: string
+}
+
+/** A key that was just made, whole. */
+export interface NewKey {
+  readonly id: number
+  readonly key: string
+}
+
+export const KEY_PAGE_SIZE = 50
+/** Characters from which the gateway searches. */
+const MIN_SEARCH = 2
+
+/** A page of the account's keys, the newest first, whose name contains `search`. */
+export function keysQuery(userId: number, page: number, search: string) {
+  const part = search.replaceAll('%', '').trim()
+  const keyword = characterCount(part) < MIN_SEARCH ? undefined : `%${part}%`
+  return queryOptions({
+    queryKey: [userId, 'keys', page, keyword],
+    queryFn: () => {
+      const query = queryText({ p: page, page_size: KEY_PAGE_SIZE, keyword })
+      return request<TokenPage>('GET', `/api/token/${keyword === undefined ? '' : 'search'}${query}`)
+    },
+  })
+}
+
+/** One of the account's keys. */
+export function keyQuery(userId: number, id: number) {
+  return queryOptions({
+    queryKey: [userId, 'key', id],
+    queryFn: () => request<ApiKey>('GET', `/api/token/${id}`),
+  })
+}
+
+/** Creates a key and returns it whole. */
+export async function createKey(fields: KeyFields): Promise<NewKey> {
+  const made = await request<NewKey | undefined>('POST', '/api/token/?reveal=1', fields)
+  if (made?.key !== undefined) return made
+  // A gateway that does not answer with the key lists it first.
+  const { items } = await request<TokenPage>('GET', '/api/token/?page_size=10')
+  const id = items.find(({ name }) => name === fields.name)?.id ?? 0
+  return { id, key: await revealKey(id) }
+}
+
+/** The whole key. Never kept in the cache of queries. */
+export async function revealKey(id: number): Promise<string> {
+  const { key } = await request<{ readonly key: string }>('POST', `/api/token/${id}/key`)
+  return key
+}
+
+/** Changes fields of a key. */
+export function changeKey(id: number, fields: Partial<KeyFields>): Promise<ApiKey> {
+  return request<ApiKey>('PUT', '/api/token/', { id, ...fields })
+}
+
+/** Enables or disables a key. */
+export function switchKey(id: number, isEnabled: boolean): Promise<ApiKey> {
+  return request<ApiKey>('PUT', '/api/token/?status_only=1', { id, status: isEnabled ? 1 : 2 })
+}
+
+/** Deletes a key. */
+export async function deleteKey(id: number): Promise<void> {
+  await request('DELETE', `/api/token/${id}`)
+}

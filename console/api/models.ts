@@ -1,0 +1,52 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { pricingSchema } from '../../src/management/models/pricing.ts'
+import type { z } from 'zod'
+import { sendWhole } from './client.ts'
+
+type Pricing = z.output<typeof pricingSchema>
+
+/** USD per million tokens that a ratio of 1 stands for; `docs/administration.md: Prices`. */
+const USD_PER_RATIO = 2
+
+/** A model that the account may call; prices in USD per million tokens, `perCall` in USD. */
+export interface PricedModel {
+  readonly name: string
+  readonly vendor: string
+  readonly input: number
+  readonly output: number
+  readonly cached: number | undefined
+  readonly cacheWrite: number | undefined
+  readonly perCall: number | undefined
+  readonly groups: readonly string[]
+  readonly protocols: readonly string[]
+}
+
+/** The models that the account may call, with their prices. */
+export function modelsQuery(userId: number) {
+  return queryOptions({
+    queryKey: [userId, 'models'],
+    queryFn: async () => (await sendWhole<Pricing>('GET', '/api/pricing')).data.map(pricedModel),
+  })
+}
+
+function pricedModel(model: Pricing['data'][number]): PricedModel {
+  const input = model.model_ratio * USD_PER_RATIO
+  const times = (ratio: number | undefined): number | undefined =>
+    ratio === undefined ? undefined : rounded(input * ratio)
+  return {
+    name: model.model_name,
+    vendor: model.owned_by,
+    input: rounded(input),
+    output: rounded(input * model.completion_ratio),
+    cached: times(model.cache_ratio),
+    cacheWrite: times(model.create_cache_ratio),
+    perCall: model.quota_type === 1 ? model.model_price : undefined,
+    groups: model.enable_groups,
+    protocols: model.supported_endpoint_types,
+  }
+}
+
+// Ratios are decimals; their products must not show errors of binary fractions.
+function rounded(price: number): number {
+  return Number(price.toPrecision(12))
+}

@@ -1,0 +1,20 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { z } from 'zod'
+import type { optionSchema } from '../../src/management/settings/list-options.ts'
+import { request } from './client.ts'
+
+/** An option of the gateway; a managed one is set in gateway.yaml. */
+export type GatewayOption = z.output<typeof optionSchema>
+
+/** The options in force. */
+export function optionsQuery(userId: number) {
+  return queryOptions({
+    queryKey: [userId, 'options'],
+    queryFn: () => request<readonly GatewayOption[]>('GET', '/api/option/'),
+  })
+}
+
+/** Sets an option. */
+export async function setOption(key: string, value: string): Promise<void> {
+  await request('PUT', '/api/option/', { key, value })
+}

@@ -1,0 +1,98 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { TokenPage } from '../../src/management/tokens/token-page.ts'
+import type { ManagedUserObject } from '../../src/management/users/managed-user-object.ts'
+import { queryText, request } from './client.ts'
+
+/** A user, as administrators see it. */
+export type ManagedUser = ManagedUserObject
+
+/** A page of users. */
+interface UserPage {
+  readonly total: number
+  readonly items: readonly ManagedUser[]
+}
+
+/** The fields of a new user. */
+export interface NewUser {
+  readonly username: string
+  readonly password: string
+  readonly role: number
+  readonly group: string
+  readonly quota: number
+}
+
+/** An action on a user. */
+type Action = 'disable' | 'enable' | 'delete'
+
+export const USER_PAGE_SIZE = 50
+
+/** Roles by their number. */
+export const ROLE = { member: 1, admin: 10, root: 100 } as const
+
+/** A page of users with `search` in their name. */
+export function usersQuery(userId: number, page: number, search: string) {
+  return queryOptions({
+    queryKey: [userId, 'users', page, search],
+    queryFn: () => {
+      const query = queryText({ p: page, page_size: USER_PAGE_SIZE, keyword: search })
+      return request<UserPage>('GET', `/api/user/${search === '' ? '' : 'search'}${query}`)
+    },
+  })
+}
+
+/** One user. */
+export function userQuery(userId: number, id: number) {
+  return queryOptions({
+    queryKey: [userId, 'user', id],
+    queryFn: () => request<ManagedUser>('GET', `/api/user/${id}`),
+  })
+}
+
+/** The names of all groups. */
+export function groupsQuery(userId: number) {
+  return queryOptions({
+    queryKey: [userId, 'groups'],
+    queryFn: () => request<readonly string[]>('GET', '/api/group/'),
+  })
+}
+
+/** Creates a user. */
+export function createUser(fields: NewUser): Promise<ManagedUser> {
+  return request<ManagedUser>('POST', '/api/user/', fields)
+}
+
+/** Changes fields of a user. */
+export function changeUser(
+  id: number,
+  fields: {
+    readonly display_name?: string
+    readonly group?: string
+    readonly role?: number
+    readonly remark?: string
+  },
+): Promise<ManagedUser> {
+  return request<ManagedUser>('PUT', '/api/user/', { id, ...fields })
+}
+
+/** Disables, enables or deletes a user. */
+export async function manageUser(id: number, action: Action): Promise<void> {
+  await request('POST', '/api/user/manage', { id, action })
+}
+
+/** Adds to the quota of a user. */
+export function addQuota(id: number, value: number): Promise<ManagedUser> {
+  return request<ManagedUser>('POST', '/api/user/manage', { id, action: 'add_quota', mode: 'add', value })
+}
+
+/** A page of another user's keys, masked. */
+export function userKeysQuery(userId: number, id: number) {
+  return queryOptions({
+    queryKey: [userId, 'user-keys', id],
+    queryFn: () => request<TokenPage>('GET', `/api/user/${id}/tokens?page_size=100`),
+  })
+}
+
+/** Enables or disables a key of another user. */
+export async function switchUserKey(id: number, keyId: number, isEnabled: boolean): Promise<void> {
+  await request('PUT', `/api/user/${id}/tokens`, { id: keyId, status: isEnabled ? 1 : 2 })
+}

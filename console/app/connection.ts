@@ -1,0 +1,49 @@
+import { useSyncExternalStore } from 'react'
+import { queryClient } from './query-client.ts'
+
+const RETRY_MS = 2000
+const listeners = new Set<() => void>()
+let waiting: Promise<void> | undefined
+
+/** Notes that the gateway does not answer, and asks until it does; then data is loaded again. */
+export function reportLost(): void {
+  waiting ??= waitForGateway()
+  notify()
+}
+
+/** Resolves when the gateway answers again; at once where it is not known to be away. */
+export function reconnected(): Promise<void> {
+  return waiting ?? Promise.resolve()
+}
+
+/** Whether the gateway answers now. */
+export async function isReachable(): Promise<boolean> {
+  try {
+    const { ok } = await fetch('/readyz', { cache: 'no-store' })
+    return ok
+  } catch {
+    return false
+  }
+}
+
+/** Whether the gateway does not answer at present. */
+export function useIsLost(): boolean {
+  return useSyncExternalStore(subscribe, () => waiting !== undefined)
+}
+
+async function waitForGateway(): Promise<void> {
+  do await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+  while (!(await isReachable()))
+  waiting = undefined
+  notify()
+  await queryClient.invalidateQueries()
+}
+
+function notify(): void {
+  for (const listener of listeners) listener()
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}

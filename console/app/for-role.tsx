@@ -1,0 +1,13 @@
+import { Outlet } from '@tanstack/react-router'
+import { ROLE } from '../api/users.ts'
+import { PageHead } from '../parts/page-head.tsx'
+import { useSignedIn } from '../parts/session.tsx'
+import { useTexts } from '../texts/use-texts.tsx'
+
+/** Shows the pages below to a role and those above it; others learn whom the page is for, and ask nothing. */
+export function ForRole({ role }: { readonly role: number }) {
+  const { errors } = useTexts()
+  const { profile } = useSignedIn()
+  if (profile.role >= role) return <Outlet />
+  return <PageHead title={role === ROLE.root ? errors.rootOnly : errors.administratorsOnly} />
+}

@@ -1,0 +1,42 @@
+import type { RouteComponent } from '@tanstack/react-router'
+import { type ComponentType, createElement, lazy } from 'react'
+import { isReachable, reconnected, reportLost } from './connection.ts'
+
+/** Noted for the page that was loaded anew, so that it happens once. */
+const RELOADED = 'reloaded'
+
+/**
+ * A page whose code is loaded when it is opened. While the gateway is away the page waits; a file that a
+ * newer build has replaced loads everything anew.
+ */
+export function lazyPage(load: () => Promise<ComponentType>): RouteComponent {
+  let loading: Promise<ComponentType> | undefined
+  const loadOnce = (): Promise<ComponentType> => (loading ??= loadInTime(load))
+  const Lazy = lazy(async () => ({ default: await loadOnce() }))
+  const Page: RouteComponent = () => createElement(Lazy)
+  Page.preload = async () => {
+    await loadOnce()
+  }
+  return Page
+}
+
+async function loadInTime(load: () => Promise<ComponentType>): Promise<ComponentType> {
+  for (;;) {
+    try {
+      const page = await load()
+      sessionStorage.removeItem(RELOADED)
+      return page
+    } catch (error) {
+      if (await isReachable()) return loadAnew(error)
+      reportLost()
+      await reconnected()
+    }
+  }
+}
+
+function loadAnew(error: unknown): Promise<never> {
+  if (sessionStorage.getItem(RELOADED) !== null) throw error
+  sessionStorage.setItem(RELOADED, location.pathname)
+  location.reload()
+  return new Promise(() => {})
+}

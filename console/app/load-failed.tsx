@@ -1,0 +1,34 @@
+import { Button } from '@mantine/core'
+import { Link, useLocation } from '@tanstack/react-router'
+import { ApiError } from '../api/api-error.ts'
+import { PageHead } from '../parts/page-head.tsx'
+import { Problem } from '../parts/problem.tsx'
+import { useTexts } from '../texts/use-texts.tsx'
+import classes from './load-failed.module.css'
+
+/** In place of a page that could not be loaded. */
+export function LoadFailed({ error }: { readonly error: unknown }) {
+  const { errors, common } = useTexts()
+  return (
+    <main className={classes['page']} id="main">
+      <PageHead title={errors.failed} />
+      <Problem text={error instanceof ApiError ? error.message : common.reloadHint} />
+      <Button mt="lg" onClick={() => location.reload()}>
+        {common.reload}
+      </Button>
+    </main>
+  )
+}
+
+/** In place of a page that the console does not have. */
+export function NotFound() {
+  const { common } = useTexts()
+  const { pathname } = useLocation()
+  return (
+    <main className={classes['page']} id="main" key={pathname}>
+      <PageHead title={common.notFound} />
+      <p>{common.notFoundHint}</p>
+      <Link to="/">{common.toStart}</Link>
+    </main>
+  )
+}

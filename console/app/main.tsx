@@ -1,0 +1,61 @@
+import './styles.ts'
+import { MantineProvider } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
+import { Notifications } from '@mantine/notifications'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import { createRoot } from 'react-dom/client'
+import { setSurroundings } from '../api/client.ts'
+import { preferences, usePreferences } from '../parts/preferences.ts'
+import { loadTexts, TextsProvider } from '../texts/use-texts.tsx'
+import { reportLost } from './connection.ts'
+import { ConnectionLost } from './connection-lost.tsx'
+import { queryClient } from './query-client.ts'
+import { router } from './router.tsx'
+import { SessionEnded } from './session-ended.tsx'
+import { signInAgain } from './session-recovery.ts'
+import { cssVariables, theme } from './theme.ts'
+
+const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''
+// Read by the library that keeps the page from scrolling behind dialogs.
+Object.assign(globalThis, { __webpack_nonce__: nonce })
+
+setSurroundings({ signInAgain, connectionLost: reportLost })
+const first = await loadTexts(preferences().language)
+createRoot(document.querySelector('#root') as HTMLElement).render(<Root firstTexts={first} />)
+
+function Root({ firstTexts }: { readonly firstTexts: Awaited<ReturnType<typeof loadTexts>> }) {
+  const { theme: choice, language } = usePreferences()
+  const prefersDark = useMediaQuery('(prefers-color-scheme: dark)', undefined, {
+    getInitialValueInEffect: false,
+  })
+  const [texts, setTexts] = useState(firstTexts)
+  const scheme = choice === 'system' ? (prefersDark ? 'dark' : 'light') : choice
+  useEffect(() => {
+    document.documentElement.dataset['theme'] = scheme
+  }, [scheme])
+  useEffect(() => {
+    void loadTexts(language).then(setTexts)
+  }, [language])
+  useEffect(() => {
+    document.documentElement.lang = texts.tag
+  }, [texts])
+  return (
+    <MantineProvider
+      theme={theme}
+      forceColorScheme={scheme}
+      cssVariablesResolver={cssVariables}
+      getStyleNonce={() => nonce}
+    >
+      <TextsProvider texts={texts}>
+        <QueryClientProvider client={queryClient}>
+          <RouterProvider router={router} />
+          <SessionEnded />
+        </QueryClientProvider>
+        <ConnectionLost />
+        <Notifications position="bottom-right" limit={4} />
+      </TextsProvider>
+    </MantineProvider>
+  )
+}

@@ -1,0 +1,39 @@
+import {
+  type Icon,
+  IconAdjustments,
+  IconBox,
+  IconHome,
+  IconKey,
+  IconListDetails,
+  IconRoute,
+  IconUsers,
+} from '@tabler/icons-react'
+import { ROLE } from '../api/users.ts'
+import type { Texts } from '../texts/use-texts.tsx'
+
+/** A page of the rail. */
+export interface Page {
+  readonly name: 'overview' | 'keys' | 'logs' | 'models' | 'channels' | 'users' | 'settings'
+  readonly path: string
+  readonly icon: Icon
+  /** The lowest role that it is for. */
+  readonly role: number
+  /** The letter after `g`. */
+  readonly letter: string
+}
+
+/** The pages in the rail, in its order. */
+export const PAGES: readonly Page[] = [
+  { name: 'overview', path: '/', icon: IconHome, role: ROLE.member, letter: 'o' },
+  { name: 'keys', path: '/keys', icon: IconKey, role: ROLE.member, letter: 'k' },
+  { name: 'logs', path: '/logs', icon: IconListDetails, role: ROLE.member, letter: 'l' },
+  { name: 'models', path: '/models', icon: IconBox, role: ROLE.member, letter: 'm' },
+  { name: 'channels', path: '/channels', icon: IconRoute, role: ROLE.admin, letter: 'c' },
+  { name: 'users', path: '/users', icon: IconUsers, role: ROLE.admin, letter: 'u' },
+  { name: 'settings', path: '/settings', icon: IconAdjustments, role: ROLE.root, letter: 's' },
+]
+
+/** The heading of a page, which is also its name in the rail. */
+export function titleOf(name: Page['name'], texts: Texts): string {
+  return texts[name].title
+}

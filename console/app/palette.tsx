@@ -1,0 +1,101 @@
+import { Modal, VisuallyHidden } from '@mantine/core'
+import { IconSearch } from '@tabler/icons-react'
+import { useId, useState } from 'react'
+import { useTexts } from '../texts/use-texts.tsx'
+import classes from './palette.module.css'
+import { usePaletteEntries } from './palette-entries.ts'
+
+/** Finds pages and actions by what somebody types. */
+export function Palette({
+  opened,
+  onClose,
+  onHelp,
+}: {
+  readonly opened: boolean
+  readonly onClose: () => void
+  readonly onHelp: () => void
+}) {
+  const { palette, common } = useTexts()
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={<VisuallyHidden>{palette.title}</VisuallyHidden>}
+      padding={0}
+      yOffset="12vh"
+      closeButtonProps={{ 'aria-label': common.close }}
+      classNames={{ header: classes['head'], close: classes['close'] }}
+    >
+      <Search onClose={onClose} onHelp={onHelp} />
+    </Modal>
+  )
+}
+
+function Search({ onClose, onHelp }: { readonly onClose: () => void; readonly onHelp: () => void }) {
+  const { palette } = useTexts()
+  const [text, setText] = useState('')
+  const [chosen, setChosen] = useState(0)
+  const id = useId()
+  const entries = usePaletteEntries(text, onHelp)
+  const at = Math.min(chosen, entries.length - 1)
+  const run = (index: number): void => {
+    onClose()
+    entries[index]?.run()
+  }
+  const keys: Record<string, () => void> = {
+    ArrowDown: () => setChosen((at + 1) % entries.length),
+    ArrowUp: () => setChosen((at - 1 + entries.length) % entries.length),
+    Enter: () => run(at),
+  }
+  return (
+    <div className={classes['palette']}>
+      <div className={classes['field']}>
+        <IconSearch size={16} aria-hidden />
+        <input
+          role="combobox"
+          data-autofocus
+          aria-label={palette.search}
+          aria-expanded={entries.length > 0}
+          aria-controls={`${id}-list`}
+          aria-activedescendant={entries.length > 0 ? `${id}-${at}` : undefined}
+          aria-autocomplete="list"
+          placeholder={palette.search}
+          value={text}
+          onChange={({ currentTarget: { value } }) => {
+            setText(value)
+            setChosen(0)
+          }}
+          onKeyDown={(event) => {
+            const act = entries.length > 0 ? keys[event.key] : undefined
+            if (!act || event.nativeEvent.isComposing) return
+            event.preventDefault()
+            act()
+          }}
+        />
+      </div>
+      {entries.length === 0 && (
+        <p role="status" className={classes['empty']}>
+          {palette.empty}
+        </p>
+      )}
+      <div role="listbox" id={`${id}-list`} aria-label={palette.title}>
+        {entries.map(({ label, icon: Icon }, index) => (
+          <div
+            key={label}
+            id={`${id}-${index}`}
+            role="option"
+            aria-selected={index === at}
+            tabIndex={-1}
+            className={classes['entry']}
+            onMouseMove={() => setChosen(index)}
+            onClick={() => run(index)}
+            onKeyDown={() => {}}
+          >
+            <Icon size={16} stroke={1.6} aria-hidden />
+            {label}
+          </div>
+        ))}
+      </div>
+    </div>
+  )
+}

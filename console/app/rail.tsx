@@ -1,0 +1,93 @@
+import { UnstyledButton } from '@mantine/core'
+import { IconSearch } from '@tabler/icons-react'
+import { Link } from '@tanstack/react-router'
+import { ROLE } from '../api/users.ts'
+import { useSignedIn } from '../parts/session.tsx'
+import { useTexts } from '../texts/use-texts.tsx'
+import { AccountMenu, LanguageMenu, ThemeMenu } from './menus.tsx'
+import { type Page, PAGES, titleOf } from './pages.ts'
+import classes from './rail.module.css'
+
+/** The navigation: pages of this role, and the menus of the account. */
+export function Rail({
+  onSearch,
+  isNamed = true,
+}: {
+  readonly onSearch: () => void
+  /** Whether the product's name stands above. */
+  readonly isNamed?: boolean
+}) {
+  const { shell, product } = useTexts()
+  const { profile, status } = useSignedIn()
+  const allowed = PAGES.filter(({ role }) => profile.role >= role)
+  const operated = allowed.filter(({ role }) => role > ROLE.member)
+  return (
+    <div className={classes['rail']}>
+      {isNamed && (
+        <div className={classes['product']}>
+          <Mark />
+          <strong>{product}</strong>
+          <span title={status.version}>{status.version}</span>
+        </div>
+      )}
+      <UnstyledButton className={classes['search']} onClick={onSearch}>
+        <IconSearch size={16} aria-hidden />
+        {shell.search}
+        <kbd aria-hidden>{shell.searchKeys}</kbd>
+      </UnstyledButton>
+      <nav aria-label={shell.main}>
+        <ul>
+          {allowed
+            .filter(({ role }) => role === ROLE.member)
+            .map((page) => (
+              <RailLink key={page.name} page={page} />
+            ))}
+        </ul>
+        {operated.length > 0 && (
+          <>
+            <div className={classes['group']} id="operate">
+              {shell.operate}
+            </div>
+            <ul aria-labelledby="operate">
+              {operated.map((page) => (
+                <RailLink key={page.name} page={page} />
+              ))}
+            </ul>
+          </>
+        )}
+      </nav>
+      <div className={classes['foot']}>
+        <AccountMenu />
+        <ThemeMenu />
+        <LanguageMenu />
+      </div>
+    </div>
+  )
+}
+
+function RailLink({ page }: { readonly page: Page }) {
+  const texts = useTexts()
+  const { icon: Icon, path, name } = page
+  return (
+    <li>
+      <Link
+        to={path}
+        activeOptions={{ exact: path === '/', includeSearch: false }}
+        className={classes['link']}
+      >
+        <Icon size={18} stroke={1.6} aria-hidden />
+        {titleOf(name, texts)}
+      </Link>
+    </li>
+  )
+}
+
+/** A gate in running water, two strokes. */
+function Mark() {
+  return (
+    <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden className={classes['mark']}>
+      <path d="M4 2v14M14 2v14M4 6h10" />
+      <path d="M1 12c2-2 4-2 5.500 0s3.500 2 5 0 3.500-2 5.500 0" data-water />
+    </svg>
+  )
+}

@@ -1,0 +1,140 @@
+import { createRootRoute, createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
+import { ApiError } from '../api/api-error.ts'
+import { profileQuery, statusQuery } from '../api/account.ts'
+import { ROLE } from '../api/users.ts'
+import { isOwnPath } from '../parts/own-path.ts'
+import { ForRole } from './for-role.tsx'
+import { lazyPage } from './lazy-page.ts'
+import { LoadFailed, NotFound } from './load-failed.tsx'
+import { queryClient } from './query-client.ts'
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound, errorComponent: LoadFailed })
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: '/login',
+  component: lazyPage(async () => (await import('../pages/login/login-page.tsx')).LoginPage),
+})
+
+const signedIn = createRoute({
+  getParentRoute: () => root,
+  id: 'signed-in',
+  component: lazyPage(async () => (await import('./shell.tsx')).Shell),
+  beforeLoad: async ({ location }) => {
+    try {
+      await Promise.all([queryClient.ensureQueryData(profileQuery), queryClient.ensureQueryData(statusQuery)])
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 401) throw error
+      const next = isOwnPath(location.href) && location.href !== '/' ? { next: location.href } : {}
+      throw redirect({ to: '/login', search: next })
+    }
+  },
+})
+
+const member = createRoute({ getParentRoute: () => signedIn, id: 'member', component: Outlet })
+
+const admin = createRoute({
+  getParentRoute: () => signedIn,
+  id: 'admin',
+  component: () => <ForRole role={ROLE.admin} />,
+})
+
+const rootOnly = createRoute({
+  getParentRoute: () => signedIn,
+  id: 'root',
+  component: () => <ForRole role={ROLE.root} />,
+})
+
+const ofMembers = [
+  createRoute({
+    getParentRoute: () => member,
+    path: '/',
+    component: lazyPage(async () => (await import('../pages/overview/overview-page.tsx')).OverviewPage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
+    path: '/keys',
+    component: lazyPage(async () => (await import('../pages/keys/keys-page.tsx')).KeysPage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
+    path: '/keys/$id',
+    component: lazyPage(async () => (await import('../pages/keys/key-page.tsx')).KeyPage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
+    path: '/logs',
+    component: lazyPage(async () => (await import('../pages/logs/logs-page.tsx')).LogsPage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
+    path: '/logs/$id',
+    component: lazyPage(async () => (await import('../pages/logs/logs-page.tsx')).LogsPage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
+    path: '/models',
+    component: lazyPage(async () => (await import('../pages/models/models-page.tsx')).ModelsPage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
+    path: '/account',
+    component: lazyPage(async () => (await import('../pages/account/account-page.tsx')).AccountPage),
+  }),
+]
+
+const ofAdmins = [
+  createRoute({
+    getParentRoute: () => admin,
+    path: '/channels',
+    component: lazyPage(async () => (await import('../pages/channels/channels-page.tsx')).ChannelsPage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
+    path: '/channels/new',
+    component: lazyPage(async () => (await import('../pages/channels/channel-page.tsx')).NewChannelPage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
+    path: '/channels/$id',
+    component: lazyPage(async () => (await import('../pages/channels/channel-page.tsx')).ChannelPage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
+    path: '/users',
+    component: lazyPage(async () => (await import('../pages/users/users-page.tsx')).UsersPage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
+    path: '/users/$id',
+    component: lazyPage(async () => (await import('../pages/users/user-page.tsx')).UserPage),
+  }),
+]
+
+const ofRoot = [
+  createRoute({
+    getParentRoute: () => rootOnly,
+    path: '/settings',
+    component: lazyPage(async () => (await import('../pages/settings/settings-page.tsx')).SettingsPage),
+  }),
+]
+
+/** The paths of the console, as in `src/console/console-paths.ts`. Pages are loaded when opened. */
+export const router = createRouter({
+  routeTree: root.addChildren([
+    login,
+    signedIn.addChildren([
+      member.addChildren(ofMembers),
+      admin.addChildren(ofAdmins),
+      rootOnly.addChildren(ofRoot),
+    ]),
+  ]),
+  defaultPreload: 'intent',
+  // Texts as they are: an id of digits is no number.
+  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+  stringifySearch: (search) => {
+    const given = Object.entries(search).filter(([, value]) => value !== undefined && value !== '')
+    const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
+    return text === '' ? '' : `?${text}`
+  },
+})

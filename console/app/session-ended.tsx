@@ -1,0 +1,39 @@
+import { Modal } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { profileQuery, signIn } from '../api/account.ts'
+import { SignInForm } from '../parts/sign-in-form.tsx'
+import { useTexts } from '../texts/use-texts.tsx'
+import { signedIn, useIsSessionOver } from './session-recovery.ts'
+
+/** Above dialogs that are open already. */
+const ABOVE_ALL = 1000
+
+/** Asks for a new sign-in over the page, so that nothing typed is lost. */
+export function SessionEnded() {
+  const { shell, common } = useTexts()
+  const isOver = useIsSessionOver()
+  const client = useQueryClient()
+  const known = client.getQueryData(profileQuery.queryKey)
+  return (
+    <Modal
+      opened={isOver}
+      onClose={() => location.assign('/login')}
+      title={shell.sessionEnded}
+      zIndex={ABOVE_ALL}
+      closeOnClickOutside={false}
+      closeButtonProps={{ 'aria-label': common.close }}
+    >
+      <p>{shell.sessionEndedHint}</p>
+      <SignInForm
+        username={known?.username}
+        onSubmit={async (credentials) => {
+          await signIn(credentials)
+          const profile = await client.fetchQuery({ ...profileQuery, staleTime: 0 })
+          // A page that another person had opened is not for this one.
+          if (profile.id === known?.id) signedIn()
+          else location.assign('/')
+        }}
+      />
+    </Modal>
+  )
+}

@@ -1,0 +1,80 @@
+import { ActionIcon, Drawer } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { IconMenu2 } from '@tabler/icons-react'
+import { Link, Outlet, useLocation } from '@tanstack/react-router'
+import { Suspense, useEffect, useRef } from 'react'
+import { useSignedIn } from '../parts/session.tsx'
+import { useTexts } from '../texts/use-texts.tsx'
+import { Palette } from './palette.tsx'
+import { Rail } from './rail.tsx'
+import classes from './shell.module.css'
+import { ShortcutsDialog } from './shortcuts-dialog.tsx'
+import { useShortcuts } from './use-shortcuts.ts'
+
+/** The frame of all pages behind the sign-in: rail, palette, shortcuts. */
+export function Shell() {
+  const { shell, product, common } = useTexts()
+  const [isMenuOpen, menu] = useDisclosure()
+  const [isPaletteOpen, palette] = useDisclosure()
+  const [isHelpOpen, help] = useDisclosure()
+  const main = useRef<HTMLElement>(null)
+  const { pathname } = useLocation()
+  const shown = useRef(pathname)
+  useShortcuts({ openPalette: palette.open, openHelp: help.open })
+  useEffect(() => {
+    menu.close()
+    // After a change of the page, focus goes on from its beginning; not for a sheet over the same page.
+    if (pathname.split('/')[1] !== shown.current.split('/')[1]) main.current?.focus({ preventScroll: true })
+    shown.current = pathname
+  }, [pathname])
+  return (
+    <div className={classes['frame']}>
+      <a className={classes['skip']} href="#main">
+        {shell.skip}
+      </a>
+      <div className={classes['rail']}>
+        <Rail onSearch={palette.open} />
+      </div>
+      <div className={classes['bar']}>
+        <ActionIcon aria-label={shell.openMenu} aria-expanded={isMenuOpen} onClick={menu.open}>
+          <IconMenu2 size={20} />
+        </ActionIcon>
+        <span>{product}</span>
+      </div>
+      <Drawer
+        opened={isMenuOpen}
+        onClose={menu.close}
+        size="280px"
+        padding={0}
+        title={product}
+        classNames={{ header: classes['drawer-head'], body: classes['drawer-body'] }}
+        closeButtonProps={{ 'aria-label': common.close }}
+      >
+        <Rail onSearch={palette.open} isNamed={false} />
+      </Drawer>
+      <main id="main" ref={main} tabIndex={-1} className={classes['main']}>
+        <PasswordOffer />
+        <Suspense>
+          <Outlet />
+        </Suspense>
+      </main>
+      <Palette opened={isPaletteOpen} onClose={palette.close} onHelp={help.open} />
+      <ShortcutsDialog opened={isHelpOpen} onClose={help.close} />
+    </div>
+  )
+}
+
+/** Offers a password to an account that has none: its access token is shown once alone. */
+function PasswordOffer() {
+  const { shell } = useTexts()
+  const { profile } = useSignedIn()
+  return (
+    <div role="status" className={classes['offer']}>
+      {!profile.has_password && (
+        <>
+          {shell.setPasswordHint} <Link to="/account">{shell.setPassword}</Link>
+        </>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,50 @@
+import {
+  ActionIcon,
+  Button,
+  createTheme,
+  type CSSVariablesResolver,
+  Drawer,
+  InputWrapper,
+  Menu,
+  Modal,
+  Tabs,
+  Tooltip,
+} from '@mantine/core'
+
+const NO_VARIABLES: CSSVariablesResolver = () => ({ variables: {}, light: {}, dark: {} })
+
+/** Mantine's own variables stay; `theme.css` replaces its colours. */
+export const cssVariables = NO_VARIABLES
+
+const FLOATING = { transitionProps: { duration: 120, timingFunction: 'ease-out' } }
+
+/** Sizes and behaviour of Mantine's components. */
+export const theme = createTheme({
+  fontFamily: "system-ui, 'PingFang SC', 'Noto Sans CJK SC', 'Microsoft YaHei', sans-serif",
+  fontFamilyMonospace: 'var(--font-mono)',
+  fontWeights: { regular: '400', medium: '500', bold: '600' },
+  fontSizes: { xs: '12px', sm: '13px', md: '14px', lg: '16px', xl: '20px' },
+  lineHeights: { xs: '1.333', sm: '1.54', md: '1.43', lg: '1.5', xl: '1.4' },
+  radius: { xs: '2px', sm: '4px', md: '6px', lg: '6px', xl: '6px' },
+  defaultRadius: 'sm',
+  spacing: { xs: '4px', sm: '8px', md: '12px', lg: '16px', xl: '24px' },
+  cursorType: 'pointer',
+  respectReducedMotion: true,
+  components: {
+    Button: Button.extend({ defaultProps: { size: 'sm' } }),
+    ActionIcon: ActionIcon.extend({ defaultProps: { variant: 'subtle', color: 'gray', size: 'md' } }),
+    InputWrapper: InputWrapper.extend({
+      defaultProps: { inputWrapperOrder: ['label', 'input', 'description', 'error'] },
+      styles: { label: { marginBottom: 4 }, description: { marginTop: 4 }, error: { marginTop: 4 } },
+    }),
+    Menu: Menu.extend({ defaultProps: { ...FLOATING, radius: 'md', shadow: 'md' } }),
+    Modal: Modal.extend({
+      defaultProps: { ...FLOATING, radius: 'md', shadow: 'md', padding: 'lg', closeButtonProps: {} },
+    }),
+    Drawer: Drawer.extend({
+      defaultProps: { transitionProps: { duration: 160, timingFunction: 'ease-out' }, shadow: 'md' },
+    }),
+    Tabs: Tabs.extend({ defaultProps: { keepMounted: false } }),
+    Tooltip: Tooltip.extend({ defaultProps: { openDelay: 300, withArrow: false } }),
+  },
+})

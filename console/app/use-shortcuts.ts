@@ -1,0 +1,76 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { usePreferences } from '../parts/preferences.ts'
+import { useSignedIn } from '../parts/session.tsx'
+import { PAGES } from './pages.ts'
+
+/** Time for the letter after `g`. */
+const SEQUENCE_MS = 1500
+const TYPED_INTO = 'input, textarea, select, [contenteditable], [role="combobox"]'
+
+/** Dialogs that shortcuts open. */
+interface Dialogs {
+  readonly openPalette: () => void
+  readonly openHelp: () => void
+}
+
+/** Listens to the keyboard while the frame is there. Pages mark their parts by `data-` attributes. */
+export function useShortcuts({ openPalette, openHelp }: Dialogs): void {
+  const navigate = useNavigate()
+  const { profile } = useSignedIn()
+  const { hasLetterShortcuts } = usePreferences()
+  useEffect(() => {
+    let goSince = Number.NEGATIVE_INFINITY
+    const goTo = (letter: string): boolean => {
+      const page = PAGES.find((page) => page.letter === letter && profile.role >= page.role)
+      if (page) void navigate({ to: page.path })
+      return page !== undefined
+    }
+    const letter = (key: string): boolean => {
+      const isSecond = performance.now() - goSince < SEQUENCE_MS
+      goSince = key === 'g' ? performance.now() : Number.NEGATIVE_INFINITY
+      if (isSecond) return goTo(key)
+      if (key === '?') return openHelp(), true
+      if (key === '/') return focusOn('[data-filter] input, input[data-filter]')
+      if (key === 'n') return click('[data-new]')
+      return (key === 'j' || key === 'k') && moveRow(key === 'j' ? 1 : -1)
+    }
+    const listen = (event: KeyboardEvent): void => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+        event.preventDefault()
+        return openPalette()
+      }
+      const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey
+      if (!isPlain || !hasLetterShortcuts || isTyping(event.target)) return
+      if (letter(event.key)) event.preventDefault()
+    }
+    addEventListener('keydown', listen)
+    return () => removeEventListener('keydown', listen)
+  }, [navigate, profile.role, hasLetterShortcuts, openPalette, openHelp])
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false
+  return target.closest(TYPED_INTO) !== null || document.querySelector('[role="dialog"]') !== null
+}
+
+function focusOn(selector: string): boolean {
+  const found = document.querySelector<HTMLElement>(selector)
+  found?.focus()
+  return found !== null
+}
+
+function click(selector: string): boolean {
+  const found = document.querySelector<HTMLElement>(selector)
+  found?.click()
+  return found !== null
+}
+
+/** Moves the focus among the links of rows; Enter then opens the row, as with any link. */
+function moveRow(by: number): boolean {
+  const links = [...document.querySelectorAll<HTMLElement>('main [data-row-link]')]
+  if (links.length === 0) return false
+  const at = links.indexOf(document.activeElement as HTMLElement)
+  links[Math.min(links.length - 1, Math.max(0, at + by))]?.focus()
+  return true
+}

@@ -1,0 +1,64 @@
+import { Button, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useQueryClient } from '@tanstack/react-query'
+import { changeProfile, profileQuery } from '../../api/account.ts'
+import { FormSection } from '../../parts/form-section.tsx'
+import { say } from '../../parts/notify.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
+import { Refusal } from '../../parts/refusal.tsx'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useAction } from '../../parts/use-action.ts'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { AccessTokenSection } from './access-token-section.tsx'
+import { DisplaySection } from './display-section.tsx'
+import { PasswordSection } from './password-section.tsx'
+import { SessionsSection } from './sessions-section.tsx'
+
+/** Settings of a person's own. */
+export function AccountPage() {
+  const { account } = useTexts()
+  return (
+    <>
+      <PageHead title={account.title} />
+      <ProfileSection />
+      <PasswordSection />
+      <DisplaySection />
+      <AccessTokenSection />
+      <SessionsSection />
+    </>
+  )
+}
+
+function ProfileSection() {
+  const { account, users, common } = useTexts()
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const roles: Readonly<Record<number, string>> = users.roles
+  const form = useForm({
+    mode: 'uncontrolled',
+    initialValues: { name: profile.display_name },
+    validate: { name: (name) => (name.trim() === '' ? common.required : null) },
+  })
+  const saving = useAction(async (name: string) => {
+    const changed = await changeProfile({ display_name: name.trim() })
+    client.setQueryData(profileQuery.queryKey, { ...profile, ...changed })
+    say(common.saved)
+  })
+  return (
+    <FormSection title={account.profile} text={`${profile.username} · ${roles[profile.role] ?? ''}`}>
+      <form noValidate onSubmit={form.onSubmit(({ name }) => void saving.run(name))}>
+        <TextInput
+          key={form.key('name')}
+          label={account.displayName}
+          autoComplete="name"
+          mb="md"
+          {...form.getInputProps('name')}
+        />
+        <Refusal error={saving.error} />
+        <Button type="submit" variant="default" loading={saving.isRunning}>
+          {common.save}
+        </Button>
+      </form>
+    </FormSection>
+  )
+}

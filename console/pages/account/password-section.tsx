@@ -1,0 +1,74 @@
+import { Button, PasswordInput, Stack } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useQueryClient } from '@tanstack/react-query'
+import { ApiError } from '../../api/api-error.ts'
+import { changeProfile, profileQuery, signIn } from '../../api/account.ts'
+import { characterCount } from '../../parts/character-count.ts'
+import { FormSection } from '../../parts/form-section.tsx'
+import { say } from '../../parts/notify.tsx'
+import { Refusal } from '../../parts/refusal.tsx'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useAction } from '../../parts/use-action.ts'
+import { useTexts } from '../../texts/use-texts.tsx'
+
+const MIN_LENGTH = 8
+const NO_TOGGLE = { 'aria-hidden': true } as const
+
+/** Sets the first password, or changes it. */
+export function PasswordSection() {
+  const { account, common } = useTexts()
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const isFirst = !profile.has_password
+  const form = useForm({
+    mode: 'uncontrolled',
+    initialValues: { current: '', next: '' },
+    validate: {
+      current: (text) => (isFirst || text !== '' ? null : common.required),
+      next: (text) => (characterCount(text) < MIN_LENGTH ? account.shortPassword : null),
+    },
+  })
+  const saving = useAction(async ({ current, next }: { current: string; next: string }) => {
+    try {
+      await changeProfile({ password: next, ...(!isFirst && { original_password: current }) })
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.field !== 'original_password') throw error
+      form.setFieldError('current', account.wrongPassword)
+      return
+    }
+    // A change ends every session, this one too.
+    if (!isFirst) await signIn({ username: profile.username, password: next })
+    await client.invalidateQueries({ queryKey: profileQuery.queryKey })
+    form.reset()
+    say(account.passwordChanged)
+  })
+  return (
+    <FormSection title={account.password} text={isFirst ? account.firstPasswordHint : account.passwordHint}>
+      <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed))}>
+        <Stack gap="md">
+          <input type="text" hidden readOnly autoComplete="username" value={profile.username} />
+          {!isFirst && (
+            <PasswordInput
+              key={form.key('current')}
+              label={account.currentPassword}
+              autoComplete="current-password"
+              visibilityToggleButtonProps={NO_TOGGLE}
+              {...form.getInputProps('current')}
+            />
+          )}
+          <PasswordInput
+            key={form.key('next')}
+            label={account.newPassword}
+            autoComplete="new-password"
+            visibilityToggleButtonProps={NO_TOGGLE}
+            {...form.getInputProps('next')}
+          />
+          <Refusal error={saving.error} />
+          <Button type="submit" variant="default" loading={saving.isRunning} style={{ alignSelf: 'start' }}>
+            {isFirst ? account.setPassword : account.changePassword}
+          </Button>
+        </Stack>
+      </form>
+    </FormSection>
+  )
+}

@@ -1,0 +1,78 @@
+import { Button } from '@mantine/core'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { endSession, type Session, sessionsQuery, signOut } from '../../api/account.ts'
+import { AnswerOf } from '../../parts/answer-of.tsx'
+import { FormSection } from '../../parts/form-section.tsx'
+import { sayFailure } from '../../parts/notify.tsx'
+import { useFormats, useSignedIn } from '../../parts/session.tsx'
+import { useAction } from '../../parts/use-action.ts'
+import { useTexts } from '../../texts/use-texts.tsx'
+import classes from './sessions-section.module.css'
+
+/** Where the account is signed in. */
+export function SessionsSection() {
+  const texts = useTexts()
+  const { account } = texts
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const query = useQuery(sessionsQuery(profile.id))
+  const ending = useAction(async (id: string) => {
+    await endSession(id).catch((error: unknown) => sayFailure(error, texts))
+    await client.invalidateQueries({ queryKey: [profile.id, 'sessions'] })
+  })
+  const leaving = useAction(async (sessions: readonly Session[]) => {
+    for (const { id, current } of sessions) if (!current) await endSession(id)
+    await signOut()
+    location.assign('/login')
+  })
+  return (
+    <FormSection title={account.sessions}>
+      <AnswerOf query={query} rows={2}>
+        {(sessions) => (
+          <>
+            <ul className={classes['sessions']}>
+              {sessions.map((session) => (
+                <SessionRow key={session.id} session={session} onEnd={() => void ending.run(session.id)} />
+              ))}
+            </ul>
+            <Button
+              variant="default"
+              style={{ alignSelf: 'start' }}
+              loading={leaving.isRunning}
+              onClick={() => void leaving.run(sessions)}
+            >
+              {account.signOutEverywhere}
+            </Button>
+          </>
+        )}
+      </AnswerOf>
+    </FormSection>
+  )
+}
+
+function SessionRow({ session, onEnd }: { readonly session: Session; readonly onEnd: () => void }) {
+  const { account } = useTexts()
+  const { recent } = useFormats()
+  return (
+    <li>
+      <div>
+        <span title={session.user_agent}>{browserOf(session.user_agent)}</span>
+        <span data-muted>{`${session.address} · ${account.lastUsed(recent(session.last_used))}`}</span>
+      </div>
+      {session.current ? (
+        <span data-muted>{account.thisSession}</span>
+      ) : (
+        <Button variant="default" onClick={onEnd}>
+          {account.endSession}
+        </Button>
+      )}
+    </li>
+  )
+}
+
+/** The name of a browser and its system, as far as it tells. */
+function browserOf(userAgent: string): string {
+  const browser = /(Firefox|Edg|OPR|Chrome|Safari)\/\d+/.exec(userAgent)?.[0]?.replace('Edg', 'Edge')
+  const system = /\(([^;)]+)/.exec(userAgent)?.[1]
+  return [browser?.replace('/', ' '), system].filter(Boolean).join(' · ') || userAgent.slice(0, 60) || '–'
+}

@@ -1,0 +1,87 @@
+import { useForm } from '@mantine/form'
+import { ApiError } from '../../api/api-error.ts'
+import type { Channel, ChannelFields } from '../../api/channels.ts'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { COMPATIBLE_TYPE } from './providers.ts'
+
+/** A channel as it is typed. */
+export interface TypedChannel {
+  readonly name: string
+  readonly type: string
+  /** Empty: the provider's. */
+  readonly protocol: string
+  readonly baseUrl: string
+  readonly keys: string
+  readonly models: string
+  readonly groups: string[]
+  readonly priority: number | string
+  readonly weight: number | string
+}
+
+/** The form of a channel, empty or with the fields of an existing one. */
+export function useChannelForm(channel: Channel | undefined) {
+  const { common, channels } = useTexts()
+  return useForm<TypedChannel>({
+    mode: 'controlled',
+    initialValues: {
+      name: channel?.name ?? '',
+      type: String(channel?.type ?? 1),
+      protocol: channel?.protocol[0] ?? '',
+      baseUrl: channel?.base_url ?? '',
+      keys: '',
+      models: channel?.models.split(',').join('\n') ?? '',
+      groups: channel?.group.split(',') ?? ['default'],
+      priority: channel?.priority ?? 0,
+      weight: channel?.weight ?? 1,
+    },
+    validate: {
+      name: (text) => (text.trim() === '' ? common.required : null),
+      models: (text) => (namesIn(text).length === 0 ? channels.needsModels : null),
+      baseUrl: (text, { type }) =>
+        Number(type) === COMPATIBLE_TYPE && text.trim() === '' ? common.required : null,
+    },
+  })
+}
+
+/** The fields as the gateway takes them. */
+export function channelFieldsOf(typed: TypedChannel): ChannelFields {
+  return {
+    name: typed.name.trim(),
+    type: Number(typed.type),
+    ...(typed.protocol !== '' && { protocol: typed.protocol }),
+    base_url: typed.baseUrl.trim(),
+    key: typed.keys.trim(),
+    models: namesIn(typed.models).join(','),
+    group: typed.groups.join(','),
+    priority: Number(typed.priority) || 0,
+    weight: Number(typed.weight) || 0,
+  }
+}
+
+function namesIn(text: string): string[] {
+  const names = text.split(/[\n,]/).map((name) => name.trim())
+  return [...new Set(names.filter(Boolean))]
+}
+
+const FIELDS: Readonly<Record<string, keyof TypedChannel>> = {
+  name: 'name',
+  type: 'type',
+  protocol: 'protocol',
+  base_url: 'baseUrl',
+  key: 'keys',
+  models: 'models',
+  group: 'groups',
+  priority: 'priority',
+  weight: 'weight',
+}
+
+/** The form that `useChannelForm` returns. */
+export type ChannelForm = ReturnType<typeof useChannelForm>
+
+/** Shows a refusal at the field that it names; false where it names none. */
+export function placeAtField(error: unknown, form: ChannelForm): boolean {
+  const field = error instanceof ApiError ? FIELDS[error.field ?? ''] : undefined
+  if (field === undefined) return false
+  form.setFieldError(field, (error as ApiError).message)
+  return true
+}

@@ -1,0 +1,87 @@
+import { MultiSelect, NumberInput, Select, Textarea, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { groupsQuery } from '../../api/users.ts'
+import { FormSection } from '../../parts/form-section.tsx'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import type { ChannelForm } from './channel-form.ts'
+import { COMPATIBLE_TYPE, PROTOCOLS, PROVIDERS } from './providers.ts'
+
+/** The fields of a channel: connection, models, routing. */
+export function ChannelInputs({ form, isNew }: { readonly form: ChannelForm; readonly isNew: boolean }) {
+  const { channels } = useTexts()
+  const { profile } = useSignedIn()
+  const { data: groups = [] } = useQuery(groupsQuery(profile.id))
+  const chosen = form.values.type
+  const providers = [
+    ...PROVIDERS.map(({ type, name }) => ({ value: String(type), label: name })),
+    { value: String(COMPATIBLE_TYPE), label: channels.anyProvider },
+  ]
+  const isKnown = providers.some(({ value }) => value === chosen)
+  return (
+    <>
+      <FormSection title={channels.connection}>
+        <Select
+          label={channels.provider}
+          searchable
+          allowDeselect={false}
+          data={isKnown ? providers : [...providers, { value: chosen, label: chosen }]}
+          {...form.getInputProps('type')}
+          onChange={(type) => {
+            form.setFieldValue('type', type ?? '1')
+            const name = PROVIDERS.find((provider) => String(provider.type) === type)?.name ?? ''
+            if (isNew && !form.isTouched('name'))
+              form.setFieldValue('name', name.toLowerCase().replaceAll(' ', '-'))
+          }}
+        />
+        <TextInput label={channels.name} {...form.getInputProps('name')} />
+        <TextInput
+          label={channels.baseUrl}
+          description={channels.baseUrlHint}
+          type="url"
+          spellCheck={false}
+          {...form.getInputProps('baseUrl')}
+        />
+        <Textarea
+          label={channels.apiKeys}
+          description={isNew ? channels.apiKeysHint : channels.apiKeysKept}
+          autosize
+          minRows={2}
+          maxRows={8}
+          spellCheck={false}
+          autoComplete="off"
+          {...form.getInputProps('keys')}
+        />
+        <Select
+          label={channels.protocol}
+          allowDeselect={false}
+          data={[
+            { value: '', label: channels.byProvider },
+            ...PROTOCOLS.map((value) => ({ value, label: channels.protocols[value] })),
+          ]}
+          {...form.getInputProps('protocol')}
+        />
+      </FormSection>
+      <FormSection title={channels.models}>
+        <Textarea
+          label={channels.models}
+          description={channels.modelsHint}
+          autosize
+          minRows={4}
+          maxRows={16}
+          spellCheck={false}
+          {...form.getInputProps('models')}
+        />
+      </FormSection>
+      <FormSection title={channels.routing}>
+        <MultiSelect
+          label={channels.groups}
+          data={[...new Set([...groups, ...form.values.groups])]}
+          {...form.getInputProps('groups')}
+        />
+        <NumberInput label={channels.priority} allowDecimal={false} {...form.getInputProps('priority')} />
+        <NumberInput label={channels.weight} allowDecimal={false} min={0} {...form.getInputProps('weight')} />
+      </FormSection>
+    </>
+  )
+}

@@ -1,0 +1,32 @@
+import type { Channel } from '../../api/channels.ts'
+
+const ENABLED = 1
+
+type Weighed = Pick<Channel, 'id' | 'status' | 'priority' | 'weight' | 'models'>
+
+/**
+ * The share of each enabled channel in the calls of its models, among the channels of the same priority: from
+ * 0 to 1, by id, the mean over its models. A channel without a weight counts as the weight 1.
+ */
+export function sharesOf(channels: readonly Weighed[]): ReadonlyMap<number, number> {
+  const enabled = channels.filter(({ status }) => status === ENABLED)
+  const sums = new Map<string, number>()
+  for (const channel of enabled)
+    for (const route of routesOf(channel)) sums.set(route, (sums.get(route) ?? 0) + weightOf(channel))
+  return new Map(
+    enabled.map((channel) => {
+      const routes = routesOf(channel)
+      const shares = routes.map((route) => weightOf(channel) / (sums.get(route) ?? 1))
+      return [channel.id, shares.reduce((sum, share) => sum + share, 0) / Math.max(1, routes.length)]
+    }),
+  )
+}
+
+/** Routes that channels compete for: a model within a priority each. */
+function routesOf({ priority, models }: Weighed): readonly string[] {
+  return models.split(',').flatMap((model) => (model === '' ? [] : [`${priority} ${model}`]))
+}
+
+function weightOf({ weight }: Weighed): number {
+  return weight || 1
+}

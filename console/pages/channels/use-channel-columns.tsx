@@ -1,0 +1,134 @@
+import { ActionIcon } from '@mantine/core'
+import { IconBan, IconCircleCheck, IconLock, IconTrash } from '@tabler/icons-react'
+import { useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { changeChannel, type Channel } from '../../api/channels.ts'
+import type { Column } from '../../parts/data-table.tsx'
+import { say, sayFailure } from '../../parts/notify.tsx'
+import { useFormats, useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { ChannelState } from './channel-state.tsx'
+import classes from './channels-page.module.css'
+import { sharesOf } from './shares.ts'
+import { TestButton } from './test-button.tsx'
+
+const ENABLED = 1
+const DISABLED = 2
+
+/** The columns of the list of channels. */
+export function useChannelColumns(
+  all: readonly Channel[],
+  onDelete: (channel: Channel) => void,
+): readonly Column<Channel>[] {
+  const { channels, common, tag } = useTexts()
+  const { duration, recent, count } = useFormats()
+  const shares = sharesOf(all)
+  const percent = new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 0 })
+  const models = (channel: Channel): readonly string[] => channel.models.split(',').filter(Boolean)
+  return [
+    {
+      key: 'name',
+      label: channels.name,
+      phone: 'title',
+      cell: (channel) => <ChannelName channel={channel} />,
+    },
+    {
+      key: 'state',
+      label: channels.state,
+      phone: 'value',
+      cell: (channel) => <ChannelState channel={channel} />,
+    },
+    {
+      key: 'latency',
+      label: channels.latency,
+      isNumber: true,
+      cell: ({ test_time, response_time }) =>
+        test_time > 0 ? (
+          <span title={channels.lastTest(recent(test_time))}>{duration(response_time)}</span>
+        ) : (
+          <span title={channels.untested}>{'–'}</span>
+        ),
+    },
+    { key: 'priority', label: channels.priority, isNumber: true, cell: ({ priority }) => count(priority) },
+    {
+      key: 'share',
+      label: channels.share,
+      isNumber: true,
+      cell: ({ id }) => (shares.has(id) ? percent.format(shares.get(id) ?? 0) : '–'),
+    },
+    {
+      key: 'models',
+      label: channels.models,
+      cell: (channel) => (
+        <span title={models(channel).join('\n')}>{channels.modelCount(models(channel).length)}</span>
+      ),
+    },
+    {
+      key: 'keys',
+      label: channels.keys,
+      cell: ({ channel_info }) => channels.keyCount(Math.max(1, channel_info.multi_key_size)),
+    },
+    {
+      key: 'actions',
+      label: common.actions,
+      isLabelHidden: true,
+      phone: 'actions',
+      cell: (channel) => <ChannelActions channel={channel} onDelete={() => onDelete(channel)} />,
+    },
+  ]
+}
+
+function ChannelName({ channel }: { readonly channel: Channel }) {
+  const { channels } = useTexts()
+  return (
+    <span className={classes['name']}>
+      <Link to="/channels/$id" params={{ id: String(channel.id) }} data-row-link>
+        {channel.name}
+      </Link>
+      {channel.managed && (
+        <small title={channels.managed(channel.managed_by)}>
+          <IconLock size={12} aria-hidden />
+          <span>{channels.managed(channel.managed_by)}</span>
+        </small>
+      )}
+    </span>
+  )
+}
+
+function ChannelActions({ channel, onDelete }: { readonly channel: Channel; readonly onDelete: () => void }) {
+  const texts = useTexts()
+  const { channels, common, keys } = texts
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const isEnabled = channel.status === ENABLED
+  const toggle = isEnabled ? common.disable : common.enable
+  const turn = async (status: number): Promise<void> => {
+    try {
+      await changeChannel(channel.id, { status })
+      await client.invalidateQueries({ queryKey: [profile.id, 'channels'] })
+      if (status === DISABLED)
+        say(channels.switchedOff(channel.name), { label: keys.undo, run: () => void turn(ENABLED) })
+    } catch (error) {
+      sayFailure(error, texts)
+    }
+  }
+  return (
+    <span className={classes['test']}>
+      <TestButton id={channel.id} label={channels.test} isSmall />
+      {!channel.managed && (
+        <>
+          <ActionIcon
+            aria-label={toggle}
+            title={toggle}
+            onClick={() => void turn(isEnabled ? DISABLED : ENABLED)}
+          >
+            {isEnabled ? <IconBan size={16} /> : <IconCircleCheck size={16} />}
+          </ActionIcon>
+          <ActionIcon aria-label={common.delete} title={common.delete} onClick={onDelete}>
+            <IconTrash size={16} />
+          </ActionIcon>
+        </>
+      )}
+    </span>
+  )
+}

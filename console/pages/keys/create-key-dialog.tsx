@@ -1,0 +1,99 @@
+import { Button, Group, Modal } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { ApiError } from '../../api/api-error.ts'
+import { createKey, type NewKey } from '../../api/keys.ts'
+import { parseMoney } from '../../parts/money.ts'
+import { Refusal } from '../../parts/refusal.tsx'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useAction } from '../../parts/use-action.ts'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { CreatedKeyDialog } from './created-key-dialog.tsx'
+import { KeyFieldInputs } from './key-fields.tsx'
+import { keepFocus } from '../../parts/keep-focus.ts'
+import { keyFieldsOf, type TypedKey, useKeyForm } from './key-form.ts'
+
+/** Creates a key, then shows it. */
+export function CreateKeyDialog({
+  opened,
+  onClose,
+}: {
+  readonly opened: boolean
+  readonly onClose: () => void
+}) {
+  const { keys, common } = useTexts()
+  const [made, setMade] = useState<NewKey & { readonly models: readonly string[] }>()
+  return (
+    <>
+      <Modal
+        opened={opened}
+        onClose={onClose}
+        title={keys.create}
+        closeButtonProps={{ 'aria-label': common.close }}
+      >
+        <CreateKeyForm
+          onClose={onClose}
+          onMade={(key) => {
+            setMade(key)
+            onClose()
+          }}
+        />
+      </Modal>
+      <CreatedKeyDialog made={made} onDone={() => setMade(undefined)} />
+    </>
+  )
+}
+
+function CreateKeyForm({
+  onClose,
+  onMade,
+}: {
+  readonly onClose: () => void
+  readonly onMade: (key: NewKey & { readonly models: readonly string[] }) => void
+}) {
+  const { keys, common } = useTexts()
+  const { profile, display } = useSignedIn()
+  const client = useQueryClient()
+  const form = useKeyForm(undefined)
+  const creating = useAction(async (typed: TypedKey) => {
+    const fields = keyFieldsOf(typed, parseMoney(typed.limit, display) ?? 0, undefined)
+    try {
+      const key = await createKey(fields)
+      await client.invalidateQueries({ queryKey: [profile.id, 'keys'] })
+      onMade({ ...key, models: typed.models })
+    } catch (error) {
+      if (!placeAtField(error, form)) throw error
+    }
+  })
+  return (
+    <form noValidate onSubmit={form.onSubmit((typed) => void creating.run(typed))}>
+      <KeyFieldInputs form={form} />
+      <Refusal error={creating.error} />
+      <Group justify="flex-end" mt="lg" gap="sm">
+        <Button variant="default" onClick={onClose}>
+          {common.cancel}
+        </Button>
+        <Button type="submit" onMouseDown={keepFocus} loading={creating.isRunning}>
+          {keys.createButton}
+        </Button>
+      </Group>
+    </form>
+  )
+}
+
+const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
+  name: 'name',
+  remain_quota: 'limit',
+  expired_time: 'expiry',
+  model_limits: 'models',
+  group: 'group',
+  allow_ips: 'addresses',
+}
+
+/** Shows a refusal at the field that it names; false where it names none. */
+export function placeAtField(error: unknown, form: ReturnType<typeof useKeyForm>): boolean {
+  const field = error instanceof ApiError ? FIELDS[error.field ?? ''] : undefined
+  if (field === undefined) return false
+  form.setFieldError(field, (error as ApiError).message)
+  return true
+}

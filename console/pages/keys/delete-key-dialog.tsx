@@ -1,0 +1,32 @@
+import type { ApiKey } from '../../api/keys.ts'
+import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'
+import { useFormats } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+
+/** Names the key and when it was last used. */
+export function DeleteKeyDialog({
+  apiKey,
+  onDelete,
+  onClose,
+}: {
+  readonly apiKey: ApiKey | undefined
+  readonly onDelete: (key: ApiKey) => Promise<void>
+  readonly onClose: () => void
+}) {
+  const { keys, common } = useTexts()
+  const { recent } = useFormats()
+  const used =
+    apiKey && apiKey.accessed_time > 0 ? keys.lastUsedAt(recent(apiKey.accessed_time)) : keys.neverUsed
+  return (
+    <ConfirmDialog
+      opened={apiKey !== undefined}
+      title={keys.deleteTitle}
+      text={apiKey ? `${keys.deleteText(apiKey.name)} ${used}` : ''}
+      label={common.delete}
+      onConfirm={async () => {
+        if (apiKey) await onDelete(apiKey)
+      }}
+      onClose={onClose}
+    />
+  )
+}

@@ -1,0 +1,12 @@
+import classes from './key-cell.module.css'
+
+/** A key in its column: masked, or whole for half a minute. */
+export function KeyCell({
+  masked,
+  revealed,
+}: {
+  readonly masked: string
+  readonly revealed: string | undefined
+}) {
+  return <code className={classes['key']}>{revealed ?? masked}</code>
+}

@@ -1,0 +1,90 @@
+import { MultiSelect, Select, Stack, Switch, Textarea, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { ownGroupsQuery } from '../../api/account.ts'
+import { modelsQuery, type PricedModel } from '../../api/models.ts'
+import { moneyUnit } from '../../parts/money.ts'
+import { useFormats, useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm } from './key-form.ts'
+
+/** The fields of a key. */
+export function KeyFieldInputs({
+  form,
+  keptExpiry,
+}: {
+  readonly form: KeyForm
+  readonly keptExpiry?: number
+}) {
+  const { keys, common } = useTexts()
+  const { profile, display } = useSignedIn()
+  const { time } = useFormats()
+  const { data: models = [] } = useQuery(modelsQuery(profile.id))
+  const { data: groups = {} } = useQuery(ownGroupsQuery(profile.id))
+  const { expiry, isUnlimited } = form.values
+  const end = expiry === 'kept' ? keptExpiry : expiryTime(expiry, Date.now() / 1000)
+  const presets = (Object.keys(EXPIRY_DAYS) as (keyof typeof EXPIRY_DAYS)[]).map((preset) => ({
+    value: preset as Expiry,
+    label: keys.expiry[preset],
+  }))
+  const kept = keptExpiry === undefined ? [] : [{ value: 'kept' as Expiry, label: time(keptExpiry) }]
+  return (
+    <Stack gap="md">
+      <TextInput label={keys.name} data-autofocus maxLength={50} {...form.getInputProps('name')} />
+      <Switch label={keys.unlimitedSwitch} {...form.getInputProps('isUnlimited', { type: 'checkbox' })} />
+      <TextInput
+        label={keys.limit}
+        inputMode="decimal"
+        disabled={isUnlimited}
+        rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}
+        rightSectionWidth={60}
+        {...form.getInputProps('limit')}
+      />
+      <Select
+        label={keys.expires}
+        allowDeselect={false}
+        data={[...presets, ...kept]}
+        description={end !== undefined && end > 0 ? keys.expiresAt(time(end)) : undefined}
+        {...form.getInputProps('expiry')}
+      />
+      <MultiSelect
+        label={keys.models}
+        searchable
+        clearable
+        clearButtonProps={{ 'aria-label': common.clearFilters }}
+        placeholder={form.values.models.length === 0 ? keys.allModels : ''}
+        data={byVendor(models, form.values.models)}
+        maxDropdownHeight={240}
+        {...form.getInputProps('models')}
+      />
+      <Select
+        label={keys.group}
+        data={[
+          { value: '', label: keys.ownGroup },
+          ...Object.keys(groups).map((name) => ({ value: name, label: name })),
+        ]}
+        allowDeselect={false}
+        {...form.getInputProps('group')}
+      />
+      <Textarea
+        label={keys.addresses}
+        description={keys.addressesHint}
+        autosize
+        minRows={2}
+        maxRows={6}
+        spellCheck={false}
+        {...form.getInputProps('addresses')}
+      />
+    </Stack>
+  )
+}
+
+/** Models by their vendor; models that are chosen and no longer served stay choosable. */
+function byVendor(models: readonly PricedModel[], chosen: readonly string[]) {
+  const vendors = Map.groupBy(models, ({ vendor }) => vendor)
+  const known = new Set(models.map(({ name }) => name))
+  const gone = chosen.filter((name) => !known.has(name))
+  return [
+    ...[...vendors].map(([group, members]) => ({ group, items: members.map(({ name }) => name) })),
+    ...(gone.length > 0 ? [{ group: '–', items: gone }] : []),
+  ]
+}

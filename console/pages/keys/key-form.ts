@@ -1,0 +1,83 @@
+import { useForm } from '@mantine/form'
+import type { ApiKey, KeyFields } from '../../api/keys.ts'
+import { badAddress } from '../../parts/address-list.ts'
+import { exactAmount, parseMoney } from '../../parts/money.ts'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+
+/** The fields of a key as they are typed. */
+export interface TypedKey {
+  readonly name: string
+  readonly isUnlimited: boolean
+  readonly limit: string
+  /** A preset, or `kept`: the time that is set. */
+  readonly expiry: Expiry
+  readonly models: string[]
+  readonly group: string
+  readonly addresses: string
+}
+
+/** The presets of a key's end, in days. */
+export const EXPIRY_DAYS = { never: undefined, day: 1, week: 7, month: 30, quarter: 90 } as const
+
+/** A choice of a key's end. */
+export type Expiry = keyof typeof EXPIRY_DAYS | 'kept'
+
+const NEVER = -1
+const DAY_S = 86_400
+
+/** The form of a key, empty or with the fields of an existing one. */
+export function useKeyForm(key: ApiKey | undefined) {
+  const { common, keys } = useTexts()
+  const { display } = useSignedIn()
+  return useForm<TypedKey>({
+    mode: 'controlled',
+    validateInputOnBlur: ['addresses', 'limit'],
+    initialValues: {
+      name: key?.name ?? keys.defaultName,
+      isUnlimited: key?.unlimited_quota ?? true,
+      limit: key && !key.unlimited_quota ? exactAmount(Math.max(0, key.remain_quota), display) : '',
+      expiry: key === undefined || key.expired_time === NEVER ? 'never' : 'kept',
+      models: key?.model_limits_enabled ? key.model_limits.split(',').filter(Boolean) : [],
+      group: key?.group ?? '',
+      addresses: key?.allow_ips ?? '',
+    },
+    validate: {
+      name: (name) => (name.trim() === '' ? common.required : null),
+      limit: (limit, { isUnlimited }) =>
+        isUnlimited || parseMoney(limit, display) !== undefined ? null : common.notAnAmount,
+      addresses: (text) => {
+        const bad = badAddress(text)
+        return bad === undefined ? null : keys.notAnAddress(bad)
+      },
+    },
+  })
+}
+
+/** The fields as the gateway takes them. */
+export function keyFieldsOf(
+  typed: TypedKey,
+  limitQuota: number,
+  kept: Pick<ApiKey, 'expired_time'> | undefined,
+): KeyFields {
+  return {
+    name: typed.name.trim(),
+    unlimited_quota: typed.isUnlimited,
+    remain_quota: typed.isUnlimited ? 0 : limitQuota,
+    expired_time:
+      typed.expiry === 'kept' ? (kept?.expired_time ?? NEVER) : expiryTime(typed.expiry, Date.now() / 1000),
+    model_limits_enabled: typed.models.length > 0,
+    model_limits: typed.models.join(','),
+    allow_ips: typed.addresses.trim(),
+    group: typed.group,
+  }
+}
+
+/** Unix seconds of a preset; -1: never. */
+export function expiryTime(expiry: keyof typeof EXPIRY_DAYS, nowSeconds: number): number {
+  const days = EXPIRY_DAYS[expiry]
+  return days === undefined ? NEVER : Math.floor(nowSeconds) + days * DAY_S
+}
+
+/** The form that `useKeyForm` returns. */
+export type KeyForm = ReturnType<typeof useKeyForm>

@@ -1,0 +1,81 @@
+import { Tabs } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { type ApiKey, keyQuery } from '../../api/keys.ts'
+import { AnswerOf } from '../../parts/answer-of.tsx'
+import { sayFailure } from '../../parts/notify.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
+import { useSearchState } from '../../parts/search-state.ts'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { KeySettings } from './key-settings.tsx'
+import { KeyState } from './key-state.tsx'
+import { KeyUsage } from './key-usage.tsx'
+import { SnippetTabs } from './snippet-tabs.tsx'
+import { useRevealedKey } from './use-revealed-key.ts'
+
+/** One key: what it spent, how it is used, what it may. */
+export function KeyPage() {
+  const { id = '' } = useParams({ strict: false })
+  const { profile } = useSignedIn()
+  return (
+    <AnswerOf query={useQuery(keyQuery(profile.id, Number(id)))}>{(key) => <Key apiKey={key} />}</AnswerOf>
+  )
+}
+
+function Key({ apiKey }: { readonly apiKey: ApiKey }) {
+  const texts = useTexts()
+  const { keys } = texts
+  const [{ tab = 'usage' }, setSearch] = useSearchState()
+  return (
+    <>
+      <PageHead
+        title={apiKey.name}
+        above={<Link to="/keys">{keys.back}</Link>}
+        beside={<KeyState status={apiKey.status} />}
+      />
+      <Tabs value={tab} onChange={(next) => setSearch({ tab: next ?? undefined })}>
+        <Tabs.List mb="lg">
+          <Tabs.Tab value="usage">{keys.usage}</Tabs.Tab>
+          <Tabs.Tab value="snippets">{keys.snippets}</Tabs.Tab>
+          <Tabs.Tab value="settings">{keys.settings}</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="usage">
+          <KeyUsage apiKey={apiKey} />
+        </Tabs.Panel>
+        <Tabs.Panel value="snippets">
+          <KeySnippets apiKey={apiKey} />
+        </Tabs.Panel>
+        <Tabs.Panel value="settings">
+          <KeySettings key={apiKey.id} apiKey={apiKey} />
+        </Tabs.Panel>
+      </Tabs>
+    </>
+  )
+}
+
+function KeySnippets({ apiKey }: { readonly apiKey: ApiKey }) {
+  const texts = useTexts()
+  const [revealed, { reveal }] = useRevealedKey()
+  const [hasFailed, setHasFailed] = useState(false)
+  const limited = apiKey.model_limits_enabled ? apiKey.model_limits.split(',').filter(Boolean) : []
+  return (
+    <>
+      <SnippetTabs
+        limitedTo={limited}
+        insertedKey={revealed?.key}
+        onInsert={
+          hasFailed
+            ? undefined
+            : () =>
+                void reveal(apiKey.id).catch((error: unknown) => {
+                  setHasFailed(true)
+                  sayFailure(error, texts)
+                })
+        }
+      />
+      {revealed && <p role="status">{texts.keys.hidesIn}</p>}
+    </>
+  )
+}

@@ -1,0 +1,12 @@
+import type { ApiKey } from '../../api/keys.ts'
+import { StateMark, type Tone } from '../../parts/state-mark.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+
+const TONES: Readonly<Record<number, Tone>> = { 1: 'ok', 2: 'off', 3: 'warn', 4: 'warn' }
+
+/** Whether a key works, and why it does not. */
+export function KeyState({ status }: Pick<ApiKey, 'status'>) {
+  const { keys } = useTexts()
+  const words: Readonly<Record<number, string>> = keys.statuses
+  return <StateMark tone={TONES[status] ?? 'off'} word={words[status] ?? String(status)} />
+}

@@ -1,0 +1,54 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { callsQuery } from '../../api/calls.ts'
+import type { ApiKey } from '../../api/keys.ts'
+import { AnswerOf } from '../../parts/answer-of.tsx'
+import { CallTable } from '../../parts/call-table.tsx'
+import { Empty } from '../../parts/empty.tsx'
+import { type Figure, Figures } from '../../parts/figures.tsx'
+import { useFormats, useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+
+const RECENT = 10
+
+/** Spend of a key, and its last calls. */
+export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
+  const { keys, logs, common, overview } = useTexts()
+  const { profile } = useSignedIn()
+  const { money, exact, recent } = useFormats()
+  const calls = useQuery(callsQuery(profile.id, 'own', { token_name: apiKey.name }, 1, RECENT))
+  const figures: readonly Figure[] = [
+    { label: keys.spend, value: money(apiKey.used_quota), title: exact(apiKey.used_quota) },
+    {
+      label: keys.left,
+      value: apiKey.unlimited_quota ? common.unlimited : money(apiKey.remain_quota),
+      title: apiKey.unlimited_quota ? undefined : exact(apiKey.remain_quota),
+    },
+    {
+      label: keys.lastUsed,
+      value: apiKey.accessed_time > 0 ? recent(apiKey.accessed_time) : common.never,
+    },
+  ]
+  return (
+    <>
+      <Figures figures={figures} />
+      <h2>{overview.recent}</h2>
+      <AnswerOf query={calls}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty text={logs.empty} />
+          ) : (
+            <>
+              <CallTable calls={items} hidden={['key', 'user', 'channel']} />
+              <p>
+                <Link to="/logs" search={{ key: apiKey.name }}>
+                  {overview.allCalls}
+                </Link>
+              </p>
+            </>
+          )
+        }
+      </AnswerOf>
+    </>
+  )
+}

@@ -1,0 +1,79 @@
+import { Button } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { type ApiKey, KEY_PAGE_SIZE, keysQuery } from '../../api/keys.ts'
+import { AnswerOf } from '../../parts/answer-of.tsx'
+import { DataTable } from '../../parts/data-table.tsx'
+import { Empty } from '../../parts/empty.tsx'
+import { FilterField } from '../../parts/filter-field.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
+import { Pager } from '../../parts/pager.tsx'
+import { useSearchState } from '../../parts/search-state.ts'
+import { useSignedIn } from '../../parts/session.tsx'
+import { Toolbar } from '../../parts/toolbar.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { CreateKeyDialog } from './create-key-dialog.tsx'
+import { DeleteKeyDialog } from './delete-key-dialog.tsx'
+import { useKeyChanges } from './use-key-changes.ts'
+import { useKeyColumns } from './use-key-columns.tsx'
+
+/** The account's own keys. */
+export function KeysPage() {
+  const { keys, common } = useTexts()
+  const { profile } = useSignedIn()
+  const [{ q = '', p = '1', new: isNew }, setSearch] = useSearchState()
+  const [toDelete, setToDelete] = useState<ApiKey>()
+  const { remove } = useKeyChanges()
+  const columns = useKeyColumns(setToDelete)
+  const page = Number(p)
+  const query = useQuery({ ...keysQuery(profile.id, page, q), placeholderData: keepPreviousData })
+  const create = (
+    <Button data-new leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setSearch({ new: '1' })}>
+      {keys.create}
+    </Button>
+  )
+  return (
+    <>
+      <PageHead title={keys.title}>{create}</PageHead>
+      <Toolbar>
+        <FilterField
+          label={keys.filter}
+          value={q}
+          onFilter={(text) => setSearch({ q: text, p: undefined })}
+        />
+      </Toolbar>
+      <AnswerOf query={query}>
+        {({ items, total }) =>
+          items.length === 0 ? (
+            <Empty text={q === '' ? keys.empty : keys.emptyFiltered}>
+              {q !== '' && (
+                <Button variant="default" onClick={() => setSearch({ q: undefined })}>
+                  {common.clearFilters}
+                </Button>
+              )}
+            </Empty>
+          ) : (
+            <>
+              <DataTable
+                label={keys.title}
+                columns={columns}
+                rows={items}
+                keyOf={({ id }) => id}
+                isStale={query.isPlaceholderData}
+              />
+              <Pager
+                page={page}
+                pageSize={KEY_PAGE_SIZE}
+                total={total}
+                onPage={(next) => setSearch({ p: String(next) })}
+              />
+            </>
+          )
+        }
+      </AnswerOf>
+      <CreateKeyDialog opened={isNew !== undefined} onClose={() => setSearch({ new: undefined })} />
+      <DeleteKeyDialog apiKey={toDelete} onDelete={remove} onClose={() => setToDelete(undefined)} />
+    </>
+  )
+}

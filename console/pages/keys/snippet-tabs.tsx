@@ -1,0 +1,56 @@
+import { Button, Tabs } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { modelsQuery } from '../../api/models.ts'
+import { CopyButton } from '../../parts/copy-button.tsx'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { snippetsOf } from './snippets.ts'
+import classes from './snippet-tabs.module.css'
+
+/** Examples of calls with a key. */
+export function SnippetTabs({
+  limitedTo,
+  insertedKey,
+  onInsert,
+}: {
+  /** Models that the key is limited to; empty: all. */
+  readonly limitedTo: readonly string[]
+  readonly insertedKey: string | undefined
+  /** Absent where the key cannot be inserted. */
+  readonly onInsert?: () => void
+}) {
+  const { keys, common } = useTexts()
+  const { profile } = useSignedIn()
+  const { data: models } = useQuery(modelsQuery(profile.id))
+  const callable = models?.filter(({ name }) => limitedTo.length === 0 || limitedTo.includes(name))
+  const chat = callable?.find(({ protocols }) => protocols.some((protocol) => protocol !== 'jina-rerank'))
+  const model = chat?.name ?? limitedTo[0]
+  if (model === undefined) return models ? <p>{keys.noModel}</p> : null
+  const snippets = snippetsOf({ origin: location.origin, model, key: insertedKey })
+  return (
+    <Tabs defaultValue="curl" classNames={{ list: classes['list'] }}>
+      <Tabs.List aria-label={keys.snippets}>
+        {snippets.map(({ name }) => (
+          <Tabs.Tab key={name} value={name}>
+            {name}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {snippets.map(({ name, code }) => (
+        <Tabs.Panel key={name} value={name}>
+          <pre className={classes['code']} tabIndex={0}>
+            <code>{code}</code>
+          </pre>
+          <div className={classes['actions']}>
+            <CopyButton label={common.copy} text={code} />
+            {onInsert && (
+              <Button variant="default" disabled={insertedKey !== undefined} onClick={onInsert}>
+                {keys.insert}
+              </Button>
+            )}
+          </div>
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  )
+}

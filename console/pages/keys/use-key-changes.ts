@@ -1,0 +1,33 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { type ApiKey, deleteKey, switchKey } from '../../api/keys.ts'
+import { say, sayFailure } from '../../parts/notify.tsx'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+
+/** Changes of keys that lists show at once. */
+export function useKeyChanges() {
+  const texts = useTexts()
+  const { keys } = texts
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const reload = async (): Promise<void> => {
+    await Promise.all(
+      ['keys', 'key'].map((name) => client.invalidateQueries({ queryKey: [profile.id, name] })),
+    )
+  }
+  const turn = async (key: ApiKey, isEnabled: boolean): Promise<void> => {
+    try {
+      await switchKey(key.id, isEnabled)
+      await reload()
+      if (!isEnabled) say(keys.disabled(key.name), { label: keys.undo, run: () => void turn(key, true) })
+    } catch (error) {
+      sayFailure(error, texts)
+    }
+  }
+  const remove = async (key: ApiKey): Promise<void> => {
+    await deleteKey(key.id)
+    await reload()
+    say(keys.deleted(key.name))
+  }
+  return { turn, remove, reload }
+}

@@ -1,0 +1,79 @@
+import { Link } from '@tanstack/react-router'
+import type { ApiKey } from '../../api/keys.ts'
+import type { Column } from '../../parts/data-table.tsx'
+import { MoneyText } from '../../parts/money-text.tsx'
+import { sayFailure } from '../../parts/notify.tsx'
+import { TimeText } from '../../parts/time-text.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { KeyActions } from './key-actions.tsx'
+import { KeyCell } from './key-cell.tsx'
+import { KeyState } from './key-state.tsx'
+import { useKeyChanges } from './use-key-changes.ts'
+import { useRevealedKey } from './use-revealed-key.ts'
+
+/** The columns of the list of keys. */
+export function useKeyColumns(onDelete: (key: ApiKey) => void): readonly Column<ApiKey>[] {
+  const texts = useTexts()
+  const { keys, common } = texts
+  const { turn } = useKeyChanges()
+  const [revealed, { reveal, hide }] = useRevealedKey()
+  const show = (id: number): void => void reveal(id).catch((error: unknown) => sayFailure(error, texts))
+  return [
+    {
+      key: 'name',
+      label: keys.name,
+      phone: 'title',
+      cell: ({ id, name }) => (
+        <Link to="/keys/$id" params={{ id: String(id) }} data-row-link>
+          {name}
+        </Link>
+      ),
+    },
+    {
+      key: 'key',
+      label: keys.key,
+      cell: ({ id, key }) => (
+        <KeyCell masked={key} revealed={revealed?.of === id ? revealed.key : undefined} />
+      ),
+    },
+    {
+      key: 'spend',
+      label: keys.spend,
+      isNumber: true,
+      cell: ({ used_quota }) => <MoneyText quota={used_quota} />,
+    },
+    {
+      key: 'left',
+      label: keys.left,
+      isNumber: true,
+      cell: ({ unlimited_quota, remain_quota }) =>
+        unlimited_quota ? common.unlimited : <MoneyText quota={remain_quota} />,
+    },
+    {
+      key: 'used',
+      label: keys.lastUsed,
+      cell: ({ accessed_time }) => (accessed_time > 0 ? <TimeText at={accessed_time} /> : common.never),
+    },
+    {
+      key: 'status',
+      label: keys.status,
+      phone: 'value',
+      cell: ({ status }) => <KeyState status={status} />,
+    },
+    {
+      key: 'actions',
+      label: common.actions,
+      isLabelHidden: true,
+      phone: 'actions',
+      cell: (row) => (
+        <KeyActions
+          status={row.status}
+          isRevealed={revealed?.of === row.id}
+          onReveal={() => (revealed?.of === row.id ? hide() : show(row.id))}
+          onSwitch={(isEnabled) => void turn(row, isEnabled)}
+          onDelete={() => onDelete(row)}
+        />
+      ),
+    },
+  ]
+}

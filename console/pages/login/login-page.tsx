@@ -1,0 +1,40 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { profileQuery, signIn } from '../../api/account.ts'
+import { LanguageChoice } from '../../parts/language-choice.tsx'
+import { isOwnPath } from '../../parts/own-path.ts'
+import { SignInForm } from '../../parts/sign-in-form.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import classes from './login-page.module.css'
+
+/** Two fields, and the way to the page that was asked for. */
+export function LoginPage() {
+  const { login, product } = useTexts()
+  const { next } = useSearch({ strict: false }) as { readonly next?: string }
+  const navigate = useNavigate()
+  const client = useQueryClient()
+  useEffect(() => {
+    document.title = `${login.title} – ${product}`
+  }, [login.title, product])
+  return (
+    <main className={classes['page']}>
+      <div className={classes['form']}>
+        <p className={classes['product']}>
+          <strong>{product}</strong>
+          <span>{login.tagline}</span>
+        </p>
+        <h1>{login.title}</h1>
+        <SignInForm
+          onSubmit={async (credentials) => {
+            await signIn(credentials)
+            client.clear()
+            await client.fetchQuery(profileQuery)
+            await navigate({ href: next !== undefined && isOwnPath(next) ? next : '/' })
+          }}
+        />
+        <LanguageChoice />
+      </div>
+    </main>
+  )
+}

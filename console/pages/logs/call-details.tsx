@@ -1,0 +1,57 @@
+import type { Call } from '../../api/calls.ts'
+import { CallState } from '../../parts/call-state.tsx'
+import { CopyButton } from '../../parts/copy-button.tsx'
+import { useFormats } from '../../parts/session.tsx'
+import { TimeText } from '../../parts/time-text.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import classes from './call-details.module.css'
+import { CostLines } from './cost-lines.tsx'
+import { TimingBar } from './timing-bar.tsx'
+
+/** Cost, timing and origin of a call. */
+export function CallDetails({ call }: { readonly call: Call }) {
+  const texts = useTexts()
+  const { money, exact } = useFormats()
+  const rows: readonly (readonly [string, string])[] = [
+    [texts.logs.key, call.token_name],
+    [texts.logs.user, call.username],
+    [texts.call.group, call.group],
+    ...(call.channel === undefined ? [] : [[texts.logs.channel, call.channel] as const]),
+    ...(call.upstream_model ? [[texts.call.upstreamModel, call.upstream_model] as const] : []),
+    [texts.call.endpoint, call.kind],
+    [texts.call.answer, call.is_stream ? texts.call.streamed : texts.call.whole],
+    [texts.call.callId, call.id],
+  ]
+  return (
+    <>
+      <p className={classes['head']}>
+        <strong>{call.model_name}</strong>
+        <CallState reason={call.reason} />
+      </p>
+      <p className={classes['charge']} title={exact(call.quota)}>
+        {money(call.quota)}
+      </p>
+      <p className={classes['when']}>
+        <TimeText at={call.created_at} isWhole />
+      </p>
+      <h3>{texts.call.cost}</h3>
+      <CostLines call={call} />
+      <h3>{texts.call.timing}</h3>
+      <TimingBar call={call} />
+      <h3>{texts.call.ids}</h3>
+      <dl className={classes['rows']}>
+        {rows
+          .filter(([, value]) => value !== '')
+          .map(([label, value]) => (
+            <div key={label}>
+              <dt>{label}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+      </dl>
+      <p className={classes['actions']}>
+        <CopyButton label={texts.call.copyId} text={call.id} />
+      </p>
+    </>
+  )
+}

@@ -1,0 +1,41 @@
+import { Drawer } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { callQuery, type Scope } from '../../api/calls.ts'
+import { AnswerOf } from '../../parts/answer-of.tsx'
+import { Empty } from '../../parts/empty.tsx'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { CallDetails } from './call-details.tsx'
+import classes from './call-sheet.module.css'
+
+/** The details of one call beside the list; it has an address of its own. */
+export function CallSheet({ id, scope }: { readonly id: string | undefined; readonly scope: Scope }) {
+  const { call, common } = useTexts()
+  const navigate = useNavigate()
+  const close = (): void =>
+    void navigate({ to: '/logs', search: (before: object) => before, resetScroll: false })
+  return (
+    <Drawer
+      opened={id !== undefined}
+      onClose={close}
+      position="right"
+      size="440px"
+      title={call.dialog}
+      classNames={{ content: classes['sheet'] }}
+      closeButtonProps={{ 'aria-label': common.close }}
+    >
+      {id !== undefined && <OpenCall id={id} scope={scope} />}
+    </Drawer>
+  )
+}
+
+function OpenCall({ id, scope }: { readonly id: string; readonly scope: Scope }) {
+  const { call } = useTexts()
+  const { profile } = useSignedIn()
+  return (
+    <AnswerOf query={useQuery(callQuery(profile.id, scope, id))}>
+      {(found) => (found ? <CallDetails call={found} /> : <Empty text={call.gone} />)}
+    </AnswerOf>
+  )
+}

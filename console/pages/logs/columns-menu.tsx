@@ -1,0 +1,47 @@
+import { Button, Menu } from '@mantine/core'
+import { IconCheck, IconColumns3 } from '@tabler/icons-react'
+import { useCallColumns } from '../../parts/call-table.tsx'
+import { setPreferences, usePreferences } from '../../parts/preferences.ts'
+import { useTexts } from '../../texts/use-texts.tsx'
+
+const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
+/** The column that opens the row. */
+const ALWAYS = 'time'
+
+/** Chooses the columns of calls. */
+export function ColumnsMenu({ isAdmin }: { readonly isAdmin: boolean }) {
+  const { logs } = useTexts()
+  const { hiddenColumns } = usePreferences()
+  const columns = useCallColumns().filter(({ key }) => key !== ALWAYS && (isAdmin || !OF_ADMINS.has(key)))
+  const toggle = (key: string): void =>
+    setPreferences({
+      hiddenColumns: hiddenColumns.includes(key)
+        ? hiddenColumns.filter((one) => one !== key)
+        : [...hiddenColumns, key],
+    })
+  return (
+    <Menu closeOnItemClick={false} position="bottom-end" width={200}>
+      <Menu.Target>
+        <Button variant="default" leftSection={<IconColumns3 size={16} aria-hidden />}>
+          {logs.columns}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {columns.map(({ key, label }) => {
+          const isShown = !hiddenColumns.includes(key)
+          return (
+            <Menu.Item
+              key={key}
+              role="menuitemcheckbox"
+              aria-checked={isShown}
+              rightSection={isShown ? <IconCheck size={16} /> : undefined}
+              onClick={() => toggle(key)}
+            >
+              {label}
+            </Menu.Item>
+          )
+        })}
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { filterOf, isFiltered, periodOf } from './log-filter.ts'
+
+const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
+
+test.each([
+  [{}, '2026-11-14T16:00:00.000Z'],
+  [{ period: 'today' }, '2026-11-20T16:00:00.000Z'],
+  [{ period: 'hour' }, '2026-11-21T11:30:00.000Z'],
+])('the period of %o begins with a day of the chosen zone', (search, start) => {
+  const { start_timestamp: at } = filterOf(search, 'own', NOW, 'Asia/Shanghai')
+  expect(new Date((at ?? 0) * 1000).toISOString()).toBe(start)
+})
+
+test('all that is kept has no beginning', () => {
+  expect(filterOf({ period: 'all' }, 'own', NOW, 'UTC').start_timestamp).toBeUndefined()
+})
+
+test('an unknown period in the address is the usual one', () => {
+  expect(periodOf({ period: 'century' })).toBe('7d')
+})
+
+test('members do not filter by user and channel', () => {
+  expect(filterOf({ user: 'a', channel: 'b' }, 'own', NOW, 'UTC')).toMatchObject({
+    username: undefined,
+    channel: undefined,
+  })
+  expect(filterOf({ user: 'a', channel: 'b' }, 'all', NOW, 'UTC')).toMatchObject({
+    username: 'a',
+    channel: 'b',
+  })
+})
+
+test('the period alone is no filter', () => {
+  expect(isFiltered({ period: 'today' })).toBe(false)
+  expect(isFiltered({ model: 'm' })).toBe(true)
+})

@@ -1,0 +1,111 @@
+import { Button } from '@mantine/core'
+import { IconDownload } from '@tabler/icons-react'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { CALL_PAGE_SIZE, type CallSums, callsCsvUrl, callSumsQuery, callsQuery } from '../../api/calls.ts'
+import { AnswerOf } from '../../parts/answer-of.tsx'
+import { CallTable } from '../../parts/call-table.tsx'
+import { Empty } from '../../parts/empty.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
+import { Pager } from '../../parts/pager.tsx'
+import { usePreferences } from '../../parts/preferences.ts'
+import { useSearchState } from '../../parts/search-state.ts'
+import { useFormats, useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { CallSheet } from './call-sheet.tsx'
+import { ColumnsMenu } from './columns-menu.tsx'
+import { filterOf, isFiltered, TYPED_FILTERS } from './log-filter.ts'
+import { LogFilters } from './log-filters.tsx'
+import classes from './logs-page.module.css'
+
+const OF_ADMINS = ['user', 'channel']
+const REFRESH_MS = 60_000
+
+/** The newest calls with their sums; one of them open in a sheet at its side. */
+export function LogsPage() {
+  const { logs, common } = useTexts()
+  const { profile, isAdmin } = useSignedIn()
+  const { timeZone, hiddenColumns } = usePreferences()
+  const { id } = useParams({ strict: false })
+  const [search, setSearch] = useSearchState()
+  const scope = isAdmin ? 'all' : 'own'
+  const [openedAt] = useState(Date.now)
+  const filter = filterOf(search, scope, openedAt, timeZone)
+  const page = Number(search['p'] ?? '1')
+  const calls = useQuery({
+    ...callsQuery(profile.id, scope, filter, page),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  })
+  const sums = useQuery({ ...callSumsQuery(profile.id, scope, filter), placeholderData: keepPreviousData })
+  const hidden = isAdmin ? hiddenColumns : [...hiddenColumns, ...OF_ADMINS]
+  const clear = (): void => setSearch(Object.fromEntries(TYPED_FILTERS.map((name) => [name, undefined])))
+  return (
+    <>
+      <PageHead title={logs.title}>
+        <ColumnsMenu isAdmin={isAdmin} />
+        <Button
+          component="a"
+          variant="default"
+          href={callsCsvUrl(scope, filter)}
+          download
+          leftSection={<IconDownload size={16} aria-hidden />}
+        >
+          {logs.csv}
+        </Button>
+      </PageHead>
+      <LogFilters
+        isAdmin={isAdmin}
+        search={search}
+        onChange={(changes) => setSearch({ ...changes, p: undefined })}
+      />
+      <div className={classes['sums']}>
+        <Totals sums={sums.data} />
+        <span>{common.zone(timeZone)}</span>
+      </div>
+      <AnswerOf query={calls} rows={12}>
+        {({ items, total }) =>
+          items.length === 0 ? (
+            <Empty text={isFiltered(search) ? logs.emptyFiltered : logs.empty}>
+              {isFiltered(search) && (
+                <Button variant="default" onClick={clear}>
+                  {common.clearFilters}
+                </Button>
+              )}
+            </Empty>
+          ) : (
+            <>
+              <CallTable calls={items} hidden={hidden} isStale={calls.isPlaceholderData} />
+              <Pager
+                page={page}
+                pageSize={CALL_PAGE_SIZE}
+                total={total}
+                onPage={(next) => setSearch({ p: String(next) })}
+                labels={{ previous: logs.newer, next: logs.older }}
+              />
+              <p className={classes['note']}>{logs.refused}</p>
+            </>
+          )
+        }
+      </AnswerOf>
+      <CallSheet id={id} scope={scope} />
+    </>
+  )
+}
+
+function Totals({ sums }: { readonly sums: CallSums | undefined }) {
+  const { logs } = useTexts()
+  const { count, money, exact } = useFormats()
+  if (!sums) return <div role="status" aria-label={logs.totals} />
+  const tokens = sums.prompt_tokens + sums.completion_tokens
+  return (
+    <div role="status" aria-label={logs.totals} title={exact(sums.quota)}>
+      {logs.totalsText(
+        logs.callCount(sums.requests, count(sums.requests)),
+        logs.tokenCount(count(tokens)),
+        money(sums.quota),
+      )}
+    </div>
+  )
+}

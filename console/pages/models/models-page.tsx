@@ -1,0 +1,66 @@
+import { useQuery } from '@tanstack/react-query'
+import { modelsQuery, type PricedModel } from '../../api/models.ts'
+import { AnswerOf } from '../../parts/answer-of.tsx'
+import { type Column, DataTable } from '../../parts/data-table.tsx'
+import { Empty } from '../../parts/empty.tsx'
+import { FilterField } from '../../parts/filter-field.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
+import { useSearchState } from '../../parts/search-state.ts'
+import { useFormats, useSignedIn } from '../../parts/session.tsx'
+import { Toolbar } from '../../parts/toolbar.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import classes from './models-page.module.css'
+
+/** The models that the account may call, and their prices. */
+export function ModelsPage() {
+  const { models } = useTexts()
+  const { profile } = useSignedIn()
+  const [{ q = '' }, setSearch] = useSearchState()
+  const columns = useColumns()
+  const wanted = q.toLowerCase()
+  return (
+    <>
+      <PageHead title={models.title} />
+      <Toolbar>
+        <FilterField label={models.filter} value={q} onFilter={(text) => setSearch({ q: text })} />
+        <p className={classes['unit']}>{models.perMillion}</p>
+      </Toolbar>
+      <AnswerOf query={useQuery(modelsQuery(profile.id))} rows={10}>
+        {(all) => {
+          const found = all.filter(({ name, vendor }) => `${name} ${vendor}`.toLowerCase().includes(wanted))
+          return found.length === 0 ? (
+            <Empty text={all.length === 0 ? models.empty : models.emptyFiltered} />
+          ) : (
+            <DataTable label={models.title} columns={columns} rows={found} keyOf={({ name }) => name} />
+          )
+        }}
+      </AnswerOf>
+    </>
+  )
+}
+
+function useColumns(): readonly Column<PricedModel>[] {
+  const { models } = useTexts()
+  const { usd } = useFormats()
+  const price = (model: PricedModel, amount: number | undefined): string =>
+    model.perCall !== undefined || amount === undefined ? '–' : usd(amount)
+  return [
+    { key: 'name', label: models.model, phone: 'title', cell: ({ name }) => name },
+    { key: 'vendor', label: models.vendor, phone: 'value', cell: ({ vendor }) => vendor },
+    {
+      key: 'input',
+      label: models.input,
+      isNumber: true,
+      cell: (model) =>
+        model.perCall === undefined ? price(model, model.input) : models.perCall(usd(model.perCall)),
+    },
+    { key: 'output', label: models.output, isNumber: true, cell: (model) => price(model, model.output) },
+    { key: 'cached', label: models.cached, isNumber: true, cell: (model) => price(model, model.cached) },
+    {
+      key: 'protocols',
+      label: models.protocols,
+      phone: 'hidden',
+      cell: ({ protocols }) => protocols.join(', '),
+    },
+  ]
+}

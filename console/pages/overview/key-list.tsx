@@ -1,0 +1,37 @@
+import { Button } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
+import type { ApiKey } from '../../api/keys.ts'
+import { Empty } from '../../parts/empty.tsx'
+import { MoneyText } from '../../parts/money-text.tsx'
+import { TimeText } from '../../parts/time-text.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import classes from './overview-page.module.css'
+
+const SHOWN = 5
+
+/** The keys that were used last. */
+export function KeyList({ keys: all }: { readonly keys: readonly ApiKey[] }) {
+  const { keys, common } = useTexts()
+  if (all.length === 0)
+    return (
+      <Empty text={keys.empty}>
+        <Button component={Link} to="/keys" search={{ new: '1' } as never}>
+          {keys.create}
+        </Button>
+      </Empty>
+    )
+  const last = all.toSorted((one, other) => other.accessed_time - one.accessed_time).slice(0, SHOWN)
+  return (
+    <ul className={classes['keys']}>
+      {last.map(({ id, name, used_quota, accessed_time }) => (
+        <li key={id}>
+          <Link to="/keys/$id" params={{ id: String(id) }}>
+            {name}
+          </Link>
+          <span>{accessed_time > 0 ? <TimeText at={accessed_time} /> : common.never}</span>
+          <MoneyText quota={used_quota} />
+        </li>
+      ))}
+    </ul>
+  )
+}

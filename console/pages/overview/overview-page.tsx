@@ -1,0 +1,89 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { callSumsQuery, callsQuery } from '../../api/calls.ts'
+import { keysQuery } from '../../api/keys.ts'
+import { AnswerOf } from '../../parts/answer-of.tsx'
+import { CallTable } from '../../parts/call-table.tsx'
+import { Empty } from '../../parts/empty.tsx'
+import { Figures } from '../../parts/figures.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
+import { usePreferences } from '../../parts/preferences.ts'
+import { useFormats, useSignedIn } from '../../parts/session.tsx'
+import { startOfMonth } from '../../parts/time.ts'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { KeyList } from './key-list.tsx'
+import classes from './overview-page.module.css'
+
+const RECENT = 5
+
+/** Spend, keys and the last calls: of the account, or of all for administrators. */
+export function OverviewPage() {
+  const { overview } = useTexts()
+  const { profile, isAdmin } = useSignedIn()
+  const { timeZone } = usePreferences()
+  const scope = isAdmin ? 'all' : 'own'
+  const [openedAt] = useState(() => Date.now() / 1000)
+  const filter = { start_timestamp: startOfMonth(openedAt, timeZone) }
+  const sums = useQuery(callSumsQuery(profile.id, scope, filter))
+  const keys = useQuery(keysQuery(profile.id, 1, ''))
+  const calls = useQuery(callsQuery(profile.id, scope, {}, 1, RECENT))
+  return (
+    <>
+      <PageHead title={overview.title} />
+      <section aria-label={overview.spend}>
+        <h2 className={classes['heading']}>
+          {overview.spend}
+          <span>{isAdmin ? overview.allUsers : overview.thisMonth}</span>
+        </h2>
+        <AnswerOf query={sums} rows={2}>
+          {(month) => <Spend month={month} />}
+        </AnswerOf>
+      </section>
+      <div className={classes['two']}>
+        <section aria-label={overview.recent}>
+          <h2 className={classes['heading']}>
+            {overview.recent}
+            <Link to="/logs">{overview.allCalls}</Link>
+          </h2>
+          <AnswerOf query={calls}>
+            {({ items }) =>
+              items.length === 0 ? (
+                <Empty text={overview.noCalls} />
+              ) : (
+                <CallTable calls={items} hidden={['channel', 'first', 'key', ...(isAdmin ? [] : ['user'])]} />
+              )
+            }
+          </AnswerOf>
+        </section>
+        <section aria-label={overview.keys}>
+          <h2 className={classes['heading']}>
+            {overview.keys}
+            <Link to="/keys">{overview.allKeys}</Link>
+          </h2>
+          <AnswerOf query={keys}>{({ items }) => <KeyList keys={items} />}</AnswerOf>
+        </section>
+      </div>
+    </>
+  )
+}
+
+function Spend({
+  month,
+}: {
+  readonly month: { quota: number; requests: number; prompt_tokens: number; completion_tokens: number }
+}) {
+  const { overview } = useTexts()
+  const { profile } = useSignedIn()
+  const { money, exact, count } = useFormats()
+  return (
+    <Figures
+      figures={[
+        { label: overview.thisMonth, value: money(month.quota), title: exact(month.quota) },
+        { label: overview.calls, value: count(month.requests) },
+        { label: overview.tokens, value: count(month.prompt_tokens + month.completion_tokens) },
+        { label: overview.leftHere, value: money(profile.quota), title: exact(profile.quota) },
+      ]}
+    />
+  )
+}

@@ -1,0 +1,45 @@
+import type { GatewayOption } from '../../api/options.ts'
+
+/** A group as it is typed. */
+export interface TypedGroup {
+  readonly name: string
+  /** A decimal text. */
+  readonly ratio: string
+  readonly isOpen: boolean
+}
+
+/** The groups of two options of the gateway: ratios by name, and names of open groups. */
+export function groupsIn(options: readonly GatewayOption[]): readonly TypedGroup[] {
+  const valueOf = (wanted: string): string => options.find(({ key }) => key === wanted)?.value ?? '{}'
+  const open = JSON.parse(valueOf('UserUsableGroups')) as object
+  // Ratios are read as texts, so that no digit is lost.
+  return [...valueOf('GroupRatio').matchAll(/("(?:[^"\\]|\\.)*")\s*:\s*([\d.]+)/g)].map(
+    ([, name = '""', ratio = '1']) => {
+      const plain = JSON.parse(name) as string
+      return { name: plain, ratio, isOpen: plain in open }
+    },
+  )
+}
+
+/** The options that differ, as they are set; ratios first, since only known groups can be open. */
+export function changedGroups(
+  now: readonly TypedGroup[],
+  before: readonly TypedGroup[],
+): readonly (readonly [string, string])[] {
+  const named = now.filter(({ name }) => name.trim() !== '')
+  const ratios = ratiosText(named)
+  const open = openText(named)
+  return [
+    ...(ratios === ratiosText(before) ? [] : [['GroupRatio', ratios] as const]),
+    ...(open === openText(before) ? [] : [['UserUsableGroups', open] as const]),
+  ]
+}
+
+function ratiosText(groups: readonly TypedGroup[]): string {
+  return `{${groups.map(({ name, ratio }) => `${JSON.stringify(name.trim())}:${ratio.trim()}`).join(',')}}`
+}
+
+function openText(groups: readonly TypedGroup[]): string {
+  const open = groups.filter(({ isOpen }) => isOpen).map(({ name }) => name.trim())
+  return JSON.stringify(Object.fromEntries(open.map((name) => [name, name])))
+}

@@ -1,0 +1,64 @@
+import { Select, Switch, TextInput } from '@mantine/core'
+import { IconLock } from '@tabler/icons-react'
+import type { GatewayOption } from '../../api/options.ts'
+import { useTexts } from '../../texts/use-texts.tsx'
+import type { SettingField } from './setting-fields.ts'
+
+/** One option; locked where gateway.yaml sets it. */
+export function SettingInput({
+  field,
+  option,
+  typed,
+  error,
+  onChange,
+}: {
+  readonly field: SettingField
+  readonly option: GatewayOption | undefined
+  readonly typed: string | undefined
+  readonly error: string | undefined
+  readonly onChange: (value: string) => void
+}) {
+  const { settings } = useTexts()
+  const [label, hint] = settings.options[field.key] as [string, string]
+  const value = typed ?? option?.value ?? ''
+  const isLocked = option?.managed ?? false
+  const common = {
+    label,
+    disabled: isLocked,
+    description: isLocked ? `${hint} (${settings.fromFile})` : hint,
+    error,
+  }
+  const lock = isLocked ? <IconLock size={14} aria-hidden /> : undefined
+  switch (field.kind) {
+    case 'switch':
+      return (
+        <Switch
+          {...common}
+          checked={value === 'true'}
+          onChange={({ currentTarget: { checked } }) => onChange(String(checked))}
+        />
+      )
+    case 'choice':
+      return (
+        <Select
+          {...common}
+          allowDeselect={false}
+          data={(field.choices ?? []).map((choice) => ({ value: choice, label: settings.values[choice] }))}
+          value={value}
+          onChange={(chosen) => onChange(chosen ?? value)}
+          {...(lock && { rightSection: lock })}
+        />
+      )
+    case 'number':
+    case 'decimal':
+      return (
+        <TextInput
+          {...common}
+          inputMode={field.kind === 'decimal' ? 'decimal' : 'numeric'}
+          value={value}
+          rightSection={lock}
+          onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        />
+      )
+  }
+}

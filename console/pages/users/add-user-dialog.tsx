@@ -1,0 +1,134 @@
+import { Button, Group, Modal, PasswordInput, Select, Stack, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useQuery } from '@tanstack/react-query'
+import { ApiError } from '../../api/api-error.ts'
+import { createUser, groupsQuery, ROLE } from '../../api/users.ts'
+import { characterCount } from '../../parts/character-count.ts'
+import { moneyUnit, parseMoney } from '../../parts/money.ts'
+import { say } from '../../parts/notify.tsx'
+import { Refusal } from '../../parts/refusal.tsx'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useAction } from '../../parts/use-action.ts'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { useUserChanges } from './use-user-changes.ts'
+
+const MIN_LENGTH = 8
+
+/** A user as it is typed. */
+interface TypedUser {
+  readonly username: string
+  readonly password: string
+  readonly role: string
+  readonly group: string
+  readonly quota: string
+}
+
+/** Creates a user who can sign in. */
+export function AddUserDialog({
+  opened,
+  onClose,
+}: {
+  readonly opened: boolean
+  readonly onClose: () => void
+}) {
+  const { users, common } = useTexts()
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={users.add}
+      closeButtonProps={{ 'aria-label': common.close }}
+    >
+      <AddUserForm onClose={onClose} />
+    </Modal>
+  )
+}
+
+function useUserForm() {
+  const { common, account } = useTexts()
+  const { display } = useSignedIn()
+  return useForm<TypedUser>({
+    mode: 'uncontrolled',
+    initialValues: { username: '', password: '', role: String(ROLE.member), group: 'default', quota: '0' },
+    validate: {
+      username: (text) => (text.trim() === '' ? common.required : null),
+      password: (text) => (characterCount(text) < MIN_LENGTH ? account.shortPassword : null),
+      quota: (text) => (parseMoney(text, display) === undefined ? common.notAnAmount : null),
+    },
+  })
+}
+
+function AddUserForm({ onClose }: { readonly onClose: () => void }) {
+  const { users, common } = useTexts()
+  const { profile, display } = useSignedIn()
+  const { reload } = useUserChanges()
+  const { data: groups = ['default'] } = useQuery(groupsQuery(profile.id))
+  const form = useUserForm()
+  const creating = useAction(async ({ username, password, role, group, quota }: TypedUser) => {
+    const fields = { username: username.trim(), password, role: Number(role), group }
+    try {
+      await createUser({ ...fields, quota: parseMoney(quota, display) ?? 0 })
+    } catch (error) {
+      const field = error instanceof ApiError ? error.field : undefined
+      if (field === undefined || !(field in form.getValues())) throw error
+      form.setFieldError(field, (error as ApiError).message)
+      return
+    }
+    await reload()
+    say(users.created(fields.username))
+    onClose()
+  })
+  const roles = [ROLE.member, ROLE.admin].filter((role) => role < profile.role)
+  return (
+    <form noValidate onSubmit={form.onSubmit((typed) => void creating.run(typed))}>
+      <Stack gap="md">
+        <TextInput
+          key={form.key('username')}
+          label={users.username}
+          autoComplete="off"
+          data-autofocus
+          {...form.getInputProps('username')}
+        />
+        <PasswordInput
+          key={form.key('password')}
+          label={users.password}
+          description={users.passwordHint}
+          autoComplete="new-password"
+          visibilityToggleButtonProps={{ 'aria-hidden': true }}
+          {...form.getInputProps('password')}
+        />
+        <Select
+          key={form.key('role')}
+          label={users.role}
+          allowDeselect={false}
+          data={roles.map((role) => ({ value: String(role), label: users.roles[role] }))}
+          {...form.getInputProps('role')}
+        />
+        <Select
+          key={form.key('group')}
+          label={users.group}
+          allowDeselect={false}
+          data={[...groups]}
+          {...form.getInputProps('group')}
+        />
+        <TextInput
+          key={form.key('quota')}
+          label={users.quota}
+          inputMode="decimal"
+          rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}
+          rightSectionWidth={60}
+          {...form.getInputProps('quota')}
+        />
+        <Refusal error={creating.error} />
+      </Stack>
+      <Group justify="flex-end" mt="lg" gap="sm">
+        <Button variant="default" onClick={onClose}>
+          {common.cancel}
+        </Button>
+        <Button type="submit" loading={creating.isRunning}>
+          {users.create}
+        </Button>
+      </Group>
+    </form>
+  )
+}

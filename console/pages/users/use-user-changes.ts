@@ -1,0 +1,29 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { type ManagedUser, manageUser } from '../../api/users.ts'
+import { say, sayFailure } from '../../parts/notify.tsx'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+
+/** Changes of users that lists show at once. */
+export function useUserChanges() {
+  const texts = useTexts()
+  const { users, keys } = texts
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const reload = async (): Promise<void> => {
+    await Promise.all(
+      ['users', 'user'].map((name) => client.invalidateQueries({ queryKey: [profile.id, name] })),
+    )
+  }
+  const turn = async (user: ManagedUser, isEnabled: boolean): Promise<void> => {
+    try {
+      await manageUser(user.id, isEnabled ? 'enable' : 'disable')
+      await reload()
+      if (!isEnabled)
+        say(users.switchedOff(user.username), { label: keys.undo, run: () => void turn(user, true) })
+    } catch (error) {
+      sayFailure(error, texts)
+    }
+  }
+  return { turn, reload }
+}

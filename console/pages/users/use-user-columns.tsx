@@ -1,0 +1,68 @@
+import { ActionIcon, Button, Group } from '@mantine/core'
+import { IconBan, IconCircleCheck } from '@tabler/icons-react'
+import { Link } from '@tanstack/react-router'
+import type { ManagedUser } from '../../api/users.ts'
+import type { Column } from '../../parts/data-table.tsx'
+import { MoneyText } from '../../parts/money-text.tsx'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { UserState } from './user-state.tsx'
+import { useUserChanges } from './use-user-changes.ts'
+
+const ENABLED = 1
+
+/** The columns of the list of users. */
+export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonly Column<ManagedUser>[] {
+  const { users, common } = useTexts()
+  const { profile } = useSignedIn()
+  const { turn } = useUserChanges()
+  const roles: Readonly<Record<number, string>> = users.roles
+  return [
+    {
+      key: 'name',
+      label: users.name,
+      phone: 'title',
+      cell: ({ id, username }) => (
+        <Link to="/users/$id" params={{ id: String(id) }} data-row-link>
+          {username}
+        </Link>
+      ),
+    },
+    { key: 'role', label: users.role, cell: ({ role }) => roles[role] ?? String(role) },
+    { key: 'group', label: users.group, cell: ({ group }) => group },
+    { key: 'left', label: users.left, isNumber: true, cell: ({ quota }) => <MoneyText quota={quota} /> },
+    {
+      key: 'spend',
+      label: users.spend,
+      isNumber: true,
+      cell: ({ used_quota }) => <MoneyText quota={used_quota} />,
+    },
+    {
+      key: 'status',
+      label: users.status,
+      phone: 'value',
+      cell: ({ status }) => <UserState status={status} />,
+    },
+    {
+      key: 'actions',
+      label: common.actions,
+      isLabelHidden: true,
+      phone: 'actions',
+      cell: (user) => {
+        if (user.role >= profile.role) return null
+        const isEnabled = user.status === ENABLED
+        const toggle = isEnabled ? common.disable : common.enable
+        return (
+          <Group gap="xs" justify="flex-end" wrap="nowrap">
+            <Button variant="default" size="xs" onClick={() => onAddQuota(user)}>
+              {users.addQuota}
+            </Button>
+            <ActionIcon aria-label={toggle} title={toggle} onClick={() => void turn(user, !isEnabled)}>
+              {isEnabled ? <IconBan size={16} /> : <IconCircleCheck size={16} />}
+            </ActionIcon>
+          </Group>
+        )
+      },
+    },
+  ]
+}

@@ -1,0 +1,62 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { callSumsQuery, callsQuery } from '../../api/calls.ts'
+import type { ManagedUser } from '../../api/users.ts'
+import { AnswerOf } from '../../parts/answer-of.tsx'
+import { CallTable } from '../../parts/call-table.tsx'
+import { Empty } from '../../parts/empty.tsx'
+import { Figures } from '../../parts/figures.tsx'
+import { usePreferences } from '../../parts/preferences.ts'
+import { useFormats, useSignedIn } from '../../parts/session.tsx'
+import { startOfMonth } from '../../parts/time.ts'
+import { useTexts } from '../../texts/use-texts.tsx'
+
+const RECENT = 20
+
+/** The last calls of a user. */
+export function UserCalls({ user }: { readonly user: ManagedUser }) {
+  const { logs, overview } = useTexts()
+  const { profile } = useSignedIn()
+  return (
+    <AnswerOf query={useQuery(callsQuery(profile.id, 'all', { username: user.username }, 1, RECENT))}>
+      {({ items }) =>
+        items.length === 0 ? (
+          <Empty text={logs.empty} />
+        ) : (
+          <>
+            <CallTable calls={items} hidden={['user']} />
+            <p>
+              <Link to="/logs" search={{ user: user.username }}>
+                {overview.allCalls}
+              </Link>
+            </p>
+          </>
+        )
+      }
+    </AnswerOf>
+  )
+}
+
+/** Spend of a user this month. */
+export function UserUsage({ user }: { readonly user: ManagedUser }) {
+  const { overview } = useTexts()
+  const { profile } = useSignedIn()
+  const { timeZone } = usePreferences()
+  const { money, exact, count } = useFormats()
+  const [openedAt] = useState(() => Date.now() / 1000)
+  const filter = { username: user.username, start_timestamp: startOfMonth(openedAt, timeZone) }
+  return (
+    <AnswerOf query={useQuery(callSumsQuery(profile.id, 'all', filter))}>
+      {(sums) => (
+        <Figures
+          figures={[
+            { label: overview.thisMonth, value: money(sums.quota), title: exact(sums.quota) },
+            { label: overview.calls, value: count(sums.requests) },
+            { label: overview.tokens, value: count(sums.prompt_tokens + sums.completion_tokens) },
+          ]}
+        />
+      )}
+    </AnswerOf>
+  )
+}

@@ -1,0 +1,75 @@
+import { Button, Tabs } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { type ManagedUser, userQuery } from '../../api/users.ts'
+import { AnswerOf } from '../../parts/answer-of.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
+import { useSearchState } from '../../parts/search-state.ts'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { AddQuotaDialog } from './add-quota-dialog.tsx'
+import { UserCalls, UserUsage } from './user-calls.tsx'
+import { UserKeys } from './user-keys.tsx'
+import { UserProfile } from './user-profile.tsx'
+import { UserState } from './user-state.tsx'
+import { useUserChanges } from './use-user-changes.ts'
+
+const ENABLED = 1
+
+/** One user: profile, keys, spend and calls. */
+export function UserPage() {
+  const { id = '' } = useParams({ strict: false })
+  const { profile } = useSignedIn()
+  return (
+    <AnswerOf query={useQuery(userQuery(profile.id, Number(id)))}>{(user) => <User user={user} />}</AnswerOf>
+  )
+}
+
+function User({ user }: { readonly user: ManagedUser }) {
+  const { users } = useTexts()
+  const { profile } = useSignedIn()
+  const [{ tab = 'profile' }, setSearch] = useSearchState()
+  const [isFunding, setIsFunding] = useState(false)
+  const { turn } = useUserChanges()
+  const isEnabled = user.status === ENABLED
+  return (
+    <>
+      <PageHead
+        title={user.username}
+        above={<Link to="/users">{users.back}</Link>}
+        beside={<UserState status={user.status} />}
+      >
+        {user.role < profile.role && (
+          <>
+            <Button variant="default" onClick={() => void turn(user, !isEnabled)}>
+              {isEnabled ? users.disableUser : users.enableUser}
+            </Button>
+            <Button onClick={() => setIsFunding(true)}>{users.addQuota}</Button>
+          </>
+        )}
+      </PageHead>
+      <Tabs value={tab} onChange={(next) => setSearch({ tab: next ?? undefined })}>
+        <Tabs.List mb="lg">
+          <Tabs.Tab value="profile">{users.profile}</Tabs.Tab>
+          <Tabs.Tab value="keys">{users.keys}</Tabs.Tab>
+          <Tabs.Tab value="usage">{users.usage}</Tabs.Tab>
+          <Tabs.Tab value="calls">{users.calls}</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="profile">
+          <UserProfile key={user.id} user={user} />
+        </Tabs.Panel>
+        <Tabs.Panel value="keys">
+          <UserKeys user={user} />
+        </Tabs.Panel>
+        <Tabs.Panel value="usage">
+          <UserUsage user={user} />
+        </Tabs.Panel>
+        <Tabs.Panel value="calls">
+          <UserCalls user={user} />
+        </Tabs.Panel>
+      </Tabs>
+      <AddQuotaDialog user={isFunding ? user : undefined} onClose={() => setIsFunding(false)} />
+    </>
+  )
+}

@@ -1,0 +1,82 @@
+import { Button, Select, Stack, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useQuery } from '@tanstack/react-query'
+import { changeUser, groupsQuery, type ManagedUser, ROLE } from '../../api/users.ts'
+import { say } from '../../parts/notify.tsx'
+import { Refusal } from '../../parts/refusal.tsx'
+import { useFormats, useSignedIn } from '../../parts/session.tsx'
+import { useAction } from '../../parts/use-action.ts'
+import { Figures } from '../../parts/figures.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { useUserChanges } from './use-user-changes.ts'
+
+/** Fields of a user that an administrator may change. */
+export function UserProfile({ user }: { readonly user: ManagedUser }) {
+  const { users, common } = useTexts()
+  const { profile } = useSignedIn()
+  const { money, exact, count } = useFormats()
+  const { reload } = useUserChanges()
+  const { data: groups = [user.group] } = useQuery(groupsQuery(profile.id))
+  const form = useForm({
+    mode: 'controlled',
+    initialValues: {
+      display_name: user.display_name,
+      role: String(user.role),
+      group: user.group,
+      remark: user.remark,
+    },
+    validate: { display_name: (text) => (text.trim() === '' ? common.required : null) },
+  })
+  const saving = useAction(async () => {
+    const { role, ...fields } = form.getValues()
+    const roleChange = Number(role) === user.role ? {} : { role: Number(role) }
+    await changeUser(user.id, { ...fields, ...roleChange })
+    await reload()
+    form.resetDirty()
+    say(common.saved)
+  })
+  const isOther = user.role < profile.role
+  const roles = [ROLE.member, ROLE.admin, ROLE.root].filter(
+    (role) => role < profile.role || role === user.role,
+  )
+  return (
+    <>
+      <Figures
+        figures={[
+          { label: users.left, value: money(user.quota), title: exact(user.quota) },
+          { label: users.spend, value: money(user.used_quota), title: exact(user.used_quota) },
+          { label: users.requests, value: count(user.request_count) },
+        ]}
+      />
+      <form noValidate onSubmit={form.onSubmit(() => void saving.run())}>
+        <Stack gap="md" maw={440}>
+          <TextInput label={users.displayName} {...form.getInputProps('display_name')} />
+          <Select
+            label={users.role}
+            allowDeselect={false}
+            disabled={!isOther}
+            data={roles.map((role) => ({ value: String(role), label: users.roles[role] }))}
+            {...form.getInputProps('role')}
+          />
+          <Select
+            label={users.group}
+            allowDeselect={false}
+            disabled={!isOther}
+            data={[...groups]}
+            {...form.getInputProps('group')}
+          />
+          <TextInput label={users.remark} {...form.getInputProps('remark')} />
+          <Refusal error={saving.error} />
+          <Button
+            type="submit"
+            style={{ alignSelf: 'start' }}
+            loading={saving.isRunning}
+            disabled={!form.isDirty()}
+          >
+            {common.saveChanges}
+          </Button>
+        </Stack>
+      </form>
+    </>
+  )
+}

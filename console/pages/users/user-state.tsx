@@ -1,0 +1,14 @@
+import { StateMark } from '../../parts/state-mark.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+
+const ENABLED = 1
+
+/** Whether a user may sign in and call. */
+export function UserState({ status }: { readonly status: number }) {
+  const { users } = useTexts()
+  return status === ENABLED ? (
+    <StateMark tone="ok" word={users.enabled} />
+  ) : (
+    <StateMark tone="off" word={users.disabled} />
+  )
+}

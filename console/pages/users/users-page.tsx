@@ -1,0 +1,74 @@
+import { Button } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { type ManagedUser, USER_PAGE_SIZE, usersQuery } from '../../api/users.ts'
+import { AnswerOf } from '../../parts/answer-of.tsx'
+import { DataTable } from '../../parts/data-table.tsx'
+import { Empty } from '../../parts/empty.tsx'
+import { FilterField } from '../../parts/filter-field.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
+import { Pager } from '../../parts/pager.tsx'
+import { useSearchState } from '../../parts/search-state.ts'
+import { useSignedIn } from '../../parts/session.tsx'
+import { Toolbar } from '../../parts/toolbar.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { AddQuotaDialog } from './add-quota-dialog.tsx'
+import { AddUserDialog } from './add-user-dialog.tsx'
+import { useUserColumns } from './use-user-columns.tsx'
+
+/** All users, for administrators. */
+export function UsersPage() {
+  const { users } = useTexts()
+  const { profile } = useSignedIn()
+  const [{ q = '', p = '1', new: isNew }, setSearch] = useSearchState()
+  const [toFund, setToFund] = useState<ManagedUser>()
+  const columns = useUserColumns(setToFund)
+  const page = Number(p)
+  const query = useQuery({ ...usersQuery(profile.id, page, q), placeholderData: keepPreviousData })
+  return (
+    <>
+      <PageHead title={users.title}>
+        <Button
+          data-new
+          leftSection={<IconPlus size={16} aria-hidden />}
+          onClick={() => setSearch({ new: '1' })}
+        >
+          {users.add}
+        </Button>
+      </PageHead>
+      <Toolbar>
+        <FilterField
+          label={users.filter}
+          value={q}
+          onFilter={(text) => setSearch({ q: text, p: undefined })}
+        />
+      </Toolbar>
+      <AnswerOf query={query}>
+        {({ items, total }) =>
+          items.length === 0 ? (
+            <Empty text={users.emptyFiltered} />
+          ) : (
+            <>
+              <DataTable
+                label={users.title}
+                columns={columns}
+                rows={items}
+                keyOf={({ id }) => id}
+                isStale={query.isPlaceholderData}
+              />
+              <Pager
+                page={page}
+                pageSize={USER_PAGE_SIZE}
+                total={total}
+                onPage={(next) => setSearch({ p: String(next) })}
+              />
+            </>
+          )
+        }
+      </AnswerOf>
+      <AddUserDialog opened={isNew !== undefined} onClose={() => setSearch({ new: undefined })} />
+      <AddQuotaDialog user={toFund} onClose={() => setToFund(undefined)} />
+    </>
+  )
+}

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { badAddress } from './address-list.ts'
+
+test.each(['', '10.0.0.1', '10.0.0.0/8\n\n192.168.1.1', '::1', '2001:db8::/32', '::ffff:10.0.0.1, 10.0.0.2'])(
+  '%j is a list of addresses',
+  (text) => {
+    expect(badAddress(text)).toBeUndefined()
+  },
+)
+
+test.each([
+  ['300.1.1.1', '300.1.1.1'],
+  ['10.0.0.1\n10.0.0.0/33', '10.0.0.0/33'],
+  ['2001:db8::/129', '2001:db8::/129'],
+  ['example.com', 'example.com'],
+  ['1.2.3', '1.2.3'],
+])('in %j, %s is none', (text, bad) => {
+  expect(badAddress(text)).toBe(bad)
+})

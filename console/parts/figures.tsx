@@ -1,0 +1,26 @@
+import classes from './figures.module.css'
+
+/** A number with its name. */
+export interface Figure {
+  readonly label: string
+  readonly value: string
+  /** The exact value. */
+  readonly title?: string | undefined
+  /** A second line: a part of the figure. */
+  readonly note?: string | undefined
+}
+
+/** Figures side by side, divided by lines. */
+export function Figures({ figures }: { readonly figures: readonly Figure[] }) {
+  return (
+    <dl className={classes['figures']}>
+      {figures.map(({ label, value, title, note }) => (
+        <div key={label}>
+          <dt>{label}</dt>
+          <dd title={title}>{value}</dd>
+          {note !== undefined && <dd data-note>{note}</dd>}
+        </div>
+      ))}
+    </dl>
+  )
+}

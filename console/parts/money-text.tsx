@@ -1,0 +1,7 @@
+import { useFormats } from './session.tsx'
+
+/** An amount, with its exact value in the tooltip. */
+export function MoneyText({ quota }: { readonly quota: number }) {
+  const { money, exact } = useFormats()
+  return <span title={exact(quota)}>{money(quota)}</span>
+}

@@ -1,0 +1,84 @@
+/** How quota is shown, as the server says. */
+export interface MoneyDisplay {
+  readonly kind: 'USD' | 'CNY' | 'TOKENS'
+  /** Quota units in one US dollar. */
+  readonly quotaPerUnit: number
+  /** CNY per USD, as a decimal text. */
+  readonly usdExchangeRate: string
+}
+
+/** Digits behind the point of exact amounts. */
+const EXACT_DIGITS = 12
+/** The smallest amount with a figure of its own. */
+const SMALLEST = 0.000001
+
+/** A decimal as an integer and the number of its digits behind the point. */
+interface Decimal {
+  readonly digits: bigint
+  readonly scale: number
+}
+
+/** An amount for people: two decimals, four significant digits below one, never rounded to zero. */
+export function formatMoney(quota: number, display: MoneyDisplay, locale: string): string {
+  if (display.kind === 'TOKENS') return new Intl.NumberFormat(locale).format(quota)
+  const amount = Number(exactAmount(quota, display))
+  const size = Math.abs(amount)
+  const currency = { style: 'currency', currency: display.kind, currencyDisplay: 'narrowSymbol' } as const
+  if (amount === 0 || size >= 1)
+    return new Intl.NumberFormat(locale, { ...currency, minimumFractionDigits: 2 }).format(amount)
+  if (size < SMALLEST) {
+    const smallest = new Intl.NumberFormat(locale, { ...currency, maximumFractionDigits: 6 }).format(SMALLEST)
+    return amount < 0 ? `-<${smallest}` : `<${smallest}`
+  }
+  return new Intl.NumberFormat(locale, {
+    ...currency,
+    minimumFractionDigits: 2,
+    maximumFractionDigits: EXACT_DIGITS,
+  }).format(Number(amount.toPrecision(4)))
+}
+
+/** The exact amount as a plain decimal text, to twelve digits behind the point. */
+export function exactAmount(quota: number, { kind, quotaPerUnit, usdExchangeRate }: MoneyDisplay): string {
+  if (kind === 'TOKENS') return String(quota)
+  const rate = kind === 'CNY' ? decimal(usdExchangeRate) : { digits: 1n, scale: 0 }
+  const scaled = BigInt(quota) * rate.digits * 10n ** BigInt(EXACT_DIGITS)
+  const amount = divided(scaled, BigInt(quotaPerUnit) * 10n ** BigInt(rate.scale))
+  return decimalText(amount, EXACT_DIGITS)
+}
+
+/** Quota units of an amount that somebody typed, rounded once; undefined where it is no amount from 0 on. */
+export function parseMoney(
+  text: string,
+  { kind, quotaPerUnit, usdExchangeRate }: MoneyDisplay,
+): number | undefined {
+  const given = text.trim().replaceAll(',', '')
+  if (!/^(?:\d{1,15}(?:\.\d{0,12})?|\.\d{1,12})$/.test(given)) return undefined
+  const { digits, scale } = decimal(given)
+  const per = kind === 'TOKENS' ? 1n : BigInt(quotaPerUnit)
+  const rate = kind === 'CNY' ? decimal(usdExchangeRate) : { digits: 1n, scale: 0 }
+  const quota = divided(digits * per * 10n ** BigInt(rate.scale), rate.digits * 10n ** BigInt(scale))
+  return quota <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(quota) : undefined
+}
+
+/** The unit of amounts beside a field. */
+export function moneyUnit({ kind }: MoneyDisplay): string {
+  return kind
+}
+
+function decimal(text: string): Decimal {
+  const [whole = '', fraction = ''] = text.split('.')
+  return { digits: BigInt(`${whole}${fraction}` || '0'), scale: fraction.length }
+}
+
+/** Divides, rounding half away from zero. */
+function divided(dividend: bigint, divisor: bigint): bigint {
+  const doubled = 2n * dividend + (dividend < 0n ? -divisor : divisor)
+  return doubled / (2n * divisor)
+}
+
+function decimalText(digits: bigint, scale: number): string {
+  const sign = digits < 0n ? '-' : ''
+  const text = (digits < 0n ? -digits : digits).toString().padStart(scale + 1, '0')
+  const fraction = text.slice(-scale).replace(/0+$/, '')
+  return `${sign}${text.slice(0, -scale)}${fraction === '' ? '' : `.${fraction}`}`
+}

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { isOwnPath } from './own-path.ts'
+
+test.each(['/', '/?a=1', '/usage?period=7d', '/keys/12', '/logs/0191-ab?model=m#x', '/channels/new'])(
+  '%s is a page to go on with',
+  (path) => {
+    expect(isOwnPath(path)).toBe(true)
+  },
+)
+
+test.each([
+  'https://evil.example',
+  '//evil.example',
+  '/\\evil.example',
+  '/keys/../../evil',
+  '/login',
+  '/usagee',
+  'javascript:alert(1)',
+  '',
+])('%s is none', (path) => {
+  expect(isOwnPath(path)).toBe(false)
+})

@@ -1,0 +1,8 @@
+/** Pages that a sign-in may lead to. */
+const OWN =
+  /^\/(?:$|[?#]|(?:setup|keys|playground|usage|logs|models|channels|users|audit|settings|account)(?:\/[\w-]+)?(?:[?#]|$))/
+
+/** Whether a path with its query is one of the console's own pages. */
+export function isOwnPath(path: string): boolean {
+  return OWN.test(path)
+}

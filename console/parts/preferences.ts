@@ -1,0 +1,94 @@
+import { useSyncExternalStore } from 'react'
+
+/** Languages of the console, by their tag. */
+export const LANGUAGES = { en: 'English', zh: '简体中文' } as const
+
+/** A language of the console. */
+export type Language = keyof typeof LANGUAGES
+
+/** A colour scheme as it is chosen. */
+export type ThemeChoice = 'system' | 'light' | 'dark'
+
+/** Choices of a person in this browser. */
+export interface Preferences {
+  readonly theme: ThemeChoice
+  readonly language: Language
+  /** An IANA time zone. */
+  readonly timeZone: string
+  /** Whether single letters are shortcuts (WCAG 2.1.4). */
+  readonly hasLetterShortcuts: boolean
+  /** Columns of the calls that are hidden. */
+  readonly hiddenColumns: readonly string[]
+}
+
+const THEMES: ReadonlySet<string> = new Set(['system', 'light', 'dark'])
+const listeners = new Set<() => void>()
+let current = read()
+
+addEventListener('storage', refresh)
+
+/** The preferences, and a new render when they change, in another tab too. */
+export function usePreferences(): Preferences {
+  return useSyncExternalStore(subscribe, preferences)
+}
+
+/** The preferences at present. */
+export function preferences(): Preferences {
+  return current
+}
+
+/** Changes preferences, and keeps them in this browser. */
+export function setPreferences(changes: Partial<Preferences>): void {
+  const { theme, language, timeZone, hasLetterShortcuts, hiddenColumns } = changes
+  if (theme !== undefined) keep('theme', theme === 'system' ? undefined : theme)
+  if (language !== undefined) keep('language', language)
+  if (timeZone !== undefined) keep('zone', timeZone === browserZone() ? undefined : timeZone)
+  if (hasLetterShortcuts !== undefined) keep('shortcuts', hasLetterShortcuts ? undefined : 'off')
+  if (hiddenColumns !== undefined) keep('columns', hiddenColumns.join(',') || undefined)
+  refresh()
+}
+
+/** The time zone of this browser. */
+export function browserZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+function refresh(): void {
+  current = read()
+  for (const listener of listeners) listener()
+}
+
+function keep(key: string, value: string | undefined): void {
+  if (value === undefined) localStorage.removeItem(key)
+  else localStorage.setItem(key, value)
+}
+
+function read(): Preferences {
+  const theme = localStorage.getItem('theme') ?? ''
+  const zone = localStorage.getItem('zone')
+  return {
+    theme: THEMES.has(theme) ? (theme as ThemeChoice) : 'system',
+    language: languageOf([localStorage.getItem('language') ?? '', ...navigator.languages]),
+    timeZone: zone !== null && isZone(zone) ? zone : browserZone(),
+    hasLetterShortcuts: localStorage.getItem('shortcuts') !== 'off',
+    hiddenColumns: localStorage.getItem('columns')?.split(',') ?? [],
+  }
+}
+
+function languageOf(tags: readonly string[]): Language {
+  const known = tags.map((tag) => tag.split('-')[0]?.toLowerCase() ?? '').find((tag) => tag in LANGUAGES)
+  return (known as Language | undefined) ?? 'en'
+}
+
+function isZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,22 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useCallback } from 'react'
+
+/** The parameters of the address by name. */
+export type SearchState = Readonly<Record<string, string | undefined>>
+
+/** Filters, page and what is open, kept in the address; empty ones are left out. */
+export function useSearchState(): readonly [SearchState, (changes: SearchState) => void] {
+  const search = useSearch({ strict: false }) as SearchState
+  const navigate = useNavigate()
+  const change = useCallback(
+    (changes: SearchState) =>
+      void navigate({
+        to: '.',
+        search: (before: SearchState) => ({ ...before, ...changes }) as never,
+        replace: true,
+        resetScroll: false,
+      }),
+    [navigate],
+  )
+  return [search, change]
+}

@@ -1,0 +1,21 @@
+import classes from './state-mark.module.css'
+
+/** The meaning of a state, beside its word. */
+export type Tone = 'ok' | 'warn' | 'bad' | 'off'
+
+/** A state as a word, with a mark whose form differs with its colour. */
+export function StateMark({
+  tone,
+  word,
+  title,
+}: {
+  readonly tone: Tone
+  readonly word: string
+  readonly title?: string
+}) {
+  return (
+    <span className={classes['state']} data-tone={tone} title={title}>
+      {word}
+    </span>
+  )
+}

@@ -1,0 +1,101 @@
+const MINUTE_S = 60
+const HOUR_S = 3600
+const DAY_S = 86_400
+
+/** A moment in a time zone, to the second; `unixSeconds` 0 or less is none. */
+export function formatTime(unixSeconds: number, locale: string, timeZone: string): string {
+  return new Intl.DateTimeFormat(locale, {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+  }).format(unixSeconds * 1000)
+}
+
+/** A moment of the last 24 hours relative to now; an older or later one as a date and time of day. */
+export function formatRecent(
+  unixSeconds: number,
+  nowSeconds: number,
+  locale: string,
+  timeZone: string,
+): string {
+  const age = nowSeconds - unixSeconds
+  const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' })
+  if (age >= 0 && age < MINUTE_S) return relative.format(0, 'second')
+  if (age >= 0 && age < HOUR_S) return relative.format(-Math.floor(age / MINUTE_S), 'minute')
+  if (age >= 0 && age < DAY_S) return relative.format(-Math.floor(age / HOUR_S), 'hour')
+  return new Intl.DateTimeFormat(locale, {
+    timeZone,
+    year: 'numeric',
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  }).format(unixSeconds * 1000)
+}
+
+/** A duration: `380 ms`, `4.2 s`, `2 min 5 s`. */
+export function formatDuration(milliseconds: number, locale: string): string {
+  if (milliseconds < 1000) return `${new Intl.NumberFormat(locale).format(Math.round(milliseconds))} ms`
+  const tenths = Math.round(milliseconds / 100)
+  if (tenths < 600)
+    return `${new Intl.NumberFormat(locale, { minimumFractionDigits: 1 }).format(tenths / 10)} s`
+  const seconds = Math.round(milliseconds / 1000)
+  return `${new Intl.NumberFormat(locale).format(Math.floor(seconds / 60))} min ${seconds % 60} s`
+}
+
+/** The start, in Unix seconds, of the day that a moment falls into in a time zone. */
+export function startOfDay(unixSeconds: number, timeZone: string): number {
+  const { year, month, day } = partsOf(unixSeconds, timeZone)
+  return midnight(year, month, day, timeZone)
+}
+
+/** The start, in Unix seconds, of the month that a moment falls into in a time zone. */
+export function startOfMonth(unixSeconds: number, timeZone: string): number {
+  const { year, month } = partsOf(unixSeconds, timeZone)
+  return midnight(year, month, 1, timeZone)
+}
+
+/** The first second of a calendar day, also where the clock is put forward at midnight. */
+function midnight(year: number, month: number, day: number, timeZone: string): number {
+  const asUtc = Date.UTC(year, month - 1, day) / 1000
+  // The offset is looked up at the result, since it may differ from the one at the same time in UTC.
+  let at = asUtc - offsetAt(asUtc, timeZone)
+  at = asUtc - offsetAt(at, timeZone)
+  return partsOf(at, timeZone).day === day ? at : at + HOUR_S
+}
+
+function offsetAt(unixSeconds: number, timeZone: string): number {
+  const { year, month, day, hour, minute, second } = partsOf(unixSeconds, timeZone)
+  return Date.UTC(year, month - 1, day, hour, minute, second) / 1000 - unixSeconds
+}
+
+function partsOf(unixSeconds: number, timeZone: string) {
+  const parts = new Intl.DateTimeFormat('en', {
+    timeZone,
+    calendar: 'iso8601',
+    numberingSystem: 'latn',
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  }).formatToParts(unixSeconds * 1000)
+  const part = (wanted: Intl.DateTimeFormatPartTypes): number =>
+    Number(parts.find(({ type }) => type === wanted)?.value)
+  return {
+    year: part('year'),
+    month: part('month'),
+    day: part('day'),
+    hour: part('hour'),
+    minute: part('minute'),
+    second: part('second'),
+  }
+}

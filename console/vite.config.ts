@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import react from '@vitejs/plugin-react'
+import { defineConfig, type Plugin } from 'vite'
+
+const FOLDER = import.meta.dirname
+/** Where `npm start` listens: the console's development server passes requests of the API on to it. */
+const GATEWAY = 'http://127.0.0.1:3000'
+
+/** Each file below the hash of its content, so that it can be cached for ever. */
+const NAMES = 'assets/[hash]/[name]'
+
+export default defineConfig({
+  root: FOLDER,
+  publicDir: false,
+  plugins: [react(), earlyTheme()],
+  // The gateway puts a fresh nonce in for each response.
+  html: { cspNonce: '{{nonce}}' },
+  build: {
+    outDir: 'built',
+    emptyOutDir: true,
+    target: 'es2022',
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    rolldownOptions: {
+      output: {
+        entryFileNames: `${NAMES}.js`,
+        chunkFileNames: `${NAMES}.js`,
+        assetFileNames: `${NAMES}[extname]`,
+      },
+    },
+  },
+  server: { proxy: { '/api': GATEWAY, '/v1': GATEWAY, '/healthz': GATEWAY } },
+})
+
+/** A script that runs before the first paint: the content security policy allows none in the page itself. */
+function earlyTheme(): Plugin {
+  const source = readFileSync(join(FOLDER, 'app/early-theme.js'), 'utf8')
+  const hash = createHash('sha256').update(source).digest('base64url').slice(0, 8)
+  const fileName = `assets/${hash}/early-theme.js`
+  return {
+    name: 'early-theme',
+    buildStart() {
+      this.emitFile({ type: 'asset', fileName, source })
+    },
+    transformIndexHtml: (_, { server }) => [
+      {
+        tag: 'script',
+        attrs: { src: server ? '/app/early-theme.js' : `/${fileName}` },
+        injectTo: 'head-prepend',
+      },
+    ],
+  }
+}

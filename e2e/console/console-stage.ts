@@ -1,0 +1,162 @@
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { demoYaml } from '../../src/simulator/demo-config.ts'
+import { startSimulator } from '../../src/simulator/start-simulator.ts'
+import { type RunningGateway, startGateway } from '../../test/equipment/gateway.ts'
+import { patchedProgram } from '../../test/equipment/patched-copy.ts'
+import { chromiumPath } from './chromium.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const BUILT = join(ROOT, 'console/built')
+
+/** Sentence that a browser logs for every response with an error status: those are answers, no faults. */
+const ANSWERED = /^Failed to load resource: the server responded with a status of/
+
+/** People who sign in. */
+export const PEOPLE = {
+  root: { id: 1, accessToken: 'root-access-token-0123456789abcd', key: `sk-${'r'.repeat(48)}` },
+  admin: { username: 'bea', password: 'admin password', role: 10 },
+  member: { username: 'ann', password: 'member password', role: 1 },
+} as const
+
+/** Name of one of them. */
+export type Person = keyof typeof PEOPLE
+
+/** The program with its console, the demo's models behind it, and a browser. */
+export interface ConsoleStage {
+  readonly gateway: RunningGateway
+  /** Complaints of the browser: errors in its console, violations of the policy. */
+  readonly complaints: string[]
+  /** A page of somebody who is signed in, or of nobody. */
+  open(person: Person | undefined, path: string, options?: Options): Promise<Page>
+  /** Sends a request to the API as root. */
+  api<Data>(method: string, path: string, body?: object): Promise<Data>
+  /** Makes a call with root's first key. */
+  call(model: string): Promise<void>
+  close(): Promise<void>
+}
+
+type Options = Parameters<Browser['newContext']>[0]
+
+/** Starts all of it. */
+export async function startConsoleStage(): Promise<ConsoleStage> {
+  if (!existsSync(join(BUILT, 'index.html'))) throw new Error('the console is not built: npm run console')
+  await using opened = new AsyncDisposableStack()
+  const simulator = opened.adopt(
+    await startSimulator({ firstTokenMs: 0, tokenMs: 0, maxWholeMs: 0 }),
+    (one) => one.close(),
+  )
+  const program = opened.adopt(await patchedProgram([]), (copy) => copy.discard())
+  mkdirSync(join(program.root, 'console'))
+  symlinkSync(BUILT, join(program.root, 'console/built'))
+  const config = `${demoYaml(simulator)}\n${SEEDS}\n`
+  const gateway = opened.adopt(await startGateway({ config, root: program.root }), (one) => one.discard())
+  const browser = opened.adopt(
+    await chromium.launch({ executablePath: chromiumPath() ?? 'chromium', args: ['--no-sandbox'] }),
+    (one) => one.close(),
+  )
+  const stage = new Stage(gateway, browser)
+  await stage.createPeople()
+  const everything = opened.move()
+  return Object.assign(stage, { close: () => everything.disposeAsync() })
+}
+
+/** Root, and limits that tests do not meet. */
+const SEEDS = `
+rate_limits:
+  critical: { requests: 1000, window: 60s }
+  console: { requests: 6000, window: 60s }
+users:
+  - id: 1
+    username: root
+    role: 100
+    quota: 500000000
+    access_token: "${PEOPLE.root.accessToken}"
+    tokens:
+      - { name: first, key: "${PEOPLE.root.key}", unlimited_quota: true }
+`
+
+class Stage {
+  readonly gateway: RunningGateway
+  readonly complaints: string[] = []
+  readonly #browser: Browser
+  /** Cookies of those who have signed in: sign-ins are dear. */
+  readonly #cookies = new Map<Person, Awaited<ReturnType<BrowserContext['cookies']>>>()
+
+  constructor(gateway: RunningGateway, browser: Browser) {
+    this.gateway = gateway
+    this.#browser = browser
+  }
+
+  async createPeople(): Promise<void> {
+    for (const { username, password, role } of [PEOPLE.admin, PEOPLE.member])
+      await this.api('POST', '/api/user/', { username, password, role, quota: 5_000_000 })
+  }
+
+  async open(person: Person | undefined, path: string, options: Options = {}): Promise<Page> {
+    const context = await this.#browser.newContext({
+      baseURL: this.gateway.url,
+      locale: 'en-US',
+      timezoneId: 'Europe/Berlin',
+      viewport: { width: 1280, height: 800 },
+      ...options,
+    })
+    context.setDefaultTimeout(60_000)
+    if (person !== undefined) await context.addCookies(await this.#cookiesOf(person))
+    const page = await context.newPage()
+    page.on('console', (message) => {
+      if (message.type() === 'error' && !ANSWERED.test(message.text())) this.complaints.push(message.text())
+    })
+    page.on('pageerror', ({ message }) => this.complaints.push(message))
+    await page.goto(path)
+    return page
+  }
+
+  async api<Data>(method: string, path: string, body?: object): Promise<Data> {
+    const answer = await fetch(`${this.gateway.url}${path}`, {
+      method,
+      headers: {
+        authorization: PEOPLE.root.accessToken,
+        'gateway-user': '1',
+        'content-type': 'application/json',
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const { success, message, data } = (await answer.json()) as {
+      success: boolean
+      message: string
+      data: Data
+    }
+    if (!success) throw new Error(`${method} ${path}: ${message}`)
+    return data
+  }
+
+  async call(model: string): Promise<void> {
+    const answer = await fetch(`${this.gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${PEOPLE.root.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
+    })
+    if (!answer.ok) throw new Error(`the call failed: ${await answer.text()}`)
+    await answer.text()
+  }
+
+  async #cookiesOf(person: Person) {
+    const known = this.#cookies.get(person)
+    if (known) return known
+    const who = PEOPLE[person]
+    const credentials =
+      'accessToken' in who
+        ? { access_token: who.accessToken }
+        : { username: who.username, password: who.password }
+    const context = await this.#browser.newContext({ baseURL: this.gateway.url })
+    const { request } = context
+    const answer = await request.post('/api/user/login', { data: credentials })
+    if (!answer.ok()) throw new Error(`${person} cannot sign in: ${await answer.text()}`)
+    const cookies = await context.cookies()
+    this.#cookies.set(person, cookies)
+    await context.close()
+    return cookies
+  }
+}

@@ -1,0 +1,248 @@
+import { AxeBuilder } from '@axe-core/playwright'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { byTier } from '../../test/tier.ts'
+import { withoutBrowser } from './chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+
+/** Every page that is there, with its heading. */
+const PAGES = [
+  ['/', 'Overview'],
+  ['/keys', 'API keys'],
+  ['/keys/1', 'first'],
+  ['/keys?new=1', 'API keys'],
+  ['/logs', 'Logs'],
+  ['/models', 'Models'],
+  ['/channels', 'Channels'],
+  ['/channels/new', 'Add channel'],
+  ['/users', 'Users'],
+  ['/users?new=1', 'Users'],
+  ['/settings', 'Settings'],
+  ['/account', 'Account'],
+] as const
+
+const DESKTOP = { width: 1280, height: 800 }
+const PHONE = { width: 375, height: 720 }
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa']
+
+describe.skipIf(withoutBrowser())('the frame of the console', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+    await stage.call('demo-chat')
+    await stage.call('demo-reason')
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+
+  async function settled(page: Page, heading: string): Promise<void> {
+    await page.getByRole('heading', { level: 1, name: heading, exact: true, includeHidden: true }).waitFor()
+    await page.waitForLoadState('networkidle')
+  }
+
+  async function violations(page: Page): Promise<string[]> {
+    // A dialog on its way is not yet as it will be.
+    await page.evaluate(() =>
+      Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => {}))),
+    )
+    const { violations: found } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
+    return found.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+    )
+  }
+
+  // By day a quarter of the pages in each of two themes and widths, at night all in all four.
+  test.each([
+    ['light', DESKTOP, byTier(0, undefined)],
+    ['dark', PHONE, byTier(2, undefined)],
+    ...byTier([], [
+      ['light', PHONE, undefined],
+      ['dark', DESKTOP, undefined],
+    ] as const),
+  ] as const)(
+    '4, 57: in the %s theme at %o no page breaks a rule of axe or of its policy',
+    async (colorScheme, viewport, rest) => {
+      stage.complaints.length = 0
+      const page = await stage.open('root', '/', { colorScheme, viewport })
+      const tried = PAGES.filter((_, index) => rest === undefined || index % 4 === rest)
+      for (const [path, heading] of tried) {
+        await page.goto(path)
+        await settled(page, heading)
+        expect.soft(await violations(page), path).toEqual([])
+      }
+      await page.goto('/logs')
+      await page.locator('[data-row-link]').first().click()
+      await page
+        .getByRole('dialog', { name: 'Call details' })
+        .getByRole('heading', { name: 'Cost' })
+        .waitFor()
+      expect.soft(await violations(page), 'details of a call').toEqual([])
+      expect(stage.complaints).toEqual([])
+      await page.context().close()
+    },
+  )
+
+  test('52: a member sees no page of administrators, and asks for nothing of theirs', async () => {
+    const page = await stage.open('member', '/')
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    const nav = page.getByRole('navigation', { name: 'Main' })
+    await nav.getByRole('link', { name: 'API keys' }).waitFor()
+    expect(await nav.getByRole('link').allInnerTexts()).toEqual(['Overview', 'API keys', 'Logs', 'Models'])
+    for (const path of ['/channels', '/channels/new', '/users', '/users/1']) {
+      await page.goto(path)
+      await page.getByRole('heading', { level: 1, name: 'This page is for administrators.' }).waitFor()
+    }
+    await page.waitForLoadState('networkidle')
+    expect(
+      asked.filter((path) => /^\/api\/(?:channel|user\/(?!self)|option|group|log\/$)/.test(path)),
+    ).toEqual([])
+    await page.context().close()
+  })
+
+  test('49: a channel of the file is marked, and cannot be changed', async () => {
+    const page = await stage.open('root', '/channels')
+    const row = page.getByRole('row', { name: /demo-chat-upstream/ })
+    await row.getByText('from gateway.yaml').waitFor()
+    expect(await row.getByRole('button').allInnerTexts()).toEqual(['Test'])
+    await row.getByRole('button', { name: 'Test' }).click()
+    await row.getByText(/^Answered in [\d.]+ s$/).waitFor()
+    await row.getByRole('link').click()
+    await page.getByText(/This channel is declared in gateway.yaml/).waitFor()
+    expect(await page.getByRole('button', { name: 'Save changes' }).count()).toBe(0)
+    await page.context().close()
+  })
+
+  test('14: a saved channel is in the list, and its key is nowhere', async () => {
+    const page = await stage.open('root', '/channels/new')
+    const secret = 'sk-upstream-secret-0123456789'
+    const bodies: Promise<string>[] = []
+    page.on('response', (response) => {
+      if (response.url().includes('/api/')) bodies.push(response.text().catch(() => ''))
+    })
+    await page.getByRole('textbox', { name: 'Name' }).fill('second')
+    await page.getByRole('textbox', { name: 'API keys' }).fill(secret)
+    await page.getByRole('textbox', { name: 'Models' }).fill('gpt-x\ngpt-y')
+    await page.getByRole('button', { name: 'Save channel' }).click()
+    await page.getByRole('heading', { level: 1, name: 'second' }).waitFor()
+    await page.getByRole('link', { name: 'All channels' }).click()
+    await page
+      .getByRole('row', { name: /second/ })
+      .getByText('2 models')
+      .waitFor()
+    expect((await Promise.all(bodies)).join()).not.toContain(secret)
+    expect(await page.content()).not.toContain(secret)
+    await page.context().close()
+  })
+
+  test('51: an administrator adds a user, and $5 to its quota: before and after are shown', async () => {
+    const page = await stage.open('admin', '/users?new=1')
+    const dialog = page.getByRole('dialog', { name: 'Add user' })
+    await dialog.getByRole('textbox', { name: 'Username' }).fill('cyd')
+    await dialog.getByRole('textbox', { name: 'Password' }).fill('a long password')
+    await dialog.getByRole('button', { name: 'Create user' }).click()
+    const row = page.getByRole('row', { name: /cyd/ })
+    await row.getByRole('button', { name: 'Add quota' }).click()
+    await page.getByRole('textbox', { name: 'Amount' }).fill('5')
+    await page.getByText('$0.00 → $5.00').waitFor()
+    await page.getByRole('dialog', { name: 'Add quota' }).getByRole('button', { name: 'Add quota' }).click()
+    await row.getByText('$5.00').waitFor()
+    await row.getByRole('button', { name: 'Disable' }).click()
+    await row.getByText('Disabled').waitFor()
+    await page.context().close()
+  })
+
+  test('40, 47: filters are in the address, reload keeps them, and the totals follow', async () => {
+    const page = await stage.open('root', '/logs')
+    const totals = page.getByRole('status', { name: 'Totals of these calls' })
+    await totals.filter({ hasText: '2 calls' }).waitFor()
+    await page.getByRole('textbox', { name: 'Model' }).fill('demo-reason')
+    await totals.filter({ hasText: '1 call ·' }).waitFor()
+    expect(page.url()).toContain('model=demo-reason')
+    await page.reload()
+    await totals.filter({ hasText: '1 call ·' }).waitFor()
+    expect(await page.getByRole('textbox', { name: 'Model' }).inputValue()).toBe('demo-reason')
+    await page.context().close()
+  })
+
+  test('56: a gateway that is away is told, and pages recover when it is back', async () => {
+    const page = await stage.open('root', '/keys')
+    await page.getByRole('link', { name: 'first' }).waitFor()
+    await stage.gateway.stop()
+    await page.getByRole('link', { name: 'Models', exact: true }).click()
+    await page.getByRole('alert').filter({ hasText: 'Connection lost. Trying again…' }).waitFor()
+    await stage.gateway.restart()
+    await page.getByRole('alert').filter({ hasText: 'Connection lost' }).waitFor({ state: 'detached' })
+    await page.getByRole('table', { name: 'Models' }).waitFor()
+    await page.context().close()
+  })
+
+  test('58: the keyboard finds pages and shortcuts, and gives the focus back', async () => {
+    const page = await stage.open('root', '/')
+    await settled(page, 'Overview')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Search pages and actions' }).waitFor()
+    await page.keyboard.type('keys')
+    await page.keyboard.press('Enter')
+    await settled(page, 'API keys')
+    const filter = page.getByRole('searchbox', { name: 'Filter keys' })
+    await page.keyboard.press('/')
+    await expectFocus(filter)
+    const create = page.getByRole('button', { name: 'Create key' })
+    await create.focus()
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await expectFocus(create)
+    await page.context().close()
+  })
+
+  test('59: at 320 pixels no page scrolls sideways, and nothing moves where motion is reduced', async () => {
+    const page = await stage.open('root', '/', {
+      viewport: { width: 320, height: 640 },
+      reducedMotion: 'reduce',
+    })
+    for (const [path, heading] of PAGES.filter((_, index) => index % byTier(3, 1) === 0)) {
+      await page.goto(path)
+      await settled(page, heading)
+      expect.soft(await page.evaluate(() => document.documentElement.scrollWidth), path).toBe(320)
+    }
+    await page.goto('/keys')
+    const duration = await page
+      .getByRole('button', { name: 'Create key' })
+      .evaluate((button) => getComputedStyle(button).transitionDuration)
+    expect(duration).toBe('0s')
+    await page.context().close()
+  })
+
+  test('60: the theme follows the system, can be set and survives a reload; Chinese for Chinese browsers', async () => {
+    const page = await stage.open('root', '/account', { colorScheme: 'dark' })
+    await settled(page, 'Account')
+    const theme = (): Promise<string | undefined> =>
+      page.evaluate(() => document.documentElement.dataset['theme'])
+    expect(await theme()).toBe('dark')
+    await page.getByRole('radio', { name: 'Light' }).click()
+    expect(await theme()).toBe('light')
+    await page.reload({ waitUntil: 'commit' })
+    await page.waitForFunction(() => document.documentElement.dataset['theme'] !== undefined)
+    expect(await theme()).toBe('light')
+    await page.context().close()
+
+    const chinese = await stage.open('root', '/keys', { locale: 'zh-CN' })
+    await settled(chinese, 'API 密钥')
+    expect(await chinese.evaluate(() => document.documentElement.lang)).toBe('zh-CN')
+    const buttons = await chinese.getByRole('button').allInnerTexts()
+    expect(
+      buttons.filter((text) =>
+        /[a-z]{3}/i.test(text.replace(PEOPLE.root.key, '').replace(/root|Ctrl K/, '')),
+      ),
+    ).toEqual([])
+    await chinese.context().close()
+  })
+
+  async function expectFocus(locator: ReturnType<Page['locator']>): Promise<void> {
+    await expect.poll(() => locator.evaluate((element) => element === document.activeElement)).toBe(true)
+  }
+})

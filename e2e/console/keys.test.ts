@@ -1,0 +1,171 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { withoutBrowser } from './chromium.ts'
+import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
+
+const run = promisify(execFile)
+
+describe.skipIf(withoutBrowser())('API keys', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+
+  async function create(page: Page, name: string): Promise<void> {
+    await page.getByRole('button', { name: 'Create key' }).click()
+    await page.getByRole('textbox', { name: 'Name' }).fill(name)
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByRole('dialog', { name: 'Key created' }).waitFor()
+  }
+
+  async function statusWith(key: string): Promise<number> {
+    const { status } = await fetch(`${stage.gateway.url}/v1/models`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+    return status
+  }
+
+  test('17, 18, 19, 25: a new key is masked until it is shown, calls, is copied, and is gone after Done', async () => {
+    const page = await stage.open('root', '/keys', { permissions: ['clipboard-read', 'clipboard-write'] })
+    await create(page, 'new one')
+    const field = page.getByRole('textbox', { name: 'API key' })
+    expect(await field.inputValue()).toContain('…')
+    await page.getByRole('button', { name: 'Show key' }).click()
+    const key = await field.inputValue()
+    expect(key).toMatch(/^sk-\w{40,}$/)
+    expect(await statusWith(key)).toBe(200)
+
+    await page.getByRole('button', { name: 'Copy key' }).click()
+    await page.getByRole('status').filter({ hasText: 'Copied' }).waitFor()
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(key)
+
+    for (const tab of ['curl', 'OpenAI', 'Anthropic', 'Claude Code', 'opencode', 'codex']) {
+      await page.getByRole('tab', { name: tab }).click()
+      const snippet = await page.getByRole('tabpanel').locator('code').innerText()
+      expect(snippet).toContain(stage.gateway.url)
+      expect(snippet).toMatch(/demo-/)
+      expect(snippet).not.toContain(key)
+    }
+    await page.getByRole('tab', { name: 'curl' }).click()
+    await page.getByRole('button', { name: 'Insert my key' }).click()
+    const curl = await page.getByRole('tabpanel').locator('code').innerText()
+    const { stdout } = await run('sh', ['-c', curl.replace('curl ', 'curl --silent ')])
+    expect(JSON.parse(stdout)).toMatchObject({ object: 'chat.completion' })
+
+    await page.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    const left = await page.evaluate(() =>
+      [
+        document.documentElement.outerHTML,
+        location.href,
+        ...Object.values(localStorage),
+        ...Object.values(sessionStorage),
+      ].join(),
+    )
+    expect(left).not.toContain(key)
+    expect(page.url()).not.toContain(key)
+    await page.context().close()
+  })
+
+  test('20: a stored key can be revealed, and hides again after 30 s', async () => {
+    const page = await stage.open('root', '/keys')
+    await page.clock.install()
+    const row = page.getByRole('row', { name: /first/ })
+    await row.getByRole('button', { name: 'Reveal key' }).click()
+    await row.getByText(/^sk-r{48}$/).waitFor()
+    await page.clock.fastForward(31_000)
+    await row.getByText(/^sk-r{48}$/).waitFor({ state: 'detached' })
+    await page.context().close()
+  })
+
+  test('21: a wrong field is told where it is, and the others stay', async () => {
+    const page = await stage.open('root', '/keys')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Create key' })
+    await dialog.getByRole('textbox', { name: 'Name' }).fill('')
+    await dialog.getByRole('switch', { name: 'Unlimited' }).click({ force: true })
+    await dialog.getByRole('textbox', { name: 'Spending limit' }).fill('-1')
+    await dialog.getByRole('textbox', { name: 'Allowed addresses' }).fill('10.0.0.1\n300.1.1.1')
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click()
+    await dialog.locator('[aria-invalid="true"]').first().waitFor()
+    for (const [field, text] of [
+      ['Name', 'Fill this in.'],
+      ['Spending limit', 'Enter an amount from 0 on'],
+      ['Allowed addresses', '300.1.1.1 is no address'],
+    ] as const) {
+      const input = dialog.getByRole('textbox', { name: field })
+      expect(await input.getAttribute('aria-invalid')).toBe('true')
+      const described = (await input.getAttribute('aria-describedby')) ?? ''
+      const said = await Promise.all(
+        described.split(/\s+/).map((id) => page.locator(`[id="${id}"]`).innerText()),
+      )
+      expect(said.join(' ')).toContain(text)
+    }
+    expect(await dialog.getByRole('textbox', { name: 'Allowed addresses' }).inputValue()).toContain(
+      '10.0.0.1',
+    )
+    await page.context().close()
+  })
+
+  test('22: a spending limit is quota at the factor of the server', async () => {
+    const page = await stage.open('root', '/keys')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('limited')
+    await page.getByRole('switch', { name: 'Unlimited' }).click({ force: true })
+    await page.getByRole('textbox', { name: 'Spending limit' }).fill('2.50')
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByRole('button', { name: 'Done' }).click()
+    const { items } = await stage.api<{ items: { name: string; remain_quota: number }[] }>(
+      'GET',
+      '/api/token/?page_size=100',
+    )
+    const { quota_per_unit: factor } = await stage.api<{ quota_per_unit: number }>('GET', '/api/status')
+    expect(items.find(({ name }) => name === 'limited')?.remain_quota).toBe(2.5 * factor)
+    await page
+      .getByRole('row', { name: /limited/ })
+      .getByText('$2.50')
+      .waitFor()
+    await page.context().close()
+  })
+
+  test('23, 24: disabling, enabling and deleting act at the next call, without a reload', async () => {
+    const page = await stage.open('root', '/keys')
+    await create(page, 'short-lived')
+    await page.getByRole('button', { name: 'Show key' }).click()
+    const key = await page.getByRole('textbox', { name: 'API key' }).inputValue()
+    await page.getByRole('button', { name: 'Done' }).click()
+    const row = page.getByRole('row', { name: /short-lived/ })
+    await row.getByRole('button', { name: 'Disable' }).click()
+    await row.getByText('Disabled').waitFor()
+    expect(await statusWith(key)).toBe(401)
+    await row.getByRole('button', { name: 'Enable' }).click()
+    await row.getByText('Works').waitFor()
+    expect(await statusWith(key)).toBe(200)
+    await row.getByRole('button', { name: 'Delete' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Delete key' })
+    expect(await dialog.innerText()).toContain('short-lived')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await row.waitFor({ state: 'detached' })
+    expect(await statusWith(key)).toBe(401)
+    await page.context().close()
+  })
+
+  test('27: twenty letters typed fast into the filter: no 429, and the last answer is shown', async () => {
+    const page = await stage.open('root', '/keys')
+    const refused: number[] = []
+    page.on('response', (response) => {
+      if (response.status() === 429) refused.push(response.status())
+    })
+    await page.getByRole('searchbox', { name: 'Filter keys' }).pressSequentially('firstfirstfirstfirst')
+    await page.getByText('No key has this in its name.').waitFor()
+    await page.getByRole('searchbox', { name: 'Filter keys' }).fill('firs')
+    await page.getByRole('link', { name: 'first' }).waitFor()
+    expect(refused).toEqual([])
+    await page.context().close()
+  })
+})

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { withoutBrowser } from './chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+
+const FIRST_LOAD_BYTES = 240_000
+
+describe.skipIf(withoutBrowser())('signing in to the console', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+
+  test('1, 6: / shows "Sign in", asks no other origin, and moves at most 240 kB without charts', async () => {
+    const page = await stage.open(undefined, 'about:blank')
+    const origins = new Set<string>()
+    const paths: string[] = []
+    page.on('request', (request) => {
+      const { origin, pathname, protocol } = new URL(request.url())
+      if (protocol !== 'data:') origins.add(origin)
+      paths.push(pathname)
+    })
+    const sizes: Promise<number>[] = []
+    page.on('requestfinished', (request) => {
+      sizes.push(request.sizes().then(({ responseBodySize }) => responseBodySize))
+    })
+    await page.goto(`${stage.gateway.url}/`)
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    await page.waitForLoadState('networkidle')
+    expect(await page.title()).toBe('Sign in – Sluice')
+    expect([...origins]).toEqual([stage.gateway.url])
+    const moved = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+    expect(moved).toBeGreaterThan(50_000)
+    expect(moved).toBeLessThanOrEqual(FIRST_LOAD_BYTES)
+    expect(paths.filter((path) => /chart|playground/i.test(path))).toEqual([])
+    await page.context().close()
+  })
+
+  test('7: root signs in with the access token; a wrong one is told', async () => {
+    const page = await stage.open(undefined, '/login')
+    await page.getByRole('button', { name: 'Use an access token' }).click()
+    const field = page.getByRole('textbox', { name: 'Access token' })
+    await field.fill('wrong')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('alert').filter({ hasText: 'This access token is not valid.' }).waitFor()
+    await field.fill(PEOPLE.root.accessToken)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    await page.context().close()
+  })
+
+  test('9: after a sign-in by token a status offers a password; once set it works, and the offer is gone', async () => {
+    const page = await stage.open(undefined, '/login')
+    await page.getByRole('button', { name: 'Use an access token' }).click()
+    await page.getByRole('textbox', { name: 'Access token' }).fill(PEOPLE.root.accessToken)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('status').getByRole('link', { name: 'Set a password' }).click()
+    await page.getByRole('textbox', { name: 'New password' }).fill('a password of root')
+    await page.getByRole('button', { name: 'Set password' }).click()
+    await page.getByRole('status').filter({ hasText: 'Password changed' }).waitFor()
+    expect(await page.getByRole('link', { name: 'Set a password' }).count()).toBe(0)
+    await page.context().close()
+
+    const again = await stage.open(undefined, '/login')
+    await again.getByRole('textbox', { name: 'Username' }).fill('root')
+    await again.getByRole('textbox', { name: 'Password' }).fill('a password of root')
+    await again.getByRole('button', { name: 'Sign in' }).click()
+    await again.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    expect(await again.getByRole('link', { name: 'Set a password' }).count()).toBe(0)
+    await again.context().close()
+  })
+
+  test('8: username and password sign in; one alert for a wrong pair, whichever was wrong', async () => {
+    const page = await stage.open(undefined, '/login')
+    const said = async (username: string, password: string): Promise<string> => {
+      await page.getByRole('textbox', { name: 'Username' }).fill(username)
+      await page.getByRole('textbox', { name: 'Password' }).fill(password)
+      const answered = page.waitForResponse(/\/login$/)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await answered
+      return page.getByRole('alert').filter({ hasText: /\w/ }).innerText()
+    }
+    const wrongPassword = await said(PEOPLE.member.username, 'wrong password')
+    expect(await said('nobody', 'wrong password')).toBe(wrongPassword)
+    await page.getByRole('textbox', { name: 'Username' }).fill(PEOPLE.member.username)
+    await page.getByRole('textbox', { name: 'Password' }).fill(PEOPLE.member.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    await page.context().close()
+  })
+
+  test('10: a page that was asked for is shown after the sign-in, another site never', async () => {
+    for (const [asked, shown] of [
+      ['/logs?period=30d', '/logs?period=30d'],
+      ['/login?next=https://evil.example', '/'],
+      ['/login?next=//evil.example/keys', '/'],
+    ] as const) {
+      const page = await stage.open(undefined, asked)
+      await page.getByRole('textbox', { name: 'Username' }).fill(PEOPLE.member.username)
+      await page.getByRole('textbox', { name: 'Password' }).fill(PEOPLE.member.password)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('navigation', { name: 'Main' }).waitFor()
+      expect(page.url()).toBe(`${stage.gateway.url}${shown}`)
+      await page.context().close()
+    }
+  })
+
+  test('55: a session that is over while a form is filled: after signing in it is saved once', async () => {
+    const page = await stage.open('member', '/keys?new=1')
+    await page.getByRole('textbox', { name: 'Name' }).fill('kept in the form')
+    await page.context().clearCookies()
+    const created: string[] = []
+    page.on('response', (response) => {
+      const isCreation = response.request().method() === 'POST' && /\/api\/token\//.test(response.url())
+      if (isCreation) created.push(`${response.status()} ${new URL(response.url()).pathname}`)
+    })
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    const dialog = page.getByRole('dialog', { name: 'Session ended' })
+    await dialog.getByRole('textbox', { name: 'Password' }).fill(PEOPLE.member.password)
+    await dialog.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('dialog', { name: 'Key created' }).waitFor()
+    expect(created.filter((line) => line.endsWith('/api/token/'))).toEqual([
+      '401 /api/token/',
+      '200 /api/token/',
+    ])
+    await page.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('link', { name: 'kept in the form' }).waitFor()
+    await page.context().close()
+  })
+})

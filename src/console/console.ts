@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto'
+import type { ResponseHeaders } from '../server/response-head.ts'
+import type { Request } from '../server/request.ts'
+import type { Response } from '../server/response.ts'
+import { type BuiltConsole, readBuiltConsole } from './built-files.ts'
+import { ASSETS, isPage } from './console-paths.ts'
+import { chooseEncoding } from './content-encoding.ts'
+import { UNBUILT_PAGE } from './unbuilt-page.ts'
+
+/** Placeholder in the built page. */
+const NONCE = '{{nonce}}'
+const NONCE_BYTES = 16
+
+/** Serves the web console: its pages and files, from memory. `docs/console.md: Serving`. */
+export class Console {
+  readonly #isEnabled: () => boolean
+  #reading: Promise<BuiltConsole | undefined> | undefined
+
+  constructor(isEnabled: () => boolean) {
+    this.#isEnabled = isEnabled
+  }
+
+  /** Whether a request may be for the console. */
+  has(method: string, path: string): boolean {
+    if (method !== 'GET' && method !== 'HEAD') return false
+    return (path.startsWith(ASSETS) || isPage(path)) && this.#isEnabled()
+  }
+
+  /** Answers a request; false, with nothing sent, where the console has no such file. */
+  async answer({ headers }: Request, response: Response, path: string): Promise<boolean> {
+    const built = await this.#built()
+    if (!path.startsWith(ASSETS)) {
+      sendPage(response, built?.page ?? UNBUILT_PAGE)
+      return true
+    }
+    const file = built?.assets.get(path)
+    if (!file) return false
+    const encoding = chooseEncoding(headers['accept-encoding'])
+    send(response, await file.encoded(encoding), {
+      'content-type': file.type,
+      ...(encoding !== 'identity' && { 'content-encoding': encoding }),
+      'cache-control': 'public, max-age=31536000, immutable',
+      'x-content-type-options': 'nosniff',
+    })
+    return true
+  }
+
+  /** Read at the first request; a console that is not built is looked for again. */
+  async #built(): Promise<BuiltConsole | undefined> {
+    this.#reading ??= readBuiltConsole()
+    try {
+      const built = await this.#reading
+      if (!built) this.#reading = undefined
+      return built
+    } catch (error) {
+      this.#reading = undefined
+      throw error
+    }
+  }
+}
+
+function sendPage(response: Response, page: string): void {
+  const nonce = randomBytes(NONCE_BYTES).toString('base64')
+  send(response, Buffer.from(page.replaceAll(NONCE, nonce)), {
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'content-security-policy': [
+      "default-src 'none'",
+      "script-src 'self'",
+      `style-src 'self' 'nonce-${nonce}'`,
+      "img-src 'self' data: blob:",
+      "connect-src 'self'",
+      "form-action 'self'",
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+    ].join('; '),
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+  })
+}
+
+function send(response: Response, body: Buffer, headers: ResponseHeaders): void {
+  response
+    .writeHead(200, { ...headers, 'content-length': String(body.length), vary: 'accept-encoding' })
+    .end(body)
+}

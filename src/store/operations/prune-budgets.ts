@@ -1,0 +1,42 @@
+import { sql } from 'kysely'
+import { BUDGET_PERIODS, periodAt } from '../../domain/budget.ts'
+import type { Db } from './operation.ts'
+
+const DAY_MS = 86_400_000
+/** Days that accounts stay after their period began: no call, and no wrong clock, reaches so far back. */
+const KEPT_DAYS = 100
+
+interface Pruning {
+  readonly nowMs: number
+  /** Largest number of accounts that one write removes. */
+  readonly limit: number
+}
+
+/**
+ * Removes accounts of budgets in periods that are long over, with their crossings. Resolves to the number of
+ * accounts.
+ */
+export function pruneBudgets(db: Db, pruning: Pruning): Promise<number> {
+  return prune(db, pruning, sql`true`)
+}
+
+/** Does so in a database that several nodes share; accounts that a node has a lease of stay. */
+export function pruneLentBudgets(db: Db, pruning: Pruning): Promise<number> {
+  return prune(db, pruning, sql`leased = 0`)
+}
+
+async function prune(db: Db, { nowMs, limit }: Pruning, condition: ReturnType<typeof sql>): Promise<number> {
+  for (const period of BUDGET_PERIODS) {
+    const { startMs } = periodAt(period, nowMs - KEPT_DAYS * DAY_MS)
+    const [first, end] = [`b:${period}:`, `b:${period}:${new Date(startMs).toISOString().slice(0, 10)}`]
+    const { rows } = await sql<{ account: string }>`
+      delete from budget_periods where account in (
+        select account from budget_periods where account >= ${first} and account < ${end} and ${condition} limit ${limit}
+      ) and ${condition} returning account`.execute(db)
+    const accounts = rows.map(({ account }) => account)
+    if (accounts.length === 0) continue
+    await db.deleteFrom('budget_crossings').where('account', 'in', accounts).execute()
+    return accounts.length
+  }
+  return 0
+}
