@@ -1,6 +1,7 @@
 import { ActionIcon, Menu, UnstyledButton } from '@mantine/core'
 import { IconCheck, IconLanguage, IconLogout, IconMoon, IconSun, IconUserCircle } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { signOut } from '../api/account.ts'
 import {
   type Language,
@@ -52,25 +53,14 @@ export function AccountMenu() {
 export function ThemeMenu() {
   const { shell } = useTexts()
   const { theme } = usePreferences()
-  const choices = Object.entries(shell.themes) as [ThemeChoice, string][]
   return (
-    <Menu position="top-end" width={160}>
-      <Menu.Target>
-        <ActionIcon aria-label={shell.theme}>
-          {theme === 'dark' ? <IconMoon size={18} stroke={1.6} /> : <IconSun size={18} stroke={1.6} />}
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {choices.map(([choice, label]) => (
-          <Choice
-            key={choice}
-            label={label}
-            isChosen={choice === theme}
-            onChoose={() => setPreferences({ theme: choice })}
-          />
-        ))}
-      </Menu.Dropdown>
-    </Menu>
+    <ChoiceMenu
+      label={shell.theme}
+      icon={theme === 'dark' ? <IconMoon size={18} stroke={1.6} /> : <IconSun size={18} stroke={1.6} />}
+      choices={Object.entries(shell.themes) as [ThemeChoice, string][]}
+      chosen={theme}
+      onChoose={(choice) => setPreferences({ theme: choice })}
+    />
   )
 }
 
@@ -78,45 +68,49 @@ export function ThemeMenu() {
 export function LanguageMenu() {
   const { shell } = useTexts()
   const { language } = usePreferences()
-  const choices = Object.entries(LANGUAGES) as [Language, string][]
   return (
-    <Menu position="top-end" width={160}>
-      <Menu.Target>
-        <ActionIcon aria-label={shell.language}>
-          <IconLanguage size={18} stroke={1.6} />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {choices.map(([choice, label]) => (
-          <Choice
-            key={choice}
-            label={label}
-            isChosen={choice === language}
-            onChoose={() => setPreferences({ language: choice })}
-          />
-        ))}
-      </Menu.Dropdown>
-    </Menu>
+    <ChoiceMenu
+      label={shell.language}
+      icon={<IconLanguage size={18} stroke={1.6} />}
+      choices={Object.entries(LANGUAGES) as [Language, string][]}
+      chosen={language}
+      onChoose={(choice) => setPreferences({ language: choice })}
+    />
   )
 }
 
-function Choice({
+function ChoiceMenu<Value extends string>({
   label,
-  isChosen,
+  icon,
+  choices,
+  chosen,
   onChoose,
 }: {
   readonly label: string
-  readonly isChosen: boolean
-  readonly onChoose: () => void
+  readonly icon: ReactNode
+  /** Values with the words for them. */
+  readonly choices: readonly (readonly [Value, string])[]
+  readonly chosen: Value
+  readonly onChoose: (value: Value) => void
 }) {
   return (
-    <Menu.Item
-      role="menuitemradio"
-      aria-checked={isChosen}
-      rightSection={isChosen ? <IconCheck size={16} /> : undefined}
-      onClick={onChoose}
-    >
-      {label}
-    </Menu.Item>
+    <Menu position="top-end" width={160}>
+      <Menu.Target>
+        <ActionIcon aria-label={label}>{icon}</ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {choices.map(([value, word]) => (
+          <Menu.Item
+            key={value}
+            role="menuitemradio"
+            aria-checked={value === chosen}
+            rightSection={value === chosen ? <IconCheck size={16} /> : undefined}
+            onClick={() => onChoose(value)}
+          >
+            {word}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
   )
 }

@@ -208,7 +208,8 @@ describe("an error of the gateway's own", () => {
 
 describe('an unknown path or method', () => {
   test.each([
-    ['GET', '/'],
+    ['POST', '/'],
+    ['GET', '/nope'],
     ['GET', '/v1'],
     ['POST', '/v1/chat/completions/more'],
     ['POST', '/v2/chat/completions'],
