@@ -76,7 +76,7 @@ test('nothing that was acknowledged is lost when the process is killed, and the 
   expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
   expect(responses).toEqual([...kept])
   const store = await openedStore(path, 'own')
-  await store.write('recover', { owner: 'next', nowMs: 1 })
+  await store.read('usageCoverage')
   const summed = new DatabaseSync(path, { readOnly: true })
   for (const { name } of POINT_TABLES)
     expect(

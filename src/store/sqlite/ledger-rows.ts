@@ -18,7 +18,7 @@ import { holdValues, orphanValues, parkedHold } from './hold-statements.ts'
 import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
 import { countsOf } from '../usage-counts.ts'
 import { ProvenanceRows } from './provenance-rows.ts'
-import { SeriesSums } from './series-sums.ts'
+import { SeriesSums, type SumProgress } from './series-sums.ts'
 import { UsageSums } from './usage-sums.ts'
 
 /** Holds that recovery loads at a time, to bound memory. */
@@ -117,11 +117,8 @@ export class LedgerRows implements LedgerWrites {
         count += 1
         sum += call.quota
       }
-      if (orphans.length < RECOVERY_BATCH) break
+      if (orphans.length < RECOVERY_BATCH) return { count, quota: sum }
     }
-    // After a crash the sums are complete before anybody asks for them.
-    this.#series.write()
-    return { count, quota: sum }
   }
 
   loadAccount({ tokenId }: Parameters<LedgerWrites['loadAccount']>[0]): StoredAccount | null {
@@ -146,8 +143,8 @@ export class LedgerRows implements LedgerWrites {
 
   prune({ beforeMs, limit }: Parameters<LedgerWrites['prune']>[0]): PruneResult {
     const start = performance.now()
-    // Rows that are not summed up must not go.
-    this.#series.write()
+    // Calls that are noted must stay in the log, so those of this transaction are noted first.
+    this.#series.writeNotes()
     const { changes } = this.#statements.prune.run(limit, beforeMs)
     return { rows: Number(changes), tookMs: performance.now() - start }
   }
@@ -174,23 +171,23 @@ export class LedgerRows implements LedgerWrites {
   /** Writes all that this transaction has to write. Call before its end. */
   finish(): void {
     this.writeSums()
-    this.#series.finish()
+    this.#series.writeNotes()
   }
 
-  /** Whether there are sums for series that `sumUp` would write. */
-  get isSummingUp(): boolean {
-    return this.#series.isWaiting
+  /** Number of calls that the sums for series lack; 0 only if there are none. */
+  get unsummed(): number {
+    return this.#series.waiting
   }
 
-  /** Writes the sums for series of all calls that were settled so far. */
-  sumUp(): void {
-    this.#series.write()
+  /** Adds a part of the calls that the sums for series lack. */
+  sumUp(through: number | undefined): SumProgress {
+    return this.#series.sumUp(through)
   }
 
   /** Discards what is accumulated, after a rollback. */
   discard(): void {
     this.#discardSums()
-    this.#series.forget()
+    this.#series.discard()
   }
 
   #discardSums(): void {

@@ -8,7 +8,10 @@ export type ThreadOptions =
   /** File of one node of a cluster, which contains no secrets. */
   | { readonly role: 'node'; readonly path: string }
 
-/** Operation of the writer that comes before a read of sums for series, as they are written later. */
+/**
+ * Operation of the writer that adds a part of the noted calls to the sums for series. Input: the last note that
+ * is wanted, or undefined for all there are; outcome: `SumProgress`.
+ */
 export const SUM_UP = 'sumUp'
 
 const SERIES_READS: ReadonlySet<string> = new Set(['usageCoverage', 'usageSeries'])

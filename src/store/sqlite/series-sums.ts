@@ -7,145 +7,161 @@ import {
   LATENCY_COLUMNS,
   POINT_COLUMNS,
   POINT_TABLES,
-  type PointCall,
   SLOT_MS,
   SLOTS_PER_DAY,
 } from '../usage-points.ts'
 import { SummedRows } from './summed-rows.ts'
 
-/** Longest time that sums wait for further calls while calls are settled. */
-const WRITE_MS = 10_000
-/** Most calls that wait, which bounds the work of a start after a crash. */
-const MAX_CALLS = 20_000
-/** Most rows of `usage_slots` that wait, which bounds the time of the commit that writes them. */
-const MAX_ROWS = 2000
+/** Most calls of one note. */
+const NOTE_CALLS = 50
+/** Rows of `usage_slots` after which a part ends: with the rows derived from them, about 2 ms of work. */
+const PART_ROWS = 50
+/** Calls after which a part ends, however few rows they share. */
+const PART_CALLS = 200
 
-/** Place of a call in the sums. */
-type PlacedCall = PointCall &
-  Pick<SettledCall, 'userId' | 'tokenId' | 'model' | 'channel' | 'group' | 'endedMs'>
+/** Result of `SeriesSums.sumUp`. */
+export interface SumProgress {
+  /** Number of the newest note that was there. */
+  readonly through: number
+  /** Whether calls of notes up to that one are not summed up. */
+  readonly isBehind: boolean
+}
+
+interface Note {
+  readonly note: number
+  readonly answered: number
+  readonly ids: string
+}
 
 /**
- * Sums for series. They are kept in memory and written every ten seconds, so that a commit does not pay for
- * them. Until then, each commit notes the ids of its calls in `unsummed_calls`: the transaction that writes
- * the sums removes the notes, and after a crash or a rollback the sums are made from the noted rows of the
- * log. So every call of the log is either in the sums or noted, in every state that the database can be in.
+ * Sums for series. The transaction that settles calls only notes their ids in `unsummed_calls`; another one
+ * later adds the noted rows of the log to the sums and removes the notes. So every call of the log is either
+ * in the sums or noted, in every state that the database can be in. Nothing is kept in memory from one
+ * transaction to the next, apart from an estimate of what is noted.
  */
 export class SeriesSums {
   /** In the order of `POINT_TABLES`. */
   readonly #tables: readonly SummedRows[]
   readonly #insertNote: StatementSync
+  readonly #notes: StatementSync
+  readonly #newestNote: StatementSync
   readonly #notedCalls: StatementSync
   readonly #deleteNotes: StatementSync
   /** Calls of the open transaction that are not noted. */
   #answered: string[] = []
   #unanswered: string[] = []
-  /** Whether memory has the sums of all noted calls. */
-  #isWhole = false
-  #calls = 0
-  #writtenMs = 0
+  #waiting: number
 
   constructor(db: DatabaseSync) {
     this.#tables = POINT_TABLES.map(
       ({ name, key }) => new SummedRows(db, name, key, [...POINT_COLUMNS, ...LATENCY_COLUMNS]),
     )
     this.#insertNote = db.prepare('INSERT INTO unsummed_calls (answered, ids) VALUES (CAST(? AS INTEGER), ?)')
-    this.#notedCalls = db.prepare(
-      `SELECT l.*, n.answered FROM unsummed_calls n CROSS JOIN json_each(n.ids) i
-       CROSS JOIN usage_log l ON l.id = i.value`,
+    this.#notes = db.prepare(
+      `SELECT rowid AS note, answered, ids FROM unsummed_calls ORDER BY rowid LIMIT ${PART_CALLS}`,
     )
-    this.#deleteNotes = db.prepare('DELETE FROM unsummed_calls')
+    this.#newestNote = db.prepare('SELECT coalesce(max(rowid), 0) AS note FROM unsummed_calls')
+    this.#notedCalls = db.prepare('SELECT l.* FROM json_each(?) i CROSS JOIN usage_log l ON l.id = i.value')
+    this.#deleteNotes = db.prepare('DELETE FROM unsummed_calls WHERE rowid <= CAST(? AS INTEGER)')
+    const { calls } = db
+      .prepare('SELECT coalesce(sum(json_array_length(ids)), 0) AS calls FROM unsummed_calls')
+      .get() as { readonly calls: number }
+    this.#waiting = calls
   }
 
-  /** Whether memory has sums that are not written. */
-  get isWaiting(): boolean {
-    return this.#calls > 0
+  /** Number of noted calls: an estimate after a rollback, but 0 only if there are none. */
+  get waiting(): number {
+    return this.#waiting
   }
 
   /** Adds a call that the open transaction settles. */
-  add(call: SettledCall): void {
-    ;(call.delivered ? this.#answered : this.#unanswered).push(call.id)
-    if (this.#isWhole) this.#sum(call)
+  add({ id, delivered }: SettledCall): void {
+    ;(delivered ? this.#answered : this.#unanswered).push(id)
   }
 
-  /** Writes the sums if it is time, else the notes. Call before the transaction's end. */
-  finish(): void {
-    if (this.#answered.length + this.#unanswered.length === 0) return
-    const isDue =
-      !this.#isWhole ||
-      this.#calls >= MAX_CALLS ||
-      (this.#tables[0]?.size ?? 0) >= MAX_ROWS ||
-      performance.now() - this.#writtenMs >= WRITE_MS
-    if (isDue) this.write()
-    else this.#writeNotes()
+  /** Notes the calls that were added. Call before the transaction's end. */
+  writeNotes(): void {
+    this.#note(1, this.#answered)
+    this.#note(0, this.#unanswered)
+    this.discard()
   }
 
-  /** Writes the sums of all calls that were settled so far. */
-  write(): void {
-    if (!this.#isWhole) {
-      this.#writeNotes()
-      this.#sumNoted()
+  /** Discards what was added since the last notes, after a rollback. */
+  discard(): void {
+    if (this.#answered.length > 0) this.#answered = []
+    if (this.#unanswered.length > 0) this.#unanswered = []
+  }
+
+  /**
+   * Adds a part of the noted calls to the sums, the oldest first. The part is so small that other calls can
+   * wait for it. Added calls must be noted. `through`: the note up to which the caller wants sums; the newest one unless given.
+   */
+  sumUp(through?: number): SumProgress {
+    const last = through ?? this.#newest()
+    try {
+      return this.#sumPart(last)
+    } finally {
+      for (const rows of this.#tables) rows.discard()
     }
-    this.#writtenMs = performance.now()
-    if (this.#calls === 0) return
-    this.#deriveTables()
-    for (const rows of this.#tables) rows.write()
-    this.#deleteNotes.run()
-    this.#answered = []
-    this.#unanswered = []
-    this.#calls = 0
   }
 
-  /** Forgets what memory has, after a rollback: the notes tell what to sum up. */
-  forget(): void {
-    for (const rows of this.#tables) rows.discard()
-    this.#answered = []
-    this.#unanswered = []
-    this.#calls = 0
-    this.#isWhole = false
-  }
-
-  #writeNotes(): void {
-    if (this.#answered.length > 0) this.#insertNote.run(1, JSON.stringify(this.#answered))
-    if (this.#unanswered.length > 0) this.#insertNote.run(0, JSON.stringify(this.#unanswered))
-    this.#answered = []
-    this.#unanswered = []
-  }
-
-  #sumNoted(): void {
-    for (const row of this.#notedCalls.iterate() as Iterable<unknown>) {
-      const { answered, ...call } = row as UsageLogRow & { readonly answered: number }
-      this.#sum({
-        delivered: answered === 1,
-        reason: call.reason,
-        quota: call.quota,
-        usage: usageFromRow(call),
-        durationMs: call.duration_ms,
-        firstByteMs: call.first_byte_ms,
-        userId: call.user_id,
-        tokenId: call.token_id,
-        model: call.model,
-        channel: call.channel,
-        group: call.group_name,
-        endedMs: call.ended_ms,
-      })
+  #sumPart(through: number): SumProgress {
+    let done = 0
+    let calls = 0
+    let isBehind = false
+    for (const { note, answered, ids } of this.#notes.iterate() as Iterable<unknown> as Iterable<Note>) {
+      if (calls >= PART_CALLS || (this.#tables[0]?.size ?? 0) >= PART_ROWS) {
+        isBehind = note <= through
+        break
+      }
+      calls += this.#sumNoted(answered === 1, ids)
+      done = note
     }
-    this.#isWhole = true
+    if (done > 0) {
+      this.#deriveTables()
+      for (const rows of this.#tables) rows.write()
+      this.#deleteNotes.run(done)
+    }
+    this.#waiting = this.#newest() === 0 ? 0 : Math.max(1, this.#waiting - calls)
+    return { through, isBehind }
   }
 
-  #sum(call: PlacedCall): void {
-    const { userId, tokenId, model, channel, group, endedMs } = call
-    const slot = Math.floor(endedMs / SLOT_MS)
+  #newest(): number {
+    return (this.#newestNote.get() as { readonly note: number }).note
+  }
+
+  #note(answered: 0 | 1, ids: readonly string[]): void {
+    this.#waiting += ids.length
+    for (let i = 0; i < ids.length; i += NOTE_CALLS) {
+      const some = ids.length > NOTE_CALLS ? ids.slice(i, i + NOTE_CALLS) : ids
+      this.#insertNote.run(answered, JSON.stringify(some))
+    }
+  }
+
+  #sumNoted(delivered: boolean, ids: string): number {
+    let calls = 0
+    for (const row of this.#notedCalls.iterate(ids) as Iterable<unknown> as Iterable<UsageLogRow>) {
+      this.#sum(row, delivered)
+      calls += 1
+    }
+    return calls
+  }
+
+  #sum(call: UsageLogRow, delivered: boolean): void {
+    const { user_id, token_id, model, channel, group_name } = call
+    const slot = Math.floor(call.ended_ms / SLOT_MS)
     // NUL separates the parts, because no text contains it. The user follows from the token.
-    const sums = this.#tables[0]?.sumsOf(`${slot}\0${tokenId}\0${model}\0${channel}\0${group}`, [
-      slot,
-      userId,
-      tokenId,
-      model,
-      channel,
-      group,
-    ])
-    if (sums) addPoint(sums, call)
-    this.#calls += 1
+    const name = `${slot}\0${token_id}\0${model}\0${channel}\0${group_name}`
+    const sums = this.#tables[0]?.sumsOf(name, [slot, user_id, token_id, model, channel, group_name])
+    if (!sums) return
+    addPoint(sums, {
+      delivered,
+      reason: call.reason,
+      quota: call.quota,
+      usage: usageFromRow(call),
+      durationMs: call.duration_ms,
+      firstByteMs: call.first_byte_ms,
+    })
   }
 
   // Once for each row of `usage_slots`, not for each call.

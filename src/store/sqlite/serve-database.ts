@@ -5,6 +5,7 @@ import { openForReading, openForWriting, wasClosedCleanly } from './connection.t
 import { mapOpeningError, serializeError } from './failure.ts'
 import type { BatchReply, FromThread, QueuedOperation, ThreadOptions, ToThread } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
+import { IdleSums } from './idle-sums.ts'
 import { WriteBatches } from './write-batch.ts'
 
 /** Open database of a thread. */
@@ -20,8 +21,14 @@ async function openWriter({ path, secrets }: DatabaseOptions): Promise<OpenThrea
   const stoppedClean = wasClosedCleanly(path)
   const db = openForWriting(path)
   await prepareDatabase(db, secrets, { stoppedClean })
-  const batches = new WriteBatches(db, secrets)
-  return { run: (operations) => batches.write(operations), close: () => batches.close() }
+  const batches = new IdleSums(new WriteBatches(db, secrets))
+  return {
+    run: (operations) => batches.write(operations),
+    async close() {
+      await batches.close()
+      db.close()
+    },
+  }
 }
 
 async function openReader({ path, secrets }: DatabaseOptions): Promise<OpenThread> {

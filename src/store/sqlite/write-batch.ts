@@ -69,7 +69,7 @@ export class WriteBatches {
       const outcomes: Outcome[] = []
       for (const [name, input] of operations) {
         if (LEDGER_WRITES.has(name)) outcomes.push(this.#runLedgerWrite(name as keyof LedgerWrites, input))
-        else if (name === SUM_UP) outcomes.push(this.#sumUp())
+        else if (name === SUM_UP) outcomes.push(this.#sumUp(input as number | undefined))
         else if (isLocalRead(name)) outcomes.push(this.#runRead(name, input))
         else outcomes.push(await this.#runWrite(name, input))
       }
@@ -82,10 +82,21 @@ export class WriteBatches {
     }
   }
 
-  /** Writes the sums that wait, if the disk takes them; else the next start makes them. */
-  async close(): Promise<void> {
-    if (this.#ledger.isSummingUp) await this.write([[SUM_UP, undefined]])
-    this.#db.close()
+  /** Number of calls that the sums for series lack; 0 only if there are none. */
+  get unsummed(): number {
+    return this.#ledger.unsummed
+  }
+
+  #sumUp(through: number | undefined): Outcome {
+    this.#ledger.finish()
+    this.#savepoint.run()
+    try {
+      const value = this.#ledger.sumUp(through)
+      this.#release.run()
+      return { value }
+    } catch (error) {
+      return this.#revert(error)
+    }
   }
 
   // Needs no savepoint, because a ledger write that fails changes nothing.
@@ -96,11 +107,6 @@ export class WriteBatches {
     } catch (error) {
       return this.#failedAlone(error)
     }
-  }
-
-  #sumUp(): undefined {
-    this.#ledger.sumUp()
-    return undefined
   }
 
   #runRead(name: LocalRead, input: unknown): Outcome {
@@ -124,11 +130,15 @@ export class WriteBatches {
       this.#release.run()
       return value === undefined ? undefined : { value }
     } catch (error) {
-      const outcome = this.#failedAlone(error)
-      this.#rollbackToSavepoint.run()
-      this.#release.run()
-      return outcome
+      return this.#revert(error)
     }
+  }
+
+  #revert(error: unknown): Outcome {
+    const outcome = this.#failedAlone(error)
+    this.#rollbackToSavepoint.run()
+    this.#release.run()
+    return outcome
   }
 
   /** Returns the failure of one operation; rethrows faults of the database, which fail the whole batch. */
