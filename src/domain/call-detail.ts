@@ -15,26 +15,44 @@ export interface AttemptEntry {
   readonly cause: string | null
 }
 
-/** Facts that the charge of a call depends on, beside the counts of its row. */
-export interface ChargeDetail {
+/** Facts about a call beside the columns of its row; each is left out where it is the usual one. */
+export interface Particulars {
   /** Parts of the tokens read from a cache that stand for audio and for images. */
   readonly audio_cached?: number
   readonly image_cached?: number
   /** Size and quality of its images. */
   readonly size?: string | undefined
   readonly quality?: string | undefined
+  /** Milliseconds from the start of the call to its first attempt. */
+  readonly queued_ms?: number
+  /** Milliseconds that the last attempt waited for a new connection. */
+  readonly connect_ms?: number
+  /** Fields of the request that the upstream did not get. */
+  readonly dropped?: readonly string[]
 }
 
-/** Facts that a charge depends on beside the counts, as JSON; undefined where there are none. */
-export function chargeDetailText(
+/** Times of a call before its upstream was at work, in milliseconds. */
+export interface CallDelays {
+  readonly queuedMs: number
+  readonly connectMs: number
+}
+
+/** The particulars of a call as JSON; undefined where there are none. */
+export function particularsText(
   { audioCacheRead = 0, imageCacheRead = 0, images }: Usage,
   form: ImageForm | undefined,
+  { queuedMs, connectMs }: CallDelays,
+  dropped: readonly string[],
 ): string | undefined {
   const hasForm = images > 0 && form?.size !== undefined
-  if (audioCacheRead === 0 && imageCacheRead === 0 && !hasForm) return undefined
+  const hasCached = audioCacheRead > 0 || imageCacheRead > 0
+  if (!hasCached && !hasForm && queuedMs === 0 && connectMs === 0 && dropped.length === 0) return undefined
   return JSON.stringify({
     ...(audioCacheRead > 0 && { audio_cached: audioCacheRead }),
     ...(imageCacheRead > 0 && { image_cached: imageCacheRead }),
     ...(hasForm && form),
-  } satisfies ChargeDetail)
+    ...(queuedMs > 0 && { queued_ms: queuedMs }),
+    ...(connectMs > 0 && { connect_ms: connectMs }),
+    ...(dropped.length > 0 && { dropped }),
+  } satisfies Particulars)
 }

@@ -38,8 +38,8 @@ export interface Settlement {
   readonly firstByteMs: number | null
   /** JSON: `AttemptEntry[]`; undefined where the only attempt was answered. */
   readonly attempts?: string | undefined
-  /** JSON: `ChargeDetail`; undefined where there is none. */
-  readonly chargedBy?: string | undefined
+  /** JSON: `Particulars`; undefined where there are none. */
+  readonly particulars?: string | undefined
   /** Undefined where clients can refer to nothing of the response. */
   readonly provenance?: Provenance | undefined
 }

@@ -1,4 +1,5 @@
-import type { AttemptEntry } from '../domain/call-detail.ts'
+import type { AttemptEntry, CallDelays } from '../domain/call-detail.ts'
+import type { UpstreamRequest } from '../upstreams/upstream-request.ts'
 import type { Target } from './call.ts'
 import type { Failure } from './failure.ts'
 
@@ -12,6 +13,8 @@ export class AttemptLog {
   #failed: AttemptEntry[] | undefined
   #open: Target | undefined
   #openedMs = 0
+  #firstMs: number | undefined
+  #request: UpstreamRequest | undefined
 
   constructor(startedAt: number) {
     this.#startedAt = startedAt
@@ -21,6 +24,18 @@ export class AttemptLog {
   begin(target: Target): void {
     this.#open = target
     this.#openedMs = this.#elapsedMs
+    this.#firstMs ??= this.#openedMs
+    this.#request = undefined
+  }
+
+  /** Notes the request of the attempt, which is on its way. */
+  onSent(request: UpstreamRequest): void {
+    this.#request = request
+  }
+
+  /** Delays of the call so far. */
+  get delays(): CallDelays {
+    return { queuedMs: this.#firstMs ?? this.#elapsedMs, connectMs: this.#request?.openedInMs ?? 0 }
   }
 
   /** Notes that it delivered nothing. */

@@ -255,6 +255,7 @@ export class Attempts {
     try {
       const outgoing = { ...prepared, headers, stream: request.stream }
       const sent = this.#parts.upstreams.send(hold, channel, key, outgoing, attempt)
+      call.attempts.onSent(sent)
       attempt.onSent(sent, (body) =>
         this.#send(attempt, call, { ...target, prepared: { ...prepared, body } }),
       )

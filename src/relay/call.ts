@@ -12,7 +12,7 @@ import type { Response } from '../server/response.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { AdmittedRequest } from './admitted-request.ts'
 import { AttemptLog } from './attempt-log.ts'
-import { chargeDetailText } from '../domain/call-detail.ts'
+import { particularsText } from '../domain/call-detail.ts'
 import type { CallLimits } from './call-limits.ts'
 import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
 import { headerText } from './header-text.ts'
@@ -277,7 +277,7 @@ export class Call implements MediaRequester {
       upstreamModel: target?.prepared.upstreamModel ?? facts.model,
       firstByteMs: this.#firstByteMs,
       attempts: this.attempts.text(this.#cut?.cause),
-      chargedBy: chargeDetailText(usage, form),
+      particulars: particularsText(usage, form, this.attempts.delays, target?.prepared.dropped ?? []),
       provenance: target && lasting?.provenance?.(target, this, usage),
     }
     const { record } = this

@@ -23,7 +23,7 @@ export function outboxRow(call: SettledCall): string {
     kind: call.kind,
     requested_model: call.requestedModel,
     ...(call.attempts !== undefined && { attempts: call.attempts }),
-    ...(call.chargedBy !== undefined && { charged_by: call.chargedBy }),
+    ...(call.particulars !== undefined && { particulars: call.particulars }),
     requests: call.delivered ? 1 : 0,
     budgets: call.budgets,
   })

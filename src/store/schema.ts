@@ -147,8 +147,8 @@ interface UsageLogTable {
   requested_model: string
   /** JSON: `AttemptEntry[]`, where there were several or the only one failed. */
   attempts: string | null
-  /** JSON: `ChargeDetail`, where the charge depends on more than the counts. */
-  charged_by: string | null
+  /** JSON: `Particulars`, where there are any. */
+  particulars: string | null
 }
 
 /** Prices of a model in a group by version, written once: `priceSetText`. */

@@ -3,6 +3,7 @@ import { manage } from '../equipment/account.ts'
 import { usageText } from '../equipment/behaviour.ts'
 import { channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BEN = { id: 3, accessToken: 'the-access-token-of-ben' }
@@ -16,6 +17,8 @@ interface Detail {
   readonly tier_above: number | null
   readonly quota_per_unit: number
   readonly attempts?: readonly Record<string, unknown>[]
+  readonly timing: Readonly<Record<'queued_ms' | 'connect_ms' | 'first_byte_ms' | 'total_ms', number>>
+  readonly dropped: readonly string[]
 }
 
 let fixture: Fixture
@@ -30,10 +33,12 @@ beforeAll(async () => {
         m: {
           price: { input: '3.3', output: '15.1', tiers: [{ above: 1000, input: '6.7', output: '22.5' }] },
         },
+        c: { price: { input: '1', output: '1' } },
       },
       channels: [
         channel('first', upstream.baseUrl('first'), { models: ['m'], priority: 2, keys: ['one'] }),
         channel('second', upstream.baseUrl('second'), { models: ['m'], priority: 1 }),
+        channel('converted', upstream.baseUrl('converted'), { models: ['c'], protocol: 'messages' }),
       ],
       users: [
         ROOT,
@@ -42,7 +47,7 @@ beforeAll(async () => {
         user(4, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
       ],
     }
-    dearer = { ...config, models: { m: { price: { input: '99', output: '99' } } } }
+    dearer = { ...config, models: { ...config.models, m: { price: { input: '99', output: '99' } } } }
     return config
   })
 })
@@ -78,6 +83,23 @@ test('the lines of a call times the ratio, rounded once, are its charge, and a c
     { channel: 'second', key_index: 0, status: 200, cause: null },
   ])
   expect(data.attempts?.[0]?.['cause']).toBeTypeOf('string')
+})
+
+test('what a call waited for is told by parts, and a connection that was open by none', async () => {
+  const callOnce = async (): Promise<Detail> => {
+    fixture.upstream.script('converted', wholeMessage([{ text: 'Hello.' }]))
+    const body = { model: 'c', messages: [{ role: 'user', content: 'hi' }], seed: 7 }
+    const { headers } = await fixture.chat('ann', body)
+    return (await detail(ANN, `self/${String(headers['x-request-id'])}`)).data
+  }
+  const first = await callOnce()
+  const { queued_ms: queued, connect_ms: connect, first_byte_ms: firstByte, total_ms: total } = first.timing
+  expect(connect).toBeGreaterThan(0)
+  // Each part is rounded by itself.
+  expect(queued + connect).toBeLessThanOrEqual(firstByte + 2)
+  expect(firstByte).toBeLessThanOrEqual(total)
+  expect(first.dropped).toEqual(['seed'])
+  expect((await callOnce()).timing.connect_ms).toBe(0)
 })
 
 test('members see their own calls alone, and no attempts', async () => {

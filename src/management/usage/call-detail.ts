@@ -33,7 +33,13 @@ const costFields = {
   quota_per_unit: z.int().nullable(),
   rounded: decimal.nullable().meta({ description: 'The sum of the lines, before ratio and rounding' }),
   minimum: z.boolean().meta({ description: 'The charge is the least one, 1, in place of 0' }),
-  timing: z.object({ first_byte_ms: z.int().nullable(), total_ms: z.int() }),
+  timing: z.object({
+    queued_ms: z.int(),
+    connect_ms: z.int(),
+    first_byte_ms: z.int().nullable(),
+    total_ms: z.int(),
+  }),
+  dropped: z.array(z.string()).meta({ description: 'Fields of the request that the upstream did not get' }),
 }
 
 /** A call in responses to its user; `docs/api.md: Usage log`, one call. */
@@ -84,8 +90,12 @@ async function find(
   return detail
 }
 
-function explained({ entry, chargedBy, priceSet }: CallDetail) {
-  const timing = { first_byte_ms: entry.firstByteMs, total_ms: entry.durationMs }
+function explained({ entry, particulars, priceSet }: CallDetail) {
+  const { queued_ms = 0, connect_ms = 0, dropped = [], ...chargedBy } = particulars
+  const told = {
+    timing: { queued_ms, connect_ms, first_byte_ms: entry.firstByteMs, total_ms: entry.durationMs },
+    dropped: [...dropped],
+  }
   const unknown = {
     cost: null,
     ratio: null,
@@ -94,7 +104,7 @@ function explained({ entry, chargedBy, priceSet }: CallDetail) {
     rounded: null,
     minimum: false,
   }
-  if (priceSet === undefined) return { ...unknown, timing }
+  if (priceSet === undefined) return { ...unknown, ...told }
   const { price, ratio, quotaPerUnit } = priceSetFrom(priceSet)
   const { audio_cached: audioCacheRead = 0, image_cached: imageCacheRead = 0, ...form } = chargedBy
   const cost = costOf(price, quotaPerUnit, { ...entry.usage, audioCacheRead, imageCacheRead }, form)
@@ -116,6 +126,6 @@ function explained({ entry, chargedBy, priceSet }: CallDetail) {
     quota_per_unit: quotaPerUnit,
     rounded: addsUp ? decimalText(cost.sum) : null,
     minimum,
-    timing,
+    ...told,
   }
 }

@@ -5,13 +5,13 @@ import { CHARGE } from './bank/charge.ts'
 import type { ColumnTypes } from './column-types.ts'
 
 /**
- * Adds attempts, and what a charge depends on beside the counts, to the usage log, and creates the table of
+ * Adds attempts and further facts about calls to the usage log, and creates the table of
  * prices by version, as `schema.ts` describes them. Rows that exist have none of these.
  */
 export function callDetails({ keyed, isShared }: ColumnTypes): Migration {
   return {
     async up(db) {
-      for (const name of ['attempts', 'charged_by'])
+      for (const name of ['attempts', 'particulars'])
         await sql`alter table usage_log add column ${sql.ref(name)} text`.execute(db)
       await db.schema
         .createTable('price_sets')

@@ -74,7 +74,7 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     for (const table of SERIES_TABLES) await database.sql(`DROP TABLE ${table}`)
     if (engine.name === 'SQLite') await database.sql('DROP TABLE unsummed_calls')
     await database.sql('ALTER TABLE usage_days DROP COLUMN failed')
-    for (const name of ['attempts', 'charged_by'])
+    for (const name of ['attempts', 'particulars'])
       await database.sql(`ALTER TABLE usage_log DROP COLUMN ${name}`)
     for (const name of MEDIA_COLUMNS) {
       for (const table of ['usage_log', 'usage_days'])

@@ -1,4 +1,4 @@
-import type { AttemptEntry, ChargeDetail } from '../../domain/call-detail.ts'
+import type { AttemptEntry, Particulars } from '../../domain/call-detail.ts'
 import type { UsageEntry } from '../../domain/usage-entry.ts'
 import type { Db } from './operation.ts'
 import { listUsage } from './usage-rows.ts'
@@ -8,7 +8,7 @@ export interface CallDetail {
   readonly entry: UsageEntry
   /** Undefined where no attempt was noted: the only one was answered. */
   readonly attempts: readonly AttemptEntry[] | undefined
-  readonly chargedBy: ChargeDetail
+  readonly particulars: Particulars
   /** Text of its `PriceSet`; undefined for calls of versions that stored none. */
   readonly priceSet: string | undefined
 }
@@ -23,7 +23,7 @@ export async function callDetail(
   if (!entry || (userId !== undefined && entry.userId !== userId)) return null
   const row = await db
     .selectFrom('usage_log')
-    .select(['attempts', 'charged_by'])
+    .select(['attempts', 'particulars'])
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
   const set = await db
@@ -36,7 +36,7 @@ export async function callDetail(
   return {
     entry,
     attempts: row.attempts === null ? undefined : (JSON.parse(row.attempts) as AttemptEntry[]),
-    chargedBy: row.charged_by === null ? {} : (JSON.parse(row.charged_by) as ChargeDetail),
+    particulars: row.particulars === null ? {} : (JSON.parse(row.particulars) as Particulars),
     priceSet: set?.content,
   }
 }

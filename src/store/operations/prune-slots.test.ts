@@ -56,7 +56,7 @@ describe.each(ENGINES)('sums for series on $name', (engine) => {
       await sql(`DROP TABLE ${table}`)
     if (engine.name === 'SQLite') await sql('DROP TABLE unsummed_calls')
     await sql('ALTER TABLE usage_days DROP COLUMN failed')
-    for (const name of ['attempts', 'charged_by']) await sql(`ALTER TABLE usage_log DROP COLUMN ${name}`)
+    for (const name of ['attempts', 'particulars']) await sql(`ALTER TABLE usage_log DROP COLUMN ${name}`)
     await sql("DELETE FROM kysely_migration WHERE name >= '0018'")
     await filled(
       database,

@@ -1,11 +1,11 @@
 import { type BatchReply, type QueuedOperation, SUM_UP } from './messages.ts'
 import type { WriteBatches } from './write-batch.ts'
 
-/** Calls from which on a part is summed up after each pause; fewer wait, as several often share their sums. */
+/** Calls from which on a part is summed up after each pause; fewer wait, as several may share their sums. */
 const ENOUGH = 100
 /** Pause between parts, for batches to come between. */
 const PAUSE_MS = 20
-/** Calls from which on the pauses are shorter: reads and the next start have to wait for all of them. */
+/** Calls from which on the pauses are shorter: reads have to wait for all of them. */
 const MANY = 2000
 /** Pause between parts while there are many calls. */
 const SHORT_PAUSE_MS = 4

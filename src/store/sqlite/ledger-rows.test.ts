@@ -99,7 +99,7 @@ describe('a settlement', () => {
         images: 14,
         kind: 'chat',
         attempts: null,
-        charged_by: null,
+        particulars: null,
         quota: 300,
         price_version: 'v1',
         duration_ms: 1500,

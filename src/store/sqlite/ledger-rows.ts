@@ -217,7 +217,7 @@ export class LedgerRows implements LedgerWrites {
       call.kind,
       call.requestedModel,
       call.attempts ?? null,
-      call.chargedBy ?? null,
+      call.particulars ?? null,
     ]
     try {
       return this.#statements.insertUsage.run(...boundValues(values)).changes === 1

@@ -21,7 +21,7 @@ const USAGE_COLUMNS = [
   'kind',
   'requested_model',
   'attempts',
-  'charged_by',
+  'particulars',
 ]
 
 /** Prepared statements of the ledger. */

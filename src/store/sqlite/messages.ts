@@ -9,8 +9,8 @@ export type ThreadOptions =
   | { readonly role: 'node'; readonly path: string }
 
 /**
- * Operation of the writer that adds a part of the noted calls to the sums for series. Input: the last note that
- * is wanted, or undefined for all there are; outcome: `SumProgress`.
+ * Operation of the writer that adds a part of the noted calls to the sums for series. Input: the last note
+ * that is wanted, or undefined for all there are; outcome: `SumProgress`.
  */
 export const SUM_UP = 'sumUp'
 

@@ -51,7 +51,7 @@ const CALL_FIELDS = fieldsOf<PlainCall>({
   budgets: true,
   requestedModel: true,
   attempts: true,
-  chargedBy: true,
+  particulars: true,
 })
 
 const USAGE_FIELDS = fieldsOf<Omit<Usage, 'audioCacheRead' | 'imageCacheRead'>>({

@@ -94,7 +94,8 @@ export class SeriesSums {
 
   /**
    * Adds a part of the noted calls to the sums, the oldest first. The part is so small that other calls can
-   * wait for it. Added calls must be noted. `through`: the note up to which the caller wants sums; the newest one unless given.
+   * wait for it. Call after `writeNotes`. `through`: the note up to which the caller wants sums; the newest
+   * one unless given.
    */
   sumUp(through?: number): SumProgress {
     const last = through ?? this.#newest()
