@@ -2,11 +2,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { killMigrations } from '../../../test/killed-migration.ts'
+import { withoutSeries } from '../../../test/former-schema.ts'
 import { ENGINES } from '../../../test/store-engines.ts'
 import { newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
 import { openForWriting } from '../sqlite/connection.ts'
 import { kyselyOver } from '../sqlite/dialect.ts'
-import { POINT_TABLES } from '../usage-points.ts'
 import { accountsAndLedger } from './0001-accounts-and-ledger.ts'
 import { SQLITE_TYPES } from './column-types.ts'
 import { STEP_NAMES } from './step-names.ts'
@@ -45,8 +45,6 @@ const TERM_COLUMNS = [
   'rate_limit_window',
 ]
 
-const SERIES_TABLES = [...POINT_TABLES.map(({ name }) => name), 'usage_refusals', 'price_sets']
-
 describe.each(ENGINES)('a migration on $name', (engine) => {
   test('killed at any moment leaves all of the schema or nothing of it, and the next start completes it', async () => {
     // At night there are fifty.
@@ -71,11 +69,7 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     if (engine.name === 'SQLite') await database.sql('DROP TRIGGER alert_budget_used')
     for (const table of LATER_TABLES) await database.sql(`DROP TABLE ${table}`)
     for (const name of SESSION_COLUMNS) await database.sql(`ALTER TABLE sessions DROP COLUMN ${name}`)
-    for (const table of SERIES_TABLES) await database.sql(`DROP TABLE ${table}`)
-    if (engine.name === 'SQLite') await database.sql('DROP TABLE unsummed_calls')
-    await database.sql('ALTER TABLE usage_days DROP COLUMN failed')
-    for (const name of ['attempts', 'particulars'])
-      await database.sql(`ALTER TABLE usage_log DROP COLUMN ${name}`)
+    await withoutSeries(engine, database)
     for (const name of MEDIA_COLUMNS) {
       for (const table of ['usage_log', 'usage_days'])
         await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)

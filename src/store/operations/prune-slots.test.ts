@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { withoutSeries } from '../../../test/former-schema.ts'
 import { settleAll } from '../../../test/settled-calls.ts'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
 import { newToken, newUser, settledCall } from '../../../test/store-rows.ts'
 import { filled, idAt } from '../../../test/usage-log-rows.ts'
 import { planSeries } from '../../domain/series-plan.ts'
 import { pruneExpired } from '../prune-expired.ts'
-import { POINT_TABLES } from '../usage-points.ts'
 
 const DAY_MS = 86_400_000
 const T0 = Date.UTC(2026, 2, 1)
@@ -52,12 +52,7 @@ describe.each(ENGINES)('sums for series on $name', (engine) => {
     await store.write('createToken', newToken(1))
     await store.close()
     const { sql } = database
-    for (const table of [...POINT_TABLES.map(({ name }) => name), 'usage_refusals', 'price_sets'])
-      await sql(`DROP TABLE ${table}`)
-    if (engine.name === 'SQLite') await sql('DROP TABLE unsummed_calls')
-    await sql('ALTER TABLE usage_days DROP COLUMN failed')
-    for (const name of ['attempts', 'particulars']) await sql(`ALTER TABLE usage_log DROP COLUMN ${name}`)
-    await sql("DELETE FROM kysely_migration WHERE name >= '0018'")
+    await withoutSeries(engine, database)
     await filled(
       database,
       [
