@@ -46,7 +46,7 @@ export function particularsText(
 ): string | undefined {
   const hasForm = images > 0 && form?.size !== undefined
   const hasCached = audioCacheRead > 0 || imageCacheRead > 0
-  if (!hasCached && !hasForm && queuedMs === 0 && connectMs === 0 && dropped.length === 0) return undefined
+  if (!hasCached && !hasForm && dropped.length === 0) return delaysText(queuedMs, connectMs)
   return JSON.stringify({
     ...(audioCacheRead > 0 && { audio_cached: audioCacheRead }),
     ...(imageCacheRead > 0 && { image_cached: imageCacheRead }),
@@ -55,4 +55,13 @@ export function particularsText(
     ...(connectMs > 0 && { connect_ms: connectMs }),
     ...(dropped.length > 0 && { dropped }),
   } satisfies Particulars)
+}
+
+// Most calls have nothing else: an object of their own would cost more than the rest of a row.
+function delaysText(queuedMs: number, connectMs: number): string | undefined {
+  if (connectMs > 0)
+    return queuedMs > 0
+      ? `{"queued_ms":${queuedMs},"connect_ms":${connectMs}}`
+      : `{"connect_ms":${connectMs}}`
+  return queuedMs > 0 ? `{"queued_ms":${queuedMs}}` : undefined
 }
