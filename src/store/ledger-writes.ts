@@ -112,7 +112,7 @@ export interface LedgerWrites {
   }
   /**
    * Removes those of the `limit` oldest rows of the usage log whose calls ended before `beforeMs`. Keeps the
-   * daily sums, and rows that are not in the sums for series.
+   * daily sums.
    */
   prune(old: { readonly beforeMs: number; readonly limit: number }): PruneResult
   loadAccount(account: { readonly tokenId: number }): StoredAccount | null

@@ -73,8 +73,7 @@ export interface GatewayDatabase {
   write(sql: string, ...values: SQLInputValue[]): void
 }
 
-const UNSUMMED = `(select coalesce(sum(quota), 0) from usage_log
-  where id in (select value from unsummed_calls, json_each(ids)))`
+const UNSUMMED = `(select coalesce(sum(json_extract(value, '$[1][2]')), 0) from unsummed_calls, json_each(sums))`
 
 /** The database of the gateway that runs, or ran, on this data directory. */
 export function databaseOf(dataDir: string): GatewayDatabase {

@@ -61,12 +61,11 @@ async function createSums(
     .execute()
 }
 
-// Only where sums are written later than their calls. A row has the ids of one commit.
-async function createNotes(db: Kysely<unknown>, { integer, counted }: ColumnTypes): Promise<void> {
+// Only where sums are written later than their calls. A row has what the calls of one commit add to them.
+async function createNotes(db: Kysely<unknown>, { counted }: ColumnTypes): Promise<void> {
   await db.schema
     .createTable('unsummed_calls')
-    .addColumn('answered', integer, (column) => column.notNull())
-    .addColumn('ids', 'text', (column) => column.notNull())
+    .addColumn('sums', 'text', (column) => column.notNull())
     .modifyEnd(counted)
     .execute()
 }

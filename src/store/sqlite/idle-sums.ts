@@ -1,15 +1,15 @@
 import { type BatchReply, type QueuedOperation, SUM_UP } from './messages.ts'
 import type { WriteBatches } from './write-batch.ts'
 
-/** Calls from which on a part is summed up after each pause; fewer wait, as several may share their sums. */
+/** Noted rows from which on a part is summed up after each pause; fewer wait, as several may share a sum. */
 const ENOUGH = 100
 /** Pause between parts, for batches to come between. */
 const PAUSE_MS = 20
-/** Calls from which on the pauses are shorter: reads have to wait for all of them. */
+/** Noted rows from which on the pauses are shorter: reads have to wait for all of them. */
 const MANY = 2000
-/** Pause between parts while there are many calls. */
+/** Pause between parts while there are many. */
 const SHORT_PAUSE_MS = 4
-/** Wait for further calls while there are few. */
+/** Wait for further ones while there are few. */
 const GATHER_MS = 1000
 
 /** Batches of a writer, which sums up calls for series while there is no batch. */

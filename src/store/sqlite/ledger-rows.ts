@@ -143,8 +143,6 @@ export class LedgerRows implements LedgerWrites {
 
   prune({ beforeMs, limit }: Parameters<LedgerWrites['prune']>[0]): PruneResult {
     const start = performance.now()
-    // Calls that are noted must stay in the log, so those of this transaction are noted first.
-    this.#series.writeNotes()
     const { changes } = this.#statements.prune.run(limit, beforeMs)
     return { rows: Number(changes), tookMs: performance.now() - start }
   }
@@ -174,7 +172,7 @@ export class LedgerRows implements LedgerWrites {
     this.#series.writeNotes()
   }
 
-  /** Number of calls that the sums for series lack; 0 only if there are none. */
+  /** Number of noted rows that the sums for series lack; 0 only if there are none. */
   get unsummed(): number {
     return this.#series.waiting
   }

@@ -68,8 +68,7 @@ export function prepareLedger(db: DatabaseSync): LedgerStatements {
     ),
     // Ids sort by the start of the call. The inner limit bounds the time of the statement.
     prune: db.prepare(
-      `DELETE FROM usage_log WHERE id IN (SELECT id FROM usage_log ORDER BY id LIMIT ?) AND ended_ms < ?
-         AND id NOT IN (SELECT value FROM unsummed_calls, json_each(ids))`,
+      'DELETE FROM usage_log WHERE id IN (SELECT id FROM usage_log ORDER BY id LIMIT ?) AND ended_ms < ?',
     ),
   }
 }

@@ -118,15 +118,12 @@ test('a transaction that is rolled back leaves the sums of the calls before it, 
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 4, quota: 1200 })
 })
 
-test('a call stays in the log until it is summed up', async () => {
+test('a call that is removed from the log is in the sums all the same', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   const settle = (id: string) => store.write('settle', settledCall(WHO, id, { endedMs: T0 }))
   await Promise.all([settle('a'), settle('b')])
-  const prune = () => store.write('prune', { beforeMs: T0 + 1, limit: 10 })
-  expect(await prune()).toMatchObject({ rows: 0 })
-  await store.read('usageCoverage')
-  expect(await prune()).toMatchObject({ rows: 2 })
+  expect(await store.write('prune', { beforeMs: T0 + 1, limit: 10 })).toMatchObject({ rows: 2 })
   const sums = sumsIn(await afterCrash(path))
   for (const { name } of POINT_TABLES) expect(totalOf(sums[name]), name).toMatchObject({ requests: 2 })
 })
@@ -153,7 +150,7 @@ test('calls are summed up in small parts, and between them each is in the sums o
   await batches.write(calls.map((call) => ['settle', call]))
   const summed = () => totalOf(sumsIn(path)['usage_slots'])['requests'] ?? 0
   const noted = db.prepare(
-    'SELECT count(*) AS calls FROM unsummed_calls, json_each(ids) AS i JOIN usage_log l ON l.id = i.value',
+    "SELECT coalesce(sum(json_extract(value, '$[1][0]')), 0) AS calls FROM unsummed_calls, json_each(sums)",
   )
   const parts: number[] = []
   let before = 0

@@ -82,7 +82,7 @@ export class WriteBatches {
     }
   }
 
-  /** Number of calls that the sums for series lack; 0 only if there are none. */
+  /** Number of noted rows that the sums for series lack; 0 only if there are none. */
   get unsummed(): number {
     return this.#ledger.unsummed
   }
