@@ -48,6 +48,9 @@ import { ownUsageDays, usageDays } from './usage/usage-days.ts'
 import { ownUsageExport, usageExport } from './usage/usage-export.ts'
 import { ownUsageLog, usageLog } from './usage/usage-log.ts'
 import { ownUsageSums, usageSums } from './usage/usage-stat.ts'
+import { callDetail, ownCallDetail } from './usage/call-detail.ts'
+import { ownRefusals, refusals } from './usage/refusals.ts'
+import { ownUsageSeries, usageSeriesEndpoint } from './usage/usage-series.ts'
 import type { JsonEndpoint } from './endpoint.ts'
 import { RAW_ROUTES } from './raw-routes.ts'
 
@@ -112,5 +115,11 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   ownUsageExport,
   usageDays,
   ownUsageDays,
+  usageSeriesEndpoint,
+  ownUsageSeries,
+  refusals,
+  ownRefusals,
+  callDetail,
+  ownCallDetail,
   openApi(() => [...RAW_ROUTES, ...JSON_ROUTES]),
 ]

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { AccountAuthenticator } from '../auth/account-authenticator.ts'
 import { ApiKeys } from '../auth/api-keys.ts'
 import { clientAddress } from '../auth/client-address.ts'
 import { OidcSignIns } from '../auth/oidc/oidc-sign-ins.ts'
@@ -9,7 +8,6 @@ import { Passwords } from '../auth/passwords.ts'
 import { SignIns } from '../auth/sign-ins.ts'
 import { Admission } from '../api/admission.ts'
 import { GlobalLimit } from '../api/global-limit.ts'
-import type { JsonApi } from '../api/json-api.ts'
 import { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
 import { Console } from '../console/console.ts'
@@ -26,35 +24,29 @@ import { setOverloadGrowth } from '../limits/heap-growth.ts'
 import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
 import { ParallelCalls } from '../limits/parallel-calls.ts'
+import { RefusalCounts } from '../limits/refusal-counts.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { joinCluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
-import { pruneRegularly } from '../bootstrap/prune.ts'
+import { keptDays, pruneRegularly } from '../bootstrap/prune.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { Drains } from '../relay/drains.ts'
 import { FailureLog } from '../relay/failure-log.ts'
 import { LocalCount } from '../relay/local-count.ts'
 import { Media } from '../relay/media.ts'
-import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
+import { jsonApiWhenNeeded } from './json-api-when-needed.ts'
 import { openAlerts } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
 import { ChannelProbes } from './probe-channels.ts'
 import { soon } from './soon.ts'
 import { reloadOnChange } from './reload.ts'
 import type { ConnectionFigures } from '../server/http-server.ts'
-import {
-  hashAccessToken,
-  hashKey,
-  hashSession,
-  namespaceOf,
-  loopMarker,
-  type Secrets,
-} from '../store/secrets.ts'
+import { hashAccessToken, hashKey, namespaceOf, loopMarker, type Secrets } from '../store/secrets.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
@@ -223,7 +215,7 @@ export async function serve({
   opened.defer(() => reloading.close())
 
   opened.adopt(
-    pruneRegularly(accounts.prune, () => inForce.settings.options.usageLogDays, log),
+    pruneRegularly(accounts.prune, () => keptDays(inForce.settings.options), log),
     (pruning) => pruning.stop(),
   )
   const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
@@ -236,26 +228,14 @@ export async function serve({
     () => addressOf,
     () => inForce.settings.rateLimits.global,
   )
-  let door: Promise<JsonApi> | undefined
-  const openDoor = async (): Promise<JsonApi> => {
-    const { JsonApi } = await import('../api/json-api.ts')
-    return new JsonApi({
-      accounts: new AccountAuthenticator({
-        store,
-        hashAccessToken: management.hashAccessToken,
-        hashSession: (session) => hashSession(secrets, session),
-        trustedProxies: () => inForce.settings.options.trustedProxies,
-      }),
-      apiKeys,
-      clientAddress: () => addressOf,
-      limits,
-      globalLimit,
-      bodies,
-      management,
-      models: new ModelLists(),
-    })
-  }
-  const json = (): Promise<JsonApi> => (door ??= openDoor())
+  const json = jsonApiWhenNeeded(secrets, {
+    apiKeys,
+    clientAddress: () => addressOf,
+    limits,
+    globalLimit,
+    bodies,
+    management,
+  })
 
   const app: App = new App({
     mark: loopMarker(secrets),
@@ -272,6 +252,7 @@ export async function serve({
     globalLimit,
     console: new Console(() => inForce.settings.options.console),
     metrics,
+    refusals: opened.adopt(new RefusalCounts(store), (counts) => counts.close()),
     isOpen: () => !isShut,
     isStaying: () => !draining,
     isReady: async () => !draining && (await soon(accounts.isReady())),

@@ -13,7 +13,7 @@ import { Attempt } from './attempt.ts'
 import type { Call, Target } from './call.ts'
 import type { CallLimits } from './call-limits.ts'
 import { FailedAttempts } from './failed-attempts.ts'
-import { CLIENT_GONE, type Failure, STOPPING, unwritable, UNWRITTEN } from './failure.ts'
+import { CLIENT_GONE, endpointMissing, type Failure, STOPPING, unwritable, UNWRITTEN } from './failure.ts'
 import type { FailureLog } from './failure-log.ts'
 import { RetryBudget } from './retry-budget.ts'
 import type { ChannelRequest, Prepared } from './dialects/dialect.ts'
@@ -218,7 +218,7 @@ export class Attempts {
     })
     this.#underWay.add(attempt)
     load.begin(channel)
-    call.beginAttempt()
+    call.beginAttempt(target)
     let end: AttemptEnd | undefined
     try {
       this.#send(attempt, call, target)
@@ -241,6 +241,7 @@ export class Attempts {
       return undefined
     }
     record.failure = end.cause
+    call.attempts.failed(end)
     if (isOfUpstream(end) && !call.hold.hasWriteFailed)
       this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
     return end
@@ -254,6 +255,7 @@ export class Attempts {
     try {
       const outgoing = { ...prepared, headers, stream: request.stream }
       const sent = this.#parts.upstreams.send(hold, channel, key, outgoing, attempt)
+      call.attempts.onSent(sent)
       attempt.onSent(sent, (body) =>
         this.#send(attempt, call, { ...target, prepared: { ...prepared, body } }),
       )
@@ -280,11 +282,6 @@ export class Attempts {
       if (attempt.isFinished && attempt.isSilent) this.#underWay.delete(attempt)
     }
   }
-}
-
-// An upstream need not have this endpoint: its 404 says nothing of the channel or the model.
-function endpointMissing(failure: Failure): Failure {
-  return { ...failure, next: 'nowhere', blames: 'none', isExpected: true }
 }
 
 /** Whether an upstream failed, and not its client or the gateway. */

@@ -67,7 +67,7 @@ export class Relay {
   /** Requests for responses by their ids. */
   readonly responses: ResponseRequests
   readonly #parts: RelayParts
-  readonly #rates = new Rates()
+  readonly #rates: Rates
   readonly #routing: Routing
   readonly #conversions: Conversions
   readonly #dialects: Record<RelayedEndpoint, Dialect>
@@ -78,6 +78,7 @@ export class Relay {
 
   constructor(parts: RelayParts) {
     this.#parts = parts
+    this.#rates = new Rates(parts.ledger.priceSets)
     this.#routing = new Routing(parts.load)
     const conversions = new Conversions(parts.media, parts.signatures)
     this.#conversions = conversions

@@ -1,6 +1,7 @@
 import { alertWork } from './alert-outbox.ts'
 import { alertThresholds } from './alert-subscriptions.ts'
 import { budgetsUsed } from './budgets-used.ts'
+import { callDetail } from './call-detail.ts'
 import { conservation } from './conservation.ts'
 import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
@@ -11,6 +12,7 @@ import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
 import { managedUser, profile } from './profile.ts'
 import { orphanedContents } from './response-parts.ts'
+import { refusedCalls } from './refusals.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { liveSession, sessionsOf } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
@@ -24,6 +26,7 @@ import {
 } from './stored-responses.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
 import { listUsage, scanUsage } from './usage-rows.ts'
+import { usageCoverage, usageSeries } from './usage-series.ts'
 import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-totals.ts'
 
 /** Read operations, each on a snapshot of the database. */
@@ -33,6 +36,7 @@ export const reads = {
   alertWork,
   backgroundOutcomes,
   budgetsUsed,
+  callDetail,
   chainBytes,
   conservation,
   countUsers,
@@ -50,6 +54,7 @@ export const reads = {
   orphanedContents,
   profile,
   reasoningOrigins,
+  refusedCalls,
   responseChain,
   responseFacts,
   revealKey,
@@ -64,7 +69,9 @@ export const reads = {
   tokenById,
   tokenByKeyHash,
   usageByDay,
+  usageCoverage,
   usageGroups,
+  usageSeries,
   userByAccessToken,
   userById,
   userByIdentity,

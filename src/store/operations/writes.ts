@@ -13,17 +13,21 @@ import { createUserOfIdentity, markStateUsed } from './identities.ts'
 import { importAccount } from './import-account.ts'
 import { pruneBudgets, pruneLentBudgets } from './prune-budgets.ts'
 import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
+import { addRefusals } from './refusals.ts'
 import { removeOrphanedParts, storeResponsePart } from './response-parts.ts'
 import { rotateToken } from './rotate-token.ts'
 import { seedUsers } from './seed-users.ts'
 import { beginSession, endOwnSession, endSession, noteSessionUse } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
 import { deleteResponse, noteOutcome, pruneResponses, storeResponse } from './store-response.ts'
+import { storePriceSet } from './price-sets.ts'
 import { storeProvenance } from './store-provenance.ts'
 import { setTokenStatus, switchToken } from './token-status.ts'
+import { pruneSlots } from './usage-series.ts'
 
 /** Write operations, without those of calls (`LedgerWrites`). */
 export const writes = {
+  addRefusals,
   beginSession,
   changeChannel,
   changeToken,
@@ -52,6 +56,7 @@ export const writes = {
   pruneBudgets,
   pruneLentBudgets,
   pruneSignatures,
+  pruneSlots,
   removeOrphanedParts,
   reportConditions,
   rotateToken,
@@ -60,6 +65,7 @@ export const writes = {
   setEntries,
   setTokenStatus,
   spreadAlerts,
+  storePriceSet,
   storeProvenance,
   storeResponse,
   storeResponsePart,
