@@ -8,16 +8,23 @@ import { answered, events, json } from './media-fixture.ts'
 import type { Received } from './scripted-upstream.ts'
 import type { ObservedCall, TrafficPlan } from './traffic.ts'
 
-/** Models of the traffic, and their prices: 100 units an image, 10 a character, 50 a second. */
+/**
+ * Models of the traffic, and their prices: 100 units an image, 10 a character, 50 a second, 30 a completion,
+ * 20 a moderation.
+ */
 export const MEDIA_MODELS: Readonly<Record<string, object>> = {
   pictures: { price: { image: 0.0002 } },
   voice: { price: { characters: 20 } },
   scribe: { price: { second: 0.0001 } },
+  phrase: { price: { request: 0.00006 } },
+  'text-moderation': { price: { request: 0.00004 } },
 }
 
 const UNITS_PER_IMAGE = 100
 const UNITS_PER_CHARACTER = 10
 const UNITS_PER_SECOND = 50
+const UNITS_PER_COMPLETION = 30
+const UNITS_PER_MODERATION = 20
 /** Large enough that a kill comes in the middle of some. */
 const IMAGE = 'QUJD'.repeat(20_000)
 /** Milliseconds that an image takes: time enough for its hold to become durable. */
@@ -36,9 +43,9 @@ interface MediaOrder {
   readonly isWhole: (text: string) => boolean
 }
 
-/** Whether a call is for images or audio. */
+/** Whether a call is for images or audio, or one of texts that is no conversation. */
 export function isMediaPath(path: string): boolean {
-  return /^\/v1\/(?:images|audio)\//.test(path)
+  return /^\/v1\/(?:(?:images|audio)\/|(?:completions|moderations)$)/.test(path)
 }
 
 /** The upstream's response to a call. */
@@ -50,6 +57,12 @@ export function mediaBehaviour({ path, text }: Pick<Received, 'path' | 'text'>):
       const images = json({ data: Array.from({ length: n }, () => ({ b64_json: IMAGE })) })
       return { ...images, after: sleep(IMAGE_MS) }
     }
+    case '/v1/images/edits':
+      return { ...json({ data: [{ b64_json: IMAGE }] }), after: sleep(IMAGE_MS) }
+    case '/v1/completions':
+      return json({ object: 'text_completion', choices: [{ index: 0, text: 'hello', finish_reason: 'stop' }] })
+    case '/v1/moderations':
+      return json({ id: 'modr-1', results: [{ flagged: false }] })
     case '/v1/audio/speech':
       return answered('audio/mpeg', SOUND)
     default:
@@ -57,7 +70,7 @@ export function mediaBehaviour({ path, text }: Pick<Received, 'path' | 'text'>):
   }
 }
 
-/** Makes a call for images or audio. */
+/** Makes such a call. */
 export async function oneMediaCall(
   url: string,
   { keys, random }: Pick<TrafficPlan, 'keys' | 'random'>,
@@ -90,17 +103,21 @@ export async function oneMediaCall(
 
 function orderFor(random: () => number, key: string): MediaOrder {
   const kind = random()
+  if (kind < 0.4) return imageOrder(random, key)
   if (kind < 0.5) {
-    const stream = random() < 0.5
-    const n = stream ? 1 : 1 + Math.floor(random() * 3)
+    const body = formBytes([
+      { name: 'image', content: Buffer.alloc(1000, 1), filename: 'a.png', type: 'image/png' },
+      { name: 'prompt', content: 'x' },
+      { name: 'model', content: 'pictures' },
+    ])
     return {
-      body: { model: 'pictures', prompt: 'x', n, stream },
-      options: { path: '/v1/images/generations', key },
-      cost: n * UNITS_PER_IMAGE,
-      isWhole: (text) => !stream || !text.includes('event: error'),
+      body,
+      options: formCall('/v1/images/edits', key, body),
+      cost: UNITS_PER_IMAGE,
+      isWhole: () => true,
     }
   }
-  if (kind < 0.75) {
+  if (kind < 0.7) {
     const input = 'x'.repeat(1 + Math.floor(random() * 20))
     return {
       body: { model: 'voice', input, voice: 'v' },
@@ -109,12 +126,33 @@ function orderFor(random: () => number, key: string): MediaOrder {
       isWhole: () => true,
     }
   }
+  if (kind < 0.8) return textOrder(random, key)
   const seconds = random() < 0.1 ? LONG_RECORDING : SHORT_RECORDING
   const body = formBytes(recordingParts('scribe', waveFile(seconds)))
+  const path = random() < 0.5 ? '/v1/audio/transcriptions' : '/v1/audio/translations'
   return {
     body,
-    options: formCall('/v1/audio/transcriptions', key, body),
+    options: formCall(path, key, body),
     cost: seconds * UNITS_PER_SECOND,
     isWhole: () => true,
   }
+}
+
+function imageOrder(random: () => number, key: string): MediaOrder {
+  const stream = random() < 0.5
+  const n = stream ? 1 : 1 + Math.floor(random() * 3)
+  return {
+    body: { model: 'pictures', prompt: 'x', n, stream },
+    options: { path: '/v1/images/generations', key },
+    cost: n * UNITS_PER_IMAGE,
+    isWhole: (text) => !stream || !text.includes('event: error'),
+  }
+}
+
+function textOrder(random: () => number, key: string): MediaOrder {
+  const [path, body, cost] =
+    random() < 0.5
+      ? ['/v1/completions', { model: 'phrase', prompt: 'x', max_tokens: 9 }, UNITS_PER_COMPLETION]
+      : ['/v1/moderations', { model: 'text-moderation', input: 'x' }, UNITS_PER_MODERATION]
+  return { body, options: { path, key }, cost, isWhole: () => true }
 }
