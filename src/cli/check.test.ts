@@ -158,6 +158,19 @@ describe('sluice check', () => {
     })
   })
 
+  test('takes models that only images, characters or seconds have a price for, or that are built in', async () => {
+    const config = file(
+      'models:\n  painter: { price: { image: { default: 0.04, "1024x1024/hd": 0.08 } } }\n' +
+        '  voice: { price: { characters: 15 } }\n  scribe: { price: { second: 0.0001 } }\n' +
+        'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [painter, voice, scribe, dall-e-3, tts-1, whisper-1, text-embedding-3-small] }]\n',
+    )
+    expect(await run({ config })).toEqual({
+      code: 0,
+      out: 'The configuration is valid: 1 channel, 7 models, 1 group, 0 users.\n',
+      err: '',
+    })
+  })
+
   test('warns of patterns that nothing matches, and names the lines beside them', async () => {
     const config = file(
       'channels:\n  - name: a\n    protocol: chat\n    base_url: "http://a"\n    models:\n      - nothing-*\n      - gpt-6-*\n      - house-model\n',
