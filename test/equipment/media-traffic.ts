@@ -8,23 +8,16 @@ import { answered, events, json } from './media-fixture.ts'
 import type { Received } from './scripted-upstream.ts'
 import type { ObservedCall, TrafficPlan } from './traffic.ts'
 
-/**
- * Models of the traffic, and their prices: 100 units an image, 10 a character, 50 a second, 30 a completion,
- * 20 a moderation.
- */
+/** Models of the traffic, and their prices: 100 units an image, 10 a character, 50 a second. */
 export const MEDIA_MODELS: Readonly<Record<string, object>> = {
   pictures: { price: { image: 0.0002 } },
   voice: { price: { characters: 20 } },
   scribe: { price: { second: 0.0001 } },
-  phrase: { price: { request: 0.00006 } },
-  'text-moderation': { price: { request: 0.00004 } },
 }
 
 const UNITS_PER_IMAGE = 100
 const UNITS_PER_CHARACTER = 10
 const UNITS_PER_SECOND = 50
-const UNITS_PER_COMPLETION = 30
-const UNITS_PER_MODERATION = 20
 /** Large enough that a kill comes in the middle of some. */
 const IMAGE = 'QUJD'.repeat(20_000)
 /** Milliseconds that an image takes: time enough for its hold to become durable. */
@@ -43,9 +36,9 @@ interface MediaOrder {
   readonly isWhole: (text: string) => boolean
 }
 
-/** Whether a call is for images or audio, or one of texts that is no conversation. */
+/** Whether a call is for images or audio. */
 export function isMediaPath(path: string): boolean {
-  return /^\/v1\/(?:(?:images|audio)\/|(?:completions|moderations)$)/.test(path)
+  return /^\/v1\/(?:images|audio)\//.test(path)
 }
 
 /** The upstream's response to a call. */
@@ -59,10 +52,6 @@ export function mediaBehaviour({ path, text }: Pick<Received, 'path' | 'text'>):
     }
     case '/v1/images/edits':
       return { ...json({ data: [{ b64_json: IMAGE }] }), after: sleep(IMAGE_MS) }
-    case '/v1/completions':
-      return json({ object: 'text_completion', choices: [{ index: 0, text: 'hello', finish_reason: 'stop' }] })
-    case '/v1/moderations':
-      return json({ id: 'modr-1', results: [{ flagged: false }] })
     case '/v1/audio/speech':
       return answered('audio/mpeg', SOUND)
     default:
@@ -70,7 +59,7 @@ export function mediaBehaviour({ path, text }: Pick<Received, 'path' | 'text'>):
   }
 }
 
-/** Makes such a call. */
+/** Makes a call for images or audio. */
 export async function oneMediaCall(
   url: string,
   { keys, random }: Pick<TrafficPlan, 'keys' | 'random'>,
@@ -117,7 +106,7 @@ function orderFor(random: () => number, key: string): MediaOrder {
       isWhole: () => true,
     }
   }
-  if (kind < 0.7) {
+  if (kind < 0.75) {
     const input = 'x'.repeat(1 + Math.floor(random() * 20))
     return {
       body: { model: 'voice', input, voice: 'v' },
@@ -126,7 +115,6 @@ function orderFor(random: () => number, key: string): MediaOrder {
       isWhole: () => true,
     }
   }
-  if (kind < 0.8) return textOrder(random, key)
   const seconds = random() < 0.1 ? LONG_RECORDING : SHORT_RECORDING
   const body = formBytes(recordingParts('scribe', waveFile(seconds)))
   const path = random() < 0.5 ? '/v1/audio/transcriptions' : '/v1/audio/translations'
@@ -147,12 +135,4 @@ function imageOrder(random: () => number, key: string): MediaOrder {
     cost: n * UNITS_PER_IMAGE,
     isWhole: (text) => !stream || !text.includes('event: error'),
   }
-}
-
-function textOrder(random: () => number, key: string): MediaOrder {
-  const [path, body, cost] =
-    random() < 0.5
-      ? ['/v1/completions', { model: 'phrase', prompt: 'x', max_tokens: 9 }, UNITS_PER_COMPLETION]
-      : ['/v1/moderations', { model: 'text-moderation', input: 'x' }, UNITS_PER_MODERATION]
-  return { body, options: { path, key }, cost, isWhole: () => true }
 }
