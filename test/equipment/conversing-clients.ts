@@ -23,13 +23,13 @@ const SCHEMA = { type: 'object', properties: { at: { type: 'integer' } }, requir
 const DATA_URL = `data:image/png;base64,${PICTURE}`
 const EARLIER = { id: 'c0', name: 'look', input: { at: 0 } }
 
-type Json = Record<string, any>
+type Json = ReturnType<typeof JSON.parse>
 
 const events = (text: string): Json[] =>
   text
     .split(/\r?\n/)
     .filter((line) => line.startsWith('data: {'))
-    .map((line) => JSON.parse(line.slice('data: '.length)) as Json)
+    .map((line): Json => JSON.parse(line.slice('data: '.length)))
 
 /** The clients by their dialects. */
 export const CLIENTS: Readonly<Record<'chat' | 'messages' | 'responses' | 'gemini', ConversingClient>> = {
@@ -134,8 +134,8 @@ export const CLIENTS: Readonly<Record<'chat' | 'messages' | 'responses' | 'gemin
       tools: [{ type: 'function', name: 'look', parameters: SCHEMA, strict: false }],
     }),
     read(text, stream) {
-      const last = events(text).find(({ type }) => type === 'response.completed')
-      const { output } = stream ? last?.['response'] : JSON.parse(text)
+      const last = (): Json => events(text).find(({ type }) => type === 'response.completed').response
+      const { output } = stream ? last() : JSON.parse(text)
       return {
         text: output
           .flatMap(({ content = [] }: Json) => content)
@@ -176,7 +176,7 @@ export const CLIENTS: Readonly<Record<'chat' | 'messages' | 'responses' | 'gemin
       return {
         text: parts.map(({ text: said = '' }) => said as string).join(''),
         calls: parts
-          .flatMap(({ functionCall }) => (functionCall ? [functionCall as Json] : []))
+          .flatMap(({ functionCall }) => (functionCall ? [functionCall] : []))
           .map(({ id, name, args }) => ({ id, name, input: args })),
       }
     },
@@ -190,7 +190,7 @@ function streamedBlocks(all: readonly Json[]): Json[] {
   const inputs: string[] = []
   for (const { type, index, content_block: started, delta } of all)
     if (type === 'content_block_start') blocks[index] = { ...started }
-    else if (delta?.text !== undefined) (blocks[index] as Json)['text'] += delta.text
+    else if (delta?.text !== undefined) blocks[index].text += delta.text
     else if (delta?.partial_json !== undefined) inputs[index] = (inputs[index] ?? '') + delta.partial_json
   return blocks.map((block, at) =>
     inputs[at] === undefined ? block : { ...block, input: JSON.parse(inputs[at] || '{}') },

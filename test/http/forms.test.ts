@@ -216,13 +216,10 @@ test('a form that ends before its length reaches no upstream, and leaves no file
     `content-length: ${body.length + 1_000}`,
   ]
   const port = Number(new URL(gateway.url).port)
-  const { socket, closed } = rawConnection(
-    port,
-    Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]),
-  )
+  const connection = rawConnection(port, Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]))
   await expect.poll(() => openBodies().length).toBe(1)
-  socket.end()
-  expect(await closed()).not.toContain('HTTP/1.1 200')
+  connection.socket.end()
+  expect(await connection.closed()).not.toContain('HTTP/1.1 200')
   await expect.poll(openBodies).toEqual([])
   expect(fixture.upstream.received('m')).toHaveLength(0)
   expect([database.usage().length, database.openHolds()]).toEqual([before, []])

@@ -222,7 +222,7 @@ describe.each(NAMES)('%s', (name) => {
 
   test('that break off are made by the next channel, or seen to be broken off and paid', async () => {
     fixture.upstream.script(`spare-${name}`, answer)
-    const head = `HTTP/1.1 200 OK\r\ncontent-type: ${answer.headers?.['content-type']}\r\ncontent-length: ${bytes.length}\r\n\r\n`
+    const head = `HTTP/1.1 200 OK\r\ncontent-type: ${String(answer.headers?.['content-type'])}\r\ncontent-length: ${bytes.length}\r\n\r\n`
     const half = Buffer.concat([Buffer.from(head), bytes.subarray(0, -4)])
     fixture.upstream.script(name, { kind: 'raw', bytes: half, ending: 'close' })
     const live = await open(fixture.gateway.url, ...requestOf(name, 'ann'))

@@ -54,7 +54,8 @@ export function embedUpstream(channel: Channel, name: string): EmbedUpstream | u
       const path = methodPath(model, isPredicted ? 'predict' : 'embedContent')
       return { form: isPredicted ? predictForm : embedContentForm, protocol: 'gemini', path, model }
     }
-    default:
+    case 'azure':
+    case undefined:
       return { form: batchForm, protocol: 'gemini', path: methodPath(model, 'batchEmbedContents'), model }
   }
 }
