@@ -14,19 +14,19 @@ const USERS = [
   user(3, 'bob', [token('b1'), token('b2', FIVE), token('b3')], FIVE),
 ]
 
-/** Calls that are held at the upstream until `release`. */
+/** Calls of which some are under way, held at the upstream, and all others over. */
 interface HeldCalls {
-  /** Statuses of the calls that were refused, in any order. */
-  readonly refused: readonly number[]
-  /** Lets the admitted calls end; resolves to their statuses. */
+  readonly underWay: number
+  /** Statuses of the others, in any order. */
+  readonly over: readonly number[]
+  /** Lets the calls end that are under way; resolves to their statuses. */
   release(): Promise<readonly number[]>
 }
 
-/** Sends calls to these nodes at once; resolves when `admitted` of them are under way and all others over. */
+/** Sends calls to these nodes at once; resolves when each is either over or under way. */
 async function hold(
   { upstream, fleet }: Cluster,
   calls: readonly { readonly key: string; readonly node: number }[],
-  admitted: number,
 ): Promise<HeldCalls> {
   const gate = Promise.withResolvers<void>()
   upstream.script('m', { kind: 'whole', after: gate.promise })
@@ -39,16 +39,15 @@ async function hold(
     )
     statuses.push(status)
   })
-  await expect.poll(() => statuses.length).toBe(calls.length - admitted)
-  await upstream.receivedAtLeast('m', admitted)
-  const refused = [...statuses]
-  expect(upstream.received('m')).toHaveLength(admitted)
+  await expect.poll(() => statuses.length + upstream.received('m').length).toBe(calls.length)
+  const over = [...statuses]
   return {
-    refused,
+    underWay: upstream.received('m').length,
+    over,
     async release() {
       gate.resolve()
       await Promise.all(all)
-      return statuses.slice(refused.length)
+      return statuses.slice(over.length)
     },
   }
 }
@@ -62,6 +61,8 @@ function crowd(count: number, ...keys: readonly [string, ...string[]]): { key: s
 }
 
 const times = (count: number, status: number): number[] => Array.from({ length: count }, () => status)
+
+const FIVE_OF_FIFTY = { underWay: 5, over: times(45, 429) }
 
 describe.skipIf(withoutRedis('calls under way at three nodes'))('calls under way at three nodes', () => {
   let program: PatchedCopy
@@ -85,76 +86,67 @@ describe.skipIf(withoutRedis('calls under way at three nodes'))('calls under way
     })
     afterAll(() => cluster?.clear())
 
-    /** Passes once the whole limit is free: leaving calls give places back in the background. */
-    const untilFree = async (key: string): Promise<void> => {
-      await expect
-        .poll(async () => {
-          const calls = await Promise.all(
-            [0, 1, 2, 0, 1].map((node) => call(cluster.fleet.urls[node] ?? '', ask('m'), { key })),
-          )
-          return calls.map(({ status }) => status)
-        })
-        .toEqual(times(5, 200))
+    /** Holds as many of these calls as the limit allows: places are given back after a response's end. */
+    const fill = async (calls: Parameters<typeof hold>[1]): Promise<HeldCalls> => {
+      for (;;) {
+        const held = await hold(cluster, calls)
+        expect(held.underWay).toBeLessThanOrEqual(5)
+        if (held.underWay === 5) return held
+        await held.release()
+      }
     }
 
     test('are as many as the limit of their key, exactly, time and again', async () => {
+      const first = await hold(cluster, crowd(50, 'own'))
+      expect(first).toMatchObject(FIVE_OF_FIFTY)
+      expect(await first.release()).toEqual(times(5, 200))
       for (let round = 0; round < 3; round += 1) {
-        const held = await hold(cluster, crowd(50, 'own'), 5)
-        expect(held.refused).toEqual(times(45, 429))
+        const held = await fill(crowd(50, 'own'))
+        expect(held).toMatchObject(FIVE_OF_FIFTY)
         expect(await held.release()).toEqual(times(5, 200))
-        await untilFree('own')
       }
     })
 
     test('of all keys of a user count together, and a key has no place where its user has none', async () => {
-      const held = await hold(cluster, crowd(50, 'b1', 'b2', 'b3'), 5)
-      expect(held.refused).toEqual(times(45, 429))
+      const held = await hold(cluster, crowd(50, 'b1', 'b2', 'b3'))
+      expect(held).toMatchObject(FIVE_OF_FIFTY)
       expect(await held.release()).toEqual(times(5, 200))
-      await untilFree('b2')
+      // No place of the key is lost with the calls that its user refused.
+      await (await fill(crowd(50, 'b2'))).release()
     })
 
     test('without a limit are not counted', async () => {
-      const held = await hold(cluster, crowd(12, 'free'), 12)
-      expect(held.refused).toEqual([])
+      const held = await hold(cluster, crowd(12, 'free'))
+      expect(held).toMatchObject({ underWay: 12, over: [] })
       expect(await held.release()).toEqual(times(12, 200))
     })
 
     test('keep to the share of each node while the common store is away, and are exact afterwards', async () => {
       const cable = store === 'Redis' ? cluster.redisProxy : cluster.postgresProxy
       // The database lends quota ahead, so that calls go on without it.
-      await untilFree('own')
+      await (await fill(crowd(50, 'own'))).release()
       await cable.disconnect()
-      const spread = crowd(50, 'own')
       await expect
         .poll(async () => {
-          const held = await hold(cluster, spread, 3).catch(() => undefined)
-          return held && [...(await held.release())]
+          const held = await hold(cluster, crowd(50, 'own'))
+          await held.release()
+          return held.underWay
         })
-        .toEqual(times(3, 200))
+        .toBe(3)
       await cable.reconnect()
-      await untilFree('own')
-      const held = await hold(cluster, crowd(50, 'own'), 5)
-      expect(held.refused).toEqual(times(45, 429))
+      const held = await fill(crowd(50, 'own'))
+      expect(held).toMatchObject(FIVE_OF_FIFTY)
       expect(await held.release()).toEqual(times(5, 200))
     })
 
     test('that a killed node had are given back', async () => {
-      await untilFree('own')
-      const lost = await hold(
-        cluster,
-        crowd(5, 'own').map(({ key }) => ({ key, node: 0 })),
-        5,
-      )
+      const lost = await fill(crowd(20, 'own').map(({ key }) => ({ key, node: 0 })))
       expect((await call(cluster.fleet.urls[1] ?? '', ask('m'), { key: 'own' })).status).toBe(429)
       await cluster.fleet.node(0).kill()
       expect(await lost.release()).toEqual(times(5, 0))
-      cluster.upstream.script('m', { kind: 'whole' })
-      const statusAt = async (node: number): Promise<number> =>
-        (await call(cluster.fleet.urls[node] ?? '', ask('m'), { key: 'own' })).status
-      await expect.poll(() => statusAt(1)).toBe(200)
       const others = crowd(50, 'own').map(({ key }, index) => ({ key, node: 1 + (index % 2) }))
-      const held = await hold(cluster, others, 5)
-      expect(held.refused).toEqual(times(45, 429))
+      const held = await fill(others)
+      expect(held).toMatchObject(FIVE_OF_FIFTY)
       expect(await held.release()).toEqual(times(5, 200))
     })
   })

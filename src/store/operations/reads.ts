@@ -1,12 +1,12 @@
 import { alertWork } from './alert-outbox.ts'
-import { alertThresholds } from './alert-subscriptions.ts'
+import { hasAlertState } from './alert-subscriptions.ts'
 import { budgetsUsed } from './budgets-used.ts'
 import { conservation } from './conservation.ts'
 import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
 import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
-import { userByIdentity } from './identities.ts'
+import { identitiesOf, userByIdentity } from './identities.ts'
 import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
 import { managedUser, profile } from './profile.ts'
@@ -29,7 +29,6 @@ import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-tot
 /** Read operations, each on a snapshot of the database. */
 export const reads = {
   accountOfToken,
-  alertThresholds,
   alertWork,
   backgroundOutcomes,
   budgetsUsed,
@@ -37,7 +36,9 @@ export const reads = {
   conservation,
   countUsers,
   credentials,
+  hasAlertState,
   hasBcryptPasswords,
+  identitiesOf,
   keyedToken,
   keyedTokenPage,
   keyedTokens,
