@@ -65,7 +65,7 @@ export class PostgresPlacePeers implements PlacePeers {
         await this.#see()
         return 'stale'
       }
-      return Math.min(want, Math.max(0, Number(granted)))
+      return Number(granted)
     } catch (error) {
       // Nobody else should wait for the server before it has answered a heartbeat.
       this.#isReachable = false

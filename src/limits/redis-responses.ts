@@ -43,11 +43,11 @@ export function readShareResponse(
  */
 export function readPlaceResponse(
   value: unknown,
-  { want }: PlaceReport,
+  { held, want, max }: PlaceReport,
 ): { granted: number } | { generation: string } {
   const [generation, granted, ...rest] = list(value)
   if (granted === undefined) return { generation: text(generation) }
-  if (rest.length > 0 || count(granted) > want) throw invalidResponse()
+  if (rest.length > 0 || count(granted) > Math.max(0, Math.min(want, max - held))) throw invalidResponse()
   return { granted: count(granted) }
 }
 
