@@ -24,11 +24,14 @@ export interface RealProvider extends AsyncDisposable {
   visit(browser: Browser, location: string): Promise<string>
 }
 
-/** Starts a provider on a free port. */
-export async function startRealProvider(client: RegisteredClient): Promise<RealProvider> {
+/** Starts a provider on a free port of 127.0.0.1; its issuer may name that by another host. */
+export async function startRealProvider(
+  client: RegisteredClient,
+  host: '127.0.0.1' | 'localhost' = '127.0.0.1',
+): Promise<RealProvider> {
   const server = createServer()
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const issuer = `http://${host}:${(server.address() as AddressInfo).port}`
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const provider = new Provider(issuer, {
     clients: [
