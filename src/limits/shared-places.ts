@@ -18,7 +18,7 @@ interface SubjectEntry {
   max: number
   held: number
   readonly waiting: Waiter[]
-  /** What the store was told last; undefined where that is unknown. */
+  /** Places that the store was told last; undefined where that is unknown. */
   reported: number | undefined
   reportedMs: number
   exchange: Promise<void> | undefined

@@ -1,8 +1,9 @@
 import { type PatchedCopy, patchedProgram } from './patched-copy.ts'
 
 /**
- * The program, except that it waits for Redis and for places in PostgreSQL for as long as this machine may be late: for tests whose
- * subject is not a late server, and whose figures hold while it answers in time. The caller discards it.
+ * The program, except that it waits for Redis and for places in PostgreSQL for as long as this machine may be
+ * late: for tests whose subject is not a late server, and whose figures hold while it answers in time. The
+ * caller discards it.
  */
 export function patientProgram(): Promise<PatchedCopy> {
   return patchedProgram([

@@ -24,6 +24,13 @@ export interface RealProvider extends AsyncDisposable {
   visit(browser: Browser, location: string): Promise<string>
 }
 
+/** Writes the page that asks whether to sign out; the library's own one loads a font from elsewhere. */
+function askToSignOut(answer: { body: unknown }, form: string): void {
+  const button =
+    '<button form="op.logoutForm" type="submit" name="logout" value="yes">Yes, sign me out</button>'
+  answer.body = `<!doctype html><title>Sign out</title>${form}${button}`
+}
+
 /** Starts a provider on a free port of 127.0.0.1; its issuer may name that by another host. */
 export async function startRealProvider(
   client: RegisteredClient,
@@ -43,7 +50,10 @@ export async function startRealProvider(
       },
     ],
     claims: { openid: ['sub'], profile: ['name', 'preferred_username', 'groups'], email: ['email'] },
-    features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: true } },
+    features: {
+      devInteractions: { enabled: false },
+      rpInitiatedLogout: { enabled: true, logoutSource: askToSignOut },
+    },
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', kid: 'first' }] },
     ttl: {
       AccessToken: 600,

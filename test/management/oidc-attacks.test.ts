@@ -3,7 +3,12 @@ import { Browser } from '../equipment/browser.ts'
 import { ROOT, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { type ScriptedProvider, signedBySecret, startScriptedProvider, unsigned } from '../equipment/scripted-oidc.ts'
+import {
+  type ScriptedProvider,
+  signedBySecret,
+  startScriptedProvider,
+  unsigned,
+} from '../equipment/scripted-oidc.ts'
 
 const SECRET = 'the-client-secret-0123456789'
 const AGAIN = 'could not be verified'

@@ -124,9 +124,9 @@ describe('nobody is linked by', () => {
       expect([answer.status, JSON.parse(answer.text).code]).toEqual([403, 'other_site'])
       expect(answer.headers['set-cookie']).toBeUndefined()
     }
-    expect((await call(gateway.url, undefined, { method: 'GET', path: `${PATH}?provider=corp` })).status).toBe(
-      401,
-    )
+    expect(
+      (await call(gateway.url, undefined, { method: 'GET', path: `${PATH}?provider=corp` })).status,
+    ).toBe(401)
   })
 
   test("an attacker's sign-in that the victim's browser is sent to the end of", async () => {

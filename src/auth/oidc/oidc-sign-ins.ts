@@ -70,10 +70,7 @@ export class OidcSignIns {
    * Ends a sign-in. Throws 401 if this browser did not begin it, if it was ended before, or if it cannot be
    * verified.
    */
-  async complete(
-    provider: OidcProvider,
-    request: Request,
-  ): Promise<Completed> {
+  async complete(provider: OidcProvider, request: Request): Promise<Completed> {
     const { store, secrets, nowMs } = this.#parts
     const query = new URL(request.url, 'http://gateway').search
     const state = new URLSearchParams(query).get('state')

@@ -11,6 +11,8 @@ const FIVE = { rate_limit: { parallel: 5 } }
 const USERS = [
   ROOT,
   user(2, 'ann', [token('own', FIVE), token('free')]),
+  user(4, 'cid', [token('c1'), token('c2')], { rate_limit: { requests: 30, window: '1h' } }),
+  user(5, 'dee', [token('d1', { rate_limit: { requests: 30, window: '1h' } }), token('d2')]),
   user(3, 'bob', [token('b1'), token('b2', FIVE), token('b3')], FIVE),
 ]
 
@@ -64,7 +66,9 @@ const times = (count: number, status: number): number[] => Array.from({ length: 
 
 const FIVE_OF_FIFTY = { underWay: 5, over: times(45, 429) }
 
-describe.skipIf(withoutRedis('calls under way at three nodes'))('calls under way at three nodes', () => {
+const NAME = 'limits of keys and users at three nodes'
+
+describe.skipIf(withoutRedis(NAME))(NAME, () => {
   let program: PatchedCopy
   beforeAll(async () => {
     program = await patientProgram()
@@ -74,7 +78,7 @@ describe.skipIf(withoutRedis('calls under way at three nodes'))('calls under way
   describe.each([
     ['Redis', {}],
     ['PostgreSQL alone', { REDIS_URL: '' }],
-  ])('with %s', (store, env) => {
+  ])('on calls under way, counted in %s,', (store, env) => {
     let cluster: Cluster
     beforeAll(async () => {
       cluster = await startCluster({
@@ -156,6 +160,26 @@ describe.skipIf(withoutRedis('calls under way at three nodes'))('calls under way
       const held = await fill(others)
       expect(held).toMatchObject(FIVE_OF_FIFTY)
       expect(await held.release()).toEqual(times(5, 200))
+    })
+
+    test.runIf(store === 'Redis').each([
+      ['a user, for all keys together', ['c1', 'c2']],
+      ['a key', ['d1']],
+    ] as const)('on requests of %s are as exact', async (_, keys) => {
+      cluster.upstream.script('m', { kind: 'whole' })
+      const urls = cluster.fleet.nodes.filter(({ isRunning }) => isRunning).map(({ url }) => url)
+      const statuses: number[] = []
+      const send = async (n: number): Promise<void> => {
+        const key = keys[n % keys.length] ?? ''
+        statuses.push((await call(urls[n % urls.length] ?? '', ask('m'), { key })).status)
+      }
+      const admitted = (): number => statuses.filter((status) => status === 200).length
+      await Promise.all(Array.from({ length: 90 }, (__, n) => send(n)))
+      // Permits that another node took and did not use are given back soon.
+      for (let n = 0; admitted() < 30; n += 1) await send(n)
+      for (let n = 0; n < 2 * urls.length; n += 1) await send(n)
+      expect(admitted()).toBe(30)
+      expect(new Set(statuses)).toEqual(new Set([200, 429]))
     })
   })
 })
