@@ -112,7 +112,7 @@ describe.skipIf(withoutRedis('broken copies of the bank') || withoutCrashes('bro
     })
     test('budgets lent beyond their amount', async () => {
       expect(await brokenBy(UNBOUNDED_BUDGETS, { accounts: TIGHT_BUDGETS })).toMatch(
-        /the budget b:day:\S+ of 6000 is overspent/,
+        /the budget b:day:\S+ of 3000 is overspent/,
       )
     })
     test('calls that no budget is charged', async () => {

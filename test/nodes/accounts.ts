@@ -20,7 +20,7 @@ interface Owner {
 }
 
 const AMPLE = 1_000_000_000
-const TIGHT_KEYS = Array.from({ length: 12 }, (_, index) => `tight${index}`)
+const TIGHT_KEYS = Array.from({ length: 3 }, (_, index) => `tight${index}`)
 
 /**
  * Five tokens of three users, with budgets of every kind: two tokens run out during the storm, and so does
@@ -43,10 +43,10 @@ export const POOR_ACCOUNTS: AccountSet = accountSet({
   },
 })
 
-/** Tokens with ample quota, and daily budgets for some dozens of calls each. */
+/** Tokens with ample quota, and daily budgets that a few seconds of a storm use up. */
 export const TIGHT_BUDGETS: AccountSet = accountSet(
   { ann: { quota: AMPLE, tokens: Object.fromEntries(TIGHT_KEYS.map((key) => [key, AMPLE])) } },
-  Object.fromEntries(TIGHT_KEYS.map((key) => [key, { budget: 6_000, budget_period: 'day' }])),
+  Object.fromEntries(TIGHT_KEYS.map((key) => [key, { budget: 3_000, budget_period: 'day' }])),
 )
 
 function accountSet(
