@@ -67,7 +67,7 @@ export class SharedPlaces implements CallPlaces {
 
   async close(): Promise<void> {
     clearInterval(this.#sweep)
-    await Promise.all([...this.#entries.values()].map(({ exchange }) => exchange))
+    await Promise.all([...this.#entries.values()].flatMap(({ exchange }) => exchange ?? []))
     if (!this.#peers.isReachable) return
     for (const entry of this.#entries.values()) entry.held = 0
     await Promise.all([...this.#entries.values()].map((entry) => this.#exchange(entry)))

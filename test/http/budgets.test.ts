@@ -108,24 +108,26 @@ describe('a stream that is cut by a budget ends with budget_exceeded', () => {
 
 test('a call belongs to the period in which it began, and the next period begins with nothing spent', async () => {
   const clock = dateClock()
-  const { upstream, gateway, chat, close } = await startFixture(
+  const moved = await startFixture(
     (server) => ({
       ...plainConfiguration(server.baseUrl('m')),
       users: [ROOT, user(2, 'ann', [token('ann', { budget: 1_000, budget_period: 'day' })])],
     }),
     { env: clock.env },
   )
-  onTestFinished(close)
+  onTestFinished(() => moved.close())
+  const { upstream, gateway } = moved
+  const chat = () => moved.chat('ann', body)
   const body = ask('m', { max_tokens: 150 })
   const gate = Promise.withResolvers<void>()
   upstream.script('m', { kind: 'whole', usage: usageText(10, 150), after: gate.promise })
-  const overMidnight = chat('ann', body)
+  const overMidnight = chat()
   await expect.poll(() => upstream.received('m').length).toBe(1)
   clock.move(DAY_S)
   gate.resolve()
   expect((await overMidnight).status).toBe(200)
-  expect((await chat('ann', body)).status).toBe(200)
-  expect((await chat('ann', body)).json().error.code).toBe('budget_exceeded')
+  expect((await chat()).status).toBe(200)
+  expect((await chat()).json().error.code).toBe('budget_exceeded')
   const spent = () =>
     databaseOf(gateway.dataDir)
       .budgets()
@@ -133,7 +135,7 @@ test('a call belongs to the period in which it began, and the next period begins
   expect(spent()).toEqual([610, 610])
   // A clock that is set back leads back to the period before, and to what was spent in it.
   clock.move(0)
-  expect((await chat('ann', body)).json().error.code).toBe('budget_exceeded')
+  expect((await chat()).json().error.code).toBe('budget_exceeded')
   expect(spent()).toEqual([610, 610])
 })
 

@@ -31,8 +31,9 @@ interface Site {
 }
 
 async function onSqlite(): Promise<Site> {
-  const { upstream, gateway, close } = await startFixture(configure)
-  onTestFinished(close)
+  const fixture = await startFixture(configure)
+  onTestFinished(() => fixture.close())
+  const { upstream, gateway } = fixture
   const file = databaseOf(gateway.dataDir)
   return {
     upstream,
@@ -89,7 +90,7 @@ describe.each(SITES)('at %s', (_, start) => {
     await Promise.all(Array.from({ length: CALLS }, (__, n) => one(n)))
     // On a busy machine a node may return its unused lease too late for one call; the next call gets it.
     for (let n = 0; (counts.get(200) ?? 0) < AFFORDABLE; n += 1) await one(n)
-    expect([...counts.keys()].toSorted()).toEqual([200, 403])
+    expect(new Set(counts.keys())).toEqual(new Set([200, 403]))
     expect(counts.get(200)).toBe(AFFORDABLE)
     expect(upstream.received('m')).toHaveLength(AFFORDABLE)
     await Promise.all(gateways.map((gateway) => gateway.kill()))

@@ -72,9 +72,7 @@ const BOTH_OWNERS = [
   ['a key', ['d1']],
 ] as const
 
-const NAME = 'limits of keys and users at three nodes'
-
-describe.skipIf(withoutRedis(NAME))(NAME, () => {
+describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users at three nodes', () => {
   let program: PatchedCopy
   beforeAll(async () => {
     program = await patientProgram()
@@ -106,17 +104,16 @@ describe.skipIf(withoutRedis(NAME))(NAME, () => {
       }
     }
 
-    /** Polls how many of fifty calls the nodes let through, three times in a row. */
-    const pollUnderWay = () =>
-      expect.poll(async () => {
-        const counts: number[] = []
-        while (counts.length < 3) {
-          const held = await hold(cluster, crowd(50, 'own'))
-          counts.push(held.underWay)
-          await held.release()
-        }
-        return counts
-      })
+    /** Number of fifty calls that the nodes let through, three times in a row. */
+    const countsUnderWay = async (): Promise<number[]> => {
+      const counts: number[] = []
+      while (counts.length < 3) {
+        const held = await hold(cluster, crowd(50, 'own'))
+        counts.push(held.underWay)
+        await held.release()
+      }
+      return counts
+    }
 
     test('calls under way are as many as the limit of their key, exactly, time and again', async () => {
       const first = await hold(cluster, crowd(50, 'own'))
@@ -167,10 +164,10 @@ describe.skipIf(withoutRedis(NAME))(NAME, () => {
       // The database lends quota ahead, so that calls go on without it.
       await (await fill(crowd(50, 'own'))).release()
       cable.setFault({ kind: 'cut' })
-      await pollUnderWay().toEqual(times(3, 3))
+      await expect.poll(countsUnderWay).toEqual(times(3, 3))
       cable.setFault({ kind: 'pass' })
       // Until all nodes are back, each that is not has its share beside the places of the others.
-      await pollUnderWay().toEqual(times(3, 5))
+      await expect.poll(countsUnderWay).toEqual(times(3, 5))
       const held = await fill(crowd(50, 'own'))
       expect(held).toMatchObject(FIVE_OF_FIFTY)
       expect(await held.release()).toEqual(times(5, 200))
