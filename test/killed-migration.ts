@@ -45,7 +45,10 @@ const TABLES = [
 const OWN_TABLES = ['unsummed_calls', ...TABLES].sort()
 
 /** Tables that a cluster needs in addition. */
-const SHARED_TABLES = ['leases', 'lost_budgets', 'lost_estimates', 'nodes', ...TABLES].sort()
+const SHARED_TABLES = [
+  ...['call_generation', 'call_nodes', 'call_places', 'leases', 'lost_budgets', 'lost_estimates', 'nodes'],
+  ...TABLES,
+].sort()
 
 const SOURCES = new URL('../src/store/', import.meta.url)
 

@@ -2,6 +2,7 @@ import { ChangeFeed } from './change-feed.ts'
 import { RedisAnnouncements } from './redis-announcements.ts'
 import { RedisPeers } from '../limits/redis-peers.ts'
 import { SharedCounter } from '../limits/shared-counter.ts'
+import { SharedPlaces } from '../limits/shared-places.ts'
 import type { Cluster, ClusterOptions } from './join-cluster.ts'
 
 /** Joins the nodes on one Redis server; where the server cannot be reached, as soon as it can. */
@@ -19,14 +20,15 @@ export async function joinThroughRedis(url: string, options: ClusterOptions): Pr
   const announcements = new RedisAnnouncements(url, namespace)
   const changes = new ChangeFeed(node, announcements)
   const limitCounter = new SharedCounter(peers, onIsolated)
+  const callPlaces = new SharedPlaces(peers, onIsolated)
   await Promise.all([peers.firstAttempt, announcements.firstAttempt])
   return {
     limitCounter,
-    nodeCount: () => peers.nodes,
+    callPlaces,
     changes,
     isRedisReachable: () => peers.isReachable,
     async close() {
-      await limitCounter.close()
+      await Promise.all([limitCounter.close(), callPlaces.close()])
       changes.close()
       await Promise.all([peers.close(), announcements.close()])
     },

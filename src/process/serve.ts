@@ -23,7 +23,6 @@ import { NODE_LOOP } from '../limits/event-loop.ts'
 import { setOverloadGrowth } from '../limits/heap-growth.ts'
 import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
-import { ParallelCalls } from '../limits/parallel-calls.ts'
 import { RefusalCounts } from '../limits/refusal-counts.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import type { AdministrationParts } from '../management/parts.ts'
@@ -161,7 +160,7 @@ export async function serve({
     upstreams,
     metrics,
     count,
-    limits: new CallLimits(limits, new ParallelCalls(nodes.nodeCount)),
+    limits: new CallLimits(limits, nodes.callPlaces),
     settings: () => inForce.settings,
     log,
   }

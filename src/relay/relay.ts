@@ -220,7 +220,8 @@ export class Relay {
 
   async #charged(forms: RequestForms, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
-    const leave = this.#parts.limits.begin(caller)
+    const beginning = this.#parts.limits.begin(caller)
+    const leave = beginning instanceof Promise ? await beginning : beginning
     let opened: OpenedRequest | undefined
     try {
       opened = await openRequest(this.#parts.bodies, forms, incoming, caller, settings)

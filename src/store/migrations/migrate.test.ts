@@ -76,7 +76,8 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     }
     await database.sql('ALTER TABLE holds DROP COLUMN budgets')
     if (engine.name === 'PostgreSQL') {
-      await database.sql('DROP TABLE lost_budgets')
+      for (const table of ['lost_budgets', 'call_generation', 'call_nodes', 'call_places'])
+        await database.sql(`DROP TABLE ${table}`)
       for (const table of ['users', 'tokens']) await database.sql(`DROP TRIGGER bank_heed ON ${table}`)
       await database.sql('DROP TABLE budget_periods')
       await database.sql('DROP FUNCTION budget_crossed')

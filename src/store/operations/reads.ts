@@ -1,5 +1,5 @@
 import { alertWork } from './alert-outbox.ts'
-import { alertThresholds } from './alert-subscriptions.ts'
+import { hasAlertState } from './alert-subscriptions.ts'
 import { budgetsUsed } from './budgets-used.ts'
 import { callDetail } from './call-detail.ts'
 import { conservation } from './conservation.ts'
@@ -7,7 +7,7 @@ import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
 import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
-import { userByIdentity } from './identities.ts'
+import { identitiesOf, userByIdentity } from './identities.ts'
 import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
 import { managedUser, profile } from './profile.ts'
@@ -32,7 +32,6 @@ import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-tot
 /** Read operations, each on a snapshot of the database. */
 export const reads = {
   accountOfToken,
-  alertThresholds,
   alertWork,
   backgroundOutcomes,
   budgetsUsed,
@@ -41,7 +40,9 @@ export const reads = {
   conservation,
   countUsers,
   credentials,
+  hasAlertState,
   hasBcryptPasswords,
+  identitiesOf,
   keyedToken,
   keyedTokenPage,
   keyedTokens,

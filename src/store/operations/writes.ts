@@ -10,6 +10,7 @@ import { createUser } from './create-user.ts'
 import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
 import { createUserOfIdentity, markStateUsed } from './identities.ts'
+import { linkIdentity } from './link-identity.ts'
 import { importAccount } from './import-account.ts'
 import { pruneBudgets, pruneLentBudgets } from './prune-budgets.ts'
 import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
@@ -47,6 +48,7 @@ export const writes = {
   endSession,
   importAccount,
   keepSignatures,
+  linkIdentity,
   markStateUsed,
   noteAlerts,
   noteChannelTest,
