@@ -16,6 +16,7 @@ const TABLES = [
   'alert_outbox',
   'alert_sender',
   'alert_thresholds',
+  'audit_log',
   'budget_crossings',
   'budget_periods',
   'channels',

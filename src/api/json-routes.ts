@@ -1,3 +1,4 @@
+import { auditExport, auditLog } from './audit/audit-log.ts'
 import { alternateChatModels, alternateModel, alternateModels } from './models/beta-models.ts'
 import { billingSubscription } from './usage/billing-subscription.ts'
 import { billingUsage } from './usage/billing-usage.ts'
@@ -104,6 +105,8 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   listOptionsEndpoint,
   setOptionEndpoint,
   listGroups,
+  auditLog,
+  auditExport,
   usageLog,
   ownUsageLog,
   usageSums,

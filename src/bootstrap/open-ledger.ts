@@ -39,6 +39,7 @@ async function openOwnLedger(
         removedParts: await pruneParts(store, Date.now(), signal),
         removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
         removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),
+        removedAuditEntries: await pruneExpired(store, 'pruneAuditLog', Date.now(), signal),
       }),
       isReady: () => ledger.probe(),
       close: () => store.close(),

@@ -97,6 +97,7 @@ export async function openSharedLedger({
       removedParts: await pruneParts(rows, Date.now(), signal),
       removedSignatures: await pruneExpired(rows, 'pruneSignatures', Date.now(), signal),
       removedBudgets: await pruneExpired(rows, 'pruneLentBudgets', Date.now(), signal),
+      removedAuditEntries: await pruneExpired(rows, 'pruneAuditLog', Date.now(), signal),
     }),
     // Calls of known keys are answered without the database for as long as leased quota lasts.
     isReady: async () => bankClient.isConnected && (await ledger.probe()),

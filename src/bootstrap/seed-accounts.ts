@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Origin } from '../domain/audit.ts'
 import type { UserSeed } from '../domain/seed.ts'
 import { Role } from '../domain/user.ts'
 import { generateKey } from '../store/generate-key.ts'
@@ -27,6 +28,7 @@ export async function seedAccounts(
   await store.write('seedUsers', {
     seeds,
     nowSeconds: Math.floor(Date.now() / 1000),
+    origin: fileOrigin('gateway.yaml'),
   })
   return isFirstStart && !seeds.some(({ role }) => role === Role.root) ? makeFirstUser(store) : undefined
 }
@@ -41,6 +43,7 @@ async function makeFirstUser(store: Store): Promise<FirstCredentials | undefined
   const key = generateKey()
   const { users } = await store.write('seedUsers', {
     nowSeconds,
+    origin: fileOrigin('first start'),
     seeds: [
       {
         id: undefined,
@@ -70,4 +73,8 @@ async function makeFirstUser(store: Store): Promise<FirstCredentials | undefined
   })
   const [user] = users
   return user && { userId: user.id, accessToken, key: `sk-${key}` }
+}
+
+function fileOrigin(actor: string): Origin {
+  return { actorId: 0, actor, via: 'file', address: '', atMs: Date.now() }
 }

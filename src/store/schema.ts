@@ -1,5 +1,6 @@
 import type { Generated, Selectable } from 'kysely'
 import type { AlertTables } from './alert-tables.ts'
+import type { AuditLogTable } from './audit-table.ts'
 import type { BudgetCrossingsTable, BudgetPeriodsTable, TermsColumns } from './budget-tables.ts'
 import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
 
@@ -9,6 +10,7 @@ import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-
  */
 export interface Database extends AlertTables {
   readonly users: UsersTable
+  readonly audit_log: AuditLogTable
   readonly tokens: TokensTable
   readonly holds: HoldsTable
   readonly usage_log: UsageLogTable

@@ -22,6 +22,7 @@ const LATER_TABLES = [
   'alert_sender',
   'identities',
   'used_states',
+  'audit_log',
 ]
 const SESSION_COLUMNS = ['address', 'user_agent', 'last_used', 'access_token_hash', 'logout_cipher']
 

@@ -15,6 +15,7 @@ import { budgets } from './0011-budgets.ts'
 import { alerts } from './0012-alerts.ts'
 import { signIns } from './0013-sign-ins.ts'
 import { requestedModels } from './0017-requested-models.ts'
+import { auditLog } from './0020-audit-log.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
@@ -34,6 +35,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0012-alerts': alerts(types),
     '0013-sign-ins': signIns(types),
     '0017-requested-models': requestedModels(types),
+    '0020-audit-log': auditLog(types),
   }
 }
 

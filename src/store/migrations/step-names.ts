@@ -14,6 +14,7 @@ export const STEP_NAMES = [
   '0012-alerts',
   '0013-sign-ins',
   '0017-requested-models',
+  '0020-audit-log',
 ] as const
 
 /**

@@ -1,3 +1,4 @@
+import type { Origin } from '../../domain/audit.ts'
 import type { TermChanges } from '../../domain/call-terms.ts'
 import type { Token } from '../../domain/token.ts'
 import { statusAt } from '../../domain/token-status.ts'
@@ -27,6 +28,8 @@ export type TokenFields = Partial<
 
 /** Change of one token by its owner. */
 export interface TokenChange {
+  /** For the audit log. */
+  readonly origin?: Origin
   readonly tokenId: number
   readonly userId: number
   readonly fields: TokenFields

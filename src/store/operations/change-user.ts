@@ -1,3 +1,4 @@
+import type { Origin } from '../../domain/audit.ts'
 import { GatewayError } from '../../errors.ts'
 import type { TermChanges } from '../../domain/call-terms.ts'
 import type { ManagedUser } from '../../domain/profile.ts'
@@ -36,6 +37,8 @@ export interface QuotaChange {
 
 /** Change of one user. */
 export interface UserChange {
+  /** For the audit log. */
+  readonly origin?: Origin
   readonly userId: number
   readonly fields?: UserFields
   readonly quota?: QuotaChange | undefined

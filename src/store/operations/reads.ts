@@ -1,5 +1,6 @@
 import { alertWork } from './alert-outbox.ts'
 import { alertThresholds } from './alert-subscriptions.ts'
+import { auditBefore, auditPage } from './audit-log.ts'
 import { budgetsUsed } from './budgets-used.ts'
 import { conservation } from './conservation.ts'
 import { credentials, hasBcryptPasswords } from './credentials.ts'
@@ -31,6 +32,8 @@ export const reads = {
   accountOfToken,
   alertThresholds,
   alertWork,
+  auditBefore,
+  auditPage,
   backgroundOutcomes,
   budgetsUsed,
   chainBytes,

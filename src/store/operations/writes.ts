@@ -1,3 +1,4 @@
+import { pruneAuditLog } from './audit-log.ts'
 import { endConditions, reportConditions } from './alert-conditions.ts'
 import { claimAlerts, noteAlerts, spreadAlerts } from './alert-outbox.ts'
 import { subscribeAlerts } from './alert-subscriptions.ts'
@@ -11,6 +12,8 @@ import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
 import { createUserOfIdentity, markStateUsed } from './identities.ts'
 import { importAccount } from './import-account.ts'
+import { noteRefusedSignIn } from './note-refused-sign-in.ts'
+import { noteReveal } from './note-reveal.ts'
 import { pruneBudgets, pruneLentBudgets } from './prune-budgets.ts'
 import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
 import { removeOrphanedParts, storeResponsePart } from './response-parts.ts'
@@ -47,7 +50,10 @@ export const writes = {
   noteAlerts,
   noteChannelTest,
   noteOutcome,
+  noteRefusedSignIn,
+  noteReveal,
   noteSessionUse,
+  pruneAuditLog,
   pruneResponses,
   pruneBudgets,
   pruneLentBudgets,
