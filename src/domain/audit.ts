@@ -77,7 +77,7 @@ export class Secret {
 /** Fields of an object at one moment. */
 export type Fields = Readonly<Record<string, Json | Secret | undefined>>
 
-/** Longest value that is logged whole, in characters of its JSON: a log that only grows takes no documents. */
+/** Longest value that is logged whole, in characters: a log that only grows takes no documents. */
 const MAX_VALUE_LENGTH = 4_096
 
 /**

@@ -157,7 +157,7 @@ describe('the audit log', () => {
       [() => as(ROOT_ACCOUNT, `POST /api/channel/${channelId}/key`), ['root channel.reveal other']],
       [() => as(ADMIN, `DELETE /api/channel/${channelId}`), ['adam channel.delete other']],
       [
-        option('HoldTokens', '1').bind(undefined) && option('hold_tokens', '77'),
+        option('hold_tokens', '77'),
         ['root option.update hold_tokens'],
       ],
       [option('GroupRatio', '{"default":1,"vip":0.5}'), ['root group.update vip']],
@@ -243,6 +243,7 @@ describe('the audit log', () => {
     for (const path of ['/api/audit', '/api/audit/export'])
       for (const [account, status] of [
         [{ ...ANN, accessToken: 'none' }, 401],
+        [ANN, 403],
         [ADMIN, 200],
         [ROOT_ACCOUNT, 200],
       ] as const)
@@ -300,9 +301,7 @@ describe('the audit log', () => {
   })
 })
 
-test('what the file declares, and what changes there, is in the audit log', async () => {
-  const config = fixture.gateway
-  expect(config).toBeDefined()
+test('users that the file declares are in the audit log', async () => {
   const declared = await log('actor=gateway.yaml&kind=user')
   expect(declared.map(({ via, action, object }) => [via, action, object.name])).toEqual([
     ['file', 'user.create', 'adam'],

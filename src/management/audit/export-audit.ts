@@ -30,12 +30,15 @@ export async function* auditCsv(
   { store }: Pick<ManagementParts, 'store'>,
   filter: AuditFilter,
 ): AsyncGenerator<string, void, undefined> {
-  yield csvLine(COLUMNS)
+  // The header waits for the first read: if that fails, the response is an error.
+  let head = csvLine(COLUMNS)
   for (let beforeId: number | null = null; ; ) {
     const entries: readonly AuditEntry[] = await store.read('auditBefore', { filter, beforeId, limit: BATCH })
+    const piece = head + entries.map(linesOf).join('')
+    if (piece !== '') yield piece
     const last = entries.at(-1)
     if (!last) return
-    yield entries.map(linesOf).join('')
+    head = ''
     beforeId = last.id
   }
 }

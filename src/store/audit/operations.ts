@@ -34,7 +34,7 @@ const user = (id: number): ObjectReference => ({ kind: 'user', id })
 const key = (id: number): ObjectReference => ({ kind: 'key', id })
 const channel = (id: number): ObjectReference => ({ kind: 'channel', id })
 
-/** What each write means for the audit log; null = no change of an object that people manage. */
+/** Meaning of each write for the audit log; null = no change of an object that people manage. */
 export const AUDITED: {
   readonly [Of in Name]: ChangesObjects<Input<Of>, Output<Of>> | ReportsEntries<Input<Of>, Output<Of>> | null
 } = {
