@@ -156,10 +156,7 @@ describe('the audit log', () => {
       [() => as(ADMIN, 'PUT /api/channel/', { id: channelId, priority: 3 }), ['adam channel.update other']],
       [() => as(ROOT_ACCOUNT, `POST /api/channel/${channelId}/key`), ['root channel.reveal other']],
       [() => as(ADMIN, `DELETE /api/channel/${channelId}`), ['adam channel.delete other']],
-      [
-        option('hold_tokens', '77'),
-        ['root option.update hold_tokens'],
-      ],
+      [option('hold_tokens', '77'), ['root option.update hold_tokens']],
       [option('GroupRatio', '{"default":1,"vip":0.5}'), ['root group.update vip']],
       [option('ModelRatio', '{"m":1,"new":2}'), ['root price.update new']],
       [option('ModelFallback', '{"new":["m"]}'), ['root model.update new']],

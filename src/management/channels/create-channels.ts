@@ -59,5 +59,5 @@ function numbered(channel: ChannelDefinition): ChannelDefinition[] {
 
 /** The channel as it will be stored, with placeholders for the columns that the store sets. */
 function unstored(channel: ChannelDefinition): StoredChannel {
-  return { ...channel, id: 0, createdTime: 0, testTime: 0, responseMs: 0 }
+  return { ...channel, id: 0, version: '', createdTime: 0, testTime: 0, responseMs: 0 }
 }

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
+import { versionField, withPresent } from '../changed-meanwhile.ts'
 import { type ChannelFields, channelFields, objectIn, someChannelFields } from './channel-fields.ts'
 import { type ChannelObject, fieldsOf, storedObject } from './channel-object.ts'
 import { channelText, keysOfType, requireType } from './channel-text.ts'
@@ -12,7 +13,7 @@ import { readInput } from '../read-input.ts'
 import { requireSecretsForNewAddress } from './secret-destination.ts'
 
 /** A change of a channel: absent fields stay unchanged, and so do the keys where `key` is empty. */
-export const channelChange = someChannelFields.extend({ id: channelIdField })
+export const channelChange = someChannelFields.extend({ id: channelIdField, version: versionField.nullish() })
 
 /**
  * Changes a stored channel. Stored secrets do not go to another address, unless root asks. Resolves to the
@@ -20,7 +21,7 @@ export const channelChange = someChannelFields.extend({ id: channelIdField })
  */
 export async function updateChannel(
   parts: Pick<AdministrationParts, 'store' | 'liveConfig'>,
-  { id, ...given }: z.output<typeof channelChange>,
+  { id, version, ...given }: z.output<typeof channelChange>,
   by: Actor,
 ): Promise<ChannelObject> {
   const { store, liveConfig } = parts
@@ -39,12 +40,16 @@ export async function updateChannel(
   })
   refuseDeclaredName(liveConfig, channel.name)
   const after = { ...before, ...channel }
-  const isThere = await liveConfig.change(
-    (stored) => ({ ...stored, channels: stored.channels.map((one) => (one.id === id ? after : one)) }),
-    () => store.write('changeChannel', { id, channel }),
+  const next = await withPresent(
+    () =>
+      liveConfig.change(
+        (stored) => ({ ...stored, channels: stored.channels.map((one) => (one.id === id ? after : one)) }),
+        () => store.write('changeChannel', { id, channel, version: version ?? undefined }),
+      ),
+    async () => storedObject(await editableChannel(parts, id)),
   )
-  if (!isThere) throw new GatewayError('not_found', `there is no channel with the id ${id}`)
-  return storedObject(after)
+  if (next === null) throw new GatewayError('not_found', `there is no channel with the id ${id}`)
+  return storedObject({ ...after, version: next })
 }
 
 /** The fields with the stored proxy, where it comes back as it was shown: without its password. */

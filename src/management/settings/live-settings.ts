@@ -16,6 +16,8 @@ export interface LiveSettings {
   readonly declared: DeclaredSettings
   /** The stored channel of that name, enabled or not; undefined where it conflicts with the file. */
   storedChannel(name: string): Channel | undefined
+  /** Reads the stored settings again, which another node may have changed. */
+  reread(): Promise<void>
   /**
    * Changes the stored settings: `next` returns the new ones, `write` stores them. Throws `invalid_request`
    * with the schema's message, and writes nothing, where they conflict with the file. Resolves when they are
