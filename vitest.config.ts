@@ -4,11 +4,30 @@ import process from 'node:process'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/longest-first.ts'
 
-/** The day tier: every test that needs nothing but this machine. What takes longer lives under test/night. */
+/** Tests of whole processes: faults and load, several nodes, commands, a browser. */
+const SYSTEM = [
+  ...['faults', 'nodes', 'load', 'operations', 'commands'].map((family) => `test/${family}/**/*.test.ts`),
+  'e2e/console/*.test.ts',
+]
+
+/**
+ * Every test that needs nothing but this machine: `npm test` runs the project `fast`, `npm run test:system` the
+ * other, and a path runs in whichever has it. What takes longer lives under test/night.
+ */
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'console/**/*.test.ts', 'e2e/console/*.test.ts'],
-    exclude: ['test/night/**', 'node_modules/**'],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'fast',
+          include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'console/**/*.test.ts'],
+          exclude: ['test/night/**', 'node_modules/**', ...SYSTEM],
+        },
+      },
+      { extends: true, test: { name: 'system', include: SYSTEM } },
+    ],
+    reporters: ['default', './test/stalled-run.ts'],
     globalSetup: ['test/postgres-server.ts', 'test/prepared-folder.ts'],
     // Threads of databases compile their sources once, as they do in the program.
     env: { TMPDIR: temporaryFolder(), NODE_COMPILE_CACHE: join(temporaryFolder(), 'node-compile-cache') },

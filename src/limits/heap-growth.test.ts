@@ -34,7 +34,7 @@ function fullCollections(isOverload: boolean): number {
       '--eval',
       program(isOverload),
     ],
-    { encoding: 'utf8' },
+    { encoding: 'utf8', timeout: 240_000 },
   )
   expect(stderr).toBe('')
   return Number(stdout)

@@ -17,6 +17,9 @@ test.runIf(process.platform === 'linux')('the limit is the one that the process 
   const module = fileURLToPath(new URL('../server/open-files.ts', import.meta.url))
   const program = `import { openFilesLimit } from '${module}'; console.log(openFilesLimit(), openFilesLimit('/nowhere'))`
   const node = `ulimit -n 345; exec "$0" --input-type=module -e "$1"`
-  const told = execFileSync('sh', ['-c', node, process.execPath, program], { encoding: 'utf8' })
+  const told = execFileSync('sh', ['-c', node, process.execPath, program], {
+    encoding: 'utf8',
+    timeout: 240_000,
+  })
   expect(told).toBe('345 undefined\n')
 })

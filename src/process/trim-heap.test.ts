@@ -23,6 +23,7 @@ test.runIf(process.platform === 'linux')('holes in the heap of the C library go 
     ['--expose-gc', '--input-type=module', '-e', SCRIPT, module],
     {
       encoding: 'utf8',
+      timeout: 240_000,
     },
   )
   const { before, after } = JSON.parse(printed) as { before: number; after: number }

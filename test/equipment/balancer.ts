@@ -8,7 +8,7 @@ import { freePort, statusOn } from './port.ts'
 const CONFIGURATION = fileURLToPath(new URL('../../deploy/haproxy.cfg', import.meta.url))
 const START_LIMIT_MS = 60_000
 
-const MISSING: string | undefined = spawnSync('haproxy', ['-v']).error
+const MISSING: string | undefined = spawnSync('haproxy', ['-v'], { timeout: 60_000 }).error
   ? 'there is no haproxy on this machine (Debian: apt-get install haproxy)'
   : undefined
 

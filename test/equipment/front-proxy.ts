@@ -96,7 +96,10 @@ backend gateway
 export function frontProxyVersion(name: keyof typeof FRONT_PROXIES): string | undefined {
   const program = found(name)
   if (program === undefined) return undefined
-  const { stdout, stderr } = spawnSync(program, FRONT_PROXIES[name].version, { encoding: 'utf8' })
+  const { stdout, stderr } = spawnSync(program, FRONT_PROXIES[name].version, {
+    encoding: 'utf8',
+    timeout: 60_000,
+  })
   return /\d+\.\d+\.\d+/.exec(stdout + stderr)?.[0]
 }
 

@@ -28,7 +28,9 @@ const INSTALL = 'mariadb-install-db'
 const START_LIMIT_MS = 120_000
 
 /** The reason why no server can run here; undefined where one can. */
-const NO_MARIADB: string | undefined = [SERVER, INSTALL].some((name) => spawnSync(name, ['--help']).error)
+const NO_MARIADB: string | undefined = [SERVER, INSTALL].some(
+  (name) => spawnSync(name, ['--help'], { timeout: 60_000 }).error,
+)
   ? `there is no ${SERVER} on this machine (Debian: apt-get install mariadb-server)`
   : undefined
 
@@ -50,6 +52,7 @@ export async function startMariadbServer(): Promise<MariadbServer> {
   const port = await freePort()
   const made = spawnSync(INSTALL, [...data, '--auth-root-authentication-method=normal', '--skip-test-db'], {
     encoding: 'utf8',
+    timeout: 240_000,
   })
   if (made.status !== 0) throw new Error(`${INSTALL} failed:\n${made.stdout}\n${made.stderr}`)
   const child = spawn(

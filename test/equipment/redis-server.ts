@@ -28,7 +28,7 @@ const SERVER = 'redis-server'
 const START_LIMIT_MS = 60_000
 
 /** The reason why no server can run here; undefined where one can. */
-export const NO_REDIS: string | undefined = spawnSync(SERVER, ['--version']).error
+export const NO_REDIS: string | undefined = spawnSync(SERVER, ['--version'], { timeout: 60_000 }).error
   ? `there is no ${SERVER} on this machine (Debian: apt-get install redis-server)`
   : undefined
 

@@ -17,7 +17,9 @@ const FIRST_LINE = flagsIn(PROGRAM.split('\n', 1)[0] ?? '')
 
 /** A Node that is older than the program requires. */
 const OLD_NODE = ['/usr/bin/node', '/usr/local/bin/node'].find(
-  (path) => existsSync(path) && /^v2[0-3]\./.test(spawnSync(path, ['--version']).stdout.toString()),
+  (path) =>
+    existsSync(path) &&
+    /^v2[0-3]\./.test(spawnSync(path, ['--version'], { timeout: 60_000 }).stdout.toString()),
 )
 
 if (OLD_NODE === undefined)
@@ -31,7 +33,7 @@ test('the program has the same flags however it is started: by its first line, b
 })
 
 test('the flags that the program sets once it has started are known to this Node', () => {
-  const known = spawnSync(process.execPath, ['--v8-options']).stdout.toString()
+  const known = spawnSync(process.execPath, ['--v8-options'], { timeout: 60_000 }).stdout.toString()
   const late = [...COLLECTOR_FLAGS, ...RECENT_COLLECTOR_FLAGS]
   expect(late).toContain('--no-separate-gc-phases')
   for (const flag of late) expect(known).toContain(`  ${flag.replace('--no-', '--').replace(/=.*/, '')} (`)
@@ -39,7 +41,9 @@ test('the flags that the program sets once it has started are known to this Node
 
 test('the flags of a start leave the compiled code valid that Node brings along', () => {
   const tag = (flags: readonly string[]): string =>
-    spawnSync(process.execPath, [...flags, '-p', 'v8.cachedDataVersionTag()']).stdout.toString()
+    spawnSync(process.execPath, [...flags, '-p', 'v8.cachedDataVersionTag()'], {
+      timeout: 60_000,
+    }).stdout.toString()
   expect(tag([])).toMatch(/^\d+\n$/)
   expect(tag(FIRST_LINE)).toBe(tag([]))
   expect(tag([COLLECTOR_FLAGS[0]])).not.toBe(tag([]))
@@ -49,6 +53,7 @@ test.skipIf(OLD_NODE === undefined)('an older Node knows the flags, and finds th
   const run = spawnSync(OLD_NODE ?? '', [...FIRST_LINE, 'bin/sluice.mjs', '--version'], {
     cwd: ROOT,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
+    timeout: 240_000,
   })
   expect(run.stderr.toString()).toBe('')
   expect(run.stdout.toString().trim()).toContain(version)

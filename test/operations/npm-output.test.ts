@@ -13,12 +13,18 @@ test('npx sluice prints what the command prints and no warnings of npm, on any N
     cwd,
     env,
     encoding: 'utf8',
+    timeout: 240_000,
   })
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
 })
 
 test('npm prints no engine warning: the Node that runs the commands is a dependency', () => {
-  expect(execFileSync('npm', ['config', 'get', 'loglevel'], { cwd, env, encoding: 'utf8' }).trim()).toBe(
-    'error',
-  )
+  expect(
+    execFileSync('npm', ['config', 'get', 'loglevel'], {
+      cwd,
+      env,
+      encoding: 'utf8',
+      timeout: 240_000,
+    }).trim(),
+  ).toBe('error')
 })

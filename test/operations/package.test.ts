@@ -69,8 +69,13 @@ let bill: Bill
 beforeAll(() => {
   for (const part of PARTS) cpSync(join(REPOSITORY, part), join(folder, part), { recursive: true })
   symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'))
-  execFileSync('npm', ['pack', '--silent'], { cwd: folder, env, stdio: ['ignore', 'ignore', 'inherit'] })
-  execFileSync('tar', ['-xzf', `sluice-${own().version}.tgz`], { cwd: folder })
+  execFileSync('npm', ['pack', '--silent'], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    timeout: 280_000,
+  })
+  execFileSync('tar', ['-xzf', `sluice-${own().version}.tgz`], { cwd: folder, timeout: 60_000 })
   text = readFileSync(join(folder, 'package/sbom.cdx.json'), 'utf8')
   bill = JSON.parse(text) as Bill
 })

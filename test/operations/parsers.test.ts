@@ -47,14 +47,11 @@ test('a program that parses with node:http would be found', () => {
       const { port } = server.address()
       require('node:http').get({ port }, () => process.kill(process.pid, 'SIGUSR2'))
     })`
-  const output = execFileSync('/bin/sh', [
-    '-c',
-    '"$0" "$@" 2>&1',
-    process.execPath,
-    PRELOAD,
-    '--eval',
-    program,
-  ])
+  const output = execFileSync(
+    '/bin/sh',
+    ['-c', '"$0" "$@" 2>&1', process.execPath, PRELOAD, '--eval', program],
+    { timeout: 240_000 },
+  )
   expect(reportIn(output.toString())).toMatchObject({ sha256: '', requests: 0, nodeParsers: 2 })
 })
 

@@ -141,6 +141,7 @@ function saidAfter(text: string, by: string): string[] {
     const out = execFileSync(process.execPath, ['--input-type=module', '-e', DEAD_THREAD, copy.root, path], {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],
+      timeout: 240_000,
     })
     return out.trim().split('\n')
   } finally {

@@ -258,6 +258,7 @@ test('the main thread loads neither Kysely nor the database', () => {
   const open = new URL('./open.ts', import.meta.url).href
   const said = execFileSync(process.execPath, ['--input-type=module', '-e', IMPORTS, open], {
     encoding: 'utf8',
+    timeout: 240_000,
   })
   const specifiers = JSON.parse(said) as string[]
   expect(specifiers).toContain('./database-thread.ts')
@@ -309,7 +310,7 @@ test('a start on a current database, and the calls of known users, need no Kysel
   const said = execFileSync(
     process.execPath,
     ['--input-type=module', '-e', CALLS, sources, path, JSON.stringify(operations)],
-    { encoding: 'utf8' },
+    { encoding: 'utf8', timeout: 240_000 },
   )
   const { seen, outcomes } = JSON.parse(said) as { seen: string[]; outcomes: unknown[] }
   expect(outcomes).toMatchObject([

@@ -1,0 +1,54 @@
+import { spawnSync } from 'node:child_process'
+import type { Reporter, TestModule } from 'vitest/node'
+
+/** Longer than any test file takes without a test or a hook that ends: each of those has a time limit. */
+const MAX_SILENCE_MS = 12 * 60_000
+
+/**
+ * Ends a run in which nothing ends any more, and says which files were running and which processes were
+ * there. The time limits of tests do not cover a file that is being imported, or a worker whose thread is
+ * blocked.
+ */
+export default class StalledRun implements Reporter {
+  readonly #running = new Set<TestModule>()
+  #timer: NodeJS.Timeout | undefined
+
+  onTestRunStart(): void {
+    this.#restart()
+  }
+
+  onTestModuleQueued(module: TestModule): void {
+    this.#running.add(module)
+    this.#restart()
+  }
+
+  onTestModuleEnd(module: TestModule): void {
+    this.#running.delete(module)
+    this.#restart()
+  }
+
+  onTestCaseResult(): void {
+    this.#restart()
+  }
+
+  onTestRunEnd(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #restart(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#end(), MAX_SILENCE_MS)
+    this.#timer.unref()
+  }
+
+  #end(): void {
+    const files = [...this.#running].map(({ moduleId }) => moduleId)
+    const processes = spawnSync('ps', ['-eo', 'pid,ppid,stat,etimes,wchan:24,args', '--forest'], {
+      encoding: 'utf8',
+      timeout: 10_000,
+    })
+    console.error(`no test has ended for ${MAX_SILENCE_MS / 60_000} minutes; running: ${files.join(', ')}`)
+    console.error(processes.stdout)
+    process.exit(1)
+  }
+}
