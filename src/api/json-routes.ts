@@ -40,6 +40,8 @@ import { searchTokens } from './tokens/search-tokens.ts'
 import { searchUsers } from './users/search-users.ts'
 import { setOptionEndpoint } from './settings/set-option.ts'
 import { testChannelEndpoint } from './channels/test-channel.ts'
+import { testDraftEndpoint } from './channels/test-draft.ts'
+import { upstreamModelsEndpoint } from './channels/list-upstream-models.ts'
 import { tokenUsage } from './tokens/token-usage.ts'
 import { updateChannelEndpoint } from './channels/update-channel.ts'
 import { updateOwnProfile } from './users/update-own-profile.ts'
@@ -101,6 +103,8 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   deleteChannel,
   deleteChannelsEndpoint,
   testChannelEndpoint,
+  testDraftEndpoint,
+  upstreamModelsEndpoint,
   revealChannelKey,
   listOptionsEndpoint,
   setOptionEndpoint,

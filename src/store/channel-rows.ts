@@ -26,7 +26,7 @@ export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel
   }
 }
 
-/** The version of a channel: a tag under the gateway's secret, which tells nothing about the channel's keys. */
+/** The version of a channel: a tag under the gateway's secret, which tells nothing about its keys. */
 export function channelVersion(definition: ChannelDefinition, secrets: Secrets): string {
   const { name, declared, keys, status, family } = definition
   const { proxy, ...open } = declared

@@ -19,6 +19,11 @@ export interface LiveSettings {
   /** Reads the stored settings again, which another node may have changed. */
   reread(): Promise<void>
   /**
+   * The channels set over HTTP as a change would make them, by name; nothing changes. Throws where the change
+   * would.
+   */
+  preview(next: (stored: StoredConfiguration) => StoredConfiguration): Promise<ReadonlyMap<string, Channel>>
+  /**
    * Changes the stored settings: `next` returns the new ones, `write` stores them. Throws `invalid_request`
    * with the schema's message, and writes nothing, where they conflict with the file. Resolves when they are
    * live.
