@@ -226,6 +226,25 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
     ])
   })
 
+  test('has no entry of a change that is rolled back, and there is no change whose entry is rolled back', async () => {
+    const { store, database } = await openedRows(engine)
+    const { id: userId } = await store.write('createUser', { ...newUser({ username: 'bob' }), origin })
+    const state = async () => [(await store.read('userById', userId))?.group, await entriesOf(store)]
+    const before = await state()
+    // A commit on PostgreSQL, and an entry in SQLite, fails after the change has been made.
+    if (engine.name === 'PostgreSQL') {
+      await database.sql('create table known (action text primary key)')
+      await database.sql(`alter table audit_log add foreign key (action) references known
+        deferrable initially deferred not valid`)
+    } else {
+      await database.sql(`create trigger no_entry before insert on audit_log
+        when new.action = 'user.update' begin select raise(abort, 'no entry'); end`)
+    }
+    const change = store.write('changeUser', { userId, fields: { group: 'vip' }, origin })
+    await expect(change).rejects.toThrow()
+    expect(await state()).toEqual(before)
+  })
+
   test('cannot be changed, and entries can be removed after 400 days alone', async () => {
     const { store, database } = await openedRows(engine)
     for (const days of [0, 398, 402]) {
