@@ -20,6 +20,7 @@ const TABLES = [
   'budget_crossings',
   'budget_periods',
   'channels',
+  'declared_settings',
   'holds',
   'identities',
   'kept_signatures',

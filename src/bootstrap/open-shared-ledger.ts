@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { seedAccounts } from './seed-accounts.ts'
+import { recordFile } from './record-file.ts'
 import { LeasedAccounts } from '../ledger/leased-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { sharedStore } from '../ledger/shared-store.ts'
@@ -73,7 +73,7 @@ export async function openSharedLedger({
     flush: () => bankClient.flush(),
   })
   const ledger: Ledger = new Ledger(store, randomUUID(), accounts)
-  const firstCredentials = await seedAccounts(store, config.users)
+  const firstCredentials = await recordFile(store, config)
   const recovered = await ledger.recover()
   await bankClient.start()
   opened.defer(() => bankClient.close({ isUnresolved: ledger.unresolved + ledger.parkedHolds.size > 0 }))

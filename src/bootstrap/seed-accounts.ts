@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import type { Origin } from '../domain/audit.ts'
 import type { UserSeed } from '../domain/seed.ts'
 import { Role } from '../domain/user.ts'
 import { generateKey } from '../store/generate-key.ts'
 import type { Store } from '../store/store.ts'
+import { fileOrigin } from './file-origin.ts'
 
 /** 1,000 US dollars, at the default number of quota units per dollar. */
 const FIRST_QUOTA = 500_000_000
@@ -73,8 +73,4 @@ async function makeFirstUser(store: Store): Promise<FirstCredentials | undefined
   })
   const [user] = users
   return user && { userId: user.id, accessToken, key: `sk-${key}` }
-}
-
-function fileOrigin(actor: string): Origin {
-  return { actorId: 0, actor, via: 'file', address: '', atMs: Date.now() }
 }

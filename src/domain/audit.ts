@@ -1,4 +1,4 @@
-import type { Json } from './stored-configuration.ts'
+import type { Json, StoredSection } from './stored-configuration.ts'
 
 /** Ways by which a change is made. */
 export const VIAS = ['console', 'api', 'command', 'file'] as const
@@ -51,6 +51,15 @@ export interface AuditEntry extends Origin {
   readonly action: string
   readonly object: AuditedObject
   readonly changes: readonly FieldChange[]
+}
+
+/** Setting that the configuration file declares, as it is written there: variables are not substituted. */
+export interface DeclaredSetting {
+  readonly section: 'channels' | StoredSection
+  readonly name: string
+  /** Id of a declared channel. */
+  readonly id: number | null
+  readonly value: Json
 }
 
 /** Filter of the audit log; absent fields match everything. */

@@ -18,3 +18,14 @@ export interface AuditLogTable {
 
 /** Row of the audit log. */
 export type AuditLogRow = Selectable<AuditLogTable>
+
+/** Settings that the configuration file declared when it was last read, to find out what changes. */
+export interface DeclaredRow {
+  kind: string
+  name: string
+  object_id: number | null
+  /** JSON of the fields that are not secret. */
+  fields: string
+  /** JSON of the tags of the secret ones. */
+  tags: string
+}

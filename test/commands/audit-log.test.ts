@@ -17,6 +17,8 @@ import { embeddedRows } from './embedded-rows.ts'
 
 const QUERY =
   "select actor, via, action, object_name as name, changes from audit_log where actor <> 'gateway.yaml' order by id"
+const QUERY_OF_FILE =
+  "select via, action, object_name as name, changes from audit_log where actor = 'gateway.yaml' order by id"
 
 let fixture: Fixture
 const configuration = (status: 1 | 2) => ({
@@ -50,19 +52,66 @@ describe.each(GATEWAY_STATES)('a command, %s,', (manner) => {
   })
 })
 
-test('a change of the file is in the audit log once it applies', async () => {
+test('a change of the file is in the audit log, when it applies or at the next start', async () => {
   await untilItRuns(fixture.gateway)
-  await fixture.gateway.apply(configuration(2))
-  const [last] = embeddedRows(
-    fixture.gateway.dataDir,
-    "select via, action, object_name as name, changes from audit_log where actor = 'gateway.yaml' order by id desc limit 1",
+  const since = async (act: () => Promise<void>) => {
+    const before = embeddedRows(fixture.gateway.dataDir, QUERY_OF_FILE).length
+    await act()
+    return embeddedRows(fixture.gateway.dataDir, QUERY_OF_FILE).slice(before)
+  }
+  expect(await since(() => fixture.gateway.apply(configuration(2)))).toEqual([
+    {
+      via: 'file',
+      action: 'user.update',
+      name: 'ann',
+      changes: '[{"field":"status","before":1,"after":2}]',
+    },
+  ])
+  const secrets = ['sk-literal-key', 'header-of-the-file', 'secret-of-alerts']
+  const [key, header, alert] = secrets
+  const next = {
+    ...configuration(2),
+    options: { hold_tokens: 77, metrics_token: 'token-of-metrics-of-the-file' },
+    alerts: [{ url: 'http://127.0.0.1:9/', secret: alert }],
+    groups: { vip: { ratio: 0.5 } },
+    models: {
+      m: { price: { input: 3, output: 8 }, fallback: ['m2'] },
+      m2: { price: { input: 1, output: 1 } },
+    },
+    channels: [
+      channel('m', 'http://127.0.0.1:9/v1', { weight: 3, keys: [key], headers: { 'x-own': header } }),
+      channel('m2', 'http://127.0.0.1:9/v1'),
+    ],
+  }
+  const entries = await since(() => fixture.gateway.restart(next))
+  const told = entries.map(({ action, name, changes }) => [
+    action,
+    name,
+    (JSON.parse(changes as string) as { field: string; before: unknown; after: unknown }[])
+      .map(({ field, before, after }) => `${field} ${JSON.stringify(before)} ${JSON.stringify(after)}`)
+      .toSorted(),
+  ])
+  expect(told.toSorted()).toEqual([
+    ['channel.create', 'm2', expect.arrayContaining(['models null ["m2"]', 'keys null "changed"'])],
+    ['channel.update', 'm', ['headers null "changed"', 'keys null "changed"', 'weight null 3']],
+    ['group.update', 'vip', ['ratio null 0.5']],
+    ['model.update', 'm', ['fallback null ["m2"]']],
+    ['option.update', 'alerts', ['value null "changed"']],
+    ['option.update', 'hold_tokens', ['value null 77']],
+    ['option.update', 'metrics_token', ['value null "changed"']],
+    ['price.update', 'm', ['input 2 3']],
+    ['price.update', 'm2', ['input null 1', 'output null 1']],
+  ])
+  const bytes = JSON.stringify(
+    ['audit_log', 'declared_settings'].map((table) =>
+      embeddedRows(fixture.gateway.dataDir, `select * from ${table}`),
+    ),
   )
-  expect(last).toEqual({
-    via: 'file',
-    action: 'user.update',
-    name: 'ann',
-    changes: '[{"field":"status","before":1,"after":2}]',
-  })
+  for (const secret of [...secrets, 'token-of-metrics-of-the-file']) expect(bytes).not.toContain(secret)
+  expect(await since(() => fixture.gateway.restart(next))).toEqual([])
+  expect(await since(() => fixture.gateway.apply({ ...next, groups: {} }))).toMatchObject([
+    { action: 'group.update', name: 'vip', changes: '[{"field":"ratio","before":0.5,"after":null}]' },
+  ])
 })
 
 test('an import is in the audit log, without the keys that it brought', async () => {

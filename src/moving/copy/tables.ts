@@ -13,6 +13,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'tokens', key: ['id'], batchSize: 1000 },
   { name: 'channels', key: ['id'], batchSize: 1000 },
   { name: 'stored_settings', key: ['section', 'name'], batchSize: 200 },
+  { name: 'declared_settings', key: ['kind', 'name'], batchSize: 200 },
   { name: 'audit_log', key: ['id'], batchSize: 1000 },
   { name: 'sessions', key: ['id_hash'], batchSize: 1000 },
   { name: 'identities', key: ['issuer', 'subject'], batchSize: 1000 },

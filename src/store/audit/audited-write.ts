@@ -1,9 +1,10 @@
-import { changesBetween, type Origin } from '../../domain/audit.ts'
+import type { Origin } from '../../domain/audit.ts'
 import type { Db } from '../operations/operation.ts'
 import { writes } from '../operations/writes.ts'
 import type { Secrets } from '../secrets.ts'
 import { appendEntries, type NewEntry } from './append.ts'
-import { type ObjectReference, type ObjectStates, objectStates } from './object-states.ts'
+import { entriesBetween } from './entries-between.ts'
+import { type ObjectReference, objectStates } from './object-states.ts'
 import { AUDITED } from './operations.ts'
 
 type AnyWrite = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>
@@ -22,9 +23,6 @@ type AnyAudited =
       readonly entries: (input: unknown, db: Db, secrets: Secrets) => Promise<(output: unknown) => NewEntry[]>
     }
   | null
-
-/** Settings have no beginning and no end: without an entry, the file or the built-in value applies. */
-const SETTINGS: ReadonlySet<string> = new Set(['option', 'group', 'model', 'price'])
 
 /**
  * Runs a write, and adds what it changed to the audit log in the same transaction. An input without `origin`
@@ -48,20 +46,4 @@ export async function auditedWrite(db: Db, name: string, input: unknown, secrets
   const after = await objectStates(db, references, secrets)
   if (references.length > 0) await appendEntries(db, origin, entriesBetween(before, after))
   return output
-}
-
-function entriesBetween(before: ObjectStates, after: ObjectStates): NewEntry[] {
-  const identities = new Set([...before.keys(), ...after.keys()])
-  return [...identities].flatMap((identity): NewEntry[] => {
-    const [old, next] = [before.get(identity), after.get(identity)]
-    const object = (next ?? old)?.object
-    const changes = changesBetween(old?.fields, next?.fields)
-    if (!object || changes.length === 0) return []
-    return [{ action: `${object.kind}.${verbOf(object.kind, old, next)}`, object, changes }]
-  })
-}
-
-function verbOf(kind: string, before: unknown, after: unknown): 'create' | 'update' | 'delete' {
-  if (SETTINGS.has(kind) || (before && after)) return 'update'
-  return after ? 'create' : 'delete'
 }

@@ -1,7 +1,6 @@
 import { type Fields, Secret } from '../../domain/audit.ts'
-import type { Json, JsonObject } from '../../domain/stored-configuration.ts'
-import { channelFromRow } from '../channel-rows.ts'
-import type { ChannelRow, StoredSettingRow, TokenRow, UserRow } from '../schema.ts'
+import type { ChannelDefinition, Json, JsonObject, StoredEntry } from '../../domain/stored-configuration.ts'
+import type { TokenRow, UserRow } from '../schema.ts'
 import { type Secrets, tagOf } from '../secrets.ts'
 import type { TermColumns } from '../term-columns.ts'
 
@@ -17,19 +16,22 @@ const OPEN_CHANNEL_FIELDS: ReadonlySet<string> = new Set([
   'location',
   'model_mapping',
   'models',
+  'on_client_gone',
   'pass_through',
   'priority',
   'probe',
   'project',
   'protocol',
   'provider',
+  'rate_limit',
   'region',
   'status_mapping',
+  'timeouts',
   'weight',
 ])
 
-/** Options that are secrets. */
-const SECRET_OPTIONS: ReadonlySet<string> = new Set(['metrics_token'])
+/** Options that are secrets, and sections of the file that have some. */
+const SECRET_OPTIONS: ReadonlySet<string> = new Set(['metrics_token', 'login', 'alerts'])
 
 /** The fields of a user that can be changed, by their names in the API. */
 export function userFields(row: UserRow): Fields {
@@ -68,9 +70,11 @@ export function tokenFields(row: TokenRow): Fields {
 }
 
 /** The fields of a channel, by their names in gateway.yaml. */
-export function channelFields(row: ChannelRow, secrets: Secrets): Fields {
-  const { name, declared, keys, status, family } = channelFromRow(row, secrets)
-  const hidden = (value: Json): Secret => new Secret(tagOf(secrets, 'audit', JSON.stringify(value)))
+export function channelFields(
+  { name, declared, keys, status, family }: ChannelDefinition,
+  secrets: Secrets,
+): Fields {
+  const hidden = (value: Json): Secret => secretValue(value, secrets)
   const fields = Object.entries(declared).map(([field, value]) => {
     if (field === 'base_url') return [field, addressWithoutSecrets(value) ?? hidden(value)]
     return [field, OPEN_CHANNEL_FIELDS.has(field) || isEmptyJson(value) ? value : hidden(value)]
@@ -85,9 +89,8 @@ export function channelFields(row: ChannelRow, secrets: Secrets): Fields {
 }
 
 /** The fields of a setting: those of its object, or its value. */
-export function entryFields({ section, name, value: text }: StoredSettingRow): Fields {
-  const value: Json = JSON.parse(text)
-  if (section === 'options' && SECRET_OPTIONS.has(name)) return { value: new Secret(text) }
+export function entryFields({ section, name, value }: StoredEntry, secrets: Secrets): Fields {
+  if (section === 'options' && SECRET_OPTIONS.has(name)) return { value: secretValue(value, secrets) }
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
     : { value }
@@ -106,6 +109,10 @@ function termFields(row: TermColumns): Fields {
 
 function secretOf(hash: string | null): Secret | null {
   return hash === null ? null : new Secret(hash)
+}
+
+function secretValue(value: Json, secrets: Secrets): Secret {
+  return new Secret(tagOf(secrets, 'audit', JSON.stringify(value)))
 }
 
 /** An address that has neither credentials nor a query; undefined for others. */

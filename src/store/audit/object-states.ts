@@ -1,5 +1,6 @@
 import type { AuditedObject, Fields, ObjectKind } from '../../domain/audit.ts'
 import type { StoredSection } from '../../domain/stored-configuration.ts'
+import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import type { Db } from '../operations/operation.ts'
 import type { Secrets } from '../secrets.ts'
 import { channelFields, entryFields, tokenFields, userFields } from './object-fields.ts'
@@ -21,7 +22,8 @@ export interface ObjectState {
 /** States of objects that exist, by kind and id or name. */
 export type ObjectStates = ReadonlyMap<string, ObjectState>
 
-const KINDS: Readonly<Record<StoredSection, ObjectKind>> = {
+/** Kinds of objects, by the section of their settings. */
+export const KINDS: Readonly<Record<StoredSection, ObjectKind>> = {
   options: 'option',
   groups: 'group',
   models: 'model',
@@ -38,7 +40,7 @@ export async function objectStates(
     ...(await inParts(idsOf(references, 'user'), (ids) => users(db, ids))),
     ...(await inParts(idsOf(references, 'key'), (ids) => keys(db, ids))),
     ...(await inParts(idsOf(references, 'channel'), (ids) => channels(db, ids, secrets))),
-    ...(await settings(db, references)),
+    ...(await settings(db, references, secrets)),
   ]
   return new Map(
     states.map((state) => [`${state.object.kind} ${state.object.id ?? state.object.name}`, state]),
@@ -90,11 +92,15 @@ async function channels(db: Db, ids: readonly number[], secrets: Secrets): Promi
   const rows = await db.selectFrom('channels').selectAll().where('id', 'in', ids).execute()
   return rows.map((row) => ({
     object: { kind: 'channel', id: row.id, name: row.name },
-    fields: channelFields(row, secrets),
+    fields: channelFields(channelFromRow(row, secrets), secrets),
   }))
 }
 
-async function settings(db: Db, references: readonly ObjectReference[]): Promise<ObjectState[]> {
+async function settings(
+  db: Db,
+  references: readonly ObjectReference[],
+  secrets: Secrets,
+): Promise<ObjectState[]> {
   const states: ObjectState[] = []
   const bySection = Map.groupBy(
     references.filter((one) => 'section' in one),
@@ -107,7 +113,7 @@ async function settings(db: Db, references: readonly ObjectReference[]): Promise
     for (const row of rows) {
       if (!names.has(row.name)) continue
       const object = { kind: KINDS[section], id: null, name: row.name }
-      states.push({ object, fields: entryFields(row) })
+      states.push({ object, fields: entryFields(entryFromRow(row), secrets) })
     }
   }
   return states

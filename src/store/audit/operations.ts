@@ -1,5 +1,8 @@
 import type { NewEntry } from './append.ts'
+import { declaredRows, declaredState, orderOf } from './declared-rows.ts'
+import { entriesBetween } from './entries-between.ts'
 import type { ObjectReference } from './object-states.ts'
+import type { DeclaredRow } from '../audit-table.ts'
 import { hashKey, hashSession, type Secrets } from '../secrets.ts'
 import { userOfIdentity } from '../operations/identities.ts'
 import type { Db } from '../operations/operation.ts'
@@ -94,6 +97,15 @@ export const AUDITED: {
   markStateUsed: null,
   noteAlerts: null,
   noteChannelTest: null,
+  noteDeclared: {
+    async entries({ settings }, db, secrets) {
+      const before = await db.selectFrom('declared_settings').selectAll().execute()
+      const states = (rows: readonly DeclaredRow[]) =>
+        new Map(rows.map((row) => [orderOf(row), declaredState(row)]))
+      const entries = entriesBetween(states(before), states(declaredRows(settings, secrets)))
+      return () => entries
+    },
+  },
   noteOutcome: null,
   noteRefusedSignIn: null,
   noteReveal: null,

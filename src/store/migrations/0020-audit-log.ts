@@ -7,7 +7,7 @@ const LOCKED_DAYS = 399
 const LOCKED_MS = LOCKED_DAYS * 86_400_000
 const REFUSAL = 'the audit log is append-only'
 
-/** Creates the audit log (`audit-table.ts`), whose rows the database refuses to change. */
+/** Creates the tables of the audit log (`audit-table.ts`); the database refuses to change its rows. */
 export function auditLog({ id, asId, integer, counted, isShared }: ColumnTypes): Migration {
   return {
     async up(db) {
@@ -25,6 +25,15 @@ export function auditLog({ id, asId, integer, counted, isShared }: ColumnTypes):
         .createIndex('audit_log_by_object')
         .on('audit_log')
         .columns(['object_kind', 'object_name', 'id'])
+        .execute()
+      await db.schema
+        .createTable('declared_settings')
+        .addColumn('kind', 'text', (column) => column.notNull())
+        .addColumn('name', 'text', (column) => column.notNull())
+        .addColumn('object_id', integer)
+        .addColumn('fields', 'text', (column) => column.notNull())
+        .addColumn('tags', 'text', (column) => column.notNull())
+        .addPrimaryKeyConstraint('declared_settings_key', ['kind', 'name'])
         .execute()
       await (isShared ? lockOnServer(db) : lockInFile(db))
     },

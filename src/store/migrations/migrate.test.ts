@@ -23,6 +23,7 @@ const LATER_TABLES = [
   'identities',
   'used_states',
   'audit_log',
+  'declared_settings',
 ]
 const SESSION_COLUMNS = ['address', 'user_agent', 'last_used', 'access_token_hash', 'logout_cipher']
 

@@ -12,6 +12,7 @@ import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
 import { createUserOfIdentity, markStateUsed } from './identities.ts'
 import { importAccount } from './import-account.ts'
+import { noteDeclared } from './note-declared.ts'
 import { noteRefusedSignIn } from './note-refused-sign-in.ts'
 import { noteReveal } from './note-reveal.ts'
 import { pruneBudgets, pruneLentBudgets } from './prune-budgets.ts'
@@ -49,6 +50,7 @@ export const writes = {
   markStateUsed,
   noteAlerts,
   noteChannelTest,
+  noteDeclared,
   noteOutcome,
   noteRefusedSignIn,
   noteReveal,

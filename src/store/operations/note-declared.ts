@@ -1,0 +1,35 @@
+import type { DeclaredSetting } from '../../domain/audit.ts'
+import { declaredRows } from '../audit/declared-rows.ts'
+import type { Secrets } from '../secrets.ts'
+import type { Db } from './operation.ts'
+
+/** Most rows in one statement; databases limit the number of parameters. */
+const MAX_ROWS = 500
+
+/** Notes the settings that the configuration file declares, to find out what its next version changes. */
+export async function noteDeclared(
+  db: Db,
+  { settings }: { readonly settings: readonly DeclaredSetting[] },
+  secrets: Secrets,
+): Promise<void> {
+  const rows = declaredRows(settings, secrets)
+  const present = await db
+    .selectFrom('declared_settings')
+    .selectAll()
+    .orderBy('kind')
+    .orderBy('name')
+    .execute()
+  if (isSame(present, rows)) return
+  await db.deleteFrom('declared_settings').execute()
+  for (let start = 0; start < rows.length; start += MAX_ROWS)
+    await db
+      .insertInto('declared_settings')
+      .values(rows.slice(start, start + MAX_ROWS))
+      .execute()
+}
+
+function isSame(present: readonly object[], rows: readonly object[]): boolean {
+  const text = (list: readonly object[]): string[] =>
+    list.map((row) => JSON.stringify(Object.entries(row).sort())).sort()
+  return present.length === rows.length && JSON.stringify(text(present)) === JSON.stringify(text(rows))
+}
