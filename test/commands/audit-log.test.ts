@@ -20,6 +20,8 @@ const QUERY =
 const QUERY_OF_FILE =
   "select via, action, object_name as name, changes from audit_log where actor = 'gateway.yaml' order by id"
 
+const SECRET_OF_ALERTS = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
 let fixture: Fixture
 const configuration = (status: 1 | 2) => ({
   models: priced(['m']),
@@ -67,12 +69,12 @@ test('a change of the file is in the audit log, when it applies or at the next s
       changes: '[{"field":"status","before":1,"after":2}]',
     },
   ])
-  const secrets = ['sk-literal-key', 'header-of-the-file', 'secret-of-alerts']
+  const secrets = ['sk-literal-key', 'header-of-the-file', SECRET_OF_ALERTS]
   const [key, header, alert] = secrets
   const next = {
     ...configuration(2),
     options: { hold_tokens: 77, metrics_token: 'token-of-metrics-of-the-file' },
-    alerts: [{ url: 'http://127.0.0.1:9/', secret: alert }],
+    alerts: [{ url: 'http://127.0.0.1:9/', secret: alert, events: ['quota.low'] }],
     groups: { vip: { ratio: 0.5 } },
     models: {
       m: { price: { input: 3, output: 8 }, fallback: ['m2'] },
@@ -95,11 +97,11 @@ test('a change of the file is in the audit log, when it applies or at the next s
     ['channel.create', 'm2', expect.arrayContaining(['models null ["m2"]', 'keys null "changed"'])],
     ['channel.update', 'm', ['headers null "changed"', 'keys null "changed"', 'weight null 3']],
     ['group.update', 'vip', ['ratio null 0.5']],
-    ['model.update', 'm', ['fallback null ["m2"]']],
+    ['model.update', 'm', ['fallback null ["m2"]', 'vendor "acme" null']],
     ['option.update', 'alerts', ['value null "changed"']],
     ['option.update', 'hold_tokens', ['value null 77']],
     ['option.update', 'metrics_token', ['value null "changed"']],
-    ['price.update', 'm', ['input 2 3']],
+    ['price.update', 'm', ['cache_read 0.5 null', 'input 2 3']],
     ['price.update', 'm2', ['input null 1', 'output null 1']],
   ])
   const bytes = JSON.stringify(
