@@ -2,12 +2,12 @@ import { type DeclaredSetting, type Fields, type ObjectKind, Secret } from '../.
 import type { Json, JsonObject } from '../../domain/stored-configuration.ts'
 import type { DeclaredRow } from '../audit-table.ts'
 import type { Secrets } from '../secrets.ts'
-import { channelFields, entryFields } from './object-fields.ts'
-import { KINDS, type ObjectState } from './object-states.ts'
+import { channelFields, entryFields, KINDS } from './object-fields.ts'
+import type { ObjectState } from './object-states.ts'
 
-/** Rows of the declared settings, in the order of their kinds and names; secrets are tags. */
+/** Rows of the declared settings; secrets are tags. */
 export function declaredRows(settings: readonly DeclaredSetting[], secrets: Secrets): DeclaredRow[] {
-  const rows = settings.map(({ section, name, id, value }) => {
+  return settings.map(({ section, name, id, value }) => {
     const fields =
       section === 'channels'
         ? declaredChannel(name, value, secrets)
@@ -24,7 +24,17 @@ export function declaredRows(settings: readonly DeclaredSetting[], secrets: Secr
       tags: JSON.stringify(Object.fromEntries(hidden)),
     }
   })
-  return rows.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
+}
+
+/** Whether rows are the same, in whatever order. */
+export function isSameRows(some: readonly DeclaredRow[], others: readonly DeclaredRow[]): boolean {
+  const textOf = (rows: readonly DeclaredRow[]): string =>
+    JSON.stringify(
+      rows
+        .map(({ kind, name, object_id, fields, tags }) => [kind, name, object_id, fields, tags].join('\0'))
+        .sort(),
+    )
+  return textOf(some) === textOf(others)
 }
 
 /** The state that a row holds. */
@@ -37,8 +47,8 @@ export function declaredState(row: DeclaredRow): ObjectState {
   return { object: { kind: row.kind as ObjectKind, id: row.object_id, name: row.name }, fields }
 }
 
-/** The name of a row among all: a setting is declared once. */
-export function orderOf({ kind, name }: DeclaredRow): string {
+/** Identity of a row: a setting is declared once. */
+export function identityOf({ kind, name }: DeclaredRow): string {
   return `${kind} ${name}`
 }
 

@@ -1,8 +1,22 @@
-import { type Fields, Secret } from '../../domain/audit.ts'
-import type { ChannelDefinition, Json, JsonObject, StoredEntry } from '../../domain/stored-configuration.ts'
+import { type Fields, type ObjectKind, Secret } from '../../domain/audit.ts'
+import type {
+  ChannelDefinition,
+  Json,
+  JsonObject,
+  StoredEntry,
+  StoredSection,
+} from '../../domain/stored-configuration.ts'
 import type { TokenRow, UserRow } from '../schema.ts'
 import { type Secrets, tagOf } from '../secrets.ts'
 import type { TermColumns } from '../term-columns.ts'
+
+/** Kinds of objects, by the section of their settings. */
+export const KINDS: Readonly<Record<StoredSection, ObjectKind>> = {
+  options: 'option',
+  groups: 'group',
+  models: 'model',
+  ratios: 'price',
+}
 
 /**
  * Fields of a channel that have no secrets. All others are treated as secret: headers, the proxy, changes of

@@ -1,9 +1,9 @@
-import type { AuditedObject, Fields, ObjectKind } from '../../domain/audit.ts'
+import type { AuditedObject, Fields } from '../../domain/audit.ts'
 import type { StoredSection } from '../../domain/stored-configuration.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import type { Db } from '../operations/operation.ts'
 import type { Secrets } from '../secrets.ts'
-import { channelFields, entryFields, tokenFields, userFields } from './object-fields.ts'
+import { channelFields, entryFields, KINDS, tokenFields, userFields } from './object-fields.ts'
 
 /** Most ids in one statement; databases limit the number of parameters. */
 const MAX_IDS = 500
@@ -21,14 +21,6 @@ export interface ObjectState {
 
 /** States of objects that exist, by kind and id or name. */
 export type ObjectStates = ReadonlyMap<string, ObjectState>
-
-/** Kinds of objects, by the section of their settings. */
-export const KINDS: Readonly<Record<StoredSection, ObjectKind>> = {
-  options: 'option',
-  groups: 'group',
-  models: 'model',
-  ratios: 'price',
-}
 
 /** Reads the states of objects; deleted users and tokens do not exist. */
 export async function objectStates(

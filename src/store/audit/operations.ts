@@ -1,5 +1,5 @@
 import type { NewEntry } from './append.ts'
-import { declaredRows, declaredState, orderOf } from './declared-rows.ts'
+import { declaredRows, declaredState, identityOf } from './declared-rows.ts'
 import { entriesBetween } from './entries-between.ts'
 import type { ObjectReference } from './object-states.ts'
 import type { DeclaredRow } from '../audit-table.ts'
@@ -101,7 +101,7 @@ export const AUDITED: {
     async entries({ settings }, db, secrets) {
       const before = await db.selectFrom('declared_settings').selectAll().execute()
       const states = (rows: readonly DeclaredRow[]) =>
-        new Map(rows.map((row) => [orderOf(row), declaredState(row)]))
+        new Map(rows.map((row) => [identityOf(row), declaredState(row)]))
       const entries = entriesBetween(states(before), states(declaredRows(settings, secrets)))
       return () => entries
     },

@@ -1,5 +1,5 @@
 import type { DeclaredSetting } from '../../domain/audit.ts'
-import { declaredRows } from '../audit/declared-rows.ts'
+import { declaredRows, isSameRows } from '../audit/declared-rows.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Db } from './operation.ts'
 
@@ -13,23 +13,12 @@ export async function noteDeclared(
   secrets: Secrets,
 ): Promise<void> {
   const rows = declaredRows(settings, secrets)
-  const present = await db
-    .selectFrom('declared_settings')
-    .selectAll()
-    .orderBy('kind')
-    .orderBy('name')
-    .execute()
-  if (isSame(present, rows)) return
+  const present = await db.selectFrom('declared_settings').selectAll().execute()
+  if (isSameRows(present, rows)) return
   await db.deleteFrom('declared_settings').execute()
   for (let start = 0; start < rows.length; start += MAX_ROWS)
     await db
       .insertInto('declared_settings')
       .values(rows.slice(start, start + MAX_ROWS))
       .execute()
-}
-
-function isSame(present: readonly object[], rows: readonly object[]): boolean {
-  const text = (list: readonly object[]): string[] =>
-    list.map((row) => JSON.stringify(Object.entries(row).sort())).sort()
-  return present.length === rows.length && JSON.stringify(text(present)) === JSON.stringify(text(rows))
 }
