@@ -178,20 +178,18 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
         const { channels, entries } = await store.read('storedConfiguration')
         expect([...objects.keys()].filter((name) => /^(?:user|key|channel) /.test(name)).sort()).toEqual(
           [
-            ...users.map(({ id }) => `user ${id}`),
-            ...tokens.map(({ id }) => `key ${id}`),
+            ...users.map(({ id }) => `user ${String(id)}`),
+            ...tokens.map(({ id }) => `key ${String(id)}`),
             ...channels.map(({ id }) => `channel ${id}`),
           ].sort(),
         )
         const shown = (name: string, field: string, empty: Json): Json => objects.get(name)?.[field] ?? empty
-        for (const row of users)
+        for (const row of users as { id: number; [column: string]: unknown }[])
           for (const field of ['username', 'display_name', 'remark', 'quota', 'role'])
-            expect(shown(`user ${row['id']}`, field, typeof row[field] === 'number' ? 0 : '')).toBe(
-              row[field],
-            )
-        for (const row of tokens)
+            expect(shown(`user ${row.id}`, field, typeof row[field] === 'number' ? 0 : '')).toBe(row[field])
+        for (const row of tokens as { id: number; [column: string]: unknown }[])
           for (const field of ['name', 'remain_quota', 'model_limits', 'status'])
-            expect(shown(`key ${row['id']}`, field, typeof row[field] === 'number' ? 0 : '')).toBe(row[field])
+            expect(shown(`key ${row.id}`, field, typeof row[field] === 'number' ? 0 : '')).toBe(row[field])
         for (const { id, name, declared } of channels) {
           expect(shown(`channel ${id}`, 'name', '')).toBe(name)
           expect(shown(`channel ${id}`, 'weight', 0)).toBe(declared['weight'] ?? 0)
