@@ -18,7 +18,7 @@ export function declaredSettings(
   const found = SECTIONS.flatMap((section) => entriesOf(section, child(file, section)))
   const channels = items(child(file, 'channels')).map((one): DeclaredSetting => {
     const { name, ...value } = asMapping(one)
-    const text = String(writtenAs(name))
+    const text = name instanceof YamlScalar ? String(name.value) : ''
     return { section: 'channels', name: text, id: channelId(text), value: writtenAs(value) }
   })
   const others = keys(file).filter((name) => !ELSEWHERE.has(name))
