@@ -40,6 +40,7 @@ export const ERRORS = {
   not_found: { status: 404, type: 'invalid_request_error', recurs: true },
   unknown_model: { status: 404, type: 'invalid_request_error', code: 'model_not_found', recurs: true },
   method_not_allowed: { status: 405, type: 'invalid_request_error', recurs: true },
+  changed_meanwhile: { status: 409, type: 'invalid_request_error', recurs: true },
   managed_by_file: { status: 409, type: 'invalid_request_error', recurs: true },
   request_timeout: { status: 408, type: 'invalid_request_error', recurs: false },
   expectation_failed: { status: 417, type: 'invalid_request_error', recurs: true },
@@ -72,6 +73,8 @@ export class GatewayError extends Error {
   readonly allow: string | undefined
   /** Figures for programs, beside the code: `{ limit: 100, given: 101 }`. */
   readonly details: Readonly<Record<string, number>> | undefined
+  /** The object as it is now, where a change was based on an older version. */
+  readonly present: object | undefined
 
   constructor(
     code: ErrorCode,
@@ -80,6 +83,7 @@ export class GatewayError extends Error {
       retryAfter?: number
       allow?: string
       details?: Readonly<Record<string, number>>
+      present?: object | undefined
       cause?: unknown
     } = {},
   ) {
@@ -89,6 +93,7 @@ export class GatewayError extends Error {
     this.retryAfter = options.retryAfter
     this.allow = options.allow
     this.details = options.details
+    this.present = options.present
   }
 
   get kind(): ErrorKind {

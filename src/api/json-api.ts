@@ -5,10 +5,12 @@ import type { ApiKeys } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ClientAddress } from '../auth/client-address.ts'
 import { requireKey } from '../auth/sent-key.ts'
+import type { Origin } from '../domain/audit.ts'
 import { Role } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { AdministrationParts } from '../management/parts.ts'
+import { recordedParts } from '../management/recorded-parts.ts'
 import { readInput } from '../management/read-input.ts'
 import type { BodyReader } from '../relay/body-reader.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
@@ -104,7 +106,7 @@ export class JsonApi {
       ...principal,
       ...input,
       exchange,
-      parts: management,
+      parts: recordedParts(management, originOf(principal, address, management.nowMs())),
       models,
     })
     const headers = {
@@ -242,4 +244,10 @@ function parseJson(bytes: Buffer): unknown {
     const reason = error instanceof Error ? error.message : String(error)
     throw new GatewayError('invalid_json', `the request body is not JSON: ${reason}`)
   }
+}
+
+/** The source of changes that a request makes. Without an account, only sessions of the console change. */
+function originOf({ user, sessionHash }: Partial<Authenticated>, address: string, atMs: number): Origin {
+  const via = user && sessionHash === undefined ? 'api' : 'console'
+  return { actorId: user?.id ?? 0, actor: user?.username ?? '', via, address, atMs }
 }
