@@ -3,9 +3,15 @@ import type { Engine, TestDatabase } from './store-engines.ts'
 
 const TABLES = [...POINT_TABLES.map(({ name }) => name), 'usage_refusals', 'price_sets']
 
+/** Tables of later versions, of each database. */
+const LATER_TABLES = {
+  SQLite: ['audit_log', 'declared_settings'],
+  PostgreSQL: ['audit_log', 'declared_settings', 'call_generation', 'call_nodes', 'call_places'],
+} as const
+
 /** Takes a schema back to the version before sums for series and details of calls. */
 export async function withoutSeries({ name }: Engine, { sql }: TestDatabase): Promise<void> {
-  for (const table of TABLES) await sql(`DROP TABLE ${table}`)
+  for (const table of [...TABLES, ...LATER_TABLES[name]]) await sql(`DROP TABLE ${table}`)
   if (name === 'SQLite') await sql('DROP TABLE unsummed_calls')
   await sql('ALTER TABLE usage_days DROP COLUMN failed')
   for (const column of ['attempts', 'particulars']) await sql(`ALTER TABLE usage_log DROP COLUMN ${column}`)

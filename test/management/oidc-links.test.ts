@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
 import { Browser } from '../equipment/browser.ts'
 import { call, type FullResponse } from '../equipment/client.ts'
 import { ROOT, user } from '../equipment/configuration.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { type ScriptedProvider, startScriptedProvider } from '../equipment/scripted-oidc.ts'
 
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const PASSWORD = 'the password of everybody'
 const PATH = '/api/user/self/identities'
 
@@ -14,7 +16,7 @@ let provider: ScriptedProvider
 beforeAll(async () => {
   provider = await startScriptedProvider()
   const people = ['ann', 'bob', 'cid'].map((name, index) =>
-    user(2 + index, name, [], { password: PASSWORD, access_token: `access-token-of-${name}` }),
+    user(2 + index, name, [], { access_token: `access-token-of-${name}` }),
   )
   gateway = await startGateway({
     config: {
@@ -27,6 +29,10 @@ beforeAll(async () => {
       },
     },
   })
+  for (const { id } of people) {
+    const password = { id, password: PASSWORD, keep_access_tokens: true }
+    expect(await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', password)).toMatchObject({ status: 200 })
+  }
 })
 afterAll(async () => {
   await gateway?.discard()
@@ -91,6 +97,12 @@ describe('a signed-in user', () => {
     ])
     expect((await self(await signIn('ann-at-corp'))).data).toMatchObject({ id: 2, username: 'ann' })
     await signedIn('ann')
+    const log = await manage(gateway.url, ROOT_ACCOUNT, 'GET /api/audit?kind=user&action=user.update')
+    expect(log.data).toMatchObject({
+      items: expect.arrayContaining([
+        expect.objectContaining({ changes: [{ field: 'oidc_id', before: '', after: 'ann-at-corp' }] }),
+      ]),
+    })
   })
 
   test('may link several identities, and the same one again', async () => {
