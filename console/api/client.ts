@@ -50,15 +50,40 @@ export async function sendWhole<Answer>(method: Method, path: string, body?: obj
   })
 }
 
-async function reach(method: Method, path: string, body: object | undefined): Promise<Response> {
+/** Sends a request whose response is read as it comes. Errors with a status are responses, too. */
+export async function openResponse(path: string, body: object, options: OpenOptions): Promise<Response> {
+  const response = await reach('POST', path, body, options)
+  if (response.status !== 401 || !surroundings) return response
+  const { success } = parsed(await response.clone().text()) ?? {}
+  // Only refusals of the session have the management envelope.
+  if (success !== false) return response
+  await surroundings.signInAgain()
+  return reach('POST', path, body, options)
+}
+
+/** Headers and the end of a request. */
+interface OpenOptions {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+async function reach(
+  method: Method,
+  path: string,
+  body: object | undefined,
+  { headers, signal }: OpenOptions = {},
+): Promise<Response> {
   try {
     return await fetch(path, {
       method,
       cache: 'no-store',
       credentials: 'same-origin',
-      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+      ...(signal && { signal }),
+      headers: { ...(body && { 'content-type': 'application/json' }), ...headers },
+      ...(body && { body: JSON.stringify(body) }),
     })
   } catch (error) {
+    if (signal?.aborted) throw error
     surroundings?.connectionLost()
     throw new ApiError(error instanceof Error ? error.message : String(error), { status: 0 })
   }

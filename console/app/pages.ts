@@ -5,6 +5,7 @@ import {
   IconHome,
   IconKey,
   IconListDetails,
+  IconMessage,
   IconRoute,
   IconUsers,
 } from '@tabler/icons-react'
@@ -13,7 +14,7 @@ import type { Texts } from '../texts/use-texts.tsx'
 
 /** A page of the rail. */
 export interface Page {
-  readonly name: 'overview' | 'keys' | 'logs' | 'models' | 'channels' | 'users' | 'settings'
+  readonly name: 'overview' | 'keys' | 'playground' | 'logs' | 'models' | 'channels' | 'users' | 'settings'
   readonly path: string
   readonly icon: Icon
   /** The lowest role that it is for. */
@@ -26,6 +27,7 @@ export interface Page {
 export const PAGES: readonly Page[] = [
   { name: 'overview', path: '/', icon: IconHome, role: ROLE.member, letter: 'o' },
   { name: 'keys', path: '/keys', icon: IconKey, role: ROLE.member, letter: 'k' },
+  { name: 'playground', path: '/playground', icon: IconMessage, role: ROLE.member, letter: 'p' },
   { name: 'logs', path: '/logs', icon: IconListDetails, role: ROLE.member, letter: 'l' },
   { name: 'models', path: '/models', icon: IconBox, role: ROLE.member, letter: 'm' },
   { name: 'channels', path: '/channels', icon: IconRoute, role: ROLE.admin, letter: 'c' },

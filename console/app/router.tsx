@@ -63,6 +63,11 @@ const ofMembers = [
   }),
   createRoute({
     getParentRoute: () => member,
+    path: '/playground',
+    component: lazyPage(async () => (await import('../pages/playground/playground-page.tsx')).PlaygroundPage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
     path: '/logs',
     component: lazyPage(async () => (await import('../pages/logs/logs-page.tsx')).LogsPage),
   }),
