@@ -2,6 +2,7 @@ import {
   type Icon,
   IconAdjustments,
   IconBox,
+  IconChartBar,
   IconHome,
   IconKey,
   IconListDetails,
@@ -14,7 +15,16 @@ import type { Texts } from '../texts/use-texts.tsx'
 
 /** A page of the rail. */
 export interface Page {
-  readonly name: 'overview' | 'keys' | 'playground' | 'logs' | 'models' | 'channels' | 'users' | 'settings'
+  readonly name:
+    | 'overview'
+    | 'keys'
+    | 'playground'
+    | 'usage'
+    | 'logs'
+    | 'models'
+    | 'channels'
+    | 'users'
+    | 'settings'
   readonly path: string
   readonly icon: Icon
   /** The lowest role that it is for. */
@@ -28,10 +38,11 @@ export const PAGES: readonly Page[] = [
   { name: 'overview', path: '/', icon: IconHome, role: ROLE.member, letter: 'o' },
   { name: 'keys', path: '/keys', icon: IconKey, role: ROLE.member, letter: 'k' },
   { name: 'playground', path: '/playground', icon: IconMessage, role: ROLE.member, letter: 'p' },
+  { name: 'usage', path: '/usage', icon: IconChartBar, role: ROLE.member, letter: 'u' },
   { name: 'logs', path: '/logs', icon: IconListDetails, role: ROLE.member, letter: 'l' },
   { name: 'models', path: '/models', icon: IconBox, role: ROLE.member, letter: 'm' },
   { name: 'channels', path: '/channels', icon: IconRoute, role: ROLE.admin, letter: 'c' },
-  { name: 'users', path: '/users', icon: IconUsers, role: ROLE.admin, letter: 'u' },
+  { name: 'users', path: '/users', icon: IconUsers, role: ROLE.admin, letter: 'e' },
   { name: 'settings', path: '/settings', icon: IconAdjustments, role: ROLE.root, letter: 's' },
 ]
 

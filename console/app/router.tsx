@@ -68,6 +68,11 @@ const ofMembers = [
   }),
   createRoute({
     getParentRoute: () => member,
+    path: '/usage',
+    component: lazyPage(async () => (await import('../pages/usage/usage-page.tsx')).UsagePage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
     path: '/logs',
     component: lazyPage(async () => (await import('../pages/logs/logs-page.tsx')).LogsPage),
   }),

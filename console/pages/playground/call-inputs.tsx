@@ -45,6 +45,7 @@ export function CallInputs({
         <SegmentedControl
           fullWidth
           size="xs"
+          className={classes['protocols'] ?? ''}
           aria-label={playground.protocol}
           data={(['chat', 'messages', 'both'] as const).map((value) => ({
             value,
