@@ -3,6 +3,7 @@ import {
   IconAdjustments,
   IconBox,
   IconChartBar,
+  IconHistory,
   IconHome,
   IconKey,
   IconListDetails,
@@ -24,6 +25,7 @@ export interface Page {
     | 'models'
     | 'channels'
     | 'users'
+    | 'audit'
     | 'settings'
   readonly path: string
   readonly icon: Icon
@@ -43,6 +45,7 @@ export const PAGES: readonly Page[] = [
   { name: 'models', path: '/models', icon: IconBox, role: ROLE.member, letter: 'm' },
   { name: 'channels', path: '/channels', icon: IconRoute, role: ROLE.admin, letter: 'c' },
   { name: 'users', path: '/users', icon: IconUsers, role: ROLE.admin, letter: 'e' },
+  { name: 'audit', path: '/audit', icon: IconHistory, role: ROLE.admin, letter: 'd' },
   { name: 'settings', path: '/settings', icon: IconAdjustments, role: ROLE.root, letter: 's' },
 ]
 

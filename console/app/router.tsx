@@ -119,6 +119,11 @@ const ofAdmins = [
     path: '/users/$id',
     component: lazyPage(async () => (await import('../pages/users/user-page.tsx')).UserPage),
   }),
+  createRoute({
+    getParentRoute: () => admin,
+    path: '/audit',
+    component: lazyPage(async () => (await import('../pages/audit/audit-page.tsx')).AuditPage),
+  }),
 ]
 
 const ofRoot = [

@@ -35,6 +35,7 @@ export function ChartFigure({
 }) {
   const { usage } = useTexts()
   const [isTable, setIsTable] = useState(false)
+  const isEmpty = data.rows.every((row) => data.series.every(({ name }) => !row[name]))
   return (
     <figure aria-label={title} className={classes['figure']} data-wide={isWide || undefined}>
       <figcaption>
@@ -43,9 +44,9 @@ export function ChartFigure({
           {usage.showTable}
         </Button>
       </figcaption>
-      {isTable ? (
-        <SlotTable title={title} step={step} data={data} format={format} />
-      ) : (
+      {isTable && <SlotTable title={title} step={step} data={data} format={format} />}
+      {!isTable && isEmpty && <p className={classes['none']}>{usage.nothingHere(title)}</p>}
+      {!isTable && !isEmpty && (
         <>
           <Legend series={data.series} onFilter={onFilter} />
           {/* The table has the same numbers for those who do not see the drawing. */}
