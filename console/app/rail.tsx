@@ -5,8 +5,9 @@ import { ROLE } from '../api/users.ts'
 import { useSignedIn } from '../parts/session.tsx'
 import { useTexts } from '../texts/use-texts.tsx'
 import { AccountMenu, LanguageMenu, ThemeMenu } from './menus.tsx'
-import { type Page, PAGES, titleOf } from './pages.ts'
+import { type Page, titleOf } from './pages.ts'
 import classes from './rail.module.css'
+import { usePages } from './use-pages.ts'
 
 /** The navigation: pages of this role, and the menus of the account. */
 export function Rail({
@@ -18,8 +19,8 @@ export function Rail({
   readonly isNamed?: boolean
 }) {
   const { shell, product } = useTexts()
-  const { profile, status } = useSignedIn()
-  const allowed = PAGES.filter(({ role }) => profile.role >= role)
+  const { status } = useSignedIn()
+  const allowed = usePages()
   const operated = allowed.filter(({ role }) => role > ROLE.member)
   return (
     <div className={classes['rail']}>

@@ -1,8 +1,10 @@
 import { createRootRoute, createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
 import { ApiError } from '../api/api-error.ts'
 import { profileQuery, statusQuery } from '../api/account.ts'
+import { hasChannelQuery } from '../api/setup.ts'
 import { ROLE } from '../api/users.ts'
 import { isOwnPath } from '../parts/own-path.ts'
+import { preferences, setPreferences } from '../parts/preferences.ts'
 import { ForRole } from './for-role.tsx'
 import { lazyPage } from './lazy-page.ts'
 import { LoadFailed, NotFound } from './load-failed.tsx'
@@ -49,6 +51,7 @@ const ofMembers = [
   createRoute({
     getParentRoute: () => member,
     path: '/',
+    beforeLoad: beginSetup,
     component: lazyPage(async () => (await import('../pages/overview/overview-page.tsx')).OverviewPage),
   }),
   createRoute({
@@ -126,7 +129,21 @@ const ofAdmins = [
   }),
 ]
 
+/** Leads root to the first steps while there is no channel; asked until there is one. */
+async function beginSetup(): Promise<void> {
+  const { id, role } = await queryClient.ensureQueryData(profileQuery)
+  if (role < ROLE.root || preferences().isSetUp) return
+  const hasChannel = await queryClient.fetchQuery(hasChannelQuery(id)).catch(() => true)
+  if (!hasChannel) throw redirect({ to: '/setup' })
+  setPreferences({ isSetUp: true })
+}
+
 const ofRoot = [
+  createRoute({
+    getParentRoute: () => rootOnly,
+    path: '/setup',
+    component: lazyPage(async () => (await import('../pages/setup/setup-page.tsx')).SetupPage),
+  }),
   createRoute({
     getParentRoute: () => rootOnly,
     path: '/settings',

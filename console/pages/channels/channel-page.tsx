@@ -6,6 +6,7 @@ import { AnswerOf } from '../../parts/answer-of.tsx'
 import { say } from '../../parts/notify.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
+import { useSearchState } from '../../parts/search-state.ts'
 import { useSignedIn } from '../../parts/session.tsx'
 import { useAction } from '../../parts/use-action.ts'
 import { useTexts } from '../../texts/use-texts.tsx'
@@ -20,13 +21,15 @@ export function NewChannelPage() {
   const { profile } = useSignedIn()
   const client = useQueryClient()
   const navigate = useNavigate()
+  const [search] = useSearchState()
   const form = useChannelForm(undefined)
   const saving = useAction(async (typed: TypedChannel) => {
     try {
       const id = await createChannel(channelFieldsOf(typed))
       await client.invalidateQueries({ queryKey: [profile.id, 'channels'] })
       say(channels.saved(typed.name))
-      await navigate({ to: '/channels/$id', params: { id: String(id) } })
+      if (search['setup'] !== undefined) return navigate({ to: '/setup' })
+      return navigate({ to: '/channels/$id', params: { id: String(id) } })
     } catch (error) {
       if (!placeAtField(error, form)) throw error
     }
