@@ -1,9 +1,11 @@
 import { Button, Group } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { channelHealthQuery } from '../../api/channel-health.ts'
 import { changeChannel, type Channel, channelQuery, createChannel } from '../../api/channels.ts'
 import { AnswerOf } from '../../parts/answer-of.tsx'
 import { say } from '../../parts/notify.tsx'
+import { ChannelState } from '../../parts/channel-state.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
 import { useSearchState } from '../../parts/search-state.ts'
@@ -12,8 +14,10 @@ import { useAction } from '../../parts/use-action.ts'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { channelFieldsOf, placeAtField, type TypedChannel, useChannelForm } from './channel-form.ts'
 import { ChannelInputs } from './channel-inputs.tsx'
-import { ChannelState } from './channel-state.tsx'
+import { ChannelHealthText } from './channel-health-text.tsx'
 import { TestButton } from './test-button.tsx'
+
+const ENABLED = 1
 
 /** A new channel. */
 export function NewChannelPage() {
@@ -69,6 +73,8 @@ function OneChannel({ channel }: { readonly channel: Channel }) {
   const { profile } = useSignedIn()
   const client = useQueryClient()
   const form = useChannelForm(channel)
+  const { data: node } = useQuery(channelHealthQuery(profile.id))
+  const health = node?.items.find(({ id }) => id === channel.id)
   const saving = useAction(async (typed: TypedChannel) => {
     try {
       await changeChannel(channel.id, channelFieldsOf(typed))
@@ -87,10 +93,11 @@ function OneChannel({ channel }: { readonly channel: Channel }) {
       <PageHead
         title={channel.name}
         above={<Link to="/channels">{channels.back}</Link>}
-        beside={<ChannelState channel={channel} />}
+        beside={<ChannelState isEnabled={channel.status === ENABLED} health={health} at={node?.at ?? 0} />}
       >
         <TestButton id={channel.id} label={channels.testConnection} />
       </PageHead>
+      {health && node && <ChannelHealthText health={health} node={node.node} />}
       {channel.managed ? (
         <p>{channels.managedHint(channel.managed_by)}</p>
       ) : (
