@@ -40,14 +40,35 @@ export async function sendWhole<Answer>(method: Method, path: string, body?: obj
   const text = await response.text().catch(() => '')
   const answer = parsed(text)
   if (response.ok && answer?.['success'] !== false) return (answer ?? {}) as Answer
-  const { message, code } = (answer ?? {}) as { readonly message?: unknown; readonly code?: unknown }
+  throw refusalOf(response, answer)
+}
+
+function refusalOf(response: Response, answer: Record<string, unknown> | undefined): ApiError {
+  const { message, code, data } = (answer ?? {}) as Partial<Record<'message' | 'code' | 'data', unknown>>
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
-  throw new ApiError(typeof message === 'string' ? message : `HTTP ${response.status}`, {
+  return new ApiError(typeof message === 'string' ? message : `HTTP ${response.status}`, {
     status: response.status,
     code: typeof code === 'string' ? code : '',
     requestId: response.headers.get('x-request-id') ?? undefined,
     retryAfter: Number.isFinite(retryAfter) ? retryAfter : undefined,
+    present: typeof data === 'object' && data !== null ? data : undefined,
   })
+}
+
+/** Opens a stream of events, from behind the event of that id on. Throws `ApiError`. */
+export async function openStream(
+  path: string,
+  lastId: string | undefined,
+  signal: AbortSignal,
+): Promise<Response> {
+  const headers = { accept: 'text/event-stream', ...(lastId !== undefined && { 'last-event-id': lastId }) }
+  const response = await reach('GET', path, undefined, { headers, signal })
+  if (response.ok) return response
+  if (response.status === 401 && surroundings) {
+    await surroundings.signInAgain()
+    return openStream(path, lastId, signal)
+  }
+  throw refusalOf(response, parsed(await response.text().catch(() => '')))
 }
 
 /** Sends a request whose response is read as it comes. Errors with a status are responses, too. */

@@ -74,3 +74,20 @@ export function usageQuery(userId: number, scope: Scope, asked: UsageQuery) {
 export function usageCsvUrl(scope: Scope, asked: UsageQuery): string {
   return `${usagePath(scope)}${queryText({ ...asked, format: 'csv' })}`
 }
+
+/** Calls that were refused before they began, by their code. */
+export interface Refusals {
+  readonly series: readonly { readonly key: string; readonly calls: readonly number[] }[]
+  readonly other: { readonly calls: readonly number[] } | null
+  readonly total: number
+}
+
+/** The refused calls of a period; of the filters, keys and users are known of them alone. */
+export function refusalsQuery(userId: number, scope: Scope, asked: UsageQuery) {
+  const { from, to, tz, step, top, token_name, username } = asked
+  const query = { from, to, tz, step, top, token_name, username, by: 'code' }
+  return queryOptions({
+    queryKey: [userId, 'refusals', scope, query],
+    queryFn: () => request<Refusals>('GET', `${usagePath(scope)}/refusals${queryText(query)}`),
+  })
+}

@@ -11,12 +11,16 @@ const PAGES = [
   ['/keys', 'API keys'],
   ['/keys/1', 'first'],
   ['/keys?new=1', 'API keys'],
+  ['/playground', 'Playground'],
+  ['/usage', 'Usage'],
   ['/logs', 'Logs'],
   ['/models', 'Models'],
   ['/channels', 'Channels'],
   ['/channels/new', 'Add channel'],
   ['/users', 'Users'],
   ['/users?new=1', 'Users'],
+  ['/audit', 'Audit log'],
+  ['/setup', 'Set up Sluice'],
   ['/settings', 'Settings'],
   ['/account', 'Account'],
 ] as const
@@ -89,14 +93,21 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     page.on('request', (request) => asked.push(new URL(request.url()).pathname))
     const nav = page.getByRole('navigation', { name: 'Main' })
     await nav.getByRole('link', { name: 'API keys' }).waitFor()
-    expect(await nav.getByRole('link').allInnerTexts()).toEqual(['Overview', 'API keys', 'Logs', 'Models'])
-    for (const path of ['/channels', '/channels/new', '/users', '/users/1']) {
+    expect(await nav.getByRole('link').allInnerTexts()).toEqual([
+      'Overview',
+      'API keys',
+      'Playground',
+      'Usage',
+      'Logs',
+      'Models',
+    ])
+    for (const path of ['/channels', '/channels/new', '/users', '/users/1', '/audit']) {
       await page.goto(path)
       await page.getByRole('heading', { level: 1, name: 'This page is for administrators.' }).waitFor()
     }
     await page.waitForLoadState('networkidle')
     expect(
-      asked.filter((path) => /^\/api\/(?:channel|user\/(?!self)|option|group|log\/$)/.test(path)),
+      asked.filter((path) => /^\/api\/(?:channel|user\/(?!self)|option|group|log\/$|audit|usage(?!\/self))/.test(path)),
     ).toEqual([])
     await page.context().close()
   })
@@ -123,7 +134,8 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     })
     await page.getByRole('textbox', { name: 'Name' }).fill('second')
     await page.getByRole('textbox', { name: 'API keys' }).fill(secret)
-    await page.getByRole('textbox', { name: 'Models' }).fill('gpt-x\ngpt-y')
+    await page.getByRole('combobox', { name: 'Models' }).fill('gpt-x,gpt-y')
+    await page.getByRole('combobox', { name: 'Models' }).press('Enter')
     await page.getByRole('button', { name: 'Save channel' }).click()
     await page.getByRole('heading', { level: 1, name: 'second' }).waitFor()
     await page.getByRole('link', { name: 'All channels' }).click()

@@ -1,6 +1,6 @@
 import { callWithKey } from '../../api/playground.ts'
+import { eventsOf } from '../../parts/event-splitter.ts'
 import { type Answer, type Content, NO_CONTENT, type Protocol } from './answer.ts'
-import { EventSplitter } from './event-splitter.ts'
 import { readChat } from './read-chat.ts'
 import { readMessages } from './read-messages.ts'
 
@@ -32,7 +32,7 @@ export async function ask(asking: Asking, report: (answer: Answer) => void): Pro
     if (!response.ok)
       return change({ state: 'failed', totalMs: elapsed(), ...refusal(await response.text()) })
     for await (const data of response.headers.get('content-type')?.startsWith('text/event-stream')
-      ? eventsOf(response)
+      ? dataOf(response)
       : [await response.text()])
       change({
         firstMs: answer.firstMs ?? elapsed(),
@@ -46,14 +46,8 @@ export async function ask(asking: Asking, report: (answer: Answer) => void): Pro
   }
 }
 
-async function* eventsOf(response: Response): AsyncGenerator<string> {
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
-  const splitter = new EventSplitter()
-  for (;;) {
-    const piece = await reader?.read()
-    if (piece === undefined || piece.done) return
-    for (const data of splitter.push(piece.value)) yield data
-  }
+async function* dataOf(response: Response): AsyncGenerator<string> {
+  for await (const { data } of eventsOf(response)) yield data
 }
 
 function read(protocol: Protocol, content: Content, data: string): Content {

@@ -13,6 +13,7 @@ import { useSignedIn } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { Breakdown } from './breakdown.tsx'
 import { Charts } from './charts.tsx'
+import { RefusedCalls } from './refused-calls.tsx'
 import { Totals } from './totals.tsx'
 import { askedUsage, type Grouping, groupingOf } from './usage-filter.ts'
 import { UsageFilters } from './usage-filters.tsx'
@@ -59,6 +60,7 @@ export function UsagePage() {
           />
         )}
       </AnswerOf>
+      <RefusedCalls scope={scope} asked={asked} />
     </>
   )
 }
