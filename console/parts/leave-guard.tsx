@@ -6,8 +6,8 @@ import { useTexts } from '../texts/use-texts.tsx'
 export function LeaveGuard({ isChanged }: { readonly isChanged: boolean }) {
   const { leave, common } = useTexts()
   const blocker = useBlocker({
-    // Filters and open tabs are in the address, too: the form stays with them.
-    shouldBlockFn: ({ current, next }) => isChanged && current.pathname !== next.pathname,
+    shouldBlockFn: ({ current, next }) =>
+      isChanged && (current.pathname !== next.pathname || tabOf(current.search) !== tabOf(next.search)),
     enableBeforeUnload: isChanged,
     withResolver: true,
   })
@@ -30,4 +30,9 @@ export function LeaveGuard({ isChanged }: { readonly isChanged: boolean }) {
       </Group>
     </Modal>
   )
+}
+
+// The form of a tab ends with it; other parts of the address leave forms as they are.
+function tabOf(search: object): unknown {
+  return (search as Readonly<Record<string, unknown>>)['tab']
 }

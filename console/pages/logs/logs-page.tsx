@@ -26,7 +26,7 @@ const REFRESH_MS = 60_000
 
 /** The newest calls with their sums; one of them open in a sheet at its side. */
 export function LogsPage() {
-  const { logs, common } = useTexts()
+  const { logs, call, common } = useTexts()
   const { profile, isAdmin } = useSignedIn()
   const { timeZone, hiddenColumns } = usePreferences()
   const { id } = useParams({ strict: false })
@@ -47,7 +47,7 @@ export function LogsPage() {
   const clear = (): void => setSearch(Object.fromEntries(TYPED_FILTERS.map((name) => [name, undefined])))
   return (
     <>
-      <PageHead title={logs.title}>
+      <PageHead title={id === undefined ? logs.title : call.title}>
         <Switch
           label={logs.live}
           checked={isLive}
