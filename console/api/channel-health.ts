@@ -32,15 +32,12 @@ export interface NodeHealth {
   readonly items: readonly ChannelHealth[]
 }
 
-/** As long as a state may be out of date on a page that is looked at. */
-const REFRESH_MS = 5000
-
 /** The health of all channels, asked for again and again while the page is visible. */
-export function channelHealthQuery(userId: number) {
+export function channelHealthQuery(userId: number, everyMs: number) {
   return queryOptions({
     queryKey: [userId, 'channel-health'],
     queryFn: () => request<NodeHealth>('GET', '/api/channel/health'),
-    refetchInterval: REFRESH_MS,
+    refetchInterval: everyMs,
     staleTime: 0,
     retry: (count, error) => count < 2 && error instanceof ApiError && error.isPassing,
   })

@@ -24,13 +24,14 @@ export function ChannelState({
   readonly at?: number
 }) {
   const { channels } = useTexts()
-  const { duration } = useFormats()
+  const { count, duration } = useFormats()
   const state = isEnabled ? (health?.state ?? 'works') : 'disabled'
   const cause = health?.last_error?.cause
   const restsUntil = health?.rests_until ?? null
+  const left = Math.max(1, (restsUntil ?? 0) - at)
   const word =
     state === 'resting' && restsUntil !== null
-      ? channels.restsFor(duration(Math.max(1, restsUntil - at) * 1000))
+      ? channels.restsFor(left < 60 ? channels.seconds(count(left)) : duration(left * 1000))
       : channels.states[state]
   const hasTrouble = state === 'resting' || state === 'failing' || state === 'probing'
   return (

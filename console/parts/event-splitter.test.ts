@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EventSplitter } from './event-splitter.ts'
 
-const STREAM = ': still here\n\nevent: call\nid: 7\ndata: {"a":1}\n\nevent: gap\ndata: one\ndata: two\n\nevent: call\ndata: cut'
+const STREAM =
+  ': still here\n\nevent: call\nid: 7\ndata: {"a":1}\n\nevent: gap\ndata: one\ndata: two\n\nevent: call\ndata: cut'
 
 test('events are the same however the stream is cut, comments and unfinished ones are none', () => {
   fc.assert(

@@ -332,6 +332,7 @@ export const texts = {
       disabled: 'Disabled',
     },
     restsFor: (time: string) => `Resting, ${time} left`,
+    seconds: (count: string) => `${count} s`,
     lastError: (cause: string) => `last failure: ${cause}`,
     hour: (calls: string, failed: string, median: string) =>
       `last hour: ${calls} calls, ${failed} failed, latest median ${median}`,
@@ -543,9 +544,21 @@ export const texts = {
     inexact: 'Days long past are days in UTC.',
     refused: 'Calls that were refused before they began are not counted in these sums.',
     refusedCalls: 'Refused calls',
-    refusedHint: 'Refused before they began, and free of charge. Filters by model, channel and group do not apply.',
+    refusedHint:
+      'Refused before they began, and free of charge. Filters by model, channel and group do not apply.',
     code: 'Code',
     meaning: 'Meaning',
+    refusals: {
+      missing_api_key: 'No key was sent',
+      invalid_api_key: 'The key does not exist, or was disabled',
+      insufficient_quota: 'Not enough quota was left',
+      insufficient_user_quota: 'Not enough quota was left',
+      rate_limited: 'A rate limit was reached',
+      budget_exceeded: 'The budget of the period was spent',
+      model_not_found: 'No channel serves the model',
+      model_not_allowed: 'The key may not call the model',
+      overloaded: 'The gateway had too many calls',
+    },
   },
   audit: {
     title: 'Audit log',

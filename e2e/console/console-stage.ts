@@ -56,7 +56,8 @@ export async function startConsoleStage(state: 'filled' | 'fresh' = 'filled'): P
   mkdirSync(join(program.root, 'console'))
   symlinkSync(BUILT, join(program.root, 'console/built'))
   const upstream = opened.adopt(await startUpstream(), (one) => one.stop())
-  const config = state === 'fresh' ? FRESH : `${priced(demoYaml(simulator))}${scripted(upstream)}\n${seeds()}\n`
+  const config =
+    state === 'fresh' ? FRESH : `${priced(demoYaml(simulator))}${scripted(upstream)}\n${seeds()}\n`
   const gateway = opened.adopt(await startGateway({ config, root: program.root }), (one) => one.discard())
   const browser = opened.adopt(
     await chromium.launch({ executablePath: chromiumPath() ?? 'chromium', args: ['--no-sandbox'] }),

@@ -107,7 +107,9 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     }
     await page.waitForLoadState('networkidle')
     expect(
-      asked.filter((path) => /^\/api\/(?:channel|user\/(?!self)|option|group|log\/$|audit|usage(?!\/self))/.test(path)),
+      asked.filter((path) =>
+        /^\/api\/(?:channel|user\/(?!self)|option|group|log\/$|audit|usage(?!\/self))/.test(path),
+      ),
     ).toEqual([])
     await page.context().close()
   })

@@ -17,7 +17,11 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
   })
 
   async function openNewestCall(page: Page, model: string): Promise<ReturnType<Page['locator']>> {
-    await page.getByRole('row', { name: new RegExp(model) }).locator('[data-row-link]').first().click()
+    await page
+      .getByRole('row', { name: new RegExp(model) })
+      .locator('[data-row-link]')
+      .first()
+      .click()
     const sheet = page.getByRole('dialog', { name: 'Call details' })
     await sheet.getByRole('heading', { name: 'Timing' }).waitFor()
     return sheet
@@ -50,7 +54,10 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     const page = await stage.open('root', '/logs')
     const sheet = await openNewestCall(page, 'shaky')
     const attempts = await sheet.getByRole('list', { name: 'Attempts' }).getByRole('listitem').allInnerTexts()
-    expect(attempts).toEqual([expect.stringMatching(/^first\s+.*500/), expect.stringMatching(/^second\s+Answered/)])
+    expect(attempts).toEqual([
+      expect.stringMatching(/^first\s+.*500/),
+      expect.stringMatching(/^second\s+Answered/),
+    ])
     await page.context().close()
 
     const own = await stage.open('caller', '/logs')
@@ -99,7 +106,10 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await second.getByRole('spinbutton', { name: 'Priority' }).fill('9')
     await second.getByRole('button', { name: 'Save changes' }).click()
     await second.getByRole('status').filter({ hasText: 'Channel “shared” saved' }).waitFor()
-    const { weight, priority } = await stage.api<{ weight: number; priority: number }>('GET', `/api/channel/${id}`)
+    const { weight, priority } = await stage.api<{ weight: number; priority: number }>(
+      'GET',
+      `/api/channel/${id}`,
+    )
     expect({ weight, priority }).toEqual({ weight: 3, priority: 9 })
     await first.context().close()
     await second.context().close()
@@ -110,14 +120,19 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     const row = page.getByRole('row', { name: /first/ })
     await row.getByRole('button', { name: 'Reveal key' }).click()
     await row.getByText(PEOPLE.root.key).waitFor()
-    const { items } = await stage.api<{ items: { id: number; username: string }[] }>('GET', '/api/user/?page_size=100')
+    const { items } = await stage.api<{ items: { id: number; username: string }[] }>(
+      'GET',
+      '/api/user/?page_size=100',
+    )
     const ann = items.find(({ username }) => username === 'ann')
     await stage.api('PUT', '/api/user/', { id: ann?.id, remark: 'changed by a program' })
 
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Audit log' }).click()
     const changes = page.getByRole('table', { name: 'Changes' })
     const changed = changes.getByRole('row', { name: /changed by a program/ })
-    expect(await changed.innerText()).toMatch(/root\s+API, 127\.0\.0\.1[\s\S]*Changed[\s\S]*ann\s+User[\s\S]*remark/)
+    expect(await changed.innerText()).toMatch(
+      /root\s+API, 127\.0\.0\.1[\s\S]*Changed[\s\S]*ann\s+User[\s\S]*remark/,
+    )
     const revealed = changes.getByRole('row', { name: /Revealed/ })
     expect(await revealed.innerText()).toMatch(/root\s+console, 127\.0\.0\.1[\s\S]*first\s+Key/)
     for (const secret of [PEOPLE.root.key, PEOPLE.root.accessToken, PEOPLE.member.password])
@@ -130,6 +145,39 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
       (await page.getByRole('link', { name: 'Download CSV' }).getAttribute('href')) ?? '',
     )
     expect(await csv.text()).toContain('changed by a program')
+    await page.context().close()
+  })
+
+  test('43, 44: a call is listed when it ends, by one stream; nothing moves under who has scrolled down', async () => {
+    stage.upstream.script('scripted', { kind: 'whole' })
+    for (let call = 0; call < 25; call++) await stage.call('scripted')
+    const page = await stage.open('root', '/logs')
+    const totals = page.getByRole('status', { name: 'Totals of these calls' })
+    await totals.filter({ hasText: 'calls' }).waitFor()
+    await page.waitForLoadState('networkidle')
+    const answers = ['stream', 'stat', '?'].map((part) =>
+      page.waitForResponse((response) => response.url().includes(`/api/log/${part}`)),
+    )
+    await page.getByRole('switch', { name: 'Live' }).click({ force: true })
+    await Promise.all(answers)
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    const rows = page.getByRole('table', { name: 'Calls' }).locator('tbody').getByRole('row')
+    const before = await rows.count()
+    await stage.call('demo-chat')
+    await rows.filter({ hasText: 'demo-chat' }).first().waitFor()
+    expect(await rows.first().innerText()).toContain('demo-chat')
+    await expect.poll(() => rows.count()).toBe(before + 1)
+    await totals.filter({ hasText: `${before + 1} calls` }).waitFor()
+
+    await page.evaluate(() => scrollTo({ top: 300, behavior: 'instant' }))
+    await stage.call('demo-claude')
+    const waiting = page.getByRole('button', { name: '1 new call' })
+    await waiting.waitFor()
+    expect(await rows.first().innerText()).toContain('demo-chat')
+    await waiting.click()
+    await rows.first().filter({ hasText: 'demo-claude' }).waitFor()
+    expect(asked.filter((path) => path.startsWith('/api/log'))).toEqual([])
     await page.context().close()
   })
 

@@ -48,7 +48,10 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.getByRole('button', { name: 'Stop' }).click()
     await answers(page).getByText('Stopped. What came until then is charged.').waitFor()
     const reasonOfNewest = async (): Promise<string | undefined> => {
-      const { items } = await stage.api<{ items: { reason: string }[] }>('GET', '/api/log/?model_name=scripted')
+      const { items } = await stage.api<{ items: { reason: string }[] }>(
+        'GET',
+        '/api/log/?model_name=scripted',
+      )
       return items[0]?.reason
     }
     await expect.poll(reasonOfNewest).toBe('client_gone')
@@ -65,7 +68,9 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     const { items } = await stage.api<{ items: { id: string; quota: number }[] }>('GET', '/api/log/self')
     expect(await link.getAttribute('title')).toBe(`${((items[0]?.quota ?? 0) / 500_000).toString()} USD`)
     await link.click()
-    const lines = page.getByRole('dialog', { name: 'Call details' }).getByRole('table', { name: 'Cost lines' })
+    const lines = page
+      .getByRole('dialog', { name: 'Call details' })
+      .getByRole('table', { name: 'Cost lines' })
     await lines.getByRole('row', { name: `Charge ${cost}` }).waitFor()
     expect(page.url()).toContain(items[0]?.id)
     await page.context().close()
@@ -77,7 +82,13 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.getByRole('combobox', { name: 'Thinking' }).click()
     await page.getByRole('option', { name: 'Low' }).click()
     await send(page, 'Why is the sky blue?')
-    await expect.poll(() => answers(page).getByRole('link', { name: /^Call details/ }).count()).toBe(2)
+    await expect
+      .poll(() =>
+        answers(page)
+          .getByRole('link', { name: /^Call details/ })
+          .count(),
+      )
+      .toBe(2)
     const thoughts = answers(page).locator('details', { hasText: 'Thinking' })
     expect(await thoughts.first().getAttribute('open')).toBeNull()
     expect(await thoughts.first().locator('p').isVisible()).toBe(false)
@@ -103,17 +114,17 @@ describe.skipIf(withoutBrowser())('the playground', () => {
 
   test('32: an attached image is shown, and sent in the form of each protocol', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
-    const bodies: string[] = []
-    page.on('request', (request) => {
-      if (request.url().includes('/api/playground/')) bodies.push(request.postData() ?? '')
-    })
     await page.getByText('Both', { exact: true }).click()
     const png = await page.screenshot({ clip: { x: 0, y: 0, width: 8, height: 8 } })
-    await page.locator('input[type=file]').setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer: png })
+    await page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer: png })
     await page.getByRole('img', { name: 'Image 1' }).waitFor()
+    const bodyTo = async (path: string): Promise<string> =>
+      (await page.waitForRequest(`**/api/playground/${path}`)).postDataBuffer()?.toString() ?? ''
+    const bodies = Promise.all([bodyTo('chat/completions'), bodyTo('messages')])
     await send(page, 'What is this?')
-    await expect.poll(() => answers(page).getByRole('link', { name: /^Call details/ }).count()).toBe(2)
-    const [chat = '', messages = ''] = bodies.toSorted((a) => (a.includes('image_url') ? -1 : 1))
+    const [chat, messages] = await bodies
     expect(chat).toMatch(/"image_url":\{"url":"data:image\//)
     expect(messages).toMatch(/"source":\{"type":"base64","media_type":"image\//)
     await page.context().close()
@@ -130,11 +141,16 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.getByRole('button', { name: 'View code' }).click()
     const dialog = page.getByRole('dialog', { name: 'View code' })
     await dialog.getByRole('tab', { name: 'curl' }).click()
-    const curl = await dialog.getByRole('tabpanel').locator('code').innerText()
+    const curl = await dialog.getByRole('tabpanel').locator('pre').innerText()
     const env = { ...process.env, SLUICE_KEY: PEOPLE.root.key }
-    const { stdout } = await run('sh', ['-c', curl.replace('curl ', 'curl --silent ')], { env, timeout: 60_000 })
+    const { stdout } = await run('sh', ['-c', curl.replace('curl ', 'curl --silent ')], {
+      env,
+      timeout: 60_000,
+    })
     expect(stdout).toMatch(/^data: \{|"object": ?"chat\.completion"/)
-    const shown: unknown = JSON.parse(/-d '([\s\S]*)'$/.exec(curl)?.[1]?.replaceAll(String.raw`'\''`, "'") ?? '')
+    const shown: unknown = JSON.parse(
+      /-d '([\s\S]*)'$/.exec(curl)?.[1]?.replaceAll(String.raw`'\''`, "'") ?? '',
+    )
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Send', exact: true }).click()
@@ -149,7 +165,9 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     const page = await stage.open('root', '/playground?model=scripted')
     await send(page, 'attack me')
     await answers(page).getByText(/end$/).first().waitFor()
-    await answers(page).getByRole('link', { name: /^Call details/ }).waitFor()
+    await answers(page)
+      .getByRole('link', { name: /^Call details/ })
+      .waitFor()
     expect(await page.evaluate(() => 'hit' in globalThis)).toBe(false)
     expect(await answers(page).locator('script, img, a[href^="javascript"]').count()).toBe(0)
     expect(await answers(page).innerText()).toContain('<script>')
@@ -158,8 +176,16 @@ describe.skipIf(withoutBrowser())('the playground', () => {
   })
 
   test('35: a key without quota says so in the words of the gateway, with a link to the key', async () => {
-    await stage.api('POST', '/api/token/', { name: 'empty', remain_quota: 0, unlimited_quota: false })
-    const { items } = await stage.api<{ items: { id: number; name: string }[] }>('GET', '/api/token/?page_size=100')
+    await stage.api('POST', '/api/token/', {
+      name: 'empty',
+      remain_quota: 0,
+      unlimited_quota: false,
+      expired_time: -1,
+    })
+    const { items } = await stage.api<{ items: { id: number; name: string }[] }>(
+      'GET',
+      '/api/token/?page_size=100',
+    )
     const id = items.find(({ name }) => name === 'empty')?.id ?? 0
     const page = await stage.open('root', `/playground?model=demo-chat&key=${id}`)
     await send(page, 'Say hello.')

@@ -16,7 +16,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
   beforeAll(async () => {
     stage = await startConsoleStage()
     stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
-    stage.upstream.script('second', { kind: 'whole', usage: usageText(1000, 100) })
+    stage.upstream.script('first', { kind: 'whole', usage: usageText(1000, 100) })
     for (const [model, key] of [
       ['scripted', PEOPLE.root.key],
       ['scripted', PEOPLE.root.key],
@@ -64,7 +64,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     for (const [grouping, names] of [
       ['Key', ['first', 'own']],
       ['User', ['root', 'cal']],
-      ['Channel', ['scripted', 'second']],
+      ['Channel', ['scripted', 'first']],
       ['Group', ['default']],
     ] as const) {
       await page.getByRole('combobox', { name: 'Group by' }).click()
@@ -77,12 +77,18 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await page.getByRole('combobox', { name: 'Group by' }).click()
     await page.getByRole('option', { name: 'User' }).click()
     await page.getByRole('table', { name: 'Breakdown' }).getByRole('button', { name: 'cal' }).click()
-    await foot(page).filter({ hasText: `$${COST}` }).waitFor()
+    await foot(page)
+      .filter({ hasText: `$${COST}` })
+      .waitFor()
     expect(new URL(page.url()).search).toMatch(/by=user.*user=cal|user=cal.*by=user/)
     await page.reload()
-    await foot(page).filter({ hasText: `$${COST}` }).waitFor()
+    await foot(page)
+      .filter({ hasText: `$${COST}` })
+      .waitFor()
     await page.goBack()
-    await foot(page).filter({ hasText: `$${3 * COST}` }).waitFor()
+    await foot(page)
+      .filter({ hasText: `$${3 * COST}` })
+      .waitFor()
     await page.context().close()
   })
 
@@ -97,7 +103,9 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
 
   test('41: the file has the rows that are shown, with the same sum', async () => {
     const page = await open('?model=scripted')
-    await foot(page).filter({ hasText: `$${2 * COST}` }).waitFor()
+    await foot(page)
+      .filter({ hasText: `$${2 * COST}` })
+      .waitFor()
     const href = await page.getByRole('link', { name: 'Download CSV' }).getAttribute('href')
     const [head = '', ...rows] = (await (await page.request.get(href ?? '')).text()).trim().split(/\r?\n/)
     const column = head.split(',').indexOf('quota')

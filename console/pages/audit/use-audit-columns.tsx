@@ -27,10 +27,11 @@ export function useAuditColumns(): readonly Column<AuditEntry>[] {
 
 function Who({ entry: { actor, via, address } }: { readonly entry: AuditEntry }) {
   const { audit } = useTexts()
-  const origin = [audit.vias[via], address].filter(Boolean).join(', ')
+  const name = actor === '' ? audit.nobody : actor
+  const origin = [audit.vias[via], address].filter((part) => part !== '' && part !== name).join(', ')
   return (
     <span className={classes['two']}>
-      {actor === '' ? audit.nobody : actor}
+      {name}
       <small>{origin}</small>
     </span>
   )
@@ -76,8 +77,12 @@ function ChangeList({ changes }: { readonly changes: AuditEntry['changes'] }) {
       {changes.map(({ field, before, after }) => (
         <li key={field}>
           <code>{field}</code>
-          <del aria-label={audit.before}>{valueText(before)}</del>
-          <span aria-hidden>{'→'}</span>
+          {!isNothing(before) && (
+            <>
+              <del aria-label={audit.before}>{valueText(before)}</del>
+              <span aria-hidden>{'→'}</span>
+            </>
+          )}
           <ins aria-label={audit.after}>{valueText(after)}</ins>
         </li>
       ))}
@@ -85,7 +90,11 @@ function ChangeList({ changes }: { readonly changes: AuditEntry['changes'] }) {
   )
 }
 
+function isNothing(value: unknown): boolean {
+  return value === null || value === undefined || value === ''
+}
+
 function valueText(value: unknown): string {
-  if (value === null || value === undefined) return '–'
+  if (isNothing(value)) return '–'
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -25,6 +25,7 @@ import {
 } from './channel-form.ts'
 import { ChannelInputs } from './channel-inputs.tsx'
 import { ChannelHealthText } from './channel-health-text.tsx'
+import { HEALTH_MS } from './hour.ts'
 import { TestButton } from './test-button.tsx'
 import { TestFields } from './test-fields.tsx'
 
@@ -84,7 +85,7 @@ export function ChannelPage() {
 function OneChannel({ channel }: { readonly channel: Channel }) {
   const { channels } = useTexts()
   const { profile } = useSignedIn()
-  const { data: node } = useQuery(channelHealthQuery(profile.id))
+  const { data: node } = useQuery(channelHealthQuery(profile.id, HEALTH_MS))
   const health = node?.items.find(({ id }) => id === channel.id)
   return (
     <>

@@ -15,6 +15,7 @@ import { Pager } from '../../parts/pager.tsx'
 import { useSearchState } from '../../parts/search-state.ts'
 import { useSignedIn } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
+import { HEALTH_MS } from './hour.ts'
 import { useChannelColumns } from './use-channel-columns.tsx'
 
 const PAGE_SIZE = 100
@@ -27,7 +28,7 @@ export function ChannelsPage() {
   const [{ p = '1' }, setSearch] = useSearchState()
   const [toDelete, setToDelete] = useState<Channel>()
   const query = useQuery(channelsQuery(profile.id, Number(p)))
-  const { data: health } = useQuery(channelHealthQuery(profile.id))
+  const { data: health } = useQuery(channelHealthQuery(profile.id, HEALTH_MS))
   const columns = useChannelColumns(query.data?.items ?? [], health, setToDelete)
   return (
     <>

@@ -1,6 +1,9 @@
 import type { ChannelMinute } from '../../api/channel-health.ts'
 
-const WIDTH = 120
+/** Between two looks at the health of channels, on the pages that are about it. */
+export const HEALTH_MS = 5000
+
+const WIDTH = 96
 const HEIGHT = 24
 /** Height of the line of failures, at the foot. */
 const FAILURES = 6

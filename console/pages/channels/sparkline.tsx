@@ -15,6 +15,7 @@ export function Sparkline({ minutes }: { readonly minutes: readonly ChannelMinut
   return (
     <span className={classes['cell']} title={said}>
       <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={said}>
+        <path d={`M0 ${height - 0.5}H${width}`} />
         {lines.map((points) => (
           <polyline key={points} points={points} />
         ))}

@@ -94,7 +94,9 @@ export function LogsPage() {
             <>
               <CallTable
                 calls={mergedCalls(live.shown, items, MAX_LIVE)}
-                hidden={hidden} isStale={calls.isPlaceholderData} />
+                hidden={hidden}
+                isStale={calls.isPlaceholderData}
+              />
               <Pager
                 page={page}
                 pageSize={CALL_PAGE_SIZE}

@@ -8,6 +8,8 @@ import { useTexts } from '../../texts/use-texts.tsx'
 
 /** Rows that a page holds at most. */
 export const MAX_LIVE = 500
+/** Least time between two requests for the list: on a busy gateway every second has a gap. */
+const ASK_AGAIN_MS = 30_000
 /** Pixels from the top within which somebody looks at the newest rows. */
 const AT_TOP = 80
 
@@ -35,6 +37,14 @@ export function useLiveCalls(isLive: boolean, scope: Scope, filter: CallFilter):
     setCalls(NONE)
     if (!isLive || !isVisible) return
     const stopping = new AbortController()
+    let asking: ReturnType<typeof setTimeout> | undefined
+    let lastAsked = Number.NEGATIVE_INFINITY
+    const askForList = (): void => {
+      asking = undefined
+      lastAsked = performance.now()
+      for (const name of ['calls', 'call-sums'])
+        void client.invalidateQueries({ queryKey: [profile.id, name, scope] })
+    }
     const follower = {
       onCalls: (ended: readonly Call[]) =>
         setCalls(({ shown, waiting }) =>
@@ -43,14 +53,16 @@ export function useLiveCalls(isLive: boolean, scope: Scope, filter: CallFilter):
             : { shown, waiting: [...ended, ...waiting].slice(0, MAX_LIVE) },
         ),
       onGap: () => {
-        for (const name of ['calls', 'call-sums'])
-          void client.invalidateQueries({ queryKey: [profile.id, name, scope] })
+        asking ??= setTimeout(askForList, Math.max(0, lastAsked + ASK_AGAIN_MS - performance.now()))
       },
     }
     followCalls(scope, JSON.parse(filterText) as CallFilter, follower, stopping.signal).catch(
       (error: unknown) => sayFailure(error, told.current),
     )
-    return () => stopping.abort()
+    return () => {
+      stopping.abort()
+      clearTimeout(asking)
+    }
   }, [isLive, isVisible, scope, filterText, client, profile.id])
   return {
     ...calls,

@@ -6,13 +6,14 @@ import { useSignedIn } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import classes from './overview-page.module.css'
 
+const REFRESH_MS = 30_000
 const QUIET: ReadonlySet<string> = new Set(['works', 'disabled'])
 
 /** Channels that fail, rest, or are tried again; one sentence while there is none. */
 export function TroubledChannels() {
   const { overview, channels } = useTexts()
   const { profile } = useSignedIn()
-  const { data } = useQuery(channelHealthQuery(profile.id))
+  const { data } = useQuery(channelHealthQuery(profile.id, REFRESH_MS))
   if (!data) return null
   const troubled = data.items.filter(({ state }) => !QUIET.has(state))
   return (

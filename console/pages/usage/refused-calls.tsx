@@ -40,12 +40,12 @@ export function RefusedCalls({ scope, asked }: { readonly scope: Scope; readonly
 }
 
 function useColumns(): readonly Column<Refused>[] {
-  const { usage, errors } = useTexts()
+  const { usage } = useTexts()
   const { count } = useFormats()
-  const words: Readonly<Record<string, string>> = errors.byCode
+  const words: Readonly<Record<string, string>> = usage.refusals
   return [
     { key: 'code', label: usage.code, phone: 'title', cell: ({ code }) => code },
-    { key: 'meaning', label: usage.meaning, cell: ({ code }) => words[code] },
+    { key: 'meaning', label: usage.meaning, phone: 'hidden', cell: ({ code }) => words[code] },
     {
       key: 'calls',
       label: usage.calls,
