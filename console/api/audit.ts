@@ -4,7 +4,7 @@ import { queryText, request } from './client.ts'
 /** Kinds of objects that the audit log is about. */
 export const AUDIT_KINDS = ['user', 'key', 'channel', 'option', 'group', 'model', 'price', 'session'] as const
 
-/** An entry of the audit log; `docs/administration.md: Audit log`. */
+/** An entry of the audit log. */
 export interface AuditEntry {
   readonly id: number
   /** Unix seconds. */

@@ -22,7 +22,7 @@ export type Channel = Pick<
   | 'managed'
   | 'managed_by'
 > & {
-  /** Changes with what people edit; `docs/administration.md: Versions`. */
+  /** Changes with what people edit, not with calls and tests. */
   readonly version?: string
 }
 

@@ -6,7 +6,7 @@ import { openStream, queryText } from './client.ts'
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 30_000
 
-/** What a follower of calls is told. */
+/** Callbacks of a follower of calls. */
 export interface Follower {
   /** Calls that have just ended, in order. */
   readonly onCalls: (calls: readonly Call[]) => void
@@ -28,7 +28,7 @@ export async function followCalls(
     try {
       const response = await openStream(path, lastId, signal)
       pauseMs = FIRST_PAUSE_MS
-      // What ended before the stream began is in the list alone.
+      // Calls that ended before the stream began are in the list alone.
       onGap()
       for await (const { name, data, id } of eventsOf(response)) {
         lastId = id ?? lastId

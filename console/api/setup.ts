@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import type { CallPage } from './calls.ts'
 import { request } from './client.ts'
 
-/** What a new gateway has so far. */
+/** State of a new gateway. */
 export interface SetupState {
   readonly hasChannel: boolean
   readonly hasKey: boolean

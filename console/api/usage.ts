@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import type { Scope } from './calls.ts'
 import { queryText, request } from './client.ts'
 
-/** Sums of one slot; `docs/api.md: Usage series`. */
+/** Sums of one slot. */
 export interface UsagePoint {
   readonly requests: number
   readonly failed: number
@@ -43,7 +43,7 @@ export interface Usage {
   readonly exact: boolean
 }
 
-/** What sums are asked for; undefined filters are absent. */
+/** Query for sums; undefined filters are absent. */
 export interface UsageQuery {
   readonly from: number
   readonly to: number

@@ -15,7 +15,7 @@ export interface Column<Row> {
   readonly phone?: 'title' | 'value' | 'line' | 'hidden' | 'actions'
   /** A column without a visible heading. */
   readonly isLabelHidden?: boolean
-  /** What rows are sorted by when somebody chooses this column; all rows must be here, not a page of them. */
+  /** Sort key of a row, if the column can be chosen; all rows must be here, not a page of them. */
   readonly sortBy?: (row: Row) => number | string
 }
 

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../../test/equipment/behaviour.ts'
+import { lacks } from './built-endpoints.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
@@ -11,7 +12,7 @@ interface Totals {
   readonly totals: { readonly requests: number; readonly quota: number }
 }
 
-describe.skipIf(withoutBrowser())('the usage page', () => {
+describe.skipIf(withoutBrowser() || lacks('series'))('the usage page', () => {
   let stage: ConsoleStage
   beforeAll(async () => {
     stage = await startConsoleStage()
@@ -76,7 +77,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     }
     await page.getByRole('combobox', { name: 'Group by' }).click()
     await page.getByRole('option', { name: 'User' }).click()
-    await page.getByRole('table', { name: 'Breakdown' }).getByRole('button', { name: 'cal' }).click()
+    await page.getByRole('table', { name: 'Breakdown' }).getByRole('button', { name: 'cal', exact: true }).click()
     await foot(page)
       .filter({ hasText: `$${COST}` })
       .waitFor()

@@ -17,7 +17,7 @@ import { useTexts } from '../../texts/use-texts.tsx'
 import { auditFilterOf, isAuditFiltered, PERIODS, periodOf } from './audit-filter.ts'
 import { useAuditColumns } from './use-audit-columns.tsx'
 
-/** Who changed what, the newest change first. */
+/** Changes and who made them, the newest first. */
 export function AuditPage() {
   const { audit, common, logs } = useTexts()
   const { profile } = useSignedIn()

@@ -10,7 +10,7 @@ import classes from './channels-page.module.css'
 import { FetchModels } from './fetch-models.tsx'
 import { COMPATIBLE_TYPE, PROTOCOLS, PROVIDERS } from './providers.ts'
 
-/** What stands between the names of models that are pasted. */
+/** Separators of the names of models that are pasted. */
 const SEPARATORS = [',', ' ', '\n']
 /** Names that are shown at once; more are found by typing. */
 const SUGGESTED = 50

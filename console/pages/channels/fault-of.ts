@@ -1,4 +1,4 @@
-/** What of a channel a failed test speaks against. */
+/** Part of a channel that a failed test speaks against. */
 export type Fault = 'address' | 'key' | 'model' | 'upstream'
 
 const STATUS = /\banswered (\d{3})\b/

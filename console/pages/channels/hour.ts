@@ -10,7 +10,7 @@ const FAILURES = 6
 /** Room above and below the line. */
 const INSET = 1
 
-/** What the last hour of a channel comes to. */
+/** Sums of the last hour of a channel. */
 export interface Hour {
   readonly requests: number
   readonly failed: number

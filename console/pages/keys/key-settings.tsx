@@ -37,7 +37,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
   const saving = useAction(async (typed: TypedKey, basedOn: string | undefined) => {
     const limit = parseMoney(typed.limit, display) ?? apiKey.remain_quota
     const { remain_quota: left, ...fields } = keyFieldsOf(typed, limit, apiKey)
-    // What is left changes with each call: it is set only where somebody typed it.
+    // Each call changes the quota that is left: it is set only where somebody typed it.
     const isTyped = form.isDirty('limit') || form.isDirty('isUnlimited')
     try {
       begin(

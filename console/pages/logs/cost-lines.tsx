@@ -5,7 +5,7 @@ import classes from './call-details.module.css'
 import { countedLines, type CountedLine } from './counted-lines.ts'
 import { useLineNames } from './use-line-names.ts'
 
-/** What a call was charged for, line by line, and how the lines become the charge. */
+/** Lines of the cost of a call, and how they become the charge. */
 export function CostLines({ call }: { readonly call: CallDetail }) {
   const { call: texts } = useTexts()
   const { count, money, exact } = useFormats()

@@ -3,7 +3,7 @@ import { useFormats } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import classes from './call-details.module.css'
 
-/** What the time of a call went to: the wait for an upstream, for its first token, and the stream. */
+/** Parts of the time of a call: the wait for an upstream, for its first token, and the stream. */
 export function TimingBar({ call: { timing } }: { readonly call: CallDetail }) {
   const { call: texts, logs } = useTexts()
   const { duration } = useFormats()

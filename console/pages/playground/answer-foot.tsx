@@ -10,7 +10,7 @@ const ASK_AGAIN_MS = 500
 /** A refused call has no row: it is not asked for without end. */
 const MAX_ASKED = 6
 
-/** What an answer cost, its tokens and times, and the events that it came in. */
+/** Cost of an answer, its tokens and times, and the events that it came in. */
 export function AnswerFoot({ answer }: { readonly answer: Answer }) {
   const { playground } = useTexts()
   const { duration } = useFormats()

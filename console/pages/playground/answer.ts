@@ -11,7 +11,7 @@ export interface ToolCall {
   readonly input: string
 }
 
-/** What somebody typed as the result of a tool call. */
+/** Result of a tool call, as somebody typed it. */
 export interface ToolResult {
   readonly id: string
   readonly text: string

@@ -9,7 +9,7 @@ import classes from './playground-page.module.css'
 import { THINKING, type Thinking } from './request-body.ts'
 import type { TypedCall } from './typed-call.ts'
 
-/** What a call is made with: key, model, protocol, settings, tools. */
+/** Inputs of a call: key, model, protocol, settings, tools. */
 export function CallInputs({
   keys,
   keyId,

@@ -5,7 +5,7 @@ import classes from './markdown.module.css'
 /** Schemes of links that may be opened; others stay text. */
 const OPENED = /^(?:https?|mailto):/i
 
-/** Markdown as elements. Nothing in it becomes markup: HTML is shown as it is written, images as their link. */
+/** Markdown as elements. Nothing in it becomes markup: HTML is shown as written, images as their link. */
 export function Markdown({ text }: { readonly text: string }) {
   const shown = useMemo(() => blocks(lexer(text)), [text])
   return <div className={classes['markdown']}>{shown}</div>

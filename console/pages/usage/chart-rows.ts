@@ -7,11 +7,11 @@ export interface ChartSeries {
   readonly label: string
   readonly color: string
   readonly isDashed?: true
-  /** What a click on it filters by. */
+  /** Value that a click on it filters by. */
   readonly filter?: string
 }
 
-/** What a chart draws: a row for each slot, `at` being its start in Unix seconds. */
+/** Data of a chart: a row for each slot, `at` being its start in Unix seconds. */
 export interface ChartData {
   readonly series: readonly ChartSeries[]
   readonly rows: readonly (Readonly<Record<string, number | null>> & { readonly at: number })[]

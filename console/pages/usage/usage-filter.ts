@@ -9,7 +9,7 @@ export const PERIODS = ['today', '7d', '30d', '90d', 'month', 'custom'] as const
 /** A period of sums. */
 export type Period = (typeof PERIODS)[number]
 
-/** What sums can be divided by, as the address names it. */
+/** Dimensions that sums can be divided by, as the address names them. */
 export const GROUPINGS = ['model', 'key', 'user', 'channel', 'group'] as const
 
 /** A division of sums. */
