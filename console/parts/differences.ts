@@ -20,6 +20,7 @@ export function differencesOf<Typed extends object>(
     .filter(({ mine: one, theirs: other }) => one !== other)
 }
 
+// Fields of forms are texts, numbers, or lists of texts.
 function textOf(value: unknown): string {
-  return Array.isArray(value) ? value.join(', ') : String(value ?? '')
+  return Array.isArray(value) ? value.join(', ') : `${value as string | number}`
 }

@@ -96,14 +96,16 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     page.on('request', (request) => asked.push(new URL(request.url()).pathname))
     const nav = page.getByRole('navigation', { name: 'Main' })
     await nav.getByRole('link', { name: 'API keys' }).waitFor()
-    await expect.poll(() => nav.getByRole('link').allInnerTexts()).toEqual([
-      'Overview',
-      'API keys',
-      ...(lacks('playground') ? [] : ['Playground']),
-      ...(lacks('series') ? [] : ['Usage']),
-      'Logs',
-      'Models',
-    ])
+    await expect
+      .poll(() => nav.getByRole('link').allInnerTexts())
+      .toEqual([
+        'Overview',
+        'API keys',
+        ...(lacks('playground') ? [] : ['Playground']),
+        ...(lacks('series') ? [] : ['Usage']),
+        'Logs',
+        'Models',
+      ])
     for (const path of ['/channels', '/channels/new', '/users', '/users/1', '/audit']) {
       await page.goto(path)
       await page.getByRole('heading', { level: 1, name: 'This page is for administrators.' }).waitFor()

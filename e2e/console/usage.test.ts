@@ -77,7 +77,10 @@ describe.skipIf(withoutBrowser() || lacks('series'))('the usage page', () => {
     }
     await page.getByRole('combobox', { name: 'Group by' }).click()
     await page.getByRole('option', { name: 'User' }).click()
-    await page.getByRole('table', { name: 'Breakdown' }).getByRole('button', { name: 'cal', exact: true }).click()
+    await page
+      .getByRole('table', { name: 'Breakdown' })
+      .getByRole('button', { name: 'cal', exact: true })
+      .click()
     await foot(page)
       .filter({ hasText: `$${COST}` })
       .waitFor()

@@ -79,11 +79,11 @@ function ChangeList({ changes }: { readonly changes: AuditEntry['changes'] }) {
           <code>{field}</code>
           {!isNothing(before) && (
             <>
-              <del aria-label={audit.before}>{valueText(before)}</del>
+              <del title={audit.before}>{valueText(before)}</del>
               <span aria-hidden>{'→'}</span>
             </>
           )}
-          <ins aria-label={audit.after}>{valueText(after)}</ins>
+          <ins title={audit.after}>{valueText(after)}</ins>
         </li>
       ))}
     </ul>

@@ -52,7 +52,7 @@ export function CallInputs({
             label: playground.protocols[value],
           }))}
           value={typed.protocol}
-          onChange={(protocol) => onType({ protocol: protocol as TypedCall['protocol'] })}
+          onChange={(protocol) => onType({ protocol })}
         />
       </div>
       <Textarea
@@ -68,7 +68,7 @@ export function CallInputs({
         allowDeselect={false}
         data={THINKING.map((value) => ({ value, label: playground.depths[value] }))}
         value={typed.thinking}
-        onChange={(thinking) => onType({ thinking: (thinking ?? 'off') as Thinking })}
+        onChange={(thinking) => onType({ thinking: thinking ?? 'off' })}
       />
       <div className={classes['numbers']}>
         {(
