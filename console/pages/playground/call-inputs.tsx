@@ -6,7 +6,7 @@ import type { SearchState } from '../../parts/search-state.ts'
 import { useFormats } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import classes from './playground-page.module.css'
-import { THINKING, type Thinking } from './request-body.ts'
+import { THINKING } from './request-body.ts'
 import type { TypedCall } from './typed-call.ts'
 
 /** Inputs of a call: key, model, protocol, settings, tools. */
