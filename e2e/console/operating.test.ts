@@ -193,11 +193,13 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
       page.on('request', (request) => asked.push(new URL(request.url()).pathname))
       const rows = page.getByRole('table', { name: 'Calls' }).locator('tbody').getByRole('row')
       const before = await rows.count()
+      // Failed calls are rows, and not counted.
+      const counted = Number.parseInt(await totals.innerText(), 10)
       await stage.call('demo-chat')
       await rows.filter({ hasText: 'demo-chat' }).first().waitFor()
       expect(await rows.first().innerText()).toContain('demo-chat')
       await expect.poll(() => rows.count()).toBe(before + 1)
-      await totals.filter({ hasText: `${before + 1} calls` }).waitFor()
+      await totals.filter({ hasText: `${counted + 1} calls` }).waitFor()
 
       await page.evaluate(() => scrollTo({ top: 300, behavior: 'instant' }))
       await stage.call('demo-claude')
