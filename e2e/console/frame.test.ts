@@ -139,15 +139,15 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     page.on('response', (response) => {
       if (response.url().includes('/api/')) bodies.push(response.text().catch(() => ''))
     })
-    await page.getByRole('textbox', { name: 'Name' }).fill('second')
+    await page.getByRole('textbox', { name: 'Name' }).fill('added')
     await page.getByRole('textbox', { name: 'API keys' }).fill(secret)
     await page.getByRole('combobox', { name: 'Models' }).fill('gpt-x,gpt-y')
     await page.getByRole('combobox', { name: 'Models' }).press('Enter')
     await page.getByRole('button', { name: 'Save channel' }).click()
-    await page.getByRole('heading', { level: 1, name: 'second' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'added' }).waitFor()
     await page.getByRole('link', { name: 'All channels' }).click()
     await page
-      .getByRole('row', { name: /second/ })
+      .getByRole('row', { name: /added/ })
       .getByText('2 models')
       .waitFor()
     expect((await Promise.all(bodies)).join()).not.toContain(secret)
