@@ -5,6 +5,8 @@ export class ApiError extends Error {
   readonly requestId: string | undefined
   /** Seconds after which the request may be sent again. */
   readonly retryAfter: number | undefined
+  /** The object as it is now, where a change was based on an older version. */
+  readonly present: object | undefined
 
   constructor(
     message: string,
@@ -13,6 +15,7 @@ export class ApiError extends Error {
       code,
       requestId,
       retryAfter,
+      present,
     }: Partial<Omit<ApiError, keyof Error>> & { readonly status: number },
   ) {
     super(message)
@@ -21,6 +24,7 @@ export class ApiError extends Error {
     this.code = code ?? ''
     this.requestId = requestId
     this.retryAfter = retryAfter
+    this.present = present
   }
 
   /** Whether the same request may succeed in a moment. */

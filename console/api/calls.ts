@@ -1,12 +1,58 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { usageSchema, usageStatSchema } from '../../src/management/usage/usage-object.ts'
+import { ApiError } from './api-error.ts'
 import { queryText, request } from './client.ts'
 
 /** A settled call; the last two fields are for administrators. */
 export type Call = Omit<z.output<typeof usageSchema>, 'channel' | 'upstream_model'> & {
   readonly channel?: string
   readonly upstream_model?: string
+}
+
+/** Something that a call was charged for. Amounts are decimal texts. */
+export interface CostLine {
+  /** `input`, `cached`, `cache_write_5m`, `output`, `web_search` and so on; `docs/api.md: Usage log`. */
+  readonly kind: string
+  readonly count: number
+  /** Per million tokens or characters, or per one of anything else. */
+  readonly price_usd: string
+  /** Quota units before the ratio of the group. */
+  readonly quota: string
+}
+
+/** A request to an upstream; times from the start of the call. */
+export interface CallAttempt {
+  readonly channel: string
+  readonly started_ms: number
+  readonly duration_ms: number
+  /** Null: there was no answer. */
+  readonly status: number | null
+  /** Null: this one was answered. */
+  readonly cause: string | null
+}
+
+/** A call with what it cost line by line. */
+export interface CallDetail extends Call {
+  /** Null: the charge does not follow from the counts, or their prices are not kept. */
+  readonly cost: readonly CostLine[] | null
+  readonly ratio: string | null
+  readonly tier_above: number | null
+  /** Quota units in one US dollar at that time. */
+  readonly quota_per_unit: number | null
+  /** Sum of the lines, a decimal text. */
+  readonly rounded: string | null
+  /** Whether the charge is 1 unit where it would be none. */
+  readonly minimum: boolean
+  readonly timing: {
+    readonly queued_ms: number
+    readonly connect_ms: number
+    readonly first_byte_ms: number | null
+    readonly total_ms: number
+  }
+  readonly dropped: readonly string[]
+  /** For administrators; empty where the only one was answered. */
+  readonly attempts?: readonly CallAttempt[]
 }
 
 /** Sums over calls. */
@@ -75,11 +121,16 @@ export function callsCsvUrl(scope: Scope, filter: CallFilter): string {
 
 /** One call by its id; null where there is none, or not for this account. */
 export function callQuery(userId: number, scope: Scope, id: string) {
+  const path = scope === 'all' ? '/api/log/' : '/api/log/self/'
   return queryOptions({
     queryKey: [userId, 'call', scope, id],
     queryFn: async () => {
-      const found = await request<CallPage>('GET', `${callsPath(scope, '')}${queryText({ request_id: id })}`)
-      return found.items[0] ?? null
+      try {
+        return await request<CallDetail>('GET', `${path}${encodeURIComponent(id)}`)
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return null
+        throw error
+      }
     },
   })
 }

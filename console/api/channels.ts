@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { ChannelObject } from '../../src/management/channels/channel-object.ts'
+import { ApiError } from './api-error.ts'
 import { queryText, request, sendWhole } from './client.ts'
 
 /** A channel, without its keys. */
@@ -20,7 +21,10 @@ export type Channel = Pick<
   | 'channel_info'
   | 'managed'
   | 'managed_by'
->
+> & {
+  /** Changes with what people edit, not with calls and tests. */
+  readonly version?: string
+}
 
 /** A page of channels. */
 interface ChannelPage {
@@ -81,7 +85,7 @@ export async function createChannel(fields: ChannelFields): Promise<number> {
 /** Changes fields of a channel. */
 export function changeChannel(
   id: number,
-  fields: Partial<ChannelFields> & { readonly status?: number },
+  fields: Partial<ChannelFields> & { readonly status?: number; readonly version?: string | undefined },
 ): Promise<Channel> {
   return request<Channel>('PUT', '/api/channel/', { id, ...fields })
 }
@@ -91,18 +95,31 @@ export async function deleteChannel(id: number): Promise<void> {
   await request('DELETE', `/api/channel/${id}`)
 }
 
-/** Asks the upstream for one token; a failure of the upstream is a result. */
-export async function testChannel(id: number): Promise<ChannelTest> {
-  try {
-    return await sendWhole<ChannelTest>('GET', `/api/channel/test/${id}`)
-  } catch (error) {
-    return refusedTest(error)
-  }
+/** Asks the upstream of a saved channel for one token; a failure of the upstream is a result. */
+export function testChannel(id: number): Promise<ChannelTest> {
+  return outcome(sendWhole<ChannelTest>('GET', `/api/channel/test/${id}`))
 }
 
-function refusedTest(error: unknown): ChannelTest {
-  // The envelope of a test that failed says so by `success: false`, with the status 200.
-  const { message, status } = error as { readonly message: string; readonly status?: number }
-  if (status !== 200) throw error
-  return { success: false, message, time: 0 }
+/** As `testChannel`, for the fields of a form; `id` is that of the channel that they change. */
+export function testFields(fields: ChannelFields, id: number | undefined): Promise<ChannelTest> {
+  const [model] = fields.models.split(',')
+  return outcome(sendWhole<ChannelTest>('POST', '/api/channel/test', { channel: { ...fields, id }, model }))
+}
+
+/** The names of the models that the upstream lists. */
+export async function fetchModels(fields: ChannelFields, id: number | undefined): Promise<readonly string[]> {
+  const { data } = await sendWhole<{ readonly data: readonly string[] }>('POST', '/api/channel/models', {
+    channel: { ...fields, id },
+  })
+  return data
+}
+
+async function outcome(test: Promise<ChannelTest>): Promise<ChannelTest> {
+  try {
+    return await test
+  } catch (error) {
+    // The envelope of a test that failed says so by `success: false`, with the status 200.
+    if (!(error instanceof ApiError) || error.status !== 200) throw error
+    return { success: false, message: error.message, time: 0 }
+  }
 }

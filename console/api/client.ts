@@ -40,25 +40,71 @@ export async function sendWhole<Answer>(method: Method, path: string, body?: obj
   const text = await response.text().catch(() => '')
   const answer = parsed(text)
   if (response.ok && answer?.['success'] !== false) return (answer ?? {}) as Answer
-  const { message, code } = (answer ?? {}) as { readonly message?: unknown; readonly code?: unknown }
+  throw refusalOf(response, answer)
+}
+
+function refusalOf(response: Response, answer: Record<string, unknown> | undefined): ApiError {
+  const { message, code, data } = (answer ?? {}) as Partial<Record<'message' | 'code' | 'data', unknown>>
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
-  throw new ApiError(typeof message === 'string' ? message : `HTTP ${response.status}`, {
+  return new ApiError(typeof message === 'string' ? message : `HTTP ${response.status}`, {
     status: response.status,
     code: typeof code === 'string' ? code : '',
     requestId: response.headers.get('x-request-id') ?? undefined,
     retryAfter: Number.isFinite(retryAfter) ? retryAfter : undefined,
+    present: typeof data === 'object' && data !== null ? data : undefined,
   })
 }
 
-async function reach(method: Method, path: string, body: object | undefined): Promise<Response> {
+/** Opens a stream of events, from behind the event of that id on. Throws `ApiError`. */
+export async function openStream(
+  path: string,
+  lastId: string | undefined,
+  signal: AbortSignal,
+): Promise<Response> {
+  const headers = { accept: 'text/event-stream', ...(lastId !== undefined && { 'last-event-id': lastId }) }
+  const response = await reach('GET', path, undefined, { headers, signal })
+  if (response.ok) return response
+  if (response.status === 401 && surroundings) {
+    await surroundings.signInAgain()
+    return openStream(path, lastId, signal)
+  }
+  throw refusalOf(response, parsed(await response.text().catch(() => '')))
+}
+
+/** Sends a request whose response is read as it comes. Errors with a status are responses, too. */
+export async function openResponse(path: string, body: object, options: OpenOptions): Promise<Response> {
+  const response = await reach('POST', path, body, options)
+  if (response.status !== 401 || !surroundings) return response
+  const { success } = parsed(await response.clone().text()) ?? {}
+  // Only refusals of the session have the management envelope.
+  if (success !== false) return response
+  await surroundings.signInAgain()
+  return reach('POST', path, body, options)
+}
+
+/** Headers and the end of a request. */
+interface OpenOptions {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+async function reach(
+  method: Method,
+  path: string,
+  body: object | undefined,
+  { headers, signal }: OpenOptions = {},
+): Promise<Response> {
   try {
     return await fetch(path, {
       method,
       cache: 'no-store',
       credentials: 'same-origin',
-      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+      ...(signal && { signal }),
+      headers: { ...(body && { 'content-type': 'application/json' }), ...headers },
+      ...(body && { body: JSON.stringify(body) }),
     })
   } catch (error) {
+    if (signal?.aborted) throw error
     surroundings?.connectionLost()
     throw new ApiError(error instanceof Error ? error.message : String(error), { status: 0 })
   }

@@ -5,7 +5,7 @@ import { characterCount } from '../parts/character-count.ts'
 import { queryText, request } from './client.ts'
 
 /** An API key, masked. */
-export type ApiKey = TokenObject
+export type ApiKey = TokenObject & { readonly version?: string }
 
 /** The fields of a key that a person sets. */
 export interface KeyFields {
@@ -68,7 +68,10 @@ export async function revealKey(id: number): Promise<string> {
 }
 
 /** Changes fields of a key. */
-export function changeKey(id: number, fields: Partial<KeyFields>): Promise<ApiKey> {
+export function changeKey(
+  id: number,
+  fields: Partial<KeyFields> & { readonly version?: string | undefined },
+): Promise<ApiKey> {
   return request<ApiKey>('PUT', '/api/token/', { id, ...fields })
 }
 

@@ -4,7 +4,7 @@ import type { optionSchema } from '../../src/management/settings/list-options.ts
 import { request } from './client.ts'
 
 /** An option of the gateway; a managed one is set in gateway.yaml. */
-export type GatewayOption = z.output<typeof optionSchema>
+export type GatewayOption = z.output<typeof optionSchema> & { readonly version?: string }
 
 /** The options in force. */
 export function optionsQuery(userId: number) {
@@ -14,7 +14,7 @@ export function optionsQuery(userId: number) {
   })
 }
 
-/** Sets an option. */
-export async function setOption(key: string, value: string): Promise<void> {
-  await request('PUT', '/api/option/', { key, value })
+/** Sets an option, where `version` is given only if it still has that one. */
+export async function setOption(key: string, value: string, version: string | undefined): Promise<void> {
+  await request('PUT', '/api/option/', { key, value, version })
 }

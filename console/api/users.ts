@@ -4,7 +4,7 @@ import type { ManagedUserObject } from '../../src/management/users/managed-user-
 import { queryText, request } from './client.ts'
 
 /** A user, as administrators see it. */
-export type ManagedUser = ManagedUserObject
+export type ManagedUser = ManagedUserObject & { readonly version?: string }
 
 /** A page of users. */
 interface UserPage {
@@ -69,6 +69,7 @@ export function changeUser(
     readonly group?: string
     readonly role?: number
     readonly remark?: string
+    readonly version?: string | undefined
   },
 ): Promise<ManagedUser> {
   return request<ManagedUser>('PUT', '/api/user/', { id, ...fields })

@@ -13,7 +13,7 @@ import { reportLost } from './connection.ts'
 import { ConnectionLost } from './connection-lost.tsx'
 import { queryClient } from './query-client.ts'
 import { router } from './router.tsx'
-import { SessionEnded } from './session-ended.tsx'
+import { SessionOver } from './session-over.tsx'
 import { signInAgain } from './session-recovery.ts'
 import { cssVariables, theme } from './theme.ts'
 
@@ -51,7 +51,7 @@ function Root({ firstTexts }: { readonly firstTexts: Awaited<ReturnType<typeof l
       <TextsProvider texts={texts}>
         <QueryClientProvider client={queryClient}>
           <RouterProvider router={router} />
-          <SessionEnded />
+          <SessionOver />
         </QueryClientProvider>
         <ConnectionLost />
         <Notifications position="bottom-right" limit={4} />

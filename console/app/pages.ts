@@ -2,9 +2,12 @@ import {
   type Icon,
   IconAdjustments,
   IconBox,
+  IconChartBar,
+  IconHistory,
   IconHome,
   IconKey,
   IconListDetails,
+  IconMessage,
   IconRoute,
   IconUsers,
 } from '@tabler/icons-react'
@@ -13,23 +16,59 @@ import type { Texts } from '../texts/use-texts.tsx'
 
 /** A page of the rail. */
 export interface Page {
-  readonly name: 'overview' | 'keys' | 'logs' | 'models' | 'channels' | 'users' | 'settings'
+  readonly name:
+    | 'overview'
+    | 'keys'
+    | 'playground'
+    | 'usage'
+    | 'logs'
+    | 'models'
+    | 'channels'
+    | 'users'
+    | 'audit'
+    | 'settings'
   readonly path: string
   readonly icon: Icon
   /** The lowest role that it is for. */
   readonly role: number
   /** The letter after `g`. */
   readonly letter: string
+  /** An endpoint without which there is nothing to show. */
+  readonly probe?: string
 }
 
 /** The pages in the rail, in its order. */
 export const PAGES: readonly Page[] = [
   { name: 'overview', path: '/', icon: IconHome, role: ROLE.member, letter: 'o' },
   { name: 'keys', path: '/keys', icon: IconKey, role: ROLE.member, letter: 'k' },
+  {
+    name: 'playground',
+    path: '/playground',
+    icon: IconMessage,
+    role: ROLE.member,
+    letter: 'p',
+    probe: '/api/playground/models',
+  },
+  {
+    name: 'usage',
+    path: '/usage',
+    icon: IconChartBar,
+    role: ROLE.member,
+    letter: 'u',
+    probe: '/api/usage/self?by=none',
+  },
   { name: 'logs', path: '/logs', icon: IconListDetails, role: ROLE.member, letter: 'l' },
   { name: 'models', path: '/models', icon: IconBox, role: ROLE.member, letter: 'm' },
   { name: 'channels', path: '/channels', icon: IconRoute, role: ROLE.admin, letter: 'c' },
-  { name: 'users', path: '/users', icon: IconUsers, role: ROLE.admin, letter: 'u' },
+  { name: 'users', path: '/users', icon: IconUsers, role: ROLE.admin, letter: 'e' },
+  {
+    name: 'audit',
+    path: '/audit',
+    icon: IconHistory,
+    role: ROLE.admin,
+    letter: 'd',
+    probe: '/api/audit?page_size=1',
+  },
   { name: 'settings', path: '/settings', icon: IconAdjustments, role: ROLE.root, letter: 's' },
 ]
 

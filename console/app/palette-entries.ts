@@ -2,6 +2,7 @@ import {
   type Icon,
   IconKeyboard,
   IconLanguage,
+  IconListCheck,
   IconListDetails,
   IconMoon,
   IconPlus,
@@ -12,7 +13,8 @@ import { useNavigate } from '@tanstack/react-router'
 import { LANGUAGES, setPreferences } from '../parts/preferences.ts'
 import { useSignedIn } from '../parts/session.tsx'
 import { useTexts } from '../texts/use-texts.tsx'
-import { PAGES, titleOf } from './pages.ts'
+import { titleOf } from './pages.ts'
+import { usePages } from './use-pages.ts'
 
 /** A page or an action. */
 interface PaletteEntry {
@@ -30,20 +32,22 @@ const CALL_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export function usePaletteEntries(text: string, onHelp: () => void): readonly PaletteEntry[] {
   const texts = useTexts()
   const { palette, keys, channels, account, shell, shortcuts } = texts
-  const { profile, isAdmin } = useSignedIn()
+  const { isAdmin, isRoot } = useSignedIn()
+  const pages = usePages()
   const navigate = useNavigate()
   const wanted = text.trim().toLowerCase()
   const go = (to: string) => (): void => void navigate({ href: to })
   if (CALL_ID.test(wanted))
     return [{ label: palette.callById(wanted), words: '', icon: IconListDetails, run: go(`/logs/${wanted}`) }]
   const entries: PaletteEntry[] = [
-    ...PAGES.filter(({ role }) => profile.role >= role).map(({ name, path, icon }) => ({
+    ...pages.map(({ name, path, icon }) => ({
       label: titleOf(name, texts),
       words: palette.words[name],
       icon,
       run: go(path),
     })),
     { label: account.title, words: palette.words.account, icon: IconUserCircle, run: go('/account') },
+    ...(isRoot ? [{ label: texts.setup.title, words: '', icon: IconListCheck, run: go('/setup') }] : []),
     { label: keys.create, words: palette.words.keys, icon: IconPlus, run: go('/keys?new=1') },
     ...(isAdmin
       ? [{ label: channels.add, words: palette.words.channels, icon: IconPlus, run: go('/channels/new') }]

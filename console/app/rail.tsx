@@ -1,38 +1,48 @@
-import { UnstyledButton } from '@mantine/core'
-import { IconSearch } from '@tabler/icons-react'
+import { ActionIcon, UnstyledButton } from '@mantine/core'
+import { IconLayoutSidebarLeftCollapse, IconLayoutSidebarLeftExpand, IconSearch } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import { ROLE } from '../api/users.ts'
 import { useSignedIn } from '../parts/session.tsx'
 import { useTexts } from '../texts/use-texts.tsx'
 import { AccountMenu, LanguageMenu, ThemeMenu } from './menus.tsx'
-import { type Page, PAGES, titleOf } from './pages.ts'
+import { type Page, titleOf } from './pages.ts'
 import classes from './rail.module.css'
+import { usePages } from './use-pages.ts'
 
 /** The navigation: pages of this role, and the menus of the account. */
 export function Rail({
   onSearch,
   isNamed = true,
+  isFolded = false,
+  onFold,
 }: {
   readonly onSearch: () => void
+  /** Whether words are left to tooltips and screen readers. */
+  readonly isFolded?: boolean
+  readonly onFold?: () => void
   /** Whether the product's name stands above. */
   readonly isNamed?: boolean
 }) {
   const { shell, product } = useTexts()
-  const { profile, status } = useSignedIn()
-  const allowed = PAGES.filter(({ role }) => profile.role >= role)
+  const { status } = useSignedIn()
+  const allowed = usePages()
   const operated = allowed.filter(({ role }) => role > ROLE.member)
   return (
-    <div className={classes['rail']}>
+    <div className={classes['rail']} data-folded={isFolded || undefined}>
       {isNamed && (
         <div className={classes['product']}>
           <Mark />
           <strong>{product}</strong>
-          <span title={status.version}>{status.version}</span>
+          <small title={status.version}>{status.version}</small>
         </div>
       )}
-      <UnstyledButton className={classes['search']} onClick={onSearch}>
+      <UnstyledButton
+        className={classes['search']}
+        onClick={onSearch}
+        {...(isFolded && { title: shell.search })}
+      >
         <IconSearch size={16} aria-hidden />
-        {shell.search}
+        <span>{shell.search}</span>
         <kbd aria-hidden>{shell.searchKeys}</kbd>
       </UnstyledButton>
       <nav aria-label={shell.main}>
@@ -40,17 +50,17 @@ export function Rail({
           {allowed
             .filter(({ role }) => role === ROLE.member)
             .map((page) => (
-              <RailLink key={page.name} page={page} />
+              <RailLink key={page.name} page={page} isFolded={isFolded} />
             ))}
         </ul>
         {operated.length > 0 && (
           <>
             <div className={classes['group']} id="operate">
-              {shell.operate}
+              <span>{shell.operate}</span>
             </div>
             <ul aria-labelledby="operate">
               {operated.map((page) => (
-                <RailLink key={page.name} page={page} />
+                <RailLink key={page.name} page={page} isFolded={isFolded} />
               ))}
             </ul>
           </>
@@ -60,12 +70,26 @@ export function Rail({
         <AccountMenu />
         <ThemeMenu />
         <LanguageMenu />
+        {onFold && (
+          <ActionIcon
+            aria-label={shell.fold}
+            title={isFolded ? shell.unfold : shell.fold}
+            aria-pressed={isFolded}
+            onClick={onFold}
+          >
+            {isFolded ? (
+              <IconLayoutSidebarLeftExpand size={18} stroke={1.6} />
+            ) : (
+              <IconLayoutSidebarLeftCollapse size={18} stroke={1.6} />
+            )}
+          </ActionIcon>
+        )}
       </div>
     </div>
   )
 }
 
-function RailLink({ page }: { readonly page: Page }) {
+function RailLink({ page, isFolded }: { readonly page: Page; readonly isFolded: boolean }) {
   const texts = useTexts()
   const { icon: Icon, path, name } = page
   return (
@@ -74,9 +98,10 @@ function RailLink({ page }: { readonly page: Page }) {
         to={path}
         activeOptions={{ exact: path === '/', includeSearch: false }}
         className={classes['link']}
+        {...(isFolded && { title: titleOf(name, texts) })}
       >
         <Icon size={18} stroke={1.6} aria-hidden />
-        {titleOf(name, texts)}
+        <span>{titleOf(name, texts)}</span>
       </Link>
     </li>
   )

@@ -1,8 +1,10 @@
 import { createRootRoute, createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
 import { ApiError } from '../api/api-error.ts'
 import { profileQuery, statusQuery } from '../api/account.ts'
+import { hasChannelQuery } from '../api/setup.ts'
 import { ROLE } from '../api/users.ts'
 import { isOwnPath } from '../parts/own-path.ts'
+import { preferences, setPreferences } from '../parts/preferences.ts'
 import { ForRole } from './for-role.tsx'
 import { lazyPage } from './lazy-page.ts'
 import { LoadFailed, NotFound } from './load-failed.tsx'
@@ -49,6 +51,7 @@ const ofMembers = [
   createRoute({
     getParentRoute: () => member,
     path: '/',
+    beforeLoad: beginSetup,
     component: lazyPage(async () => (await import('../pages/overview/overview-page.tsx')).OverviewPage),
   }),
   createRoute({
@@ -60,6 +63,16 @@ const ofMembers = [
     getParentRoute: () => member,
     path: '/keys/$id',
     component: lazyPage(async () => (await import('../pages/keys/key-page.tsx')).KeyPage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
+    path: '/playground',
+    component: lazyPage(async () => (await import('../pages/playground/playground-page.tsx')).PlaygroundPage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
+    path: '/usage',
+    component: lazyPage(async () => (await import('../pages/usage/usage-page.tsx')).UsagePage),
   }),
   createRoute({
     getParentRoute: () => member,
@@ -109,9 +122,28 @@ const ofAdmins = [
     path: '/users/$id',
     component: lazyPage(async () => (await import('../pages/users/user-page.tsx')).UserPage),
   }),
+  createRoute({
+    getParentRoute: () => admin,
+    path: '/audit',
+    component: lazyPage(async () => (await import('../pages/audit/audit-page.tsx')).AuditPage),
+  }),
 ]
 
+/** Leads root to the first steps while there is no channel; asked until there is one. */
+async function beginSetup(): Promise<void> {
+  const { id, role } = await queryClient.ensureQueryData(profileQuery)
+  if (role < ROLE.root || preferences().isSetUp) return
+  const hasChannel = await queryClient.fetchQuery(hasChannelQuery(id)).catch(() => true)
+  if (!hasChannel) throw redirect({ to: '/setup' })
+  setPreferences({ isSetUp: true })
+}
+
 const ofRoot = [
+  createRoute({
+    getParentRoute: () => rootOnly,
+    path: '/setup',
+    component: lazyPage(async () => (await import('../pages/setup/setup-page.tsx')).SetupPage),
+  }),
   createRoute({
     getParentRoute: () => rootOnly,
     path: '/settings',

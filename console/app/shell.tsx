@@ -3,10 +3,12 @@ import { useDisclosure } from '@mantine/hooks'
 import { IconMenu2 } from '@tabler/icons-react'
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { Suspense, useEffect, useRef } from 'react'
+import { setPreferences, usePreferences } from '../parts/preferences.ts'
 import { useSignedIn } from '../parts/session.tsx'
 import { useTexts } from '../texts/use-texts.tsx'
 import { Palette } from './palette.tsx'
 import { Rail } from './rail.tsx'
+import { prepareSessionEnded } from './session-over.tsx'
 import classes from './shell.module.css'
 import { ShortcutsDialog } from './shortcuts-dialog.tsx'
 import { useShortcuts } from './use-shortcuts.ts'
@@ -19,7 +21,9 @@ export function Shell() {
   const [isHelpOpen, help] = useDisclosure()
   const main = useRef<HTMLElement>(null)
   const { pathname } = useLocation()
+  const { isRailFolded } = usePreferences()
   const shown = useRef(pathname)
+  useEffect(prepareSessionEnded, [])
   useShortcuts({ openPalette: palette.open, openHelp: help.open })
   useEffect(() => {
     menu.close()
@@ -28,12 +32,16 @@ export function Shell() {
     shown.current = pathname
   }, [pathname])
   return (
-    <div className={classes['frame']}>
+    <div className={classes['frame']} data-folded={isRailFolded || undefined}>
       <a className={classes['skip']} href="#main">
         {shell.skip}
       </a>
       <div className={classes['rail']}>
-        <Rail onSearch={palette.open} />
+        <Rail
+          onSearch={palette.open}
+          isFolded={isRailFolded}
+          onFold={() => setPreferences({ isRailFolded: !isRailFolded })}
+        />
       </div>
       <div className={classes['bar']}>
         <ActionIcon aria-label={shell.openMenu} aria-expanded={isMenuOpen} onClick={menu.open}>

@@ -1,15 +1,4 @@
-import {
-  ActionIcon,
-  Button,
-  createTheme,
-  type CSSVariablesResolver,
-  Drawer,
-  InputWrapper,
-  Menu,
-  Modal,
-  Tabs,
-  Tooltip,
-} from '@mantine/core'
+import { createTheme, type CSSVariablesResolver } from '@mantine/core'
 
 const NO_VARIABLES: CSSVariablesResolver = () => ({ variables: {}, light: {}, dark: {} })
 
@@ -18,7 +7,7 @@ export const cssVariables = NO_VARIABLES
 
 const FLOATING = { transitionProps: { duration: 120, timingFunction: 'ease-out' } }
 
-/** Sizes and behaviour of Mantine's components. */
+/** Sizes and behaviour of Mantine's components, by name: an import would load each with the first page. */
 export const theme = createTheme({
   fontFamily: "system-ui, 'PingFang SC', 'Noto Sans CJK SC', 'Microsoft YaHei', sans-serif",
   fontFamilyMonospace: 'var(--font-mono)',
@@ -31,20 +20,20 @@ export const theme = createTheme({
   cursorType: 'pointer',
   respectReducedMotion: true,
   components: {
-    Button: Button.extend({ defaultProps: { size: 'sm' } }),
-    ActionIcon: ActionIcon.extend({ defaultProps: { variant: 'subtle', color: 'gray', size: 'md' } }),
-    InputWrapper: InputWrapper.extend({
+    Button: { defaultProps: { size: 'sm' } },
+    ActionIcon: { defaultProps: { variant: 'subtle', color: 'gray', size: 'md' } },
+    InputWrapper: {
       defaultProps: { inputWrapperOrder: ['label', 'input', 'description', 'error'] },
       styles: { label: { marginBottom: 4 }, description: { marginTop: 4 }, error: { marginTop: 4 } },
-    }),
-    Menu: Menu.extend({ defaultProps: { ...FLOATING, radius: 'md', shadow: 'md' } }),
-    Modal: Modal.extend({
+    },
+    Menu: { defaultProps: { ...FLOATING, radius: 'md', shadow: 'md' } },
+    Modal: {
       defaultProps: { ...FLOATING, radius: 'md', shadow: 'md', padding: 'lg', closeButtonProps: {} },
-    }),
-    Drawer: Drawer.extend({
+    },
+    Drawer: {
       defaultProps: { transitionProps: { duration: 160, timingFunction: 'ease-out' }, shadow: 'md' },
-    }),
-    Tabs: Tabs.extend({ defaultProps: { keepMounted: false } }),
-    Tooltip: Tooltip.extend({ defaultProps: { openDelay: 300, withArrow: false } }),
+    },
+    Tabs: { defaultProps: { keepMounted: false } },
+    Tooltip: { defaultProps: { openDelay: 300, withArrow: false } },
   },
 })

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import classes from './data-table.module.css'
 
 /** A column of a table. */
@@ -15,6 +15,14 @@ export interface Column<Row> {
   readonly phone?: 'title' | 'value' | 'line' | 'hidden' | 'actions'
   /** A column without a visible heading. */
   readonly isLabelHidden?: boolean
+  /** Sort key of a row, if the column can be chosen; all rows must be here, not a page of them. */
+  readonly sortBy?: (row: Row) => number | string
+}
+
+/** A chosen order of rows. */
+interface Order {
+  readonly key: string
+  readonly isDescending: boolean
 }
 
 /** Rows in columns; two or three lines a row on a phone. */
@@ -24,6 +32,7 @@ export function DataTable<Row>({
   rows,
   keyOf,
   isStale = false,
+  foot,
 }: {
   readonly label: string
   readonly columns: readonly Column<Row>[]
@@ -31,7 +40,10 @@ export function DataTable<Row>({
   readonly keyOf: (row: Row) => string | number
   /** Whether newer rows are on their way. */
   readonly isStale?: boolean
+  /** A last row that stays last: sums. */
+  readonly foot?: Row
 }) {
+  const [order, setOrder] = useState<Order>()
   return (
     <div
       className={classes['scroll']}
@@ -45,31 +57,81 @@ export function DataTable<Row>({
       <table role="table" aria-label={label} className={classes['table']}>
         <thead role="rowgroup">
           <tr role="row">
-            {columns.map(({ key, label: heading, isNumber, isLabelHidden }) => (
-              <th key={key} role="columnheader" scope="col" data-number={isNumber || undefined}>
-                <span data-hidden={isLabelHidden || undefined}>{heading}</span>
-              </th>
+            {columns.map((column) => (
+              <Heading key={column.key} column={column} order={order} onOrder={setOrder} />
             ))}
           </tr>
         </thead>
         <tbody role="rowgroup">
-          {rows.map((row) => (
+          {sorted(rows, columns, order).map((row) => (
             <tr role="row" key={keyOf(row)}>
-              {columns.map(({ key, label: heading, cell, isNumber, phone = 'line' }) => (
-                <td
-                  key={key}
-                  role="cell"
-                  data-number={isNumber || undefined}
-                  data-phone={phone}
-                  data-label={heading}
-                >
-                  {cell(row)}
-                </td>
-              ))}
+              <Cells columns={columns} row={row} />
             </tr>
           ))}
         </tbody>
+        {foot !== undefined && (
+          <tfoot role="rowgroup">
+            <tr role="row">
+              <Cells columns={columns} row={foot} />
+            </tr>
+          </tfoot>
+        )}
       </table>
     </div>
   )
+}
+
+function Heading<Row>({
+  column: { key, label, isNumber, isLabelHidden, sortBy },
+  order,
+  onOrder,
+}: {
+  readonly column: Column<Row>
+  readonly order: Order | undefined
+  readonly onOrder: (order: Order) => void
+}) {
+  const isChosen = order?.key === key
+  const direction = order?.isDescending === true ? 'descending' : 'ascending'
+  return (
+    <th
+      role="columnheader"
+      scope="col"
+      data-number={isNumber || undefined}
+      aria-sort={isChosen ? direction : undefined}
+    >
+      {sortBy ? (
+        <button
+          type="button"
+          // Numbers are asked for from the largest on.
+          onClick={() => onOrder({ key, isDescending: isChosen ? !order.isDescending : isNumber === true })}
+        >
+          {label}
+        </button>
+      ) : (
+        <span data-hidden={isLabelHidden || undefined}>{label}</span>
+      )}
+    </th>
+  )
+}
+
+function Cells<Row>({ columns, row }: { readonly columns: readonly Column<Row>[]; readonly row: Row }) {
+  return columns.map(({ key, label, cell, isNumber, phone = 'line' }) => (
+    <td key={key} role="cell" data-number={isNumber || undefined} data-phone={phone} data-label={label}>
+      {cell(row)}
+    </td>
+  ))
+}
+
+function sorted<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  order: Order | undefined,
+): readonly Row[] {
+  const sortBy = columns.find(({ key }) => key === order?.key)?.sortBy
+  if (!order || !sortBy) return rows
+  const sign = order.isDescending ? -1 : 1
+  return rows.toSorted((one, other) => {
+    const [a, b] = [sortBy(one), sortBy(other)]
+    return a === b ? 0 : a < b ? -sign : sign
+  })
 }

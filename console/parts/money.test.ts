@@ -18,6 +18,8 @@ describe('an amount for people', () => {
     [-250_000, USD, '-$0.50'],
     [500_000, CNY, '¥7.30'],
     [1234, TOKENS, '1,234'],
+    ['172.5', USD, '$0.000345'],
+    ['172.5', TOKENS, '172.5'],
   ])('%d units of %o are %s', (quota, display, text) => {
     expect(formatMoney(quota, display, 'en')).toBe(text)
   })

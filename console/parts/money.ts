@@ -18,9 +18,13 @@ interface Decimal {
   readonly scale: number
 }
 
+/** Quota units: whole ones, or a decimal text where they are not rounded yet. */
+export type Quota = number | string
+
 /** An amount for people: two decimals, four significant digits below one, never rounded to zero. */
-export function formatMoney(quota: number, display: MoneyDisplay, locale: string): string {
-  if (display.kind === 'TOKENS') return new Intl.NumberFormat(locale).format(quota)
+export function formatMoney(quota: Quota, display: MoneyDisplay, locale: string): string {
+  if (display.kind === 'TOKENS')
+    return new Intl.NumberFormat(locale, { maximumFractionDigits: EXACT_DIGITS }).format(Number(quota))
   const amount = Number(exactAmount(quota, display))
   const size = Math.abs(amount)
   const currency = { style: 'currency', currency: display.kind, currencyDisplay: 'narrowSymbol' } as const
@@ -38,11 +42,12 @@ export function formatMoney(quota: number, display: MoneyDisplay, locale: string
 }
 
 /** The exact amount as a plain decimal text, to twelve digits behind the point. */
-export function exactAmount(quota: number, { kind, quotaPerUnit, usdExchangeRate }: MoneyDisplay): string {
+export function exactAmount(quota: Quota, { kind, quotaPerUnit, usdExchangeRate }: MoneyDisplay): string {
   if (kind === 'TOKENS') return String(quota)
   const rate = kind === 'CNY' ? decimal(usdExchangeRate) : { digits: 1n, scale: 0 }
-  const scaled = BigInt(quota) * rate.digits * 10n ** BigInt(EXACT_DIGITS)
-  const amount = divided(scaled, BigInt(quotaPerUnit) * 10n ** BigInt(rate.scale))
+  const { digits, scale } = decimal(String(quota))
+  const scaled = digits * rate.digits * 10n ** BigInt(EXACT_DIGITS)
+  const amount = divided(scaled, BigInt(quotaPerUnit) * 10n ** BigInt(rate.scale + scale))
   return decimalText(amount, EXACT_DIGITS)
 }
 

@@ -19,6 +19,10 @@ export interface Preferences {
   readonly hasLetterShortcuts: boolean
   /** Columns of the calls that are hidden. */
   readonly hiddenColumns: readonly string[]
+  /** Whether the navigation shows icons alone. */
+  readonly isRailFolded: boolean
+  /** Whether the start page no longer leads to the first steps. */
+  readonly isSetUp: boolean
 }
 
 const THEMES: ReadonlySet<string> = new Set(['system', 'light', 'dark'])
@@ -39,12 +43,14 @@ export function preferences(): Preferences {
 
 /** Changes preferences, and keeps them in this browser. */
 export function setPreferences(changes: Partial<Preferences>): void {
-  const { theme, language, timeZone, hasLetterShortcuts, hiddenColumns } = changes
+  const { theme, language, timeZone, hasLetterShortcuts, hiddenColumns, isRailFolded, isSetUp } = changes
   if (theme !== undefined) keep('theme', theme === 'system' ? undefined : theme)
   if (language !== undefined) keep('language', language)
   if (timeZone !== undefined) keep('zone', timeZone === browserZone() ? undefined : timeZone)
   if (hasLetterShortcuts !== undefined) keep('shortcuts', hasLetterShortcuts ? undefined : 'off')
   if (hiddenColumns !== undefined) keep('columns', hiddenColumns.join(',') || undefined)
+  if (isRailFolded !== undefined) keep('rail', isRailFolded ? 'folded' : undefined)
+  if (isSetUp !== undefined) keep('setup', isSetUp ? 'done' : undefined)
   refresh()
 }
 
@@ -77,6 +83,8 @@ function read(): Preferences {
     timeZone: zone !== null && isZone(zone) ? zone : browserZone(),
     hasLetterShortcuts: localStorage.getItem('shortcuts') !== 'off',
     hiddenColumns: localStorage.getItem('columns')?.split(',') ?? [],
+    isRailFolded: localStorage.getItem('rail') === 'folded',
+    isSetUp: localStorage.getItem('setup') === 'done',
   }
 }
 

@@ -4,7 +4,7 @@ import { useCallback } from 'react'
 /** The parameters of the address by name. */
 export type SearchState = Readonly<Record<string, string | undefined>>
 
-/** Filters, page and what is open, kept in the address; empty ones are left out. */
+/** Filters, page and what is open, kept in the address, so that Back restores them. */
 export function useSearchState(): readonly [SearchState, (changes: SearchState) => void] {
   const search = useSearch({ strict: false }) as SearchState
   const navigate = useNavigate()
@@ -13,7 +13,6 @@ export function useSearchState(): readonly [SearchState, (changes: SearchState) 
       void navigate({
         to: '.',
         search: (before: SearchState) => ({ ...before, ...changes }) as never,
-        replace: true,
         resetScroll: false,
       }),
     [navigate],

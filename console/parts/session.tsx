@@ -2,7 +2,7 @@ import { useSuspenseQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { type GatewayStatus, type Profile, profileQuery, statusQuery } from '../api/account.ts'
 import { ROLE } from '../api/users.ts'
-import { exactAmount, formatMoney, type MoneyDisplay } from './money.ts'
+import { exactAmount, formatMoney, type MoneyDisplay, type Quota } from './money.ts'
 import { usePreferences } from './preferences.ts'
 import { formatDuration, formatRecent, formatTime } from './time.ts'
 import { useTexts } from '../texts/use-texts.tsx'
@@ -46,11 +46,11 @@ export function useFormats() {
     const inUnits = display.kind === 'TOKENS'
     return {
       count: (count: number) => number.format(count),
-      money: (quota: number) => {
+      money: (quota: Quota) => {
         const text = formatMoney(quota, display, tag)
         return inUnits ? common.unitsOf(text) : text
       },
-      exact: (quota: number) => `${exactAmount(quota, display)} ${inUnits ? common.units : display.kind}`,
+      exact: (quota: Quota) => `${exactAmount(quota, display)} ${inUnits ? common.units : display.kind}`,
       usd: (amount: number) =>
         new Intl.NumberFormat(tag, {
           style: 'currency',

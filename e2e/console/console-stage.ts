@@ -5,6 +5,7 @@ import { demoYaml } from '../../src/simulator/demo-config.ts'
 import { startSimulator } from '../../src/simulator/start-simulator.ts'
 import { type RunningGateway, startGateway } from '../../test/equipment/gateway.ts'
 import { patchedProgram } from '../../test/equipment/patched-copy.ts'
+import { type ScriptedUpstream, startUpstream } from '../../test/equipment/scripted-upstream.ts'
 import { chromiumPath } from './chromium.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -18,6 +19,8 @@ export const PEOPLE = {
   root: { id: 1, accessToken: 'root-access-token-0123456789abcd', key: `sk-${'r'.repeat(48)}` },
   admin: { username: 'bea', password: 'admin password', role: 10 },
   member: { username: 'ann', password: 'member password', role: 1 },
+  /** A member with a key. */
+  caller: { id: 7, accessToken: 'caller-access-token-0123456789abc', key: `sk-${'c'.repeat(48)}` },
 } as const
 
 /** Name of one of them. */
@@ -26,6 +29,8 @@ export type Person = keyof typeof PEOPLE
 /** The program with its console, the demo's models behind it, and a browser. */
 export interface ConsoleStage {
   readonly gateway: RunningGateway
+  /** Plays the upstreams of the channels `scripted`, `first`, `second` and `tired`; each is its own lane. */
+  readonly upstream: ScriptedUpstream
   /** Complaints of the browser: errors in its console, violations of the policy. */
   readonly complaints: string[]
   /** A page of somebody who is signed in, or of nobody. */
@@ -34,15 +39,15 @@ export interface ConsoleStage {
   declare(sections: string): Promise<void>
   /** Sends a request to the API as root. */
   api<Data>(method: string, path: string, body?: object): Promise<Data>
-  /** Makes a call with root's first key. */
-  call(model: string): Promise<void>
+  /** Makes a call, with root's first key unless another is given, and returns its status. */
+  call(model: string, key?: string): Promise<number>
   close(): Promise<void>
 }
 
 type Options = Parameters<Browser['newContext']>[0]
 
-/** Starts all of it. */
-export async function startConsoleStage(): Promise<ConsoleStage> {
+/** Starts all of it; `fresh`: with neither channel nor key, as after the first start. */
+export async function startConsoleStage(state: 'filled' | 'fresh' = 'filled'): Promise<ConsoleStage> {
   if (!existsSync(join(BUILT, 'index.html'))) throw new Error('the console is not built: npm run console')
   await using opened = new AsyncDisposableStack()
   const simulator = opened.adopt(
@@ -52,43 +57,93 @@ export async function startConsoleStage(): Promise<ConsoleStage> {
   const program = opened.adopt(await patchedProgram([]), (copy) => copy.discard())
   mkdirSync(join(program.root, 'console'))
   symlinkSync(BUILT, join(program.root, 'console/built'))
-  const config = `${demoYaml(simulator)}\n${SEEDS}\n`
+  const upstream = opened.adopt(await startUpstream(), (one) => one.stop())
+  const config =
+    state === 'fresh' ? FRESH : `${priced(demoYaml(simulator))}${scripted(upstream)}\n${seeds()}\n`
   const gateway = opened.adopt(await startGateway({ config, root: program.root }), (one) => one.discard())
   const browser = opened.adopt(
     await chromium.launch({ executablePath: chromiumPath() ?? 'chromium', args: ['--no-sandbox'] }),
     (one) => one.close(),
   )
-  const stage = new Stage(gateway, browser, config)
-  await stage.createPeople()
+  const stage = new Stage({ gateway, upstream, browser, config })
+  if (state === 'filled') await stage.createPeople()
   const everything = opened.move()
   return Object.assign(stage, { close: () => everything.disposeAsync() })
 }
 
-/** Root, and limits that tests do not meet. */
-const SEEDS = `
+/** Limits that tests do not meet. */
+const LIMITS = `
 rate_limits:
   critical: { requests: 1000, window: 60s }
   console: { requests: 6000, window: 60s }
+`
+
+const ROOT_USER = `
 users:
   - id: 1
     username: root
     role: 100
     quota: 500000000
     access_token: "${PEOPLE.root.accessToken}"
+`
+
+const FRESH = `
+options: { media: { allow_private_networks: true } }
+models:
+  test-model: { price: { input: 1, output: 2, cache_read: 0.1 } }
+${LIMITS}${ROOT_USER}`
+
+/** The demo's configuration with prices for the models of the scripted upstream. */
+function priced(yaml: string): string {
+  const models = ['scripted', 'shaky', 'tired'].map(
+    (model) => `  ${model}: { price: { input: 1, output: 2, cache_read: 0.1 } }\n`,
+  )
+  return yaml.replace('models:\n', `models:\n${models.join('')}`)
+}
+
+/** Channels to the scripted upstream, behind those of the demo. */
+function scripted(upstream: ScriptedUpstream): string {
+  const channel = (lane: string, model: string, priority = 0): string =>
+    `  - { name: ${lane}, protocol: chat, base_url: "${upstream.baseUrl(lane)}", keys: [ k ], models: [ ${model} ], priority: ${priority} }`
+  return [
+    channel('scripted', 'scripted'),
+    channel('first', 'shaky', 10),
+    channel('second', 'shaky'),
+    channel('tired', 'tired'),
+  ].join('\n')
+}
+
+/** Root with a key, and a member with one. */
+function seeds(): string {
+  return `${LIMITS}${ROOT_USER}
     tokens:
       - { name: first, key: "${PEOPLE.root.key}", unlimited_quota: true }
+  - id: ${PEOPLE.caller.id}
+    username: cal
+    quota: 5000000
+    access_token: "${PEOPLE.caller.accessToken}"
+    tokens:
+      - { name: own, key: "${PEOPLE.caller.key}", unlimited_quota: true }
 `
+}
 
 class Stage {
   readonly gateway: RunningGateway
+  readonly upstream: ScriptedUpstream
   readonly complaints: string[] = []
   readonly #browser: Browser
   readonly #config: string
   /** Cookies of those who have signed in: sign-ins are dear. */
   readonly #cookies = new Map<Person, Awaited<ReturnType<BrowserContext['cookies']>>>()
 
-  constructor(gateway: RunningGateway, browser: Browser, config: string) {
+  constructor({
+    gateway,
+    upstream,
+    browser,
+    config,
+  }: Pick<ConsoleStage, 'gateway' | 'upstream'> & { readonly browser: Browser; readonly config: string }) {
     this.gateway = gateway
+    this.upstream = upstream
     this.#browser = browser
     this.#config = config
   }
@@ -140,14 +195,14 @@ class Stage {
     return data
   }
 
-  async call(model: string): Promise<void> {
+  async call(model: string, key: string = PEOPLE.root.key): Promise<number> {
     const answer = await fetch(`${this.gateway.url}/v1/chat/completions`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${PEOPLE.root.key}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
     })
-    if (!answer.ok) throw new Error(`the call failed: ${await answer.text()}`)
     await answer.text()
+    return answer.status
   }
 
   async #cookiesOf(person: Person) {

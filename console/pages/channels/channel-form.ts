@@ -12,7 +12,7 @@ export interface TypedChannel {
   readonly protocol: string
   readonly baseUrl: string
   readonly keys: string
-  readonly models: string
+  readonly models: string[]
   readonly groups: string[]
   readonly priority: number | string
   readonly weight: number | string
@@ -23,24 +23,29 @@ export function useChannelForm(channel: Channel | undefined) {
   const { common, channels } = useTexts()
   return useForm<TypedChannel>({
     mode: 'controlled',
-    initialValues: {
-      name: channel?.name ?? '',
-      type: String(channel?.type ?? 1),
-      protocol: channel?.protocol[0] ?? '',
-      baseUrl: channel?.base_url ?? '',
-      keys: '',
-      models: channel?.models.split(',').join('\n') ?? '',
-      groups: channel?.group.split(',') ?? ['default'],
-      priority: channel?.priority ?? 0,
-      weight: channel?.weight ?? 1,
-    },
+    initialValues: typedChannel(channel),
     validate: {
       name: (text) => (text.trim() === '' ? common.required : null),
-      models: (text) => (namesIn(text).length === 0 ? channels.needsModels : null),
+      models: (names) => (names.length === 0 ? channels.needsModels : null),
       baseUrl: (text, { type }) =>
         Number(type) === COMPATIBLE_TYPE && text.trim() === '' ? common.required : null,
     },
   })
+}
+
+/** A channel as it is typed into the form; without one, a new channel. */
+export function typedChannel(channel: Channel | undefined): TypedChannel {
+  return {
+    name: channel?.name ?? '',
+    type: String(channel?.type ?? 1),
+    protocol: channel?.protocol[0] ?? '',
+    baseUrl: channel?.base_url ?? '',
+    keys: '',
+    models: channel?.models.split(',').filter(Boolean) ?? [],
+    groups: channel?.group.split(',') ?? ['default'],
+    priority: channel?.priority ?? 0,
+    weight: channel?.weight ?? 1,
+  }
 }
 
 /** The fields as the gateway takes them. */
@@ -51,16 +56,11 @@ export function channelFieldsOf(typed: TypedChannel): ChannelFields {
     ...(typed.protocol !== '' && { protocol: typed.protocol }),
     base_url: typed.baseUrl.trim(),
     key: typed.keys.trim(),
-    models: namesIn(typed.models).join(','),
+    models: typed.models.join(','),
     group: typed.groups.join(','),
     priority: Number(typed.priority) || 0,
     weight: Number(typed.weight) || 0,
   }
-}
-
-function namesIn(text: string): string[] {
-  const names = text.split(/[\n,]/).map((name) => name.trim())
-  return [...new Set(names.filter(Boolean))]
 }
 
 const FIELDS: Readonly<Record<string, keyof TypedChannel>> = {

@@ -1,16 +1,33 @@
-import { MultiSelect, NumberInput, Select, Textarea, TextInput } from '@mantine/core'
+import { MultiSelect, Select, TagsInput, Textarea, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { groupsQuery } from '../../api/users.ts'
 import { FormSection } from '../../parts/form-section.tsx'
 import { useSignedIn } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import type { ChannelForm } from './channel-form.ts'
+import classes from './channels-page.module.css'
+import { FetchModels } from './fetch-models.tsx'
 import { COMPATIBLE_TYPE, PROTOCOLS, PROVIDERS } from './providers.ts'
 
+/** Separators of the names of models that are pasted. */
+const SEPARATORS = [',', ' ', '\n']
+/** Names that are shown at once; more are found by typing. */
+const SUGGESTED = 50
+
 /** The fields of a channel: connection, models, routing. */
-export function ChannelInputs({ form, isNew }: { readonly form: ChannelForm; readonly isNew: boolean }) {
+export function ChannelInputs({
+  form,
+  id,
+}: {
+  readonly form: ChannelForm
+  /** The channel that is changed; undefined for a new one. */
+  readonly id: number | undefined
+}) {
   const { channels } = useTexts()
   const { profile } = useSignedIn()
+  const isNew = id === undefined
+  const [fetched, setFetched] = useState<readonly string[]>([])
   const { data: groups = [] } = useQuery(groupsQuery(profile.id))
   const chosen = form.values.type
   const providers = [
@@ -63,15 +80,18 @@ export function ChannelInputs({ form, isNew }: { readonly form: ChannelForm; rea
         />
       </FormSection>
       <FormSection title={channels.models}>
-        <Textarea
+        <TagsInput
           label={channels.models}
           description={channels.modelsHint}
-          autosize
-          minRows={4}
-          maxRows={16}
+          splitChars={SEPARATORS}
+          data={[...fetched]}
+          limit={SUGGESTED}
+          clearable
           spellCheck={false}
+          classNames={{ pillsList: classes['models'] ?? '' }}
           {...form.getInputProps('models')}
         />
+        <FetchModels form={form} id={id} onFetched={setFetched} />
       </FormSection>
       <FormSection title={channels.routing}>
         <MultiSelect
@@ -79,8 +99,8 @@ export function ChannelInputs({ form, isNew }: { readonly form: ChannelForm; rea
           data={[...new Set([...groups, ...form.values.groups])]}
           {...form.getInputProps('groups')}
         />
-        <NumberInput label={channels.priority} allowDecimal={false} {...form.getInputProps('priority')} />
-        <NumberInput label={channels.weight} allowDecimal={false} min={0} {...form.getInputProps('weight')} />
+        <TextInput type="number" label={channels.priority} step={1} {...form.getInputProps('priority')} />
+        <TextInput type="number" label={channels.weight} step={1} min={0} {...form.getInputProps('weight')} />
       </FormSection>
     </>
   )

@@ -1,18 +1,35 @@
 import { Button, Group } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { channelHealthQuery } from '../../api/channel-health.ts'
 import { changeChannel, type Channel, channelQuery, createChannel } from '../../api/channels.ts'
 import { AnswerOf } from '../../parts/answer-of.tsx'
 import { say } from '../../parts/notify.tsx'
+import { ChangedMeanwhile } from '../../parts/changed-meanwhile.tsx'
+import { ChannelState } from '../../parts/channel-state.tsx'
+import { differencesOf } from '../../parts/differences.ts'
+import { LeaveGuard } from '../../parts/leave-guard.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
+import { useSearchState } from '../../parts/search-state.ts'
 import { useSignedIn } from '../../parts/session.tsx'
 import { useAction } from '../../parts/use-action.ts'
-import { useTexts } from '../../texts/use-texts.tsx'
-import { channelFieldsOf, placeAtField, type TypedChannel, useChannelForm } from './channel-form.ts'
+import { useVersion } from '../../parts/use-version.ts'
+import { type Texts, useTexts } from '../../texts/use-texts.tsx'
+import {
+  channelFieldsOf,
+  placeAtField,
+  typedChannel,
+  type TypedChannel,
+  useChannelForm,
+} from './channel-form.ts'
 import { ChannelInputs } from './channel-inputs.tsx'
-import { ChannelState } from './channel-state.tsx'
+import { ChannelHealthText } from './channel-health-text.tsx'
+import { HEALTH_MS } from './hour.ts'
 import { TestButton } from './test-button.tsx'
+import { TestFields } from './test-fields.tsx'
+
+const ENABLED = 1
 
 /** A new channel. */
 export function NewChannelPage() {
@@ -20,13 +37,15 @@ export function NewChannelPage() {
   const { profile } = useSignedIn()
   const client = useQueryClient()
   const navigate = useNavigate()
+  const [search] = useSearchState()
   const form = useChannelForm(undefined)
   const saving = useAction(async (typed: TypedChannel) => {
     try {
       const id = await createChannel(channelFieldsOf(typed))
       await client.invalidateQueries({ queryKey: [profile.id, 'channels'] })
       say(channels.saved(typed.name))
-      await navigate({ to: '/channels/$id', params: { id: String(id) } })
+      if (search['setup'] !== undefined) return navigate({ to: '/setup', ignoreBlocker: true })
+      return navigate({ to: '/channels/$id', params: { id: String(id) }, ignoreBlocker: true })
     } catch (error) {
       if (!placeAtField(error, form)) throw error
     }
@@ -35,13 +54,15 @@ export function NewChannelPage() {
     <>
       <PageHead title={channels.add} above={<Link to="/channels">{channels.back}</Link>} />
       <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed))}>
-        <ChannelInputs form={form} isNew />
+        <ChannelInputs form={form} id={undefined} />
+        <LeaveGuard isChanged={form.isDirty()} />
         <Refusal error={saving.error} />
         <Group gap="sm">
           <Button type="submit" loading={saving.isRunning}>
             {channels.save}
           </Button>
-          <Button variant="default" component={Link} to="/channels">
+          <TestFields form={form} id={undefined} />
+          <Button variant="subtle" component={Link} to="/channels">
             {common.cancel}
           </Button>
         </Group>
@@ -62,43 +83,92 @@ export function ChannelPage() {
 }
 
 function OneChannel({ channel }: { readonly channel: Channel }) {
-  const { channels, common } = useTexts()
+  const { channels } = useTexts()
   const { profile } = useSignedIn()
-  const client = useQueryClient()
-  const form = useChannelForm(channel)
-  const saving = useAction(async (typed: TypedChannel) => {
-    try {
-      await changeChannel(channel.id, channelFieldsOf(typed))
-      await Promise.all(
-        ['channels', 'channel'].map((name) => client.invalidateQueries({ queryKey: [profile.id, name] })),
-      )
-      form.setFieldValue('keys', '')
-      form.resetDirty()
-      say(channels.saved(typed.name))
-    } catch (error) {
-      if (!placeAtField(error, form)) throw error
-    }
-  })
+  const { data: node } = useQuery(channelHealthQuery(profile.id, HEALTH_MS))
+  const health = node?.items.find(({ id }) => id === channel.id)
   return (
     <>
       <PageHead
         title={channel.name}
         above={<Link to="/channels">{channels.back}</Link>}
-        beside={<ChannelState channel={channel} />}
+        beside={<ChannelState isEnabled={channel.status === ENABLED} health={health} at={node?.at ?? 0} />}
       >
-        <TestButton id={channel.id} label={channels.testConnection} />
+        {channel.managed && <TestButton id={channel.id} label={channels.testConnection} />}
       </PageHead>
+      {health && node && <ChannelHealthText health={health} node={node.node} />}
       {channel.managed ? (
         <p>{channels.managedHint(channel.managed_by)}</p>
       ) : (
-        <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed))}>
-          <ChannelInputs form={form} isNew={false} />
-          <Refusal error={saving.error} />
-          <Button type="submit" loading={saving.isRunning} disabled={!form.isDirty()}>
-            {common.saveChanges}
-          </Button>
-        </form>
+        <ChannelFieldsForm channel={channel} />
       )}
     </>
   )
+}
+
+function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
+  const { channels, common } = useTexts()
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const form = useChannelForm(channel)
+  const { version, present, continueFrom, isOutdated, decideLater } = useVersion<Channel>(channel.version)
+  const begin = (from: Channel): void => {
+    form.setValues(typedChannel(from))
+    form.resetDirty(typedChannel(from))
+    continueFrom(from.version)
+  }
+  const reload = async (): Promise<void> => {
+    await Promise.all(
+      ['channels', 'channel'].map((name) => client.invalidateQueries({ queryKey: [profile.id, name] })),
+    )
+  }
+  const saving = useAction(async (typed: TypedChannel, basedOn: string | undefined) => {
+    try {
+      const saved = await changeChannel(channel.id, { ...channelFieldsOf(typed), version: basedOn })
+      begin(saved)
+      await reload()
+      say(channels.saved(typed.name))
+    } catch (error) {
+      if (!isOutdated(error) && !placeAtField(error, form)) throw error
+    }
+  })
+  return (
+    <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed, version))}>
+      <ChannelInputs form={form} id={channel.id} />
+      <Refusal error={saving.error} />
+      <Group gap="sm">
+        <Button type="submit" loading={saving.isRunning} disabled={!form.isDirty()}>
+          {common.saveChanges}
+        </Button>
+        <TestFields form={form} id={channel.id} />
+      </Group>
+      <LeaveGuard isChanged={form.isDirty()} />
+      <ChangedMeanwhile
+        differences={present && differencesOf(channelLabels(channels), form.values, typedChannel(present))}
+        onTake={() => {
+          if (present) begin(present)
+          void reload()
+        }}
+        onOverwrite={() => {
+          decideLater()
+          void saving.run(form.values, present?.version)
+        }}
+        onClose={decideLater}
+      />
+    </form>
+  )
+}
+
+/** Names of the fields that may differ; keys are never shown. */
+function channelLabels(channels: Texts['channels']) {
+  return {
+    name: channels.name,
+    type: channels.provider,
+    protocol: channels.protocol,
+    baseUrl: channels.baseUrl,
+    models: channels.models,
+    groups: channels.groups,
+    priority: channels.priority,
+    weight: channels.weight,
+  }
 }

@@ -3,6 +3,7 @@ import { IconPlus } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import { channelHealthQuery } from '../../api/channel-health.ts'
 import { type Channel, channelsQuery, deleteChannel } from '../../api/channels.ts'
 import { AnswerOf } from '../../parts/answer-of.tsx'
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'
@@ -14,6 +15,7 @@ import { Pager } from '../../parts/pager.tsx'
 import { useSearchState } from '../../parts/search-state.ts'
 import { useSignedIn } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
+import { HEALTH_MS } from './hour.ts'
 import { useChannelColumns } from './use-channel-columns.tsx'
 
 const PAGE_SIZE = 100
@@ -26,7 +28,8 @@ export function ChannelsPage() {
   const [{ p = '1' }, setSearch] = useSearchState()
   const [toDelete, setToDelete] = useState<Channel>()
   const query = useQuery(channelsQuery(profile.id, Number(p)))
-  const columns = useChannelColumns(query.data?.items ?? [], setToDelete)
+  const { data: health } = useQuery(channelHealthQuery(profile.id, HEALTH_MS))
+  const columns = useChannelColumns(query.data?.items ?? [], health, setToDelete)
   return (
     <>
       <PageHead title={channels.title}>

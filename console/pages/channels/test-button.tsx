@@ -7,6 +7,7 @@ import { useFormats, useSignedIn } from '../../parts/session.tsx'
 import { useAction } from '../../parts/use-action.ts'
 import { useTexts } from '../../texts/use-texts.tsx'
 import classes from './channels-page.module.css'
+import { faultOf } from './fault-of.ts'
 
 /** Asks the upstream for one token, and shows the result beside itself. */
 export function TestButton({
@@ -45,12 +46,17 @@ export function TestButton({
   )
 }
 
-function TestResult({ result: { success, message, time } }: { readonly result: ChannelTest }) {
+/** How an upstream answered, or why it did not and which field is at fault. */
+export function TestResult({ result: { success, message, time } }: { readonly result: ChannelTest }) {
   const { channels } = useTexts()
   const { count } = useFormats()
   return success ? (
     <StateMark tone="ok" word={channels.answered(count(Math.max(0.01, Math.round(time * 100) / 100)))} />
   ) : (
-    <StateMark tone="bad" word={channels.testFailed(message)} title={message} />
+    <StateMark
+      tone="bad"
+      word={channels.testFailed(message, channels.faults[faultOf(message)])}
+      title={message}
+    />
   )
 }

@@ -2,14 +2,17 @@ import { ActionIcon } from '@mantine/core'
 import { IconBan, IconCircleCheck, IconLock, IconTrash } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import type { NodeHealth } from '../../api/channel-health.ts'
 import { changeChannel, type Channel } from '../../api/channels.ts'
+import { ChannelState } from '../../parts/channel-state.tsx'
 import type { Column } from '../../parts/data-table.tsx'
 import { say, sayFailure } from '../../parts/notify.tsx'
 import { useFormats, useSignedIn } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
-import { ChannelState } from './channel-state.tsx'
 import classes from './channels-page.module.css'
+import { hourOf } from './hour.ts'
 import { sharesOf } from './shares.ts'
+import { Sparkline } from './sparkline.tsx'
 import { TestButton } from './test-button.tsx'
 
 const ENABLED = 1
@@ -18,10 +21,12 @@ const DISABLED = 2
 /** The columns of the list of channels. */
 export function useChannelColumns(
   all: readonly Channel[],
+  node: NodeHealth | undefined,
   onDelete: (channel: Channel) => void,
 ): readonly Column<Channel>[] {
   const { channels, common, tag } = useTexts()
   const { duration, recent, count } = useFormats()
+  const healthOf = new Map(node?.items.map((health) => [health.id, health]))
   const shares = sharesOf(all)
   const percent = new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 0 })
   const models = (channel: Channel): readonly string[] => channel.models.split(',').filter(Boolean)
@@ -36,18 +41,37 @@ export function useChannelColumns(
       key: 'state',
       label: channels.state,
       phone: 'value',
-      cell: (channel) => <ChannelState channel={channel} />,
+      cell: ({ id, status }) => (
+        <ChannelState isEnabled={status === ENABLED} health={healthOf.get(id)} at={node?.at ?? 0} />
+      ),
     },
     {
       key: 'latency',
       label: channels.latency,
       isNumber: true,
-      cell: ({ test_time, response_time }) =>
-        test_time > 0 ? (
+      cell: ({ id, test_time, response_time }) =>
+        hourOf(healthOf.get(id)?.minutes ?? []).requests > 0 ? (
+          <Sparkline minutes={healthOf.get(id)?.minutes ?? []} />
+        ) : test_time > 0 ? (
           <span title={channels.lastTest(recent(test_time))}>{duration(response_time)}</span>
         ) : (
           <span title={channels.untested}>{'–'}</span>
         ),
+    },
+    {
+      key: 'calls',
+      label: channels.calls,
+      isNumber: true,
+      cell: ({ id }) => count(hourOf(healthOf.get(id)?.minutes ?? []).requests),
+    },
+    {
+      key: 'errors',
+      label: channels.errors,
+      isNumber: true,
+      cell: ({ id }) => {
+        const { requests, failed } = hourOf(healthOf.get(id)?.minutes ?? [])
+        return requests === 0 ? '–' : <span title={count(failed)}>{percent.format(failed / requests)}</span>
+      },
     },
     { key: 'priority', label: channels.priority, isNumber: true, cell: ({ priority }) => count(priority) },
     {
@@ -66,7 +90,8 @@ export function useChannelColumns(
     {
       key: 'keys',
       label: channels.keys,
-      cell: ({ channel_info }) => channels.keyCount(Math.max(1, channel_info.multi_key_size)),
+      cell: ({ id, channel_info }) =>
+        channels.keyCount(Math.max(1, channel_info.multi_key_size), healthOf.get(id)?.keys.set_aside ?? 0),
     },
     {
       key: 'actions',

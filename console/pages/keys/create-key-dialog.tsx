@@ -17,9 +17,12 @@ import { keyFieldsOf, type TypedKey, useKeyForm } from './key-form.ts'
 export function CreateKeyDialog({
   opened,
   onClose,
+  onDone,
 }: {
   readonly opened: boolean
   readonly onClose: () => void
+  /** After the new key was seen. */
+  readonly onDone?: () => void
 }) {
   const { keys, common } = useTexts()
   const [made, setMade] = useState<NewKey & { readonly models: readonly string[] }>()
@@ -39,7 +42,13 @@ export function CreateKeyDialog({
           }}
         />
       </Modal>
-      <CreatedKeyDialog made={made} onDone={() => setMade(undefined)} />
+      <CreatedKeyDialog
+        made={made}
+        onDone={() => {
+          setMade(undefined)
+          onDone?.()
+        }}
+      />
     </>
   )
 }

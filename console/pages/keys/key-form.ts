@@ -1,7 +1,7 @@
 import { useForm } from '@mantine/form'
 import type { ApiKey, KeyFields } from '../../api/keys.ts'
 import { badAddress } from '../../parts/address-list.ts'
-import { exactAmount, parseMoney } from '../../parts/money.ts'
+import { exactAmount, type MoneyDisplay, parseMoney } from '../../parts/money.ts'
 import { useSignedIn } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 
@@ -26,6 +26,16 @@ export type Expiry = keyof typeof EXPIRY_DAYS | 'kept'
 const NEVER = -1
 const DAY_S = 86_400
 
+const NEW_KEY: TypedKey = {
+  name: '',
+  isUnlimited: true,
+  limit: '',
+  expiry: 'never',
+  models: [],
+  group: '',
+  addresses: '',
+}
+
 /** The form of a key, empty or with the fields of an existing one. */
 export function useKeyForm(key: ApiKey | undefined) {
   const { common, keys } = useTexts()
@@ -33,15 +43,7 @@ export function useKeyForm(key: ApiKey | undefined) {
   return useForm<TypedKey>({
     mode: 'controlled',
     validateInputOnBlur: ['addresses', 'limit'],
-    initialValues: {
-      name: key?.name ?? keys.defaultName,
-      isUnlimited: key?.unlimited_quota ?? true,
-      limit: key && !key.unlimited_quota ? exactAmount(Math.max(0, key.remain_quota), display) : '',
-      expiry: key === undefined || key.expired_time === NEVER ? 'never' : 'kept',
-      models: key?.model_limits_enabled ? key.model_limits.split(',').filter(Boolean) : [],
-      group: key?.group ?? '',
-      addresses: key?.allow_ips ?? '',
-    },
+    initialValues: key ? typedKey(key, display) : { ...NEW_KEY, name: keys.defaultName },
     validate: {
       name: (name) => (name.trim() === '' ? common.required : null),
       limit: (limit, { isUnlimited }) =>
@@ -52,6 +54,19 @@ export function useKeyForm(key: ApiKey | undefined) {
       },
     },
   })
+}
+
+/** A key as it is typed into the form. */
+export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
+  return {
+    name: key.name,
+    isUnlimited: key.unlimited_quota,
+    limit: key.unlimited_quota ? '' : exactAmount(Math.max(0, key.remain_quota), display),
+    expiry: key.expired_time === NEVER ? 'never' : 'kept',
+    models: key.model_limits_enabled ? key.model_limits.split(',').filter(Boolean) : [],
+    group: key.group,
+    addresses: key.allow_ips ?? '',
+  }
 }
 
 /** The fields as the gateway takes them. */

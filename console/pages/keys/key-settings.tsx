@@ -2,41 +2,59 @@ import { Button, Group } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type ApiKey, changeKey } from '../../api/keys.ts'
+import { ChangedMeanwhile } from '../../parts/changed-meanwhile.tsx'
+import { differencesOf } from '../../parts/differences.ts'
+import { LeaveGuard } from '../../parts/leave-guard.tsx'
 import { parseMoney } from '../../parts/money.ts'
 import { say } from '../../parts/notify.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
 import { useSignedIn } from '../../parts/session.tsx'
 import { useAction } from '../../parts/use-action.ts'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useVersion } from '../../parts/use-version.ts'
+import { type Texts, useTexts } from '../../texts/use-texts.tsx'
 import { placeAtField } from './create-key-dialog.tsx'
 import { DeleteKeyDialog } from './delete-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
 import { keepFocus } from '../../parts/keep-focus.ts'
-import { keyFieldsOf, type TypedKey, useKeyForm } from './key-form.ts'
+import { keyFieldsOf, type TypedKey, typedKey, useKeyForm } from './key-form.ts'
 import classes from './key-settings.module.css'
 import { useKeyChanges } from './use-key-changes.ts'
 
 /** The fields of a key, to change. */
 export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
-  const { common } = useTexts()
+  const { common, keys } = useTexts()
   const { display } = useSignedIn()
   const { remove, reload } = useKeyChanges()
   const navigate = useNavigate()
   const [isDeleting, setIsDeleting] = useState(false)
   const form = useKeyForm(apiKey)
-  const saving = useAction(async (typed: TypedKey) => {
+  const { version, present, continueFrom, isOutdated, decideLater } = useVersion<ApiKey>(apiKey.version)
+  const begin = (from: ApiKey): void => {
+    form.setValues(typedKey(from, display))
+    form.resetDirty(typedKey(from, display))
+    continueFrom(from.version)
+  }
+  const saving = useAction(async (typed: TypedKey, basedOn: string | undefined) => {
     const limit = parseMoney(typed.limit, display) ?? apiKey.remain_quota
+    const { remain_quota: left, ...fields } = keyFieldsOf(typed, limit, apiKey)
+    // Each call changes the quota that is left: it is set only where somebody typed it.
+    const isTyped = form.isDirty('limit') || form.isDirty('isUnlimited')
     try {
-      await changeKey(apiKey.id, keyFieldsOf(typed, limit, apiKey))
+      begin(
+        await changeKey(apiKey.id, { ...fields, ...(isTyped && { remain_quota: left }), version: basedOn }),
+      )
       await reload()
-      form.resetDirty()
       say(common.saved)
     } catch (error) {
-      if (!placeAtField(error, form)) throw error
+      if (!isOutdated(error) && !placeAtField(error, form)) throw error
     }
   })
   return (
-    <form noValidate className={classes['form']} onSubmit={form.onSubmit((typed) => void saving.run(typed))}>
+    <form
+      noValidate
+      className={classes['form']}
+      onSubmit={form.onSubmit((typed) => void saving.run(typed, version))}
+    >
       <KeyFieldInputs form={form} {...(apiKey.expired_time > 0 && { keptExpiry: apiKey.expired_time })} />
       <Refusal error={saving.error} />
       <Group mt="lg" gap="sm">
@@ -51,10 +69,33 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
         apiKey={isDeleting ? apiKey : undefined}
         onDelete={async (key) => {
           await remove(key)
-          await navigate({ to: '/keys' })
+          await navigate({ to: '/keys', ignoreBlocker: true })
         }}
         onClose={() => setIsDeleting(false)}
       />
+      <LeaveGuard isChanged={form.isDirty()} />
+      <ChangedMeanwhile
+        differences={present && differencesOf(keyLabels(keys), form.values, typedKey(present, display))}
+        onTake={() => {
+          if (present) begin(present)
+          void reload()
+        }}
+        onOverwrite={() => {
+          decideLater()
+          void saving.run(form.values, present?.version)
+        }}
+        onClose={decideLater}
+      />
     </form>
   )
+}
+
+function keyLabels(keys: Texts['keys']) {
+  return {
+    name: keys.name,
+    expiry: keys.expires,
+    models: keys.models,
+    group: keys.group,
+    addresses: keys.addresses,
+  }
 }

@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type ApiKey, KEY_PAGE_SIZE, keysQuery } from '../../api/keys.ts'
 import { AnswerOf } from '../../parts/answer-of.tsx'
@@ -22,7 +23,8 @@ import { useKeyColumns } from './use-key-columns.tsx'
 export function KeysPage() {
   const { keys, common } = useTexts()
   const { profile } = useSignedIn()
-  const [{ q = '', p = '1', new: isNew }, setSearch] = useSearchState()
+  const [{ q = '', p = '1', new: isNew, setup }, setSearch] = useSearchState()
+  const navigate = useNavigate()
   const [toDelete, setToDelete] = useState<ApiKey>()
   const { remove } = useKeyChanges()
   const columns = useKeyColumns(setToDelete)
@@ -72,7 +74,11 @@ export function KeysPage() {
           )
         }
       </AnswerOf>
-      <CreateKeyDialog opened={isNew !== undefined} onClose={() => setSearch({ new: undefined })} />
+      <CreateKeyDialog
+        opened={isNew !== undefined}
+        onClose={() => setSearch({ new: undefined })}
+        onDone={() => setup !== undefined && void navigate({ to: '/setup' })}
+      />
       <DeleteKeyDialog apiKey={toDelete} onDelete={remove} onClose={() => setToDelete(undefined)} />
     </>
   )

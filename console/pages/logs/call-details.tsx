@@ -1,15 +1,16 @@
-import type { Call } from '../../api/calls.ts'
+import type { CallDetail } from '../../api/calls.ts'
 import { CallState } from '../../parts/call-state.tsx'
 import { CopyButton } from '../../parts/copy-button.tsx'
 import { useFormats } from '../../parts/session.tsx'
 import { TimeText } from '../../parts/time-text.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
+import { AttemptList } from './attempt-list.tsx'
 import classes from './call-details.module.css'
 import { CostLines } from './cost-lines.tsx'
 import { TimingBar } from './timing-bar.tsx'
 
 /** Cost, timing and origin of a call. */
-export function CallDetails({ call }: { readonly call: Call }) {
+export function CallDetails({ call }: { readonly call: CallDetail }) {
   const texts = useTexts()
   const { money, exact } = useFormats()
   const rows: readonly (readonly [string, string])[] = [
@@ -20,6 +21,7 @@ export function CallDetails({ call }: { readonly call: Call }) {
     ...(call.upstream_model ? [[texts.call.upstreamModel, call.upstream_model] as const] : []),
     [texts.call.endpoint, call.kind],
     [texts.call.answer, call.is_stream ? texts.call.streamed : texts.call.whole],
+    [texts.call.dropped, call.dropped.join(', ')],
     [texts.call.callId, call.id],
   ]
   return (
@@ -38,6 +40,12 @@ export function CallDetails({ call }: { readonly call: Call }) {
       <CostLines call={call} />
       <h3>{texts.call.timing}</h3>
       <TimingBar call={call} />
+      {call.attempts !== undefined && (
+        <>
+          <h3>{texts.call.attempts}</h3>
+          <AttemptList call={call} />
+        </>
+      )}
       <h3>{texts.call.ids}</h3>
       <dl className={classes['rows']}>
         {rows

@@ -1,46 +1,78 @@
-import type { Call } from '../../api/calls.ts'
+import type { CallDetail } from '../../api/calls.ts'
 import { useFormats } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import classes from './call-details.module.css'
+import { countedLines, type CountedLine } from './counted-lines.ts'
+import { useLineNames } from './use-line-names.ts'
 
-/** The counts that a call was charged by, and the charge. */
-export function CostLines({ call }: { readonly call: Call }) {
-  const texts = useTexts()
-  const { lines } = texts.call
+/** Lines of the cost of a call, and how they become the charge. */
+export function CostLines({ call }: { readonly call: CallDetail }) {
+  const { call: texts } = useTexts()
   const { count, money, exact } = useFormats()
-  const written = call.cache_write_5m_tokens + call.cache_write_1h_tokens
-  const rows: readonly { readonly label: string; readonly value: number; readonly isPart?: true }[] = [
-    { label: lines.input, value: call.prompt_tokens - call.cached_tokens - written },
-    { label: lines.cached, value: call.cached_tokens },
-    { label: lines.cacheWrite, value: written },
-    { label: lines.output, value: call.completion_tokens },
-    { label: lines.reasoning, value: call.reasoning_tokens, isPart: true },
-    { label: lines.webSearches, value: call.web_searches },
-  ]
+  const { cost, rounded, ratio } = call
   return (
-    <table className={classes['lines']} aria-label={texts.call.table}>
-      <thead>
-        <tr>
-          <th scope="col">{texts.call.kind}</th>
-          <th scope="col">{texts.call.count}</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows
-          .filter(({ value, label }) => value > 0 || label === lines.input || label === lines.output)
-          .map(({ label, value, isPart }) => (
-            <tr key={label} data-part={isPart}>
-              <th scope="row">{label}</th>
-              <td>{count(value)}</td>
-            </tr>
+    <>
+      <table className={classes['lines']} aria-label={texts.table}>
+        <thead>
+          <tr>
+            <th scope="col">{texts.kind}</th>
+            <th scope="col">{texts.count}</th>
+            <th scope="col">{texts.price}</th>
+            <th scope="col">{texts.amount}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {countedLines(call).map((line) => (
+            <CostLine key={line.kind} line={line} />
           ))}
-      </tbody>
-      <tfoot>
-        <tr>
-          <th scope="row">{texts.call.charge}</th>
-          <td title={texts.call.exact(exact(call.quota))}>{money(call.quota)}</td>
-        </tr>
-      </tfoot>
-    </table>
+        </tbody>
+        <tfoot>
+          {rounded !== null && ratio !== null && (
+            <>
+              <tr>
+                <th scope="row" colSpan={3}>
+                  {texts.sum}
+                </th>
+                <td title={exact(rounded)}>{money(rounded)}</td>
+              </tr>
+              <tr>
+                <th scope="row" colSpan={3}>
+                  {texts.ratio(call.group)}
+                </th>
+                <td>{`× ${ratio}`}</td>
+              </tr>
+            </>
+          )}
+          <tr data-charge>
+            <th scope="row" colSpan={3}>
+              {texts.charge}
+            </th>
+            <td title={texts.exact(exact(call.quota))}>{money(call.quota)}</td>
+          </tr>
+        </tfoot>
+      </table>
+      <p className={classes['note']}>
+        {rounded !== null && ratio !== null
+          ? texts.inUnits(rounded, ratio, count(call.quota))
+          : cost === null && texts.notByCounts}
+        {call.minimum && ` ${texts.minimum}`}
+        {call.tier_above !== null && ` ${texts.tier(count(call.tier_above))}`}
+      </p>
+    </>
+  )
+}
+
+function CostLine({ line: { kind, count: counted, price, quota } }: { readonly line: CountedLine }) {
+  const { call } = useTexts()
+  const { count, money, exact, usd } = useFormats()
+  const { nameOf, isPerMillion } = useLineNames()
+  const shown = price === undefined ? '' : usd(Number(price))
+  return (
+    <tr data-part={price === undefined || undefined}>
+      <th scope="row">{nameOf(kind)}</th>
+      <td>{count(counted)}</td>
+      <td>{shown !== '' && isPerMillion(kind) ? call.perMillion(shown) : shown}</td>
+      <td title={quota === undefined ? undefined : exact(quota)}>{quota !== undefined && money(quota)}</td>
+    </tr>
   )
 }

@@ -1,12 +1,10 @@
-import { Button, Select, TextInput } from '@mantine/core'
-import { useDebouncedCallback } from '@mantine/hooks'
-import { useEffect, useRef, useState } from 'react'
+import { Button, Select } from '@mantine/core'
 import type { SearchState } from '../../parts/search-state.ts'
 import { Toolbar } from '../../parts/toolbar.tsx'
+import { TypedFilter } from '../../parts/typed-filter.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { isFiltered, PERIODS, periodOf, TYPED_FILTERS } from './log-filter.ts'
 
-const PAUSE_MS = 300
 const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
 
 /** The filters of calls, kept in the address. */
@@ -48,41 +46,5 @@ export function LogFilters({
         </Button>
       )}
     </Toolbar>
-  )
-}
-
-function TypedFilter({
-  label,
-  value,
-  isFirst,
-  onChange,
-}: {
-  readonly label: string
-  readonly value: string
-  readonly isFirst: boolean
-  readonly onChange: (text: string) => void
-}) {
-  const [text, setText] = useState(value)
-  const sent = useRef(value)
-  // The address also changes by Back and by "Clear filters".
-  useEffect(() => {
-    if (value !== sent.current) setText(value)
-    sent.current = value
-  }, [value])
-  const send = useDebouncedCallback((typed: string) => {
-    sent.current = typed
-    onChange(typed)
-  }, PAUSE_MS)
-  return (
-    <TextInput
-      label={label}
-      value={text}
-      spellCheck={false}
-      data-filter={isFirst || undefined}
-      onChange={({ currentTarget: { value } }) => {
-        setText(value)
-        send(value.trim())
-      }}
-    />
   )
 }

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Switch } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
@@ -18,13 +18,15 @@ import { ColumnsMenu } from './columns-menu.tsx'
 import { filterOf, isFiltered, TYPED_FILTERS } from './log-filter.ts'
 import { LogFilters } from './log-filters.tsx'
 import classes from './logs-page.module.css'
+import { mergedCalls, mergedSums } from './merged-calls.ts'
+import { MAX_LIVE, useLiveCalls } from './use-live-calls.ts'
 
 const OF_ADMINS = ['user', 'channel']
 const REFRESH_MS = 60_000
 
 /** The newest calls with their sums; one of them open in a sheet at its side. */
 export function LogsPage() {
-  const { logs, common } = useTexts()
+  const { logs, call, common } = useTexts()
   const { profile, isAdmin } = useSignedIn()
   const { timeZone, hiddenColumns } = usePreferences()
   const { id } = useParams({ strict: false })
@@ -33,17 +35,26 @@ export function LogsPage() {
   const [openedAt] = useState(Date.now)
   const filter = filterOf(search, scope, openedAt, timeZone)
   const page = Number(search['p'] ?? '1')
+  const isLive = search['live'] !== undefined && page === 1
+  const live = useLiveCalls(isLive, scope, filter)
   const calls = useQuery({
     ...callsQuery(profile.id, scope, filter, page),
     placeholderData: keepPreviousData,
-    refetchInterval: REFRESH_MS,
+    refetchInterval: isLive ? false : REFRESH_MS,
   })
   const sums = useQuery({ ...callSumsQuery(profile.id, scope, filter), placeholderData: keepPreviousData })
   const hidden = isAdmin ? hiddenColumns : [...hiddenColumns, ...OF_ADMINS]
   const clear = (): void => setSearch(Object.fromEntries(TYPED_FILTERS.map((name) => [name, undefined])))
   return (
     <>
-      <PageHead title={logs.title}>
+      <PageHead title={id === undefined ? logs.title : call.title}>
+        <Switch
+          label={logs.live}
+          checked={isLive}
+          onChange={({ currentTarget: { checked } }) =>
+            setSearch({ live: checked ? '1' : undefined, p: undefined })
+          }
+        />
         <ColumnsMenu isAdmin={isAdmin} />
         <Button
           component="a"
@@ -61,12 +72,17 @@ export function LogsPage() {
         onChange={(changes) => setSearch({ ...changes, p: undefined })}
       />
       <div className={classes['sums']}>
-        <Totals sums={sums.data} />
+        <Totals sums={sums.data && mergedSums(sums.data, live.shown, calls.data?.items ?? [])} />
+        {live.waiting.length > 0 && (
+          <Button variant="subtle" size="xs" className={classes['waiting'] ?? ''} onClick={live.show}>
+            {logs.waiting(live.waiting.length)}
+          </Button>
+        )}
         <span>{common.zone(timeZone)}</span>
       </div>
       <AnswerOf query={calls} rows={12}>
         {({ items, total }) =>
-          items.length === 0 ? (
+          items.length + live.shown.length === 0 ? (
             <Empty text={isFiltered(search) ? logs.emptyFiltered : logs.empty}>
               {isFiltered(search) && (
                 <Button variant="default" onClick={clear}>
@@ -76,7 +92,11 @@ export function LogsPage() {
             </Empty>
           ) : (
             <>
-              <CallTable calls={items} hidden={hidden} isStale={calls.isPlaceholderData} />
+              <CallTable
+                calls={mergedCalls(live.shown, items, MAX_LIVE)}
+                hidden={hidden}
+                isStale={calls.isPlaceholderData}
+              />
               <Pager
                 page={page}
                 pageSize={CALL_PAGE_SIZE}

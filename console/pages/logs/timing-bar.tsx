@@ -1,39 +1,41 @@
-import type { Call } from '../../api/calls.ts'
+import type { CallDetail } from '../../api/calls.ts'
 import { useFormats } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import classes from './call-details.module.css'
 
-/** How long a call waited for its first token, and how long it then streamed. */
-export function TimingBar({ call }: { readonly call: Call }) {
+/** Parts of the time of a call: the wait for an upstream, for its first token, and the stream. */
+export function TimingBar({ call: { timing } }: { readonly call: CallDetail }) {
   const { call: texts, logs } = useTexts()
   const { duration } = useFormats()
-  const first = call.first_byte_ms
-  const rest = call.duration_ms - (first ?? 0)
+  const { queued_ms: queued, connect_ms: connecting, first_byte_ms: first, total_ms: total } = timing
+  const streaming = total - (first ?? 0)
+  const rows: readonly (readonly [string, number])[] = [
+    ...(queued > 0 ? [[texts.queued, queued] as const] : []),
+    ...(connecting > 0 ? [[texts.connecting, connecting] as const] : []),
+    ...(first === null
+      ? []
+      : ([
+          [logs.firstToken, first],
+          [texts.streaming, streaming],
+        ] as const)),
+    [logs.total, total],
+  ]
   return (
     <>
       {first !== null && (
         <div className={classes['bar']} aria-hidden>
-          <span style={{ flexGrow: first }} />
-          <span style={{ flexGrow: rest }} />
+          {queued > 0 && <span data-part="queued" style={{ flexGrow: queued }} />}
+          <span data-part="waiting" style={{ flexGrow: Math.max(0, first - queued) }} />
+          <span data-part="streaming" style={{ flexGrow: streaming }} />
         </div>
       )}
       <dl className={classes['rows']}>
-        {first !== null && (
-          <>
-            <div>
-              <dt>{texts.untilFirst}</dt>
-              <dd>{duration(first)}</dd>
-            </div>
-            <div>
-              <dt>{texts.streaming}</dt>
-              <dd>{duration(rest)}</dd>
-            </div>
-          </>
-        )}
-        <div>
-          <dt>{logs.total}</dt>
-          <dd>{duration(call.duration_ms)}</dd>
-        </div>
+        {rows.map(([label, time]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{duration(time)}</dd>
+          </div>
+        ))}
       </dl>
     </>
   )

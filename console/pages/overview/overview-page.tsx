@@ -14,6 +14,7 @@ import { startOfMonth } from '../../parts/time.ts'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { KeyList } from './key-list.tsx'
 import classes from './overview-page.module.css'
+import { TroubledChannels } from './troubled-channels.tsx'
 
 const RECENT = 5
 
@@ -56,13 +57,16 @@ export function OverviewPage() {
             }
           </AnswerOf>
         </section>
-        <section aria-label={overview.keys}>
-          <h2 className={classes['heading']}>
-            {overview.keys}
-            <Link to="/keys">{overview.allKeys}</Link>
-          </h2>
-          <AnswerOf query={keys}>{({ items }) => <KeyList keys={items} />}</AnswerOf>
-        </section>
+        <div className={classes['side']}>
+          {isAdmin && <TroubledChannels />}
+          <section aria-label={overview.keys}>
+            <h2 className={classes['heading']}>
+              {overview.keys}
+              <Link to="/keys">{overview.allKeys}</Link>
+            </h2>
+            <AnswerOf query={keys}>{({ items }) => <KeyList keys={items} />}</AnswerOf>
+          </section>
+        </div>
       </div>
     </>
   )

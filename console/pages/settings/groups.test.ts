@@ -2,8 +2,13 @@ import { expect, test } from 'vitest'
 import { changedGroups, groupsIn } from './groups.ts'
 
 const OPTIONS = [
-  { key: 'GroupRatio', value: '{"default":1,"a \\"b\\"":0.8000000000000000001}', managed: false },
-  { key: 'UserUsableGroups', value: '{"default":"default"}', managed: false },
+  {
+    key: 'GroupRatio',
+    value: '{"default":1,"a \\"b\\"":0.8000000000000000001}',
+    managed: false,
+    version: 'v1',
+  },
+  { key: 'UserUsableGroups', value: '{"default":"default"}', managed: false, version: 'v1' },
 ]
 
 test('groups are read with every digit of their ratio', () => {

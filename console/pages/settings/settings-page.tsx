@@ -5,13 +5,15 @@ import { statusQuery } from '../../api/account.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { type GatewayOption, optionsQuery, setOption } from '../../api/options.ts'
 import { AnswerOf } from '../../parts/answer-of.tsx'
+import { ChangedMeanwhile } from '../../parts/changed-meanwhile.tsx'
 import { FormSection } from '../../parts/form-section.tsx'
+import { LeaveGuard } from '../../parts/leave-guard.tsx'
 import { say } from '../../parts/notify.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
 import { useSignedIn } from '../../parts/session.tsx'
 import { useAction } from '../../parts/use-action.ts'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { type Texts, useTexts } from '../../texts/use-texts.tsx'
 import { GroupRows } from './group-rows.tsx'
 import { changedGroups, groupsIn } from './groups.ts'
 import { SettingInput } from './setting-input.tsx'
@@ -35,33 +37,45 @@ function SettingsForm({ options }: { readonly options: readonly GatewayOption[] 
   const [groups, setGroups] = useState(() => groupsIn(options))
   const [refused, setRefused] = useState<{ readonly key: string; readonly message: string }>()
   const stored = new Map(options.map(({ key, value }) => [key, value]))
+  // Changes are based on what the form began with, not on what the page asks for meanwhile.
+  const [basis, setBasis] = useState(options)
+  const [present, setPresent] = useState<GatewayOption>()
   const changes = [
     ...[...typed].filter(([key, value]) => stored.get(key) !== value),
-    ...changedGroups(groups, groupsIn(options)),
+    ...changedGroups(groups, groupsIn(basis)),
   ]
-  const saving = useAction(async () => {
+  const saving = useAction(async (versions: readonly GatewayOption[]) => {
     setRefused(undefined)
     for (const [key, value] of changes) {
       try {
-        await setOption(key, value)
+        await setOption(key, value, versions.find((option) => option.key === key)?.version)
       } catch (error) {
-        if (!(error instanceof ApiError) || error.status !== 400) throw error
-        setRefused({ key, message: error.message })
+        if (!(error instanceof ApiError)) throw error
+        if (error.code === 'changed_meanwhile') setPresent(error.present as GatewayOption)
+        else if (error.status === 400) setRefused({ key, message: error.message })
+        else throw error
         return
       }
     }
+    await begin()
+    say(common.saved)
+  })
+  /** Goes on from what is stored now. */
+  const begin = async (): Promise<void> => {
+    const now = await client.fetchQuery({ ...optionsQuery(profile.id), staleTime: 0 })
     await client.invalidateQueries({ queryKey: [profile.id] })
     await client.invalidateQueries({ queryKey: statusQuery.queryKey })
     setTyped(new Map())
-    say(common.saved)
-  })
+    setBasis(now)
+    setGroups(groupsIn(now))
+  }
   const regions = ['money', 'routing', 'retention'] as const
   return (
     <form
       noValidate
       onSubmit={(event) => {
         event.preventDefault()
-        void saving.run()
+        void saving.run(basis)
       }}
     >
       <PageHead title={settings.title} />
@@ -91,6 +105,34 @@ function SettingsForm({ options }: { readonly options: readonly GatewayOption[] 
         </Button>
         <span role="status">{changes.length > 0 && settings.unsaved(changes.length)}</span>
       </Group>
+      <LeaveGuard isChanged={changes.length > 0} />
+      <ChangedMeanwhile
+        differences={
+          present && [
+            {
+              label: labelOf(settings, present.key),
+              mine: new Map(changes).get(present.key) ?? '',
+              theirs: present.value,
+            },
+          ]
+        }
+        onTake={() => {
+          setPresent(undefined)
+          void begin()
+        }}
+        onOverwrite={() => {
+          const versions = basis.map((option) => (option.key === present?.key ? present : option))
+          setPresent(undefined)
+          setBasis(versions)
+          void saving.run(versions)
+        }}
+        onClose={() => setPresent(undefined)}
+      />
     </form>
   )
+}
+
+function labelOf(settings: Texts['settings'], key: string): string {
+  const options: Readonly<Record<string, readonly string[]>> = settings.options
+  return options[key]?.[0] ?? settings.groups
 }

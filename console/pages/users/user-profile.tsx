@@ -2,10 +2,14 @@ import { Button, Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
 import { changeUser, groupsQuery, type ManagedUser, ROLE } from '../../api/users.ts'
+import { ChangedMeanwhile } from '../../parts/changed-meanwhile.tsx'
+import { differencesOf } from '../../parts/differences.ts'
+import { LeaveGuard } from '../../parts/leave-guard.tsx'
 import { say } from '../../parts/notify.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
 import { useFormats, useSignedIn } from '../../parts/session.tsx'
 import { useAction } from '../../parts/use-action.ts'
+import { useVersion } from '../../parts/use-version.ts'
 import { Figures } from '../../parts/figures.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { useUserChanges } from './use-user-changes.ts'
@@ -19,22 +23,33 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
   const { data: groups = [user.group] } = useQuery(groupsQuery(profile.id))
   const form = useForm({
     mode: 'controlled',
-    initialValues: {
-      display_name: user.display_name,
-      role: String(user.role),
-      group: user.group,
-      remark: user.remark,
-    },
+    initialValues: typedProfile(user),
     validate: { display_name: (text) => (text.trim() === '' ? common.required : null) },
   })
-  const saving = useAction(async () => {
+  const { version, present, continueFrom, isOutdated, decideLater } = useVersion<ManagedUser>(user.version)
+  const begin = (from: ManagedUser): void => {
+    form.setValues(typedProfile(from))
+    form.resetDirty(typedProfile(from))
+    continueFrom(from.version)
+  }
+  const saving = useAction(async (basedOn: string | undefined) => {
     const { role, ...fields } = form.getValues()
     const roleChange = Number(role) === user.role ? {} : { role: Number(role) }
-    await changeUser(user.id, { ...fields, ...roleChange })
+    try {
+      begin(await changeUser(user.id, { ...fields, ...roleChange, version: basedOn }))
+    } catch (error) {
+      if (!isOutdated(error)) throw error
+      return
+    }
     await reload()
-    form.resetDirty()
     say(common.saved)
   })
+  const labels = {
+    display_name: users.displayName,
+    role: users.role,
+    group: users.group,
+    remark: users.remark,
+  }
   const isOther = user.role < profile.role
   const roles = [ROLE.member, ROLE.admin, ROLE.root].filter(
     (role) => role < profile.role || role === user.role,
@@ -48,7 +63,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
           { label: users.requests, value: count(user.request_count) },
         ]}
       />
-      <form noValidate onSubmit={form.onSubmit(() => void saving.run())}>
+      <form noValidate onSubmit={form.onSubmit(() => void saving.run(version))}>
         <Stack gap="md" maw={440}>
           <TextInput label={users.displayName} {...form.getInputProps('display_name')} />
           <Select
@@ -77,6 +92,23 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
           </Button>
         </Stack>
       </form>
+      <LeaveGuard isChanged={form.isDirty()} />
+      <ChangedMeanwhile
+        differences={present && differencesOf(labels, form.values, typedProfile(present))}
+        onTake={() => {
+          if (present) begin(present)
+          void reload()
+        }}
+        onOverwrite={() => {
+          decideLater()
+          void saving.run(present?.version)
+        }}
+        onClose={decideLater}
+      />
     </>
   )
+}
+
+function typedProfile({ display_name, role, group, remark }: ManagedUser) {
+  return { display_name, role: String(role), group, remark }
 }

@@ -1,0 +1,56 @@
+import { eventsOf } from '../parts/event-splitter.ts'
+import { ApiError } from './api-error.ts'
+import type { Call, CallFilter, Scope } from './calls.ts'
+import { openStream, queryText } from './client.ts'
+
+const FIRST_PAUSE_MS = 1000
+const LONGEST_PAUSE_MS = 30_000
+
+/** Callbacks of a follower of calls. */
+export interface Follower {
+  /** Calls that have just ended, in order. */
+  readonly onCalls: (calls: readonly Call[]) => void
+  /** Calls were left out, or may have been: the list has to be asked for. */
+  readonly onGap: () => void
+}
+
+/** Follows calls as they end until it is stopped, and connects again where the stream breaks. */
+export async function followCalls(
+  scope: Scope,
+  filter: CallFilter,
+  { onCalls, onGap }: Follower,
+  signal: AbortSignal,
+): Promise<void> {
+  const path = `/api/log/${scope === 'all' ? '' : 'self/'}stream${queryText({ ...filter })}`
+  let lastId: string | undefined
+  let pauseMs = FIRST_PAUSE_MS
+  while (!signal.aborted) {
+    try {
+      const response = await openStream(path, lastId, signal)
+      pauseMs = FIRST_PAUSE_MS
+      // Calls that ended before the stream began are in the list alone.
+      onGap()
+      for await (const { name, data, id } of eventsOf(response)) {
+        lastId = id ?? lastId
+        if (name === 'call') onCalls([JSON.parse(data) as Call])
+        if (name === 'gap') onGap()
+        if (name === 'end') break
+      }
+    } catch (error) {
+      if (signal.aborted) return
+      if (error instanceof ApiError && !error.isPassing) throw error
+    }
+    await pause(pauseMs, signal)
+    pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)
+  }
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}

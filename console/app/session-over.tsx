@@ -1,0 +1,23 @@
+import { Suspense, useRef } from 'react'
+import { lazyPage } from './lazy-page.ts'
+import { useIsSessionOver } from './session-recovery.ts'
+
+const SessionEnded = lazyPage(async () => (await import('./session-ended.tsx')).SessionEnded)
+
+/** Loads the dialog while there is a session: a newer build may replace its file before that ends. */
+export function prepareSessionEnded(): void {
+  void SessionEnded.preload?.()
+}
+
+/** The dialog of an ended session; it stays afterwards, so that focus goes back to where it was. */
+export function SessionOver() {
+  const isOver = useIsSessionOver()
+  const wasOver = useRef(false)
+  if (isOver) wasOver.current = true
+  if (!wasOver.current) return null
+  return (
+    <Suspense>
+      <SessionEnded />
+    </Suspense>
+  )
+}

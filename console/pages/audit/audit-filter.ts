@@ -1,0 +1,32 @@
+import { AUDIT_KINDS, type AuditFilter } from '../../api/audit.ts'
+import type { SearchState } from '../../parts/search-state.ts'
+import { startOfDay } from '../../parts/time.ts'
+
+/** The periods of the audit log. */
+export const PERIODS = ['today', '7d', '30d', 'all'] as const
+
+const DAYS = { today: 0, '7d': 6, '30d': 29 } as const
+const DAY_S = 86_400
+
+/** The period in the address. */
+export function periodOf({ period }: SearchState): (typeof PERIODS)[number] {
+  return PERIODS.find((one) => one === period) ?? '30d'
+}
+
+/** Whether anything narrows the list beside its period. */
+export function isAuditFiltered({ actor, kind, object }: SearchState): boolean {
+  return [actor, kind, object].some((text) => (text ?? '') !== '')
+}
+
+/** The filter of the address. */
+export function auditFilterOf(search: SearchState, nowMs: number, timeZone: string): AuditFilter {
+  const period = periodOf(search)
+  const today = startOfDay(nowMs / 1000, timeZone)
+  return {
+    // Noon of a day lies in it, whatever the clock does.
+    from: period === 'all' ? undefined : startOfDay(today + DAY_S / 2 - DAYS[period] * DAY_S, timeZone),
+    kind: AUDIT_KINDS.find((kind) => kind === search['kind']),
+    actor: search['actor'] || undefined,
+    object: search['object'] || undefined,
+  }
+}

@@ -1,0 +1,123 @@
+import { Button, Select } from '@mantine/core'
+import { IconDownload } from '@tabler/icons-react'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { AUDIT_KINDS, AUDIT_PAGE_SIZE, auditCsvUrl, auditQuery } from '../../api/audit.ts'
+import { AnswerOf } from '../../parts/answer-of.tsx'
+import { DataTable } from '../../parts/data-table.tsx'
+import { Empty } from '../../parts/empty.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
+import { Pager } from '../../parts/pager.tsx'
+import { usePreferences } from '../../parts/preferences.ts'
+import { type SearchState, useSearchState } from '../../parts/search-state.ts'
+import { useSignedIn } from '../../parts/session.tsx'
+import { Toolbar } from '../../parts/toolbar.tsx'
+import { TypedFilter } from '../../parts/typed-filter.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { auditFilterOf, isAuditFiltered, PERIODS, periodOf } from './audit-filter.ts'
+import { useAuditColumns } from './use-audit-columns.tsx'
+
+/** Changes and who made them, the newest first. */
+export function AuditPage() {
+  const { audit, common, logs } = useTexts()
+  const { profile } = useSignedIn()
+  const { timeZone } = usePreferences()
+  const [search, setSearch] = useSearchState()
+  const [openedAt] = useState(Date.now)
+  const filter = auditFilterOf(search, openedAt, timeZone)
+  const page = Number(search['p'] ?? '1')
+  const query = useQuery({ ...auditQuery(profile.id, filter, page), placeholderData: keepPreviousData })
+  const columns = useAuditColumns()
+  const change = (changes: SearchState): void => setSearch({ ...changes, p: undefined })
+  const clear = (): void => change({ actor: undefined, kind: undefined, object: undefined })
+  return (
+    <>
+      <PageHead title={audit.title}>
+        <Button
+          component="a"
+          variant="default"
+          href={auditCsvUrl(filter)}
+          download
+          leftSection={<IconDownload size={16} aria-hidden />}
+        >
+          {audit.csv}
+        </Button>
+      </PageHead>
+      <Filters search={search} onChange={change} onClear={clear} />
+      <AnswerOf query={query} rows={12}>
+        {({ items, total }) =>
+          items.length === 0 ? (
+            <Empty text={isAuditFiltered(search) ? audit.emptyFiltered : audit.empty} />
+          ) : (
+            <>
+              <DataTable
+                label={audit.table}
+                columns={columns}
+                rows={items}
+                keyOf={({ id }) => id}
+                isStale={query.isPlaceholderData}
+              />
+              <Pager
+                page={page}
+                pageSize={AUDIT_PAGE_SIZE}
+                total={total}
+                onPage={(next) => setSearch({ p: String(next) })}
+                labels={{ previous: logs.newer, next: logs.older }}
+              />
+            </>
+          )
+        }
+      </AnswerOf>
+      <p>
+        <small>{common.zone(timeZone)}</small>
+      </p>
+    </>
+  )
+}
+
+function Filters({
+  search,
+  onChange,
+  onClear,
+}: {
+  readonly search: SearchState
+  readonly onChange: (changes: SearchState) => void
+  readonly onClear: () => void
+}) {
+  const { audit, common } = useTexts()
+  return (
+    <Toolbar>
+      <Select
+        label={audit.period}
+        allowDeselect={false}
+        data={PERIODS.map((value) => ({ value, label: audit.periods[value] }))}
+        value={periodOf(search)}
+        onChange={(period) => onChange({ period: period ?? undefined })}
+      />
+      <Select
+        label={audit.kind}
+        clearable
+        placeholder={audit.allKinds}
+        data={AUDIT_KINDS.map((value) => ({ value, label: audit.kinds[value] }))}
+        value={search['kind'] ?? null}
+        onChange={(kind) => onChange({ kind: kind ?? undefined })}
+      />
+      <TypedFilter
+        label={audit.actor}
+        value={search['actor'] ?? ''}
+        isFirst
+        onChange={(actor) => onChange({ actor })}
+      />
+      <TypedFilter
+        label={audit.object}
+        value={search['object'] ?? ''}
+        onChange={(object) => onChange({ object })}
+      />
+      {isAuditFiltered(search) && (
+        <Button variant="subtle" onClick={onClear}>
+          {common.clearFilters}
+        </Button>
+      )}
+    </Toolbar>
+  )
+}

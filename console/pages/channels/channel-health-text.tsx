@@ -1,0 +1,47 @@
+import type { ChannelHealth } from '../../api/channel-health.ts'
+import { useFormats } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import classes from './channels-page.module.css'
+import { hourOf } from './hour.ts'
+import { Sparkline } from './sparkline.tsx'
+
+/** The last hour and the last failure of a channel, as one node saw them. */
+export function ChannelHealthText({
+  health,
+  node,
+}: {
+  readonly health: ChannelHealth
+  readonly node: string
+}) {
+  const { channels } = useTexts()
+  const { count, recent } = useFormats()
+  const { requests, failed } = hourOf(health.minutes)
+  const { last_error: error, keys, failures } = health
+  const rows: readonly (readonly [string, string])[] = [
+    [channels.calls, count(requests)],
+    [channels.errors, count(failed)],
+    ...(failures > 0 ? [[channels.inARow, count(failures)] as const] : []),
+    [channels.keys, channels.keyCount(keys.total, keys.set_aside)],
+    [channels.lastFailure, error ? channels.failureAt(error.cause, recent(error.at)) : channels.noFailure],
+  ]
+  return (
+    <section aria-label={channels.health} className={classes['health']}>
+      <h2>{channels.health}</h2>
+      <p>{channels.healthHint(node)}</p>
+      <dl>
+        <div>
+          <dt>{channels.latency}</dt>
+          <dd>
+            <Sparkline minutes={health.minutes} />
+          </dd>
+        </div>
+        {rows.map(([label, value]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  )
+}

@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+import { faultOf } from './fault-of.ts'
+
+test.each([
+  ['no answer: connection refused', 'address'],
+  ['no model server answered', 'address'],
+  ['the upstream answered 401: wrong key', 'key'],
+  ['the upstream answered 403', 'key'],
+  ['the upstream answered 404: no such model', 'model'],
+  ['the upstream answered 429', 'upstream'],
+  ['the upstream answered 503', 'upstream'],
+])('13: "%s" speaks against the %s', (message, fault) => {
+  expect(faultOf(message)).toBe(fault)
+})

@@ -1,0 +1,12 @@
+/** Part of a channel that a failed test speaks against. */
+export type Fault = 'address' | 'key' | 'model' | 'upstream'
+
+const STATUS = /\banswered (\d{3})\b/
+
+/** The part of a channel that is at fault by the gateway's message of a failed test. */
+export function faultOf(message: string): Fault {
+  const status = Number(STATUS.exec(message)?.[1])
+  if (Number.isNaN(status)) return 'address'
+  if (status === 401 || status === 403) return 'key'
+  return status >= 400 && status < 500 && status !== 429 ? 'model' : 'upstream'
+}

@@ -1,0 +1,76 @@
+import type { ChannelMinute } from '../../api/channel-health.ts'
+
+/** Between two looks at the health of channels, on the pages that are about it. */
+export const HEALTH_MS = 5000
+
+const WIDTH = 96
+const HEIGHT = 24
+/** Height of the line of failures, at the foot. */
+const FAILURES = 6
+/** Room above and below the line. */
+const INSET = 1
+
+/** Sums of the last hour of a channel. */
+export interface Hour {
+  readonly requests: number
+  readonly failed: number
+  /** The median of the latest minute with an answer; null without one. */
+  readonly latestMs: number | null
+}
+
+/** The drawing of an hour: one line of medians for each run of minutes that have one. */
+export interface SparklineShape {
+  readonly width: number
+  readonly height: number
+  /** Points of polylines. */
+  readonly lines: readonly string[]
+  /** Minutes with failures; `size` by the part of the attempts that failed. */
+  readonly failures: readonly { readonly x: number; readonly size: number }[]
+}
+
+/** The sums of the last hour. */
+export function hourOf(minutes: readonly ChannelMinute[]): Hour {
+  return {
+    requests: minutes.reduce((sum, { requests }) => sum + requests, 0),
+    failed: minutes.reduce((sum, { failed }) => sum + failed, 0),
+    latestMs: minutes.findLast(({ p50_ms }) => p50_ms !== null)?.p50_ms ?? null,
+  }
+}
+
+/** Medians from 0 to the largest, the oldest minute at the left. */
+export function sparkline(minutes: readonly ChannelMinute[]): SparklineShape {
+  const step = WIDTH / Math.max(1, minutes.length - 1)
+  const top = Math.max(1, ...minutes.map(({ p50_ms }) => p50_ms ?? 0))
+  const room = HEIGHT - FAILURES - 2 * INSET
+  const lines: string[][] = []
+  let isOpen = false
+  for (const [place, { p50_ms: median }] of minutes.entries()) {
+    if (median !== null) {
+      if (!isOpen) lines.push([])
+      lines.at(-1)?.push(`${rounded(place * step)},${rounded(INSET + room * (1 - median / top))}`)
+    }
+    isOpen = median !== null
+  }
+  return {
+    width: WIDTH,
+    height: HEIGHT,
+    // A single minute is a short dash, since a line of one point is none.
+    lines: lines.map((points) =>
+      points.length === 1 ? `${points[0]} ${nudged(points[0] ?? '')}` : points.join(' '),
+    ),
+    failures: minutes.flatMap(({ requests, failed }, place) =>
+      failed === 0
+        ? []
+        : [{ x: rounded(place * step), size: 2 + (FAILURES - 2) * Math.min(1, failed / requests) }],
+    ),
+  }
+}
+
+function nudged(point: string): string {
+  const [x = '0', y = '0'] = point.split(',')
+  return `${rounded(Number(x) - 2)},${y}`
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 10) / 10
+}

@@ -1,0 +1,29 @@
+import type { ChannelMinute } from '../../api/channel-health.ts'
+import { useFormats } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { hourOf, sparkline } from './hour.ts'
+import classes from './sparkline.module.css'
+
+/** The last hour of a channel: its median durations, and below them the minutes with failures. */
+export function Sparkline({ minutes }: { readonly minutes: readonly ChannelMinute[] }) {
+  const { channels } = useTexts()
+  const { count, duration } = useFormats()
+  const { requests, failed, latestMs } = hourOf(minutes)
+  if (requests === 0) return <span className={classes['none']}>{'–'}</span>
+  const { width, height, lines, failures } = sparkline(minutes)
+  const said = channels.hour(count(requests), count(failed), latestMs === null ? '–' : duration(latestMs))
+  return (
+    <span className={classes['cell']} title={said}>
+      <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={said}>
+        <path d={`M0 ${height - 0.5}H${width}`} />
+        {lines.map((points) => (
+          <polyline key={points} points={points} />
+        ))}
+        {failures.map(({ x, size }) => (
+          <rect key={x} x={x} y={height - size} width={1.5} height={size} />
+        ))}
+      </svg>
+      <span aria-hidden>{latestMs === null ? '–' : duration(latestMs)}</span>
+    </span>
+  )
+}

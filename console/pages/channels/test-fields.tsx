@@ -1,0 +1,37 @@
+import { Button } from '@mantine/core'
+import { useState } from 'react'
+import { type ChannelTest, testFields } from '../../api/channels.ts'
+import { Refusal } from '../../parts/refusal.tsx'
+import { useAction } from '../../parts/use-action.ts'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { type ChannelForm, channelFieldsOf, placeAtField } from './channel-form.ts'
+import classes from './channels-page.module.css'
+import { TestResult } from './test-button.tsx'
+
+/** Tests a channel as it is typed: nothing is saved, and saving does not wait for it. */
+export function TestFields({ form, id }: { readonly form: ChannelForm; readonly id: number | undefined }) {
+  const { channels } = useTexts()
+  const [result, setResult] = useState<ChannelTest>()
+  const testing = useAction(async () => {
+    setResult(undefined)
+    if (form.validate().hasErrors) return
+    try {
+      setResult(await testFields(channelFieldsOf(form.values), id))
+    } catch (error) {
+      if (!placeAtField(error, form)) throw error
+    }
+  })
+  return (
+    <>
+      <Button variant="default" loading={testing.isRunning} onClick={() => void testing.run()}>
+        {channels.testConnection}
+      </Button>
+      <span role="status" aria-label={channels.testResult} className={classes['outcome']}>
+        {testing.isRunning && channels.testing}
+        {!testing.isRunning && !result && channels.untestedHint}
+        {result && <TestResult result={result} />}
+      </span>
+      <Refusal error={testing.error} />
+    </>
+  )
+}

@@ -1,0 +1,47 @@
+import type { CallAttempt, CallDetail } from '../../api/calls.ts'
+import { useFormats } from '../../parts/session.tsx'
+import { StateMark } from '../../parts/state-mark.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import classes from './call-details.module.css'
+
+/** The requests to upstreams that a call took, one below the other along its time. */
+export function AttemptList({ call }: { readonly call: CallDetail }) {
+  const { call: texts } = useTexts()
+  const total = Math.max(1, call.timing.total_ms)
+  return (
+    <ol className={classes['attempts']} aria-label={texts.attempts}>
+      {attemptsOf(call).map((attempt) => (
+        <OneAttempt key={attempt.started_ms} attempt={attempt} total={total} />
+      ))}
+    </ol>
+  )
+}
+
+function OneAttempt({ attempt, total }: { readonly attempt: CallAttempt; readonly total: number }) {
+  const { call: texts } = useTexts()
+  const { duration } = useFormats()
+  const { channel, cause, status, started_ms: started, duration_ms: taken } = attempt
+  const said = status === null || cause?.includes(String(status)) === true ? cause : `${cause}, ${status}`
+  const share = (time: number): string => `${Math.min(100, (time / total) * 100)}%`
+  return (
+    <li>
+      <strong>{channel}</strong>
+      {cause === null ? (
+        <StateMark tone="ok" word={texts.answered} />
+      ) : (
+        <StateMark tone="bad" word={said ?? ''} />
+      )}
+      <span>{texts.attemptTime(duration(taken), duration(started))}</span>
+      <i aria-hidden data-failed={cause !== null || undefined}>
+        <b style={{ marginInlineStart: share(started), width: share(taken) }} />
+      </i>
+    </li>
+  )
+}
+
+/** The attempts; where the only one was answered, the gateway keeps none, and this is what it was. */
+function attemptsOf({ attempts = [], channel = '', timing }: CallDetail): readonly CallAttempt[] {
+  if (attempts.length > 0 || channel === '') return attempts
+  const { queued_ms: started, total_ms: total } = timing
+  return [{ channel, started_ms: started, duration_ms: total - started, status: 200, cause: null }]
+}

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import type { Call, CallSums } from '../../api/calls.ts'
+import { mergedCalls, mergedSums } from './merged-calls.ts'
+
+function call(id: string, fields: Partial<Call> = {}): Call {
+  return { id, quota: 10, prompt_tokens: 1, completion_tokens: 2, reason: 'complete', ...fields } as Call
+}
+
+const SUMS = { quota: 100, requests: 5, prompt_tokens: 50, completion_tokens: 70 } as CallSums
+
+test('a call that both the stream and the list have is shown and counted once', () => {
+  const live = [call('d'), call('c', { reason: 'failed', quota: 0 }), call('b')]
+  const listed = [call('b'), call('a')]
+  expect(mergedCalls(live, listed, 500).map(({ id }) => id)).toEqual(['d', 'c', 'b', 'a'])
+  expect(mergedSums(SUMS, live, listed)).toEqual({
+    quota: 110,
+    requests: 6,
+    prompt_tokens: 52,
+    completion_tokens: 74,
+  })
+})
+
+test('a list that is longer than the stream may make it stays whole', () => {
+  expect(mergedCalls([call('c')], [call('b'), call('a')], 1).map(({ id }) => id)).toEqual(['c', 'b'])
+})

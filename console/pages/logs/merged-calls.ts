@@ -1,0 +1,25 @@
+import type { Call, CallSums } from '../../api/calls.ts'
+
+/** A list with the calls that ended since it was asked for, the newest first, each once. */
+export function mergedCalls(live: readonly Call[], listed: readonly Call[], most: number): readonly Call[] {
+  const known = new Set(listed.map(({ id }) => id))
+  const fresh = live.filter(({ id }) => !known.has(id))
+  return [...fresh, ...listed].slice(0, Math.max(most, listed.length))
+}
+
+/** Sums with those calls added that the list does not have, as it was asked for at the same time. */
+export function mergedSums(sums: CallSums, live: readonly Call[], listed: readonly Call[]): CallSums {
+  const known = new Set(listed.map(({ id }) => id))
+  const fresh = live.filter(({ id }) => !known.has(id))
+  return {
+    ...sums,
+    quota: sums.quota + total(fresh, ({ quota }) => quota),
+    requests: sums.requests + fresh.filter(({ reason }) => reason !== 'failed').length,
+    prompt_tokens: sums.prompt_tokens + total(fresh, ({ prompt_tokens }) => prompt_tokens),
+    completion_tokens: sums.completion_tokens + total(fresh, ({ completion_tokens }) => completion_tokens),
+  }
+}
+
+function total(calls: readonly Call[], of: (call: Call) => number): number {
+  return calls.reduce((sum, call) => sum + of(call), 0)
+}

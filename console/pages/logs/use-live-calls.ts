@@ -1,0 +1,84 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useRef, useState } from 'react'
+import type { Call, CallFilter, Scope } from '../../api/calls.ts'
+import { followCalls } from '../../api/live-calls.ts'
+import { sayFailure } from '../../parts/notify.tsx'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+
+/** Rows that a page holds at most. */
+export const MAX_LIVE = 500
+/** Least time between two requests for the list: on a busy gateway every second has a gap. */
+const ASK_AGAIN_MS = 30_000
+/** Pixels from the top within which somebody looks at the newest rows. */
+const AT_TOP = 80
+
+/** Calls that ended while the page is open, the newest first. */
+export interface LiveCalls {
+  readonly shown: readonly Call[]
+  /** Calls that wait, so that nothing moves under somebody who has scrolled down. */
+  readonly waiting: readonly Call[]
+  readonly show: () => void
+}
+
+const NONE = { shown: [], waiting: [] } as const
+
+/** Follows calls while the page is visible; calls of the list that is asked for meanwhile come twice. */
+export function useLiveCalls(isLive: boolean, scope: Scope, filter: CallFilter): LiveCalls {
+  const texts = useTexts()
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const isVisible = usePageVisible()
+  const [calls, setCalls] = useState<Pick<LiveCalls, 'shown' | 'waiting'>>(NONE)
+  const filterText = JSON.stringify(filter)
+  const told = useRef(texts)
+  told.current = texts
+  useEffect(() => {
+    setCalls(NONE)
+    if (!isLive || !isVisible) return
+    const stopping = new AbortController()
+    let asking: ReturnType<typeof setTimeout> | undefined
+    let lastAsked = Number.NEGATIVE_INFINITY
+    const askForList = (): void => {
+      asking = undefined
+      lastAsked = performance.now()
+      for (const name of ['calls', 'call-sums'])
+        void client.invalidateQueries({ queryKey: [profile.id, name, scope] })
+    }
+    const follower = {
+      onCalls: (ended: readonly Call[]) =>
+        setCalls(({ shown, waiting }) =>
+          scrollY <= AT_TOP
+            ? { shown: [...ended, ...waiting, ...shown].slice(0, MAX_LIVE), waiting: [] }
+            : { shown, waiting: [...ended, ...waiting].slice(0, MAX_LIVE) },
+        ),
+      onGap: () => {
+        asking ??= setTimeout(askForList, Math.max(0, lastAsked + ASK_AGAIN_MS - performance.now()))
+      },
+    }
+    followCalls(scope, JSON.parse(filterText) as CallFilter, follower, stopping.signal).catch(
+      (error: unknown) => sayFailure(error, told.current),
+    )
+    return () => {
+      stopping.abort()
+      clearTimeout(asking)
+    }
+  }, [isLive, isVisible, scope, filterText, client, profile.id])
+  return {
+    ...calls,
+    show: () => {
+      scrollTo({ top: 0 })
+      setCalls(({ shown, waiting }) => ({ shown: [...waiting, ...shown].slice(0, MAX_LIVE), waiting: [] }))
+    },
+  }
+}
+
+function usePageVisible(): boolean {
+  const [isVisible, setIsVisible] = useState(!document.hidden)
+  useEffect(() => {
+    const look = (): void => setIsVisible(!document.hidden)
+    document.addEventListener('visibilitychange', look)
+    return () => document.removeEventListener('visibilitychange', look)
+  }, [])
+  return isVisible
+}

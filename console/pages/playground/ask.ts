@@ -1,0 +1,78 @@
+import { callWithKey } from '../../api/playground.ts'
+import { eventsOf } from '../../parts/event-splitter.ts'
+import { type Answer, type Content, NO_CONTENT, type Protocol } from './answer.ts'
+import { readChat } from './read-chat.ts'
+import { readMessages } from './read-messages.ts'
+
+const READERS = { chat: readChat, messages: readMessages } as const
+/** Events that are kept to look at. */
+const MAX_RAW = 2000
+
+/** A call of the playground. */
+export interface Asking {
+  readonly protocol: Protocol
+  readonly model: string
+  readonly keyId: number
+  readonly body: object
+  readonly signal: AbortSignal
+}
+
+/** Makes a call and reports its answer whenever that grows; never throws. */
+export async function ask(asking: Asking, report: (answer: Answer) => void): Promise<void> {
+  const { protocol, model, keyId, body, signal } = asking
+  const started = performance.now()
+  let answer: Answer = { protocol, model, keyId, state: 'running', content: NO_CONTENT, raw: [] }
+  const change = (changes: Partial<Answer>): void => report((answer = { ...answer, ...changes }))
+  const elapsed = (): number => performance.now() - started
+  change({})
+  try {
+    const response = await callWithKey(protocol, keyId, body, signal)
+    const callId = response.headers.get('x-request-id')
+    if (callId !== null) change({ callId })
+    if (!response.ok)
+      return change({ state: 'failed', totalMs: elapsed(), ...refusal(await response.text()) })
+    for await (const data of response.headers.get('content-type')?.startsWith('text/event-stream')
+      ? dataOf(response)
+      : [await response.text()])
+      change({
+        firstMs: answer.firstMs ?? elapsed(),
+        content: read(protocol, answer.content, data),
+        raw: answer.raw.length < MAX_RAW ? [...answer.raw, data] : answer.raw,
+      })
+    change({ state: answer.content.error === undefined ? 'done' : 'failed', totalMs: elapsed() })
+  } catch (error) {
+    const refused = { message: error instanceof Error ? error.message : String(error), code: '' }
+    change({ totalMs: elapsed(), ...(signal.aborted ? { state: 'stopped' } : { state: 'failed', refused }) })
+  }
+}
+
+async function* dataOf(response: Response): AsyncGenerator<string> {
+  for await (const { data } of eventsOf(response)) yield data
+}
+
+function read(protocol: Protocol, content: Content, data: string): Content {
+  try {
+    const value: unknown = JSON.parse(data)
+    return typeof value === 'object' && value !== null ? READERS[protocol](content, value) : content
+  } catch {
+    // The end of a chat stream is no JSON.
+    return content
+  }
+}
+
+/** The sentence of a refusal, in the shape of the relay or of the API for accounts. */
+function refusal(body: string): Pick<Answer, 'refused' | 'raw'> {
+  try {
+    const { error, message, code } = JSON.parse(body) as {
+      readonly error?: { readonly message?: string; readonly code?: string }
+      readonly message?: string
+      readonly code?: string
+    }
+    return {
+      refused: { message: error?.message ?? message ?? body, code: error?.code ?? code ?? '' },
+      raw: [body],
+    }
+  } catch {
+    return { refused: { message: body, code: '' }, raw: [body] }
+  }
+}

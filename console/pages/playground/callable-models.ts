@@ -1,0 +1,22 @@
+import type { ApiKey } from '../../api/keys.ts'
+import type { PricedModel } from '../../api/models.ts'
+
+const WORKS = 1
+
+/** The keys that can call. */
+export function usableKeys(keys: readonly ApiKey[]): readonly ApiKey[] {
+  return keys.filter(({ status }) => status === WORKS)
+}
+
+/** The models that a key may have a conversation with. */
+export function callableModels(
+  models: readonly PricedModel[],
+  key: ApiKey | undefined,
+): readonly PricedModel[] {
+  const conversing = models.filter(
+    ({ protocols, perCall, output }) => protocols.length > 0 && perCall === undefined && output > 0,
+  )
+  if (key?.model_limits_enabled !== true) return conversing
+  const allowed = new Set(key.model_limits.split(','))
+  return conversing.filter(({ name }) => allowed.has(name))
+}

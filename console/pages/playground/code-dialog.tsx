@@ -1,0 +1,55 @@
+import { Modal, Tabs } from '@mantine/core'
+import { CopyButton } from '../../parts/copy-button.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import type { Protocol } from './answer.ts'
+import { codeSamples } from './code-samples.ts'
+import classes from './exchange-view.module.css'
+
+/** Programs that send the request as it is set now. */
+export function CodeDialog({
+  opened,
+  onClose,
+  protocol,
+  bodyOf,
+}: {
+  readonly opened: boolean
+  readonly onClose: () => void
+  readonly protocol: Protocol
+  readonly bodyOf: (protocol: Protocol) => object
+}) {
+  const { playground, common } = useTexts()
+  const samples = opened
+    ? codeSamples({
+        origin: location.origin,
+        protocol,
+        bodies: { chat: bodyOf('chat'), messages: bodyOf('messages') },
+      })
+    : []
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={playground.viewCode}
+      size="xl"
+      closeButtonProps={{ 'aria-label': common.close }}
+    >
+      <Tabs defaultValue="curl">
+        <Tabs.List aria-label={playground.viewCode}>
+          {samples.map(({ name }) => (
+            <Tabs.Tab key={name} value={name}>
+              {name}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        {samples.map(({ name, code }) => (
+          <Tabs.Panel key={name} value={name}>
+            <pre className={classes['code']} tabIndex={0}>
+              {code}
+            </pre>
+            <CopyButton label={playground.copyCode} text={code} isPrimary />
+          </Tabs.Panel>
+        ))}
+      </Tabs>
+    </Modal>
+  )
+}

@@ -1,0 +1,105 @@
+import { Link } from '@tanstack/react-router'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { Problem } from '../../parts/problem.tsx'
+import type { Answer, Exchange, Protocol, Question, ToolResult } from './answer.ts'
+import { AnswerFoot } from './answer-foot.tsx'
+import classes from './exchange-view.module.css'
+import { Markdown } from './markdown.tsx'
+import { ToolCalls } from './tool-calls.tsx'
+
+/** A question and its answers, side by side where both protocols were asked. */
+export function ExchangeView({
+  exchange,
+  isLast,
+  onResults,
+}: {
+  readonly exchange: Exchange
+  /** Whether results of its tool calls can still be sent. */
+  readonly isLast: boolean
+  readonly onResults: (results: readonly ToolResult[], protocol: Protocol) => void
+}) {
+  return (
+    <article className={classes['exchange']}>
+      <QuestionView question={exchange.question} />
+      <div className={classes['answers']}>
+        {exchange.answers.map((answer) => (
+          <AnswerView
+            key={answer.protocol}
+            answer={answer}
+            onResults={isLast ? (results) => onResults(results, answer.protocol) : undefined}
+          />
+        ))}
+      </div>
+    </article>
+  )
+}
+
+function QuestionView({ question: { text, images, results } }: { readonly question: Question }) {
+  const { playground } = useTexts()
+  return (
+    <div className={classes['question']}>
+      <h2>{results.length > 0 ? playground.toolResults : playground.you}</h2>
+      {results.map(({ id, text: result }) => (
+        <pre key={id} tabIndex={0}>
+          {result}
+        </pre>
+      ))}
+      {text !== '' && <p>{text}</p>}
+      {images.map((url, place) => (
+        <img key={place} src={url} alt={playground.imageOf(place + 1)} />
+      ))}
+    </div>
+  )
+}
+
+function AnswerView({
+  answer,
+  onResults,
+}: {
+  readonly answer: Answer
+  readonly onResults: ((results: readonly ToolResult[]) => void) | undefined
+}) {
+  const { playground } = useTexts()
+  const { content, state } = answer
+  return (
+    <section aria-label={playground.answerOf(answer.model, playground.protocols[answer.protocol])}>
+      <h2>
+        {answer.model}
+        <span>{playground.protocols[answer.protocol]}</span>
+      </h2>
+      {content.thinking !== '' && (
+        <details className={classes['thinking']}>
+          <summary>{playground.thought}</summary>
+          <p>{content.thinking}</p>
+        </details>
+      )}
+      {content.text !== '' && <Markdown text={content.text} />}
+      {state === 'running' && content.text === '' && (
+        <p className={classes['waiting']}>{playground.waiting}</p>
+      )}
+      {content.calls.length > 0 && (
+        <ToolCalls calls={content.calls} onResults={state === 'done' ? onResults : undefined} />
+      )}
+      <AnswerProblem answer={answer} />
+      {state === 'stopped' && <p className={classes['waiting']}>{playground.stopped}</p>}
+      {state !== 'running' && <AnswerFoot answer={answer} />}
+    </section>
+  )
+}
+
+function AnswerProblem({ answer: { keyId, content, refused } }: { readonly answer: Answer }) {
+  const { playground } = useTexts()
+  const said = refused?.message ?? content.error
+  if (said === undefined) return null
+  return (
+    <Problem text={said}>
+      {refused?.code.includes('quota') === true && (
+        <p>
+          <Link to="/keys/$id" params={{ id: String(keyId) }}>
+            {playground.openKey}
+          </Link>
+        </p>
+      )}
+    </Problem>
+  )
+}

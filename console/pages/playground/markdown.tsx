@@ -1,0 +1,79 @@
+import { lexer, type Token, type Tokens } from 'marked'
+import { createElement, Fragment, type ReactNode, useMemo } from 'react'
+import classes from './markdown.module.css'
+
+/** Schemes of links that may be opened; others stay text. */
+const OPENED = /^(?:https?|mailto):/i
+
+/** Markdown as elements. Nothing in it becomes markup: HTML is shown as written, images as their link. */
+export function Markdown({ text }: { readonly text: string }) {
+  const shown = useMemo(() => blocks(lexer(text)), [text])
+  return <div className={classes['markdown']}>{shown}</div>
+}
+
+function blocks(tokens: readonly Token[] | undefined): ReactNode {
+  return (tokens ?? []).map((token, place) => <Fragment key={place}>{element(token)}</Fragment>)
+}
+
+const ELEMENTS: Readonly<Record<string, (token: never) => ReactNode>> = {
+  space: () => null,
+  def: () => null,
+  hr: () => <hr />,
+  br: () => <br />,
+  paragraph: ({ tokens }: Tokens.Paragraph) => <p>{blocks(tokens)}</p>,
+  blockquote: ({ tokens }: Tokens.Blockquote) => <blockquote>{blocks(tokens)}</blockquote>,
+  // The page has headings of its own above.
+  heading: ({ tokens, depth }: Tokens.Heading) =>
+    createElement(`h${Math.min(6, depth + 2)}`, undefined, blocks(tokens)),
+  strong: ({ tokens }: Tokens.Strong) => <strong>{blocks(tokens)}</strong>,
+  em: ({ tokens }: Tokens.Em) => <em>{blocks(tokens)}</em>,
+  del: ({ tokens }: Tokens.Del) => <del>{blocks(tokens)}</del>,
+  codespan: ({ text }: Tokens.Codespan) => <code>{text}</code>,
+  code: ({ text }: Tokens.Code) => (
+    <pre tabIndex={0}>
+      <code>{text}</code>
+    </pre>
+  ),
+  list: ({ ordered, start, items }: Tokens.List) => {
+    const rows = items.map((item, place) => <li key={place}>{blocks(item.tokens)}</li>)
+    return ordered ? <ol start={start === '' ? 1 : start}>{rows}</ol> : <ul>{rows}</ul>
+  },
+  table: ({ header, rows }: Tokens.Table) => (
+    <table>
+      <thead>
+        <tr>
+          {header.map(({ tokens }, place) => (
+            <th key={place}>{blocks(tokens)}</th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((cells, row) => (
+          <tr key={row}>
+            {cells.map(({ tokens }, place) => (
+              <td key={place}>{blocks(tokens)}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  ),
+  link: ({ href, tokens }: Tokens.Link) => linkTo(href, blocks(tokens)),
+  image: ({ href, text }: Tokens.Image) => linkTo(href, text || href),
+  text: (token: Tokens.Text) => (token.tokens ? blocks(token.tokens) : token.text),
+  escape: ({ text }: Tokens.Escape) => text,
+}
+
+function element(token: Token): ReactNode {
+  const make = ELEMENTS[token.type] as ((token: Token) => ReactNode) | undefined
+  return make ? make(token) : token.raw
+}
+
+function linkTo(href: string, shown: ReactNode): ReactNode {
+  if (!OPENED.test(href)) return shown
+  return (
+    <a href={href} target="_blank" rel="noreferrer noopener">
+      {shown}
+    </a>
+  )
+}

@@ -1,0 +1,161 @@
+import type { Answer, Exchange, Protocol, Question } from './answer.ts'
+import type { Tool } from './tools-json.ts'
+
+/** Depths of thinking that the playground offers. */
+export const THINKING = ['off', 'low', 'medium', 'high'] as const
+
+/** A depth of thinking. */
+export type Thinking = (typeof THINKING)[number]
+
+/** Settings of a request; undefined ones are left to the model. */
+export interface CallSettings {
+  readonly model: string
+  readonly system: string
+  readonly thinking: Thinking
+  readonly temperature: number | undefined
+  readonly topP: number | undefined
+  readonly maxTokens: number | undefined
+  readonly tools: readonly Tool[]
+  readonly stream: boolean
+}
+
+/** Tokens for thinking by depth, as the gateway converts efforts. */
+const BUDGETS = { low: 1280, medium: 2048, high: 4096 } as const
+/** The messages protocol wants a maximum. */
+const USUAL_MAX_TOKENS = 4096
+
+/** The body of a request: settings, the conversation so far in that protocol, and a new question. */
+export function requestBody(
+  protocol: Protocol,
+  settings: CallSettings,
+  before: readonly Exchange[],
+  question: Question,
+): object {
+  const asked = before.flatMap((exchange) => {
+    const answer = exchange.answers.find((one) => one.protocol === protocol) ?? exchange.answers[0]
+    return answer && hasContent(answer) ? [{ question: exchange.question, answer }] : []
+  })
+  return protocol === 'chat' ? chatBody(settings, asked, question) : messagesBody(settings, asked, question)
+}
+
+interface Asked {
+  readonly question: Question
+  readonly answer: Answer
+}
+
+function hasContent({ content }: Answer): boolean {
+  return content.text !== '' || content.calls.length > 0
+}
+
+function chatBody(settings: CallSettings, asked: readonly Asked[], question: Question): object {
+  const { model, system, thinking, temperature, topP, maxTokens, tools, stream } = settings
+  return {
+    model,
+    messages: [
+      ...(system === '' ? [] : [{ role: 'system', content: system }]),
+      ...asked.flatMap((one) => [...chatQuestion(one.question), chatAnswer(one.answer)]),
+      ...chatQuestion(question),
+    ],
+    ...given({ temperature, top_p: topP, max_tokens: maxTokens }),
+    ...(thinking !== 'off' && { reasoning_effort: thinking }),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, schema }) => ({
+        type: 'function',
+        function: { name, ...given({ description }), parameters: schema },
+      })),
+    }),
+    ...(stream && { stream: true, stream_options: { include_usage: true } }),
+  }
+}
+
+function chatQuestion({ text, images, results }: Question): readonly object[] {
+  const told = results.map(({ id, text: content }) => ({ role: 'tool', tool_call_id: id, content }))
+  if (text === '' && images.length === 0) return told
+  const content =
+    images.length === 0
+      ? text
+      : [{ type: 'text', text }, ...images.map((url) => ({ type: 'image_url', image_url: { url } }))]
+  return [...told, { role: 'user', content }]
+}
+
+function chatAnswer({ content: { text, calls } }: Answer): object {
+  if (calls.length === 0) return { role: 'assistant', content: text }
+  return {
+    role: 'assistant',
+    content: text === '' ? null : text,
+    tool_calls: calls.map(({ id, name, input }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: input || '{}' },
+    })),
+  }
+}
+
+function messagesBody(settings: CallSettings, asked: readonly Asked[], question: Question): object {
+  const { model, system, thinking, temperature, topP, maxTokens, tools, stream } = settings
+  const budget = thinking === 'off' ? 0 : BUDGETS[thinking]
+  return {
+    model,
+    max_tokens: budget + (maxTokens ?? USUAL_MAX_TOKENS),
+    ...(system !== '' && { system }),
+    messages: [
+      ...asked.flatMap((one) => [messagesQuestion(one.question), messagesAnswer(one.answer)]),
+      messagesQuestion(question),
+    ],
+    ...given({ temperature, top_p: topP }),
+    ...(budget > 0 && { thinking: { type: 'enabled', budget_tokens: budget } }),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, schema }) => ({
+        name,
+        ...given({ description }),
+        input_schema: schema,
+      })),
+    }),
+    ...(stream && { stream: true }),
+  }
+}
+
+function messagesQuestion({ text, images, results }: Question): object {
+  if (images.length === 0 && results.length === 0) return { role: 'user', content: text }
+  return {
+    role: 'user',
+    content: [
+      ...results.map(({ id, text: content }) => ({ type: 'tool_result', tool_use_id: id, content })),
+      ...images.map(imageBlock),
+      ...(text === '' ? [] : [{ type: 'text', text }]),
+    ],
+  }
+}
+
+/** An image of a data URL. */
+function imageBlock(url: string): object {
+  const [, type = '', data = ''] = /^data:([^;,]*);base64,(.*)$/s.exec(url) ?? []
+  return { type: 'image', source: { type: 'base64', media_type: type, data } }
+}
+
+function messagesAnswer({ protocol, content: { text, calls, signed } }: Answer): object {
+  if (calls.length === 0) return { role: 'assistant', content: text }
+  // Only this protocol gives signatures; without one a block of thinking would be refused.
+  const thoughts = protocol === 'messages' ? signed.filter(({ signature }) => signature !== '') : []
+  return {
+    role: 'assistant',
+    content: [
+      ...thoughts.map((thought) => ({ type: 'thinking', ...thought })),
+      ...(text === '' ? [] : [{ type: 'text', text }]),
+      ...calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input: objectIn(input) })),
+    ],
+  }
+}
+
+function objectIn(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text || '{}')
+    return typeof value === 'object' && value !== null ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+function given(fields: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}

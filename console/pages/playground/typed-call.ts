@@ -1,0 +1,25 @@
+import type { Protocol } from './answer.ts'
+import type { Thinking } from './request-body.ts'
+
+/** Settings of a call as they are typed; empty texts leave a setting to the model. */
+export interface TypedCall {
+  readonly protocol: Protocol | 'both'
+  readonly system: string
+  readonly thinking: Thinking
+  readonly temperature: string
+  readonly topP: string
+  readonly maxTokens: string
+  readonly tools: string
+  readonly stream: boolean
+}
+
+export const NO_TYPED_CALL: TypedCall = {
+  protocol: 'chat',
+  system: '',
+  thinking: 'off',
+  temperature: '',
+  topP: '',
+  maxTokens: '',
+  tools: '',
+  stream: true,
+}

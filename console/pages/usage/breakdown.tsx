@@ -1,0 +1,82 @@
+import { UnstyledButton } from '@mantine/core'
+import type { Usage, UsagePoint } from '../../api/usage.ts'
+import { type Column, DataTable } from '../../parts/data-table.tsx'
+import { MoneyText } from '../../parts/money-text.tsx'
+import { useFormats } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { type SeriesSum, seriesSums, sumOf } from './sums.ts'
+import type { Grouping } from './usage-filter.ts'
+import classes from './usage-page.module.css'
+
+/** The sums of a period by what it is divided by; the last row is that of the figures above. */
+export function Breakdown({
+  usage,
+  grouping,
+  isStale,
+  onFilter,
+}: {
+  readonly usage: Usage
+  readonly grouping: Grouping
+  readonly isStale: boolean
+  readonly onFilter: (value: string) => void
+}) {
+  const { usage: texts } = useTexts()
+  const rows = seriesSums(usage, texts.other)
+  const columns = useColumns(texts.groupings[grouping], onFilter)
+  const foot: SeriesSum = { key: '', label: texts.sum, sum: sumOf(rows.map(({ sum }) => sum)) }
+  return (
+    <section aria-label={texts.breakdown} className={classes['breakdown']}>
+      <h2>{texts.breakdown}</h2>
+      <DataTable
+        label={texts.breakdown}
+        columns={columns}
+        rows={rows}
+        keyOf={({ key, label }) => `${key} ${label}`}
+        isStale={isStale}
+        foot={foot}
+      />
+    </section>
+  )
+}
+
+function useColumns(heading: string, onFilter: (value: string) => void): readonly Column<SeriesSum>[] {
+  const { usage } = useTexts()
+  const { count } = useFormats()
+  const number = (key: keyof UsagePoint, label: string): Column<SeriesSum> => ({
+    key,
+    label,
+    isNumber: true,
+    sortBy: ({ sum }) => sum[key],
+    cell: ({ sum }) => count(sum[key]),
+  })
+  return [
+    {
+      key: 'label',
+      label: heading,
+      phone: 'title',
+      sortBy: ({ label }) => label,
+      cell: ({ key, label }) =>
+        key === '' ? (
+          label
+        ) : (
+          <UnstyledButton className={classes['filter']} onClick={() => onFilter(label)}>
+            {label}
+          </UnstyledButton>
+        ),
+    },
+    {
+      key: 'quota',
+      label: usage.spend,
+      isNumber: true,
+      phone: 'value',
+      sortBy: ({ sum }) => sum.quota,
+      cell: ({ sum }) => <MoneyText quota={sum.quota} />,
+    },
+    number('requests', usage.calls),
+    number('failed', usage.errors),
+    number('input', usage.input),
+    number('cached', usage.cached),
+    number('cache_write', usage.cacheWrite),
+    number('output', usage.output),
+  ]
+}

@@ -1,0 +1,191 @@
+import { BarChart, LineChart } from '@mantine/charts'
+import '@mantine/charts/styles.css'
+import { Button, UnstyledButton } from '@mantine/core'
+import { useState } from 'react'
+import type { Usage } from '../../api/usage.ts'
+import { DataTable } from '../../parts/data-table.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { usePreferences } from '../../parts/preferences.ts'
+import type { ChartData, ChartSeries } from './chart-rows.ts'
+import { formatSlot } from './format-slot.ts'
+import classes from './usage-page.module.css'
+
+const HEIGHT = 200
+
+/** A chart, or the same numbers as a table. */
+export function ChartFigure({
+  title,
+  step,
+  data,
+  format,
+  axis,
+  areLines = false,
+  isWide = false,
+  onFilter,
+}: {
+  readonly title: string
+  readonly step: Usage['step']
+  readonly data: ChartData
+  readonly format: (value: number) => string
+  /** As `format`, shorter. */
+  readonly axis: (value: number) => string
+  readonly areLines?: boolean
+  readonly isWide?: boolean
+  readonly onFilter?: (value: string) => void
+}) {
+  const { usage } = useTexts()
+  const [isTable, setIsTable] = useState(false)
+  const isEmpty = data.rows.every((row) => data.series.every(({ name }) => !row[name]))
+  return (
+    <figure aria-label={title} className={classes['figure']} data-wide={isWide || undefined}>
+      <figcaption>
+        <h2>{title}</h2>
+        <Button variant="subtle" size="xs" aria-pressed={isTable} onClick={() => setIsTable(!isTable)}>
+          {usage.showTable}
+        </Button>
+      </figcaption>
+      {isTable && <SlotTable title={title} step={step} data={data} format={format} />}
+      {!isTable && isEmpty && <p className={classes['none']}>{usage.nothingHere(title)}</p>}
+      {!isTable && !isEmpty && (
+        <>
+          <Legend series={data.series} onFilter={onFilter} />
+          {/* The table has the same numbers for those who do not see the drawing. */}
+          <div aria-hidden>
+            <Drawing step={step} data={data} format={format} axis={axis} areLines={areLines} />
+          </div>
+        </>
+      )}
+    </figure>
+  )
+}
+
+function Drawing({
+  step,
+  data,
+  format,
+  axis,
+  areLines,
+}: {
+  readonly step: Usage['step']
+  readonly data: ChartData
+  readonly format: (value: number) => string
+  readonly axis: (value: number) => string
+  readonly areLines: boolean
+}) {
+  const { tag } = useTexts()
+  const { timeZone } = usePreferences()
+  const shared = {
+    h: HEIGHT,
+    data: data.rows.map((row) => ({ ...row, at: formatSlot(row.at, step, tag, timeZone) })),
+    dataKey: 'at',
+    valueFormatter: format,
+    tickLine: 'none' as const,
+    gridColor: 'var(--line)',
+    textColor: 'var(--muted)',
+    strokeDasharray: '0',
+    xAxisProps: { minTickGap: 24 },
+    yAxisProps: { tickFormatter: axis, width: 72 },
+    tooltipAnimationDuration: 0,
+  }
+  if (areLines)
+    return (
+      <LineChart
+        {...shared}
+        curveType="linear"
+        strokeWidth={1.5}
+        dotProps={{ r: 2 }}
+        connectNulls={false}
+        lineChartProps={{ accessibilityLayer: false }}
+        lineProps={{ isAnimationActive: false }}
+        series={data.series.map(({ name, label, color, isDashed }) => ({
+          name,
+          label,
+          color,
+          ...(isDashed && { strokeDasharray: '4 3' }),
+        }))}
+      />
+    )
+  return (
+    <BarChart
+      {...shared}
+      type="stacked"
+      maxBarWidth={32}
+      fillOpacity={1}
+      barChartProps={{ accessibilityLayer: false }}
+      barProps={{ isAnimationActive: false }}
+      series={data.series.map(({ name, label, color }) => ({ name, label, color }))}
+    />
+  )
+}
+
+function Legend({
+  series,
+  onFilter,
+}: {
+  readonly series: readonly ChartSeries[]
+  readonly onFilter: ((value: string) => void) | undefined
+}) {
+  return (
+    <ul className={classes['legend']}>
+      {series.map(({ name, label, color, isDashed, filter }) => {
+        const mark = <i style={{ borderColor: color }} data-dashed={isDashed} aria-hidden />
+        return (
+          <li key={name}>
+            {filter !== undefined && onFilter ? (
+              <UnstyledButton onClick={() => onFilter(filter)}>
+                {mark}
+                {label}
+              </UnstyledButton>
+            ) : (
+              <span>
+                {mark}
+                {label}
+              </span>
+            )}
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+function SlotTable({
+  title,
+  step,
+  data: { series, rows },
+  format,
+}: {
+  readonly title: string
+  readonly step: Usage['step']
+  readonly data: ChartData
+  readonly format: (value: number) => string
+}) {
+  const { usage, tag } = useTexts()
+  const { timeZone } = usePreferences()
+  return (
+    <div className={classes['slots']}>
+      <DataTable
+        label={title}
+        rows={rows}
+        keyOf={({ at }) => at}
+        columns={[
+          {
+            key: 'at',
+            label: usage.slot,
+            phone: 'title',
+            cell: ({ at }) => formatSlot(at, step, tag, timeZone),
+          },
+          ...series.map(({ name, label }) => ({
+            key: name,
+            label,
+            isNumber: true,
+            cell: (row: ChartData['rows'][number]) => {
+              const value = row[name] ?? null
+              return value === null ? '–' : format(value)
+            },
+          })),
+        ]}
+      />
+    </div>
+  )
+}

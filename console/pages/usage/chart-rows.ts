@@ -1,0 +1,83 @@
+import type { Usage, UsagePoint } from '../../api/usage.ts'
+import { SHOWN_SERIES, shownSeries, slotSums } from './sums.ts'
+
+/** A line, or a part of a bar. `name` is its field in the rows. */
+export interface ChartSeries {
+  readonly name: string
+  readonly label: string
+  readonly color: string
+  readonly isDashed?: true
+  /** Value that a click on it filters by. */
+  readonly filter?: string
+}
+
+/** Data of a chart: a row for each slot, `at` being its start in Unix seconds. */
+export interface ChartData {
+  readonly series: readonly ChartSeries[]
+  readonly rows: readonly (Readonly<Record<string, number | null>> & { readonly at: number })[]
+}
+
+const OTHER_COLOR = 'var(--muted)'
+
+/** The colour of a series by its place. */
+function colorOf(place: number): string {
+  return `var(--series-${place + 1})`
+}
+
+/** One field of the largest series and of all others. */
+export function dividedData(
+  usage: Usage,
+  field: (point: UsagePoint) => number,
+  otherLabel: string,
+): ChartData {
+  const shown = shownSeries(usage, otherLabel)
+  return {
+    series: shown.map(({ key, label }, place) => ({
+      name: `s${place}`,
+      label,
+      color: key === undefined || place >= SHOWN_SERIES ? OTHER_COLOR : colorOf(place),
+      ...(key !== undefined && { filter: label }),
+    })),
+    rows: usage.slots.map((at, slot) => ({
+      at,
+      ...Object.fromEntries(
+        shown.map(({ points }, place) => [`s${place}`, points[slot] ? field(points[slot]) : 0]),
+      ),
+    })),
+  }
+}
+
+/** Fields of all calls together, one series each. */
+export function summedData(
+  usage: Usage,
+  fields: readonly { readonly label: string; readonly of: (point: UsagePoint) => number }[],
+): ChartData {
+  const sums = slotSums(usage)
+  return {
+    series: fields.map(({ label }, place) => ({ name: `s${place}`, label, color: colorOf(place) })),
+    rows: usage.slots.map((at, slot) => ({
+      at,
+      ...Object.fromEntries(fields.map(({ of }, place) => [`s${place}`, sums[slot] ? of(sums[slot]) : 0])),
+    })),
+  }
+}
+
+/** Durations: whole responses and first tokens, the slower ones dashed. */
+export function latencyData(
+  { slots, latency }: Usage,
+  labels: Readonly<Record<'p50_ms' | 'p95_ms' | 'first_p50_ms' | 'first_p95_ms', string>>,
+): ChartData {
+  const lines = [
+    { name: 'p50_ms', color: colorOf(0) },
+    { name: 'p95_ms', color: colorOf(0), isDashed: true },
+    { name: 'first_p50_ms', color: colorOf(1) },
+    { name: 'first_p95_ms', color: colorOf(1), isDashed: true },
+  ] as const
+  return {
+    series: lines.map((line) => ({ ...line, label: labels[line.name] })),
+    rows: slots.map((at, slot) => ({
+      at,
+      ...Object.fromEntries(lines.map(({ name }) => [name, latency[slot]?.[name] ?? null])),
+    })),
+  }
+}

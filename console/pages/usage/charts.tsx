@@ -1,0 +1,71 @@
+import type { Usage } from '../../api/usage.ts'
+import { useFormats } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { ChartFigure } from './chart-figure.tsx'
+import { dividedData, latencyData, summedData } from './chart-rows.ts'
+import classes from './usage-page.module.css'
+
+/** Spend, calls, tokens, latency and errors of a period by time. */
+export function Charts({
+  usage,
+  onFilter,
+}: {
+  readonly usage: Usage
+  readonly onFilter: (value: string) => void
+}) {
+  const { usage: texts, tag } = useTexts()
+  const { money, count, duration } = useFormats()
+  const short = new Intl.NumberFormat(tag, { notation: 'compact', maximumFractionDigits: 1 })
+  const counted = { format: count, axis: (value: number) => short.format(value) }
+  return (
+    <div className={classes['charts']}>
+      <ChartFigure
+        title={texts.spend}
+        step={usage.step}
+        data={dividedData(usage, ({ quota }) => quota, texts.other)}
+        format={money}
+        axis={money}
+        onFilter={onFilter}
+        isWide
+      />
+      <ChartFigure
+        title={texts.calls}
+        step={usage.step}
+        data={dividedData(usage, ({ requests }) => requests, texts.other)}
+        {...counted}
+        onFilter={onFilter}
+      />
+      <ChartFigure
+        title={texts.tokens}
+        step={usage.step}
+        data={summedData(usage, [
+          { label: texts.input, of: ({ input }) => input },
+          { label: texts.cached, of: ({ cached }) => cached },
+          { label: texts.cacheWrite, of: ({ cache_write }) => cache_write },
+          { label: texts.output, of: ({ output }) => output },
+        ])}
+        {...counted}
+      />
+      <ChartFigure
+        title={texts.latency}
+        step={usage.step}
+        data={latencyData(usage, {
+          p50_ms: texts.wholeHalf,
+          p95_ms: texts.wholeMost,
+          first_p50_ms: texts.firstHalf,
+          first_p95_ms: texts.firstMost,
+        })}
+        format={duration}
+        axis={duration}
+        areLines
+      />
+      <ChartFigure
+        title={texts.errors}
+        step={usage.step}
+        data={dividedData(usage, ({ failed }) => failed, texts.other)}
+        {...counted}
+        onFilter={onFilter}
+      />
+    </div>
+  )
+}

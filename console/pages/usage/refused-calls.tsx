@@ -1,0 +1,57 @@
+import { useQuery } from '@tanstack/react-query'
+import type { Scope } from '../../api/calls.ts'
+import { refusalsQuery, type UsageQuery } from '../../api/usage.ts'
+import { type Column, DataTable } from '../../parts/data-table.tsx'
+import { useFormats, useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import classes from './usage-page.module.css'
+
+/** Calls of one code. */
+interface Refused {
+  readonly code: string
+  readonly calls: number
+}
+
+/** How many calls of the period were refused before they began, and why; nothing while there is none. */
+export function RefusedCalls({ scope, asked }: { readonly scope: Scope; readonly asked: UsageQuery }) {
+  const { usage } = useTexts()
+  const { profile } = useSignedIn()
+  const { data } = useQuery(refusalsQuery(profile.id, scope, asked))
+  const columns = useColumns()
+  if (!data || data.total === 0) return null
+  const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
+  const rows: readonly Refused[] = [
+    ...data.series.map(({ key, calls }) => ({ code: key, calls: sum(calls) })),
+    ...(data.other ? [{ code: usage.other, calls: sum(data.other.calls) }] : []),
+  ]
+  return (
+    <section aria-label={usage.refusedCalls} className={classes['breakdown']}>
+      <h2>{usage.refusedCalls}</h2>
+      <p className={classes['note']}>{usage.refusedHint}</p>
+      <DataTable
+        label={usage.refusedCalls}
+        columns={columns}
+        rows={rows}
+        keyOf={({ code }) => code}
+        foot={{ code: usage.sum, calls: data.total }}
+      />
+    </section>
+  )
+}
+
+function useColumns(): readonly Column<Refused>[] {
+  const { usage } = useTexts()
+  const { count } = useFormats()
+  const words: Readonly<Record<string, string>> = usage.refusals
+  return [
+    { key: 'code', label: usage.code, phone: 'title', cell: ({ code }) => code },
+    { key: 'meaning', label: usage.meaning, phone: 'hidden', cell: ({ code }) => words[code] },
+    {
+      key: 'calls',
+      label: usage.calls,
+      isNumber: true,
+      phone: 'value',
+      cell: ({ calls }) => count(calls),
+    },
+  ]
+}

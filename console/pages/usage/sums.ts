@@ -1,0 +1,80 @@
+import type { Usage, UsagePoint } from '../../api/usage.ts'
+
+/** Sums of a series over all slots. */
+export interface SeriesSum {
+  /** Empty: all that have no row of their own. */
+  readonly key: string
+  readonly label: string
+  readonly sum: UsagePoint
+}
+
+/** A series as a chart shows it. */
+export interface ShownSeries {
+  /** Undefined: the sums of all others. */
+  readonly key: string | undefined
+  readonly label: string
+  readonly points: readonly UsagePoint[]
+}
+
+/** Series with a colour of their own. */
+export const SHOWN_SERIES = 6
+
+export const NO_POINT: UsagePoint = {
+  requests: 0,
+  failed: 0,
+  quota: 0,
+  input: 0,
+  cached: 0,
+  cache_write: 0,
+  output: 0,
+  reasoning: 0,
+}
+
+/** Adds points up. Each field is an integer. */
+export function sumOf(points: readonly UsagePoint[]): UsagePoint {
+  return points.reduce(added, NO_POINT)
+}
+
+function added(one: UsagePoint, other: UsagePoint): UsagePoint {
+  return {
+    requests: one.requests + other.requests,
+    failed: one.failed + other.failed,
+    quota: one.quota + other.quota,
+    input: one.input + other.input,
+    cached: one.cached + other.cached,
+    cache_write: one.cache_write + other.cache_write,
+    output: one.output + other.output,
+    reasoning: one.reasoning + other.reasoning,
+  }
+}
+
+/** All tokens of a point; `reasoning` is a part of `output`. */
+export function tokensOf({ input, cached, cache_write, output }: UsagePoint): number {
+  return input + cached + cache_write + output
+}
+
+/** The sums of each series, and of all others where there are any. */
+export function seriesSums({ series, other }: Usage, otherLabel: string): readonly SeriesSum[] {
+  const rows = series.map(({ key, label, points }) => ({ key, label, sum: sumOf(points) }))
+  return other ? [...rows, { key: '', label: otherLabel, sum: sumOf(other.points) }] : rows
+}
+
+/** The series of a chart: the largest ones, and the sums of all others slot by slot. */
+export function shownSeries({ series, other, slots }: Usage, otherLabel: string): readonly ShownSeries[] {
+  const shown = series.slice(0, SHOWN_SERIES)
+  const rest = [...series.slice(SHOWN_SERIES), ...(other ? [other] : [])]
+  if (rest.length === 0) return shown
+  const points = slots.map((_, slot) => sumOf(rest.map((one) => one.points[slot] ?? NO_POINT)))
+  return [...shown, { key: undefined, label: otherLabel, points }]
+}
+
+/** The sums of all series in each slot. */
+export function slotSums({ series, other, slots }: Usage): readonly UsagePoint[] {
+  const all = [...series, ...(other ? [other] : [])]
+  return slots.map((_, slot) => sumOf(all.map(({ points }) => points[slot] ?? NO_POINT)))
+}
+
+/** The change against the period before, as a fraction; undefined where there is nothing to compare with. */
+export function changeOf(now: number, before: number): number | undefined {
+  return before === 0 ? undefined : (now - before) / before
+}

@@ -1,0 +1,37 @@
+import type { UsagePoint } from '../../api/usage.ts'
+import { Figures } from '../../parts/figures.tsx'
+import { useFormats } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { changeOf, tokensOf } from './sums.ts'
+
+/** Spend, calls, tokens and errors of a period, and their change against the period before. */
+export function Totals({ now, before }: { readonly now: UsagePoint; readonly before: UsagePoint }) {
+  const { usage, tag } = useTexts()
+  const { money, exact, count } = useFormats()
+  const percent = new Intl.NumberFormat(tag, {
+    style: 'percent',
+    signDisplay: 'exceptZero',
+    maximumFractionDigits: 0,
+  })
+  const noteOf = (field: (point: UsagePoint) => number): string => {
+    const change = changeOf(field(now), field(before))
+    return change === undefined ? usage.nothingBefore : usage.change(percent.format(change))
+  }
+  return (
+    <div role="group" aria-label={usage.totals}>
+      <Figures
+        figures={[
+          {
+            label: usage.spend,
+            value: money(now.quota),
+            title: exact(now.quota),
+            note: noteOf(({ quota }) => quota),
+          },
+          { label: usage.calls, value: count(now.requests), note: noteOf(({ requests }) => requests) },
+          { label: usage.tokens, value: count(tokensOf(now)), note: noteOf(tokensOf) },
+          { label: usage.errors, value: count(now.failed), note: noteOf(({ failed }) => failed) },
+        ]}
+      />
+    </div>
+  )
+}

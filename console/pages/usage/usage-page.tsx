@@ -1,0 +1,98 @@
+import { Button } from '@mantine/core'
+import { IconDownload } from '@tabler/icons-react'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Scope } from '../../api/calls.ts'
+import { type Usage, usageCsvUrl, usageQuery } from '../../api/usage.ts'
+import { AnswerOf } from '../../parts/answer-of.tsx'
+import { Empty } from '../../parts/empty.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
+import { usePreferences } from '../../parts/preferences.ts'
+import { useSearchState } from '../../parts/search-state.ts'
+import { useSignedIn } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { Breakdown } from './breakdown.tsx'
+import { Charts } from './charts.tsx'
+import { RefusedCalls } from './refused-calls.tsx'
+import { Totals } from './totals.tsx'
+import { askedUsage, type Grouping, groupingOf } from './usage-filter.ts'
+import { UsageFilters } from './usage-filters.tsx'
+import classes from './usage-page.module.css'
+
+const REFRESH_MS = 60_000
+
+/** Usage of a period, by time and by model, key, user, channel or group. */
+export function UsagePage() {
+  const { usage } = useTexts()
+  const { profile, isAdmin } = useSignedIn()
+  const { timeZone } = usePreferences()
+  const [search, setSearch] = useSearchState()
+  const [openedAt] = useState(Date.now)
+  const scope: Scope = isAdmin ? 'all' : 'own'
+  const asked = askedUsage(search, scope, openedAt, timeZone)
+  const query = useQuery({
+    ...usageQuery(profile.id, scope, asked),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  })
+  const grouping = groupingOf(search, scope)
+  return (
+    <>
+      <PageHead title={usage.title}>
+        <Button
+          component="a"
+          variant="default"
+          href={usageCsvUrl(scope, asked)}
+          download
+          leftSection={<IconDownload size={16} aria-hidden />}
+        >
+          {usage.csv}
+        </Button>
+      </PageHead>
+      <UsageFilters scope={scope} search={search} onChange={setSearch} />
+      <AnswerOf query={query} rows={12}>
+        {(found) => (
+          <Sums
+            usage={found}
+            grouping={grouping}
+            isStale={query.isPlaceholderData}
+            onFilter={(value) => setSearch({ [grouping]: value })}
+          />
+        )}
+      </AnswerOf>
+      <RefusedCalls scope={scope} asked={asked} />
+    </>
+  )
+}
+
+function Sums({
+  usage,
+  grouping,
+  isStale,
+  onFilter,
+}: {
+  readonly usage: Usage
+  readonly grouping: Grouping
+  readonly isStale: boolean
+  readonly onFilter: (value: string) => void
+}) {
+  const { usage: texts, common } = useTexts()
+  const isEmpty = usage.totals.requests === 0 && usage.totals.failed === 0
+  return (
+    <>
+      <Totals now={usage.totals} before={usage.previous} />
+      {isEmpty ? (
+        <Empty text={texts.empty} />
+      ) : (
+        <>
+          <Charts usage={usage} onFilter={onFilter} />
+          <Breakdown usage={usage} grouping={grouping} isStale={isStale} onFilter={onFilter} />
+        </>
+      )}
+      <p className={classes['note']}>
+        {common.zone(usage.tz)}. {usage.exact ? '' : `${texts.inexact} `}
+        {texts.refused}
+      </p>
+    </>
+  )
+}

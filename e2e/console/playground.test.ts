@@ -1,0 +1,199 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { lacks } from './built-endpoints.ts'
+import { withoutBrowser } from './chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+
+const run = promisify(execFile)
+
+/** An answer that would run scripts, were it taken for HTML. */
+const HOSTILE =
+  '<script>globalThis.hit = 1</script><img src=x onerror="globalThis.hit = 2"> [a link](javascript:globalThis.hit=3) end'
+
+const TOOLS = JSON.stringify([
+  {
+    type: 'function',
+    function: {
+      name: 'get_weather',
+      description: 'The weather of a city',
+      parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+    },
+  },
+])
+
+describe.skipIf(withoutBrowser() || lacks('playground', 'series'))('the playground', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+
+  async function send(page: Page, text: string): Promise<void> {
+    await page.getByRole('textbox', { name: 'Message' }).fill(text)
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+  }
+
+  function answers(page: Page): ReturnType<Page['locator']> {
+    return page.getByRole('log', { name: 'Conversation' }).getByRole('region')
+  }
+
+  test('28: an answer grows as it comes; Stop ends it, and the log says that the caller left', async () => {
+    stage.upstream.script('scripted', { kind: 'stream', events: 3, word: 'drip ', ending: 'stall' })
+    const page = await stage.open('root', '/playground?model=scripted')
+    await send(page, 'go on and on')
+    await answers(page).getByText('drip drip drip').waitFor()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await answers(page).getByText('Stopped. What came until then is charged.').waitFor()
+    const reasonOfNewest = async (): Promise<string | undefined> => {
+      const { items } = await stage.api<{ items: { reason: string }[] }>(
+        'GET',
+        '/api/log/?model_name=scripted',
+      )
+      return items[0]?.reason
+    }
+    await expect.poll(reasonOfNewest).toBe('client_gone')
+    await page.goto('/logs?model=scripted')
+    await page.getByRole('row', { name: /Caller left/ }).waitFor()
+    await page.context().close()
+  })
+
+  test('29: the cost under an answer is that of the call, in its details and over HTTP', async () => {
+    const page = await stage.open('root', '/playground?model=demo-chat')
+    await send(page, 'Say hello.')
+    const link = answers(page).getByRole('link', { name: /^Call details/ })
+    const cost = await link.innerText()
+    const { items } = await stage.api<{ items: { id: string; quota: number }[] }>('GET', '/api/log/self')
+    expect(await link.getAttribute('title')).toBe(`${((items[0]?.quota ?? 0) / 500_000).toString()} USD`)
+    await link.click()
+    const lines = page
+      .getByRole('dialog', { name: 'Call details' })
+      .getByRole('table', { name: 'Cost lines' })
+    await lines.getByRole('row', { name: `Charge ${cost}` }).waitFor()
+    expect(page.url()).toContain(items[0]?.id)
+    await page.context().close()
+  })
+
+  test('30: thoughts are folded; both protocols answer side by side, each with its cost', async () => {
+    const page = await stage.open('root', '/playground?model=demo-reason')
+    await page.getByText('Both', { exact: true }).click()
+    await page.getByRole('combobox', { name: 'Thinking' }).click()
+    await page.getByRole('option', { name: 'Low' }).click()
+    await send(page, 'Why is the sky blue?')
+    await expect
+      .poll(() =>
+        answers(page)
+          .getByRole('link', { name: /^Call details/ })
+          .count(),
+      )
+      .toBe(2)
+    const thoughts = answers(page).locator('details', { hasText: 'Thinking' })
+    expect(await thoughts.first().getAttribute('open')).toBeNull()
+    expect(await thoughts.first().locator('p').isVisible()).toBe(false)
+    await page.context().close()
+  })
+
+  test('31: a tool is called and its arguments are shown; Send waits for valid JSON', async () => {
+    const page = await stage.open('root', '/playground?model=demo-chat')
+    const field = page.getByRole('textbox', { name: 'Tools (JSON)' })
+    await page.getByRole('textbox', { name: 'Message' }).fill('What is the weather in Paris?')
+    await field.fill('[{')
+    await page.getByText('This is not a JSON array of tools with names.').waitFor()
+    expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
+    await field.fill(TOOLS)
+    await send(page, 'What is the weather in Paris?')
+    await answers(page).getByText('Calls get_weather').waitFor()
+    expect(await answers(page).innerText()).toContain('"city"')
+    await page.getByRole('textbox', { name: 'Result of get_weather' }).fill('18 degrees')
+    await page.getByRole('button', { name: 'Send results' }).click()
+    await expect.poll(() => answers(page).count()).toBe(2)
+    await page.context().close()
+  })
+
+  test('32: an attached image is shown, and sent in the form of each protocol', async () => {
+    const page = await stage.open('root', '/playground?model=demo-chat')
+    await page.getByText('Both', { exact: true }).click()
+    const png = await page.screenshot({ clip: { x: 0, y: 0, width: 8, height: 8 } })
+    await page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer: png })
+    await page.getByRole('img', { name: 'Image 1' }).waitFor()
+    const bodyTo = async (path: string): Promise<string> =>
+      (await page.waitForRequest(`**/api/playground/${path}`)).postDataBuffer()?.toString() ?? ''
+    const bodies = Promise.all([bodyTo('chat/completions'), bodyTo('messages')])
+    await send(page, 'What is this?')
+    const [chat, messages] = await bodies
+    expect(chat).toMatch(/"image_url":\{"url":"data:image\//)
+    expect(messages).toMatch(/"source":\{"type":"base64","media_type":"image\//)
+    await page.context().close()
+  })
+
+  test('33: the code of a request sends the same body', async () => {
+    const page = await stage.open('root', '/playground?model=demo-chat')
+    let sent: string | null = null
+    page.on('request', (request) => {
+      if (request.url().endsWith('/api/playground/chat/completions')) sent = request.postData()
+    })
+    await page.getByRole('textbox', { name: 'System prompt' }).fill("It's short.")
+    await page.getByRole('textbox', { name: 'Message' }).fill('Say hello.')
+    await page.getByRole('button', { name: 'View code' }).click()
+    const dialog = page.getByRole('dialog', { name: 'View code' })
+    await dialog.getByRole('tab', { name: 'curl' }).click()
+    const curl = await dialog.getByRole('tabpanel').locator('pre').innerText()
+    const env = { ...process.env, SLUICE_KEY: PEOPLE.root.key }
+    const { stdout } = await run('sh', ['-c', curl.replace('curl ', 'curl --silent ')], {
+      env,
+      timeout: 60_000,
+    })
+    expect(stdout).toMatch(/^data: \{|"object": ?"chat\.completion"/)
+    const shown: unknown = JSON.parse(
+      /-d '([\s\S]*)'$/.exec(curl)?.[1]?.replaceAll(String.raw`'\''`, "'") ?? '',
+    )
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await expect.poll(() => sent).not.toBeNull()
+    expect(JSON.parse(sent ?? '')).toEqual(shown)
+    await page.context().close()
+  })
+
+  test('34: what a model says is text: it runs nothing, and links go nowhere but to pages', async () => {
+    stage.upstream.script('scripted', { kind: 'stream', events: 1, word: HOSTILE })
+    stage.complaints.length = 0
+    const page = await stage.open('root', '/playground?model=scripted')
+    await send(page, 'attack me')
+    await answers(page).getByText(/end$/).first().waitFor()
+    await answers(page)
+      .getByRole('link', { name: /^Call details/ })
+      .waitFor()
+    expect(await page.evaluate(() => 'hit' in globalThis)).toBe(false)
+    expect(await answers(page).locator('script, img, a[href^="javascript"]').count()).toBe(0)
+    expect(await answers(page).innerText()).toContain('<script>')
+    expect(stage.complaints).toEqual([])
+    await page.context().close()
+  })
+
+  test('35: a key without quota says so in the words of the gateway, with a link to the key', async () => {
+    await stage.api('POST', '/api/token/', {
+      name: 'almost empty',
+      remain_quota: 1,
+      unlimited_quota: false,
+      expired_time: -1,
+    })
+    const { items } = await stage.api<{ items: { id: number; name: string }[] }>(
+      'GET',
+      '/api/token/?page_size=100',
+    )
+    const id = items.find(({ name }) => name === 'almost empty')?.id ?? 0
+    const page = await stage.open('root', `/playground?model=demo-chat&key=${id}`)
+    await send(page, 'Say hello.')
+    const alert = answers(page).getByRole('alert')
+    await alert.filter({ hasText: /quota/ }).waitFor()
+    await alert.getByRole('link', { name: 'Open the key' }).click()
+    await page.getByRole('heading', { level: 1, name: 'almost empty' }).waitFor()
+    await page.context().close()
+  })
+})

@@ -1,0 +1,120 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../../test/equipment/behaviour.ts'
+import { lacks } from './built-endpoints.ts'
+import { withoutBrowser } from './chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+
+/** USD that a call of the model `scripted` costs. */
+const COST = 0.0012
+
+interface Totals {
+  readonly totals: { readonly requests: number; readonly quota: number }
+}
+
+describe.skipIf(withoutBrowser() || lacks('series'))('the usage page', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+    stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
+    stage.upstream.script('first', { kind: 'whole', usage: usageText(1000, 100) })
+    for (const [model, key] of [
+      ['scripted', PEOPLE.root.key],
+      ['scripted', PEOPLE.root.key],
+      ['shaky', PEOPLE.caller.key],
+    ] as const)
+      await stage.call(model, key)
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+
+  async function open(search = ''): Promise<Page> {
+    const sums = (): Promise<Totals> => stage.api<Totals>('GET', '/api/usage?by=none')
+    await expect.poll(async () => (await sums()).totals.requests).toBe(3)
+    const page = await stage.open('root', `/usage${search}`)
+    await page.getByRole('table', { name: 'Breakdown' }).waitFor()
+    return page
+  }
+
+  function foot(page: Page): ReturnType<Page['locator']> {
+    return page.getByRole('table', { name: 'Breakdown' }).locator('tfoot')
+  }
+
+  test('36, 38: the figures are the sums of the calls, and so are the tables beside the charts', async () => {
+    const page = await open('?period=today')
+    const totals = await page.getByRole('group', { name: 'Totals' }).innerText()
+    expect(totals).toContain(`$${3 * COST}`)
+    expect(totals).toMatch(/Calls\s+3/)
+    const { quota } = await stage.api<{ quota: number }>('GET', '/api/log/stat')
+    expect(quota / 500_000).toBeCloseTo(3 * COST, 10)
+    for (const name of ['Spend', 'Calls', 'Tokens', 'Latency', 'Errors']) {
+      const figure = page.getByRole('figure', { name })
+      await figure.getByRole('button', { name: 'Show as table' }).click()
+      if (name !== 'Errors') await figure.getByRole('table', { name }).waitFor()
+    }
+    const spend = await page.getByRole('table', { name: 'Spend' }).locator('tbody').innerText()
+    expect(spend.match(/\$0\.0012|\$0\.0024/g)?.toSorted()).toEqual(['$0.0012', '$0.0024'])
+    const calls = await page.getByRole('table', { name: 'Calls' }).locator('tbody').innerText()
+    expect(calls.split(/\s+/)).toEqual(expect.arrayContaining(['1', '2']))
+    await page.context().close()
+  })
+
+  test('37, 40: the calls are divided by key, user, channel and group; the address keeps it', async () => {
+    const page = await open()
+    for (const [grouping, names] of [
+      ['Key', ['first', 'own']],
+      ['User', ['root', 'cal']],
+      ['Channel', ['scripted', 'first']],
+      ['Group', ['default']],
+    ] as const) {
+      await page.getByRole('combobox', { name: 'Group by' }).click()
+      await page.getByRole('option', { name: grouping }).click()
+      const table = page.getByRole('table', { name: 'Breakdown' })
+      await table.getByRole('columnheader', { name: grouping }).waitFor()
+      for (const name of names) await table.getByRole('button', { name, exact: true }).waitFor()
+      expect(await foot(page).innerText()).toContain(`$${3 * COST}`)
+    }
+    await page.getByRole('combobox', { name: 'Group by' }).click()
+    await page.getByRole('option', { name: 'User' }).click()
+    await page
+      .getByRole('table', { name: 'Breakdown' })
+      .getByRole('button', { name: 'cal', exact: true })
+      .click()
+    await foot(page)
+      .filter({ hasText: `$${COST}` })
+      .waitFor()
+    expect(new URL(page.url()).search).toMatch(/by=user.*user=cal|user=cal.*by=user/)
+    await page.reload()
+    await foot(page)
+      .filter({ hasText: `$${COST}` })
+      .waitFor()
+    await page.goBack()
+    await foot(page)
+      .filter({ hasText: `$${3 * COST}` })
+      .waitFor()
+    await page.context().close()
+  })
+
+  test('39: days are those of the chosen zone, which is named', async () => {
+    const page = await stage.open('root', '/', { timezoneId: 'Asia/Shanghai' })
+    const asked = page.waitForRequest(/\/api\/usage\?/)
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Usage' }).click()
+    expect(new URL((await asked).url()).searchParams.get('tz')).toBe('Asia/Shanghai')
+    await page.getByText('Times in Asia/Shanghai').waitFor()
+    await page.context().close()
+  })
+
+  test('41: the file has the rows that are shown, with the same sum', async () => {
+    const page = await open('?model=scripted')
+    await foot(page)
+      .filter({ hasText: `$${2 * COST}` })
+      .waitFor()
+    const href = await page.getByRole('link', { name: 'Download CSV' }).getAttribute('href')
+    const [head = '', ...rows] = (await (await page.request.get(href ?? '')).text()).trim().split(/\r?\n/)
+    const column = head.split(',').indexOf('quota')
+    const sum = rows.reduce((total, row) => total + Number(row.split(',')[column]), 0)
+    expect(sum / 500_000).toBeCloseTo(2 * COST, 10)
+    await page.context().close()
+  })
+})
