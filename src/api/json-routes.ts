@@ -2,6 +2,7 @@ import { alternateChatModels, alternateModel, alternateModels } from './models/b
 import { billingSubscription } from './usage/billing-subscription.ts'
 import { billingUsage } from './usage/billing-usage.ts'
 import { changeToken } from './tokens/change-token.ts'
+import { channelHealthEndpoint } from './channels/channel-health.ts'
 import { createChannel } from './channels/create-channel.ts'
 import { createToken } from './tokens/create-token.ts'
 import { createUser } from './users/create-user.ts'
@@ -94,6 +95,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   pricingEndpoint,
   listChannelsEndpoint,
   searchChannels,
+  channelHealthEndpoint,
   getChannel,
   createChannel,
   updateChannelEndpoint,

@@ -1,4 +1,5 @@
 import type { ChangeFeed } from './change-feed.ts'
+import type { NodeReports } from './node-reports.ts'
 import type { LimitCounter } from '../limits/limit-counter.ts'
 import { LocalCounter } from '../limits/local-counter.ts'
 
@@ -10,6 +11,8 @@ export interface Cluster {
   readonly nodeCount: () => number
   /** Changes by other nodes; undefined where there can be none. */
   readonly changes: ChangeFeed | undefined
+  /** Texts of the other nodes, on request; undefined where there can be none. */
+  readonly reports: NodeReports | undefined
   /** Whether the Redis server answers; undefined where none is configured. */
   readonly isRedisReachable: (() => boolean) | undefined
   close(): Promise<void>
@@ -48,6 +51,7 @@ export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
     limitCounter: new LocalCounter(),
     nodeCount: () => 1,
     changes: undefined,
+    reports: undefined,
     isRedisReachable: undefined,
     close: async () => {},
   }

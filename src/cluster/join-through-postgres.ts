@@ -3,6 +3,7 @@ import { isolatedPeers } from '../limits/peers.ts'
 import { SharedCounter } from '../limits/shared-counter.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import type { Cluster, ClusterOptions } from './join-cluster.ts'
+import { NodeReports } from './node-reports.ts'
 import { Presence } from './presence.ts'
 
 /**
@@ -15,15 +16,19 @@ export async function joinThroughPostgres(url: string, options: ClusterOptions):
   const changes = new ChangeFeed(node, announcements)
   const presence = new Presence(node, announcements)
   const limitCounter = new SharedCounter(isolatedPeers(() => presence.count))
+  const nodeCount = (): number => Math.max(1, presence.count)
+  const reports = new NodeReports(node, announcements, nodeCount)
   await announcements.firstAttempt
   return {
     limitCounter,
-    nodeCount: () => Math.max(1, presence.count),
+    nodeCount,
     changes,
+    reports,
     isRedisReachable: undefined,
     async close() {
       await limitCounter.close()
       changes.close()
+      reports.close()
       presence.close()
       await announcements.close()
     },

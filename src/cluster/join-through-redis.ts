@@ -1,4 +1,5 @@
 import { ChangeFeed } from './change-feed.ts'
+import { NodeReports } from './node-reports.ts'
 import { RedisAnnouncements } from './redis-announcements.ts'
 import { RedisPeers } from '../limits/redis-peers.ts'
 import { SharedCounter } from '../limits/shared-counter.ts'
@@ -18,16 +19,19 @@ export async function joinThroughRedis(url: string, options: ClusterOptions): Pr
   const peers = new RedisPeers({ url, namespace, node, onReachability: logReachability })
   const announcements = new RedisAnnouncements(url, namespace)
   const changes = new ChangeFeed(node, announcements)
+  const reports = new NodeReports(node, announcements, () => peers.nodes)
   const limitCounter = new SharedCounter(peers, onIsolated)
   await Promise.all([peers.firstAttempt, announcements.firstAttempt])
   return {
     limitCounter,
     nodeCount: () => peers.nodes,
     changes,
+    reports,
     isRedisReachable: () => peers.isReachable,
     async close() {
       await limitCounter.close()
       changes.close()
+      reports.close()
       await Promise.all([peers.close(), announcements.close()])
     },
   }

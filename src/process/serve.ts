@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { AccountAuthenticator } from '../auth/account-authenticator.ts'
 import { ApiKeys } from '../auth/api-keys.ts'
 import { clientAddress } from '../auth/client-address.ts'
 import { OidcSignIns } from '../auth/oidc/oidc-sign-ins.ts'
@@ -9,7 +9,6 @@ import { Passwords } from '../auth/passwords.ts'
 import { SignIns } from '../auth/sign-ins.ts'
 import { Admission } from '../api/admission.ts'
 import { GlobalLimit } from '../api/global-limit.ts'
-import type { JsonApi } from '../api/json-api.ts'
 import { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
 import { Console } from '../console/console.ts'
@@ -27,6 +26,7 @@ import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
 import { ParallelCalls } from '../limits/parallel-calls.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
+import { ownHealth } from '../management/channels/channel-health.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { joinCluster } from '../cluster/join-cluster.ts'
@@ -38,25 +38,19 @@ import { Drains } from '../relay/drains.ts'
 import { FailureLog } from '../relay/failure-log.ts'
 import { LocalCount } from '../relay/local-count.ts'
 import { Media } from '../relay/media.ts'
-import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
+import { lazyJsonApi } from './lazy-json-api.ts'
 import { openAlerts } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
 import { ChannelProbes } from './probe-channels.ts'
 import { soon } from './soon.ts'
 import { reloadOnChange } from './reload.ts'
 import type { ConnectionFigures } from '../server/http-server.ts'
-import {
-  hashAccessToken,
-  hashKey,
-  hashSession,
-  namespaceOf,
-  loopMarker,
-  type Secrets,
-} from '../store/secrets.ts'
+import { hashAccessToken, hashKey, namespaceOf, loopMarker, type Secrets } from '../store/secrets.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
+import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { Providers } from '../upstreams/providers.ts'
 import { UpstreamClient } from '../upstreams/upstream-client.ts'
@@ -102,12 +96,13 @@ export async function serve({
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const { store, ledger } = accounts
+  const node = randomUUID()
   const nodes = opened.adopt(
     await joinCluster({
       redisUrl: environment.redisUrl,
       postgresUrl: accounts.announcements && environment.databaseUrl,
       namespace: namespaceOf(secrets, accounts.databaseId),
-      node: randomUUID(),
+      node,
       log,
       onIsolated: () => metrics.limitsAlone.add(1),
     }),
@@ -176,6 +171,7 @@ export async function serve({
   const kept = await openResponses(accounts, secrets, callParts)
   opened.defer(() => kept.background.close())
   const keyRings = new KeyRings()
+  const minutes = new ChannelMinutes()
   opened.adopt(new ChannelProbes({ ...callParts, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({
@@ -184,6 +180,7 @@ export async function serve({
       keyRings,
       load: new ChannelLoad(),
       health,
+      minutes,
       missing,
       bodies,
       recordings: opened.adopt(new RecordingLengths(), (lengths) => lengths.close()),
@@ -203,11 +200,15 @@ export async function serve({
     settings: () => inForce.settings,
     liveConfig: inForce,
     upstreams,
+    channels: { health, keyRings, minutes },
+    node: `${hostname()}-${node.slice(0, 8)}`,
+    otherNodes: nodes.reports,
     signIns: new SignIns(),
     oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
     hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
     nowMs: () => Date.now(),
   }
+  nodes.reports?.answerWith(async () => JSON.stringify(await ownHealth(management)))
   const control = await serveControl({ ...management, dataDir: environment.dataDir, log })
   opened.defer(() => control.close())
   const reloading = await reloadOnChange(
@@ -236,26 +237,14 @@ export async function serve({
     () => addressOf,
     () => inForce.settings.rateLimits.global,
   )
-  let door: Promise<JsonApi> | undefined
-  const openDoor = async (): Promise<JsonApi> => {
-    const { JsonApi } = await import('../api/json-api.ts')
-    return new JsonApi({
-      accounts: new AccountAuthenticator({
-        store,
-        hashAccessToken: management.hashAccessToken,
-        hashSession: (session) => hashSession(secrets, session),
-        trustedProxies: () => inForce.settings.options.trustedProxies,
-      }),
-      apiKeys,
-      clientAddress: () => addressOf,
-      limits,
-      globalLimit,
-      bodies,
-      management,
-      models: new ModelLists(),
-    })
-  }
-  const json = (): Promise<JsonApi> => (door ??= openDoor())
+  const json = lazyJsonApi(secrets, {
+    apiKeys,
+    clientAddress: () => addressOf,
+    limits,
+    globalLimit,
+    bodies,
+    management,
+  })
 
   const app: App = new App({
     mark: loopMarker(secrets),
