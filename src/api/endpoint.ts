@@ -63,11 +63,12 @@ export interface ClientExchange {
 }
 
 /**
- * For clients with an API key; reads the body and writes the response itself, so that bytes pass unchanged.
+ * For clients with an API key, or for account holders that name a key of theirs; reads the body and writes
+ * the response itself, so that bytes pass unchanged.
  */
 export interface KeyEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'
-  readonly access: 'api-key'
+  readonly access: 'api-key' | 'keyed-account'
   readonly keyIn: KeyLocations
   /** Its area, where that depends on the request. */
   readonly areaOf?: (request: Request) => Area
@@ -101,6 +102,8 @@ interface AccessPrincipals {
   /** Holders of a valid API key; for `reading-key`, an expired or exhausted one will do. */
   readonly key: Caller
   readonly 'reading-key': Caller
+  /** An account holder, by the key of its own that it names. */
+  readonly 'keyed-account': Caller
 }
 
 /** The schemas of a request's parts, each of an object; a part without one is not read. */
@@ -194,6 +197,11 @@ export type RawEndpoint = KeyEndpoint | OpenEndpoint | OperatorEndpoint
 
 /** Any route. */
 export type Endpoint = RawEndpoint | JsonEndpoint
+
+/** Whether an endpoint relays calls. */
+export function isCall(endpoint: Endpoint): endpoint is KeyEndpoint {
+  return endpoint.kind === 'raw' && (endpoint.access === 'api-key' || endpoint.access === 'keyed-account')
+}
 
 /** Makes a JSON endpoint, whose `handle` is typed by its schemas. */
 export function defineEndpoint<

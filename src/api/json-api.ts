@@ -4,13 +4,16 @@ import { addressBlock } from '../auth/address-block.ts'
 import type { ApiKeys } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ClientAddress } from '../auth/client-address.ts'
-import { requireKey } from '../auth/sent-key.ts'
+import { headerText, requireKey } from '../auth/sent-key.ts'
 import { Role } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { readInput } from '../management/read-input.ts'
+import { revealKey } from '../management/tokens/reveal-keys.ts'
+import { namedKey } from '../management/tokens/token-id.ts'
 import type { BodyReader } from '../relay/body-reader.ts'
+import type { Request } from '../server/request.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { JsonEndpoint, LimitSubject, ClientExchange } from './endpoint.ts'
@@ -68,6 +71,25 @@ export class JsonApi {
   /** The path of the API that a mistyped one probably stands for. */
   suggest(path: string): string | undefined {
     return this.#suggestions.suggest(path)
+  }
+
+  /**
+   * The caller by the key that a request names in `Gateway-Key`, which must be a key of the account that the
+   * request is authenticated for. Rejects like a call with that key.
+   */
+  async ownCaller(request: Request): Promise<Caller> {
+    const { accounts } = this.#parts
+    return this.#ownCaller(request, await accounts.session(request))
+  }
+
+  async #ownCaller(request: Request, session: SignedIn | undefined): Promise<Caller> {
+    const { accounts, apiKeys, clientAddress, management } = this.#parts
+    const { user } = await accounts.authenticate(request, Role.user, session)
+    const { 'Gateway-Key': id } = readInput(namedKey, {
+      'Gateway-Key': headerText(request, 'gateway-key') ?? '',
+    })
+    const key = await revealKey(management, { user: user.id, id })
+    return apiKeys.authenticate(key, clientAddress()(request))
   }
 
   /** Rejects with the error for the client. `area`: the endpoint's, for this request. */
@@ -140,6 +162,12 @@ export class JsonApi {
     const { access } = endpoint
     if (access === 'visitor') return {}
     if (access === 'key' || access === 'reading-key') return this.#authenticateByKey(exchange, endpoint)
+    if (access === 'keyed-account') {
+      const caller = await this.#ownCaller(request, session)
+      record.userId = caller.user.id
+      record.tokenId = caller.token.id
+      return caller
+    }
     const authenticated = await this.#parts.accounts.authenticate(request, MIN_ROLE[access], session)
     record.userId = authenticated.user.id
     return authenticated

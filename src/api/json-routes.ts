@@ -29,6 +29,7 @@ import { openApi } from './openapi/openapi.ts'
 import { ownAccessToken } from './users/own-access-token.ts'
 import { ownGroups } from './users/own-groups.ts'
 import { endOwnSession, listOwnSessions } from './users/own-sessions.ts'
+import { playgroundModels } from './models/playground-models.ts'
 import { ownProfile } from './users/own-profile.ts'
 import { status } from './status/status.ts'
 import { pricingEndpoint } from './models/pricing.ts'
@@ -61,6 +62,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   models,
   model,
   deleteModel,
+  playgroundModels,
   alternateModels,
   alternateModel,
   alternateChatModels,

@@ -15,6 +15,7 @@ const HEADER_NAMES = [
   'cookie',
   'expect',
   'forwarded',
+  'gateway-key',
   'gateway-user',
   'host',
   'new-api-user',
