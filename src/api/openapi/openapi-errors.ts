@@ -52,12 +52,13 @@ export function errorSchema(area: Area): JsonSchema {
 
 const EXAMPLES: readonly ErrorCode[] = ['overloaded', 'invalid_request']
 
-/** The schema of an area's successes around the schema of a returned value. */
-export function successSchema(area: Area, value: JsonSchema | undefined): JsonSchema {
+/** The schema of an area's successes around the schema of a returned value, which `mayLack`. */
+export function successSchema(area: Area, value: JsonSchema | undefined, mayLack = false): JsonSchema {
   if (!hasEnvelope(area)) return value ?? {}
   const placeholder = 'the returned value'
-  const body = renderSuccess(area, value && placeholder)
-  return shapeOf([JSON.parse(body.toString())], new Map(value ? [[placeholder, value]] : []))
+  const returned = mayLack ? [placeholder, undefined] : [value && placeholder]
+  const bodies = returned.map((one): unknown => JSON.parse(renderSuccess(area, one).toString()))
+  return shapeOf(bodies, new Map(value ? [[placeholder, value]] : []))
 }
 
 /** The schema that fits all examples; a text that `known` has is replaced by the schema there. */

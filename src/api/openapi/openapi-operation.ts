@@ -88,7 +88,9 @@ function successOf(endpoint: Endpoint): JsonSchema {
 
 function schemaOf(endpoint: JsonEndpoint): JsonSchema {
   const value = returnedSchema(endpoint)
-  return endpoint.envelope === 'own' ? (value ?? {}) : successSchema(endpoint.area, value)
+  if (endpoint.envelope === 'own') return value ?? {}
+  const mayLack = endpoint.responseBody?.safeParse(undefined).success
+  return successSchema(endpoint.area, value, mayLack)
 }
 
 function returnedSchema({ responseBody }: JsonEndpoint): JsonSchema | undefined {
