@@ -97,7 +97,7 @@ interface AccessPrincipals {
   readonly visitor: object
   /** An account holder; an admin (role 10) or root (role 100). */
   readonly account: { readonly user: User; readonly sessionHash?: string }
-  readonly admin: { readonly user: User }
+  readonly admin: { readonly user: User; readonly sessionHash?: string }
   readonly root: { readonly user: User }
   /** Holders of a valid API key; for `reading-key`, an expired or exhausted one will do. */
   readonly key: Caller
@@ -133,6 +133,8 @@ type HandlerInput<
   readonly exchange: ClientExchange
   readonly parts: AdministrationParts
   readonly models: ModelLists
+  /** Rejects as soon as the client would be refused; for responses that go on for long. */
+  readonly reauthenticate: () => Promise<void>
 }
 
 /** The input from which `limitSubjects` picks subjects. */
@@ -158,6 +160,8 @@ export interface TextFormat {
   readonly type: string
   /** The name of the download; absent where the text is not a file. */
   readonly filename?: string
+  /** Set where it goes on until the client leaves. */
+  readonly isEndless?: true
 }
 
 /** An endpoint that takes and returns JSON; its area's envelope is put around the returned value. */
@@ -172,6 +176,8 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   readonly bodyLimit?: number
   /** A limit per user (for visitors, per address), beside the one of its whole area. */
   readonly limit?: 'search' | 'critical'
+  /** The query parameter that must be `1` for a request to count on the limit; absent = all count. */
+  readonly limitIf?: string
   /**
    * Subjects of the limit that the body names, in place of the address; an unreadable body counts on the
    * address.

@@ -109,7 +109,9 @@ export class JsonApi {
     const block = addressBlock(address)
     // The console's own limit covers its searches.
     const isCovered = session !== undefined && endpoint.limit === 'search'
-    if (!endpoint.limitSubjects && !isCovered) {
+    const { limitIf } = endpoint
+    const counts = limitIf === undefined || queryOf(request.url)[limitIf] === '1'
+    if (!endpoint.limitSubjects && counts && !isCovered) {
       const limited = principal.user
         ? { subject: principal.user.id, label: 'this user' }
         : { subject: block, label: 'this address' }
@@ -128,6 +130,8 @@ export class JsonApi {
       exchange,
       parts: management,
       models,
+      reauthenticate: async () =>
+        void (await this.#authenticate(exchange, endpoint, await accounts.session(request))),
     })
     const headers = {
       ...idHeaders(exchange.id, area === 'messages'),

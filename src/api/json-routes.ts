@@ -30,6 +30,7 @@ import { ownAccessToken } from './users/own-access-token.ts'
 import { ownGroups } from './users/own-groups.ts'
 import { endOwnSession, listOwnSessions } from './users/own-sessions.ts'
 import { playgroundModels } from './models/playground-models.ts'
+import { consoleShellEndpoint } from './console/console-shell.ts'
 import { ownProfile } from './users/own-profile.ts'
 import { status } from './status/status.ts'
 import { pricingEndpoint } from './models/pricing.ts'
@@ -47,6 +48,7 @@ import { updateOwnProfile } from './users/update-own-profile.ts'
 import { userTokens } from './users/user-tokens.ts'
 import { updateUser } from './users/update-user.ts'
 import { ownUsageDays, usageDays } from './usage/usage-days.ts'
+import { ownUsageStream, usageStream } from './usage/usage-stream.ts'
 import { ownUsageExport, usageExport } from './usage/usage-export.ts'
 import { ownUsageLog, usageLog } from './usage/usage-log.ts'
 import { ownUsageSums, usageSums } from './usage/usage-stat.ts'
@@ -63,6 +65,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   model,
   deleteModel,
   playgroundModels,
+  consoleShellEndpoint,
   alternateModels,
   alternateModel,
   alternateChatModels,
@@ -109,6 +112,8 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   setOptionEndpoint,
   listGroups,
   usageLog,
+  usageStream,
+  ownUsageStream,
   ownUsageLog,
   usageSums,
   ownUsageSums,

@@ -9,6 +9,7 @@ import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
+import type { LiveCalls } from './usage/live-calls.ts'
 import type { LiveSettings } from './settings/live-settings.ts'
 
 /** The inputs of a database backup. */
@@ -46,6 +47,7 @@ export interface AdministrationParts extends ManagementParts {
   readonly node: string
   /** Reports of the other nodes; undefined where there can be none. */
   readonly otherNodes: { others(): Promise<readonly string[]> } | undefined
+  readonly liveCalls: LiveCalls
   readonly signIns: SignIns
   readonly oidc: OidcSignIns
   /** Hash by which the store looks up access tokens. */

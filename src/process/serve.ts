@@ -26,6 +26,7 @@ import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
 import { ParallelCalls } from '../limits/parallel-calls.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
+import { LiveCalls } from '../management/usage/live-calls.ts'
 import { ownHealth } from '../management/channels/channel-health.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { Metrics } from '../metrics/metrics.ts'
@@ -190,6 +191,9 @@ export async function serve({
     }),
     (open) => open.close(),
   )
+  const slots = new CallSlots(() => inForce.settings.options.maxCalls, nowMs)
+  const liveCalls = new LiveCalls({ ledger, store, maxReaders: () => slots.streams })
+  opened.defer(() => liveCalls.close())
   const management: AdministrationParts = {
     databaseUrl: environment.databaseUrl,
     secretFile: environment.secret === undefined ? join(environment.dataDir, 'secret') : undefined,
@@ -203,6 +207,7 @@ export async function serve({
     channels: { health, keyRings, minutes },
     node: `${hostname()}-${node.slice(0, 8)}`,
     otherNodes: nodes.reports,
+    liveCalls,
     signIns: new SignIns(),
     oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
     hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
@@ -254,7 +259,7 @@ export async function serve({
     metricsToken: () => inForce.settings.options.metricsToken,
     host: environment.host,
     limits,
-    admission: new Admission(overload, new CallSlots(() => inForce.settings.options.maxCalls, nowMs)),
+    admission: new Admission(overload, slots),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json,
@@ -278,7 +283,10 @@ export async function serve({
       gracefulStop({
         timeoutMs: inForce.settings.options.drainTimeoutMs,
         shut,
-        beginDraining: () => (draining = true),
+        beginDraining() {
+          draining = true
+          liveCalls.close()
+        },
         refuseRequests: () => (isShut = true),
         openExchanges: () => app.openExchanges,
         relay,

@@ -18,6 +18,7 @@ const HEADER_NAMES = [
   'gateway-key',
   'gateway-user',
   'host',
+  'last-event-id',
   'new-api-user',
   'origin',
   'sec-fetch-site',

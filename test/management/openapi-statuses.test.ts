@@ -4,14 +4,14 @@ import { openApiDocument } from '../../src/api/openapi/openapi.ts'
 import { Browser } from '../equipment/browser.ts'
 import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
 import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import { type Body, call, retryWhileShed } from '../equipment/client.ts'
+import { type Body, call, callEndless, retryWhileShed } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { formBytes, formCall, recordingParts, waveFile } from '../equipment/form.ts'
 import { answered, json } from '../equipment/media-fixture.ts'
 import { wholeResponse } from '../equipment/responses-behaviour.ts'
 import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
-import { describedPath, filledPath, ROUTES } from '../equipment/routes.ts'
+import { describedPath, filledPath, isEndless, ROUTES } from '../equipment/routes.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { type ScriptedProvider, startScriptedProvider } from '../equipment/scripted-oidc.ts'
 import { storingUpstream } from '../equipment/stored-responses.ts'
@@ -97,7 +97,13 @@ async function requestAndRecord(
     status,
     text,
     headers: said,
-  } = await retryWhileShed(() => call(fixture.gateway.url, body, { method: route.method, path, headers }))
+  } = await retryWhileShed(() =>
+    (isEndless(route) ? callEndless : call)(fixture.gateway.url, body, {
+      method: route.method,
+      path,
+      headers,
+    }),
+  )
   const types = Object.keys(describedOf(route)[status]?.content ?? {}).map(essence)
   // Redirects have no body.
   if (!(status in describedOf(route)) || (text !== '' && !types.includes(essence(said['content-type']))))

@@ -22,6 +22,7 @@ import {
   responseFacts,
   storedResponse,
 } from './stored-responses.ts'
+import { tokenNames } from './token-names.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
 import { listUsage, scanUsage } from './usage-rows.ts'
 import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-totals.ts'
@@ -63,6 +64,7 @@ export const reads = {
   takenIdentifiers,
   tokenById,
   tokenByKeyHash,
+  tokenNames,
   usageByDay,
   usageGroups,
   userByAccessToken,
