@@ -29,6 +29,7 @@ import { openApi } from './openapi/openapi.ts'
 import { ownAccessToken } from './users/own-access-token.ts'
 import { ownGroups } from './users/own-groups.ts'
 import { endOwnSession, listOwnSessions } from './users/own-sessions.ts'
+import { managedModelsEndpoint, setModelPriceEndpoint } from './models/managed-models.ts'
 import { playgroundModels } from './models/playground-models.ts'
 import { consoleShellEndpoint } from './console/console-shell.ts'
 import { ownProfile } from './users/own-profile.ts'
@@ -65,6 +66,8 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   model,
   deleteModel,
   playgroundModels,
+  managedModelsEndpoint,
+  setModelPriceEndpoint,
   consoleShellEndpoint,
   alternateModels,
   alternateModel,

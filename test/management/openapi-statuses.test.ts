@@ -214,6 +214,7 @@ async function provokeByName(): Promise<void> {
   for (const one of [id, declared]) await at('POST /api/channel/batch', AS_ROOT, { ids: [one] })
   await at('PUT /api/option/', AS_ROOT, { key: 'general_setting.quota_display_type', value: 'CNY' })
   await at('PUT /api/option/', AS_ROOT, { key: 'RetryTimes', value: '3' })
+  for (const model of ['m', 'unheard-of']) await at('PUT /api/models/price', AS_ROOT, { model, price: null })
   const added = { name: 'a', expired_time: -1, remain_quota: 0, unlimited_quota: true }
   await at('POST /api/token/', AS_ROOT, added)
   const { data: tokens } = await at('GET /api/token/', AS_ROOT)

@@ -44,6 +44,8 @@ interface Wanted {
 export class LiveCalls {
   readonly #parts: LiveCallsParts
   readonly #readers = new Map<LiveReader, string | number>()
+  /** Calls as JSON, by what shows them. */
+  readonly #texts = new WeakMap<Wanted['shown'], WeakMap<UsageEntry, string>>()
   #settled: SettledCall[] = []
   #overflow = 0
   /** Newest calls, oldest first. */
@@ -62,7 +64,8 @@ export class LiveCalls {
     if (own >= MAX_PER_SUBJECT) throw tooMany(`${MAX_PER_SUBJECT} live streams of this session are open`)
     const max = this.#parts.maxReaders()
     if (this.#readers.size >= max) throw tooMany(`${max} live streams of this gateway are open`)
-    const reader: LiveReader = new LiveReader(filter, shown, () => this.#onLeft(reader))
+    const textOf = (entry: UsageEntry): string => this.#textOf(entry, shown)
+    const reader: LiveReader = new LiveReader(filter, textOf, () => this.#onLeft(reader))
     if (lastId !== undefined) this.#catchUp(reader, lastId)
     this.#readers.set(reader, subject)
     this.#follow()
@@ -73,6 +76,15 @@ export class LiveCalls {
   close(): void {
     for (const reader of this.#readers.keys()) reader.end('gateway_stopping')
     this.#unfollow()
+  }
+
+  // Written once for all readers that are shown the same.
+  #textOf(entry: UsageEntry, shown: Wanted['shown']): string {
+    const texts = this.#texts.get(shown) ?? new WeakMap<UsageEntry, string>()
+    this.#texts.set(shown, texts)
+    const text = texts.get(entry) ?? JSON.stringify(shown(entry))
+    texts.set(entry, text)
+    return text
   }
 
   #catchUp(reader: LiveReader, lastId: string): void {

@@ -28,7 +28,7 @@ const CALL: UsageEntry = {
 function reading(filter: UsageFilter | null = {}) {
   const reader = new LiveReader(
     filter,
-    ({ id }) => ({ id }),
+    ({ id }) => JSON.stringify({ id }),
     () => {},
   )
   const text = reader.text()
@@ -123,7 +123,7 @@ describe('a reader of live calls', () => {
     let left = 0
     const reader = new LiveReader(
       {},
-      () => ({}),
+      () => '{}',
       () => (left += 1),
     )
     const text = reader.text()

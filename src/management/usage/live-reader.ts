@@ -10,7 +10,7 @@ const MAX_WAITING = 40
 /** One client of the live stream: the calls that it wants, as server-sent events, no more than it reads. */
 export class LiveReader {
   readonly #filter: UsageFilter | null
-  readonly #shown: (entry: UsageEntry) => object
+  readonly #textOf: (entry: UsageEntry) => string
   readonly #left: () => void
   #waiting: string[] = []
   #wake: (() => void) | undefined
@@ -21,10 +21,10 @@ export class LiveReader {
   #secondMs = 0
   #sent = 0
 
-  /** `filter` null wants no call; `left` is called once, at the end. */
-  constructor(filter: UsageFilter | null, shown: (entry: UsageEntry) => object, left: () => void) {
+  /** `filter` null wants no call; `textOf` is a call as JSON; `left` is called once, at the end. */
+  constructor(filter: UsageFilter | null, textOf: (entry: UsageEntry) => string, left: () => void) {
     this.#filter = filter
-    this.#shown = shown
+    this.#textOf = textOf
     this.#left = left
   }
 
@@ -41,7 +41,7 @@ export class LiveReader {
     if (this.#sent >= CALLS_PER_SECOND || this.#waiting.length >= MAX_WAITING) return this.miss(1)
     this.#tellGap()
     this.#sent += 1
-    this.#push(`event: call\nid: ${entry.id}\ndata: ${JSON.stringify(this.#shown(entry))}\n\n`)
+    this.#push(`event: call\nid: ${entry.id}\ndata: ${this.#textOf(entry)}\n\n`)
   }
 
   /** Counts calls that it cannot be sent; null = an unknown number. */
