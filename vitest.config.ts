@@ -6,9 +6,7 @@ import { LongestFirst } from './test/longest-first.ts'
 
 /** Tests of whole processes: faults and load, several nodes, commands, a browser. */
 const SYSTEM = [
-  ...['faults', 'nodes', 'load', 'operations', 'commands'].map(
-    (family) => `test/${family}/**/*.test.ts`,
-  ),
+  ...['faults', 'nodes', 'load', 'operations', 'commands'].map((family) => `test/${family}/**/*.test.ts`),
   'e2e/console/*.test.ts',
 ]
 

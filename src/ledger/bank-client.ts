@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import type { Bank, Loan, LoanRequest } from '../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../store/node-file.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -91,8 +91,11 @@ export class BankClient {
     this.#running = this.#run()
   }
 
-  /** Requests a loan; undefined for an unknown token. Rejects with `StoreUnavailable` within two seconds. */
-  acquire(request: LoanRequest): Promise<Loan | undefined> {
+  /**
+   * Requests a loan, built when it is sent; undefined for an unknown token. Rejects with `StoreUnavailable`
+   * within two seconds.
+   */
+  acquire(request: () => LoanRequest): Promise<Loan | undefined> {
     if (this.#isStopping) return Promise.reject(new StoreUnavailable('the bank is closed'))
     const loan = this.#loans.enqueue(request)
     this.#wake.resolve()
@@ -181,7 +184,11 @@ export class BankClient {
     // A fenced node may have lost its leases, so it must know their state before it takes loans.
     if (this.mayBeFenced) await this.#report()
     const loans = this.#loans.takeBatch()
-    if (loans.length > 0) await this.#acquireBatch(loans)
+    if (loans.length > 0) {
+      await this.#acquireBatch(loans)
+      // The calls take what they borrowed before the rest counts as spare.
+      await nextTurn()
+    }
     const nowMs = performance.now()
     const isUrgent =
       this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0 || this.leases.hasRecalls
@@ -194,7 +201,7 @@ export class BankClient {
 
   async #acquireBatch(batch: ReturnType<LoanQueue['takeBatch']>): Promise<void> {
     try {
-      const loans = await this.#parts.bank.acquire(batch.map(({ request }) => request))
+      const loans = await this.#parts.bank.acquire(batch.map(({ request }) => request()))
       for (const [index, pending] of batch.entries()) {
         const loan = loans[index]
         if (loan) {

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { BANKS } from '../../test/bank-fixture.ts'
@@ -8,6 +8,7 @@ import { rowsWithAccount } from '../../test/store-engines.ts'
 import { newToken, newUser, SECRETS } from '../../test/store-rows.ts'
 import { GatewayError } from '../errors.ts'
 import { hashKey } from '../store/secrets.ts'
+import { findPayer } from './find-payer.ts'
 import type { OpenHold } from './open-hold.ts'
 
 const MOST = 1_000_000_000_000
@@ -90,6 +91,32 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
       await (await admit(node, tokenId, 100, `${call}`)).settle(settlementOf(7))
       expect(await node.store.read('tokenById', { tokenId })).toMatchObject({ usedQuota: 7 * call })
       expect((await node.store.write('loadAccount', { tokenId }))?.user.usedQuota).toBe(7 * call)
+    }
+  })
+
+  test('quota that a call has borrowed is there for it, though another node wants the spare part', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    const user = await store.write('createUser', newUser({ username: 'rich', quota: MOST }))
+    const token = await store.write('createToken', newToken(user.id, { key: 'rich', remainQuota: MOST }))
+    const [node] = await nodesOn(store, database.place, 1)
+    if (!node) throw new Error('no node')
+    const { accounts, bankClient, ledger } = node
+    let isOver = false
+    const recalling = (async () => {
+      for (; !isOver; await nextTurn()) bankClient.leases.requestRecall(`t:${token.id}`)
+    })()
+    try {
+      for (let n = 1; n <= 20; n += 1) {
+        const amount = n * 10_000_000_000
+        const call = { token, user, groups: [], startedMs: 0, amount }
+        accounts.forget(`t:${token.id}`)
+        const { account } = await findPayer(accounts, call)
+        const hold = ledger.admit(account, amount, factsOf(`${n}`))
+        await hold.settle(settlementOf(0))
+      }
+    } finally {
+      isOver = true
+      await recalling
     }
   })
 

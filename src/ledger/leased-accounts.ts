@@ -9,6 +9,7 @@ import type { TokenChange } from '../store/operations/change-token.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { Rows } from '../store/store.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { AccountSource, FoundAccount } from './account-source.ts'
 import type { Account } from './balance.ts'
 import type { BankClient } from './bank-client.ts'
@@ -81,7 +82,7 @@ export class LeasedAccounts implements AccountSource {
   }
 
   async load(tokenId: number): Promise<Account | undefined> {
-    return (await this.#acquire(firstLoan(tokenId)))?.account
+    return (await this.#acquire(() => firstLoan(tokenId)))?.account
   }
 
   findByKeyHash(keyHash: string): Promise<FoundAccount | undefined> {
@@ -98,8 +99,9 @@ export class LeasedAccounts implements AccountSource {
     let payer = initial
     let recalls = 0
     for (let loans = 0; loans < MAX_LOANS; ) {
-      if (amount <= affordable(payer.account, payer.budgets)) return payer
-      const acquired = await this.#acquire(loanFor(payer, amount))
+      const asking = payer
+      if (amount <= affordable(asking.account, asking.budgets)) return asking
+      const acquired = await this.#acquire(() => loanFor(asking, amount))
       if (!acquired) throw new GatewayError('invalid_api_key', 'this API key is unknown')
       const { loan, account } = acquired
       const { token, user } = loan
@@ -120,7 +122,8 @@ export class LeasedAccounts implements AccountSource {
       await Promise.all(short.map((name) => this.#recall(name).catch(() => {})))
       await delay(waitMs)
     }
-    return payer
+    if (amount <= affordable(payer.account, payer.budgets)) return payer
+    throw new StoreUnavailable('other calls took the quota that was leased for this one')
   }
 
   async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
@@ -169,13 +172,13 @@ export class LeasedAccounts implements AccountSource {
   }
 
   async #findAccount(keyHash: string): Promise<FoundAccount | undefined> {
-    const acquired = await this.#acquire(firstLoan({ keyHash }))
+    const acquired = await this.#acquire(() => firstLoan({ keyHash }))
     return acquired && { token: acquired.loan.token, user: acquired.loan.user, account: acquired.account }
   }
 
   // An account that changed during the request is not cached.
   async #acquire(
-    request: LoanRequest,
+    request: () => LoanRequest,
   ): Promise<{ readonly loan: Loan; readonly account: LeasedAccount } | undefined> {
     const changeCount = this.#changeCount
     const loan = await this.#bankClient.acquire(request)
@@ -215,7 +218,7 @@ export class LeasedAccounts implements AccountSource {
 
   #renewAll(): void {
     for (const account of this.#renewals) {
-      void this.#acquire(loanFor({ account, budgets: account.budgets }, 0))
+      void this.#acquire(() => loanFor({ account, budgets: account.budgets }, 0))
         .catch(() => {})
         .finally(() => {
           account.isRenewing = false

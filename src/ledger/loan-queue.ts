@@ -8,7 +8,8 @@ const BATCH_SIZE = 100
 
 /** A request that waits for the bank. */
 interface PendingLoan {
-  readonly request: LoanRequest
+  /** Builds the request by what is leased when it is sent: other calls may have changed that meanwhile. */
+  readonly request: () => LoanRequest
   resolve(loan: Loan | undefined): void
   reject(error: unknown): void
 }
@@ -22,7 +23,7 @@ export class LoanQueue {
   }
 
   /** Resolves to the bank's response; rejects with `StoreUnavailable` on timeout. */
-  enqueue(request: LoanRequest): Promise<Loan | undefined> {
+  enqueue(request: () => LoanRequest): Promise<Loan | undefined> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting = this.#waiting.filter((pending) => pending !== pendingLoan)

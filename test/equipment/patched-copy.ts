@@ -25,12 +25,15 @@ export function patchedSources(patches: readonly Patch[]): PatchedCopy {
 
 /** A program with patches, to be started as a gateway. */
 export async function patchedProgram(patches: readonly Patch[]): Promise<PatchedCopy> {
+  const sources = patches.length === 0 ? undefined : patchedSources(patches)
   const copy = newFolder()
   try {
-    await writeProgram(copy.root, 'linked', patches)
+    await writeProgram(copy.root, 'linked', sources?.root)
   } catch (error) {
     copy.discard()
     throw error
+  } finally {
+    sources?.discard()
   }
   return copy
 }

@@ -1,8 +1,8 @@
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
-import { type Patch, patchedTexts } from './patch.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 /** Files of src that are started by their URL: the command, and threads. */
@@ -13,6 +13,8 @@ const ENTRIES = [
   'src/relay/local-count-worker.ts',
   'src/relay/recording-length-worker.ts',
 ]
+/** Limit of the bundler: what a test file awaits as it is imported has no other. */
+const MAX_BUNDLING_MS = 240_000
 /** Data file that src/http1/llhttp.ts reads beside itself. */
 const PARSER = 'vendor/llhttp/llhttp.wasm'
 
@@ -20,23 +22,33 @@ const PARSER = 'vendor/llhttp/llhttp.wasm'
 export type Packages = 'bundled' | 'linked'
 
 /**
- * Writes the program into `root` with its sources in a few files: a process then starts in a third of the CPU
- * time that hundreds of modules take. The layout is that of the package: `bin`, `dist/cli`, `package.json`.
+ * Writes the program into `root` with the sources of a folder in a few files: a process then starts in a
+ * third of the CPU time that hundreds of modules take. The layout is that of the package: `bin`, `dist/cli`,
+ * `package.json`.
  */
-export async function writeProgram(
-  root: string,
-  packages: Packages,
-  patches: readonly Patch[] = [],
-): Promise<void> {
+export async function writeProgram(root: string, packages: Packages, sources = REPOSITORY): Promise<void> {
   const cli = join(root, 'dist/cli')
   mkdirSync(join(cli, 'vendor/llhttp'), { recursive: true })
   for (const part of ['bin', 'package.json'])
     cpSync(join(REPOSITORY, part), join(root, part), { recursive: true })
   cpSync(join(REPOSITORY, 'src/http1', PARSER), join(cli, PARSER))
   symlinkSync(join(REPOSITORY, 'node_modules'), join(root, 'node_modules'))
-  const patched = patchedTexts(patches)
-  const bundle = await rolldown({
-    cwd: REPOSITORY,
+  const timer = new AbortController()
+  const late = sleep(MAX_BUNDLING_MS, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`the bundler has not ended in ${MAX_BUNDLING_MS / 1000} s`)
+  })
+  try {
+    await Promise.race([bundle(cli, packages, sources), late])
+  } finally {
+    late.catch(() => {})
+    timer.abort()
+  }
+}
+
+/** Bundles without plugins: hooks in JavaScript have deadlocked the bundler's threads on two cores. */
+async function bundle(folder: string, packages: Packages, sources: string): Promise<void> {
+  await using bundler = await rolldown({
+    cwd: sources,
     platform: 'node',
     // A package with machine code loads its file from its own folder.
     external: packages === 'linked' ? /^[^./\0]/ : /^@node-rs\/|^koffi$|^pg-native$/,
@@ -44,17 +56,12 @@ export async function writeProgram(
     logLevel: 'silent',
     // Nothing is removed: a call whose result is not used may be there for what it throws.
     treeshake: false,
-    plugins: [{ name: 'patches', load: (id) => patched.get(relative(REPOSITORY, id)) }],
   })
-  try {
-    await bundle.write({
-      dir: cli,
-      format: 'esm',
-      minify: false,
-      entryFileNames: '[name].js',
-      chunkFileNames: '[name]-[hash].js',
-    })
-  } finally {
-    await bundle.close()
-  }
+  await bundler.write({
+    dir: folder,
+    format: 'esm',
+    minify: false,
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name]-[hash].js',
+  })
 }
