@@ -36,7 +36,9 @@ async function expectAgreement(engine: Engine, env: Readonly<Record<string, stri
           'GET /api/channel/health?nodes=all',
         )
         expect(requestsOf(data)).toBe(index + 1)
-        expect(data.others.map(requestsOf).toSorted()).toEqual([1, 2, 3].filter((n) => n !== index + 1))
+        expect(data.others.map(requestsOf).toSorted((a, b) => a - b)).toEqual(
+          [1, 2, 3].filter((n) => n !== index + 1),
+        )
         expect(new Set([data, ...data.others].map(({ node }) => node)).size).toBe(3)
       }
     },

@@ -12,7 +12,7 @@ export const modelPriceBody = z.object(
     model: z.string().min(1, { error: 'expected the name of a model' }).max(200, {
       error: 'expected the name of a model, of at most 200 characters',
     }),
-    price: z.record(z.string(), z.json(), A_PRICE).nullable(),
+    price: z.record(z.string(), z.unknown(), A_PRICE).nullable(),
     version: z.string({ error: 'expected the version that the model had' }).max(100).nullish(),
   },
   { error: 'expected an object with model and price' },

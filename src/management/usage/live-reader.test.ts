@@ -40,8 +40,8 @@ function reading(filter: UsageFilter | null = {}) {
     },
     /** The events that wait, as `call ID` and `gap NUMBER`. */
     read: async () => {
-      const { value = '' } = await text.next()
-      return [...value.matchAll(/event: (\w+)\n(?:id: .*\n)?data: (.*)\n\n/g)].map(
+      const { value } = await text.next()
+      return [...(value ?? '').matchAll(/event: (\w+)\n(?:id: .*\n)?data: (.*)\n\n/g)].map(
         ([, event, data = '']) => `${event} ${Object.values(JSON.parse(data)).join()}`,
       )
     },
