@@ -27,6 +27,7 @@ import type { Console } from './console/console.ts'
 import type { RateLimit } from './domain/channel.ts'
 import { GatewayError } from './errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from './limits/rate-limiter.ts'
+import type { RefusalCounts } from './limits/refusal-counts.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
@@ -55,6 +56,8 @@ export interface AppParts {
   readonly globalLimit: GlobalLimit
   readonly console: Console
   readonly metrics: Metrics
+  /** Counters of the calls that leave no row in the log. */
+  readonly refusals: RefusalCounts
   /** Whether calls are accepted. */
   readonly isOpen: () => boolean
   /** Whether connections are kept. */
@@ -136,7 +139,7 @@ export class App {
         if (endpoint.areaOf) route.area = endpoint.areaOf(request)
         const begin = (): void => this.#begin(exchange, path, route, raw, over)
         const refuse = (refusal: GatewayError): void => {
-          this.#refuse(exchange, route.area, refusal)
+          this.#refuse(exchange, route, refusal)
           over()
         }
         this.#parts.admission.enter(exchange, this.#openExchanges, begin, refuse)
@@ -148,7 +151,7 @@ export class App {
 
   #begin(exchange: ClientExchange, path: string, route: Route, raw: RawMatch, over: () => void): void {
     this.#answer(exchange, path, route, raw)
-      .catch((error: unknown) => this.#refuse(exchange, route.area, error))
+      .catch((error: unknown) => this.#refuse(exchange, route, error))
       .finally(over)
   }
 
@@ -223,8 +226,11 @@ export class App {
     return this.#parts.apiKeys.authenticate(requireKey(request, endpoint.keyIn), address)
   }
 
-  #refuse({ id, response, record }: ClientExchange, area: Area, error: unknown): void {
+  #refuse({ id, response, record }: ClientExchange, { area, endpoint }: Route, error: unknown): void {
     const code = error instanceof GatewayError ? error.code : undefined
+    // A settled call is in the log, whatever its client is told.
+    if (code !== undefined && endpoint && isCall(endpoint) && record.reason === undefined)
+      this.#parts.refusals.add(code, record)
     if (code !== undefined) record.failure ??= code
     else if (!(error instanceof UpstreamRefusal))
       this.#parts.log.error({ id, err: error }, 'unforeseen error')

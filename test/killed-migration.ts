@@ -22,6 +22,7 @@ const TABLES = [
   'holds',
   'identities',
   'kept_signatures',
+  'price_sets',
   'reasoning_origins',
   'response_parts',
   'sessions',
@@ -29,14 +30,25 @@ const TABLES = [
   'stored_responses',
   'stored_settings',
   'tokens',
+  'usage_day_keys',
+  'usage_day_routes',
   'usage_days',
   'usage_log',
+  'usage_refusals',
+  'usage_slot_routes',
+  'usage_slots',
   'used_states',
   'users',
 ]
 
+/** Tables that a gateway with a database of its own needs in addition. */
+const OWN_TABLES = ['unsummed_calls', ...TABLES].sort()
+
 /** Tables that a cluster needs in addition. */
-const SHARED_TABLES = ['leases', 'lost_budgets', 'lost_estimates', 'nodes', ...TABLES].sort()
+const SHARED_TABLES = [
+  ...['call_generation', 'call_nodes', 'call_places', 'leases', 'lost_budgets', 'lost_estimates', 'nodes'],
+  ...TABLES,
+].sort()
 
 const SOURCES = new URL('../src/store/', import.meta.url)
 
@@ -140,7 +152,7 @@ export async function killMigrations(engine: Engine, kills: number): Promise<voi
     atStatement: index % 2 === 0 ? 1 + Math.floor(random() * (engine.name === 'SQLite' ? 30 : 80)) : 0,
     afterMs: random() * 80,
   }))
-  const all = engine.name === 'SQLite' ? TABLES : SHARED_TABLES
+  const all = engine.name === 'SQLite' ? OWN_TABLES : SHARED_TABLES
   let interrupted = 0
   const runOne = async (plan: Kill): Promise<void> => {
     const database = await engine.database()

@@ -19,13 +19,26 @@ export interface Call {
   readonly reason?: string
 }
 
-function logged({ id, endedMs, userId = 1, tokenId = 1, ...of }: Call, isOld: boolean): string {
+function logged({ id, endedMs, userId = 1, tokenId = 1, ...of }: Call, version: LogVersion): string {
   const { model = 'm', channel = 'c', group = 'default', quota = 1, reason = 'complete' } = of
   return `INSERT INTO usage_log VALUES ('${id}', ${endedMs}, ${userId}, ${tokenId}, '${model}', '${model}-2026', '${channel}',
-    '${group}', 1, 2, 3, 4, 5, 6, 7, ${quota}, 'v1', 1500, 400, 1, '${reason}'${isOld ? '' : ", 8, 9, 10, 11, 12, 13, 14, 'chat', 'asked'"})`
+    '${group}', 1, 2, 3, 4, 5, 6, 7, ${quota}, 'v1', 1500, 400, 1, '${reason}'${LAST_COLUMNS[version]})`
 }
 
-/** Writes these rows into the log, beside the store; `isOld`: a log without the usage of other modalities. */
-export async function filled(database: TestDatabase, calls: readonly Call[], isOld = false): Promise<void> {
-  for (const call of calls) await database.sql(logged(call, isOld))
+/** Versions of the log: without usage of other modalities, without details of calls, and as it is. */
+type LogVersion = 'before media' | 'before details' | 'present'
+
+const LAST_COLUMNS: Readonly<Record<LogVersion, string>> = {
+  'before media': '',
+  'before details': ", 8, 9, 10, 11, 12, 13, 14, 'chat', 'asked'",
+  present: ", 8, 9, 10, 11, 12, 13, 14, 'chat', 'asked', NULL, NULL",
+}
+
+/** Writes these rows into the log, beside the store. */
+export async function filled(
+  database: TestDatabase,
+  calls: readonly Call[],
+  version: LogVersion = 'present',
+): Promise<void> {
+  for (const call of calls) await database.sql(logged(call, version))
 }

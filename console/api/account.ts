@@ -55,9 +55,15 @@ export async function signIn(credentials: Credentials): Promise<void> {
   await send('POST', '/api/user/login', credentials)
 }
 
-/** Ends the session. */
-export async function signOut(): Promise<void> {
-  await send('POST', '/api/user/logout')
+/** Ends the session. Resolves to where the session at an identity provider is ended, if there is one. */
+export async function signOut(): Promise<string | undefined> {
+  const ended = await send<{ readonly logout_url: string } | undefined>('POST', '/api/user/logout')
+  return ended?.logout_url
+}
+
+/** Where a sign-in at an identity provider begins, which leads back to a page of the console. */
+export function providerPath(provider: string, next: string): string {
+  return `/api/user/oidc/${encodeURIComponent(provider)}?${new URLSearchParams({ next })}`
 }
 
 /** Ends one session of the account. */

@@ -22,9 +22,10 @@ export function AccountMenu() {
   const navigate = useNavigate()
   const name = profile.display_name || profile.username
   const leave = async (): Promise<void> => {
-    await signOut()
+    const elsewhere = await signOut()
     signedOut()
-    await navigate({ to: '/login' })
+    if (elsewhere === undefined) await navigate({ to: '/login' })
+    else location.assign(elsewhere)
   }
   return (
     <Menu position="top-start" width={200}>

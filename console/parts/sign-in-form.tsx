@@ -1,7 +1,8 @@
 import { Button, PasswordInput, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Credentials } from '../api/account.ts'
+import { type Credentials, statusQuery } from '../api/account.ts'
 import { ApiError } from '../api/api-error.ts'
 import { type Texts, useTexts } from '../texts/use-texts.tsx'
 import { Problem } from './problem.tsx'
@@ -15,7 +16,10 @@ export function SignInForm({
   readonly onSubmit: (credentials: Credentials) => Promise<void>
 }) {
   const { login, common } = useTexts()
-  const [byToken, setByToken] = useState(false)
+  const { data: status } = useQuery(statusQuery)
+  const hasPasswords = status?.password_login_enabled ?? true
+  const [prefersToken, setPrefersToken] = useState(false)
+  const byToken = prefersToken || !hasPasswords
   const [refusal, setRefusal] = useState<string>()
   const [isSending, setIsSending] = useState(false)
   const required = (text: string): string | null => (text.trim() === '' ? common.required : null)
@@ -73,16 +77,18 @@ export function SignInForm({
         <Button type="submit" loading={isSending} mt="xs">
           {login.title}
         </Button>
-        <Button
-          variant="subtle"
-          onClick={() => {
-            setByToken(!byToken)
-            setRefusal(undefined)
-            form.clearErrors()
-          }}
-        >
-          {byToken ? login.usePassword : login.useToken}
-        </Button>
+        {hasPasswords && (
+          <Button
+            variant="subtle"
+            onClick={() => {
+              setPrefersToken(!byToken)
+              setRefusal(undefined)
+              form.clearErrors()
+            }}
+          >
+            {byToken ? login.usePassword : login.useToken}
+          </Button>
+        )}
       </Stack>
     </form>
   )

@@ -111,6 +111,8 @@ export const texts = {
     accessToken: 'Access token',
     useToken: 'Use an access token',
     usePassword: 'Use a password',
+    or: 'or',
+    signInWith: (provider: string) => `Sign in with ${provider}`,
     tokenHint: 'The gateway prints one at its first start.',
     wrongPair: 'This username and password do not belong together, or the account is disabled.',
     wrongToken: 'This access token is not valid.',

@@ -111,6 +111,8 @@ export const texts: Texts = {
     accessToken: '访问令牌',
     useToken: '使用访问令牌',
     usePassword: '使用密码',
+    or: '或',
+    signInWith: (provider) => `使用 ${provider} 登录`,
     tokenHint: '网关首次启动时会打印一个访问令牌。',
     wrongPair: '用户名与密码不匹配，或账户已停用。',
     wrongToken: '此访问令牌无效。',

@@ -30,6 +30,8 @@ export interface ConsoleStage {
   readonly complaints: string[]
   /** A page of somebody who is signed in, or of nobody. */
   open(person: Person | undefined, path: string, options?: Options): Promise<Page>
+  /** Adds sections to the configuration of the running gateway, in place of those of the last time. */
+  declare(sections: string): Promise<void>
   /** Sends a request to the API as root. */
   api<Data>(method: string, path: string, body?: object): Promise<Data>
   /** Makes a call with root's first key. */
@@ -56,7 +58,7 @@ export async function startConsoleStage(): Promise<ConsoleStage> {
     await chromium.launch({ executablePath: chromiumPath() ?? 'chromium', args: ['--no-sandbox'] }),
     (one) => one.close(),
   )
-  const stage = new Stage(gateway, browser)
+  const stage = new Stage(gateway, browser, config)
   await stage.createPeople()
   const everything = opened.move()
   return Object.assign(stage, { close: () => everything.disposeAsync() })
@@ -81,12 +83,18 @@ class Stage {
   readonly gateway: RunningGateway
   readonly complaints: string[] = []
   readonly #browser: Browser
+  readonly #config: string
   /** Cookies of those who have signed in: sign-ins are dear. */
   readonly #cookies = new Map<Person, Awaited<ReturnType<BrowserContext['cookies']>>>()
 
-  constructor(gateway: RunningGateway, browser: Browser) {
+  constructor(gateway: RunningGateway, browser: Browser, config: string) {
     this.gateway = gateway
     this.#browser = browser
+    this.#config = config
+  }
+
+  async declare(sections: string): Promise<void> {
+    await this.gateway.apply(`${this.#config}\n${sections}\n`)
   }
 
   async createPeople(): Promise<void> {

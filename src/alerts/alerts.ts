@@ -83,8 +83,7 @@ export class Alerts {
     const text = JSON.stringify(wanted)
     if (text === this.#subscribed) return
     // A gateway that never had receivers leaves the database alone.
-    if (targets.length > 0 || (await rows.read('alertThresholds')).length > 0)
-      await rows.write('subscribeAlerts', wanted)
+    if (targets.length > 0 || (await rows.read('hasAlertState'))) await rows.write('subscribeAlerts', wanted)
     this.#subscribed = text
   }
 

@@ -193,7 +193,10 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   readonly envelope?: 'own'
   /** A redirect (302) in place of JSON: `handle` returns the `location`. */
   readonly redirects?: true
-  /** Text in place of JSON, without an envelope: `handle` returns an `AsyncIterable<string>`. */
+  /**
+   * Text in place of JSON, without an envelope: `handle` returns an `AsyncIterable<string>`. With a
+   * `responseBody` as well, it may return either.
+   */
   readonly text?: TextFormat
   handle(input: never): Promise<unknown>
 }

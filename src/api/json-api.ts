@@ -141,7 +141,7 @@ export class JsonApi {
       response.writeHead(302, { location: String(data), 'content-length': '0', ...headers }).end()
       return
     }
-    if (endpoint.text) return sendText(response, endpoint.text, headers, data as AsyncIterable<string>)
+    if (endpoint.text && isText(endpoint, data)) return sendText(response, endpoint.text, headers, data)
     const body = renderSuccess(endpoint.envelope === 'own' ? 'relay' : endpoint.area, data)
     const length = String(body.length)
     response
@@ -251,6 +251,11 @@ export class JsonApi {
       body.release()
     }
   }
+}
+
+// An endpoint with a schema returns text only where it was asked to.
+function isText({ responseBody }: JsonEndpoint, data: unknown): data is AsyncIterable<string> {
+  return !responseBody || (typeof data === 'object' && data !== null && Symbol.asyncIterator in data)
 }
 
 const MIN_ROLE = { account: Role.user, admin: Role.admin, root: Role.root } as const

@@ -24,6 +24,7 @@ import { logout, logoutByGet } from './users/logout.ts'
 import { manage } from './users/manage-user.ts'
 import { deleteModel, model } from './models/model.ts'
 import { models } from './models/models.ts'
+import { linkOwnIdentity, listOwnIdentities } from './users/own-identities.ts'
 import { oidcCallback, oidcStart } from './users/oidc-sign-in.ts'
 import { openApi } from './openapi/openapi.ts'
 import { ownAccessToken } from './users/own-access-token.ts'
@@ -53,6 +54,9 @@ import { ownUsageStream, usageStream } from './usage/usage-stream.ts'
 import { ownUsageExport, usageExport } from './usage/usage-export.ts'
 import { ownUsageLog, usageLog } from './usage/usage-log.ts'
 import { ownUsageSums, usageSums } from './usage/usage-stat.ts'
+import { callDetail, ownCallDetail } from './usage/call-detail.ts'
+import { ownRefusals, refusals } from './usage/refusals.ts'
+import { ownUsageSeries, usageSeriesEndpoint } from './usage/usage-series.ts'
 import type { JsonEndpoint } from './endpoint.ts'
 import { RAW_ROUTES } from './raw-routes.ts'
 
@@ -84,6 +88,8 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   login,
   logout,
   logoutByGet,
+  listOwnIdentities,
+  linkOwnIdentity,
   oidcStart,
   oidcCallback,
   listOwnSessions,
@@ -124,5 +130,11 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   ownUsageExport,
   usageDays,
   ownUsageDays,
+  usageSeriesEndpoint,
+  ownUsageSeries,
+  refusals,
+  ownRefusals,
+  callDetail,
+  ownCallDetail,
   openApi(() => [...RAW_ROUTES, ...JSON_ROUTES]),
 ]

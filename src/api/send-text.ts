@@ -29,6 +29,11 @@ export async function sendText(
   }
 }
 
+/** A text as the one piece that it is sent in. */
+export async function* wholeText(text: string): AsyncGenerator<string, void, undefined> {
+  yield await Promise.resolve(text)
+}
+
 /** Resolves when the client has read the buffered bytes, or disconnected. */
 function drained(response: Response): Promise<void> {
   return new Promise((resolve) => {

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { sqlitePath } from '../domain/database-url.ts'
 import { seedAccounts } from './seed-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import { slotsBefore } from './prune.ts'
 import { pruneExpired, pruneParts } from '../store/prune-expired.ts'
 import { pruneUsage } from '../store/prune-usage.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
@@ -34,11 +35,12 @@ async function openOwnLedger(
       recovered,
       announcements: undefined,
       prune: async (days, signal) => ({
-        removed: await pruneUsage(store, days, Date.now(), signal),
+        removed: await pruneUsage(store, days.log, Date.now(), signal),
         removedResponses: await pruneExpired(store, 'pruneResponses', Date.now(), signal),
         removedParts: await pruneParts(store, Date.now(), signal),
         removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
         removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),
+        removedSlots: await pruneExpired(store, 'pruneSlots', slotsBefore(days), signal),
       }),
       isReady: () => ledger.probe(),
       close: () => store.close(),

@@ -11,6 +11,7 @@ import { Announcements } from '../store/postgres/announcements.ts'
 import { postgresBank } from '../store/postgres/bank.ts'
 import { BankConnection } from '../store/postgres/bank-connection.ts'
 import { openPostgresStore, type SharedRows } from '../store/postgres/open.ts'
+import { slotsBefore } from './prune.ts'
 import { pruneExpired, pruneParts } from '../store/prune-expired.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
 import { openNodeFile } from '../store/sqlite/open-node-file.ts'
@@ -92,11 +93,12 @@ export async function openSharedLedger({
     recovered,
     announcements,
     prune: async (days, signal) => ({
-      ...(await rows.maintainUsageLog(days, signal)),
+      ...(await rows.maintainUsageLog(days.log, signal)),
       removedResponses: await pruneExpired(rows, 'pruneResponses', Date.now(), signal),
       removedParts: await pruneParts(rows, Date.now(), signal),
       removedSignatures: await pruneExpired(rows, 'pruneSignatures', Date.now(), signal),
       removedBudgets: await pruneExpired(rows, 'pruneLentBudgets', Date.now(), signal),
+      removedSlots: await pruneExpired(rows, 'pruneSlots', slotsBefore(days), signal),
     }),
     // Calls of known keys are answered without the database for as long as leased quota lasts.
     isReady: async () => bankClient.isConnected && (await ledger.probe()),

@@ -90,6 +90,45 @@ describe('sluice check', () => {
     )
   })
 
+  test.each([
+    ['bedrock, protocol: messages', 'region: eu-cetral-1', 'region', 'region, such as eu-central-1'],
+    ['bedrock, protocol: converse', 'region: us-east-9', 'region', 'region, such as us-east-1'],
+    ['bedrock, protocol: converse', 'region: europe-west-1', 'region', 'region, such as eu-west-1'],
+    ['vertex, protocol: gemini', 'location: europe-west5', 'location', 'location, such as europe-west1'],
+    ['vertex, protocol: gemini', 'location: mars-west1', 'location', 'location, such as me-west1'],
+  ])('says which region or location no provider has: %s, %s', async (provider, setting, key, expected) => {
+    const channel = (fields: string): string =>
+      file(`channels:\n  - { name: x, provider: ${provider}, models: [m],\n      ${fields} }\n`)
+    const { code, err } = await run({ config: channel(setting) })
+    expect(code).toBe(1)
+    expect(err).toMatch(
+      new RegExp(`^gateway\\.yaml:3: channels\\[0\\]\\.${key}: expected (?:a|the name of a) `),
+    )
+    expect(err).toContain(`${expected}, found "${setting.split(': ')[1]}"`)
+    // One that was opened since is used by its address.
+    expect((await run({ config: channel(`${setting}, base_url: "https://x.example"`) })).code).toBe(0)
+  })
+
+  test.each([
+    ['bedrock, protocol: messages', 'keys: []', 2, 'region', 'expected the name of a region'],
+    ['bedrock, protocol: messages, region: eu-west-1', 'api_version: 2024-10-21', 3, 'api_version', 'azure'],
+    ['bedrock, region: eu-west-1', 'protocol: gemini', 3, 'protocol', 'expected messages, converse'],
+    ['azure, protocol: chat, base_url: "http://x"', 'api_version: newest', 3, 'api_version', '2024-10-21'],
+    ['azure, base_url: "http://x"', 'protocol: gemini', 3, 'protocol', 'expected chat, messages, responses'],
+    ['azure', 'protocol: chat', 2, 'base_url', 'expected'],
+    ['vertex, protocol: gemini', 'project: "no project"', 3, 'project', 'expected the id of a project'],
+    ['vertex, protocol: gemini', 'region: eu-west-1', 3, 'region', 'bedrock'],
+    ['vertex', 'protocol: responses', 3, 'protocol', 'expected chat, gemini, messages'],
+    ['gcp, protocol: gemini', 'base_url: "http://x"', 2, 'provider', 'generic, azure, bedrock, vertex'],
+  ])('names line and key of a mistake in the settings of a provider: %s, %s', async (...given) => {
+    const [provider, last, line, key, expected] = given
+    const config = file(`channels:\n  - { name: x, provider: ${provider}, models: [m],\n      ${last} }\n`)
+    const { code, err } = await run({ config })
+    expect(code).toBe(1)
+    const found = err.split('\n').find((one) => one.startsWith(`gateway.yaml:${line}: channels[0].${key}`))
+    expect(found, err).toContain(expected)
+  })
+
   test('says which fallbacks are none', async () => {
     const config = file(
       'models: { a: { price: { input: 1, output: 1 }, fallback: [b, a, c] } }\n' +
@@ -116,6 +155,19 @@ describe('sluice check', () => {
       code: 0,
       out: 'The configuration is valid: 1 channel, 1 model, 1 group, 0 users.\n',
       err: 'warning: gateway.yaml:1: channels[0].models[0]: house-model has no price: calls to it are refused\n',
+    })
+  })
+
+  test('takes models that only images, characters or seconds have a price for, or that are built in', async () => {
+    const config = file(
+      'models:\n  painter: { price: { image: { default: 0.04, "1024x1024/hd": 0.08 } } }\n' +
+        '  voice: { price: { characters: 15 } }\n  scribe: { price: { second: 0.0001 } }\n' +
+        'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [painter, voice, scribe, dall-e-3, tts-1, whisper-1, text-embedding-3-small] }]\n',
+    )
+    expect(await run({ config })).toEqual({
+      code: 0,
+      out: 'The configuration is valid: 1 channel, 7 models, 1 group, 0 users.\n',
+      err: '',
     })
   })
 

@@ -1,4 +1,5 @@
 import type { ChangeFeed } from './change-feed.ts'
+import { type CallPlaces, LocalPlaces } from '../limits/call-places.ts'
 import type { NodeReports } from './node-reports.ts'
 import type { LimitCounter } from '../limits/limit-counter.ts'
 import { LocalCounter } from '../limits/local-counter.ts'
@@ -7,8 +8,8 @@ import { LocalCounter } from '../limits/local-counter.ts'
 export interface Cluster {
   /** Counter of the rate limits. */
   readonly limitCounter: LimitCounter
-  /** Number of nodes that share the limits, this one included. */
-  readonly nodeCount: () => number
+  /** Counter of the calls under way. */
+  readonly callPlaces: CallPlaces
   /** Changes by other nodes; undefined where there can be none. */
   readonly changes: ChangeFeed | undefined
   /** Texts of the other nodes, on request; undefined where there can be none. */
@@ -49,7 +50,7 @@ export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
   }
   return {
     limitCounter: new LocalCounter(),
-    nodeCount: () => 1,
+    callPlaces: new LocalPlaces(),
     changes: undefined,
     reports: undefined,
     isRedisReachable: undefined,

@@ -3,6 +3,7 @@ import { NodeReports } from './node-reports.ts'
 import { RedisAnnouncements } from './redis-announcements.ts'
 import { RedisPeers } from '../limits/redis-peers.ts'
 import { SharedCounter } from '../limits/shared-counter.ts'
+import { SharedPlaces } from '../limits/shared-places.ts'
 import type { Cluster, ClusterOptions } from './join-cluster.ts'
 
 /** Joins the nodes on one Redis server; where the server cannot be reached, as soon as it can. */
@@ -21,15 +22,16 @@ export async function joinThroughRedis(url: string, options: ClusterOptions): Pr
   const changes = new ChangeFeed(node, announcements)
   const reports = new NodeReports(node, announcements, () => peers.nodes)
   const limitCounter = new SharedCounter(peers, onIsolated)
+  const callPlaces = new SharedPlaces(peers, onIsolated)
   await Promise.all([peers.firstAttempt, announcements.firstAttempt])
   return {
     limitCounter,
-    nodeCount: () => peers.nodes,
+    callPlaces,
     changes,
     reports,
     isRedisReachable: () => peers.isReachable,
     async close() {
-      await limitCounter.close()
+      await Promise.all([limitCounter.close(), callPlaces.close()])
       changes.close()
       reports.close()
       await Promise.all([peers.close(), announcements.close()])

@@ -2,6 +2,7 @@ import type { Channel, ProtocolName, ProviderSettings } from '../domain/channel.
 import { BEDROCK_KEY_FORMS, parseBedrockKey } from '../domain/bedrock-key.ts'
 import { parseServiceAccount } from '../domain/service-account.ts'
 import { oneOf, text } from './fields.ts'
+import { locationError, regionError } from './regions.ts'
 
 const region = text('the name of a region, such as eu-central-1', (given) =>
   /^[a-z]{2,}(?:-[a-z]+)+-\d+$/.test(given) ? given : undefined,
@@ -68,6 +69,12 @@ export function providerIssues(given: GivenProvider): ProviderIssue[] {
       add([field], `only channels with provider ${owners.join(' or ')} have this key`)
   }
   if (provider === 'bedrock' && given.region === undefined) add(['region'], 'expected the name of a region')
+  if (given.base_url === undefined) {
+    const unknown = provider === 'bedrock' && given.region !== undefined && regionError(given.region)
+    if (unknown) add(['region'], unknown)
+    const unplaced = provider === 'vertex' && given.location !== undefined && locationError(given.location)
+    if (unplaced) add(['location'], unplaced)
+  }
   const spoken = SPOKEN[provider]
   for (const one of spoken ? protocol.filter((one) => !spoken.includes(one)) : [])
     add(['protocol'], `expected ${spoken?.join(', ')} with provider ${provider}, found ${one}`)

@@ -37,6 +37,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         usageLogDays: 90,
         console: true,
         quotaLow: { digits: 5n, scale: 0 },
+        slotDays: 100,
         maxCalls: 8_000,
         drainTimeoutMs: 30_000,
         keepResponsesMs: 0,

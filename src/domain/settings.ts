@@ -39,6 +39,8 @@ export interface Options {
   readonly usageLogDays: number
   /** Quota of a user, in US dollars, below which an alert is sent. */
   readonly quotaLow: Decimal
+  /** Days for which usage is known by half hours. */
+  readonly slotDays: number
   /** Maximum number of concurrent requests. */
   readonly maxCalls: number
   /** Longest time for running calls to end in a graceful stop. */

@@ -36,6 +36,10 @@ export interface Settlement {
   readonly channel: string
   /** From the start of the call to the first byte of the response; null if there was none. */
   readonly firstByteMs: number | null
+  /** JSON: `AttemptEntry[]`; undefined where the only attempt was answered. */
+  readonly attempts?: string | undefined
+  /** JSON: `Particulars`; undefined where there are none. */
+  readonly particulars?: string | undefined
   /** Undefined where clients can refer to nothing of the response. */
   readonly provenance?: Provenance | undefined
 }

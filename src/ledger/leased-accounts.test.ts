@@ -101,9 +101,9 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
     const [node] = await nodesOn(store, database.place, 1)
     if (!node) throw new Error('no node')
     const { accounts, bankClient, ledger } = node
-    let isOver = false
+    const over = new AbortController()
     const recalling = (async () => {
-      for (; !isOver; await nextTurn()) bankClient.leases.requestRecall(`t:${token.id}`)
+      for (; !over.signal.aborted; await nextTurn()) bankClient.leases.requestRecall(`t:${token.id}`)
     })()
     try {
       for (let n = 1; n <= 20; n += 1) {
@@ -115,7 +115,7 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
         await hold.settle(settlementOf(0))
       }
     } finally {
-      isOver = true
+      over.abort()
       await recalling
     }
   })

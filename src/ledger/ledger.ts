@@ -15,6 +15,7 @@ import type { Account } from './balance.ts'
 import { findParkedPayer } from './find-payer.ts'
 import { OpenHold } from './open-hold.ts'
 import { LocalAccounts } from './local-accounts.ts'
+import { PriceSets } from './price-sets.ts'
 import { addHold, affordable, charge, countWrite, namesOf, NO_BUDGETS, type Payer, payerIn } from './payer.ts'
 import { refusalOf, Unaffordable } from './unaffordable.ts'
 
@@ -24,6 +25,7 @@ const SETTLE_RETRY_MS = 200
 /** Admits, grows and settles the holds of this node. `docs/ledger.md` describes how. */
 export class Ledger {
   readonly accounts: AccountSource
+  readonly priceSets: PriceSets
   /** Holds that are not settled. */
   readonly openHolds = new DenseSet<OpenHold>()
   /** Holds of calls that go on at their upstreams, whatever becomes of this process. */
@@ -41,6 +43,7 @@ export class Ledger {
   /** `owner` names this run of the process; a start recovers the holds of all others. */
   constructor(store: Store, owner: string, accounts: AccountSource = new LocalAccounts(store)) {
     this.#store = store
+    this.priceSets = new PriceSets(store)
     this.#owner = owner
     this.accounts = accounts
   }

@@ -16,7 +16,7 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
 
 /** Reads that show no charges, and so need not wait for a flush. */
 const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
-  'alertThresholds',
+  'hasAlertState',
   'alertWork',
   'countUsers',
   'backgroundOutcomes',

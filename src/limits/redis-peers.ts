@@ -4,9 +4,11 @@ import { RedisConnection, type RedisConnectionHandlers } from '../redis/redis-co
 import { RedisScript } from '../redis/script.ts'
 import type { CountedLimit } from './limit-counter.ts'
 import { type ShareResponse, type ShareRequest, slotsOf } from './share-messages.ts'
+import type { PlacePeers, PlaceReport } from './place-peers.ts'
+import { PLACE_SCRIPT } from './place-script.ts'
 import { SHARE_SCRIPT } from './share-script.ts'
 import type { Peers } from './peers.ts'
-import { readShareResponse, readHeartbeat } from './redis-responses.ts'
+import { readPlaceResponse, readShareResponse, readHeartbeat } from './redis-responses.ts'
 import { ServerClock } from './server-clock.ts'
 
 /** Times that a node gives the server, and the other nodes, in milliseconds. */
@@ -64,12 +66,13 @@ export interface RedisPeersOptions {
 }
 
 /** Peers through a Redis server. Responses are validated, so that a faulty server cannot raise a limit. */
-export class RedisPeers implements Peers {
+export class RedisPeers implements Peers, PlacePeers {
   readonly #options: RedisPeersOptions
   readonly #times: PeerTimes
   readonly #connection: RedisConnection
   readonly #heartbeatScript = new RedisScript(HEARTBEAT_SCRIPT)
   readonly #shareScript = new RedisScript(SHARE_SCRIPT)
+  readonly #placeScript = new RedisScript(PLACE_SCRIPT)
   readonly #nodesKey: string
   readonly #generationKey: string
   #generation: string | undefined
@@ -117,17 +120,39 @@ export class RedisPeers implements Peers {
     return this.#generation === undefined ? undefined : `${this.#generation} ${this.#clock.steps}`
   }
 
-  async exchange(counted: CountedLimit, request: ShareRequest): Promise<ShareResponse | 'stale'> {
-    const client = this.#connection.client
-    if (!client) throw new Error('there is no connection')
-    const { widthMs, ahead } = slotsOf(request.windowMs)
+  exchange(counted: CountedLimit, request: ShareRequest): Promise<ShareResponse | 'stale'> {
     const { key, field } = this.#locate(counted)
+    const { widthMs, ahead } = slotsOf(request.windowMs)
     const { slot, used, returned, kept, added, need, want, max, windowMs } = request
     const numbers = [slot, used, returned, kept, need, want, this.nodes, ...added.flat()]
     const args = [field, windowMs, widthMs, ahead, max, this.#generation ?? '', ...numbers]
-    const running = this.#shareScript.run(client, [key, this.#generationKey], args.map(String))
+    return this.#send(this.#shareScript, [key, this.#generationKey], args, (value) =>
+      readShareResponse(value, request),
+    )
+  }
+
+  async exchangePlaces(subject: string, report: PlaceReport): Promise<number | 'stale'> {
+    const { held, want, max } = report
+    const { namespace, node } = this.#options
+    const keys = [`${namespace}:calls:${subject}`, this.#generationKey, this.#nodesKey]
+    const args = [this.#generation ?? '', node, held, want, max, NODE_TTL_MS]
+    const response = await this.#send(this.#placeScript, keys, args, (value) =>
+      readPlaceResponse(value, report),
+    )
+    return response === 'stale' ? response : response.granted
+  }
+
+  async #send<Result extends object>(
+    script: RedisScript,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    read: (value: unknown) => Result | { generation: string },
+  ): Promise<Result | 'stale'> {
+    const client = this.#connection.client
+    if (!client) throw new Error('there is no connection')
+    const running = script.run(client, keys, args.map(String))
     try {
-      const response = readShareResponse(await withTimeout(running, this.#times.exchangeMs), request)
+      const response = read(await withTimeout(running, this.#times.exchangeMs))
       if ('generation' in response) {
         if (this.#generation !== undefined && response.generation !== this.#generation)
           this.#startRefilling(response.generation)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readShareResponse, readHeartbeat } from './redis-responses.ts'
+import { readHeartbeat, readPlaceResponse, readShareResponse } from './redis-responses.ts'
 
 // Slots are 8 ms wide, 31 of them ahead.
 const QUESTION = {
@@ -56,4 +56,24 @@ describe('an invalid response is refused:', () => {
       expect(() => readHeartbeat(value)).toThrow('invalid response')
     },
   )
+})
+
+describe('a response about places', () => {
+  const REPORT = { held: 3, want: 4, max: 5 }
+
+  test('is parsed', () => {
+    expect(readPlaceResponse(['1.5', 2], REPORT)).toEqual({ granted: 2 })
+    expect(readPlaceResponse(['1.5', 0], { ...REPORT, held: 9 })).toEqual({ granted: 0 })
+    expect(readPlaceResponse(['1.5'], REPORT)).toEqual({ generation: '1.5' })
+  })
+
+  test.each([
+    ['grants more than the limit has', ['1.5', 3], REPORT],
+    ['grants more than was asked for', ['1.5', 2], { held: 0, want: 1, max: 5 }],
+    ['grants to a node above the limit', ['1.5', 1], { held: 9, want: 4, max: 5 }],
+    ['has a text for a number', ['1.5', '2'], REPORT],
+    ['is too long', ['1.5', 1, 1], REPORT],
+  ])('that %s is refused', (_, value, report) => {
+    expect(() => readPlaceResponse(value, report)).toThrow('invalid response')
+  })
 })

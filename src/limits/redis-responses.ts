@@ -1,3 +1,4 @@
+import type { PlaceReport } from './place-peers.ts'
 import { type ShareResponse, type ShareRequest, slotsOf } from './share-messages.ts'
 
 /** Maximum number of amounts in a response, above the number of slots in any window. */
@@ -34,6 +35,20 @@ export function readShareResponse(
   )
   if (amounts.some(([at], i) => at > slot || at <= (amounts[i - 1]?.[0] ?? -1))) throw invalidResponse()
   return { nowMs, granted, slot, amounts }
+}
+
+/**
+ * Parses the response to a `PlaceReport`; `{ generation }` alone means that the report was stale. Throws if
+ * it is invalid.
+ */
+export function readPlaceResponse(
+  value: unknown,
+  { held, want, max }: PlaceReport,
+): { granted: number } | { generation: string } {
+  const [generation, granted, ...rest] = list(value)
+  if (granted === undefined) return { generation: text(generation) }
+  if (rest.length > 0 || count(granted) > Math.max(0, Math.min(want, max - held))) throw invalidResponse()
+  return { granted: count(granted) }
 }
 
 function list(value: unknown): readonly unknown[] {

@@ -24,7 +24,7 @@ import { NODE_LOOP } from '../limits/event-loop.ts'
 import { setOverloadGrowth } from '../limits/heap-growth.ts'
 import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
-import { ParallelCalls } from '../limits/parallel-calls.ts'
+import { RefusalCounts } from '../limits/refusal-counts.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
 import { ownHealth } from '../management/channels/channel-health.ts'
@@ -32,7 +32,7 @@ import type { AdministrationParts } from '../management/parts.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { joinCluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
-import { pruneRegularly } from '../bootstrap/prune.ts'
+import { keptDays, pruneRegularly } from '../bootstrap/prune.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { Drains } from '../relay/drains.ts'
@@ -41,7 +41,7 @@ import { LocalCount } from '../relay/local-count.ts'
 import { Media } from '../relay/media.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
-import { lazyJsonApi } from './lazy-json-api.ts'
+import { jsonApiWhenNeeded } from './json-api-when-needed.ts'
 import { openAlerts } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
 import { ChannelProbes } from './probe-channels.ts'
@@ -165,7 +165,7 @@ export async function serve({
     upstreams,
     metrics,
     count,
-    limits: new CallLimits(limits, new ParallelCalls(nodes.nodeCount)),
+    limits: new CallLimits(limits, nodes.callPlaces),
     settings: () => inForce.settings,
     log,
   }
@@ -229,7 +229,7 @@ export async function serve({
   opened.defer(() => reloading.close())
 
   opened.adopt(
-    pruneRegularly(accounts.prune, () => inForce.settings.options.usageLogDays, log),
+    pruneRegularly(accounts.prune, () => keptDays(inForce.settings.options), log),
     (pruning) => pruning.stop(),
   )
   const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
@@ -242,7 +242,7 @@ export async function serve({
     () => addressOf,
     () => inForce.settings.rateLimits.global,
   )
-  const json = lazyJsonApi(secrets, {
+  const json = jsonApiWhenNeeded(secrets, {
     apiKeys,
     clientAddress: () => addressOf,
     limits,
@@ -266,6 +266,7 @@ export async function serve({
     globalLimit,
     console: new Console(() => inForce.settings.options.console),
     metrics,
+    refusals: opened.adopt(new RefusalCounts(store), (counts) => counts.close()),
     isOpen: () => !isShut,
     isStaying: () => !draining,
     isReady: async () => !draining && (await soon(accounts.isReady())),

@@ -112,10 +112,24 @@ test.each([
 })
 
 test.each([
+  ['kimi-k2.5', 'none'],
+  ['kimi-k2.7-code', 'none'],
+  ['kimi-k3', 'none'],
+  ['kimi-k2-0905-preview', 'all'],
+  ['moonshotai/kimi-k2.5', 'all'],
+  ['moonshot-v1-128k', 'all'],
+])('that %s takes of sampling: %s', (name, sampling) => {
+  expect(by(name)).toMatchObject({ sampling, takesPenalties: sampling === 'all' })
+})
+
+test.each([
   ['deepseek-v4-pro', true],
   ['deepseek/deepseek-chat:free', true],
   ['gpt-5', false],
-  ['kimi-k2.6', false],
+  ['kimi-k2.6', true],
+  ['kimi-k2-thinking', true],
+  ['moonshotai/kimi-k3', true],
+  ['kimi-for-coding', true],
 ])('that %s requires thoughts beside calls of tools is %s', (name, requires) => {
   expect(by(name).requiresThoughts).toBe(requires)
 })

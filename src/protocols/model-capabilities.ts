@@ -1,7 +1,14 @@
 import type { StatedCapabilities, ThinkingForm } from '../domain/settings.ts'
 import { type ConverseCapabilities, converseCapabilitiesOf } from './converse-capabilities.ts'
 import type { EffortName } from './thinking-effort.ts'
-import { claudeVersion, geminiVersion, gptVersion, isSince, type ModelVersion } from './model-version.ts'
+import {
+  claudeVersion,
+  geminiVersion,
+  gptVersion,
+  isSince,
+  kimiVersion,
+  type ModelVersion,
+} from './model-version.ts'
 
 /** Settings that a model accepts; `docs/api.md: Parameters by model`. */
 export interface Capabilities {
@@ -51,6 +58,7 @@ interface Name {
   readonly claude: ModelVersion | undefined
   readonly gpt: ModelVersion | undefined
   readonly gemini: ModelVersion | undefined
+  readonly kimi: ModelVersion | undefined
 }
 
 /** Capabilities whose rows are here. */
@@ -169,7 +177,12 @@ const TABLE: readonly Row[] = [
     ({ text, gemini }) => gemini !== undefined && !/thinking/i.test(text),
     { thinking: 'none', gemini: OLD_GEMINI },
   ],
-  [({ text }) => /(?:^|[^a-z])deepseek/i.test(text), { requiresThoughts: true }],
+  // The vendor itself takes no other sampling than its own; routers do.
+  [
+    ({ text, kimi }) => isAtLeast(kimi, 2, 5) && !text.includes('/'),
+    { sampling: 'none', takesPenalties: false, requiresThoughts: true },
+  ],
+  [({ text }) => /(?:^|[^a-z])(?:deepseek|kimi)/i.test(text), { requiresThoughts: true }],
   [({ text }) => /(?:^|[^a-z])gemma/i.test(text), { gemini: { ...OLD_GEMINI, takesSystem: false } }],
 ]
 
@@ -213,6 +226,7 @@ function rowOf(text: string): Partial<TableCapabilities> | undefined {
     claude: claudeVersion(text),
     gpt: gptVersion(text),
     gemini: geminiVersion(text),
+    kimi: kimiVersion(text),
   }
   return TABLE.find(([covers]) => covers(name))?.[1]
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { claudeVersion, geminiVersion, gptVersion, isSince } from './model-version.ts'
+import { claudeVersion, geminiVersion, gptVersion, isSince, kimiVersion } from './model-version.ts'
 
 describe('the version of a Claude model', () => {
   test.each([
@@ -49,6 +49,14 @@ test('the version of a Gemini model stands behind its family', () => {
   expect(geminiVersion('models/gemini-2.5-pro')).toEqual({ major: 2, minor: 5 })
   expect(geminiVersion('gemini-3-pro-preview')).toEqual({ major: 3, minor: 0 })
   expect(geminiVersion('gemini-flash-latest')).toBeUndefined()
+})
+
+test('the version of a Kimi model stands behind its letter, and a date is none', () => {
+  expect(kimiVersion('kimi-k2.6')).toEqual({ major: 2, minor: 6 })
+  expect(kimiVersion('kimi-k2.7-code-highspeed')).toEqual({ major: 2, minor: 7 })
+  expect(kimiVersion('moonshotai/kimi-k3')).toEqual({ major: 3, minor: 0 })
+  expect(kimiVersion('kimi-k2-0905-preview')).toEqual({ major: 2, minor: 0 })
+  expect(kimiVersion('kimi-latest')).toBeUndefined()
 })
 
 test('versions are compared by their major, then by their minor number', () => {

@@ -20,6 +20,8 @@ const GPT = [/(?:^|[^a-z])gpt-(3)\.?(5)(?!\d)/i, /(?:^|[^a-z])gpt-(\d{1,2})(?:\.
 
 const GEMINI = /(?:^|[^a-z])gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
 
+const KIMI = /(?:^|[^a-z])kimi-k(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
+
 /** Finds the version of a Claude model, with any prefix and suffix; undefined if there is none. */
 export function claudeVersion(model: string): ModelVersion | undefined {
   return versionIn(model, CLAUDE)
@@ -33,6 +35,11 @@ export function gptVersion(model: string): ModelVersion | undefined {
 /** Finds the version of a Gemini model; undefined if there is none. */
 export function geminiVersion(model: string): ModelVersion | undefined {
   return versionIn(model, [GEMINI])
+}
+
+/** Finds the version of a Kimi model; undefined if there is none. */
+export function kimiVersion(model: string): ModelVersion | undefined {
+  return versionIn(model, [KIMI])
 }
 
 /** Whether a version is the given one or a later one. */

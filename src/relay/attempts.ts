@@ -14,7 +14,7 @@ import { Attempt } from './attempt.ts'
 import type { Call, Target } from './call.ts'
 import type { CallLimits } from './call-limits.ts'
 import { FailedAttempts } from './failed-attempts.ts'
-import { CLIENT_GONE, type Failure, STOPPING, unwritable } from './failure.ts'
+import { CLIENT_GONE, endpointMissing, type Failure, STOPPING, unwritable } from './failure.ts'
 import type { FailureLog } from './failure-log.ts'
 import { isOfUpstream, noteAttempt } from './noted-attempt.ts'
 import { RetryBudget } from './retry-budget.ts'
@@ -222,7 +222,7 @@ export class Attempts {
     })
     this.#underWay.add(attempt)
     load.begin(channel)
-    call.beginAttempt()
+    call.beginAttempt(target)
     let end: AttemptEnd | undefined
     try {
       this.#send(attempt, call, target)
@@ -246,6 +246,7 @@ export class Attempts {
       return undefined
     }
     record.failure = end.cause
+    call.attempts.failed(end)
     if (isOfUpstream(end) && !call.hold.hasWriteFailed)
       this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
     return end
@@ -259,6 +260,7 @@ export class Attempts {
     try {
       const outgoing = { ...prepared, headers, stream: request.stream }
       const sent = this.#parts.upstreams.send(hold, channel, key, outgoing, attempt)
+      call.attempts.onSent(sent)
       attempt.onSent(sent, (body) =>
         this.#send(attempt, call, { ...target, prepared: { ...prepared, body } }),
       )
@@ -285,11 +287,6 @@ export class Attempts {
       if (attempt.isFinished && attempt.isSilent) this.#underWay.delete(attempt)
     }
   }
-}
-
-// An upstream need not have this endpoint: its 404 says nothing of the channel or the model.
-function endpointMissing(failure: Failure): Failure {
-  return { ...failure, next: 'nowhere', blames: 'none', isExpected: true }
 }
 
 /** The keys of the account that the request belongs to; all, where it belongs to none or its key is gone. */

@@ -2,7 +2,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { CallRateLimit } from '../domain/call-terms.ts'
 import type { Channel, RateLimit } from '../domain/channel.ts'
 import type { Model, Settings } from '../domain/settings.ts'
-import type { ParallelCalls } from '../limits/parallel-calls.ts'
+import type { CallPlaces, ParallelLimit } from '../limits/call-places.ts'
 import {
   whenDecided,
   type LimitName,
@@ -30,28 +30,48 @@ interface OwnedLimit extends SubjectLimit {
  */
 export class CallLimits {
   readonly #limits: RateLimiter
-  readonly #parallel: ParallelCalls
+  readonly #places: CallPlaces
   /** Callers whose key or user has a limit on tokens of its own, by token: calls are settled without them. */
   readonly #callers = new Map<number, Caller>()
 
-  constructor(limits: RateLimiter, parallel: ParallelCalls) {
+  constructor(limits: RateLimiter, places: CallPlaces) {
     this.#limits = limits
-    this.#parallel = parallel
+    this.#places = places
   }
 
   /**
    * Counts a call as under way, or throws `rate_limited` where its key or its user has as many already. The
-   * result ends it.
+   * result ends it. Returns a promise only where other nodes have to be asked.
    */
-  begin({ token, user }: Caller): () => void {
+  begin({ token, user }: Caller): (() => void) | Promise<() => void> {
     const [ofKey, ofUser] = [token.rateLimit.parallel, user.rateLimit.parallel]
     if (ofKey === 0 && ofUser === 0) return NOTHING_TO_LEAVE
     const limits = [
-      { subject: `key ${token.id}`, max: ofKey },
-      { subject: `user ${user.id}`, max: ofUser },
+      { subject: `key:${token.id}`, max: ofKey },
+      { subject: `user:${user.id}`, max: ofUser },
     ]
-    if (!this.#parallel.begin(limits)) throw rateLimited(PARALLEL_WAIT_MS, 'calls under way at once')
-    return () => this.#parallel.end(limits)
+    return this.#takePlaces(
+      limits.filter(({ max }) => max > 0),
+      [],
+    )
+  }
+
+  #takePlaces(
+    limits: readonly ParallelLimit[],
+    taken: readonly ParallelLimit[],
+  ): (() => void) | Promise<() => void> {
+    const leave = (): void => {
+      for (const { subject } of taken) this.#places.give(subject)
+    }
+    const [next, ...rest] = limits
+    if (!next) return leave
+    const goOn = (isTaken: boolean): (() => void) | Promise<() => void> => {
+      if (isTaken) return this.#takePlaces(rest, [...taken, next])
+      leave()
+      throw rateLimited(PARALLEL_WAIT_MS, 'calls under way at once')
+    }
+    const taking = this.#places.take(next)
+    return taking instanceof Promise ? taking.then(goOn) : goOn(taking)
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { Channel } from '../domain/channel.ts'
 import { charge } from '../domain/charge.ts'
+import type { ImageForm } from '../domain/image-price.ts'
 import type { Rate } from '../domain/price.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Settlement } from '../domain/settlement.ts'
@@ -10,8 +11,11 @@ import { idHeaders } from '../server/id-headers.ts'
 import type { Response } from '../server/response.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { AdmittedRequest } from './admitted-request.ts'
+import { AttemptLog } from './attempt-log.ts'
+import { particularsText } from '../domain/call-detail.ts'
 import type { CallLimits } from './call-limits.ts'
 import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
+import { headerText } from './header-text.ts'
 import type { Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dialect.ts'
 import type { Measure } from './dialects/passage.ts'
 import type { Drains } from './drains.ts'
@@ -45,6 +49,7 @@ interface UpstreamCut {
 /** One admitted call: its request, its hold, and the client's response. */
 export class Call implements MediaRequester {
   readonly hold: OpenHold
+  readonly attempts: AttemptLog
   readonly #services: CallServices
   readonly #incoming: IncomingCall
   #admitted: AdmittedRequest
@@ -58,6 +63,7 @@ export class Call implements MediaRequester {
     this.#incoming = incoming
     this.#admitted = admitted
     this.hold = hold
+    this.attempts = new AttemptLog(incoming.startedAt)
   }
 
   /** The id that the client gets as `x-request-id`. */
@@ -140,7 +146,7 @@ export class Call implements MediaRequester {
     return this.#admitted.estimate.promptTokens
   }
 
-  /** The upstream's breaking off in the middle of its response, if it did. */
+  /** The breaking off of the upstream's response, if it did. */
   get cut(): UpstreamCut | undefined {
     return this.#cut
   }
@@ -181,8 +187,9 @@ export class Call implements MediaRequester {
   }
 
   /** Begins an attempt: the first byte of an earlier one does not count. */
-  beginAttempt(): void {
+  beginAttempt(target: Target): void {
     this.#firstByteMs = null
+    this.attempts.begin(target)
     this.record.attempts = (this.record.attempts ?? 0) + 1
   }
 
@@ -221,7 +228,7 @@ export class Call implements MediaRequester {
     lasting?: Lasting,
   ): Promise<Usage> {
     const countPrompt = (): Promise<number> => this.countChargedPrompt()
-    const priced = basis ? priceUsage(this.#admitted.rate, countPrompt, basis, this.count) : NOTHING
+    const priced = basis ? priceUsage(this.rate, countPrompt, basis, this.count) : NOTHING
     return priced instanceof Promise
       ? priced.then((later) => this.#book(target, later, delivered, lasting))
       : this.#book(target, priced, delivered, lasting)
@@ -240,8 +247,8 @@ export class Call implements MediaRequester {
     delivered: boolean,
   ): Promise<void> {
     const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
-    const quota = charge(this.#admitted.rate, usage, form)
-    await this.#book(target, { usage, quota, reason }, delivered, undefined)
+    const priced = { usage, quota: charge(this.rate, usage, form), reason } as const
+    await this.#book(target, priced, delivered, undefined, form)
   }
 
   // A stored context is billed as a part of the prompt.
@@ -254,6 +261,7 @@ export class Call implements MediaRequester {
     priced: PricedUsage,
     delivered: boolean,
     lasting: Lasting | undefined,
+    form?: ImageForm,
   ): Promise<Usage> {
     const { facts } = this.hold
     const { settings, asked, model, group } = this.#admitted
@@ -268,16 +276,16 @@ export class Call implements MediaRequester {
       channel: target?.channel.name ?? facts.channel,
       upstreamModel: target?.prepared.upstreamModel ?? facts.model,
       firstByteMs: this.#firstByteMs,
+      attempts: this.attempts.text(this.#cut?.cause),
+      particulars: particularsText(usage, form, this.attempts.delays, target?.prepared.dropped ?? []),
       provenance: target && lasting?.provenance?.(target, this, usage),
     }
     const { record } = this
-    record.upstreamModel = settlement.upstreamModel
+    const [inputTokens, outputTokens] = [promptTokens(usage), usage.output]
+    const { upstreamModel } = settlement
+    Object.assign(record, { upstreamModel, inputTokens, outputTokens, quota, reason })
     if (this.#firstByteMs !== null) record.firstByteMs = this.#firstByteMs
-    record.inputTokens = promptTokens(usage)
-    record.outputTokens = usage.output
-    record.quota = quota
-    record.reason = reason
-    const tokens = record.inputTokens + record.outputTokens
+    const tokens = inputTokens + outputTokens
     limits.spend(settings, this.client, model, target?.channel, tokens)
     if (asked !== model) limits.spendOfModel(asked, tokens)
     metrics.settled(target ? model.name : facts.model, facts.stream, tookMs, settlement)
@@ -288,9 +296,4 @@ export class Call implements MediaRequester {
   get #tookMs(): number {
     return Math.round(performance.now() - this.#incoming.startedAt)
   }
-}
-
-// Names of models may have characters that no header can have.
-function headerText(name: string): string {
-  return name.replace(/[^\t -~]/gu, (character) => encodeURIComponent(character))
 }

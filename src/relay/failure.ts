@@ -244,6 +244,11 @@ export function unreadableStream(error: unknown): Failure {
   return { next: 'nowhere', blames: 'none', cooldownMs: undefined, refusal, cause: 'no room for an event' }
 }
 
+/** The failure of an upstream that need not have this endpoint: its 404 tells nothing of channel or model. */
+export function endpointMissing(failure: Failure): Failure {
+  return { ...failure, next: 'nowhere', blames: 'none', isExpected: true }
+}
+
 /** The gateway stops: clients can try again elsewhere, or after its next start. */
 export const STOPPING: Failure = {
   next: 'nowhere',

@@ -81,7 +81,7 @@ function isCallable(settings: Settings, caller: Caller, name: string): boolean {
       false,
     )
     const { model, group } = resolutions[0] as Resolution
-    new Rates().of(settings, model, group)
+    new Rates({ note() {} }).of(settings, model, group)
     return true
   } catch {
     return false

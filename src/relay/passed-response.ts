@@ -56,8 +56,12 @@ export class PassedResponse extends ResponseHandler {
     if (this.state === 'over' || !passage) return
     this.call.noteFirstByte()
     const beganMs = performance.now()
-    const { forward, isOver } = passage.push(chunk)
+    this.#read(passage, chunk)
     this.#pauses.noteWork(performance.now() - beganMs)
+  }
+
+  #read(passage: Passage, chunk: Buffer): void {
+    const { forward, isOver } = passage.push(chunk)
     if (forward) this.#forward(forward)
     if (passage.error && this.#mayGoElsewhere) {
       this.upstream.cancel()

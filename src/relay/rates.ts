@@ -1,14 +1,20 @@
 import { FREE_PRICE, type Price, type Rate, rateOf } from '../domain/price.ts'
 import type { Group, Model, Settings } from '../domain/settings.ts'
+import type { PriceSets } from '../ledger/price-sets.ts'
 import { GatewayError } from '../errors.ts'
 
 const ZERO = { digits: 0n, scale: 0 }
 
 /** Rates of calls; each is made when it is first needed. */
 export class Rates {
+  readonly #priceSets: Pick<PriceSets, 'note'>
   #free: Rate | undefined
   // A group belongs to one reading of the configuration, and so do its rates.
   readonly #byGroup = new WeakMap<Group, WeakMap<Price, Rate>>()
+
+  constructor(priceSets: Pick<PriceSets, 'note'>) {
+    this.#priceSets = priceSets
+  }
 
   /** The rate of calls that cost nothing, whatever the model costs. */
   get free(): Rate {
@@ -16,12 +22,14 @@ export class Rates {
   }
 
   /** The rate of `model` under `group`. An unpriced model is refused, unless the operator gives it away. */
-  of({ options }: Settings, model: Model, group: Group): Rate {
+  of(settings: Settings, model: Model, group: Group): Rate {
+    const { options } = settings
     const price = model.price ?? (options.unpricedModels === 'free' ? FREE_PRICE : refuse(model))
     let byPrice = this.#byGroup.get(group)
     if (!byPrice) this.#byGroup.set(group, (byPrice = new WeakMap()))
     let rate = byPrice.get(price)
     if (!rate) byPrice.set(price, (rate = rateOf(price, group.ratio, options.quotaPerUnit)))
+    this.#priceSets.note({ settings, model, group, rate })
     return rate
   }
 }

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ReadPauses } from './read-pauses.ts'
+import { MAX_TURN_MS, SharedTurns } from './shared-turns.ts'
 
 class FakeUpstream {
   isRead = true
@@ -54,5 +55,50 @@ test('an upstream whose chunks take long to read is read on in the next turn of 
   await new Promise((resolve) => setImmediate(resolve))
   expect(upstream.isRead).toBe(true)
   pauses.noteWork(3)
+  expect(upstream.isRead).toBe(true)
+})
+
+describe('large responses, of which each has always more to read,', () => {
+  const CHUNK_MS = 1
+
+  /** Reads as Node does: in each turn, of each upstream in the same order, until it is paused. */
+  function turnsOf(responses: number, turns: number): { work: number[]; worked: number[] } {
+    const afterTurn: (() => void)[] = []
+    const shared = new SharedTurns((callback) => afterTurn.push(callback))
+    const all = Array.from({ length: responses }, () => {
+      const upstream = new FakeUpstream()
+      return { upstream, pauses: new ReadPauses(upstream, shared), worked: 0 }
+    })
+    const work = Array.from({ length: turns }, () => {
+      let inTurn = 0
+      for (const one of all)
+        for (let chunks = 32; chunks > 0 && one.upstream.isRead; chunks--) {
+          one.pauses.noteWork(CHUNK_MS)
+          one.worked += CHUNK_MS
+          inTurn += CHUNK_MS
+        }
+      for (const callback of afterTurn.splice(0)) callback()
+      return inTurn
+    })
+    return { work, worked: all.map(({ worked }) => worked) }
+  }
+
+  test.each([4, 40])('take no more of a turn together than one alone: %i', (responses) => {
+    const { work } = turnsOf(responses, 3 * responses)
+    // The first turn finds out which of them are large.
+    expect(Math.max(...work.slice(1))).toBe(MAX_TURN_MS)
+  })
+
+  test('have as many turns each', () => {
+    const { worked } = turnsOf(4, 400)
+    expect(Math.max(...worked) - Math.min(...worked)).toBeLessThanOrEqual(MAX_TURN_MS)
+  })
+})
+
+test('a small response goes on beside large ones', () => {
+  const upstream = new FakeUpstream()
+  const shared = new SharedTurns(() => {})
+  shared.note(10 * MAX_TURN_MS)
+  new ReadPauses(upstream, shared).noteWork(1)
   expect(upstream.isRead).toBe(true)
 })

@@ -1,3 +1,4 @@
+import { LOOP_TURNS, MAX_TURN_MS, type SharedTurns } from './shared-turns.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /**
@@ -5,11 +6,6 @@ import type { UpstreamFlow } from './upstream-flow.ts'
  * other calls have their turn.
  */
 const BITS = { hold: 1, count: 2, client: 4, turn: 8 }
-/**
- * Milliseconds of work after which other calls have their turn. Node reads up to 32 chunks of a connection,
- * two megabytes, before it looks at the next one.
- */
-const MAX_WORK_MS = 4
 
 /** Reason not to read an upstream for the moment. */
 type PauseReason = keyof typeof BITS
@@ -17,12 +13,14 @@ type PauseReason = keyof typeof BITS
 /** Reasons not to read an upstream. It is read while there are none. */
 export class ReadPauses {
   readonly #upstream: Pick<UpstreamFlow, 'pause' | 'resume'>
+  readonly #turns: SharedTurns
   #reasons = 0
   #isOver = false
   #workMs = 0
 
-  constructor(upstream: Pick<UpstreamFlow, 'pause' | 'resume'>) {
+  constructor(upstream: Pick<UpstreamFlow, 'pause' | 'resume'>, turns = LOOP_TURNS) {
     this.#upstream = upstream
+    this.#turns = turns
   }
 
   /** Whether there is any reason not to read. */
@@ -57,13 +55,16 @@ export class ReadPauses {
     else this.#upstream.pause()
   }
 
-  /** Notes work on what was read; after too much of it, reads on in the next turn of the event loop. */
+  /**
+   * Notes work on what was read. A response that has had a turn's worth of it is a large one: it shares the
+   * turns of the event loop with the others from there on.
+   */
   noteWork(ms: number): void {
     this.#workMs += ms
-    if (this.#workMs < MAX_WORK_MS || this.#isOver) return
-    this.#workMs = 0
+    const isUsedUp = this.#turns.note(ms)
+    if (!isUsedUp || this.#workMs < MAX_TURN_MS || this.#isOver || this.has('turn')) return
     this.begin('turn')
-    setImmediate(() => {
+    this.#turns.wait(() => {
       if (!this.#isOver) this.end('turn')
     })
   }

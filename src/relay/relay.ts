@@ -67,7 +67,7 @@ export class Relay {
   /** Requests for responses by their ids. */
   readonly responses: ResponseRequests
   readonly #parts: RelayParts
-  readonly #rates = new Rates()
+  readonly #rates: Rates
   readonly #routing: Routing
   readonly #conversions: Conversions
   readonly #dialects: Record<RelayedEndpoint, Dialect>
@@ -78,6 +78,7 @@ export class Relay {
 
   constructor(parts: RelayParts) {
     this.#parts = parts
+    this.#rates = new Rates(parts.ledger.priceSets)
     this.#routing = new Routing(parts.load)
     const conversions = new Conversions(parts.media, parts.signatures)
     this.#conversions = conversions
@@ -219,7 +220,8 @@ export class Relay {
 
   async #charged(forms: RequestForms, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
-    const leave = this.#parts.limits.begin(caller)
+    const beginning = this.#parts.limits.begin(caller)
+    const leave = beginning instanceof Promise ? await beginning : beginning
     let opened: OpenedRequest | undefined
     try {
       opened = await openRequest(this.#parts.bodies, forms, incoming, caller, settings)

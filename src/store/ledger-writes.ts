@@ -66,6 +66,15 @@ export interface BudgetOpening {
   readonly amount: number
 }
 
+/** Prices of a model in a group. */
+export interface StoredPriceSet {
+  readonly version: string
+  readonly model: string
+  readonly group: string
+  /** `priceSetText`. */
+  readonly content: string
+}
+
 /** Result of `prune`. */
 export interface PruneResult {
   /** Number of rows that were removed. */
@@ -109,4 +118,6 @@ export interface LedgerWrites {
   loadAccount(account: { readonly tokenId: number }): StoredAccount | null
   /** Opens the account of a budget in one period with this amount, and returns what is used of it. */
   openBudget(budget: BudgetOpening): { readonly used: number }
+  /** Stores what a model costs in a group in one version of the prices, once. */
+  storePriceSet(set: StoredPriceSet): void
 }

@@ -22,6 +22,8 @@ export function outboxRow(call: SettledCall): string {
     reason: call.reason,
     kind: call.kind,
     requested_model: call.requestedModel,
+    ...(call.attempts !== undefined && { attempts: call.attempts }),
+    ...(call.particulars !== undefined && { particulars: call.particulars }),
     requests: call.delivered ? 1 : 0,
     budgets: call.budgets,
   })

@@ -14,7 +14,7 @@ const PAUSE_MS = 50
  */
 export async function pruneExpired(
   rows: Pick<Rows, 'write'>,
-  kind: 'pruneResponses' | 'pruneSignatures' | 'pruneBudgets' | 'pruneLentBudgets',
+  kind: 'pruneResponses' | 'pruneSignatures' | 'pruneSlots' | 'pruneBudgets' | 'pruneLentBudgets',
   nowMs: number,
   signal?: AbortSignal,
 ): Promise<number> {

@@ -1,18 +1,20 @@
 import type { Generated, Selectable } from 'kysely'
 import type { AlertTables } from './alert-tables.ts'
 import type { BudgetCrossingsTable, BudgetPeriodsTable, TermsColumns } from './budget-tables.ts'
+import type { SeriesTables } from './series-schema.ts'
 import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
 
 /**
  * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
  * 0, and text never contains NUL. The column of a group is `group_name`, because `group` is an SQL keyword.
  */
-export interface Database extends AlertTables {
+export interface Database extends AlertTables, SeriesTables {
   readonly users: UsersTable
   readonly tokens: TokensTable
   readonly holds: HoldsTable
   readonly usage_log: UsageLogTable
   readonly usage_days: UsageDaysTable
+  readonly price_sets: PriceSetsTable
   readonly sessions: SessionsTable
   readonly identities: IdentitiesTable
   readonly used_states: UsedStatesTable
@@ -143,6 +145,18 @@ interface UsageLogTable {
   kind: string
   /** The model that the client requested; empty in rows of versions without it. */
   requested_model: string
+  /** JSON: `AttemptEntry[]`, where there were several or the only one failed. */
+  attempts: string | null
+  /** JSON: `Particulars`, where there are any. */
+  particulars: string | null
+}
+
+/** Prices of a model in a group by version, written once: `priceSetText`. */
+interface PriceSetsTable {
+  version: string
+  model: string
+  group_name: string
+  content: string
 }
 
 /** Daily sums of the usage log, kept after its rows are removed. */
@@ -171,6 +185,8 @@ interface UsageDaysTable {
   characters: number
   images: number
   quota: number
+  /** Number of calls that failed, whether or not a part was answered: `FAILED_REASONS`. */
+  failed: number
 }
 
 /** Channels created over HTTP, without those that gateway.yaml declares. */

@@ -45,6 +45,10 @@ export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListene
     return this.#sent?.isSent ?? false
   }
 
+  get openedInMs(): number {
+    return this.#sent?.openedInMs ?? 0
+  }
+
   pause(): void {
     this.#isPaused = true
     this.#sent?.pause()

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { describe, expect, test } from 'vitest'
-import { COPIED_TABLES, NOT_COPIED } from '../../src/moving/copy/tables.ts'
+import { COPIED_TABLES, EMBEDDED_TABLES, NOT_COPIED } from '../../src/moving/copy/tables.ts'
 import { lockDataFolder } from '../../src/store/data-folder.ts'
 import { deriveSecrets, hashKey, unseal } from '../../src/store/secrets.ts'
 import { type Outcome, sluice } from '../equipment/command.ts'
@@ -46,7 +46,7 @@ async function both(
     const select = `SELECT ${columns.join(', ')} FROM ${name}`
     here[name] = embeddedRows(folder, `${select} ORDER BY ${key.join(', ')}`)
     const collated = key.map((column) =>
-      /^(?:id|day|part|percent|(?:user|token)_id)$/.test(column) ? column : `${column} collate "C"`,
+      /^(?:id|day|slot|part|percent|(?:user|token)_id)$/.test(column) ? column : `${column} collate "C"`,
     )
     there[name] = await sql(`${select} ORDER BY ${collated.join(', ')}`)
   }
@@ -284,5 +284,7 @@ test('every table is either copied or listed as not copied', async () => {
   const folder = await filledFolder({ users: 1, tokensEach: 1, charges: [], openHolds: 0 })
   const tables = embeddedRows(folder, "SELECT name FROM sqlite_schema WHERE type = 'table'")
   const ours = tables.map(({ name }) => String(name)).filter((name) => !/^(?:sqlite|kysely)_/.test(name))
-  expect(ours.toSorted()).toEqual([...COPIED_TABLES.map(({ name }) => name), ...NOT_COPIED].toSorted())
+  expect(ours.toSorted()).toEqual(
+    [...COPIED_TABLES.map(({ name }) => name), ...NOT_COPIED, ...EMBEDDED_TABLES].toSorted(),
+  )
 })

@@ -52,7 +52,13 @@ export function audit(
   observations: readonly Observation[],
   granted: GrantedQuotas,
 ): string[] {
-  return auditBooks(booksIn(dataDir), observations, granted)
+  const books = booksIn(dataDir)
+  const logged = books.usage.reduce((sum, { quota }) => sum + quota, 0)
+  const series = databaseOf(dataDir)
+    .seriesQuota()
+    .filter(({ quota }) => quota !== logged)
+    .map(({ table, quota }) => `${table} comes to ${quota}, the log to ${logged}`)
+  return [...auditBooks(books, observations, granted), ...series]
 }
 
 /**

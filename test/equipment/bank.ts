@@ -1,3 +1,4 @@
+import { POINT_TABLES } from '../../src/store/usage-points.ts'
 import { auditBooks, type Books, type GrantedQuotas } from './auditor.ts'
 import { auditBudgets, type BudgetRow, type BudgetUsage } from './budget-audit.ts'
 import { databaseOf, type TokenBalance, type UsageRow, type UserBalance } from './database.ts'
@@ -17,6 +18,8 @@ export interface BankBooks extends Books {
   readonly leases: readonly LeaseRow[]
   /** Sum of the daily sums. */
   readonly ofDays: number
+  /** Sums of the tables for series. */
+  readonly ofSeries: readonly { readonly name: string; readonly quota: number; readonly failed: number }[]
   /** Sum of the amounts that accounts record as leased. */
   readonly leased: number
 }
@@ -33,6 +36,13 @@ export async function booksOfBank({ postgres, fleet }: Cluster): Promise<BankBoo
     usage: await postgres.sql<UsageRow>('select * from usage_log order by ended_ms'),
     leases: await postgres.sql<LeaseRow>('select * from leases order by account, node'),
     ofDays: await sum('select sum(quota) from usage_days'),
+    ofSeries: await Promise.all(
+      POINT_TABLES.map(async ({ name }) => ({
+        name,
+        quota: await sum(`select sum(quota) from ${name}`),
+        failed: await sum(`select sum(failed) from ${name}`),
+      })),
+    ),
     leased: await sum('select (select sum(leased) from users) + (select sum(leased) from tokens) as sum'),
     openHolds: fleet.nodes.flatMap(({ dataDir }) => databaseOf(dataDir).openHolds()),
   }
@@ -43,6 +53,8 @@ export interface BankAudit extends Omit<Deliveries, 'broken'> {
   /** Broken promises; empty if every promise held. */
   readonly broken: readonly string[]
 }
+
+const isFailed = (reason: string): boolean => ['failed', 'cut', 'crash', 'lost-node'].includes(reason)
 
 /** Audits the bank after all nodes have stopped: besides everything else, nothing may be leased any more. */
 export async function auditBank(
@@ -66,5 +78,10 @@ export async function auditBank(
   ]
   if (books.leased !== 0) broken.push(`accounts believe that ${books.leased} is lent`)
   if (books.ofDays !== logged) broken.push(`the days come to ${books.ofDays}, the log to ${logged}`)
+  const failed = books.usage.filter(({ reason }) => isFailed(reason)).length
+  for (const sums of books.ofSeries) {
+    if (sums.quota !== logged) broken.push(`${sums.name} comes to ${sums.quota}, the log to ${logged}`)
+    if (sums.failed !== failed) broken.push(`${sums.name} has ${sums.failed} failed calls, the log ${failed}`)
+  }
   return { ...deliveries, broken }
 }

@@ -10,12 +10,17 @@ export class Browser {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
     const sent = { ...(cookie !== '' && { cookie }), ...headers }
     const answer = await call(url, undefined, { method: 'GET', path: pathname + search, headers: sent })
-    for (const set of answer.headers['set-cookie'] ?? []) {
+    this.keep(answer)
+    return answer
+  }
+
+  /** Keeps the cookies that a response sets. */
+  keep({ headers }: Pick<FullResponse, 'headers'>): void {
+    for (const set of headers['set-cookie'] ?? []) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
       if (value === '') this.cookies.delete(name)
       else this.cookies.set(name, value)
     }
-    return answer
   }
 
   /** Requests a URL, and answers where it redirects to. */

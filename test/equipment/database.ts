@@ -64,12 +64,16 @@ export interface GatewayDatabase {
   sessions(): SessionRow[]
   budgets(): BudgetRow[]
   openHolds(): { readonly id: string; readonly amount: number; readonly token_id: number }[]
+  /** Sums of the charges in the tables for series, with those of calls that are noted to be added. */
+  seriesQuota(): { readonly table: string; readonly quota: number }[]
   token(name: string): TokenBalance
   user(username: string): UserRow
   usageOf(requestId: string): UsageRow | undefined
   /** Writes, for states that no interface can make; only while no gateway runs. */
   write(sql: string, ...values: SQLInputValue[]): void
 }
+
+const UNSUMMED = `(select coalesce(sum(json_extract(value, '$[1][2]')), 0) from unsummed_calls, json_each(sums))`
 
 /** The database of the gateway that runs, or ran, on this data directory. */
 export function databaseOf(dataDir: string): GatewayDatabase {
@@ -94,6 +98,15 @@ export function databaseOf(dataDir: string): GatewayDatabase {
     usage,
     budgets: () => rows('select * from budget_periods'),
     sessions: () => rows('select * from sessions'),
+    seriesQuota: () =>
+      rows(
+        ['usage_slots', 'usage_slot_routes', 'usage_day_routes', 'usage_day_keys']
+          .map(
+            (name) =>
+              `select '${name}' as "table", coalesce(sum(quota), 0) + ${UNSUMMED} as quota from ${name}`,
+          )
+          .join(' union all '),
+      ),
     openHolds: () => rows('select id, amount, token_id from holds'),
     token: (name) =>
       one(

@@ -50,6 +50,8 @@ export function mediaBehaviour({ path, text }: Pick<Received, 'path' | 'text'>):
       const images = json({ data: Array.from({ length: n }, () => ({ b64_json: IMAGE })) })
       return { ...images, after: sleep(IMAGE_MS) }
     }
+    case '/v1/images/edits':
+      return { ...json({ data: [{ b64_json: IMAGE }] }), after: sleep(IMAGE_MS) }
     case '/v1/audio/speech':
       return answered('audio/mpeg', SOUND)
     default:
@@ -90,14 +92,18 @@ export async function oneMediaCall(
 
 function orderFor(random: () => number, key: string): MediaOrder {
   const kind = random()
+  if (kind < 0.4) return imageOrder(random, key)
   if (kind < 0.5) {
-    const stream = random() < 0.5
-    const n = stream ? 1 : 1 + Math.floor(random() * 3)
+    const body = formBytes([
+      { name: 'image', content: Buffer.alloc(1000, 1), filename: 'a.png', type: 'image/png' },
+      { name: 'prompt', content: 'x' },
+      { name: 'model', content: 'pictures' },
+    ])
     return {
-      body: { model: 'pictures', prompt: 'x', n, stream },
-      options: { path: '/v1/images/generations', key },
-      cost: n * UNITS_PER_IMAGE,
-      isWhole: (text) => !stream || !text.includes('event: error'),
+      body,
+      options: formCall('/v1/images/edits', key, body),
+      cost: UNITS_PER_IMAGE,
+      isWhole: () => true,
     }
   }
   if (kind < 0.75) {
@@ -111,10 +117,22 @@ function orderFor(random: () => number, key: string): MediaOrder {
   }
   const seconds = random() < 0.1 ? LONG_RECORDING : SHORT_RECORDING
   const body = formBytes(recordingParts('scribe', waveFile(seconds)))
+  const path = random() < 0.5 ? '/v1/audio/transcriptions' : '/v1/audio/translations'
   return {
     body,
-    options: formCall('/v1/audio/transcriptions', key, body),
+    options: formCall(path, key, body),
     cost: seconds * UNITS_PER_SECOND,
     isWhole: () => true,
+  }
+}
+
+function imageOrder(random: () => number, key: string): MediaOrder {
+  const stream = random() < 0.5
+  const n = stream ? 1 : 1 + Math.floor(random() * 3)
+  return {
+    body: { model: 'pictures', prompt: 'x', n, stream },
+    options: { path: '/v1/images/generations', key },
+    cost: n * UNITS_PER_IMAGE,
+    isWhole: (text) => !stream || !text.includes('event: error'),
   }
 }

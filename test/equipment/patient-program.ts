@@ -1,8 +1,9 @@
 import { type PatchedCopy, patchedProgram } from './patched-copy.ts'
 
 /**
- * The program, except that it waits for Redis for as long as this machine may be late: for tests whose
- * subject is not a late server, and whose figures hold while it answers in time. The caller discards it.
+ * The program, except that it waits for Redis and for places in PostgreSQL for as long as this machine may be
+ * late: for tests whose subject is not a late server, and whose figures hold while it answers in time. The
+ * caller discards it.
  */
 export function patientProgram(): Promise<PatchedCopy> {
   return patchedProgram([
@@ -15,6 +16,11 @@ export function patientProgram(): Promise<PatchedCopy> {
       file: 'src/limits/shared-counter.ts',
       text: 'const WAIT_TIMEOUT_MS = 45',
       by: 'const WAIT_TIMEOUT_MS = 60_000',
+    },
+    {
+      file: 'src/cluster/postgres-place-peers.ts',
+      text: 'const EXCHANGE_TIMEOUT_MS = 1_000',
+      by: 'const EXCHANGE_TIMEOUT_MS = 60_000',
     },
   ])
 }

@@ -24,11 +24,21 @@ export interface RealProvider extends AsyncDisposable {
   visit(browser: Browser, location: string): Promise<string>
 }
 
-/** Starts a provider on a free port. */
-export async function startRealProvider(client: RegisteredClient): Promise<RealProvider> {
+/** Writes the page that asks whether to sign out; the library's own one loads a font from elsewhere. */
+function askToSignOut(answer: { body: unknown }, form: string): void {
+  const button =
+    '<button form="op.logoutForm" type="submit" name="logout" value="yes">Yes, sign me out</button>'
+  answer.body = `<!doctype html><title>Sign out</title>${form}${button}`
+}
+
+/** Starts a provider on a free port of 127.0.0.1; its issuer may name that by another host. */
+export async function startRealProvider(
+  client: RegisteredClient,
+  host: '127.0.0.1' | 'localhost' = '127.0.0.1',
+): Promise<RealProvider> {
   const server = createServer()
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const issuer = `http://${host}:${(server.address() as AddressInfo).port}`
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const provider = new Provider(issuer, {
     clients: [
@@ -40,7 +50,10 @@ export async function startRealProvider(client: RegisteredClient): Promise<RealP
       },
     ],
     claims: { openid: ['sub'], profile: ['name', 'preferred_username', 'groups'], email: ['email'] },
-    features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: true } },
+    features: {
+      devInteractions: { enabled: false },
+      rpInitiatedLogout: { enabled: true, logoutSource: askToSignOut },
+    },
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', kid: 'first' }] },
     ttl: {
       AccessToken: 600,

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { createHmac, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -25,6 +25,8 @@ export interface ScriptedProvider extends AsyncDisposable {
   readonly overrides: Map<string, (response: ServerResponse) => void>
   /** Signs with a new key from now on, and publishes that alone; returns what signs with the old one. */
   rotate(): (claims: Claims) => string
+  /** The present public key, as everybody can read it. */
+  publicKey(): KeyObject
   /** Signs an id_token with the present key. */
   readonly signed: (claims: Claims) => string
   /** Authorizes a sign-in at the address that the gateway sent a browser to; returns that of its callback. */
@@ -106,6 +108,7 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       key = newKey()
       return (claims) => signedWith(old, claims)
     },
+    publicKey: () => key.publicKey,
     signed: (claims) => signedWith(key, claims),
     authorize(location) {
       const { searchParams } = new URL(location)
@@ -136,6 +139,12 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
 /** An id_token without a signature. */
 export function unsigned(claims: Claims): string {
   return `${part({ alg: 'none' })}.${part(claims)}.`
+}
+
+/** An id_token with a symmetric signature (HS256) by this secret. */
+export function signedBySecret(claims: Claims, secret: string | Buffer): string {
+  const text = `${part({ alg: 'HS256' })}.${part(claims)}`
+  return `${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`
 }
 
 function part(value: object): string {

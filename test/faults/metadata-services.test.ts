@@ -21,6 +21,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   'mapped.test': ['::ffff:169.254.169.254'],
   'inside.test': ['127.0.0.1'],
   'declared.test': ['169.254.169.254'],
+  'alerts.test': ['169.254.170.2'],
 }
 
 let internet: Server
@@ -39,6 +40,7 @@ beforeAll(async () => {
       rate_limits: {},
       options: { unpriced_models: 'free', retries: 0 },
       channels: [channel('declared', 'http://declared.test:9/v1')],
+      alerts: [{ url: 'http://alerts.test:9', secret: `whsec_${'A'.repeat(32)}`, events: ['quota.low'] }],
       users: [ROOT, user(4, 'ada', [token('ada')], { access_token: ACCOUNTS.admin.accessToken, role: 10 })],
     }),
     { env: network.env },
@@ -105,6 +107,15 @@ describe("a cloud's metadata service", () => {
     const { data } = await make('admin', 'inside', `http://inside.test:${port()}`)
     const tested = await manage(fixture.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
     expect(tested.body).toMatchObject({ success: true })
+  })
+
+  test('is told no alerts, although gateway.yaml has a name that leads there', async () => {
+    const fields = { id: 4, action: 'add_quota', mode: 'override', value: 1 }
+    const lowered = await manage(fixture.gateway.url, ACCOUNTS.root, 'POST /api/user/manage', fields)
+    expect(lowered.status).toBe(200)
+    const failure = '"receiver":"alerts.test:9","reason":"it cannot be reached (EMETADATA)"'
+    await expect.poll(() => fixture.gateway.logs()).toContain(failure)
+    expect(reached()).not.toContain('169.254.170.2')
   })
 
   test('is allowed where gateway.yaml names it: the operator decides', async () => {

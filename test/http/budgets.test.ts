@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { usageText } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { channel, plainConfiguration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { dateClock } from '../equipment/moved-clock.ts'
 
 /** Ten prompt and five output tokens. */
 const COST = 30
@@ -102,6 +104,39 @@ describe('a stream that is cut by a budget ends with budget_exceeded', () => {
     expect(error.details?.[0].reason ?? error.code).toBe('budget_exceeded')
     expect(error.message).toMatch(/the daily budget of this API key is used up; it resets at \S+Z/)
   })
+})
+
+test('a call belongs to the period in which it began, and the next period begins with nothing spent', async () => {
+  const clock = dateClock()
+  const moved = await startFixture(
+    (server) => ({
+      ...plainConfiguration(server.baseUrl('m')),
+      users: [ROOT, user(2, 'ann', [token('ann', { budget: 1_000, budget_period: 'day' })])],
+    }),
+    { env: clock.env },
+  )
+  onTestFinished(() => moved.close())
+  const { upstream, gateway } = moved
+  const chat = () => moved.chat('ann', body)
+  const body = ask('m', { max_tokens: 150 })
+  const gate = Promise.withResolvers<void>()
+  upstream.script('m', { kind: 'whole', usage: usageText(10, 150), after: gate.promise })
+  const overMidnight = chat()
+  await expect.poll(() => upstream.received('m').length).toBe(1)
+  clock.move(DAY_S)
+  gate.resolve()
+  expect((await overMidnight).status).toBe(200)
+  expect((await chat()).status).toBe(200)
+  expect((await chat()).json().error.code).toBe('budget_exceeded')
+  const spent = () =>
+    databaseOf(gateway.dataDir)
+      .budgets()
+      .map(({ used }) => used)
+  expect(spent()).toEqual([610, 610])
+  // A clock that is set back leads back to the period before, and to what was spent in it.
+  clock.move(0)
+  expect((await chat()).json().error.code).toBe('budget_exceeded')
+  expect(spent()).toEqual([610, 610])
 })
 
 describe('a rate limit', () => {

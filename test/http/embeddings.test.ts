@@ -310,11 +310,14 @@ describe('completions', () => {
     ['logprobs', { logprobs: 0 }],
     ['prompt', { prompt: ['a', 'b'] }],
     ['prompt', { prompt: [1, 2] }],
-  ])('that no conversation has are refused there, naming %s: %j', async (field, fields) => {
-    const answer = await post('/v1/completions', { model: 'claude', prompt: 'a', ...fields })
-    expect([answer.status, answer.json().error.code]).toEqual([400, 'invalid_request'])
-    expect(answer.json().error.message).toContain(`'${field}'`)
-  })
+  ])(
+    'that no conversation has are refused there before a quota is held, naming %s: %j',
+    async (field, fields) => {
+      const answer = await post('/v1/completions', { model: 'claude', prompt: 'a', ...fields }, 'poor')
+      expect([answer.status, answer.json().error.code]).toEqual([400, 'invalid_request'])
+      expect(answer.json().error.message).toContain(`'${field}'`)
+    },
+  )
 
   test('with messages are chat completions', async () => {
     fixture.upstream.script('m', {

@@ -8,6 +8,7 @@ import { channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { freePort } from '../equipment/port.ts'
+import { rawConnection } from '../equipment/raw-socket.ts'
 import { formBytes, formCall, type Part, recordingParts, waveFile } from '../equipment/form.ts'
 
 const PATH = '/v1/audio/transcriptions'
@@ -198,6 +199,30 @@ describe('a form that cannot be read is a 400, and reaches no upstream:', () => 
     const answer = await call(fixture.gateway.url, { model: 'm' }, { path: PATH, key: 'ann' })
     expect(answer.status).toBe(415)
   })
+})
+
+test('a form that ends before its length reaches no upstream, and leaves no file, hold or charge', async () => {
+  fixture.upstream.forget('m')
+  const { gateway } = fixture
+  const database = databaseOf(gateway.dataDir)
+  const before = database.usage().length
+  const body = formBytes(recordingParts('m', waveFile(40)))
+  const { headers = {} } = formCall(PATH, 'ann', body)
+  const head = [
+    `POST ${PATH} HTTP/1.1`,
+    'host: gateway',
+    'authorization: Bearer sk-ann',
+    `content-type: ${headers['content-type']}`,
+    `content-length: ${body.length + 1_000}`,
+  ]
+  const port = Number(new URL(gateway.url).port)
+  const connection = rawConnection(port, Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]))
+  await expect.poll(() => openBodies().length).toBe(1)
+  connection.socket.end()
+  expect(await connection.closed()).not.toContain('HTTP/1.1 200')
+  await expect.poll(openBodies).toEqual([])
+  expect(fixture.upstream.received('m')).toHaveLength(0)
+  expect([database.usage().length, database.openHolds()]).toEqual([before, []])
 })
 
 test('a part of 26 MB goes on, as the provider has its own limit; a body above the limit is a 413', async () => {

@@ -18,7 +18,7 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 1 },
     models: Object.fromEntries(
-      [EMBEDDING, 'mapped', 'pair', 'chat'].map((name) => [name, { price: PLAIN_PRICE }]),
+      [EMBEDDING, 'mapped', 'pair', 'chat', 'both'].map((name) => [name, { price: PLAIN_PRICE }]),
     ),
     channels: [
       channel('gemini', upstream.baseUrl('gemini'), {
@@ -27,19 +27,21 @@ beforeAll(async () => {
         model_mapping: { mapped: EMBEDDING },
       }),
       channel('first', upstream.baseUrl('first'), { protocol: 'gemini', models: ['pair'], priority: 5 }),
+      channel('ahead', upstream.baseUrl('ahead'), { protocol: 'gemini', models: ['both'], priority: 5 }),
       channel('second', upstream.baseUrl('second'), { protocol: 'gemini', models: ['pair'] }),
+      channel('either', upstream.baseUrl('either'), { models: ['both'] }),
       channel('chat', upstream.baseUrl('chat'), { model_mapping: { chat: 'theirs' } }),
     ],
-    users: [ROOT, user(2, 'ann', [token('ann')])],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1 })])],
   }))
   database = databaseOf(fixture.gateway.dataDir)
 })
 afterAll(() => fixture?.close())
 
-const post = (path: string, body: object | string): Promise<FullResponse> =>
-  call(fixture.gateway.url, body, { key: 'ann', path })
-const embed = (fields: object): Promise<FullResponse> =>
-  post('/v1/embeddings', { model: EMBEDDING, ...fields })
+const post = (path: string, body: object | string, key = 'ann'): Promise<FullResponse> =>
+  call(fixture.gateway.url, body, { key, path })
+const embed = (fields: object, key?: string): Promise<FullResponse> =>
+  post('/v1/embeddings', { model: EMBEDDING, ...fields }, key)
 const method = (model: string, name: string, body: object | string): Promise<FullResponse> =>
   post(`/v1beta/models/${model}:${name}`, body)
 
@@ -134,13 +136,23 @@ describe('a request for embeddings on a channel of Gemini', () => {
     ['token ids', [1, 2]],
     ['lists of token ids', [[1], [2]]],
     ['images', [{ image: 'data:' }]],
-  ])('of %s is refused before it is sent', async (_, input) => {
+  ])('of %s is refused before a quota is held: a key that cannot pay is told so too', async (_, input) => {
     fixture.upstream.decide('gemini', byText())
-    const answer = await embed({ input })
+    expect((await embed({ input: 'two words' }, 'poor')).status).toBe(403)
+    const answer = await embed({ input }, 'poor')
     expect(answer.status).toBe(400)
     expect(answer.json().error).toMatchObject({ code: 'invalid_request' })
     expect(answer.json().error.message).toContain('input')
     expect(fixture.upstream.received('gemini')).toEqual([])
+  })
+
+  test('of token ids is served by the channel that takes them, whatever stands before it', async () => {
+    const vectors = { object: 'list', data: [{ index: 0, embedding: [1] }], usage: { total_tokens: 2 } }
+    fixture.upstream.script('either', json(vectors))
+    const answer = await embed({ model: 'both', input: [1, 2] })
+    expect(answer.json()).toEqual(vectors)
+    expect(fixture.upstream.received('ahead')).toEqual([])
+    expect(rowOf(answer)).toMatchObject({ channel: 'either', quota: 2 })
   })
 
   test('is made by the official client of OpenAI, which reads base64', async () => {

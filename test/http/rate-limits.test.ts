@@ -40,11 +40,11 @@ function startLimitedFixture(key: object): Promise<Fixture> {
       ],
       users: [
         ROOT,
-        user(
-          2,
-          'ann',
-          'abcdefghijklmnop'.split('').map((name) => token(name)),
-        ),
+        user(2, 'ann', [
+          ...'abcdefghijklmnop'.split('').map((name) => token(name)),
+          token('more', { rate_limit: { requests: 5, window: LONG } }),
+          token('fewer', { rate_limit: { requests: 1, window: LONG } }),
+        ]),
       ],
     }
   })
@@ -96,6 +96,14 @@ describe('the limit of requests of an API key', () => {
 
   test("is each key's own", async () => {
     expect((await from(limited, 'b', ask('free'))).status).toBe(200)
+  })
+
+  test.each([
+    ['more', 5],
+    ['fewer', 1],
+  ])('is replaced by the one that a key has of its own: %s', async (key, requests) => {
+    for (let i = 0; i < requests; i++) expect((await from(limited, key, ask('free'))).status).toBe(200)
+    expectLimited(await from(limited, key, ask('free')), 'this API key')
   })
 
   test('is reported to messages clients in their envelope', async () => {

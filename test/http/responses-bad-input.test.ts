@@ -6,11 +6,12 @@ import type { Body, FullResponse } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { wholeGemini } from '../equipment/gemini-behaviour.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
 import { wholeResponse } from '../equipment/responses-behaviour.ts'
 
 const NATIVE = 'responses'
-const CONVERTED = ['chat', 'messages'] as const
+const CONVERTED = ['chat', 'messages', 'gemini'] as const
 const ALL = [NATIVE, ...CONVERTED] as const
 type Model = (typeof ALL)[number]
 
@@ -29,6 +30,7 @@ const ANSWERS = {
   responses: wholeResponse({ text: 'said' }),
   chat: wholeChat({ text: 'said' }),
   messages: wholeMessage([{ text: 'said' }]),
+  gemini: wholeGemini({ text: 'said' }),
 }
 const send = (body: Body): Promise<FullResponse> => fixture.chat('ann', body, { path: '/v1/responses' })
 const spentBy = (name: string): number => databaseOf(fixture.gateway.dataDir).user(name).used_quota
@@ -181,7 +183,8 @@ describe('what can be converted is answered', () => {
   test.each(CONVERTED)('with one token of output, by %s', async (model) => {
     expect((await post(model, { max_output_tokens: 1 })).status).toBe(200)
     const sent = JSON.parse(fixture.upstream.only(model).text)
-    expect(sent.max_tokens ?? sent.max_completion_tokens).toBe(1)
+    const { max_tokens, max_completion_tokens, generationConfig } = sent
+    expect(max_tokens ?? max_completion_tokens ?? generationConfig.maxOutputTokens).toBe(1)
   })
 
   test.each(CONVERTED)('whatever the ids of items look like, by %s', async (model) => {

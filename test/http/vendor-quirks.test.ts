@@ -5,7 +5,17 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { databaseOf, type UsageRow } from '../equipment/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-const VENDORS = ['deepseek', 'openrouter', 'mistral', 'xai', 'groq', 'ollama', 'vllm', 'lmstudio'] as const
+const VENDORS = [
+  'deepseek',
+  'kimi-k2.6',
+  'openrouter',
+  'mistral',
+  'xai',
+  'groq',
+  'ollama',
+  'vllm',
+  'lmstudio',
+] as const
 type Vendor = (typeof VENDORS)[number]
 
 let fixture: Fixture
@@ -88,9 +98,11 @@ describe('DeepSeek', () => {
     expect(live.text).toContain(frames.slice(1).join(''))
     expect(rowOf(live)?.quota).toBe(135)
   })
+})
 
-  test('gets the thoughts of turns with tool calls back, without which it refuses', async () => {
-    whole('deepseek', completion({ content: 'Sunny' }, USAGE))
+describe.each(['deepseek', 'kimi-k2.6'] as const)('%s, which refuses calls without thoughts,', (vendor) => {
+  test('gets the thoughts of turns with tool calls back', async () => {
+    whole(vendor, completion({ content: 'Sunny' }, USAGE))
     const history = [
       { role: 'user', content: 'weather?' },
       {
@@ -103,9 +115,9 @@ describe('DeepSeek', () => {
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'sun' }] },
     ]
     const tools = [{ name: 'look', input_schema: { type: 'object' } }]
-    const answer = await messages('deepseek', { messages: history, tools })
+    const answer = await messages(vendor, { messages: history, tools })
     expect(answer.status, answer.text).toBe(200)
-    const sent = JSON.parse(fixture.upstream.only('deepseek').text).messages
+    const sent = JSON.parse(fixture.upstream.only(vendor).text).messages
     expect(sent[1]).toMatchObject({ role: 'assistant', reasoning_content: 'I should look' })
   })
 
@@ -113,7 +125,7 @@ describe('DeepSeek', () => {
     ['are empty', [{ type: 'thinking', thinking: '', signature: '' }]],
     ['are gone', []],
   ])('gets empty thoughts of turns with tool calls whose thoughts %s', async (_, thoughts) => {
-    whole('deepseek', completion({ content: 'Sunny' }, USAGE))
+    whole(vendor, completion({ content: 'Sunny' }, USAGE))
     const history = [
       { role: 'user', content: 'weather?' },
       {
@@ -125,11 +137,37 @@ describe('DeepSeek', () => {
       { role: 'user', content: 'and now?' },
     ]
     const tools = [{ name: 'look', input_schema: { type: 'object' } }]
-    const answer = await messages('deepseek', { messages: history, tools })
+    const answer = await messages(vendor, { messages: history, tools })
     expect(answer.status, answer.text).toBe(200)
-    const sent = JSON.parse(fixture.upstream.only('deepseek').text).messages
+    const sent = JSON.parse(fixture.upstream.only(vendor).text).messages
     expect(sent[1]).toMatchObject({ role: 'assistant', reasoning_content: '' })
     expect(sent[3]).toEqual({ role: 'assistant', content: 'Sunny' })
+  })
+})
+
+describe('Kimi', () => {
+  test('tells usage inside the last choice of a stream', async () => {
+    const last = { index: 0, delta: {}, finish_reason: 'stop', usage: { ...USAGE, cached_tokens: 4 } }
+    const frames = [
+      chunk({ role: 'assistant', content: '', reasoning_content: 'Hm' }),
+      chunk({ content: 'Hello' }),
+      `data: ${JSON.stringify({ ...HEAD, object: 'chat.completion.chunk', choices: [last] })}\n\n`,
+      DONE,
+    ]
+    streamed('kimi-k2.6', ...frames)
+    const live = await stream('kimi-k2.6')
+    expect(live.text).toBe(frames.join(''))
+    expect(rowOf(live)).toMatchObject({ cache_read_tokens: 4, quota: 6 + 1 + 20, reason: 'complete' })
+  })
+
+  test('has its own sampling: that of a converted request is left out, and named', async () => {
+    whole('kimi-k2.6', completion({ content: 'Hello' }, USAGE))
+    const answer = await messages('kimi-k2.6', { temperature: 0.2, top_p: 0.5 })
+    expect(answer.status, answer.text).toBe(200)
+    expect(answer.headers['x-gateway-dropped']).toBe('temperature, top_p')
+    const sent = JSON.parse(fixture.upstream.only('kimi-k2.6').text)
+    expect(sent).not.toHaveProperty('temperature')
+    expect(sent).not.toHaveProperty('top_p')
   })
 })
 

@@ -57,7 +57,7 @@ describe('GET /api/console', () => {
         open: { ratio: 0.5, desc: 'open' },
         vip: { ratio: 2, desc: 'vip' },
       },
-      limits: { max_user_tokens: 9, usage_log_days: expect.any(Number) },
+      limits: { max_user_tokens: 9, usage_log_days: expect.any(Number), slot_days: 100 },
       setup: { has_channel: true, has_own_key: true, has_call: false },
       counts: { resting_channels: 0 },
     })

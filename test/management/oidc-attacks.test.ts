@@ -3,7 +3,12 @@ import { Browser } from '../equipment/browser.ts'
 import { ROOT, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { type ScriptedProvider, startScriptedProvider, unsigned } from '../equipment/scripted-oidc.ts'
+import {
+  type ScriptedProvider,
+  signedBySecret,
+  startScriptedProvider,
+  unsigned,
+} from '../equipment/scripted-oidc.ts'
 
 const SECRET = 'the-client-secret-0123456789'
 const AGAIN = 'could not be verified'
@@ -171,6 +176,25 @@ describe('an attack by', () => {
     ['no id_token', () => void (honest.idToken = () => '')],
   ])('%s is refused', async (_, attack) => {
     attack()
+    expect(await signIn()).toEqual([401, expect.stringContaining(AGAIN)])
+  })
+
+  // Without the check of the signature, the library accepts every algorithm that the metadata list.
+  test.each<[string, () => (claims: Readonly<Record<string, unknown>>) => string]>([
+    ['without a signature', () => unsigned],
+    ['with a signature by the client secret', () => (claims) => signedBySecret(claims, SECRET)],
+    [
+      'with a signature by the public key, as a text that everybody can read',
+      () => (claims) => signedBySecret(claims, honest.publicKey().export({ type: 'spki', format: 'pem' })),
+    ],
+    [
+      'with a signature by the bytes of the public key',
+      () => (claims) => signedBySecret(claims, honest.publicKey().export({ type: 'spki', format: 'der' })),
+    ],
+  ])('an id_token %s is refused, even if the provider lists that algorithm', async (_, forge) => {
+    honest.metadata = { id_token_signing_alg_values_supported: ['RS256', 'HS256', 'none'] }
+    expect(await signIn()).toEqual([302, ''])
+    honest.idToken = forge()
     expect(await signIn()).toEqual([401, expect.stringContaining(AGAIN)])
   })
 

@@ -220,7 +220,14 @@ async function provokeByName(): Promise<void> {
   const { data: tokens } = await at('GET /api/token/', AS_ROOT)
   const own = tokens.items[0].id
   await at('GET /api/token/:id', AS_ROOT, undefined, own)
-  await at('POST /api/token/:id/key', AS_ROOT, undefined, own)
+  const { data: revealed } = await at('POST /api/token/:id/key', AS_ROOT, undefined, own)
+  fixture.upstream.script('m', { kind: 'whole' })
+  const asked = { model: 'm', messages: [{ role: 'user', content: 'hi' }] }
+  const key = String(revealed.key).replace(/^(?:sk-)?/, 'sk-')
+  await at('POST /v1/chat/completions', { authorization: `Bearer ${key}` }, asked)
+  const { data: logged } = await at('GET /api/log/self', AS_ROOT)
+  for (const name of ['GET /api/log/:id', 'GET /api/log/self/:id'])
+    await at(name, AS_ROOT, undefined, logged.items[0].request_id)
   await at('POST /api/token/batch/keys', AS_ROOT, { ids: [own] })
   await at('PUT /api/token/', AS_ROOT, { id: own, name: 'b' })
   await at('DELETE /api/token/:id', AS_ROOT, undefined, own)

@@ -34,7 +34,9 @@ describe.skipIf(withoutMariadb('the import of many users'))('a new-api with 10,0
     onTestFinished(() => fixture.close())
     const { gateway } = fixture
     await gateway.stop()
+    const startMs = performance.now()
     const { code, out, err } = await commandOn(gateway, 'import', source.place, '--apply')
+    console.info(`${USERS} users and as many keys in ${Math.round(performance.now() - startMs)} ms`)
     expect(code).toBe(0)
     expect(out).toMatch(new RegExp(`^users +${USERS} +0 +0 +0$`, 'm'))
     expect(out).toMatch(new RegExp(`^tokens +${USERS} +0 +0 +0$`, 'm'))

@@ -25,7 +25,7 @@ const HOLDS = 10_000
 const KILLS = 50
 const READY_MS = 3_000
 /** More statements than a migration has, so that some are killed after the end. */
-const STATEMENTS = 25
+const STATEMENTS = 45
 
 /**
  * Amount of a hold, cost of its prompt, and progress until the crash: the crash is charged the smaller sum.

@@ -3,7 +3,7 @@ import { withoutCrashes } from '../equipment/own-postgres.ts'
 import type { Patch } from '../equipment/patch.ts'
 import { patchedProgram } from '../equipment/patched-copy.ts'
 import { withoutRedis } from '../equipment/redis-server.ts'
-import { POOR_ACCOUNTS } from '../nodes/accounts.ts'
+import { POOR_ACCOUNTS, TIGHT_BUDGETS } from '../nodes/accounts.ts'
 import { killNodes } from '../nodes/fault-injection.ts'
 import { nodesStorm, type NodesStormPlan } from '../nodes/nodes-storm.ts'
 import { nightSeed } from './night-seed.ts'
@@ -52,6 +52,26 @@ const NO_RECOVERY: Patch = {
   by: 'const recovered = { count: 0, quota: 0 }',
 }
 
+/** Lends budgets without looking at what is used of them, or lent to others. */
+const UNBOUNDED_BUDGETS: readonly Patch[] = [
+  {
+    file: 'src/store/migrations/bank/take-lease.ts',
+    text: 'where w.need > 0 and b.amount - b.used - b.leased < w.need);',
+    by: 'where false);',
+  },
+  {
+    file: 'src/store/migrations/bank/take-lease.ts',
+    text: 'bank_share(b.amount - b.used - b.leased, w.need, w.most) as gets',
+    by: 'w.most as gets',
+  },
+]
+/** Charges calls to balances alone. */
+const UNCHARGED_BUDGETS: Patch = {
+  file: 'src/store/migrations/bank/charge.ts',
+  text: 'update budget_periods b set used = b.used + spent.quota, leased',
+  by: 'update budget_periods b set leased',
+}
+
 async function brokenBy(patches: readonly Patch[], plan: Partial<NodesStormPlan> = {}): Promise<string> {
   const copy = await patchedProgram(patches)
   try {
@@ -86,6 +106,19 @@ describe.skipIf(withoutRedis('broken copies of the bank') || withoutCrashes('bro
     })
     test('repeated reports counted again', async () => {
       expect(await brokenBy([...LOST_ANSWERS, NOT_IDEMPOTENT])).toMatch(/used \d+, (?:its|the) rows say \d+/)
+    })
+    test('nothing where budgets are tight', async () => {
+      expect(await brokenBy([], { accounts: TIGHT_BUDGETS, faults: [killNodes] })).toBe('')
+    })
+    test('budgets lent beyond their amount', async () => {
+      expect(await brokenBy(UNBOUNDED_BUDGETS, { accounts: TIGHT_BUDGETS })).toMatch(
+        /the budget b:day:\S+ of 3000 is overspent/,
+      )
+    })
+    test('calls that no budget is charged', async () => {
+      expect(await brokenBy([UNCHARGED_BUDGETS], { accounts: TIGHT_BUDGETS })).toMatch(
+        /the budget \S+ has 0 used, its calls were charged \d+/,
+      )
     })
     test('a start without recovery', async () => {
       expect(await brokenBy([NO_RECOVERY], { faults: [killNodes] })).toMatch(/is still open|without a trace/)

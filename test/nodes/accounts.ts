@@ -20,6 +20,7 @@ interface Owner {
 }
 
 const AMPLE = 1_000_000_000
+const TIGHT_KEYS = Array.from({ length: 3 }, (_, index) => `tight${index}`)
 
 /**
  * Five tokens of three users, with budgets of every kind: two tokens run out during the storm, and so does
@@ -41,6 +42,12 @@ export const POOR_ACCOUNTS: AccountSet = accountSet({
     tokens: Object.fromEntries(Array.from({ length: 24 }, (_, index) => [`poor${index}`, 4_000])),
   },
 })
+
+/** Tokens with ample quota, and daily budgets that a few seconds of a storm use up. */
+export const TIGHT_BUDGETS: AccountSet = accountSet(
+  { ann: { quota: AMPLE, tokens: Object.fromEntries(TIGHT_KEYS.map((key) => [key, AMPLE])) } },
+  Object.fromEntries(TIGHT_KEYS.map((key) => [key, { budget: 3_000, budget_period: 'day' }])),
+)
 
 function accountSet(
   owners: Readonly<Record<string, Owner>>,

@@ -242,6 +242,25 @@ test('receivers are told once of load shedding, and of a channel that rests', as
   expect(gateway.isRunning).toBe(true)
 })
 
+test('once all receivers are removed, what was noted for them is removed as well', async () => {
+  const told = await receiver()
+  const { gateway, upstream, chat } = await gatewayTelling([told.declared('channel.resting')])
+  upstream.script('m', BROKEN)
+  for (let calls = 0; calls < 5; calls += 1) await chat('ann', ask('m'))
+  await told.atLeast(1)
+  const conditions = (): unknown[] => {
+    const database = new DatabaseSync(join(gateway.dataDir, 'sluice.db'), { readOnly: true, timeout: 5000 })
+    try {
+      return database.prepare('select name from alert_conditions').all()
+    } finally {
+      database.close()
+    }
+  }
+  expect(conditions()).toEqual([{ name: 'channel m' }])
+  await gateway.apply({ ...plainConfiguration(upstream.baseUrl('m')), alerts: [] })
+  await expect.poll(conditions).toEqual([])
+})
+
 /** Adds so many users with ample quota, which all fall below the threshold in one transaction. */
 function lowerQuotas({ dataDir }: RunningGateway, count: number): void {
   const database = new DatabaseSync(join(dataDir, 'sluice.db'), { timeout: 5000 })

@@ -114,6 +114,28 @@ describe('a messages call on a Bedrock channel', () => {
     expect(headers).not.toHaveProperty('anthropic-beta')
   })
 
+  const effort = [{ role: 'system', content: [], output_config: { effort: 'high' } }]
+  const toolChange = [{ role: 'system', content: [{ type: 'tool_addition', tool_name: 'look' }] }]
+  const hi = [{ role: 'user', content: 'hi' }]
+  test.each([
+    ['dangerous-tool-use-2026-09-03', { safeguards: [{ type: 'dangerous_tool_use' }] }],
+    ['mid-conversation-output-config-2026-07-01', { messages: [...hi, ...effort] }],
+    ['mid-conversation-tool-changes-2026-07-01', { messages: [...hi, ...toolChange] }],
+    ['thinking-display-updates-2026-08-18', { thinking: { type: 'adaptive', display: 'updates' } }],
+  ])('has what a beta feature brings, beside its name: %s', async (beta, fields) => {
+    const { status, headers, text } = await messages('signed', fields, { 'anthropic-beta': beta })
+    expect(status, text).toBe(200)
+    expect(headers).not.toHaveProperty('x-gateway-dropped')
+    expect(JSON.parse(onlyRequest().body.toString())).toMatchObject({ ...fields, anthropic_beta: [beta] })
+  })
+
+  test('has no safeguards without their beta feature, which Bedrock would refuse', async () => {
+    const { status, headers } = await messages('signed', { safeguards: [{ type: 'dangerous_tool_use' }] })
+    expect(status).toBe(200)
+    expect(headers['x-gateway-dropped']).toBe('safeguards')
+    expect(JSON.parse(onlyRequest().body.toString())).not.toHaveProperty('safeguards')
+  })
+
   test('is streamed as server-sent events without the figures of the service, and charged by its usage', async () => {
     const { status, headers, text } = await messages('signed', { stream: true })
     expect(status).toBe(200)

@@ -56,7 +56,7 @@ beforeAll(async () => {
           models: ON_VERTEX,
         },
       ],
-      users: [ROOT, user(2, 'ann', [token('ann')])],
+      users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1 })])],
     },
   })
 })
@@ -159,6 +159,23 @@ describe.each([
     expect(charged(many)).toBe(6)
   })
 })
+
+test.each(['titan', 'cohere', 'text-embedding-005', 'gemini-embedding-2'])(
+  'token ids are refused before a quota is held: %s',
+  async (model) => {
+    for (const input of [
+      [1, 2],
+      [[1], [2, 3]],
+    ]) {
+      const response = await call(gateway.url, { model, input }, { ...EMBEDDINGS, key: 'poor' })
+      expect([response.status, response.json().error.code]).toEqual([400, 'invalid_request'])
+      expect(response.json().error.message).toContain("'input'")
+    }
+    const poor = await call(gateway.url, { model, input: 'two words' }, { ...EMBEDDINGS, key: 'poor' })
+    expect([poor.status, poor.json().error.code]).toEqual([403, 'insufficient_quota'])
+    expect(bodies(bedrock).length + bodies(vertex).length).toBe(0)
+  },
+)
 
 test('dimensions are asked for in the words of each model, and named where it has none', async () => {
   expect((await embed('titan', 'x', { dimensions: 256 })).headers['x-gateway-dropped']).toBeUndefined()

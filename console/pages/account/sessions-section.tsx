@@ -22,8 +22,7 @@ export function SessionsSection() {
   })
   const leaving = useAction(async (sessions: readonly Session[]) => {
     for (const { id, current } of sessions) if (!current) await endSession(id)
-    await signOut()
-    location.assign('/login')
+    location.assign((await signOut()) ?? '/login')
   })
   return (
     <FormSection title={account.sessions}>

@@ -6,6 +6,7 @@ import { LanguageChoice } from '../../parts/language-choice.tsx'
 import { isOwnPath } from '../../parts/own-path.ts'
 import { SignInForm } from '../../parts/sign-in-form.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
+import { ProviderLinks } from './provider-links.tsx'
 import classes from './login-page.module.css'
 
 /** Two fields, and the way to the page that was asked for. */
@@ -14,6 +15,7 @@ export function LoginPage() {
   const { next } = useSearch({ strict: false }) as { readonly next?: string }
   const navigate = useNavigate()
   const client = useQueryClient()
+  const destination = next !== undefined && isOwnPath(next) ? next : '/'
   useEffect(() => {
     document.title = `${login.title} – ${product}`
   }, [login.title, product])
@@ -30,9 +32,10 @@ export function LoginPage() {
             await signIn(credentials)
             client.clear()
             await client.fetchQuery(profileQuery)
-            await navigate({ href: next !== undefined && isOwnPath(next) ? next : '/' })
+            await navigate({ href: destination })
           }}
         />
+        <ProviderLinks next={destination} />
         <LanguageChoice />
       </div>
     </main>

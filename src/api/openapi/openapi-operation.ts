@@ -82,8 +82,9 @@ function successOf(endpoint: Endpoint): JsonSchema {
       (endpoint.contentTypes ?? ['application/json']).map((type) => [type, { schema: {} }]),
     )
   }
-  if (endpoint.text) return { [endpoint.text.type]: { schema: { type: 'string' } } }
-  return { 'application/json': { schema: schemaOf(endpoint) } }
+  const text = endpoint.text && { [endpoint.text.type]: { schema: { type: 'string' } } }
+  if (text && !endpoint.responseBody) return text
+  return { 'application/json': { schema: schemaOf(endpoint) }, ...text }
 }
 
 function schemaOf(endpoint: JsonEndpoint): JsonSchema {

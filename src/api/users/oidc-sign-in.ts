@@ -3,6 +3,7 @@ import { sessionCookie } from '../../auth/session-cookie.ts'
 import type { OidcProvider } from '../../domain/login-settings.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
+import { linkIdentity } from '../../management/users/link-identity.ts'
 import { signInByIdentity } from '../../management/users/sign-in-by-identity.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
@@ -32,16 +33,21 @@ export const oidcStart = defineEndpoint({
   },
 })
 
-/** End of a sign-in, to which the provider sends the browser back. */
+/** End of a sign-in, or of a link, to which the provider sends the browser back. */
 export const oidcCallback = defineEndpoint({
   ...COMMON,
   path: '/api/user/oidc/:name/callback',
-  summary: 'End a sign-in at an identity provider, and begin a session of the console',
+  summary: 'End a sign-in at an identity provider: begin a session of the console, or link the identity',
   errorStatuses: [401, 403],
   async handle({ params: { name }, address, exchange, parts }) {
     const { request, response, record } = exchange
     const provider = providerNamed(parts.settings(), name)
-    const { identity, next } = await parts.oidc.complete(provider, request)
+    const { identity, next, link } = await parts.oidc.complete(provider, request)
+    if (link) {
+      record.userId = link.userId
+      await linkIdentity(parts, identity, link)
+      return next
+    }
     const place = { address, userAgent: request.headers['user-agent'] }
     const { user, session } = await signInByIdentity(parts, provider, identity, place)
     record.userId = user.id
@@ -51,7 +57,8 @@ export const oidcCallback = defineEndpoint({
   },
 })
 
-function providerNamed({ login }: Settings, name: string): OidcProvider {
+/** The identity provider of that name; throws 404 if there is none. */
+export function providerNamed({ login }: Settings, name: string): OidcProvider {
   const provider = login.oidc.find((one) => one.name === name)
   if (!provider) throw new GatewayError('not_found', `there is no identity provider "${name}"`)
   return provider

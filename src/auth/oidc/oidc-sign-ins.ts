@@ -6,7 +6,7 @@ import type { Secrets } from '../../store/secrets.ts'
 import type { Store } from '../../store/store.ts'
 import { localPath } from './local-path.ts'
 import type { OidcClient, VerifiedIdentity } from './oidc-client.ts'
-import { pendingCookie, pendingOf, pendingUntil } from './pending-sign-in.ts'
+import { type IdentityLink, pendingCookie, pendingOf, pendingUntil } from './pending-sign-in.ts'
 import { publicOrigin } from './public-origin.ts'
 
 /** Page of the console that people come back to after they have signed out at their provider. */
@@ -29,6 +29,15 @@ interface Redirect {
   readonly cookie: string
 }
 
+/** Sign-in that has ended well. */
+interface Completed {
+  readonly identity: VerifiedIdentity
+  /** Path to go to. */
+  readonly next: string
+  /** Session that began it, where the identity is to be linked. */
+  readonly link: IdentityLink | undefined
+}
+
 /** Sign-ins at identity providers, from the start to the verified identity; each is bound to its browser. */
 export class OidcSignIns {
   readonly #parts: OidcParts
@@ -38,12 +47,21 @@ export class OidcSignIns {
     this.#parts = parts
   }
 
-  /** Begins a sign-in. `next`: where to go afterwards, a path of this gateway; other texts are ignored. */
-  async begin(provider: OidcProvider, request: Request, next: string | undefined): Promise<Redirect> {
+  /**
+   * Begins a sign-in. `next`: where to go afterwards, a path of this gateway; other texts are ignored.
+   * `link`: the session whose user the identity shall be linked to.
+   */
+  async begin(
+    provider: OidcProvider,
+    request: Request,
+    next: string | undefined,
+    link?: IdentityLink,
+  ): Promise<Redirect> {
     const { secrets, options, nowMs } = this.#parts
     const redirectUri = `${publicOrigin(request, options())}/api/user/oidc/${provider.name}/callback`
     const { url, checks } = await (await this.#opened()).begin(provider, redirectUri)
-    const pending = { ...checks, redirectUri, next: localPath(next), expiresTime: pendingUntil(nowMs()) }
+    const expiresTime = pendingUntil(nowMs())
+    const pending = { ...checks, redirectUri, next: localPath(next), link, expiresTime }
     const cookie = pendingCookie(secrets, provider.name, pending, request, options().trustedProxies)
     return { location: url, cookie }
   }
@@ -52,10 +70,7 @@ export class OidcSignIns {
    * Ends a sign-in. Throws 401 if this browser did not begin it, if it was ended before, or if it cannot be
    * verified.
    */
-  async complete(
-    provider: OidcProvider,
-    request: Request,
-  ): Promise<{ readonly identity: VerifiedIdentity; readonly next: string }> {
+  async complete(provider: OidcProvider, request: Request): Promise<Completed> {
     const { store, secrets, nowMs } = this.#parts
     const query = new URL(request.url, 'http://gateway').search
     const state = new URLSearchParams(query).get('state')
@@ -72,7 +87,7 @@ export class OidcSignIns {
     const callback = new URL(pending.redirectUri + query)
     const afterLogout = callback.origin + AFTER_LOGOUT
     const identity = await (await this.#opened()).complete(provider, callback, pending, afterLogout)
-    return { identity, next: pending.next }
+    return { identity, next: pending.next, link: pending.link }
   }
 
   // Loaded with the first sign-in: most gateways have no identity provider.

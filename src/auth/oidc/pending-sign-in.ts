@@ -9,6 +9,11 @@ const LIFETIME_SECONDS = 600
 /** Form of a state: 32 bytes as base64url. */
 const STATE = /^[\w-]{43}$/
 
+const identityLink = z.object({ userId: z.int(), sessionHash: z.string() })
+
+/** A user's session that began a sign-in, to have the identity linked to that user. */
+export type IdentityLink = z.output<typeof identityLink>
+
 const pendingSignIn = z.object({
   state: z.string(),
   nonce: z.string(),
@@ -16,6 +21,8 @@ const pendingSignIn = z.object({
   redirectUri: z.string(),
   /** Path to go to afterwards. */
   next: z.string(),
+  /** Present where the identity is to be linked. */
+  link: identityLink.optional(),
   /** Unix seconds. */
   expiresTime: z.int(),
 })

@@ -20,7 +20,7 @@ export const consoleShellSchema = z.object({
     usd_exchange_rate: z.number().describe('CNY per USD'),
   }),
   groups: groupsSchema,
-  limits: z.object({ max_user_tokens: z.int(), usage_log_days: z.int() }),
+  limits: z.object({ max_user_tokens: z.int(), usage_log_days: z.int(), slot_days: z.int() }),
   setup: z.object({ has_channel: z.boolean(), has_own_key: z.boolean(), has_call: z.boolean() }),
   counts: z.object({ resting_channels: z.int().nullable().describe('null below role 10') }),
 })
@@ -52,6 +52,7 @@ export async function consoleShell(
     limits: {
       max_user_tokens: settings.options.maxUserTokens,
       usage_log_days: settings.options.usageLogDays,
+      slot_days: settings.options.slotDays,
     },
     setup: {
       has_channel: settings.channels.length > 0,

@@ -34,4 +34,5 @@ export const SCALAR_OPTIONS: readonly ScalarOption[] = Object.freeze([
   { key: 'hold_tokens', name: 'hold_tokens', text: ({ holdTokens }) => String(holdTokens) },
   { key: 'quota_low', name: 'quota_low', text: ({ quotaLow }) => decimalText(quotaLow) },
   { key: 'usage_log_days', name: 'usage_log_days', text: ({ usageLogDays }) => String(usageLogDays) },
+  { key: 'slot_days', name: 'slot_days', text: ({ slotDays }) => String(slotDays) },
 ])

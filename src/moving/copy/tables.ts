@@ -1,3 +1,5 @@
+import { POINT_TABLES } from '../../store/usage-points.ts'
+
 /** Table that `sluice migrate` copies. */
 export interface CopiedTable {
   readonly name: string
@@ -24,12 +26,15 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'budget_crossings', key: ['account', 'percent'], batchSize: 1000 },
   { name: 'budget_periods', key: ['account'], batchSize: 1000 },
   { name: 'usage_log', key: ['id'], batchSize: 1000 },
+  { name: 'price_sets', key: ['version', 'model', 'group_name'], batchSize: 100 },
   // Smaller batches, because a key of many columns makes long conditions.
   {
     name: 'usage_days',
     key: ['day', 'user_id', 'token_id', 'model', 'channel', 'group_name'],
     batchSize: 100,
   },
+  ...POINT_TABLES.map((table) => ({ ...table, batchSize: 100 })),
+  { name: 'usage_refusals', key: ['slot', 'code', 'user_id', 'token_id'], batchSize: 100 },
 ])
 
 /**
@@ -44,6 +49,9 @@ export const NOT_COPIED: readonly string[] = Object.freeze([
   'store_identity',
   'used_states',
 ])
+
+/** Tables that PostgreSQL does not have: the sums that they are kept for are written before a copy. */
+export const EMBEDDED_TABLES: readonly string[] = Object.freeze(['unsummed_calls'])
 
 /** Tables whose ids the database generates. */
 export const COUNTED_TABLES = ['users', 'tokens', 'channels'] as const

@@ -1,6 +1,6 @@
 /** Public interface of the chat dialect. */
 export { chatCodec } from './codec.ts'
-export { completionsCodec } from './completions/codec.ts'
+export { checkConvertible, completionsCodec } from './completions/codec.ts'
 export { completionPromptText } from './completions/prompt.ts'
 export {
   completionRequestSchema,

@@ -6,25 +6,32 @@ import type { TextsToEmbed } from '../texts-to-embed.ts'
 /** Fields that another dialect has, too, or that its responses follow. */
 const READ: ReadonlySet<string> = new Set(['model', 'input', 'dimensions', 'encoding_format', 'task_type'])
 
+/** Refuses inputs of a checked request that are not texts: token ids mean something to their model alone. */
+export function checkTexts(scan: ScannedObject): void {
+  textsIn(scan)
+}
+
 /**
  * Reads a checked request for another dialect; fields that it has not are named. Throws `invalid_request` for
  * inputs that are not texts.
  */
 export function decodeTexts(scan: ScannedObject, dropped: Dropped): TextsToEmbed {
   for (const key of scan.members.keys()) if (!READ.has(key)) dropped.add(key === 'user' ? key : 'unknown')
-  const node = scan.span('input')?.node as Node
-  const nodes = scan.kindOf(node) === 'array' ? scan.elements(node) : [node]
-  const texts = nodes.map((element): string => {
-    if (scan.kindOf(element) !== 'string')
-      refuse('input', 'a text or an array of texts, as all of the channels take', 'something else')
-    return scan.parse(element) as string
-  })
+  const texts = textsIn(scan).map((text) => scan.parse(text) as string)
   const task = scan.value('task_type')
   return {
     texts,
     dimensions: (scan.value('dimensions') ?? undefined) as number | undefined,
     task: typeof task === 'string' ? task : undefined,
   }
+}
+
+function textsIn(scan: ScannedObject): readonly Node[] {
+  const node = scan.span('input')?.node as Node
+  const nodes = scan.kindOf(node) === 'array' ? scan.elements(node) : [node]
+  if (nodes.some((element) => scan.kindOf(element) !== 'string'))
+    refuse('input', 'a text or an array of texts, as all of the channels take', 'something else')
+  return nodes
 }
 
 /** Writes a request; what the texts are for is left out and named. */

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
-import { makeCharge } from './bank/make-charge.ts'
+import { remakeFunctions } from './bank/bank-function.ts'
+import { CHARGE } from './bank/charge.ts'
 import type { ColumnTypes } from './column-types.ts'
 
 const COUNTS = [
@@ -24,7 +25,7 @@ export function mediaUsage({ integer, isShared }: ColumnTypes): Migration {
         for (const name of COUNTS) await addColumn(db, table, name, integer, '0')
       }
       for (const table of ['usage_log', 'holds']) await addColumn(db, table, 'kind', 'text', "''")
-      if (isShared) await makeCharge(db)
+      if (isShared) await remakeFunctions(db, CHARGE)
     },
   }
 }

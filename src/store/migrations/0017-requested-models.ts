@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
-import { makeCharge } from './bank/make-charge.ts'
+import { remakeFunctions } from './bank/bank-function.ts'
+import { CHARGE } from './bank/charge.ts'
 import type { ColumnTypes } from './column-types.ts'
 
 /**
@@ -14,7 +15,7 @@ export function requestedModels({ isShared }: ColumnTypes): Migration {
         await sql`alter table ${sql.table(table)} add column requested_model text not null default ''`.execute(
           db,
         )
-      if (isShared) await makeCharge(db)
+      if (isShared) await remakeFunctions(db, CHARGE)
     },
   }
 }

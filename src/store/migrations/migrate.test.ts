@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { killMigrations } from '../../../test/killed-migration.ts'
+import { withoutSeries } from '../../../test/former-schema.ts'
 import { ENGINES } from '../../../test/store-engines.ts'
 import { newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
 import { openForWriting } from '../sqlite/connection.ts'
@@ -68,13 +69,15 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     if (engine.name === 'SQLite') await database.sql('DROP TRIGGER alert_budget_used')
     for (const table of LATER_TABLES) await database.sql(`DROP TABLE ${table}`)
     for (const name of SESSION_COLUMNS) await database.sql(`ALTER TABLE sessions DROP COLUMN ${name}`)
+    await withoutSeries(engine, database)
     for (const name of MEDIA_COLUMNS) {
       for (const table of ['usage_log', 'usage_days'])
         await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
     }
     await database.sql('ALTER TABLE holds DROP COLUMN budgets')
     if (engine.name === 'PostgreSQL') {
-      await database.sql('DROP TABLE lost_budgets')
+      for (const table of ['lost_budgets', 'call_generation', 'call_nodes', 'call_places'])
+        await database.sql(`DROP TABLE ${table}`)
       for (const table of ['users', 'tokens']) await database.sql(`DROP TRIGGER bank_heed ON ${table}`)
       await database.sql('DROP TABLE budget_periods')
       await database.sql('DROP FUNCTION budget_crossed')

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { DEFAULT_MIGRATION_TABLE, type Migration, Migrator } from 'kysely/migration'
 import type { Database } from '../schema.ts'
 import { accountsAndLedger } from './0001-accounts-and-ledger.ts'
@@ -15,6 +15,9 @@ import { budgets } from './0011-budgets.ts'
 import { alerts } from './0012-alerts.ts'
 import { signIns } from './0013-sign-ins.ts'
 import { requestedModels } from './0017-requested-models.ts'
+import { usageSeries } from './0018-usage-series.ts'
+import { callDetails } from './0019-call-details.ts'
+import { callPlaces } from './0022-call-places.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
@@ -34,6 +37,9 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0012-alerts': alerts(types),
     '0013-sign-ins': signIns(types),
     '0017-requested-models': requestedModels(types),
+    '0018-usage-series': usageSeries(types),
+    '0019-call-details': callDetails(types),
+    '0022-call-places': callPlaces(types),
   }
 }
 
@@ -43,10 +49,36 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
  */
 export async function migrateToLatest(db: Kysely<Database>, types: ColumnTypes): Promise<void> {
   if (isCurrent(await stepsRun(db))) return
-  const provider = { getMigrations: () => Promise.resolve({ ...steps(types) }) }
+  const provider = { getMigrations: () => Promise.resolve(locking(steps(types), types)) }
   const { error } = await new Migrator({ db, provider }).migrateToLatest()
   if (error !== undefined)
     throw new Error('the schema of the database could not be brought up to date', { cause: error })
+}
+
+/**
+ * Lets each step keep away the reports of nodes, which lock the rows of users first. A report that had begun
+ * could otherwise go on after a step with a function of the former version, or meet it in a deadlock.
+ */
+function locking(
+  all: Readonly<Record<string, Migration>>,
+  { isShared }: ColumnTypes,
+): Record<string, Migration> {
+  if (!isShared) return { ...all }
+  const lock = async (db: Kysely<unknown>): Promise<void> => {
+    const { rows } = await sql`select 1 where to_regclass('users') is not null`.execute(db)
+    if (rows.length > 0) await sql`lock table users in exclusive mode`.execute(db)
+  }
+  return Object.fromEntries(
+    Object.entries(all).map(([name, step]) => [
+      name,
+      {
+        async up(db) {
+          await lock(db)
+          await step.up(db)
+        },
+      } satisfies Migration,
+    ]),
+  )
 }
 
 async function stepsRun(db: Kysely<Database>): Promise<string[]> {

@@ -14,6 +14,9 @@ export const STEP_NAMES = [
   '0012-alerts',
   '0013-sign-ins',
   '0017-requested-models',
+  '0018-usage-series',
+  '0019-call-details',
+  '0022-call-places',
 ] as const
 
 /**

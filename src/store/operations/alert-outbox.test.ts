@@ -122,7 +122,7 @@ describe.each(ENGINES)('a quota that falls below the threshold on $name', (engin
     const set = (value: number) => setQuota(store, userId, value)
     await set(1_000)
     await store.write('subscribeAlerts', { tags: ['two'], thresholds: LOW })
-    expect(await store.read('alertThresholds')).toEqual(LOW)
+    expect(await store.read('hasAlertState')).toBe(true)
     await set(500)
     expect(await told(store)).toEqual([])
     await set(499)

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { AlertType } from '../../domain/alert.ts'
 import type { Db } from './operation.ts'
 
@@ -17,9 +18,18 @@ export interface AlertSubscriptions {
 }
 
 /** Reads the thresholds that are stored, in the order of types. */
-export async function alertThresholds(db: Db): Promise<AlertThreshold[]> {
+async function alertThresholds(db: Db): Promise<AlertThreshold[]> {
   const rows = await db.selectFrom('alert_thresholds').selectAll().execute()
   return rows.map(({ type, threshold }) => ({ type: type as AlertType, threshold })).sort(byType)
+}
+
+/** Whether the database has anything for receivers: thresholds, conditions, or alerts that wait. */
+export async function hasAlertState(db: Db): Promise<boolean> {
+  for (const table of ['alert_thresholds', 'alert_conditions', 'alert_outbox'] as const) {
+    const row = await db.selectFrom(table).select(sql`1`.as('one')).limit(1).executeTakeFirst()
+    if (row) return true
+  }
+  return false
 }
 
 /** Orders thresholds by type. */

@@ -32,6 +32,24 @@ export async function userOfIdentity(db: Db, { issuer, subject }: Identity): Pro
   return found && liveUser(db, found.user_id)
 }
 
+/** Identity of a user. */
+export interface LinkedIdentity extends Identity {
+  /** Unix seconds. */
+  readonly createdTime: number
+}
+
+/** Lists the identities of a user, the oldest first. */
+export async function identitiesOf(db: Db, userId: number): Promise<readonly LinkedIdentity[]> {
+  return db
+    .selectFrom('identities')
+    .select(['issuer', 'subject', 'created_time as createdTime'])
+    .where('user_id', '=', userId)
+    .orderBy('created_time')
+    .orderBy('issuer')
+    .orderBy('subject')
+    .execute()
+}
+
 /**
  * Creates the user of an identity. Resolves to the present one if another sign-in created it meanwhile. Like
  * `createUser`, refuses the name of another user: an identity is never linked to a user by name.

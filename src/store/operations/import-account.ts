@@ -1,9 +1,11 @@
+import { sql } from 'kysely'
 import { generateKey } from '../generate-key.ts'
 import type { UserRow } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
 import { createToken, type NewToken } from './create-token.ts'
 import { insertUser, type NewUser } from './create-user.ts'
 import { COUNT_COLUMNS } from '../usage-counts.ts'
+import { POINT_COLUMNS } from '../usage-points.ts'
 import type { Db } from './operation.ts'
 
 /** Model and channel of imported usage in the daily sums; the original ones are unknown. */
@@ -98,6 +100,11 @@ const NO_COUNTS = Object.fromEntries(COUNT_COLUMNS.map((name) => [name, 0])) as 
   number
 >
 
+const NO_POINT = Object.fromEntries(POINT_COLUMNS.map((name) => [name, 0])) as Record<
+  (typeof POINT_COLUMNS)[number],
+  number
+>
+
 async function recordUsage(
   db: Db,
   use: {
@@ -118,9 +125,24 @@ async function recordUsage(
       channel: IMPORTED,
       group_name: use.group,
       requests: 0,
+      failed: 0,
       ...NO_COUNTS,
       quota: use.quota,
     })
+    .execute()
+  const sums = { ...NO_POINT, quota: use.quota }
+  await db
+    .insertInto('usage_day_keys')
+    .values({ day: use.day, user_id: use.userId, token_id: use.tokenId, ...sums })
+    .execute()
+  await db
+    .insertInto('usage_day_routes')
+    .values({ day: use.day, model: IMPORTED, channel: IMPORTED, group_name: use.group, ...sums })
+    .onConflict((on) =>
+      on
+        .columns(['day', 'model', 'channel', 'group_name'])
+        .doUpdateSet({ quota: sql`usage_day_routes.quota + excluded.quota` }),
+    )
     .execute()
 }
 

@@ -1,16 +1,18 @@
 import { alertWork } from './alert-outbox.ts'
-import { alertThresholds } from './alert-subscriptions.ts'
+import { hasAlertState } from './alert-subscriptions.ts'
 import { budgetsUsed } from './budgets-used.ts'
+import { callDetail } from './call-detail.ts'
 import { conservation } from './conservation.ts'
 import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
 import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
-import { userByIdentity } from './identities.ts'
+import { identitiesOf, userByIdentity } from './identities.ts'
 import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
 import { managedUser, profile } from './profile.ts'
 import { orphanedContents } from './response-parts.ts'
+import { refusedCalls } from './refusals.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { liveSession, sessionsOf } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
@@ -25,20 +27,23 @@ import {
 import { tokenNames } from './token-names.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
 import { listUsage, scanUsage } from './usage-rows.ts'
+import { usageCoverage, usageSeries } from './usage-series.ts'
 import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-totals.ts'
 
 /** Read operations, each on a snapshot of the database. */
 export const reads = {
   accountOfToken,
-  alertThresholds,
   alertWork,
   backgroundOutcomes,
   budgetsUsed,
+  callDetail,
   chainBytes,
   conservation,
   countUsers,
   credentials,
+  hasAlertState,
   hasBcryptPasswords,
+  identitiesOf,
   keyedToken,
   keyedTokenPage,
   keyedTokens,
@@ -51,6 +56,7 @@ export const reads = {
   orphanedContents,
   profile,
   reasoningOrigins,
+  refusedCalls,
   responseChain,
   responseFacts,
   revealKey,
@@ -66,7 +72,9 @@ export const reads = {
   tokenByKeyHash,
   tokenNames,
   usageByDay,
+  usageCoverage,
   usageGroups,
+  usageSeries,
   userByAccessToken,
   userById,
   userByIdentity,

@@ -21,7 +21,7 @@ const summed = (
   of: { userId?: number; model?: string; requests: number; quota: number },
 ): string =>
   `INSERT INTO usage_days VALUES (${day}, ${of.userId ?? 1}, ${of.userId ?? 1}, '${of.model ?? 'm'}', 'c', 'default',
-    ${of.requests}, 1, 2, 3, 4, 5, 6, 7, ${of.quota}, 8, 9, 10, 11, 12, 13, 14)`
+    ${of.requests}, 1, 2, 3, 4, 5, 6, 7, ${of.quota}, 8, 9, 10, 11, 12, 13, 14, 0)`
 
 async function second(store: Rows): Promise<void> {
   const user = await store.write('createUser', newUser({ username: 'ben' }))

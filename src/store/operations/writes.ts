@@ -10,20 +10,25 @@ import { createUser } from './create-user.ts'
 import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
 import { createUserOfIdentity, markStateUsed } from './identities.ts'
+import { linkIdentity } from './link-identity.ts'
 import { importAccount } from './import-account.ts'
 import { pruneBudgets, pruneLentBudgets } from './prune-budgets.ts'
 import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
+import { addRefusals } from './refusals.ts'
 import { removeOrphanedParts, storeResponsePart } from './response-parts.ts'
 import { rotateToken } from './rotate-token.ts'
 import { seedUsers } from './seed-users.ts'
 import { beginSession, endOwnSession, endSession, noteSessionUse } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
 import { deleteResponse, noteOutcome, pruneResponses, storeResponse } from './store-response.ts'
+import { storePriceSet } from './price-sets.ts'
 import { storeProvenance } from './store-provenance.ts'
 import { setTokenStatus, switchToken } from './token-status.ts'
+import { pruneSlots } from './usage-series.ts'
 
 /** Write operations, without those of calls (`LedgerWrites`). */
 export const writes = {
+  addRefusals,
   beginSession,
   changeChannel,
   changeToken,
@@ -43,6 +48,7 @@ export const writes = {
   endSession,
   importAccount,
   keepSignatures,
+  linkIdentity,
   markStateUsed,
   noteAlerts,
   noteChannelTest,
@@ -52,6 +58,7 @@ export const writes = {
   pruneBudgets,
   pruneLentBudgets,
   pruneSignatures,
+  pruneSlots,
   removeOrphanedParts,
   reportConditions,
   rotateToken,
@@ -60,6 +67,7 @@ export const writes = {
   setEntries,
   setTokenStatus,
   spreadAlerts,
+  storePriceSet,
   storeProvenance,
   storeResponse,
   storeResponsePart,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { newToken, newUser, openedStore, SECRETS, temporaryFolder } from '../../../test/store-rows.ts'
+import { POINT_TABLES } from '../usage-points.ts'
 import { openSqliteStore } from './open.ts'
 
 const WRITER = `
@@ -75,6 +76,16 @@ test('nothing that was acknowledged is lost when the process is killed, and the 
   expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
   expect(responses).toEqual([...kept])
   const store = await openedStore(path, 'own')
+  await store.read('usageCoverage')
+  const summed = new DatabaseSync(path, { readOnly: true })
+  for (const { name } of POINT_TABLES)
+    expect(
+      summed.prepare(`SELECT sum(quota) AS quota, sum(requests) AS requests FROM ${name}`).get(),
+    ).toEqual({
+      quota: 3 * kept.size,
+      requests: kept.size,
+    })
+  summed.close()
   const accounts = await store.read('conservation')
   expect(accounts).toMatchObject({ tokens: [], users: [] })
   expect((await store.write('loadAccount', { tokenId: 1 }))?.token.usedQuota).toBe(3 * kept.size)

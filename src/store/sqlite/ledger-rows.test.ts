@@ -98,6 +98,8 @@ describe('a settlement', () => {
         characters: 13,
         images: 14,
         kind: 'chat',
+        attempts: null,
+        particulars: null,
         quota: 300,
         price_version: 'v1',
         duration_ms: 1500,

@@ -18,6 +18,7 @@ import { holdValues, orphanValues, parkedHold } from './hold-statements.ts'
 import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
 import { countsOf } from '../usage-counts.ts'
 import { ProvenanceRows } from './provenance-rows.ts'
+import { SeriesSums, type SumProgress } from './series-sums.ts'
 import { UsageSums } from './usage-sums.ts'
 
 /** Holds that recovery loads at a time, to bound memory. */
@@ -26,13 +27,14 @@ const RECOVERY_BATCH = 2000
 /**
  * Rows of the ledger within the open transaction. A write that fails changes nothing: its first statement is
  * the only one that can fail. Changes of balances and daily sums are accumulated and written once per row by
- * `writeSums`, which the transaction must call before its end.
+ * `writeSums`; the transaction must call `finish` before its end, and `discard` after a rollback.
  */
 export class LedgerRows implements LedgerWrites {
   readonly #statements: LedgerStatements
   readonly #tokens = new Map<number, { quota: number; accessedSeconds: number }>()
   readonly #users = new Map<number, { quota: number; requests: number }>()
   readonly #days: UsageSums
+  readonly #series: SeriesSums
   readonly #budgets: BudgetRows
   readonly #provenance: ProvenanceRows
   /** Calls that this transaction settles and whose holds it has not opened so far. */
@@ -43,6 +45,7 @@ export class LedgerRows implements LedgerWrites {
   constructor(db: DatabaseSync) {
     this.#statements = prepareLedger(db)
     this.#days = new UsageSums(db)
+    this.#series = new SeriesSums(db)
     this.#budgets = new BudgetRows(db)
     this.#provenance = new ProvenanceRows(db)
   }
@@ -84,6 +87,7 @@ export class LedgerRows implements LedgerWrites {
     if (isNew) {
       this.#charge(call)
       this.#days.add(call)
+      this.#series.add(call)
       if (call.budgets !== '') this.#budgets.charge(budgetsIn(call.budgets), call.quota)
       if (call.provenance) this.#provenance.insert(call, call.provenance)
     }
@@ -143,6 +147,10 @@ export class LedgerRows implements LedgerWrites {
     return { rows: Number(changes), tookMs: performance.now() - start }
   }
 
+  storePriceSet({ version, model, group, content }: Parameters<LedgerWrites['storePriceSet']>[0]): void {
+    this.#statements.storePriceSet.run(...boundValues([version, model, group, content]))
+  }
+
   /** Writes the accumulated changes. */
   writeSums(): void {
     this.#writeAllHolds()
@@ -155,11 +163,32 @@ export class LedgerRows implements LedgerWrites {
     }
     this.#days.write()
     this.#budgets.write()
-    this.discardSums()
+    this.#discardSums()
   }
 
-  /** Discards the accumulated changes, for a rollback. */
-  discardSums(): void {
+  /** Writes all that this transaction has to write. Call before its end. */
+  finish(): void {
+    this.writeSums()
+    this.#series.writeNotes()
+  }
+
+  /** Number of noted rows that the sums for series lack; 0 only if there are none. */
+  get unsummed(): number {
+    return this.#series.waiting
+  }
+
+  /** Adds a part of the calls that the sums for series lack. */
+  sumUp(through: number | undefined): SumProgress {
+    return this.#series.sumUp(through)
+  }
+
+  /** Discards what is accumulated, after a rollback. */
+  discard(): void {
+    this.#discardSums()
+    this.#series.discard()
+  }
+
+  #discardSums(): void {
     this.#tokens.clear()
     this.#users.clear()
     this.#days.discard()
@@ -185,6 +214,8 @@ export class LedgerRows implements LedgerWrites {
       call.reason,
       call.kind,
       call.requestedModel,
+      call.attempts ?? null,
+      call.particulars ?? null,
     ]
     try {
       return this.#statements.insertUsage.run(...boundValues(values)).changes === 1

@@ -20,6 +20,8 @@ const USAGE_COLUMNS = [
   'reason',
   'kind',
   'requested_model',
+  'attempts',
+  'particulars',
 ]
 
 /** Prepared statements of the ledger. */
@@ -33,7 +35,8 @@ export type LedgerStatements = HoldStatements &
       | 'user'
       | 'heldByToken'
       | 'heldByUser'
-      | 'prune',
+      | 'prune'
+      | 'storePriceSet',
       StatementSync
     >
   >
@@ -60,6 +63,9 @@ export function prepareLedger(db: DatabaseSync): LedgerStatements {
     user: db.prepare('SELECT * FROM users WHERE id = ?'),
     heldByToken: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE token_id = ?'),
     heldByUser: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE user_id = ?'),
+    storePriceSet: db.prepare(
+      'INSERT INTO price_sets (version, model, group_name, content) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+    ),
     // Ids sort by the start of the call. The inner limit bounds the time of the statement.
     prune: db.prepare(
       'DELETE FROM usage_log WHERE id IN (SELECT id FROM usage_log ORDER BY id LIMIT ?) AND ended_ms < ?',

@@ -5,7 +5,6 @@ import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import type { Token } from '../../domain/token.ts'
 import type { User } from '../../domain/user.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
-import type { AlertThreshold } from '../operations/alert-subscriptions.ts'
 import type { ChannelRow, StoredSettingRow, TokenRow, UserRow } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
 import { termColumns } from '../term-columns.ts'
@@ -25,14 +24,17 @@ export class LocalReads {
   readonly #tokensByName: StatementSync
   readonly #channels: StatementSync
   readonly #entries: StatementSync
-  readonly #thresholds: StatementSync
+  readonly #alertState: StatementSync
   readonly #secrets: Secrets
 
   constructor(db: DatabaseSync, secrets: Secrets) {
     this.#secrets = secrets
     this.#channels = db.prepare('SELECT * FROM channels ORDER BY id')
     this.#entries = db.prepare('SELECT * FROM stored_settings ORDER BY section, name')
-    this.#thresholds = db.prepare('SELECT type, threshold FROM alert_thresholds ORDER BY type')
+    this.#alertState = db.prepare(
+      'SELECT EXISTS (SELECT 1 FROM alert_thresholds) OR EXISTS (SELECT 1 FROM alert_conditions) ' +
+        'OR EXISTS (SELECT 1 FROM alert_outbox) AS present',
+    )
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
     this.#count = db.prepare('SELECT count(*) AS count FROM users')
@@ -47,8 +49,8 @@ export class LocalReads {
     return { token: tokenFromRow(token), user: userFromRow(user) }
   }
 
-  alertThresholds(): AlertThreshold[] {
-    return this.#thresholds.all() as unknown as AlertThreshold[]
+  hasAlertState(): boolean {
+    return this.#alertState.get()?.['present'] === 1
   }
 
   countUsers(): number {

@@ -8,8 +8,21 @@ export type ThreadOptions =
   /** File of one node of a cluster, which contains no secrets. */
   | { readonly role: 'node'; readonly path: string }
 
+/**
+ * Operation of the writer that adds a part of the noted calls to the sums for series. Input: the last note
+ * that is wanted, or undefined for all there are; outcome: `SumProgress`.
+ */
+export const SUM_UP = 'sumUp'
+
+const SERIES_READS: ReadonlySet<string> = new Set(['usageCoverage', 'usageSeries'])
+
+/** Tells whether the read of this name reads sums for series. */
+export function isSeriesRead(name: string): boolean {
+  return SERIES_READS.has(name)
+}
+
 /** Reads that the writer answers, in the order of its queue. */
-const LOCAL_READS = ['alertThresholds', 'countUsers', 'storedConfiguration', 'tokenByKeyHash'] as const
+const LOCAL_READS = ['countUsers', 'hasAlertState', 'storedConfiguration', 'tokenByKeyHash'] as const
 
 /** Name of a read that the writer answers. */
 export type LocalRead = (typeof LOCAL_READS)[number]

@@ -2,8 +2,10 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
-import { isLocalRead } from './messages.ts'
+import { isLocalRead, isSeriesRead, SUM_UP } from './messages.ts'
 import { DatabaseThread, type IdleThread, startThread } from './database-thread.ts'
+import { joined } from './joined.ts'
+import type { SumProgress } from './series-sums.ts'
 
 /**
  * Opens the database file; creates it if it is missing, and migrates its schema. Rejects with a sentence for
@@ -37,8 +39,17 @@ export async function openSqliteStore(options: {
   function handleReaderFailure(reason: StoreUnavailable): void {
     if (!reader.hasEnded) failed.resolve(reason)
   }
+  const sumUp = joined(async () => {
+    let progress = (await writer.run(SUM_UP, undefined)) as SumProgress
+    while (progress.isBehind) progress = (await writer.run(SUM_UP, progress.through)) as SumProgress
+  })
+  async function read(name: string, input: unknown): Promise<unknown> {
+    if (isSeriesRead(name)) await sumUp()
+    return reader.run(name, input)
+  }
   return {
-    read: (name: string, input?: unknown) => (isLocalRead(name) ? writer : reader).run(name, input) as never,
+    read: (name: string, input?: unknown) =>
+      (isLocalRead(name) ? writer.run(name, input) : read(name, input)) as never,
     write: (name: string, input?: unknown) => writer.run(name, input) as never,
     get queued() {
       return writer.queued

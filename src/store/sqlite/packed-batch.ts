@@ -50,6 +50,8 @@ const CALL_FIELDS = fieldsOf<PlainCall>({
   kind: true,
   budgets: true,
   requestedModel: true,
+  attempts: true,
+  particulars: true,
 })
 
 const USAGE_FIELDS = fieldsOf<Omit<Usage, 'audioCacheRead' | 'imageCacheRead'>>({

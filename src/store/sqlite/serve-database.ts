@@ -1,15 +1,18 @@
+import type { DatabaseSync } from 'node:sqlite'
 import type { MessagePort } from 'node:worker_threads'
 import { unpack } from './packed-batch.ts'
 import { openForReading, openForWriting, wasClosedCleanly } from './connection.ts'
 import { mapOpeningError, serializeError } from './failure.ts'
 import type { BatchReply, FromThread, QueuedOperation, ThreadOptions, ToThread } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
+import { IdleSums } from './idle-sums.ts'
 import { WriteBatches } from './write-batch.ts'
 
 /** Open database of a thread. */
 interface OpenThread {
   run(operations: readonly QueuedOperation[]): Promise<BatchReply>
-  close(): void
+  /** Never rejects. */
+  close(): Promise<void>
 }
 
 type DatabaseOptions = Extract<ThreadOptions, { readonly secrets: unknown }>
@@ -18,15 +21,21 @@ async function openWriter({ path, secrets }: DatabaseOptions): Promise<OpenThrea
   const stoppedClean = wasClosedCleanly(path)
   const db = openForWriting(path)
   await prepareDatabase(db, secrets, { stoppedClean })
-  const batches = new WriteBatches(db, secrets)
-  return { run: (operations) => batches.write(operations), close: () => db.close() }
+  const batches = new IdleSums(new WriteBatches(db, secrets))
+  return {
+    run: (operations) => batches.write(operations),
+    async close() {
+      await batches.close()
+      db.close()
+    },
+  }
 }
 
 async function openReader({ path, secrets }: DatabaseOptions): Promise<OpenThread> {
   const { ReadBatches } = await import('./read-batch.ts')
   const db = openForReading(path)
   const batches = new ReadBatches(db, secrets)
-  return { run: (operations) => batches.read(operations), close: () => db.close() }
+  return { run: (operations) => batches.read(operations), close: () => closed(db) }
 }
 
 async function openNode({ path }: ThreadOptions): Promise<OpenThread> {
@@ -38,8 +47,13 @@ async function openNode({ path }: ThreadOptions): Promise<OpenThread> {
   const batches = new NodeBatches(db)
   return {
     run: (operations) => Promise.resolve(batches.write(operations)),
-    close: () => db.close(),
+    close: () => closed(db),
   }
+}
+
+function closed(db: DatabaseSync): Promise<void> {
+  db.close()
+  return Promise.resolve()
 }
 
 function openThread(options: ThreadOptions): Promise<OpenThread> {
@@ -71,10 +85,13 @@ async function serve(port: MessagePort, options: ThreadOptions, onOpen: () => vo
     port.close()
     return
   }
+  let isClosing = false
   port.on('message', (message: ToThread) => {
     if (message.kind === 'close') {
-      thread.close()
-      port.close()
+      // A second order to close may be on its way.
+      if (isClosing) return
+      isClosing = true
+      void thread.close().then(() => port.close())
     } else void thread.run(unpack(message.operations)).then(send)
   })
   onOpen()

@@ -47,8 +47,9 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
   await call('g', { channel: 'other' })
   await call('h', { group: 'other' })
   const key = { user_id: userId, token_id: tokenId, model: 'm', channel: 'c', group_name: 'default' }
-  const sums = (of: number, quota: number) => ({
+  const sums = (of: number, quota: number, failed = 0) => ({
     requests: of,
+    failed,
     input_tokens: of,
     cache_read_tokens: 2 * of,
     cache_write_5m_tokens: 3 * of,
@@ -68,7 +69,7 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
   expect(daysIn(path)).toEqual([
     { day: DAY - 1, ...key, ...sums(1, 300) },
     // a, b and e; d was not answered.
-    { day: DAY, ...key, ...sums(3, 605) },
+    { day: DAY, ...key, ...sums(3, 605, 1) },
     { day: DAY, ...key, group_name: 'other', ...sums(1, 300) },
     { day: DAY, ...key, channel: 'other', ...sums(1, 300) },
     { day: DAY, ...key, model: 'other', ...sums(1, 300) },

@@ -10,6 +10,7 @@ import { LocalReads } from './local-reads.ts'
 import {
   type BatchReply,
   isLocalRead,
+  SUM_UP,
   type LocalRead,
   type Outcome,
   type QueuedOperation,
@@ -27,6 +28,7 @@ const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'loadAccount',
   'openBudget',
   'prune',
+  'storePriceSet',
 ])
 
 const NO_SEEDS: Awaited<ReturnType<typeof seedUsers>> = { users: [], tokens: [] }
@@ -67,15 +69,33 @@ export class WriteBatches {
       const outcomes: Outcome[] = []
       for (const [name, input] of operations) {
         if (LEDGER_WRITES.has(name)) outcomes.push(this.#runLedgerWrite(name as keyof LedgerWrites, input))
+        else if (name === SUM_UP) outcomes.push(this.#sumUp(input as number | undefined))
         else if (isLocalRead(name)) outcomes.push(this.#runRead(name, input))
         else outcomes.push(await this.#runWrite(name, input))
       }
-      this.#ledger.writeSums()
+      this.#ledger.finish()
       this.#commit.run()
       return { kind: 'done', outcomes }
     } catch (error) {
       this.#rollback()
       return { kind: 'failed', failure: serializeError(unavailable(error)) }
+    }
+  }
+
+  /** Number of noted rows that the sums for series lack; 0 only if there are none. */
+  get unsummed(): number {
+    return this.#ledger.unsummed
+  }
+
+  #sumUp(through: number | undefined): Outcome {
+    this.#ledger.finish()
+    this.#savepoint.run()
+    try {
+      const value = this.#ledger.sumUp(through)
+      this.#release.run()
+      return { value }
+    } catch (error) {
+      return this.#revert(error)
     }
   }
 
@@ -110,11 +130,15 @@ export class WriteBatches {
       this.#release.run()
       return value === undefined ? undefined : { value }
     } catch (error) {
-      const outcome = this.#failedAlone(error)
-      this.#rollbackToSavepoint.run()
-      this.#release.run()
-      return outcome
+      return this.#revert(error)
     }
+  }
+
+  #revert(error: unknown): Outcome {
+    const outcome = this.#failedAlone(error)
+    this.#rollbackToSavepoint.run()
+    this.#release.run()
+    return outcome
   }
 
   /** Returns the failure of one operation; rethrows faults of the database, which fail the whole batch. */
@@ -125,7 +149,7 @@ export class WriteBatches {
   }
 
   #rollback(): void {
-    this.#ledger.discardSums()
+    this.#ledger.discard()
     if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
   }
 }

@@ -9,8 +9,9 @@ const VERSION = 'bedrock-2023-05-31'
 
 /**
  * Beta features that Bedrock knows: any other is a 400 there. Anthropic names the same features for all
- * clouds; no page of AWS confirms `dangerous-tool-use`, those of `mid-conversation` and
- * `thinking-display-updates`. A model without a feature that its client asks for answers with its own 400.
+ * clouds; no page of AWS confirms those of `mid-conversation` and `thinking-display-updates`, and only makers
+ * of clients say that `dangerous-tool-use` is taken. A model without a feature that its client asks for
+ * answers with its own 400.
  */
 const BETAS: ReadonlySet<string> = new Set([
   'compact-2026-01-12',
@@ -37,7 +38,10 @@ const BETAS: ReadonlySet<string> = new Set([
 /** Members that Bedrock refuses. */
 const REFUSED = ['container', 'inference_geo', 'mcp_servers', 'metadata', 'service_tier', 'speed'] as const
 /** Members that it takes with a beta feature alone. */
-const OF_BETAS: Readonly<Record<string, string>> = { context_management: 'context-management-2025-06-27' }
+const OF_BETAS: Readonly<Record<string, string>> = {
+  context_management: 'context-management-2025-06-27',
+  safeguards: 'dangerous-tool-use-2026-09-03',
+}
 /** Beta feature for tools that wait until they are found. */
 const TOOL_SEARCH = 'tool-search-tool-2025-10-19'
 /** Names that features have here, where they differ from those of Anthropic's own API. */

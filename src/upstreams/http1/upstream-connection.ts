@@ -181,8 +181,11 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
 
   #handleOpen(): void {
     this.#isOpen = true
-    if (this.#request) this.#write(this.#request)
-    else this.#close('connection closed')
+    const request = this.#request
+    if (!request) return this.#close('connection closed')
+    // The deadline is still the one of connecting.
+    request.openedInMs = Math.ceil(performance.now() - this.#deadlineMs + request.request.connectMs)
+    this.#write(request)
   }
 
   #write(request: PendingRequest): void {

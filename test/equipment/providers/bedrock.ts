@@ -21,6 +21,7 @@ const TAKEN = new Set([
   'anthropic_beta',
   'max_tokens',
   'messages',
+  'output_config',
   'system',
   'temperature',
   'thinking',
@@ -30,6 +31,11 @@ const TAKEN = new Set([
   'top_k',
   'stop_sequences',
 ])
+/** Members that it takes with a beta feature. */
+const OF_BETAS: Readonly<Record<string, string>> = {
+  context_management: 'context-management-2025-06-27',
+  safeguards: 'dangerous-tool-use-2026-09-03',
+}
 /** Versions in the body: the service's own, and that of the header, which Anthropic's client moves there. */
 const VERSION = /^(?:bedrock-2023-05-31|\d{4}-\d\d-\d\d)$/
 const MAX_SKEW_MS = 5 * 60_000
@@ -127,7 +133,9 @@ function extraMember(model: string, body: InvokedBody): string | undefined {
   if (/claude-(?:3|sonnet-4-2)/.test(model) && JSON.stringify(body).includes('"ttl"'))
     return 'cache_control.ttl'
   if (body.tool_choice !== undefined && tools.length === 0) return 'tool_choice'
-  return Object.keys(body).find((name) => !TAKEN.has(name))
+  const isTaken = (name: string): boolean =>
+    TAKEN.has(name) || body.anthropic_beta?.includes(OF_BETAS[name] ?? '') === true
+  return Object.keys(body).find((name) => !isTaken(name))
 }
 
 async function authenticationError(

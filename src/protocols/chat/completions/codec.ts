@@ -26,11 +26,21 @@ export const completionsCodec: Codec = {
   streamEncoder: (identity, options) => new CompletionStreamEncoder(identity, options),
 }
 
-function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
+/** Refuses what no conversation has: several prompts, token ids, and fields without an equivalent. */
+export function checkConvertible(scan: ScannedObject): void {
+  checkFields(scan)
+  onlyPrompt(scan)
+}
+
+function checkFields(scan: ScannedObject): void {
   for (const [field, isNeutral] of WITHOUT_EQUIVALENT) {
     const value = scan.value(field)
     if (value !== undefined && value !== null && !isNeutral(value)) throw unconverted(field)
   }
+}
+
+function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
+  checkFields(scan)
   const messages = JSON.stringify([{ role: 'user', content: onlyPrompt(scan) }])
   const body = edit(scan.bytes, scan, {
     remove: ['prompt', ...WITHOUT_EQUIVALENT.map(([field]) => field)],

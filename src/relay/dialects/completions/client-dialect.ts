@@ -1,4 +1,5 @@
 import {
+  checkConvertible,
   completionPromptText,
   completionsCodec,
   readCompletionRequest,
@@ -10,6 +11,7 @@ import { convertedChat } from '../chat/converted-chat.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, RelayedRequest, Reader } from '../dialect.ts'
+import { spokenDialect } from '../spoken-dialect.ts'
 
 const PATH = '/completions'
 
@@ -45,7 +47,17 @@ function completion(conversions: Conversions, scan: ScannedObject, reader: Reade
   const forModel = (model: string): RelayedRequest => {
     const request = { ...read, model }
     const forChannels = chatRequests(conversions, convertedCompletions, scan, request, read.choices, reader)
-    return { ...request, forChannels, forModel }
+    return {
+      ...request,
+      channelsFor(channels) {
+        // Refused before a limit or a quota counts it, where no channel takes it as it is.
+        if (!channels.some((channel) => spokenDialect(channel, 'chat', model) === 'chat'))
+          checkConvertible(scan)
+        return channels
+      },
+      forChannels,
+      forModel,
+    }
   }
   return forModel(read.model)
 }

@@ -1,6 +1,7 @@
 import type { Channel } from '../../../domain/channel.ts'
 import type { Dropped } from '../../../protocols/codec.ts'
 import {
+  checkTexts,
   EmbeddingsReply,
   decodeTexts,
   EMBEDDINGS_LIMITS,
@@ -12,7 +13,7 @@ import { withMappedModel } from '../../../protocols/mapped-model.ts'
 import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 import { askedForVectors } from './asked-for-vectors.ts'
-import { embedUpstream, type EmbedUpstream } from './embed-upstream.ts'
+import { embedUpstream, type EmbedUpstream, isAskedAsSent } from './embed-upstream.ts'
 import { EmbeddingsPassage } from './embeddings-passage.ts'
 import { embeddingsResponses } from './responses.ts'
 import { SERVING } from './serving.ts'
@@ -50,6 +51,11 @@ export const embeddingsDialect: Dialect = {
         promptBound,
         webSearch: false,
         forModel,
+        channelsFor(channels) {
+          // Refused before a limit or a quota counts it, where no channel takes it as it is.
+          if (!channels.some(isAskedAsSent)) checkTexts(scan)
+          return channels
+        },
         forChannels: (channels) =>
           channels.map((channel) => ({
             channel,

@@ -25,11 +25,17 @@ const ON_BEDROCK: readonly (readonly [RegExp, EmbedForm])[] = [
 /** Models on Vertex whose method is still `:predict`: those before Gemini's, and its first. */
 const IS_PREDICTED = /^(?!.*gemini)|gemini-embedding-001$/i
 
+/** Whether a channel's upstream is asked in the words of the client of chat's `/embeddings`. */
+export function isAskedAsSent({ provider, protocols }: Channel): boolean {
+  return provider ? provider.name === 'azure' : protocols.includes('chat')
+}
+
 /**
  * How a channel's upstream is asked for vectors of the model `name`; undefined where it is asked as by the
  * client of chat's `/embeddings`. Throws `invalid_request` for a model on Bedrock that embeds nothing.
  */
 export function embedUpstream(channel: Channel, name: string): EmbedUpstream | undefined {
+  if (isAskedAsSent(channel)) return undefined
   const model = channel.modelMapping.get(name) ?? name
   switch (channel.provider?.name) {
     case 'bedrock': {
@@ -49,10 +55,7 @@ export function embedUpstream(channel: Channel, name: string): EmbedUpstream | u
       return { form: isPredicted ? predictForm : embedContentForm, protocol: 'gemini', path, model }
     }
     case 'azure':
-      return undefined
     case undefined:
-      return channel.protocols.includes('chat')
-        ? undefined
-        : { form: batchForm, protocol: 'gemini', path: methodPath(model, 'batchEmbedContents'), model }
+      return { form: batchForm, protocol: 'gemini', path: methodPath(model, 'batchEmbedContents'), model }
   }
 }

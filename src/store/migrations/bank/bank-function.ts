@@ -1,3 +1,5 @@
+import { type Kysely, sql } from 'kysely'
+
 /** PL/pgSQL function of the bank. */
 export interface BankFunction {
   /** Name with parameters. */
@@ -17,6 +19,17 @@ export function statementsOf({ name, returns, body }: BankFunction, schema: stri
 $bank$`,
     `revoke all on function ${signature(name)} from public`,
   ]
+}
+
+/** Replaces functions of the bank by those of this version, or creates them. */
+export async function remakeFunctions(
+  db: Kysely<unknown>,
+  functions: readonly BankFunction[],
+): Promise<void> {
+  const { rows } = await sql<{ name: string }>`select current_schema() as name`.execute(db)
+  for (const one of functions) {
+    for (const statement of statementsOf(one, rows[0]?.name ?? 'public')) await sql.raw(statement).execute(db)
+  }
 }
 
 /** Returns the function's name and parameter types, for grants. */

@@ -89,12 +89,24 @@ end`,
     body: `
 declare
   lost record;
+  -- Its id begins with its time, as all ids do; the row itself may be gone from the log.
+  at_ms bigint;
 begin
   for lost in delete from lost_estimates where node = as_node returning * loop
     delete from usage_log where id = lost.usage_id;
-    update usage_days set quota = quota - lost.quota
+    at_ms := ('x' || substr(replace(lost.usage_id, '-', ''), 1, 12))::bit(48)::bigint;
+    update usage_days set quota = quota - lost.quota, failed = greatest(0, failed - 1)
       where day = lost.day and user_id = lost.user_id and token_id = lost.token_id and model = '' and channel = ''
         and group_name = '';
+    update usage_slots set quota = quota - lost.quota, failed = failed - 1
+      where slot = at_ms / 1800000 and user_id = lost.user_id and token_id = lost.token_id and model = ''
+        and channel = '' and group_name = '';
+    update usage_slot_routes set quota = quota - lost.quota, failed = failed - 1
+      where slot = at_ms / 1800000 and model = '' and channel = '' and group_name = '';
+    update usage_day_routes set quota = quota - lost.quota, failed = greatest(0, failed - 1)
+      where day = lost.day and model = '' and channel = '' and group_name = '';
+    update usage_day_keys set quota = quota - lost.quota, failed = greatest(0, failed - 1)
+      where day = lost.day and user_id = lost.user_id and token_id = lost.token_id;
     update tokens set used_quota = used_quota - lost.quota, remain_quota = remain_quota + lost.quota
       where id = lost.token_id;
     update users set used_quota = used_quota - lost.quota, quota = quota + lost.quota where id = lost.user_id;

@@ -1,0 +1,21 @@
+import { Button, Divider, Stack } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { providerPath, statusQuery } from '../../api/account.ts'
+import { useTexts } from '../../texts/use-texts.tsx'
+
+/** Ways to sign in at identity providers, and to come back to a page of the console. */
+export function ProviderLinks({ next }: { readonly next: string }) {
+  const { login } = useTexts()
+  const { data: status } = useQuery(statusQuery)
+  if (!status || status.oidc_providers.length === 0) return null
+  return (
+    <Stack gap="sm" my="md">
+      <Divider label={login.or} />
+      {status.oidc_providers.map((name) => (
+        <Button key={name} component="a" variant="default" href={providerPath(name, next)}>
+          {login.signInWith(name)}
+        </Button>
+      ))}
+    </Stack>
+  )
+}

@@ -1,0 +1,70 @@
+import { stringify } from 'yaml'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type RealProvider, startRealProvider } from '../../test/equipment/real-oidc.ts'
+import { withoutBrowser } from './chromium.ts'
+import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
+
+const CLIENT = { id: 'sluice', secret: 'the-secret-of-the-client' }
+
+describe.skipIf(withoutBrowser())('signing in through a directory in a browser', () => {
+  let stage: ConsoleStage
+  let provider: RealProvider
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+    const { url } = stage.gateway
+    // Another site than the gateway's: its cookies are sent as between two companies.
+    provider = await startRealProvider(
+      { ...CLIENT, redirectUri: `${url}/api/user/oidc/corp/callback`, afterLogout: `${url}/login` },
+      'localhost',
+    )
+    await declare({})
+  })
+  afterAll(async () => {
+    await stage?.close()
+    await provider?.[Symbol.asyncDispose]()
+  })
+
+  const declare = (login: object): Promise<void> => {
+    const { issuer } = provider
+    const corp = { name: 'corp', issuer, client_id: CLIENT.id, client_secret: CLIENT.secret }
+    return stage.declare(stringify({ login: { oidc: [corp], ...login } }))
+  }
+
+  test('leads to the provider and back to the page that was asked for; signing out ends both sessions', async () => {
+    provider.people.set('p1', { preferred_username: 'pia', name: 'Pia P.' })
+    provider.who = 'p1'
+    const page = await stage.open(undefined, '/logs?period=30d')
+    await page.getByRole('link', { name: 'Sign in with corp' }).click()
+    await page.getByRole('navigation', { name: 'Main' }).waitFor()
+    expect(page.url()).toBe(`${stage.gateway.url}/logs?period=30d`)
+    const cookies = await page.context().cookies(stage.gateway.url)
+    const session = cookies.find(({ name }) => name === 'session')
+    expect(session).toMatchObject({ httpOnly: true, sameSite: 'Strict' })
+
+    await page.getByRole('button', { name: 'Account menu' }).filter({ hasText: 'Pia P.' }).click()
+    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+    // The provider asks whether to end its session, too.
+    await page.getByRole('button', { name: 'Yes, sign me out' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    expect(page.url()).toBe(`${stage.gateway.url}/login`)
+    const replay = await fetch(`${stage.gateway.url}/api/user/self`, {
+      headers: { cookie: `session=${session?.value}` },
+    })
+    expect(replay.status).toBe(401)
+    await page.context().close()
+  })
+
+  test('leaves access tokens where passwords are switched off', async () => {
+    await declare({ password: false })
+    const page = await stage.open(undefined, '/login')
+    await page.getByRole('link', { name: 'Sign in with corp' }).waitFor()
+    await page.getByRole('textbox', { name: 'Access token' }).waitFor()
+    expect(await page.getByRole('button', { name: 'Use a password' }).count()).toBe(0)
+    expect(await page.getByRole('textbox', { name: 'Username' }).count()).toBe(0)
+    await page.context().close()
+  })
+
+  test('breaks no policy of the pages', () => {
+    expect(stage.complaints).toEqual([])
+  })
+})

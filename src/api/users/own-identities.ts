@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import { GatewayError } from '../../errors.ts'
+import { identitiesSchema, ownIdentities } from '../../management/users/own-identities.ts'
+import { defineEndpoint } from '../endpoint.ts'
+import { providerNamed } from './oidc-sign-in.ts'
+
+const COMMON = { path: '/api/user/self/identities', area: 'management', access: 'account' } as const
+
+/** `docs/api.md: Linked identities`. */
+export const listOwnIdentities = defineEndpoint({
+  ...COMMON,
+  method: 'GET',
+  summary: "The account's identities at identity providers, the oldest first",
+  responseBody: identitiesSchema,
+  handle: ({ user, parts }) => ownIdentities(parts, user),
+})
+
+/** Begins a sign-in that ends with the identity linked to the account of this session. */
+export const linkOwnIdentity = defineEndpoint({
+  ...COMMON,
+  method: 'POST',
+  summary: 'Begin a sign-in at an identity provider, which links the identity to the account',
+  limit: 'critical',
+  cache: 'never',
+  body: z.object({
+    provider: z.string().describe('Name of the identity provider'),
+    next: z.string().optional().describe('Path to go to afterwards'),
+  }),
+  responseBody: z.object({ url: z.string().describe('Where the browser goes') }),
+  async handle({ user, sessionHash, body, parts, exchange: { request, response } }) {
+    // An access token could link from a browser in which nobody has signed in.
+    if (sessionHash === undefined)
+      throw new GatewayError('unauthorized', 'an identity is linked by a session: log in first')
+    const provider = providerNamed(parts.settings(), body.provider)
+    const link = { userId: user.id, sessionHash }
+    const { location, cookie } = await parts.oidc.begin(provider, request, body.next, link)
+    response.setHeader('set-cookie', cookie)
+    return { url: location }
+  },
+})

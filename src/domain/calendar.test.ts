@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { Calendar } from './calendar.ts'
+
+const at = (text: string): number => Date.parse(text)
+
+/** The starts of the steps from the one of `from` up to `to`. */
+function starts(zone: string, step: 'hour' | 'day' | 'month', from: string, to: string): string[] {
+  const calendar = new Calendar(zone)
+  const found: string[] = []
+  for (let ms = calendar.startOf(step, at(from)); ms < at(to); ms = calendar.nextStart(step, ms))
+    found.push(calendar.format(ms))
+  return found
+}
+
+test('a day of Berlin has 23 hours when clocks are put forward and 25 when they are put back', () => {
+  const spring = starts('Europe/Berlin', 'hour', '2026-03-28T23:00:00Z', '2026-03-29T22:00:00Z')
+  expect(spring).toHaveLength(23)
+  expect(spring.slice(1, 3)).toEqual(['2026-03-29T01:00:00+01:00', '2026-03-29T03:00:00+02:00'])
+  const autumn = starts('Europe/Berlin', 'hour', '2026-10-24T22:00:00Z', '2026-10-25T23:00:00Z')
+  expect(autumn).toHaveLength(25)
+  expect(autumn.slice(2, 4)).toEqual(['2026-10-25T02:00:00+02:00', '2026-10-25T02:00:00+01:00'])
+  expect(starts('Europe/Berlin', 'day', '2026-03-28T12:00:00Z', '2026-03-30T12:00:00Z')).toEqual([
+    '2026-03-28T00:00:00+01:00',
+    '2026-03-29T00:00:00+01:00',
+    '2026-03-30T00:00:00+02:00',
+  ])
+})
+
+test('hours and days of Kolkata begin at half hours (UTC)', () => {
+  expect(starts('Asia/Kolkata', 'hour', '2026-03-01T00:00:00Z', '2026-03-01T01:00:00Z')).toEqual([
+    '2026-03-01T05:00:00+05:30',
+    '2026-03-01T06:00:00+05:30',
+  ])
+  expect(new Calendar('Asia/Kolkata').startOf('day', at('2026-03-01T00:00:00Z'))).toBe(
+    at('2026-02-28T18:30:00Z'),
+  )
+})
+
+test('months have the lengths of the calendar, and zones may be offsets', () => {
+  expect(starts('America/New_York', 'month', '2024-01-31T12:00:00Z', '2024-04-02T00:00:00Z')).toEqual([
+    '2024-01-01T00:00:00-05:00',
+    '2024-02-01T00:00:00-05:00',
+    '2024-03-01T00:00:00-05:00',
+    '2024-04-01T00:00:00-04:00',
+  ])
+  expect(starts('+05:45', 'day', '2026-03-01T00:00:00Z', '2026-03-01T12:00:00Z')).toEqual([
+    '2026-03-01T00:00:00+05:45',
+  ])
+})
+
+test('a day whose midnight is skipped begins with its first hour, and one with two begins with the first', () => {
+  // In Beirut clocks go from 00:00 to 01:00, in Havana from 01:00 back to 00:00.
+  expect(starts('Asia/Beirut', 'day', '2026-03-28T12:00:00Z', '2026-03-29T12:00:00Z').at(-1)).toBe(
+    '2026-03-29T01:00:00+03:00',
+  )
+  expect(starts('America/Havana', 'day', '2026-11-01T12:00:00Z', '2026-11-01T13:00:00Z')).toEqual([
+    '2026-11-01T00:00:00-04:00',
+  ])
+})
+
+test('hours of a zone whose clocks move by half an hour never overlap', () => {
+  const hours = starts('Australia/Lord_Howe', 'hour', '2026-04-04T12:00:00Z', '2026-04-04T18:00:00Z')
+  expect(new Set(hours).size).toBe(hours.length)
+  expect(hours.map((text) => at(text))).toEqual(hours.map((text) => at(text)).toSorted((a, b) => a - b))
+})
+
+test('the period before has the same length by the clocks, not by hours', () => {
+  const calendar = new Calendar('Europe/Berlin')
+  const week = [at('2026-03-29T22:00:00Z'), at('2026-04-05T22:00:00Z')] as const
+  expect(calendar.format(calendar.previousStart(...week))).toBe('2026-03-23T00:00:00+01:00')
+})
+
+test('an unknown zone is refused', () => {
+  expect(() => new Calendar('Europe/Nowhere')).toThrow(RangeError)
+})

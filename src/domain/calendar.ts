@@ -1,0 +1,85 @@
+/** Steps of a series. */
+export const CALENDAR_STEPS = ['hour', 'day', 'month'] as const
+
+/** A step of a series. */
+export type CalendarStep = (typeof CALENDAR_STEPS)[number]
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+/** Calendar of a time zone. Instants are Unix milliseconds. */
+export class Calendar {
+  readonly #format: Intl.DateTimeFormat
+
+  /** Takes a zone by its name in the IANA database, or as an offset such as `+05:30`. Throws for others. */
+  constructor(timeZone: string) {
+    this.#format = new Intl.DateTimeFormat('en-US', {
+      timeZone,
+      calendar: 'gregory',
+      numberingSystem: 'latn',
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    })
+  }
+
+  /** The instant as the clocks of the zone show it, in milliseconds as if that were UTC. */
+  wallClock(ms: number): number {
+    const parts = { year: 0, month: 1, day: 1, hour: 0, minute: 0, second: 0 }
+    for (const { type, value } of this.#format.formatToParts(ms))
+      if (type in parts) parts[type as keyof typeof parts] = Number(value)
+    const { year, month, day, hour, minute, second } = parts
+    return Date.UTC(year, month - 1, day, hour, minute, second)
+  }
+
+  /**
+   * The first instant at which the clocks show a time. Where they never do, as they are put forward past it:
+   * the instant from which they show later ones.
+   */
+  instantOf(wallClock: number): number {
+    const offset = (ms: number): number => this.wallClock(ms) - ms
+    const [before, after] = [offset(wallClock - DAY_MS), offset(wallClock + DAY_MS)]
+    const candidates = [wallClock - before, wallClock - after].toSorted((one, other) => one - other)
+    return candidates.find((ms) => this.wallClock(ms) === wallClock) ?? wallClock - before
+  }
+
+  /** Start of the step that an instant lies in. */
+  startOf(step: CalendarStep, ms: number): number {
+    const clock = this.wallClock(ms)
+    if (step === 'hour') return ms - (((clock % HOUR_MS) + HOUR_MS) % HOUR_MS)
+    const start = startOfDate(clock)
+    return this.instantOf(step === 'day' ? start : start - (new Date(start).getUTCDate() - 1) * DAY_MS)
+  }
+
+  /** Start of the step after the one that starts at an instant. */
+  nextStart(step: CalendarStep, start: number): number {
+    if (step === 'hour') return this.startOf(step, start + HOUR_MS)
+    const date = new Date(startOfDate(this.wallClock(start)))
+    if (step === 'day') date.setUTCDate(date.getUTCDate() + 1)
+    else date.setUTCMonth(date.getUTCMonth() + 1, 1)
+    return this.instantOf(date.getTime())
+  }
+
+  /** Start of the period that ends at `fromMs` and is as long by the clocks of the zone as the given one. */
+  previousStart(fromMs: number, toMs: number): number {
+    const from = this.wallClock(fromMs)
+    return this.instantOf(from - (this.wallClock(toMs) - from))
+  }
+
+  /** The instant as ISO 8601, in the zone's time and with its offset. */
+  format(ms: number): string {
+    const clock = this.wallClock(ms)
+    const minutes = Math.round((clock - ms) / 60_000)
+    const two = (value: number): string => String(value).padStart(2, '0')
+    const offset = `${minutes < 0 ? '-' : '+'}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`
+    return `${new Date(clock).toISOString().slice(0, 19)}${offset}`
+  }
+}
+
+function startOfDate(wallClock: number): number {
+  return Math.floor(wallClock / DAY_MS) * DAY_MS
+}

@@ -1,0 +1,31 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { particularsText } from './call-detail.ts'
+import type { Usage } from './usage.ts'
+
+const small = fc.nat({ max: 2 })
+
+test('the particulars of a call are JSON with what differs from the usual, and none without', () => {
+  fc.assert(
+    fc.property(
+      fc.record({ audioCacheRead: small, imageCacheRead: small, images: small }),
+      fc.constantFrom(undefined, {}, { size: '1x1' }, { size: '1x1', quality: 'hd' }),
+      fc.record({ queuedMs: small, connectMs: small }),
+      fc.constantFrom([], ['seed'], ['seed', 'logit_bias']),
+      (counts, form, delays, dropped) => {
+        const usage = counts as unknown as Usage
+        const text = particularsText(usage, form, delays, dropped)
+        const said = {
+          ...(counts.audioCacheRead > 0 && { audio_cached: counts.audioCacheRead }),
+          ...(counts.imageCacheRead > 0 && { image_cached: counts.imageCacheRead }),
+          ...(counts.images > 0 && form?.size !== undefined && form),
+          ...(delays.queuedMs > 0 && { queued_ms: delays.queuedMs }),
+          ...(delays.connectMs > 0 && { connect_ms: delays.connectMs }),
+          ...(dropped.length > 0 && { dropped }),
+        }
+        expect(text === undefined ? {} : JSON.parse(text)).toEqual(said)
+        expect(text === undefined).toBe(Object.keys(said).length === 0)
+      },
+    ),
+  )
+})

@@ -1,0 +1,67 @@
+import type { ImageForm } from './image-price.ts'
+import type { Usage } from './usage.ts'
+
+/** One request of a call to an upstream. */
+export interface AttemptEntry {
+  readonly channel: string
+  /** Position of the key among those of the channel, from 0. */
+  readonly key_index: number
+  /** Milliseconds from the start of the call. */
+  readonly started_ms: number
+  readonly duration_ms: number
+  /** Status of the upstream's response; null if none came. */
+  readonly status: number | null
+  /** Cause of its failure in a few fixed words; null if it was answered. */
+  readonly cause: string | null
+}
+
+/** Facts about a call beside the columns of its row; each is left out where it is the usual one. */
+export interface Particulars {
+  /** Parts of the tokens read from a cache that stand for audio and for images. */
+  readonly audio_cached?: number
+  readonly image_cached?: number
+  /** Size and quality of its images. */
+  readonly size?: string | undefined
+  readonly quality?: string | undefined
+  /** Milliseconds from the start of the call to its first attempt. */
+  readonly queued_ms?: number
+  /** Milliseconds that the last attempt waited for a new connection. */
+  readonly connect_ms?: number
+  /** Fields of the request that the upstream did not get. */
+  readonly dropped?: readonly string[]
+}
+
+/** Times of a call before its upstream was at work, in milliseconds. */
+export interface CallDelays {
+  readonly queuedMs: number
+  readonly connectMs: number
+}
+
+/** The particulars of a call as JSON; undefined where there are none. */
+export function particularsText(
+  { audioCacheRead = 0, imageCacheRead = 0, images }: Usage,
+  form: ImageForm | undefined,
+  { queuedMs, connectMs }: CallDelays,
+  dropped: readonly string[],
+): string | undefined {
+  const hasForm = images > 0 && form?.size !== undefined
+  const hasCached = audioCacheRead > 0 || imageCacheRead > 0
+  if (!hasCached && !hasForm && dropped.length === 0) return delaysText(queuedMs, connectMs)
+  return JSON.stringify({
+    ...(audioCacheRead > 0 && { audio_cached: audioCacheRead }),
+    ...(imageCacheRead > 0 && { image_cached: imageCacheRead }),
+    ...(hasForm && form),
+    ...(queuedMs > 0 && { queued_ms: queuedMs }),
+    ...(connectMs > 0 && { connect_ms: connectMs }),
+    ...(dropped.length > 0 && { dropped }),
+  } satisfies Particulars)
+}
+
+// Most calls have nothing else: an object of their own would cost more than the rest of a row.
+function delaysText(queuedMs: number, connectMs: number): string | undefined {
+  if (connectMs > 0)
+    return queuedMs > 0
+      ? `{"queued_ms":${queuedMs},"connect_ms":${connectMs}}`
+      : `{"connect_ms":${connectMs}}`
+  return queuedMs > 0 ? `{"queued_ms":${queuedMs}}` : undefined
+}

@@ -1,0 +1,29 @@
+import { type Decimal, decimalText, parseDecimal } from './decimal.ts'
+import type { Price } from './price.ts'
+
+/** Price of a model in a group, in one version of the prices. */
+export interface PriceSet {
+  readonly price: Price
+  /** Ratio of the group. */
+  readonly ratio: Decimal
+  readonly quotaPerUnit: number
+}
+
+/** Text of a price set, for `priceSetFrom`: decimals are `{"decimal": "0.3"}`. */
+export function priceSetText(set: PriceSet): string {
+  return JSON.stringify(set, (_, value: unknown) =>
+    isDecimal(value) ? { decimal: decimalText(value) } : value,
+  )
+}
+
+/** Reads the text of a price set. */
+export function priceSetFrom(text: string): PriceSet {
+  return JSON.parse(text, (_, value: unknown) => {
+    if (typeof value !== 'object' || value === null || !('decimal' in value)) return value
+    return parseDecimal(value.decimal as string) ?? value
+  }) as PriceSet
+}
+
+function isDecimal(value: unknown): value is Decimal {
+  return typeof value === 'object' && value !== null && typeof (value as Decimal).digits === 'bigint'
+}

@@ -1,0 +1,43 @@
+/** A limit on calls under way at once, and its subject. */
+export interface ParallelLimit {
+  /** Name of the subject: `key:17`. */
+  readonly subject: string
+  /** Above 0. */
+  readonly max: number
+}
+
+/** Counts the calls under way by subject: each call has a place. */
+export interface CallPlaces {
+  /**
+   * Takes a place, if one is free. Returns a promise only where other nodes have to be asked; it never
+   * rejects.
+   */
+  take(limit: ParallelLimit): boolean | Promise<boolean>
+  /** Gives back a place that was taken. */
+  give(subject: string): void
+  /** Gives back all places, and stops. */
+  close(): Promise<void>
+}
+
+/** Places of a node that runs alone: in memory, exact, with every answer in the same turn. */
+export class LocalPlaces implements CallPlaces {
+  readonly #held = new Map<string, number>()
+
+  take({ subject, max }: ParallelLimit): boolean {
+    const held = this.#held.get(subject) ?? 0
+    if (held >= max) return false
+    this.#held.set(subject, held + 1)
+    return true
+  }
+
+  give(subject: string): void {
+    const rest = (this.#held.get(subject) ?? 0) - 1
+    if (rest > 0) this.#held.set(subject, rest)
+    else this.#held.delete(subject)
+  }
+
+  close(): Promise<void> {
+    this.#held.clear()
+    return Promise.resolve()
+  }
+}

@@ -1,0 +1,57 @@
+import { expect, onTestFinished, test } from 'vitest'
+import type { Store } from '../store/store.ts'
+import { type RefusalCount, RefusalCounts } from './refusal-counts.ts'
+
+function counting() {
+  const clock = { ms: 0, fails: false }
+  const written: RefusalCount[] = []
+  const write = (_: string, { counts }: { readonly counts: readonly RefusalCount[] }): Promise<void> => {
+    if (clock.fails) return Promise.reject(new Error('the disk is full'))
+    written.push(...counts)
+    return Promise.resolve()
+  }
+  const counts = new RefusalCounts({ write: write as Store['write'] }, () => clock.ms)
+  onTestFinished(() => counts.close())
+  return { clock, counts, written }
+}
+
+test('refused calls are counted by half hour, code and key', async () => {
+  const { clock, counts, written } = counting()
+  const ann = { userId: 2, tokenId: 7 }
+  counts.add('rate_limited', ann)
+  counts.add('rate_limited', ann)
+  counts.add('insufficient_quota', ann)
+  counts.add('invalid_api_key', {})
+  clock.ms = 1_800_000
+  counts.add('rate_limited', ann)
+  await counts.flush()
+  expect(written).toEqual([
+    { slot: 0, code: 'insufficient_quota', ...ann, calls: 1 },
+    { slot: 0, code: 'invalid_api_key', userId: 0, tokenId: 0, calls: 1 },
+    { slot: 0, code: 'rate_limited', ...ann, calls: 2 },
+    { slot: 1, code: 'rate_limited', ...ann, calls: 1 },
+  ])
+})
+
+test('a thousand keys of a code are counted by themselves in a half hour, further ones together', async () => {
+  const { counts, written } = counting()
+  for (let tokenId = 1; tokenId <= 1_500; tokenId += 1) {
+    counts.add('rate_limited', { userId: 1, tokenId })
+    if (tokenId === 700) await counts.flush()
+  }
+  await counts.flush()
+  expect(new Set(written.map(({ tokenId }) => tokenId)).size).toBe(1_001)
+  expect(written.find(({ tokenId }) => tokenId === 0)?.calls).toBe(500)
+})
+
+test('counts that cannot be written are written later, each once', async () => {
+  const { clock, counts, written } = counting()
+  clock.fails = true
+  counts.add('rate_limited', { userId: 1, tokenId: 1 })
+  await counts.flush()
+  counts.add('rate_limited', { userId: 1, tokenId: 1 })
+  clock.fails = false
+  await counts.flush()
+  await counts.flush()
+  expect(written).toEqual([{ slot: 0, code: 'rate_limited', userId: 1, tokenId: 1, calls: 2 }])
+})

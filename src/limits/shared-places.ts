@@ -1,0 +1,153 @@
+import type { CallPlaces, ParallelLimit } from './call-places.ts'
+import type { PlacePeers } from './place-peers.ts'
+
+const SWEEP_INTERVAL_MS = 100
+/** Interval of reports without news: the store forgets reports that are older than a minute. */
+const REFRESH_MS = 20_000
+/** Maximum number of exchanges that one sweep starts. */
+const MAX_PER_SWEEP = 500
+/** Maximum number of attempts while the generation changes. */
+const MAX_TRIES = 3
+
+/** A call that waits for a place. */
+type Waiter = (isAdmitted: boolean) => void
+
+/** One subject: its places on this node, and the calls that wait for one. */
+interface SubjectEntry {
+  readonly subject: string
+  max: number
+  held: number
+  readonly waiting: Waiter[]
+  /** Places that the store was told last; undefined where that is unknown. */
+  reported: number | undefined
+  reportedMs: number
+  exchange: Promise<void> | undefined
+}
+
+/**
+ * Places that nodes share. Each exchange states how many places this node has, so that a lost message is
+ * made good by the next one, and asks for as many as calls wait for. The places of a node without heartbeats
+ * count no longer. A node that cannot reach the others keeps to its share of the limit, and one place at
+ * least.
+ */
+export class SharedPlaces implements CallPlaces {
+  readonly #entries = new Map<string, SubjectEntry>()
+  readonly #peers: PlacePeers
+  readonly #onIsolated: () => void
+  readonly #sweep: NodeJS.Timeout
+  #generation: string | undefined
+
+  /** `onIsolated` is called for each answer without the other nodes. */
+  constructor(peers: PlacePeers, onIsolated: () => void = () => {}) {
+    this.#peers = peers
+    this.#onIsolated = onIsolated
+    this.#sweep = setInterval(() => this.#runSweep(), SWEEP_INTERVAL_MS).unref()
+  }
+
+  take({ subject, max }: ParallelLimit): boolean | Promise<boolean> {
+    const entry = this.#entry(subject, max)
+    if (!this.#peers.isReachable) return this.#takeShare(entry)
+    if (this.#peers.isRefilling) {
+      const isAdmitted = this.#takeShare(entry)
+      void this.#exchange(entry)
+      return isAdmitted
+    }
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    entry.waiting.push(resolve)
+    void this.#exchange(entry)
+    return promise
+  }
+
+  give(subject: string): void {
+    const entry = this.#entries.get(subject)
+    if (!entry || entry.held === 0) return
+    entry.held -= 1
+    if (this.#peers.isReachable) void this.#exchange(entry)
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweep)
+    await Promise.all([...this.#entries.values()].flatMap(({ exchange }) => exchange ?? []))
+    if (!this.#peers.isReachable) return
+    for (const entry of this.#entries.values()) entry.held = 0
+    await Promise.all([...this.#entries.values()].map((entry) => this.#exchange(entry)))
+  }
+
+  #entry(subject: string, max: number): SubjectEntry {
+    let entry = this.#entries.get(subject)
+    if (!entry) {
+      entry = { subject, max, held: 0, waiting: [], reported: 0, reportedMs: 0, exchange: undefined }
+      this.#entries.set(subject, entry)
+    }
+    entry.max = max
+    return entry
+  }
+
+  #takeShare(entry: SubjectEntry): boolean {
+    this.#onIsolated()
+    const share = Math.max(1, Math.floor(entry.max / this.#peers.nodes))
+    const isAdmitted = entry.held < share
+    if (isAdmitted) entry.held += 1
+    return isAdmitted
+  }
+
+  // Runs one exchange of a subject at a time; the next one reports what happened meanwhile.
+  #exchange(entry: SubjectEntry): Promise<void> {
+    return (entry.exchange ??= this.#runExchange(entry).finally(() => {
+      entry.exchange = undefined
+      // Calls may have come in the turn in between.
+      if (entry.waiting.length > 0) void this.#exchange(entry)
+      else if (entry.held === 0 && entry.reported === 0) this.#entries.delete(entry.subject)
+    }))
+  }
+
+  async #runExchange(entry: SubjectEntry): Promise<void> {
+    const { subject, waiting } = entry
+    for (let tries = 1; tries <= MAX_TRIES; ) {
+      // A new generation lacks the places of nodes that have not reported again.
+      if (this.#peers.isRefilling) this.#decideIsolated(entry)
+      const { held, max } = entry
+      const want = waiting.length
+      const granted = await this.#peers.exchangePlaces(subject, { held, want, max }).catch(() => undefined)
+      if (granted === undefined) {
+        entry.reported = undefined
+        break
+      }
+      if (granted === 'stale') {
+        entry.reported = undefined
+        tries += 1
+        continue
+      }
+      for (const [place, decide] of waiting.splice(0, want).entries()) {
+        const isAdmitted = place < granted
+        if (isAdmitted) entry.held += 1
+        decide(isAdmitted)
+      }
+      entry.reported = held + granted
+      entry.reportedMs = performance.now()
+      if (waiting.length === 0 && entry.held === entry.reported) return
+    }
+    this.#decideIsolated(entry)
+  }
+
+  #decideIsolated(entry: SubjectEntry): void {
+    for (const decide of entry.waiting.splice(0)) decide(this.#takeShare(entry))
+  }
+
+  #runSweep(): void {
+    const { isReachable, generation } = this.#peers
+    if (!isReachable) return
+    // Earlier reports are lost with the generation.
+    const isNew = generation !== this.#generation
+    this.#generation = generation
+    const dueMs = performance.now() - REFRESH_MS
+    let started = 0
+    for (const entry of this.#entries.values()) {
+      if (isNew && entry.held > 0) entry.reported = undefined
+      if (started === MAX_PER_SWEEP || entry.exchange) continue
+      if (entry.reported === entry.held && entry.reportedMs > dueMs) continue
+      started += 1
+      void this.#exchange(entry)
+    }
+  }
+}

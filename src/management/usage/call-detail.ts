@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import { costOf, roundedCost } from '../../domain/cost.ts'
+import { decimalText } from '../../domain/decimal.ts'
+import { priceSetFrom } from '../../domain/price-set.ts'
+import { GatewayError } from '../../errors.ts'
+import type { CallDetail } from '../../store/operations/call-detail.ts'
+import type { ManagementParts } from '../parts.ts'
+import { ownUsageObject, ownUsageSchema, usageObject, usageSchema } from './usage-object.ts'
+
+/** The id of a call in a path. */
+export const callPath = z.object({
+  id: z.string().regex(/^[\da-f-]{1,64}$/i, { error: 'expected the id of a call' }),
+})
+
+const decimal = z.string()
+
+const costFields = {
+  cost: z
+    .array(
+      z.object({
+        kind: z.string(),
+        count: z.int(),
+        price_usd: decimal.meta({
+          description: 'Per million tokens or characters, or per one of anything else',
+        }),
+        quota: decimal,
+      }),
+    )
+    .nullable()
+    .meta({ description: 'Null where the charge does not follow from counts and stored prices' }),
+  ratio: decimal.nullable().meta({ description: 'The ratio of the group' }),
+  tier_above: z.int().nullable(),
+  quota_per_unit: z.int().nullable(),
+  rounded: decimal.nullable().meta({ description: 'The sum of the lines, before ratio and rounding' }),
+  minimum: z.boolean().meta({ description: 'The charge is the least one, 1, in place of 0' }),
+  timing: z.object({
+    queued_ms: z.int(),
+    connect_ms: z.int(),
+    first_byte_ms: z.int().nullable(),
+    total_ms: z.int(),
+  }),
+  dropped: z.array(z.string()).meta({ description: 'Fields of the request that the upstream did not get' }),
+}
+
+/** A call in responses to its user; `docs/api.md: Usage log`, one call. */
+export const ownCallSchema = ownUsageSchema.extend(costFields)
+
+/** A call in responses to an admin, with its attempts. */
+export const callSchema = usageSchema.extend({
+  ...costFields,
+  attempts: z.array(
+    z.object({
+      channel: z.string(),
+      key_index: z.int(),
+      started_ms: z.int(),
+      duration_ms: z.int(),
+      status: z.int().nullable(),
+      cause: z.string().nullable(),
+    }),
+  ),
+})
+
+/** One of a user's own calls, with its cost. */
+export async function ownCall(
+  parts: Pick<ManagementParts, 'store'>,
+  id: string,
+  userId: number,
+): Promise<z.output<typeof ownCallSchema>> {
+  const detail = await find(parts, id, userId)
+  return { ...ownUsageObject(detail.entry), ...explained(detail) }
+}
+
+/** Any call, with its cost and its attempts. */
+export async function anyCall(
+  parts: Pick<ManagementParts, 'store'>,
+  id: string,
+): Promise<z.output<typeof callSchema>> {
+  const detail = await find(parts, id)
+  const attempts = (detail.attempts ?? []).map((attempt) => ({ ...attempt }))
+  return { ...usageObject(detail.entry), ...explained(detail), attempts }
+}
+
+async function find(
+  { store }: Pick<ManagementParts, 'store'>,
+  id: string,
+  userId?: number,
+): Promise<CallDetail> {
+  const detail = await store.read('callDetail', { id, userId })
+  if (!detail) throw new GatewayError('not_found', 'there is no call with this id in the log')
+  return detail
+}
+
+function explained({ entry, particulars, priceSet }: CallDetail) {
+  const { queued_ms = 0, connect_ms = 0, dropped = [], ...chargedBy } = particulars
+  const told = {
+    timing: { queued_ms, connect_ms, first_byte_ms: entry.firstByteMs, total_ms: entry.durationMs },
+    dropped: [...dropped],
+  }
+  const unknown = {
+    cost: null,
+    ratio: null,
+    tier_above: null,
+    quota_per_unit: null,
+    rounded: null,
+    minimum: false,
+  }
+  if (priceSet === undefined) return { ...unknown, ...told }
+  const { price, ratio, quotaPerUnit } = priceSetFrom(priceSet)
+  const { audio_cached: audioCacheRead = 0, image_cached: imageCacheRead = 0, ...form } = chargedBy
+  const cost = costOf(price, quotaPerUnit, { ...entry.usage, audioCacheRead, imageCacheRead }, form)
+  const charge = roundedCost(cost, ratio)
+  const minimum = charge === 0 && entry.quota === 1 && cost.lines.length > 0
+  // A crash is charged by its progress, for instance.
+  const addsUp = minimum || charge === entry.quota
+  return {
+    cost: addsUp
+      ? cost.lines.map(({ kind, count, price: each, quota }) => ({
+          kind,
+          count,
+          price_usd: decimalText(each),
+          quota: decimalText(quota),
+        }))
+      : null,
+    ratio: decimalText(ratio),
+    tier_above: addsUp ? cost.tierAbove : null,
+    quota_per_unit: quotaPerUnit,
+    rounded: addsUp ? decimalText(cost.sum) : null,
+    minimum,
+    ...told,
+  }
+}

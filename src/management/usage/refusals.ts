@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { stepIndex } from '../../domain/series-plan.ts'
+import {
+  REFUSAL_DIMENSIONS,
+  type RefusalDimension,
+  type RefusalFilter,
+} from '../../store/operations/refusals.ts'
+import type { ManagementParts } from '../parts.ts'
+import { wantedText } from '../query-fields.ts'
+import { csvLine } from './csv.ts'
+import { periodQuery, type SeriesPeriod } from './series-query.ts'
+
+const SLOT_S = 1_800
+
+const by = z
+  .enum(REFUSAL_DIMENSIONS, { error: `expected one of ${REFUSAL_DIMENSIONS.join(', ')}` })
+  .optional()
+
+/** The query for a user's own refused calls. */
+export const ownRefusalsQuery = periodQuery.extend({ by, code: wantedText(), token_name: wantedText() })
+
+/** The query for the refused calls of all users. */
+export const refusalsQuery = ownRefusalsQuery.extend({ username: wantedText() })
+
+const calls = z.array(z.int()).meta({ description: 'One for each slot' })
+
+/** Refused calls as a series; `docs/api.md: Refused calls`. */
+export const refusalsSchema = z.object({
+  step: z.string(),
+  tz: z.string(),
+  slots: z.array(z.int()).meta({ description: 'Unix seconds of the starts of the steps' }),
+  series: z
+    .array(z.object({ key: z.string(), label: z.string(), calls }))
+    .meta({ description: 'The most calls first' }),
+  other: z.object({ calls }).nullable(),
+  total: z.int(),
+  exact: z.boolean(),
+})
+
+type Refusals = z.output<typeof refusalsSchema>
+
+/** The refused calls of a period by step and dimension. */
+export async function refusedCalls(
+  { store }: { readonly store: Pick<ManagementParts['store'], 'read'> },
+  {
+    period,
+    filter,
+    by,
+  }: { readonly period: SeriesPeriod; readonly filter: RefusalFilter; readonly by: RefusalDimension },
+): Promise<Refusals> {
+  const { fromS, toS, starts, step, tz, top } = period
+  const { all, lines, ofLines, more } = await store.read('refusedCalls', {
+    filter,
+    by,
+    top,
+    first: Math.floor(fromS / SLOT_S),
+    end: Math.ceil(toS / SLOT_S),
+  })
+  const inSteps = (rows: readonly { readonly slot: number; readonly calls: number }[]): number[] => {
+    const counts = starts.map(() => 0)
+    for (const row of rows) counts[stepIndex(starts, row.slot * SLOT_S)]! += row.calls
+    return counts
+  }
+  const totals = inSteps(all)
+  const series = lines.map(({ key, label }) => ({
+    key: String(key),
+    label,
+    calls: inSteps(ofLines.filter((row) => row.key === key)),
+  }))
+  const left = totals.map((count, index) =>
+    series.reduce((rest, line) => rest - (line.calls[index] ?? 0), count),
+  )
+  return {
+    step,
+    tz,
+    slots: [...starts],
+    series: by === 'none' ? [{ key: '', label: '', calls: totals }] : series,
+    other: by !== 'none' && more ? { calls: left } : null,
+    total: totals.reduce((sum, count) => sum + count, 0),
+    exact: [fromS, toS, ...starts.slice(1)].every((seconds) => seconds % SLOT_S === 0),
+  }
+}
+
+/** The same as CSV: a line for each step of each series, and of all others together, whose key is empty. */
+export function refusalsCsv({ slots, series, other }: Refusals, { calendar }: SeriesPeriod): string {
+  const lines = [...series, ...(other ? [{ key: '', label: 'other', calls: other.calls }] : [])]
+  const rows = lines.flatMap(({ key, label, calls: counts }) =>
+    counts.map((count, index) => {
+      const slot = slots[index] ?? 0
+      return csvLine([slot, calendar.format(slot * 1000), key, label, count])
+    }),
+  )
+  return [csvLine(['slot', 'start', 'key', 'label', 'calls']), ...rows].join('')
+}

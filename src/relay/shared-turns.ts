@@ -1,0 +1,50 @@
+/**
+ * Milliseconds of work on large responses in a turn of the event loop. Node reads up to 32 chunks of a
+ * connection, two megabytes, before it looks at the next one.
+ */
+export const MAX_TURN_MS = 4
+
+/**
+ * Shares each turn of the event loop among the large responses that are read: once they have worked for as
+ * long as a turn may take, the others wait, and one of them reads on in each of the next turns. Without it,
+ * a turn would last as many times longer as there are large responses.
+ */
+export class SharedTurns {
+  readonly #afterTurn: (callback: () => void) => void
+  #workMs = 0
+  #isScheduled = false
+  /** Responses that are not read, in the order of their turns. */
+  readonly #waiting: (() => void)[] = []
+
+  /** `afterTurn` calls back once the input of this turn is read. */
+  constructor(afterTurn: (callback: () => void) => void) {
+    this.#afterTurn = afterTurn
+  }
+
+  /** Notes work on a response; returns whether the turn is used up, and large ones should wait. */
+  note(ms: number): boolean {
+    this.#workMs += ms
+    this.#schedule()
+    return this.#workMs >= MAX_TURN_MS
+  }
+
+  /** Calls `goOn` when it is the response's turn. */
+  wait(goOn: () => void): void {
+    this.#waiting.push(goOn)
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    this.#afterTurn(() => {
+      this.#isScheduled = false
+      this.#workMs = 0
+      this.#waiting.shift()?.()
+      if (this.#waiting.length > 0) this.#schedule()
+    })
+  }
+}
+
+/** The turns of this thread's event loop. */
+export const LOOP_TURNS = new SharedTurns((callback) => void setImmediate(callback))

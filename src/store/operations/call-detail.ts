@@ -1,0 +1,42 @@
+import type { AttemptEntry, Particulars } from '../../domain/call-detail.ts'
+import type { UsageEntry } from '../../domain/usage-entry.ts'
+import type { Db } from './operation.ts'
+import { listUsage } from './usage-rows.ts'
+
+/** A settled call with all that its cost is explained by. */
+export interface CallDetail {
+  readonly entry: UsageEntry
+  /** Undefined where no attempt was noted: the only one was answered. */
+  readonly attempts: readonly AttemptEntry[] | undefined
+  readonly particulars: Particulars
+  /** Text of its `PriceSet`; undefined for calls of versions that stored none. */
+  readonly priceSet: string | undefined
+}
+
+/** Reads a settled call, of one user where `userId` is given; null if there is none. */
+export async function callDetail(
+  db: Db,
+  { id, userId }: { readonly id: string; readonly userId?: number | undefined },
+): Promise<CallDetail | null> {
+  const { entries } = await listUsage(db, { filter: { id }, offset: 0, limit: 1 })
+  const [entry] = entries
+  if (!entry || (userId !== undefined && entry.userId !== userId)) return null
+  const row = await db
+    .selectFrom('usage_log')
+    .select(['attempts', 'particulars'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  const set = await db
+    .selectFrom('price_sets')
+    .select('content')
+    .where('version', '=', entry.priceVersion)
+    .where('model', '=', entry.model)
+    .where('group_name', '=', entry.group)
+    .executeTakeFirst()
+  return {
+    entry,
+    attempts: row.attempts === null ? undefined : (JSON.parse(row.attempts) as AttemptEntry[]),
+    particulars: row.particulars === null ? {} : (JSON.parse(row.particulars) as Particulars),
+    priceSet: set?.content,
+  }
+}

@@ -1,0 +1,113 @@
+import { type RawBuilder, sql } from 'kysely'
+import { namesOf } from './names-of.ts'
+import type { Db } from './operation.ts'
+import { withUser } from './usage-scan.ts'
+
+/** The dimensions that refused calls can be split by. */
+export const REFUSAL_DIMENSIONS = ['code', 'token', 'user', 'none'] as const
+
+/** A dimension of refused calls. */
+export type RefusalDimension = (typeof REFUSAL_DIMENSIONS)[number]
+
+/** Selects refused calls that match all given fields. */
+export interface RefusalFilter {
+  readonly userId?: number | undefined
+  readonly username?: string | undefined
+  readonly tokenName?: string | undefined
+  readonly code?: string | undefined
+}
+
+/** Number of refused calls of one value of a dimension in one half hour; key null without a dimension. */
+export interface RefusedInSlot {
+  readonly slot: number
+  readonly key: string | number | null
+  readonly calls: number
+}
+
+const COLUMNS = { code: 'code', token: 'token_id', user: 'user_id' } as const
+
+/** Adds to the counters of refused calls. */
+export async function addRefusals(
+  db: Db,
+  {
+    counts,
+  }: {
+    readonly counts: readonly {
+      readonly slot: number
+      readonly code: string
+      readonly userId: number
+      readonly tokenId: number
+      readonly calls: number
+    }[]
+  },
+): Promise<void> {
+  for (const { slot, code, userId, tokenId, calls } of counts) {
+    await db
+      .insertInto('usage_refusals')
+      .values({ slot, code, user_id: userId, token_id: tokenId, calls })
+      .onConflict((on) =>
+        on
+          .columns(['slot', 'code', 'user_id', 'token_id'])
+          .doUpdateSet({ calls: sql`usage_refusals.calls + excluded.calls` }),
+      )
+      .execute()
+  }
+}
+
+/**
+ * Counts the refused calls of half hours from `first` until before `end`: all of them, and those of the `top`
+ * values of a dimension with the most. `more`: there are further values.
+ */
+export async function refusedCalls(
+  db: Db,
+  query: {
+    readonly filter: RefusalFilter
+    readonly by: RefusalDimension
+    readonly top: number
+    readonly first: number
+    readonly end: number
+  },
+): Promise<{
+  readonly all: readonly RefusedInSlot[]
+  readonly lines: readonly { readonly key: string | number; readonly label: string }[]
+  readonly ofLines: readonly RefusedInSlot[]
+  readonly more: boolean
+}> {
+  const filter = await withUser(db, query.filter)
+  if (!filter) return { all: [], lines: [], ofLines: [], more: false }
+  const within = conditions(query.filter.code, filter, query)
+  const count = sql<number>`cast(sum(calls) as bigint)`
+  const { rows: all } = await sql<RefusedInSlot>`
+    select slot, null as key, ${count} as calls from usage_refusals where ${within} group by slot`.execute(db)
+  if (query.by === 'none') return { all, lines: [], ofLines: [], more: false }
+  const column = sql.ref(COLUMNS[query.by])
+  const { rows: ranked } = await sql<{ key: string | number }>`
+    select ${column} as key, ${count} as calls from usage_refusals where ${within}
+    group by ${column} order by calls desc, key limit ${query.top + 1}`.execute(db)
+  const keys = ranked.slice(0, query.top).map(({ key }) => key)
+  const { rows: ofLines } =
+    keys.length === 0
+      ? { rows: [] }
+      : await sql<RefusedInSlot>`
+          select slot, ${column} as key, ${count} as calls from usage_refusals
+          where ${within} and ${column} in (${sql.join(keys)}) group by slot, ${column}`.execute(db)
+  const names = await namesOf(db, query.by, keys)
+  return {
+    all,
+    lines: keys.map((key) => ({ key, label: names.get(key) ?? (key === 0 ? '' : String(key)) })),
+    ofLines,
+    more: ranked.length > query.top,
+  }
+}
+
+function conditions(
+  code: string | undefined,
+  { userId, tokenName }: RefusalFilter,
+  { first, end }: { readonly first: number; readonly end: number },
+): RawBuilder<unknown> {
+  const wanted = [sql`slot >= ${first}`, sql`slot < ${end}`]
+  if (userId !== undefined) wanted.push(sql`user_id = ${userId}`)
+  if (code !== undefined) wanted.push(sql`code = ${code}`)
+  if (tokenName !== undefined) wanted.push(sql`token_id in (select id from tokens where name = ${tokenName})`)
+  return sql.join(wanted, sql` and `)
+}

@@ -1,0 +1,69 @@
+import { type BatchReply, type QueuedOperation, SUM_UP } from './messages.ts'
+import type { WriteBatches } from './write-batch.ts'
+
+/** Noted rows from which on a part is summed up after each pause; fewer wait, as several may share a sum. */
+const ENOUGH = 100
+/** Pause between parts, for batches to come between. */
+const PAUSE_MS = 20
+/** Noted rows from which on the pauses are shorter: reads have to wait for all of them. */
+const MANY = 2000
+/** Pause between parts while there are many. */
+const SHORT_PAUSE_MS = 4
+/** Wait for further ones while there are few. */
+const GATHER_MS = 1000
+
+/** Batches of a writer, which sums up calls for series while there is no batch. */
+export class IdleSums {
+  readonly #batches: WriteBatches
+  #running = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(batches: WriteBatches) {
+    this.#batches = batches
+    this.#schedule(GATHER_MS)
+  }
+
+  /** Runs a batch; never rejects. */
+  async write(operations: readonly QueuedOperation[]): Promise<BatchReply> {
+    this.#running += 1
+    const reply = await this.#batches.write(operations)
+    this.#running -= 1
+    this.#schedule(this.#waitMs)
+    return reply
+  }
+
+  /** Sums up all calls, if the disk takes it; else the next start does. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer)
+    while (this.#batches.unsummed > 0) if (!(await this.#sumPart())) return
+  }
+
+  get #waitMs(): number {
+    const { unsummed } = this.#batches
+    if (unsummed >= MANY) return SHORT_PAUSE_MS
+    return unsummed >= ENOUGH ? PAUSE_MS : GATHER_MS
+  }
+
+  #schedule(waitMs: number): void {
+    if (this.#timer || this.#batches.unsummed === 0) return
+    this.#timer = setTimeout(() => void this.#sumUp(), waitMs)
+    this.#timer.unref()
+  }
+
+  async #sumUp(): Promise<void> {
+    this.#timer = undefined
+    // The end of the batch schedules again.
+    if (this.#running > 0) return
+    this.#running += 1
+    const hasSummed = await this.#sumPart()
+    this.#running -= 1
+    this.#schedule(hasSummed ? this.#waitMs : GATHER_MS)
+  }
+
+  async #sumPart(): Promise<boolean> {
+    const reply = await this.#batches.write([[SUM_UP, undefined]])
+    if (reply.kind === 'failed') return false
+    const [outcome] = reply.outcomes
+    return outcome !== undefined && 'value' in outcome
+  }
+}

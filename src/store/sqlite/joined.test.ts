@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { joined } from './joined.ts'
+
+test('calls during a run share the next one, which begins after them', async () => {
+  const ends: (() => void)[] = []
+  const run = joined(() => new Promise((resolve) => ends.push(resolve)))
+  const first = run()
+  const [second, third] = [run(), run()]
+  expect(ends).toHaveLength(1)
+  ends[0]?.()
+  await first
+  await Promise.resolve()
+  expect(ends).toHaveLength(2)
+  ends[1]?.()
+  await Promise.all([second, third])
+  void run()
+  expect(ends).toHaveLength(3)
+})
+
+test('a run that fails fails its own calls', async () => {
+  let runs = 0
+  const run = joined(() => {
+    runs += 1
+    return runs === 1 ? Promise.reject(new Error('no')) : Promise.resolve()
+  })
+  const first = run()
+  const second = run()
+  await expect(first).rejects.toThrow('no')
+  await expect(second).resolves.toBeUndefined()
+})

@@ -1,0 +1,226 @@
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import fc from 'fast-check'
+import { expect, test, vi } from 'vitest'
+import {
+  newToken,
+  newUser,
+  openedStore,
+  SECRETS,
+  settledCall,
+  storeWithAccount,
+  temporaryFolder,
+} from '../../../test/store-rows.ts'
+import type { SettledCall } from '../ledger-writes.ts'
+import { openForWriting } from './connection.ts'
+import { SUM_UP } from './messages.ts'
+import { prepareDatabase } from './prepare-database.ts'
+import type { SumProgress } from './series-sums.ts'
+import { WriteBatches } from './write-batch.ts'
+import { LATENCY_COLUMNS, POINT_COLUMNS, POINT_TABLES } from '../usage-points.ts'
+
+const T0 = Date.UTC(2026, 2, 1)
+const WHO = { userId: 1, tokenId: 1 }
+
+type Rows = Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>
+
+/** The rows of each table of sums. */
+function sumsIn(path: string): Rows {
+  const file = new DatabaseSync(path, { readOnly: true })
+  try {
+    return Object.fromEntries(
+      POINT_TABLES.map(({ name, key }) => [
+        name,
+        file.prepare(`SELECT * FROM ${name} ORDER BY ${key.join(', ')}`).all(),
+      ]),
+    )
+  } finally {
+    file.close()
+  }
+}
+
+/** The sums of a table over all of its rows. */
+const totalOf = (rows: Rows[string] = []): Record<string, number> =>
+  Object.fromEntries(
+    [...POINT_COLUMNS, ...LATENCY_COLUMNS].map((column) => [
+      column,
+      rows.reduce((sum, row) => sum + (row[column] as number), 0),
+    ]),
+  )
+
+/** The files as a crash at this moment leaves them, opened by the next start. */
+async function afterCrash(path: string): Promise<string> {
+  const copy = join(temporaryFolder(), 'sluice.db')
+  for (const end of ['', '-wal']) cpSync(`${path}${end}`, `${copy}${end}`)
+  const store = await openedStore(copy)
+  await store.read('usageCoverage')
+  await store.close()
+  return copy
+}
+
+const anyCall = fc.record({
+  model: fc.constantFrom('m', 'n'),
+  channel: fc.constantFrom('c', 'd'),
+  endedMs: fc.integer({ min: T0, max: T0 + 3 * 86_400_000 }),
+  quota: fc.nat({ max: 2 ** 40 }),
+  durationMs: fc.nat({ max: 600_000 }),
+  firstByteMs: fc.option(fc.nat({ max: 60_000 })),
+  delivered: fc.boolean(),
+  reason: fc.constantFrom<SettledCall['reason']>('complete', 'failed', 'crash', 'cut', 'client_gone'),
+})
+
+test('sums after a crash are those of the calls that were committed, to the unit', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(anyCall, { minLength: 1, maxLength: 4 }), { maxLength: 6 }),
+      async (commits) => {
+        const path = join(temporaryFolder(), 'sluice.db')
+        const { store } = await storeWithAccount(path)
+        let count = 0
+        const settle = (of: Partial<SettledCall>) =>
+          store.write('settle', settledCall(WHO, `id-${count++}`, of))
+        await settle({ endedMs: T0 })
+        for (const calls of commits) await Promise.all(calls.map(settle))
+        const recovered = sumsIn(await afterCrash(path))
+        await store.read('usageCoverage')
+        const read = sumsIn(path)
+        expect(recovered).toEqual(read)
+        const all = [settledCall(WHO, '', { endedMs: T0 }), ...commits.flat()]
+        for (const { name } of POINT_TABLES)
+          expect(totalOf(read[name]), name).toMatchObject({
+            requests: all.filter(({ delivered }) => delivered).length,
+            quota: all.reduce((sum, { quota }) => sum + quota, 0),
+          })
+        await store.close()
+      },
+    ),
+    { numRuns: 10 },
+  )
+})
+
+test('a transaction that is rolled back leaves the sums of the calls before it, once', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store } = await storeWithAccount(path)
+  const file = new DatabaseSync(path)
+  file.exec(`CREATE TRIGGER spoil BEFORE INSERT ON usage_log WHEN new.id = 'spoilt'
+    BEGIN SELECT RAISE(ROLLBACK, 'disk I/O error'); END`)
+  file.close()
+  const settle = (id: string) => store.write('settle', settledCall(WHO, id, { endedMs: T0 }))
+  await settle('a')
+  await settle('b')
+  await expect(Promise.all([settle('c'), settle('spoilt')])).rejects.toThrow()
+  await settle('c')
+  await settle('d')
+  expect(sumsIn(await afterCrash(path))).toEqual(sumsIn(await afterCrash(path)))
+  await store.read('usageCoverage')
+  for (const { name } of POINT_TABLES)
+    expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 4, quota: 1200 })
+})
+
+test('a call that is removed from the log is in the sums all the same', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store } = await storeWithAccount(path)
+  const settle = (id: string) => store.write('settle', settledCall(WHO, id, { endedMs: T0 }))
+  await Promise.all([settle('a'), settle('b')])
+  expect(await store.write('prune', { beforeMs: T0 + 1, limit: 10 })).toMatchObject({ rows: 2 })
+  const sums = sumsIn(await afterCrash(path))
+  for (const { name } of POINT_TABLES) expect(totalOf(sums[name]), name).toMatchObject({ requests: 2 })
+})
+
+/** A writer with an account, without a thread and without sums in idle time. */
+async function writerOf(path: string): Promise<{ db: DatabaseSync; batches: WriteBatches }> {
+  const db = openForWriting(path)
+  await prepareDatabase(db, SECRETS)
+  const batches = new WriteBatches(db, SECRETS)
+  await batches.write([
+    ['createUser', newUser()],
+    ['createToken', newToken(1)],
+  ])
+  return { db, batches }
+}
+
+const CALLS = 300
+
+test('calls are summed up in small parts, and between them each is in the sums or noted', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { db, batches } = await writerOf(path)
+  // No two calls share a row.
+  const calls = Array.from({ length: CALLS }, (_, i) => settledCall(WHO, `id-${i}`, { model: `m-${i}` }))
+  await batches.write(calls.map((call) => ['settle', call]))
+  const summed = () => totalOf(sumsIn(path)['usage_slots'])['requests'] ?? 0
+  const noted = db.prepare(
+    "SELECT coalesce(sum(json_extract(value, '$[1][0]')), 0) AS calls FROM unsummed_calls, json_each(sums)",
+  )
+  const parts: number[] = []
+  let before = 0
+  let progress: SumProgress
+  do {
+    const reply = await batches.write([[SUM_UP, undefined]])
+    progress = (reply as { outcomes: readonly { value: SumProgress }[] }).outcomes[0]!.value
+    parts.push(summed() - before)
+    before = summed()
+    expect(before + Number(noted.get()?.['calls'])).toBe(CALLS)
+  } while (progress.isBehind)
+  expect(summed()).toBe(CALLS)
+  expect(Math.max(...parts)).toBeLessThanOrEqual(100)
+  expect(batches.unsummed).toBe(0)
+  db.close()
+})
+
+test('a read of series has all calls that were settled before it', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store } = await storeWithAccount(path)
+  await Promise.all(
+    Array.from({ length: CALLS }, (_, i) =>
+      store.write('settle', settledCall(WHO, `id-${i}`, { model: `m-${i}`, endedMs: T0 })),
+    ),
+  )
+  await Promise.all([store.read('usageCoverage'), store.read('usageCoverage'), store.read('usageCoverage')])
+  expect(sumsIn(path)['usage_slots']).toHaveLength(CALLS)
+  for (const { name } of POINT_TABLES)
+    expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: CALLS, quota: 300 * CALLS })
+})
+
+test('calls are summed up although nobody reads', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store } = await storeWithAccount(path)
+  await Promise.all(
+    Array.from({ length: CALLS }, (_, i) =>
+      store.write('settle', settledCall(WHO, `id-${i}`, { endedMs: T0 })),
+    ),
+  )
+  await vi.waitFor(() => expect(totalOf(sumsIn(path)['usage_day_keys'])).toMatchObject({ requests: CALLS }), {
+    timeout: 30_000,
+  })
+})
+
+test('sums that cannot be written fail reads of them, and no call', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store } = await storeWithAccount(path)
+  const change = (sql: string): void => {
+    const file = new DatabaseSync(path, { timeout: 5000 })
+    file.exec(sql)
+    file.close()
+  }
+  change("CREATE TRIGGER spoil BEFORE INSERT ON usage_day_keys BEGIN SELECT RAISE(ABORT, 'no'); END")
+  const settle = (id: string) => store.write('settle', settledCall(WHO, id, { endedMs: T0 }))
+  const [read] = await Promise.allSettled([store.read('usageCoverage'), settle('a'), settle('b')])
+  expect(read).toMatchObject({ status: 'fulfilled' })
+  const [failed, settled] = await Promise.allSettled([store.read('usageCoverage'), settle('c')])
+  expect(failed).toMatchObject({ status: 'rejected' })
+  expect(settled).toMatchObject({ status: 'fulfilled' })
+  change('DROP TRIGGER spoil')
+  await store.read('usageCoverage')
+  for (const { name } of POINT_TABLES)
+    expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 3, quota: 900 })
+})
+
+test('a store that is closed leaves nothing to be summed up', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store } = await storeWithAccount(path)
+  for (const id of ['a', 'b']) await store.write('settle', settledCall(WHO, id, { endedMs: T0 }))
+  await store.close()
+  for (const { name } of POINT_TABLES)
+    expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 2 })
+})

@@ -1,0 +1,184 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { SettledCall } from '../ledger-writes.ts'
+import {
+  addPoint,
+  LATENCY_COLUMNS,
+  POINT_COLUMNS,
+  POINT_TABLES,
+  SLOT_MS,
+  SLOTS_PER_DAY,
+} from '../usage-points.ts'
+import { SummedRows } from './summed-rows.ts'
+
+/** Most rows of one note. */
+const NOTE_ROWS = 50
+/** Rows of `usage_slots` after which a part ends: with the rows derived from them, about 2 ms of work. */
+const PART_ROWS = 50
+/** Notes after which a part ends, however few rows they come to. */
+const PART_NOTES = 200
+
+/** Result of `SeriesSums.sumUp`. */
+export interface SumProgress {
+  /** Number of the newest note that was there. */
+  readonly through: number
+  /** Whether calls of notes up to that one are not summed up. */
+  readonly isBehind: boolean
+}
+
+interface Note {
+  readonly note: number
+  /** JSON: `SlotRow[]`. */
+  readonly sums: string
+}
+
+type SlotKey = readonly [
+  slot: number,
+  userId: number,
+  tokenId: number,
+  model: string,
+  channel: string,
+  group: string,
+]
+
+/** Key of a row of `usage_slots`, and what is to be added to its sums. */
+type SlotRow = readonly [SlotKey, readonly number[]]
+
+const SUMMED = [...POINT_COLUMNS, ...LATENCY_COLUMNS]
+
+/**
+ * Sums for series. The transaction that settles calls only notes, in one row of `unsummed_calls`, what they
+ * add to `usage_slots`; another one later adds the notes to the tables of sums and removes them. So every
+ * settled call is either in the sums or noted, in every state that the database can be in. Nothing is kept in
+ * memory from one transaction to the next, apart from an estimate of what is noted.
+ */
+export class SeriesSums {
+  /** In the order of `POINT_TABLES`. */
+  readonly #tables: readonly SummedRows[]
+  readonly #insertNote: StatementSync
+  readonly #notes: StatementSync
+  readonly #newestNote: StatementSync
+  readonly #deleteNotes: StatementSync
+  /** Rows of the open transaction that are not noted. */
+  readonly #open = new Map<string, readonly [SlotKey, number[]]>()
+  #waiting: number
+
+  constructor(db: DatabaseSync) {
+    this.#tables = POINT_TABLES.map(({ name, key }) => new SummedRows(db, name, key, SUMMED))
+    this.#insertNote = db.prepare('INSERT INTO unsummed_calls (sums) VALUES (?)')
+    this.#notes = db.prepare(
+      `SELECT rowid AS note, sums FROM unsummed_calls ORDER BY rowid LIMIT ${PART_NOTES + 1}`,
+    )
+    this.#newestNote = db.prepare('SELECT coalesce(max(rowid), 0) AS note FROM unsummed_calls')
+    this.#deleteNotes = db.prepare('DELETE FROM unsummed_calls WHERE rowid <= CAST(? AS INTEGER)')
+    const { rows } = db
+      .prepare('SELECT coalesce(sum(json_array_length(sums)), 0) AS rows FROM unsummed_calls')
+      .get() as { readonly rows: number }
+    this.#waiting = rows
+  }
+
+  /** Number of noted rows: an estimate after a rollback, but 0 only if there are none. */
+  get waiting(): number {
+    return this.#waiting
+  }
+
+  /** Adds a call that the open transaction settles. */
+  add(call: SettledCall): void {
+    const { userId, tokenId, model, channel, group, endedMs } = call
+    const slot = Math.floor(endedMs / SLOT_MS)
+    const name = nameOf(slot, tokenId, model, channel, group)
+    let row = this.#open.get(name)
+    if (!row) {
+      row = [[slot, userId, tokenId, model, channel, group], SUMMED.map(() => 0)]
+      this.#open.set(name, row)
+    }
+    addPoint(row[1], call)
+  }
+
+  /** Notes the calls that were added. Call before the transaction's end. */
+  writeNotes(): void {
+    if (this.#open.size === 0) return
+    const rows: readonly SlotRow[] = [...this.#open.values()]
+    this.#waiting += rows.length
+    for (let i = 0; i < rows.length; i += NOTE_ROWS)
+      this.#insertNote.run(JSON.stringify(rows.length > NOTE_ROWS ? rows.slice(i, i + NOTE_ROWS) : rows))
+    this.discard()
+  }
+
+  /** Discards what was added since the last notes, after a rollback. */
+  discard(): void {
+    this.#open.clear()
+  }
+
+  /**
+   * Adds a part of the notes to the sums, the oldest first. The part is so small that other calls can wait
+   * for it. Call after `writeNotes`. `through`: the note up to which the caller wants sums; the newest one
+   * unless given.
+   */
+  sumUp(through?: number): SumProgress {
+    const last = through ?? this.#newest()
+    try {
+      return this.#sumPart(last)
+    } finally {
+      for (const rows of this.#tables) rows.discard()
+    }
+  }
+
+  #sumPart(through: number): SumProgress {
+    let done = 0
+    let notes = 0
+    let added = 0
+    let isBehind = false
+    for (const { note, sums } of this.#notes.iterate() as Iterable<unknown> as Iterable<Note>) {
+      if (notes >= PART_NOTES || (this.#tables[0]?.size ?? 0) >= PART_ROWS) {
+        isBehind = note <= through
+        break
+      }
+      added += this.#addNoted(JSON.parse(sums) as readonly SlotRow[])
+      notes += 1
+      done = note
+    }
+    if (done > 0) {
+      this.#deriveTables()
+      for (const rows of this.#tables) rows.write()
+      this.#deleteNotes.run(done)
+    }
+    this.#waiting = this.#newest() === 0 ? 0 : Math.max(1, this.#waiting - added)
+    return { through, isBehind }
+  }
+
+  #newest(): number {
+    return (this.#newestNote.get() as { readonly note: number }).note
+  }
+
+  #addNoted(rows: readonly SlotRow[]): number {
+    for (const [key, sums] of rows) {
+      const [slot, , tokenId, model, channel, group] = key
+      const total = this.#tables[0]?.sumsOf(nameOf(slot, tokenId, model, channel, group), key)
+      if (total) addAll(total, sums)
+    }
+    return rows.length
+  }
+
+  // Once for each row of `usage_slots`, not for each call.
+  #deriveTables(): void {
+    const [slots, slotRoutes, dayRoutes, dayKeys] = this.#tables
+    if (!slots || !slotRoutes || !dayRoutes || !dayKeys) return
+    for (const { key, sums } of slots.rows) {
+      const [slot, userId, tokenId, ...route] = key as SlotKey
+      const day = Math.floor(slot / SLOTS_PER_DAY)
+      const name = route.join('\0')
+      addAll(slotRoutes.sumsOf(`${slot}\0${name}`, [slot, ...route]), sums)
+      addAll(dayRoutes.sumsOf(`${day}\0${name}`, [day, ...route]), sums)
+      addAll(dayKeys.sumsOf(`${day}\0${tokenId}`, [day, userId, tokenId]), sums)
+    }
+  }
+}
+
+function addAll(sums: number[], values: readonly number[]): void {
+  for (let i = 0; i < values.length; i += 1) sums[i]! += values[i]!
+}
+
+// NUL separates the parts, because no text contains it. The user follows from the token.
+function nameOf(slot: number, tokenId: number, model: string, channel: string, group: string): string {
+  return `${slot}\0${tokenId}\0${model}\0${channel}\0${group}`
+}

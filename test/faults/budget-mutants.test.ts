@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Patch } from '../equipment/patch.ts'
+import { type PatchedCopy, patchedProgram } from '../equipment/patched-copy.ts'
+import { storm } from '../equipment/storm.ts'
+
+/** Guards of budgets, one of which a process lacks: the environment names it. */
+type Defect =
+  | 'no gate'
+  | 'no hold'
+  | 'no charge in memory'
+  | 'no charge in the file'
+  | 'no charge of a crash'
+  | 'no memory of use'
+  | 'a later period'
+
+const has = (defect: Defect): string => `process.env['DEFECT'] === ${JSON.stringify(defect)}`
+
+const DEFECTS: readonly Patch[] = [
+  {
+    file: 'src/ledger/payer.ts',
+    text: 'for (const { balance } of budgets) free =',
+    by: `for (const { balance } of ${has('no gate')} ? [] : budgets) free =`,
+  },
+  {
+    file: 'src/ledger/payer.ts',
+    text: 'forEachBalance(payer, (balance) => balance.hold(amount))',
+    by: `forEachBalance(${has('no hold')} ? { account: payer.account, budgets: [] } : payer, (balance) => balance.hold(amount))`,
+  },
+  {
+    file: 'src/ledger/payer.ts',
+    text: 'forEachBalance(payer, (balance) => balance.charge(quota))',
+    by: `forEachBalance(${has('no charge in memory')} ? { account: payer.account, budgets: [] } : payer, (balance) => balance.charge(quota))`,
+  },
+  {
+    file: 'src/store/sqlite/ledger-rows.ts',
+    text: "if (call.budgets !== '') this",
+    by: `if (call.budgets !== '' && !(${has('no charge in the file')})) this`,
+  },
+  {
+    file: 'src/store/sqlite/crashed-call.ts',
+    text: 'budgets: budgetList(',
+    by: `budgets: ${has('no charge of a crash')} ? '' : budgetList(`,
+  },
+  {
+    file: 'src/ledger/local-budgets.ts',
+    text: 'new Balance(0, amount - used)',
+    by: `new Balance(0, ${has('no memory of use')} ? amount : amount - used)`,
+  },
+  {
+    file: 'src/domain/budget.ts',
+    text: 'const { startMs, endMs } = periodAt(period, atMs)\n  const date',
+    by: `const { startMs, endMs } = periodAt(period, atMs + (${has('a later period')} ? 40 * DAY_MS : 0))\n  const date`,
+  },
+]
+
+const LIMIT = { timeout: 300_000 }
+
+let copy: PatchedCopy
+beforeAll(async () => {
+  copy = await patchedProgram(DEFECTS)
+})
+afterAll(() => copy?.discard())
+
+/** Broken promises of a storm with kills, in which all calls count for budgets; stops with the first ones. */
+async function brokenBy(defect: Defect | undefined, rounds: number): Promise<string> {
+  const env = defect === undefined ? {} : { DEFECT: defect }
+  return (await storm({ rounds, seed: 11, clients: 32, root: copy.root, env })).broken.join('\n')
+}
+
+const OVERSPENT = /the budget \S+ of 4000 is overspent/
+const OTHER_SUM = /the budget \S+ has \d+ used, its calls were charged \d+/
+
+test.each<[string, Defect, number, RegExp]>([
+  ['are admitted whatever is left of it', 'no gate', 3, OVERSPENT],
+  ['do not hold it', 'no hold', 3, OVERSPENT],
+  ['are not charged to it until the next start', 'no charge in memory', 3, OVERSPENT],
+  ['are not charged to it in the file', 'no charge in the file', 1, /no budget was used|has 0 used/],
+  ['that a crash ends are not charged to it', 'no charge of a crash', 10, OTHER_SUM],
+  ['are admitted after a start as if it were unused', 'no memory of use', 10, OVERSPENT],
+  ['count for another period than they began in', 'a later period', 1, OTHER_SUM],
+])('a storm notices where calls on a budget %s', LIMIT, async (_, defect, rounds, words) => {
+  expect(await brokenBy(defect, rounds)).toMatch(words)
+})
+
+test('the unchanged program breaks no promise in such a storm', LIMIT, async () => {
+  expect(await brokenBy(undefined, 3)).toBe('')
+})

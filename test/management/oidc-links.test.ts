@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Browser } from '../equipment/browser.ts'
+import { call, type FullResponse } from '../equipment/client.ts'
+import { ROOT, user } from '../equipment/configuration.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { type ScriptedProvider, startScriptedProvider } from '../equipment/scripted-oidc.ts'
+
+const PASSWORD = 'the password of everybody'
+const PATH = '/api/user/self/identities'
+
+let gateway: RunningGateway
+let provider: ScriptedProvider
+
+beforeAll(async () => {
+  provider = await startScriptedProvider()
+  const people = ['ann', 'bob', 'cid'].map((name, index) =>
+    user(2 + index, name, [], { password: PASSWORD, access_token: `access-token-of-${name}` }),
+  )
+  gateway = await startGateway({
+    config: {
+      rate_limits: { global: { requests: 0 }, critical: { requests: 0 }, console: { requests: 0 } },
+      users: [ROOT, ...people],
+      login: {
+        oidc: [
+          { name: 'corp', issuer: provider.issuer, client_id: 'sluice', client_secret: 'the-client-secret' },
+        ],
+      },
+    },
+  })
+})
+afterAll(async () => {
+  await gateway?.discard()
+  await provider?.[Symbol.asyncDispose]()
+})
+
+/** A browser in which this user has signed in by password. */
+async function signedIn(username: string): Promise<Browser> {
+  const browser = new Browser()
+  const body = { username, password: PASSWORD }
+  const answer = await call(gateway.url, body, { method: 'POST', path: '/api/user/login' })
+  expect(answer.status, answer.text).toBe(200)
+  browser.keep(answer)
+  return browser
+}
+
+async function post(browser: Browser, headers: Readonly<Record<string, string>> = {}): Promise<FullResponse> {
+  const answer = await call(
+    gateway.url,
+    { provider: 'corp', next: '/profile' },
+    { method: 'POST', path: PATH, headers: { cookie: browser.session.cookie, ...headers } },
+  )
+  browser.keep(answer)
+  return answer
+}
+
+/** Begins to link as this person; answers with the address at which the sign-in ends. */
+async function callbackOf(browser: Browser, sub: string, claims: object = {}): Promise<string> {
+  provider.person = { sub, preferred_username: sub, ...claims }
+  const answer = await post(browser)
+  expect(answer.status, answer.text).toBe(200)
+  return provider.authorize(JSON.parse(answer.text).data.url)
+}
+
+async function signIn(sub: string, claims: object = {}): Promise<Browser> {
+  provider.person = { sub, preferred_username: sub, ...claims }
+  const browser = new Browser()
+  await browser.get(provider.authorize(await browser.locationOf(`${gateway.url}/api/user/oidc/corp`)))
+  return browser
+}
+
+async function self(browser: Browser, path = '/api/user/self') {
+  const { status, text } = await call(gateway.url, undefined, {
+    method: 'GET',
+    path,
+    headers: { cookie: browser.session.cookie },
+  })
+  return { status, data: JSON.parse(text).data }
+}
+
+describe('a signed-in user', () => {
+  test('links an identity, and signs in by it from then on, with the same keys and quota', async () => {
+    const browser = await signedIn('ann')
+    const before = browser.cookies.get('session')
+    const callback = await callbackOf(browser, 'ann-at-corp', { preferred_username: 'somebody' })
+    const answer = await browser.get(callback)
+    expect([answer.status, answer.headers.location]).toEqual([302, '/profile'])
+    // The session that began it goes on; no other one begins.
+    expect(browser.cookies.get('session')).toBe(before)
+    expect((await self(browser, PATH)).data).toEqual([
+      { issuer: provider.issuer, subject: 'ann-at-corp', provider: 'corp', created_time: expect.any(Number) },
+    ])
+    expect((await self(await signIn('ann-at-corp'))).data).toMatchObject({ id: 2, username: 'ann' })
+    await signedIn('ann')
+  })
+
+  test('may link several identities, and the same one again', async () => {
+    const browser = await signedIn('ann')
+    for (const sub of ['ann-2', 'ann-2']) {
+      const answer = await browser.get(await callbackOf(browser, sub))
+      expect(answer.status).toBe(302)
+    }
+    const { data } = await self(browser, PATH)
+    expect(data.filter(({ subject }: { subject: string }) => subject === 'ann-2')).toHaveLength(1)
+    expect((await self(await signIn('ann-2'))).data.id).toBe(2)
+    expect((await self(await signIn('ann-at-corp'))).data.id).toBe(2)
+  })
+})
+
+describe('nobody is linked by', () => {
+  test('an equal name or e-mail address', async () => {
+    const browser = await signIn('stranger', {
+      preferred_username: 'cid',
+      email: 'cid@example.com',
+      email_verified: true,
+    })
+    expect(browser.cookies.has('session')).toBe(false)
+    expect((await self(await signedIn('cid'), PATH)).data).toEqual([])
+  })
+
+  test('a page of another site', async () => {
+    const browser = await signedIn('cid')
+    for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }]) {
+      const answer = await post(browser, headers)
+      expect([answer.status, JSON.parse(answer.text).code]).toEqual([403, 'other_site'])
+      expect(answer.headers['set-cookie']).toBeUndefined()
+    }
+    expect(
+      (await call(gateway.url, undefined, { method: 'GET', path: `${PATH}?provider=corp` })).status,
+    ).toBe(401)
+  })
+
+  test("an attacker's sign-in that the victim's browser is sent to the end of", async () => {
+    const attacker = await signedIn('bob')
+    const callback = await callbackOf(attacker, 'bob-at-corp')
+    const victim = await signedIn('cid')
+    expect((await victim.get(callback)).status).toBe(401)
+    // Not where the victim links at the same time, either.
+    const own = new URL(await callbackOf(victim, 'cid-at-corp'))
+    own.searchParams.set('code', new URL(callback).searchParams.get('code') ?? '')
+    expect((await victim.get(own.href)).status).toBe(401)
+    expect((await self(victim, PATH)).data).toEqual([])
+  })
+
+  test('an access token, which any program may have', async () => {
+    const headers = { authorization: 'access-token-of-cid', 'gateway-user': '4' }
+    const options = { method: 'POST', path: PATH, headers }
+    expect((await call(gateway.url, { provider: 'corp' }, options)).status).toBe(401)
+    expect((await call(gateway.url, undefined, { ...options, method: 'GET' })).status).toBe(200)
+  })
+
+  test('an identity that another user has', async () => {
+    const browser = await signedIn('cid')
+    for (const sub of ['ann-at-corp', 'newcomer']) {
+      if (sub === 'newcomer') await signIn(sub)
+      const answer = await browser.get(await callbackOf(browser, sub))
+      expect([answer.status, JSON.parse(answer.text).code]).toEqual([403, 'sign_in_refused'])
+    }
+    expect((await self(browser, PATH)).data).toEqual([])
+    expect((await self(await signIn('ann-at-corp'))).data.id).toBe(2)
+    expect((await self(await signIn('newcomer'))).data.username).toBe('newcomer')
+  })
+
+  test('a session that has ended meanwhile', async () => {
+    const browser = await signedIn('cid')
+    const callback = await callbackOf(browser, 'late')
+    const out = await call(gateway.url, undefined, {
+      method: 'GET',
+      path: '/api/user/logout',
+      headers: { cookie: browser.session.cookie },
+    })
+    expect(out.status).toBe(200)
+    expect((await browser.get(callback)).status).toBe(401)
+    expect((await self(await signedIn('cid'), PATH)).data).toEqual([])
+  })
+
+  test('a provider that does not exist', async () => {
+    const browser = await signedIn('cid')
+    const options = { method: 'POST', path: PATH, headers: { cookie: browser.session.cookie } }
+    expect((await call(gateway.url, { provider: 'none' }, options)).status).toBe(404)
+    expect((await call(gateway.url, {}, options)).status).toBe(400)
+  })
+})

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { usageText } from '../equipment/behaviour.ts'
+import { call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const ADA = { id: 4, accessToken: 'the-access-token-of-ada' }
+
+interface Series {
+  readonly slots: readonly number[]
+  readonly series: readonly {
+    readonly key: string
+    readonly label: string
+    readonly points: readonly Record<string, number>[]
+    readonly calls: readonly number[]
+  }[]
+  readonly totals: Record<string, number>
+  readonly latency: readonly Record<string, number | null>[]
+  readonly exact: boolean
+  readonly total: number
+}
+
+let fixture: Fixture
+let charged = 0
+const statuses: number[] = []
+
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    rate_limits: { global: { requests: 0, window: '1s' } },
+    models: priced(['m', 'n']),
+    channels: [channel('m', upstream.baseUrl('m')), channel('n', upstream.baseUrl('n'))],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann'), token('poor', { remain_quota: 0 })], { access_token: ANN.accessToken }),
+      user(3, 'ben', [token('ben')]),
+      user(4, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
+    ],
+  }))
+  for (const [key, model] of [
+    ['ann', 'm'],
+    ['ann', 'n'],
+    ['ben', 'm'],
+  ] as const) {
+    fixture.upstream.script(model, { kind: 'whole', usage: usageText(100, 50, 40) })
+    statuses.push((await fixture.chat(key, ask(model))).status)
+  }
+  fixture.upstream.script('m', { kind: 'status', status: 400, body: '{}' })
+  await fixture.chat('ann', ask('m'))
+  for (const [key, model] of [
+    ['ann', 'unheard-of'],
+    ['nobodys', 'm'],
+  ] as const)
+    statuses.push((await fixture.chat(key, ask(model))).status)
+  const rows = await manage<{ quota: number }>(fixture.gateway.url, ADA, 'GET /api/log/stat')
+  charged = rows.data.quota
+})
+afterAll(() => fixture?.close())
+
+const get = async (account: typeof ANN, path: `/${string}`): Promise<Series> => {
+  const { status, data } = await manage<Series>(fixture.gateway.url, account, `GET ${path}`)
+  expect(status).toBe(200)
+  return data
+}
+
+const file = (account: typeof ANN, path: string) =>
+  call(fixture.gateway.url, undefined, {
+    method: 'GET',
+    path,
+    headers: { authorization: account.accessToken, 'gateway-user': String(account.id) },
+  })
+
+const sum = (line: Series['series'][number] | undefined, field: string): number =>
+  (line?.points ?? []).reduce((total, point) => total + (point[field] ?? 0), 0)
+
+describe('a series of usage', () => {
+  test('has the calls of all users for admins, to the unit of the log', async () => {
+    expect(statuses).toEqual([200, 200, 200, 503, 401])
+    const series = await get(ADA, '/api/usage?by=user&tz=Asia/Kolkata')
+    expect(series.series.map(({ key, label }) => [key, label])).toEqual([
+      ['2', 'ann'],
+      ['3', 'ben'],
+    ])
+    expect(series.totals).toMatchObject({
+      requests: 3,
+      failed: 1,
+      quota: charged,
+      input: 180,
+      cached: 120,
+      output: 150,
+    })
+    expect(series.exact).toBe(true)
+    expect(sum(series.series[0], 'requests')).toBe(2)
+    expect(series.latency.filter(({ p95_ms }) => p95_ms !== null)).toHaveLength(1)
+  })
+
+  test('has an account no calls but its own, and neither users nor channels to choose', async () => {
+    const own = await get(ANN, '/api/usage/self?by=model&step=hour')
+    expect(own.totals['requests']).toBe(2)
+    expect(own.series.map(({ key }) => key).toSorted()).toEqual(['m', 'n'])
+    for (const by of ['user', 'channel'])
+      expect((await file(ANN, `/api/usage/self?by=${by}`)).status).toBe(400)
+    expect((await get(ANN, '/api/usage/self?username=ben')).totals['requests']).toBe(2)
+  })
+
+  test('comes as CSV with a column for each field of a point', async () => {
+    const { status, headers, text } = await file(ADA, '/api/usage?by=model&top=1&format=csv')
+    expect(status).toBe(200)
+    expect(headers['content-type']).toContain('text/csv')
+    const [head, ...lines] = text.trimEnd().split('\r\n')
+    expect(head).toBe('slot,start,key,label,requests,failed,quota,input,cached,cache_write,output,reasoning')
+    const cells = lines.map((line) => line.split(','))
+    expect(new Set(cells.map((line) => line[3]))).toEqual(new Set(['m', 'other']))
+    expect(cells.reduce((total, line) => total + Number(line[6]), 0)).toBe(charged)
+  })
+
+  test.each([
+    'top=21',
+    'by=colour',
+    'step=week',
+    'tz=Mars/Olympus',
+    'from=99999999999',
+    'from=1000&to=1000',
+    'step=hour&from=1000&to=99999999',
+    'format=xml',
+  ])('refuses %s', async (query) => {
+    expect((await file(ADA, `/api/usage?${query}`)).status).toBe(400)
+  })
+})
+
+describe('refused calls', () => {
+  test('are counted by code, those without a valid key under none', async () => {
+    await vi.waitUntil(async () => (await get(ADA, '/api/usage/refusals')).total === 2, 30_000)
+    const { series } = await get(ADA, '/api/usage/refusals?step=day')
+    expect(series.map(({ key }) => key).toSorted()).toEqual(['invalid_api_key', 'model_not_found'])
+    const byUser = await get(ADA, '/api/usage/refusals?by=user&top=20')
+    expect(byUser.series.map(({ key, label }) => [key, label])).toEqual([
+      ['0', ''],
+      ['2', 'ann'],
+    ])
+    expect((await get(ANN, '/api/usage/self/refusals')).total).toBe(1)
+    expect((await get(ADA, '/api/usage/refusals?code=rate_limited')).total).toBe(0)
+    expect((await file(ADA, '/api/usage/refusals?format=csv')).text).toContain('invalid_api_key')
+  })
+})
+
+test.each(['/api/usage', '/api/usage/refusals'] as const)('%s is for admins', async (path) => {
+  expect((await manage(fixture.gateway.url, ANN, `GET ${path}`)).status).toBe(403)
+  expect((await manage(fixture.gateway.url, { id: 2, accessToken: 'wrong' }, `GET ${path}`)).status).toBe(401)
+  expect((await file(ADA, path)).status).toBe(200)
+})
+
+test.each(['/api/usage/self', '/api/usage/self/refusals'] as const)(
+  '%s is for every account',
+  async (path) => {
+    expect((await file(ANN, path)).status).toBe(200)
+    expect((await file({ ...ANN, accessToken: 'sk-ann' }, path)).status).toBe(401)
+  },
+)

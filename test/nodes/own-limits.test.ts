@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { call } from '../equipment/client.ts'
+import { type Cluster, startCluster } from '../equipment/cluster.ts'
+import { plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask } from '../equipment/fixture.ts'
+import type { PatchedCopy } from '../equipment/patched-copy.ts'
+import { patientProgram } from '../equipment/patient-program.ts'
+import { withoutRedis } from '../equipment/redis-server.ts'
+
+const FIVE = { rate_limit: { parallel: 5 } }
+const USERS = [
+  ROOT,
+  user(2, 'ann', [token('own', FIVE), token('free')]),
+  user(4, 'cid', [token('c1'), token('c2')], { rate_limit: { requests: 30, window: '1h' } }),
+  user(5, 'dee', [token('d1', { rate_limit: { requests: 30, window: '1h' } }), token('d2')]),
+  user(3, 'bob', [token('b1'), token('b2', FIVE), token('b3')], FIVE),
+]
+
+/** Calls of which some are under way, held at the upstream, and all others over. */
+interface HeldCalls {
+  readonly underWay: number
+  /** Statuses of the others, in any order. */
+  readonly over: readonly number[]
+  /** Lets the calls end that are under way; resolves to their statuses. */
+  release(): Promise<readonly number[]>
+}
+
+/** Sends calls to these nodes at once; resolves when each is either over or under way. */
+async function hold(
+  { upstream, fleet }: Cluster,
+  calls: readonly { readonly key: string; readonly node: number }[],
+): Promise<HeldCalls> {
+  const gate = Promise.withResolvers<void>()
+  upstream.script('m', { kind: 'whole', after: gate.promise })
+  const statuses: number[] = []
+  const all = calls.map(async ({ key, node }) => {
+    // A killed node ends its connections.
+    const status = await call(fleet.urls[node] ?? '', ask('m'), { key }).then(
+      (response) => response.status,
+      () => 0,
+    )
+    statuses.push(status)
+  })
+  await expect.poll(() => statuses.length + upstream.received('m').length).toBe(calls.length)
+  const over = [...statuses]
+  return {
+    underWay: upstream.received('m').length,
+    over,
+    async release() {
+      gate.resolve()
+      await Promise.all(all)
+      return statuses.slice(over.length)
+    },
+  }
+}
+
+/** So many calls, of these keys in turn, most of them at the first node. */
+function crowd(count: number, ...keys: readonly [string, ...string[]]): { key: string; node: number }[] {
+  return Array.from({ length: count }, (_, index) => ({
+    key: keys[index % keys.length] ?? keys[0],
+    node: Math.max(0, (index % 5) - 2),
+  }))
+}
+
+const times = (count: number, status: number): number[] => Array.from({ length: count }, () => status)
+
+const FIVE_OF_FIFTY = { underWay: 5, over: times(45, 429) }
+
+/** Owners of a limit on requests, and their keys. */
+const BOTH_OWNERS = [
+  ['a user, for all keys together', ['c1', 'c2']],
+  ['a key', ['d1']],
+] as const
+
+describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users at three nodes', () => {
+  let program: PatchedCopy
+  beforeAll(async () => {
+    program = await patientProgram()
+  })
+  afterAll(() => program?.discard())
+
+  describe.each([
+    ['Redis', {}],
+    ['PostgreSQL alone', { REDIS_URL: '' }],
+  ])('with %s,', (store, env) => {
+    let cluster: Cluster
+    beforeAll(async () => {
+      cluster = await startCluster({
+        nodes: 3,
+        configure: (upstream) => ({ ...plainConfiguration(upstream.baseUrl('m')), users: USERS }),
+        env,
+        root: program.root,
+      })
+    })
+    afterAll(() => cluster?.clear())
+
+    /** Holds as many of these calls as the limit allows: places are given back after a response's end. */
+    const fill = async (calls: Parameters<typeof hold>[1]): Promise<HeldCalls> => {
+      for (;;) {
+        const held = await hold(cluster, calls)
+        expect(held.underWay).toBeLessThanOrEqual(5)
+        if (held.underWay === 5) return held
+        await held.release()
+      }
+    }
+
+    /** Number of fifty calls that the nodes let through, three times in a row. */
+    const countsUnderWay = async (): Promise<number[]> => {
+      const counts: number[] = []
+      while (counts.length < 3) {
+        const held = await hold(cluster, crowd(50, 'own'))
+        counts.push(held.underWay)
+        await held.release()
+      }
+      return counts
+    }
+
+    test('calls under way are as many as the limit of their key, exactly, time and again', async () => {
+      const first = await hold(cluster, crowd(50, 'own'))
+      expect(first).toMatchObject(FIVE_OF_FIFTY)
+      expect(await first.release()).toEqual(times(5, 200))
+      for (let round = 0; round < 3; round += 1) {
+        const held = await fill(crowd(50, 'own'))
+        expect(held).toMatchObject(FIVE_OF_FIFTY)
+        expect(await held.release()).toEqual(times(5, 200))
+      }
+    })
+
+    test('calls under way of all keys of a user count together, and a key has no place where its user has none', async () => {
+      const held = await hold(cluster, crowd(50, 'b1', 'b2', 'b3'))
+      expect(held).toMatchObject(FIVE_OF_FIFTY)
+      expect(await held.release()).toEqual(times(5, 200))
+      // No place of the key is lost with the calls that its user refused.
+      await (await fill(crowd(50, 'b2'))).release()
+    })
+
+    test('calls under way without a limit are not counted', async () => {
+      const held = await hold(cluster, crowd(12, 'free'))
+      expect(held).toMatchObject({ underWay: 12, over: [] })
+      expect(await held.release()).toEqual(times(12, 200))
+    })
+
+    // Without Redis, each node keeps to its share of these.
+    const counted = store === 'Redis' ? BOTH_OWNERS : []
+    test.each(counted)('the limit of requests of %s is as exact', async (_, keys) => {
+      cluster.upstream.script('m', { kind: 'whole' })
+      const { urls } = cluster.fleet
+      const statuses: number[] = []
+      const send = async (n: number): Promise<void> => {
+        const key = keys[n % keys.length] ?? ''
+        statuses.push((await call(urls[n % urls.length] ?? '', ask('m'), { key })).status)
+      }
+      const admitted = (): number => statuses.filter((status) => status === 200).length
+      await Promise.all(Array.from({ length: 90 }, (__, n) => send(n)))
+      // Permits that another node took and did not use are given back soon.
+      for (let n = 0; admitted() < 30; n += 1) await send(n)
+      for (let n = 0; n < 2 * urls.length; n += 1) await send(n)
+      expect(admitted()).toBe(30)
+      expect(new Set(statuses)).toEqual(new Set([200, 429]))
+    })
+
+    test('calls under way keep to the share of each node while that is away, and are exact afterwards', async () => {
+      const cable = store === 'Redis' ? cluster.redisProxy : cluster.postgresProxy
+      // The database lends quota ahead, so that calls go on without it.
+      await (await fill(crowd(50, 'own'))).release()
+      cable.setFault({ kind: 'cut' })
+      await expect.poll(countsUnderWay).toEqual(times(3, 3))
+      cable.setFault({ kind: 'pass' })
+      // Until all nodes are back, each that is not has its share beside the places of the others.
+      await expect.poll(countsUnderWay).toEqual(times(3, 5))
+      const held = await fill(crowd(50, 'own'))
+      expect(held).toMatchObject(FIVE_OF_FIFTY)
+      expect(await held.release()).toEqual(times(5, 200))
+    })
+
+    test('places of a killed node are given back', async () => {
+      const lost = await fill(crowd(20, 'own').map(({ key }) => ({ key, node: 0 })))
+      expect((await call(cluster.fleet.urls[1] ?? '', ask('m'), { key: 'own' })).status).toBe(429)
+      await cluster.fleet.node(0).kill()
+      expect(await lost.release()).toEqual(times(5, 0))
+      const others = crowd(50, 'own').map(({ key }, index) => ({ key, node: 1 + (index % 2) }))
+      const held = await fill(others)
+      expect(held).toMatchObject(FIVE_OF_FIFTY)
+      expect(await held.release()).toEqual(times(5, 200))
+    })
+  })
+})

@@ -1,0 +1,22 @@
+import { onTestFinished } from 'vitest'
+import type { SettledCall } from '../src/store/ledger-writes.ts'
+import { outboxRow } from '../src/store/outbox-row.ts'
+import { BankConnection } from '../src/store/postgres/bank-connection.ts'
+import { postgresBank } from '../src/store/postgres/bank.ts'
+import type { Rows, Store } from '../src/store/store.ts'
+import type { Engine, TestDatabase } from './store-engines.ts'
+
+/** Charges calls as a node does: by settlements on SQLite, by a report to the bank on PostgreSQL. */
+export async function settleAll(
+  engine: Engine,
+  { store, database }: { readonly store: Rows; readonly database: TestDatabase },
+  calls: readonly SettledCall[],
+): Promise<void> {
+  if (engine.name === 'SQLite') {
+    await Promise.all(calls.map((call) => (store as Store).write('settle', call)))
+    return
+  }
+  const connection = new BankConnection(database.place, { hasRole: true })
+  onTestFinished(() => connection.close())
+  await postgresBank(connection, 'a').apply(calls.map(outboxRow), [])
+}
