@@ -73,6 +73,8 @@ export class GatewayError extends Error {
   readonly allow: string | undefined
   /** Figures for programs, beside the code: `{ limit: 100, given: 101 }`. */
   readonly details: Readonly<Record<string, number>> | undefined
+  /** The object as it is now, where a change was based on an older version. */
+  readonly present: object | undefined
 
   constructor(
     code: ErrorCode,
@@ -81,6 +83,7 @@ export class GatewayError extends Error {
       retryAfter?: number
       allow?: string
       details?: Readonly<Record<string, number>>
+      present?: object | undefined
       cause?: unknown
     } = {},
   ) {
@@ -90,6 +93,7 @@ export class GatewayError extends Error {
     this.retryAfter = options.retryAfter
     this.allow = options.allow
     this.details = options.details
+    this.present = options.present
   }
 
   get kind(): ErrorKind {

@@ -44,6 +44,7 @@ interface ErrorFacts {
   /** An upstream's own envelope. */
   readonly envelope: ErrorEnvelope | undefined
   readonly details: Readonly<Record<string, number>> | undefined
+  readonly present: object | undefined
 }
 
 const relayError: Renderer = ({ type, code, message, ours }, requestId) =>
@@ -96,7 +97,8 @@ const RENDERERS: Record<Area, Renderer> = {
       facts.status === 429 && !facts.hasOwnType ? { ...facts, type: 'gateway_error' } : facts,
       requestId,
     ),
-  management: ({ code, message, details }) => json({ success: false, message, code, ...details }),
+  management: ({ code, message, details, present }) =>
+    json({ success: false, message, code, ...details, ...(present && { data: present }) }),
 }
 
 // Two statuses have types of their own where balances are read; `docs/api.md: Errors`.
@@ -183,6 +185,7 @@ function errorFacts(error: unknown): ErrorFacts {
       ours: false,
       recurs: false,
       details: undefined,
+      present: undefined,
     }
   }
   const known = error instanceof GatewayError ? error : unexpectedError(error)
@@ -198,6 +201,7 @@ function errorFacts(error: unknown): ErrorFacts {
     recurs: kind.recurs,
     envelope: undefined,
     details: known.details,
+    present: known.present,
   }
 }
 

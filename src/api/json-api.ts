@@ -5,13 +5,14 @@ import type { ApiKeys } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ClientAddress } from '../auth/client-address.ts'
 import { headerText, requireKey } from '../auth/sent-key.ts'
+import type { Origin } from '../domain/audit.ts'
 import { Role } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { AdministrationParts } from '../management/parts.ts'
+import { recordedParts } from '../management/recorded-parts.ts'
 import { readInput } from '../management/read-input.ts'
-import { revealKey } from '../management/tokens/reveal-keys.ts'
-import { namedKey } from '../management/tokens/token-id.ts'
+import { namedKey, noOwnToken } from '../management/tokens/token-id.ts'
 import type { BodyReader } from '../relay/body-reader.ts'
 import type { Request } from '../server/request.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
@@ -88,8 +89,9 @@ export class JsonApi {
     const { 'Gateway-Key': id } = readInput(namedKey, {
       'Gateway-Key': headerText(request, 'gateway-key') ?? '',
     })
-    const key = await revealKey(management, { user: user.id, id })
-    return apiKeys.authenticate(key, clientAddress()(request))
+    // A call is no revealing of the key.
+    const key = await management.store.read('revealKey', { tokenId: id, userId: user.id })
+    return apiKeys.authenticate(key === null ? noOwnToken() : `sk-${key}`, clientAddress()(request))
   }
 
   /** Rejects with the error for the client. `area`: the endpoint's, for this request. */
@@ -128,7 +130,7 @@ export class JsonApi {
       ...principal,
       ...input,
       exchange,
-      parts: management,
+      parts: recordedParts(management, originOf(principal, address, management.nowMs())),
       models,
       reauthenticate: async () =>
         void (await this.#authenticate(exchange, endpoint, await accounts.session(request))),
@@ -274,4 +276,10 @@ function parseJson(bytes: Buffer): unknown {
     const reason = error instanceof Error ? error.message : String(error)
     throw new GatewayError('invalid_json', `the request body is not JSON: ${reason}`)
   }
+}
+
+/** The source of changes that a request makes. Without an account, only sessions of the console change. */
+function originOf({ user, sessionHash }: Partial<Authenticated>, address: string, atMs: number): Origin {
+  const via = user && sessionHash === undefined ? 'api' : 'console'
+  return { actorId: user?.id ?? 0, actor: user?.username ?? '', via, address, atMs }
 }

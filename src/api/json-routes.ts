@@ -1,3 +1,4 @@
+import { auditExport, auditLog } from './audit/audit-log.ts'
 import { alternateChatModels, alternateModel, alternateModels } from './models/beta-models.ts'
 import { billingSubscription } from './usage/billing-subscription.ts'
 import { billingUsage } from './usage/billing-usage.ts'
@@ -44,6 +45,8 @@ import { searchTokens } from './tokens/search-tokens.ts'
 import { searchUsers } from './users/search-users.ts'
 import { setOptionEndpoint } from './settings/set-option.ts'
 import { testChannelEndpoint } from './channels/test-channel.ts'
+import { testDraftEndpoint } from './channels/test-draft.ts'
+import { upstreamModelsEndpoint } from './channels/list-upstream-models.ts'
 import { tokenUsage } from './tokens/token-usage.ts'
 import { updateChannelEndpoint } from './channels/update-channel.ts'
 import { updateOwnProfile } from './users/update-own-profile.ts'
@@ -116,10 +119,14 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   deleteChannel,
   deleteChannelsEndpoint,
   testChannelEndpoint,
+  testDraftEndpoint,
+  upstreamModelsEndpoint,
   revealChannelKey,
   listOptionsEndpoint,
   setOptionEndpoint,
   listGroups,
+  auditLog,
+  auditExport,
   usageLog,
   usageStream,
   ownUsageStream,

@@ -13,7 +13,7 @@ const NOTED_EVERY_SECONDS = 60
 
 /** Dependencies of `AccountAuthenticator`. */
 export interface AccountParts {
-  readonly store: Store
+  readonly store: Pick<Store, 'read' | 'write'>
   /** Hashes by which the store looks up access tokens and sessions. */
   readonly hashAccessToken: (accessToken: string) => string
   readonly hashSession: (session: string) => string

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { sqlitePath } from '../domain/database-url.ts'
-import { seedAccounts } from './seed-accounts.ts'
+import { recordFile } from './record-file.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { slotsBefore } from './prune.ts'
 import { pruneExpired, pruneParts } from '../store/prune-expired.ts'
@@ -19,12 +19,12 @@ export function openLedger(parts: OpenLedgerOptions): Promise<OpenedLedger> {
 }
 
 async function openOwnLedger(
-  { config: { users }, secrets, thread }: OpenLedgerOptions,
+  { config, secrets, thread }: OpenLedgerOptions,
   path: string,
 ): Promise<OpenedLedger> {
   const store = await openSqliteStore({ path, secrets, thread })
   try {
-    const firstCredentials = await seedAccounts(store, users)
+    const firstCredentials = await recordFile(store, config)
     const ledger = new Ledger(store, randomUUID())
     const recovered = await ledger.recover()
     return {
@@ -41,6 +41,7 @@ async function openOwnLedger(
         removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
         removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),
         removedSlots: await pruneExpired(store, 'pruneSlots', slotsBefore(days), signal),
+        removedAuditEntries: await pruneExpired(store, 'pruneAuditLog', Date.now(), signal),
       }),
       isReady: () => ledger.probe(),
       close: () => store.close(),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { seedAccounts } from './seed-accounts.ts'
+import { recordFile } from './record-file.ts'
 import { LeasedAccounts } from '../ledger/leased-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { sharedStore } from '../ledger/shared-store.ts'
@@ -74,7 +74,7 @@ export async function openSharedLedger({
     flush: () => bankClient.flush(),
   })
   const ledger: Ledger = new Ledger(store, randomUUID(), accounts)
-  const firstCredentials = await seedAccounts(store, config.users)
+  const firstCredentials = await recordFile(store, config)
   const recovered = await ledger.recover()
   await bankClient.start()
   opened.defer(() => bankClient.close({ isUnresolved: ledger.unresolved + ledger.parkedHolds.size > 0 }))
@@ -99,6 +99,7 @@ export async function openSharedLedger({
       removedSignatures: await pruneExpired(rows, 'pruneSignatures', Date.now(), signal),
       removedBudgets: await pruneExpired(rows, 'pruneLentBudgets', Date.now(), signal),
       removedSlots: await pruneExpired(rows, 'pruneSlots', slotsBefore(days), signal),
+      removedAuditEntries: await pruneExpired(rows, 'pruneAuditLog', Date.now(), signal),
     }),
     // Calls of known keys are answered without the database for as long as leased quota lasts.
     isReady: async () => bankClient.isConnected && (await ledger.probe()),

@@ -3,6 +3,7 @@ import type { UserSeed } from '../domain/seed.ts'
 import { Role } from '../domain/user.ts'
 import { generateKey } from '../store/generate-key.ts'
 import type { Store } from '../store/store.ts'
+import { fileOrigin } from './file-origin.ts'
 
 /** 1,000 US dollars, at the default number of quota units per dollar. */
 const FIRST_QUOTA = 500_000_000
@@ -27,6 +28,7 @@ export async function seedAccounts(
   await store.write('seedUsers', {
     seeds,
     nowSeconds: Math.floor(Date.now() / 1000),
+    origin: fileOrigin('gateway.yaml'),
   })
   return isFirstStart && !seeds.some(({ role }) => role === Role.root) ? makeFirstUser(store) : undefined
 }
@@ -41,6 +43,7 @@ async function makeFirstUser(store: Store): Promise<FirstCredentials | undefined
   const key = generateKey()
   const { users } = await store.write('seedUsers', {
     nowSeconds,
+    origin: fileOrigin('first start'),
     seeds: [
       {
         id: undefined,

@@ -89,6 +89,17 @@ export class LiveConfig implements LiveSettings {
     })
   }
 
+  async preview(
+    next: (stored: StoredConfiguration) => StoredConfiguration,
+  ): Promise<ReadonlyMap<string, Channel>> {
+    const { storedChannels, ignored } = mergeLayers(
+      this.#file,
+      next(await this.#store.read('storedConfiguration')),
+    )
+    this.#refuseNewlyIgnored(ignored)
+    return storedChannels
+  }
+
   change<T>(next: (stored: StoredConfiguration) => StoredConfiguration, write: () => Promise<T>): Promise<T> {
     return this.#serialized(async () => {
       const merged = mergeLayers(this.#file, next(await this.#store.read('storedConfiguration')))

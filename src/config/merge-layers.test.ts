@@ -16,6 +16,7 @@ function fileOf(text: string, env: Record<string, string> = {}): Config {
 }
 
 const stored = (name: string, of: Partial<StoredChannel> = {}, fields: object = {}): StoredChannel => ({
+  version: '',
   id: 1,
   name,
   declared: { protocol: 'chat', base_url: 'https://a.example/v1', models: ['m'], ...fields },

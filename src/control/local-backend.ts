@@ -11,6 +11,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import { sharedStore } from '../ledger/shared-store.ts'
 import { operations } from '../management/operations.ts'
 import type { AdministrationParts, BackupParts, ManagementParts } from '../management/parts.ts'
+import { commandOrigin, recordedParts } from '../management/recorded-parts.ts'
 import { quotaDisplay } from '../management/settings/quota-display.ts'
 import { type DataFolderLock, secretOfDataFolder } from '../store/data-folder.ts'
 import { deriveSecrets, hashKey, type Secrets } from '../store/secrets.ts'
@@ -22,6 +23,7 @@ import type { CommandBackend } from './command-backend.ts'
 interface OpenParts extends ManagementParts, Pick<AdministrationParts, 'liveConfig'> {
   readonly secrets: Secrets
   readonly firstCredentials: FirstCredentials | undefined
+  close(): Promise<void>
 }
 
 /** Parts with upstreams, which no operation but the test of a channel uses. */
@@ -47,7 +49,7 @@ export function localBackend(environment: Environment, lock: DataFolderLock): Co
           input,
         )) as never
       }
-      const parts = await open()
+      const parts = recordedParts(await open(), commandOrigin('operator', Date.now()))
       const operation = operations[name] as AnyOperation
       if (name === 'testNamedChannel') return (await runWithUpstreams(parts, operation, input)) as never
       return (await operation(parts as AnyParts, input)) as never
@@ -55,7 +57,7 @@ export function localBackend(environment: Environment, lock: DataFolderLock): Co
     async close() {
       try {
         const parts = await opened?.catch(() => undefined)
-        await parts?.store.close()
+        await parts?.close()
       } finally {
         lock.release()
       }
@@ -108,6 +110,7 @@ async function openParts(environment: Environment): Promise<OpenParts> {
       secrets,
       nowMs: () => Date.now(),
       firstCredentials,
+      close: () => store.close(),
     }
   } catch (error) {
     await store.close()

@@ -4,6 +4,7 @@ import process from 'node:process'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
 import type { AdministrationParts } from '../management/parts.ts'
+import { commandOrigin, recordedParts } from '../management/recorded-parts.ts'
 import { quotaDisplay } from '../management/settings/quota-display.ts'
 import type { Refusal } from '../server/client-connection-owner.ts'
 import { HttpServer } from '../server/http-server.ts'
@@ -107,7 +108,8 @@ async function runOperation(parts: ControlParts, request: Request): Promise<unkn
     )
   }
   const input: unknown = parseJson(await readBody(request))
-  const output = await (operations[name as keyof typeof operations] as AnyOperation)(parts, input)
+  const recorded = recordedParts(parts, commandOrigin('operator', parts.nowMs()))
+  const output = await (operations[name as keyof typeof operations] as AnyOperation)(recorded, input)
   parts.log.info({ operation: name }, 'command')
   return output
 }

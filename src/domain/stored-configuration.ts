@@ -21,6 +21,8 @@ export interface ChannelDefinition {
 /** A stored channel. */
 export interface StoredChannel extends ChannelDefinition {
   readonly id: number
+  /** Changes with the definition, not with tests. */
+  readonly version: string
   /** Unix seconds. */
   readonly createdTime: number
   /** Unix seconds of the last test; 0 = never. */

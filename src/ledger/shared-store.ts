@@ -18,6 +18,8 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
 const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'hasAlertState',
   'alertWork',
+  'auditBefore',
+  'auditPage',
   'countUsers',
   'backgroundOutcomes',
   'chainBytes',

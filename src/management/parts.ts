@@ -22,8 +22,8 @@ export interface BackupParts {
 
 /** The services of account management, shared with calls, so that a change counts for the next call. */
 export interface ManagementParts extends BackupParts {
-  readonly store: Store
-  readonly ledger: Ledger
+  readonly store: Pick<Store, 'read' | 'write'>
+  readonly ledger: Pick<Ledger, 'changeToken' | 'changeUser'>
   readonly apiKeys: ApiKeys
   readonly passwords: Passwords
   /** The live settings. */

@@ -15,7 +15,7 @@ import { Console } from '../console/console.ts'
 import { LiveConfig } from '../config/live-config.ts'
 import { serveControl } from '../control/serve-control.ts'
 import type { Settings } from '../domain/settings.ts'
-import { seedAccounts } from '../bootstrap/seed-accounts.ts'
+import { recordFile } from '../bootstrap/record-file.ts'
 import { followChanges } from './follow-changes.ts'
 import { gracefulStop } from './graceful-stop.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
@@ -219,7 +219,7 @@ export async function serve({
   const reloading = await reloadOnChange(
     environment,
     async (next) => {
-      await inForce.replaceFile(next, async () => void (await seedAccounts(store, next.users)))
+      await inForce.replaceFile(next, async () => void (await recordFile(store, next)))
       addressOf = addresses()
       apiKeys.forgetAll()
     },

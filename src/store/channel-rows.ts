@@ -1,6 +1,6 @@
 import type { ChannelDefinition, StoredChannel, StoredEntry } from '../domain/stored-configuration.ts'
 import type { ChannelRow, StoredSettingRow } from './schema.ts'
-import { type Secrets, seal, unseal } from './secrets.ts'
+import { type Secrets, seal, tagOf, unseal } from './secrets.ts'
 
 /** Begins the line with the proxy among those with keys; no key begins so. */
 const PROXY_LINE = '\tproxy\t'
@@ -9,17 +9,28 @@ const PROXY_LINE = '\tproxy\t'
 export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel {
   const lines = unseal(secrets, row.keys_cipher, { table: 'channels', row: row.id }).split('\n')
   const proxy = lines.find((line) => line.startsWith(PROXY_LINE))?.slice(PROXY_LINE.length)
-  return {
-    id: row.id,
+  const definition: ChannelDefinition = {
     name: row.name,
     declared: { ...JSON.parse(row.declared), ...(proxy !== undefined && { proxy }) },
     keys: lines.filter((line) => line !== '' && !line.startsWith(PROXY_LINE)),
     status: row.status === 1 ? 1 : 2,
     family: JSON.parse(row.family),
+  }
+  return {
+    ...definition,
+    id: row.id,
+    version: channelVersion(definition, secrets),
     createdTime: row.created_time,
     testTime: row.test_time,
     responseMs: row.response_ms,
   }
+}
+
+/** The version of a channel: a tag under the gateway's secret, which tells nothing about its keys. */
+export function channelVersion(definition: ChannelDefinition, secrets: Secrets): string {
+  const { name, declared, keys, status, family } = definition
+  const { proxy, ...open } = declared
+  return tagOf(secrets, 'version', JSON.stringify([name, open, proxy, keys, status, family])).slice(0, 16)
 }
 
 /** Encrypts the keys of a channel for its row, and its proxy, whose URL may have a password. */

@@ -14,7 +14,13 @@ const PAUSE_MS = 50
  */
 export async function pruneExpired(
   rows: Pick<Rows, 'write'>,
-  kind: 'pruneResponses' | 'pruneSignatures' | 'pruneSlots' | 'pruneBudgets' | 'pruneLentBudgets',
+  kind:
+    | 'pruneResponses'
+    | 'pruneSignatures'
+    | 'pruneSlots'
+    | 'pruneBudgets'
+    | 'pruneLentBudgets'
+    | 'pruneAuditLog',
   nowMs: number,
   signal?: AbortSignal,
 ): Promise<number> {

@@ -1,5 +1,6 @@
 import type { Generated, Selectable } from 'kysely'
 import type { AlertTables } from './alert-tables.ts'
+import type { AuditLogTable, DeclaredRow } from './audit-table.ts'
 import type { BudgetCrossingsTable, BudgetPeriodsTable, TermsColumns } from './budget-tables.ts'
 import type { SeriesTables } from './series-schema.ts'
 import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
@@ -10,6 +11,8 @@ import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-
  */
 export interface Database extends AlertTables, SeriesTables {
   readonly users: UsersTable
+  readonly audit_log: AuditLogTable
+  readonly declared_settings: DeclaredRow
   readonly tokens: TokensTable
   readonly holds: HoldsTable
   readonly usage_log: UsageLogTable

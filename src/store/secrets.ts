@@ -45,7 +45,7 @@ export function hashKey(secrets: Secrets, key: string): string {
 /** Tags a text, to compare it without storing it; tags of different purposes never equal each other. */
 export function tagOf(
   secrets: Secrets,
-  purpose: 'upstream key' | 'reasoning' | 'signature' | 'state' | 'alert receiver',
+  purpose: 'upstream key' | 'reasoning' | 'signature' | 'state' | 'alert receiver' | 'audit' | 'version',
   text: string,
 ): string {
   return createHmac('sha256', secrets.lookupKey).update(`${purpose}\n`).update(text).digest('base64url')

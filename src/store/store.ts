@@ -1,26 +1,34 @@
+import type { Origin } from '../domain/audit.ts'
 import type { LedgerWrites } from './ledger-writes.ts'
 import type { reads } from './operations/reads.ts'
 import type { writes } from './operations/writes.ts'
 import type { StoreUnavailable } from './store-unavailable.ts'
 
 /** Signature of an operation without the database and the secrets, which the store supplies. */
-type Operation<Implementation> = Implementation extends (
+type Operation<Implementation, Beside = unknown> = Implementation extends (
   db: never,
   input: infer Input,
   ...rest: never[]
 ) => Promise<infer Output>
   ? unknown extends Input
     ? () => Output
-    : (input: Input) => Output
+    : (input: Input & Beside) => Output
   : never
 
-type Operations<Registry> = { readonly [Name in keyof Registry]: Operation<Registry[Name]> }
+type Operations<Registry, Beside = unknown> = {
+  readonly [Name in keyof Registry]: Operation<Registry[Name], Beside>
+}
+
+/** Origin of a change, for the audit log; absent for the gateway's own work, which is not logged. */
+interface Recorded {
+  readonly origin?: Origin
+}
 
 /** Read operations, by name. */
 type Reads = Operations<typeof reads>
 
 /** Write operations of any database, by name. */
-type Writes = Operations<typeof writes>
+type Writes = Operations<typeof writes, Recorded>
 
 /** Write operations of the local file; `loadAccount` is one because it must see earlier writes. */
 type LocalWrites = Writes & LedgerWrites

@@ -124,6 +124,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
       group: 'open',
       vendor_routes: '{"acme": "default"}',
       ...NO_TERMS,
+      version: expect.any(String),
       DeletedAt: null,
     })
     expect(token.created_time - before).toBeGreaterThanOrEqual(0)

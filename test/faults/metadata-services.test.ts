@@ -98,6 +98,11 @@ describe("a cloud's metadata service", () => {
       const { data } = await make('admin', name, `http://${name}:9`)
       const tested = await manage(fixture.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
       expect(tested.body).toMatchObject({ success: false, message: 'no answer: EMETADATA' })
+      const draft = { channel: { type: 8, key: 'sk-any', base_url: `http://${name}:9` }, model: 'm' }
+      for (const path of ['test', 'models'] as const)
+        expect(
+          await manage(fixture.gateway.url, ACCOUNTS.root, `POST /api/channel/${path}`, draft),
+        ).toMatchObject({ message: 'no answer: EMETADATA' })
       expect((await fixture.chat('sk-ada', ask(name))).status).toBe(500)
       expect(reached().filter((address) => (NAMES[name] ?? []).includes(address))).toEqual([])
     },

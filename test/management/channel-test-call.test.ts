@@ -58,7 +58,12 @@ const testedByRoot = (name: string): Promise<Result> =>
 
 describe('GET /api/channel/test/:id', () => {
   test('asks a chat upstream for one token, with the key of the channel', async () => {
-    expect(await tested('chat')).toEqual({ success: true, message: '', time: expect.any(Number) })
+    expect(await tested('chat')).toEqual({
+      success: true,
+      message: '',
+      time: expect.any(Number),
+      model: 'm1',
+    })
     const { path, headers, text } = fixture.upstream.only('chat')
     expect(path).toBe('/v1/chat/completions')
     expect(headers.authorization).toBe('Bearer sk-secret-of-chat')

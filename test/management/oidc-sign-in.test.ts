@@ -100,6 +100,26 @@ describe('a sign-in at an identity provider', () => {
     expect(pending).toHaveLength(1)
   })
 
+  test('is in the audit log, with the user that it creates', async () => {
+    provider.people.set('p9', { preferred_username: 'zoe' })
+    await signIn('p9')
+    const { data } = await manage<{ items: object[] }>(
+      gateway.url,
+      ROOT_ACCOUNT,
+      'GET /api/audit?page_size=2',
+    )
+    expect(data.items).toMatchObject([
+      {
+        action: 'session.begin',
+        actor: 'zoe',
+        via: 'console',
+        object: { name: 'zoe' },
+        changes: [{ field: 'method', after: 'identity' }],
+      },
+      { action: 'user.create', via: 'console', object: { kind: 'user', name: 'zoe' } },
+    ])
+  })
+
   test('finds the same user again, also after its name changed on either side', async () => {
     provider.people.set('p2', { preferred_username: 'bea' })
     const first = (await (await signIn('p2')).self()).data

@@ -208,6 +208,11 @@ async function provokeByName(): Promise<void> {
   const declared = list.items.find((one: { name: string }) => one.name === 'm').id
   await at('GET /api/channel/:id', AS_ROOT, undefined, id)
   await at('GET /api/channel/test/:id', AS_ROOT, undefined, declared)
+  for (const one of [id, declared, 999_999]) {
+    const channel = { id: one }
+    await at('POST /api/channel/test', AS_ROOT, { channel })
+    await at('POST /api/channel/models', AS_ROOT, { channel })
+  }
   for (const one of [id, declared]) await at('POST /api/channel/:id/key', AS_ROOT, undefined, one)
   for (const one of [id, declared]) await at('PUT /api/channel/', AS_ROOT, { ...made, id: one })
   for (const one of [id, declared]) await at('DELETE /api/channel/:id', AS_ROOT, undefined, one)
@@ -230,10 +235,12 @@ async function provokeByName(): Promise<void> {
     await at(name, AS_ROOT, undefined, logged.items[0].request_id)
   await at('POST /api/token/batch/keys', AS_ROOT, { ids: [own] })
   await at('PUT /api/token/', AS_ROOT, { id: own, name: 'b' })
+  await at('PUT /api/token/', AS_ROOT, { id: own, name: 'c', version: 'an old one' })
   await at('DELETE /api/token/:id', AS_ROOT, undefined, own)
   await at('POST /api/token/batch', AS_ROOT, { ids: [own] })
   await at('POST /api/user/', AS_ROOT, { username: 'eve', password: 'password of eve' })
   await at('PUT /api/user/', AS_ROOT, { id: 3, password: 'password of cas' })
+  await at('PUT /api/user/', AS_ROOT, { id: 3, remark: 'x', version: 'an old one' })
   await at('PUT /api/user/self', AS_ROOT, { display_name: 'Root' })
   await at('POST /api/user/login', {}, { username: 'cas', password: 'another password' })
   const credentials = { username: 'cas', password: 'password of cas' }

@@ -115,6 +115,7 @@ describe('GET /api/token/', () => {
       group: 'vip',
       vendor_routes: '{"acme":"vip"}',
       ...NO_TERMS,
+      version: expect.any(String),
       DeletedAt: null,
     })
     expect(created).toBeGreaterThanOrEqual(before)

@@ -62,6 +62,9 @@ async function called(key: string, model = 'm'): Promise<[number, unknown]> {
   return [answer.status, answer.status === 200 ? undefined : answer.json().error.code]
 }
 
+/** A version is another one after a change. */
+const ANY: unknown = expect.any(String)
+
 const CHANGES: Fields[] = [
   { name: 'renamed' },
   { expired_time: 4_000_000_000 },
@@ -83,16 +86,16 @@ describe('PUT /api/token/', () => {
       const before = await made('plain')
       const { status, body } = await put({ id: before.id, ...fields })
       expect(status).toBe(200)
-      expect(body).toEqual({ success: true, message: '', data: { ...before, ...fields } })
+      expect(body).toEqual({ success: true, message: '', data: { ...before, ...fields, version: ANY } })
       expect(before.key).toContain('**********')
-      expect(await get(before.id)).toEqual({ ...before, ...fields })
+      expect(await get(before.id)).toEqual({ ...before, ...fields, version: ANY })
     },
   )
 
   test('writes all of it at once', async () => {
     const before = await made('all')
     const fields = Object.assign({}, ...CHANGES) as Fields
-    expect((await put({ id: before.id, ...fields })).data).toEqual({ ...before, ...fields })
+    expect((await put({ id: before.id, ...fields })).data).toEqual({ ...before, ...fields, version: ANY })
   })
 
   test('accepts a token as it was read', async () => {
@@ -115,6 +118,7 @@ describe('PUT /api/token/', () => {
     expect((await put({ id: before.id, ...ignored, name: 'proud' })).data).toEqual({
       ...before,
       name: 'proud',
+      version: ANY,
     })
     expect((await put({ id: before.id, status: 'no status at all' })).status).toBe(200)
   })
@@ -137,7 +141,11 @@ describe('PUT /api/token/', () => {
       vendor_routes: null,
     }
     expect((await put({ id: before.id, ...nulls })).data).toEqual(before)
-    expect((await put({ id: before.id, allow_ips: null })).data).toEqual({ ...before, allow_ips: null })
+    expect((await put({ id: before.id, allow_ips: null })).data).toEqual({
+      ...before,
+      allow_ips: null,
+      version: ANY,
+    })
     expect((await put({ id: before.id, group: '', vendor_routes: '', model_limits: '' })).data).toMatchObject(
       {
         group: '',
@@ -216,7 +224,7 @@ describe('status_only=1', () => {
     expect(await called(key)).toEqual([200, undefined])
     const before = await get(id)
     const off = await setStatus(id, 2, { name: 'x'.repeat(99), remain_quota: -1, group: 5 })
-    expect([off.status, off.data]).toEqual([200, { ...before, status: 2 }])
+    expect([off.status, off.data]).toEqual([200, { ...before, status: 2, version: ANY }])
     expect(await called(key)).toEqual([401, 'token_disabled'])
     const on = await setStatus(id, 1)
     expect([on.status, on.data]).toEqual([200, before])

@@ -246,7 +246,13 @@ describe('only root acts on users of the same role, or above', () => {
     })
     expect(answer).toMatchObject({
       status: 200,
-      data: { ...before, display_name: 'Admin', email: 'admin@example.com', remark: 'mine' },
+      data: {
+        ...before,
+        display_name: 'Admin',
+        email: 'admin@example.com',
+        remark: 'mine',
+        version: expect.any(String),
+      },
     })
   })
 
@@ -334,6 +340,7 @@ describe('PUT /api/user/', () => {
     expect((await admin('PUT /api/user/', { id, remark: 'x', status: 2, used_quota: 5 })).data).toEqual({
       ...before,
       remark: 'x',
+      version: expect.any(String),
     })
     const fields = {
       username: `renamed${id}`,
@@ -345,6 +352,7 @@ describe('PUT /api/user/', () => {
     expect((await admin('PUT /api/user/', { id, ...fields, remark: '' })).data).toEqual({
       ...before,
       ...fields,
+      version: expect.any(String),
     })
     expect((await logIn(fixture.gateway.url, { username: fields.username, password: PASSWORD })).status).toBe(
       200,

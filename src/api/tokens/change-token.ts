@@ -12,7 +12,7 @@ export const changeToken = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: "Changes one of the account's tokens; with status_only=1 its status alone",
-  errorStatuses: [404],
+  errorStatuses: [404, 409],
   query: z.object({ status_only: z.string().optional() }),
   // The query decides which other fields are read, so they are checked by the operation.
   body: z.looseObject({ id: tokenIdField }, { error: 'expected an object with the id of a token' }),

@@ -9,7 +9,7 @@ export const updateUser = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'Change fields of a user',
-  errorStatuses: [404],
+  errorStatuses: [404, 409],
   body: changedUserInput,
   responseBody: managedUserSchema,
   async handle({ user, body, parts }) {

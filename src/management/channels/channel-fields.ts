@@ -59,6 +59,7 @@ export const OWN_FIELDS: ReadonlySet<string> = new Set([
   'channel_info',
   'managed',
   'managed_by',
+  'version',
 ])
 
 /** Parses a JSON object in a field. Throws `invalid_request` naming the field. */

@@ -39,6 +39,7 @@ export const channelSchema = z.looseObject({
   }),
   managed: z.boolean(),
   managed_by: z.string(),
+  version: z.string(),
 })
 
 /** A channel in the format of one-api and its relatives. */
@@ -91,6 +92,7 @@ export function storedObject(channel: StoredChannel): ChannelObject {
     channel_info: keysInfo(channel.keys, channelType(channel.family['type'] as number)?.provider),
     managed: false,
     managed_by: '',
+    version: channel.version,
   }
 }
 
@@ -122,6 +124,8 @@ export function declaredObject(channel: Channel, by: DeclaredSettings['by']): Ch
     channel_info: keysInfo(channel.keys, channel.provider?.name),
     managed: true,
     managed_by: by,
+    // A declared channel is changed in the file.
+    version: '',
   }
 }
 

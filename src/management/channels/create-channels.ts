@@ -1,11 +1,9 @@
 import { z } from 'zod'
-import type { ChannelDefinition, StoredChannel } from '../../domain/stored-configuration.ts'
+import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
-import { channelFields } from './channel-fields.ts'
-import { channelText, keysOfType, requireType } from './channel-text.ts'
 import { refuseDeclaredName } from './find-channel.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { readInput } from '../read-input.ts'
+import { newChannel, unstored } from './new-channel.ts'
 
 /** Maximum channels that one request may create. */
 const MAX_CHANNELS_PER_REQUEST = 1000
@@ -30,14 +28,8 @@ export async function createChannels(
   { store, liveConfig, nowMs }: AdministrationParts,
   { mode, channel, ...beside }: z.output<typeof newChannelBody>,
 ): Promise<{ ids: number[] }> {
-  const fields = readInput(channelFields, channel ?? beside)
-  const type = requireType(fields.type)
-  const keys = keysOfType(type, fields.key)
-  if (keys.length === 0 && !type.keyless) {
-    throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
-  }
-  const single = channelText(fields, keys)
-  const channels = mode === 'batch' && keys.length > 1 ? numbered(single) : [single]
+  const single = newChannel(channel ?? beside)
+  const channels = mode === 'batch' && single.keys.length > 1 ? numbered(single) : [single]
   for (const { name } of channels) refuseDeclaredName(liveConfig, name)
   const createdTime = Math.floor(nowMs() / 1000)
   const ids = await liveConfig.change(
@@ -55,9 +47,4 @@ function numbered(channel: ChannelDefinition): ChannelDefinition[] {
     )
   }
   return channel.keys.map((key, index) => ({ ...channel, name: `${channel.name}-${index + 1}`, keys: [key] }))
-}
-
-/** The channel as it will be stored, with placeholders for the columns that the store sets. */
-function unstored(channel: ChannelDefinition): StoredChannel {
-  return { ...channel, id: 0, createdTime: 0, testTime: 0, responseMs: 0 }
 }

@@ -4,7 +4,7 @@ import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 import type { DialectRequest } from '../../upstreams/provider.ts'
 
 /** The version of the messages protocol; `docs/api.md: Versioning`. */
-const VERSION = '2023-06-01'
+export const MESSAGES_VERSION = '2023-06-01'
 
 const MESSAGES = [{ role: 'user', content: 'hi' }]
 
@@ -19,7 +19,7 @@ const REQUESTS: Record<
   }),
   messages: (model) => ({
     path: '/messages',
-    headers: ['anthropic-version', VERSION],
+    headers: ['anthropic-version', MESSAGES_VERSION],
     body: { model, messages: MESSAGES, max_tokens: 1 },
   }),
   responses: (model) => ({

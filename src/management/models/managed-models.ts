@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { versionOf } from '../../domain/object-version.ts'
 import { priceTexts, tokenPriceTexts } from '../../domain/price-texts.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
@@ -9,8 +9,6 @@ import type { LiveSettings } from '../settings/live-settings.ts'
 const DAY_MS = 86_400_000
 /** The days up to today over which calls are counted. */
 const COUNTED_DAYS = 30
-/** Hexadecimal digits of a version. */
-const VERSION_DIGITS = 16
 
 const amount = z.string().describe('A decimal')
 const price = z.record(z.string(), z.union([amount, z.record(z.string(), amount)]))
@@ -77,6 +75,5 @@ export function pricePart(
     source: price ? sourceOfLive() : ('none' as const),
   }
   // The stored price counts as well: another node may have set it, and this one not heard of it yet.
-  const text = JSON.stringify([shown, set?.value])
-  return { ...shown, version: createHash('sha256').update(text).digest('hex').slice(0, VERSION_DIGITS) }
+  return { ...shown, version: versionOf([shown, set?.value]) }
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import { requireVersion } from '../../domain/object-version.ts'
 import type { Json } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
+import { versionField } from '../changed-meanwhile.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { pricePart } from './managed-models.ts'
 
@@ -13,7 +15,7 @@ export const modelPriceBody = z.object(
       error: 'expected the name of a model, of at most 200 characters',
     }),
     price: z.record(z.string(), z.unknown(), A_PRICE).nullable(),
-    version: z.string({ error: 'expected the version that the model had' }).max(100).nullish(),
+    version: versionField.nullish(),
   },
   { error: 'expected an object with model and price' },
 )
@@ -37,18 +39,11 @@ export async function setModelPrice(
   await liveConfig.change(
     (stored) => {
       const present = pricePart(settings(), liveConfig, stored, model).version
-      if (version !== undefined && version !== null && version !== present) throw changedMeanwhile()
+      requireVersion(version ?? undefined, present)
       const others = stored.entries.filter(({ section, name }) => section !== 'ratios' || name !== model)
       const entry = value && { section: 'ratios' as const, name: model, value }
       return { ...stored, entries: entry ? [...others, entry] : others }
     },
     () => store.write('setEntries', { changes: [{ section: 'ratios', name: model, value }] }),
-  )
-}
-
-function changedMeanwhile(): GatewayError {
-  return new GatewayError(
-    'changed_meanwhile',
-    'somebody else has changed this meanwhile: read it again, and repeat the change',
   )
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { versionOf } from '../../domain/object-version.ts'
 import type { Group } from '../../domain/settings.ts'
 import { groupBudgetsText } from './group-budgets.ts'
 import { decimalsText } from './decimal-map.ts'
@@ -13,6 +14,8 @@ export const optionSchema = z.object({
   value: z.string(),
   /** The configuration file declares it, so it is changed there alone. */
   managed: z.boolean(),
+  /** For `PUT`: changes with the value. */
+  version: z.string(),
 })
 
 /** The live options, without secrets. */
@@ -24,7 +27,7 @@ export async function listOptions({
   const stored = await store.read('storedConfiguration')
   const { options, groups } = settings()
   const ratios = modelRatios(settings(), liveConfig, stored)
-  return [
+  const shown = [
     ...SCALAR_OPTIONS.map(({ key, name, text }) => ({
       key,
       value: text(options),
@@ -44,6 +47,7 @@ export async function listOptions({
       managed: false,
     })),
   ]
+  return shown.map((one) => ({ ...one, version: versionOf([one.key, one.value]) }))
 }
 
 function groupRatios(groups: ReadonlyMap<string, Group>) {

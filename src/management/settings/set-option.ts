@@ -10,8 +10,11 @@ import type {
   StoredSection,
 } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
+import { requireVersion } from '../../domain/object-version.ts'
+import { versionField, withPresent } from '../changed-meanwhile.ts'
 import { decimalsIn, imagePricesIn, mappingIn, sameDecimal } from './decimal-map.ts'
 import { groupBudgetJson, isSameBudget } from './group-budgets.ts'
+import { listOptions } from './list-options.ts'
 import { isSameRatio, modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { asObject, isSameSetting, MODEL_OPTIONS, type ModelSetting, settingJson } from './model-settings.ts'
@@ -27,6 +30,7 @@ export const optionBody = z.object(
     value: z
       .union([z.string(), z.number(), z.boolean()], { error: 'expected a text' })
       .transform((value) => String(value)),
+    version: versionField.nullish(),
   },
   { error: 'expected an object with key and value' },
 )
@@ -46,18 +50,36 @@ interface OptionState {
  * value, and `managed_by_file` where the file declares another. Resolves when it is live.
  */
 export async function setOption(
-  { store, settings, liveConfig }: AdministrationParts,
-  { key, value }: z.output<typeof optionBody>,
+  parts: AdministrationParts,
+  { key, value, version }: z.output<typeof optionBody>,
 ): Promise<void> {
+  const { store, settings, liveConfig } = parts
   const reader = readerOf(key)
+  const present = async () => (await listOptions(parts)).find((option) => option.key === key)
+  const isBased = version !== undefined && version !== null
   let changes: readonly Change[] = []
-  await liveConfig.change(
-    (stored) => {
-      changes = reader(value, { settings: settings(), liveConfig, stored })
-      return { ...stored, entries: changed(stored.entries, changes) }
-    },
-    () => store.write('setEntries', { changes }),
-  )
+  let expected: readonly Change[] = []
+  await withPresent(async () => {
+    if (isBased) {
+      await liveConfig.reread()
+      requireVersion(version, (await present())?.version ?? '')
+    }
+    const basis = settings()
+    await liveConfig.change(
+      (stored) => {
+        // A change that was made between is one of another version.
+        if (isBased && settings() !== basis) requireVersion(version, '')
+        changes = reader(value, { settings: settings(), liveConfig, stored })
+        if (isBased) expected = changes.map((change) => ({ ...change, value: storedValue(stored, change) }))
+        return { ...stored, entries: changed(stored.entries, changes) }
+      },
+      () => store.write('setEntries', { changes, expected }),
+    )
+  }, present)
+}
+
+function storedValue({ entries }: StoredConfiguration, { section, name }: Change): Json | undefined {
+  return entries.find((entry) => entry.section === section && entry.name === name)?.value
 }
 
 function readerOf(key: string): (value: string, state: OptionState) => Change[] {

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { TermChanges } from '../../domain/call-terms.ts'
 import { requireGroups } from '../users/require-group.ts'
 import { findUser } from '../users/find-user.ts'
+import { versionField, withPresent } from '../changed-meanwhile.ts'
 import { termChanges } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { maxQuota } from '../quota-bound.ts'
@@ -10,7 +11,7 @@ import { changedTokenFields, storedFields } from './token-fields.ts'
 import { noOwnToken, tokenInput } from './token-id.ts'
 import { maskedToken, type TokenObject } from './token-object.ts'
 
-const INPUT = changedTokenFields.extend(tokenInput.shape)
+const INPUT = changedTokenFields.extend({ ...tokenInput.shape, version: versionField.nullish() })
 
 /**
  * Changes the given fields of one of the user's tokens; running calls are not affected. A new quota is the
@@ -18,12 +19,26 @@ const INPUT = changedTokenFields.extend(tokenInput.shape)
  */
 export async function changeToken(parts: ManagementParts, given: unknown): Promise<TokenObject> {
   const { store, ledger, apiKeys, settings, nowMs } = parts
-  const { user: userId, id: tokenId, ...input } = readInput(INPUT, given)
+  const { user: userId, id: tokenId, version, ...input } = readInput(INPUT, given)
   const user = await findUser(store, userId)
   const fields = { ...storedFields(input), ...(await changedTerms(parts, { tokenId, userId }, input)) }
   requireGroups(settings(), user, fields)
-  const change = { tokenId, userId, fields, maxQuota: maxQuota(settings()), nowMs: nowMs() }
-  const token = (await ledger.changeToken(change)) ?? noOwnToken()
+  const change = {
+    tokenId,
+    userId,
+    fields,
+    version: version ?? undefined,
+    maxQuota: maxQuota(settings()),
+    nowMs: nowMs(),
+  }
+  const token =
+    (await withPresent(
+      () => ledger.changeToken(change),
+      async () => {
+        const present = await store.read('keyedToken', { tokenId, userId })
+        return present ? maskedToken(parts, present) : undefined
+      },
+    )) ?? noOwnToken()
   apiKeys.forget(tokenId)
   return maskedToken(parts, token)
 }

@@ -12,7 +12,10 @@ export const anyTokenInput = z.object(
 )
 
 /** The live token that an operator names by its id; throws `not_found`. `given` is validated here. */
-export async function findToken(store: Store, given: z.input<typeof anyTokenInput>): Promise<Token> {
+export async function findToken(
+  store: Pick<Store, 'read'>,
+  given: z.input<typeof anyTokenInput>,
+): Promise<Token> {
   const { id } = readInput(anyTokenInput, given)
   const token = await store.read('tokenById', { tokenId: id })
   return token ?? noToken(id)

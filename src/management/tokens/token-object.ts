@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { maskedKey } from '../../domain/masked-key.ts'
+import { tokenVersion } from '../../domain/object-version.ts'
 import type { Token } from '../../domain/token.ts'
 import { statusAt } from '../../domain/token-status.ts'
 import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
@@ -25,6 +26,7 @@ export const tokenSchema = z.object({
   group: z.string(),
   vendor_routes: z.string(),
   ...termSchema,
+  version: z.string(),
   DeletedAt: z.string().nullable(),
 })
 
@@ -85,6 +87,7 @@ function shown(token: Token, key: string, terms: TermsObject, nowMs: number): To
     group: token.group,
     vendor_routes: token.vendorRoutes,
     ...terms,
+    version: tokenVersion(token),
     DeletedAt: token.deletedTime === null ? null : new Date(token.deletedTime * 1000).toISOString(),
   }
 }

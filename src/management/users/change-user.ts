@@ -3,7 +3,9 @@ import type { ManagedUser } from '../../domain/profile.ts'
 import { GatewayError } from '../../errors.ts'
 import { requireGroup } from './require-group.ts'
 import { type Actor, fairQueueKey, roleCeiling, requireAssignable, requireManageable } from '../authority.ts'
+import { versionField, withPresent } from '../changed-meanwhile.ts'
 import { noUser } from './find-user.ts'
+import { managedUserObject } from './managed-user-object.ts'
 import { termChanges, termFields, termsObject } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { maxQuota, requireQuota } from '../quota-bound.ts'
@@ -34,6 +36,7 @@ export const changedUserInput = z.object(
     email: emailField.nullish(),
     role: roleField.nullish(),
     keep_access_tokens: keepAccessTokensField.nullish(),
+    version: versionField.nullish(),
     ...termFields,
   },
   { error: 'expected an object with the id of a user and the fields to change' },
@@ -48,17 +51,15 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
   'email',
   'remark',
   'keep_access_tokens',
+  'version',
 ])
 
 /**
  * Changes the given fields, all or none; a quota replaces the current one, and running calls settle against
  * it. A new password ends the user's sessions, and one that replaces another revokes the access token.
  */
-export async function changeUser(
-  { store, ledger, apiKeys, passwords, settings, nowMs }: ManagementParts,
-  input: Input,
-  by: Actor,
-): Promise<ManagedUser> {
+export async function changeUser(parts: ManagementParts, input: Input, by: Actor): Promise<ManagedUser> {
+  const { store, ledger, apiKeys, passwords, settings, nowMs } = parts
   const { id: userId } = input
   const before = (await store.read('managedUser', { userId })) ?? noUser(userId)
   const isOwn = roleCeiling(by) !== undefined && userId === by.id
@@ -68,8 +69,9 @@ export async function changeUser(
   if (role !== undefined) requireAssignable(by, role)
   if (group !== undefined) requireGroup(settings(), group)
   if (quota !== undefined) requireQuota('quota', quota, 0, settings())
-  const user = await ledger.changeUser({
+  const change = {
     userId,
+    version: input.version ?? undefined,
     fields: {
       username,
       group,
@@ -81,10 +83,19 @@ export async function changeUser(
       passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
     },
     quota:
-      quota === undefined ? undefined : { mode: 'override', value: quota, maxQuota: maxQuota(settings()) },
+      quota === undefined
+        ? undefined
+        : { mode: 'override' as const, value: quota, maxQuota: maxQuota(settings()) },
     keepAccessTokens: input.keep_access_tokens ?? false,
     roleBelow: isOwn ? undefined : roleCeiling(by),
-  })
+  }
+  const user = await withPresent(
+    () => ledger.changeUser(change),
+    async () => {
+      const present = await store.read('managedUser', { userId })
+      return present ? managedUserObject(parts, present) : undefined
+    },
+  )
   apiKeys.forgetUser(userId)
   return user ?? noUser(userId)
 }

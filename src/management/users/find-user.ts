@@ -3,7 +3,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 
 /** The user of an id or a name; throws `not_found`. */
-export async function findUser(store: Store, idOrName: number | string): Promise<User> {
+export async function findUser(store: Pick<Store, 'read'>, idOrName: number | string): Promise<User> {
   const user = await (typeof idOrName === 'number'
     ? store.read('userById', idOrName)
     : store.read('userByName', idOrName))

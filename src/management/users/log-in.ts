@@ -4,6 +4,7 @@ import type { ManagedUser } from '../../domain/profile.ts'
 import { USER_STATUS } from '../../domain/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { AdministrationParts } from '../parts.ts'
+import { noteRefusal } from './note-refusal.ts'
 import { type SignInPlace, startSession } from './start-session.ts'
 import { claimedPasswordField } from './user-fields.ts'
 
@@ -56,16 +57,22 @@ export interface LoggedIn {
   readonly session: string
 }
 
-/** Starts a session of 30 days for a client in the address block `from`. */
-export function logIn(
+/** Starts a session of 30 days for a client in the address block `from`. A refusal is in the audit log. */
+export async function logIn(
   parts: Parts,
   credentials: Credentials,
   from: string,
   place: SignInPlace,
 ): Promise<LoggedIn> {
-  return 'accessToken' in credentials
-    ? logInByToken(parts, credentials.accessToken, place)
-    : logInByPassword(parts, credentials, from, place)
+  try {
+    return 'accessToken' in credentials
+      ? await logInByToken(parts, credentials.accessToken, place)
+      : await logInByPassword(parts, credentials, from, place)
+  } catch (error) {
+    const username = 'username' in credentials ? credentials.username : undefined
+    await noteRefusal(parts, error, username)
+    throw error
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { userVersion } from '../../domain/object-version.ts'
 import type { ManagedUser } from '../../domain/profile.ts'
 import { type TermsObject, termsObjects } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
@@ -10,7 +11,7 @@ import { profileSchema, profileWithTerms, userTerms } from './profile-object.ts'
  */
 export const managedUserSchema = profileSchema
   .omit({ has_password: true })
-  .extend({ remark: z.string(), created_time: z.int() })
+  .extend({ remark: z.string(), created_time: z.int(), version: z.string() })
 
 /** A user in responses to administrators. */
 export type ManagedUserObject = z.output<typeof managedUserSchema>
@@ -32,6 +33,6 @@ export async function managedUserObjects(
   const terms = await termsObjects(store, users.map(userTerms), nowMs())
   return users.map((user, index) => {
     const { has_password: _, ...profile } = profileWithTerms(user, terms[index] as TermsObject)
-    return { ...profile, remark: user.remark, created_time: user.createdTime }
+    return { ...profile, remark: user.remark, created_time: user.createdTime, version: userVersion(user) }
   })
 }

@@ -5,6 +5,7 @@ import { Role, USER_STATUS } from '../../domain/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ManagementParts } from '../parts.ts'
 import { changedRights, type DirectoryRights, directoryRights } from './directory-rights.ts'
+import { noteRefusal } from './note-refusal.ts'
 import { type SignInPlace, startSession } from './start-session.ts'
 import { displayNameField, usernameField } from './user-fields.ts'
 
@@ -16,6 +17,20 @@ type Parts = Pick<ManagementParts, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
  * the directory at every sign-in. Throws 403 for a disabled user, or one that cannot be created.
  */
 export async function signInByIdentity(
+  parts: Parts,
+  provider: OidcProvider,
+  identity: VerifiedIdentity,
+  place: SignInPlace,
+): Promise<{ readonly user: ManagedUser; readonly session: string }> {
+  try {
+    return await sessionFor(parts, provider, identity, place)
+  } catch (error) {
+    await noteRefusal(parts, error, undefined)
+    throw error
+  }
+}
+
+async function sessionFor(
   parts: Parts,
   provider: OidcProvider,
   identity: VerifiedIdentity,

@@ -15,6 +15,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'tokens', key: ['id'], batchSize: 1000 },
   { name: 'channels', key: ['id'], batchSize: 1000 },
   { name: 'stored_settings', key: ['section', 'name'], batchSize: 200 },
+  { name: 'declared_settings', key: ['kind', 'name'], batchSize: 200 },
+  { name: 'audit_log', key: ['id'], batchSize: 1000 },
   { name: 'sessions', key: ['id_hash'], batchSize: 1000 },
   { name: 'identities', key: ['issuer', 'subject'], batchSize: 1000 },
   { name: 'stored_responses', key: ['id'], batchSize: 100 },
@@ -54,4 +56,4 @@ export const NOT_COPIED: readonly string[] = Object.freeze([
 export const EMBEDDED_TABLES: readonly string[] = Object.freeze(['unsummed_calls'])
 
 /** Tables whose ids the database generates. */
-export const COUNTED_TABLES = ['users', 'tokens', 'channels'] as const
+export const COUNTED_TABLES = ['users', 'tokens', 'channels', 'audit_log'] as const

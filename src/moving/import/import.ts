@@ -14,6 +14,7 @@ import {
   type TargetState,
   targetName,
   type WritableTarget,
+  importOrigin,
 } from './target.ts'
 import { Units } from './units.ts'
 
@@ -124,16 +125,21 @@ async function applyPlan(
   readonly failed: number
 }> {
   const { entries, channels } = configuration
-  if (entries.length > 0) await target.rows.write('setEntries', { changes: entries })
+  const origin = importOrigin()
+  if (entries.length > 0) await target.rows.write('setEntries', { changes: entries, origin })
   if (channels.length > 0) {
-    await target.rows.write('createChannels', { channels, createdTime: Math.floor(Date.now() / 1000) })
+    await target.rows.write('createChannels', {
+      channels,
+      createdTime: Math.floor(Date.now() / 1000),
+      origin,
+    })
   }
   await target.reserve(accounts.flatMap(tokenIdsOf).reduce((max, id) => Math.max(max, id), 0))
   const made: PlannedAccount[] = []
   const refused: ReportLine[] = []
   for (const planned of accounts) {
     try {
-      await target.rows.write('importAccount', planned.account)
+      await target.rows.write('importAccount', { ...planned.account, origin })
       made.push(planned)
     } catch (error) {
       // An error of one account does not stop the others; an unavailable database does.

@@ -119,6 +119,7 @@ function effectiveSettings(
   const unstored = ({ channel }: PlannedChannel): StoredChannel => ({
     ...channel,
     id: 0,
+    version: '',
     createdTime: 0,
     testTime: 0,
     responseMs: 0,

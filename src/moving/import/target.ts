@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Environment } from '../../config/environment.ts'
+import type { Origin } from '../../domain/audit.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
 import type { UserSeed } from '../../domain/seed.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
@@ -20,6 +21,11 @@ import { lockFolder } from '../lock-folder.ts'
 import { advanceSequences, isEmptyDatabase, openTarget, withMappedErrors } from '../postgres-target.ts'
 import type { Hashes } from './identifier-allocator.ts'
 import { notifyNodes } from './notify-nodes.ts'
+
+/** The origin of imported objects in the audit log. */
+export function importOrigin(): Origin {
+  return { actorId: 0, actor: 'sluice import', via: 'command', address: '', atMs: Date.now() }
+}
 
 /** State of the target before the import. */
 export interface TargetState {
@@ -79,7 +85,11 @@ export async function openTargetToWrite(
         ? await openPostgresStore({ url: databaseUrl, secrets })
         : await openSqliteStore({ path, secrets, onCallingThread: true })
     if ((await rows.read('countUsers')) === 0) {
-      await rows.write('seedUsers', { seeds, nowSeconds: Math.floor(Date.now() / 1000) })
+      await rows.write('seedUsers', {
+        seeds,
+        nowSeconds: Math.floor(Date.now() / 1000),
+        origin: importOrigin(),
+      })
     }
     return {
       rows,

@@ -23,6 +23,8 @@ const LATER_TABLES = [
   'alert_sender',
   'identities',
   'used_states',
+  'audit_log',
+  'declared_settings',
 ]
 const SESSION_COLUMNS = ['address', 'user_agent', 'last_used', 'access_token_hash', 'logout_cipher']
 

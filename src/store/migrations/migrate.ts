@@ -17,6 +17,7 @@ import { signIns } from './0013-sign-ins.ts'
 import { requestedModels } from './0017-requested-models.ts'
 import { usageSeries } from './0018-usage-series.ts'
 import { callDetails } from './0019-call-details.ts'
+import { auditLog } from './0020-audit-log.ts'
 import { callPlaces } from './0022-call-places.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
@@ -39,6 +40,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0017-requested-models': requestedModels(types),
     '0018-usage-series': usageSeries(types),
     '0019-call-details': callDetails(types),
+    '0020-audit-log': auditLog(types),
     '0022-call-places': callPlaces(types),
   }
 }

@@ -16,6 +16,7 @@ export const STEP_NAMES = [
   '0017-requested-models',
   '0018-usage-series',
   '0019-call-details',
+  '0020-audit-log',
   '0022-call-places',
 ] as const
 

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.ts'
+import { requireVersion } from '../../domain/object-version.ts'
 import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
-import { openColumns, sealedKeys } from '../channel-rows.ts'
+import { channelFromRow, channelVersion, openColumns, sealedKeys } from '../channel-rows.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Db } from './operation.ts'
 
@@ -38,19 +39,31 @@ export async function createChannels(
   return ids
 }
 
-/** Replaces a channel; false if there is none with this id. */
+/** Replaces a channel; resolves to its new version, or null if there is none with this id. */
 export async function changeChannel(
   db: Db,
-  { id, channel }: { readonly id: number; readonly channel: ChannelDefinition },
+  {
+    id,
+    channel,
+    version,
+  }: {
+    readonly id: number
+    readonly channel: ChannelDefinition
+    /** Refuses with `changed_meanwhile` unless this is the channel's version; undefined = any. */
+    readonly version?: string | undefined
+  },
   secrets: Secrets,
-): Promise<boolean> {
+): Promise<string | null> {
+  const before = await db.selectFrom('channels').selectAll().where('id', '=', id).executeTakeFirst()
+  if (!before) return null
+  requireVersion(version, channelFromRow(before, secrets).version)
   await refuseTaken(db, channel.name, id)
-  const { numUpdatedRows } = await db
+  await db
     .updateTable('channels')
     .set({ ...openColumns(channel), keys_cipher: sealedKeys(secrets, channel, id) })
     .where('id', '=', id)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
+    .execute()
+  return channelVersion(channel, secrets)
 }
 
 /** Removes channels; resolves to the number removed. */

@@ -1,4 +1,6 @@
+import type { Origin } from '../../domain/audit.ts'
 import type { TermChanges } from '../../domain/call-terms.ts'
+import { requireVersion, tokenVersion } from '../../domain/object-version.ts'
 import type { Token } from '../../domain/token.ts'
 import { statusAt } from '../../domain/token-status.ts'
 import { GatewayError } from '../../errors.ts'
@@ -27,9 +29,13 @@ export type TokenFields = Partial<
 
 /** Change of one token by its owner. */
 export interface TokenChange {
+  /** For the audit log. */
+  readonly origin?: Origin
   readonly tokenId: number
   readonly userId: number
   readonly fields: TokenFields
+  /** Refuses with `changed_meanwhile` unless this is the token's version; undefined = any. */
+  readonly version?: string | undefined
   /** Largest quota of a token with a limit. */
   readonly maxQuota: number
   readonly nowMs: number
@@ -47,11 +53,12 @@ export interface ChangedToken extends KeyedToken {
  */
 export async function changeToken(
   db: Db,
-  { tokenId, userId, fields, maxQuota, nowMs }: TokenChange,
+  { tokenId, userId, fields, version, maxQuota, nowMs }: TokenChange,
   secrets: Secrets,
 ): Promise<ChangedToken | null> {
   const before = await keyedToken(db, { tokenId, userId }, secrets)
   if (!before) return null
+  requireVersion(version, tokenVersion(before.token))
   const { budget, rateLimit, ...plain } = fields
   const terms = { ...columnsOfTerms(before.token), ...termColumns({ budget, rateLimit }) }
   const changed: Token = { ...before.token, ...plain, ...termsFromRow(terms) }

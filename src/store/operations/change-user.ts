@@ -1,5 +1,7 @@
+import type { Origin } from '../../domain/audit.ts'
 import { GatewayError } from '../../errors.ts'
 import type { TermChanges } from '../../domain/call-terms.ts'
+import { requireVersion, userVersion } from '../../domain/object-version.ts'
 import type { ManagedUser } from '../../domain/profile.ts'
 import { type Role, USER_STATUS, type User } from '../../domain/user.ts'
 import { termColumns } from '../term-columns.ts'
@@ -36,9 +38,13 @@ export interface QuotaChange {
 
 /** Change of one user. */
 export interface UserChange {
+  /** For the audit log. */
+  readonly origin?: Origin
   readonly userId: number
   readonly fields?: UserFields
   readonly quota?: QuotaChange | undefined
+  /** Refuses with `changed_meanwhile` unless this is the user's version; undefined = any. */
+  readonly version?: string | undefined
   /** Refuses with `role_too_low` unless the user's role is below this; undefined = any role. */
   readonly roleBelow?: number | undefined
   /** Refuses with `invalid_request` unless this is the current hash; null = none, undefined = any. */
@@ -64,11 +70,21 @@ export interface ChangedUser {
  */
 export async function changeUser(
   db: Db,
-  { userId, fields = {}, quota, roleBelow, passwordWas, keptSession, keepAccessTokens = false }: UserChange,
+  {
+    userId,
+    fields = {},
+    quota,
+    version,
+    roleBelow,
+    passwordWas,
+    keptSession,
+    keepAccessTokens = false,
+  }: UserChange,
 ): Promise<ChangedUser | null> {
   const before = await liveUser(db, userId)
   if (!before) return null
   refuseRole(before, roleBelow)
+  requireVersion(version, userVersion(managedUserFromRow(before)))
   if (passwordWas !== undefined && passwordWas !== before.password_hash) {
     throw new GatewayError('invalid_request', 'the password was changed meanwhile')
   }

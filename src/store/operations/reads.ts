@@ -1,5 +1,6 @@
 import { alertWork } from './alert-outbox.ts'
 import { hasAlertState } from './alert-subscriptions.ts'
+import { auditBefore, auditPage } from './audit-log.ts'
 import { budgetsUsed } from './budgets-used.ts'
 import { callDetail } from './call-detail.ts'
 import { conservation } from './conservation.ts'
@@ -34,6 +35,8 @@ import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-tot
 export const reads = {
   accountOfToken,
   alertWork,
+  auditBefore,
+  auditPage,
   backgroundOutcomes,
   budgetsUsed,
   callDetail,

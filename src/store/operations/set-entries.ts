@@ -1,3 +1,4 @@
+import { requireVersion } from '../../domain/object-version.ts'
 import type { Json, StoredSection } from '../../domain/stored-configuration.ts'
 import type { Db } from './operation.ts'
 
@@ -8,11 +9,26 @@ export interface EntryChange {
   readonly value: Json | undefined
 }
 
-/** Sets and removes stored settings, all or none. */
+/**
+ * Sets and removes stored settings, all or none. Refuses with `changed_meanwhile` unless all `expected`
+ * entries have their values.
+ */
 export async function setEntries(
   db: Db,
-  { changes }: { readonly changes: readonly EntryChange[] },
+  {
+    changes,
+    expected = [],
+  }: { readonly changes: readonly EntryChange[]; readonly expected?: readonly EntryChange[] },
 ): Promise<void> {
+  for (const { section, name, value } of expected) {
+    const row = await db
+      .selectFrom('stored_settings')
+      .select('value')
+      .where('section', '=', section)
+      .where('name', '=', name)
+      .executeTakeFirst()
+    requireVersion(value === undefined ? '' : JSON.stringify(value), row?.value ?? '')
+  }
   for (const { section, name, value } of changes) {
     if (value === undefined) {
       await db.deleteFrom('stored_settings').where('section', '=', section).where('name', '=', name).execute()

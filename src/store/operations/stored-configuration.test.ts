@@ -25,8 +25,22 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
     })
     const { channels } = await store.read('storedConfiguration')
     expect(channels).toEqual([
-      { ...channel('a'), id: ids[0], createdTime: 7, testTime: 0, responseMs: 0 },
-      { ...channel('b', { keys: [], status: 2 }), id: ids[1], createdTime: 7, testTime: 0, responseMs: 0 },
+      {
+        ...channel('a'),
+        id: ids[0],
+        version: expect.any(String),
+        createdTime: 7,
+        testTime: 0,
+        responseMs: 0,
+      },
+      {
+        ...channel('b', { keys: [], status: 2 }),
+        id: ids[1],
+        version: expect.any(String),
+        createdTime: 7,
+        testTime: 0,
+        responseMs: 0,
+      },
     ])
     const [row] = await database.sql('SELECT * FROM channels ORDER BY id LIMIT 1')
     expect(JSON.stringify(row)).not.toContain('key-one')
@@ -35,11 +49,11 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
   test('a channel is written anew, tested and removed; an id that is not there changes nothing', async () => {
     const { store } = await openedRows(engine)
     const [id = 0] = await store.write('createChannels', { channels: [channel('a')], createdTime: 7 })
-    expect(await store.write('changeChannel', { id, channel: channel('z', { keys: ['k'] }) })).toBe(true)
-    expect(await store.write('changeChannel', { id: id + 1, channel: channel('y') })).toBe(false)
+    const version = await store.write('changeChannel', { id, channel: channel('z', { keys: ['k'] }) })
+    expect(await store.write('changeChannel', { id: id + 1, channel: channel('y') })).toBeNull()
     await store.write('noteChannelTest', { id, testTime: 9, responseMs: 120 })
     expect((await store.read('storedConfiguration')).channels).toEqual([
-      { ...channel('z', { keys: ['k'] }), id, createdTime: 7, testTime: 9, responseMs: 120 },
+      { ...channel('z', { keys: ['k'] }), id, version, createdTime: 7, testTime: 9, responseMs: 120 },
     ])
     expect(await store.write('deleteChannels', { ids: [id, id + 1] })).toBe(1)
     expect(await store.write('deleteChannels', { ids: [] })).toBe(0)
@@ -56,7 +70,12 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
     expect((await store.read('storedConfiguration')).channels).toHaveLength(1)
     const [b = 0] = await store.write('createChannels', { channels: [channel('b')], createdTime: 7 })
     await expect(store.write('changeChannel', { id: b, channel: channel('a') })).rejects.toThrow(/already/)
-    expect(await store.write('changeChannel', { id: a, channel: channel('a', { status: 2 }) })).toBe(true)
+    await store.write('changeChannel', { id: a, channel: channel('a', { status: 2 }) })
+    const { channels } = await store.read('storedConfiguration')
+    expect(channels.map(({ name, status }) => [name, status])).toEqual([
+      ['a', 2],
+      ['b', 1],
+    ])
   })
 
   test('keys that were moved to another row do not open', async () => {

@@ -1,3 +1,4 @@
+import { pruneAuditLog } from './audit-log.ts'
 import { endConditions, reportConditions } from './alert-conditions.ts'
 import { claimAlerts, noteAlerts, spreadAlerts } from './alert-outbox.ts'
 import { subscribeAlerts } from './alert-subscriptions.ts'
@@ -12,6 +13,9 @@ import { deleteUser } from './delete-user.ts'
 import { createUserOfIdentity, markStateUsed } from './identities.ts'
 import { linkIdentity } from './link-identity.ts'
 import { importAccount } from './import-account.ts'
+import { noteDeclared } from './note-declared.ts'
+import { noteRefusedSignIn } from './note-refused-sign-in.ts'
+import { noteReveal } from './note-reveal.ts'
 import { pruneBudgets, pruneLentBudgets } from './prune-budgets.ts'
 import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
 import { addRefusals } from './refusals.ts'
@@ -52,8 +56,12 @@ export const writes = {
   markStateUsed,
   noteAlerts,
   noteChannelTest,
+  noteDeclared,
   noteOutcome,
+  noteRefusedSignIn,
+  noteReveal,
   noteSessionUse,
+  pruneAuditLog,
   pruneResponses,
   pruneBudgets,
   pruneLentBudgets,

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Kysely, PostgresDialect, sql } from 'kysely'
+import { auditedWrite } from '../audit/audited-write.ts'
 import { refuseOtherSecret } from '../secret-check.ts'
 import { POSTGRES_TYPES } from '../migrations/column-types.ts'
 import { migrateToLatest } from '../migrations/migrate.ts'
 import type { Db } from '../operations/operation.ts'
 import { reads } from '../operations/reads.ts'
-import { writes } from '../operations/writes.ts'
+import type { writes } from '../operations/writes.ts'
 import type { Database } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Rows } from '../store.ts'
@@ -134,7 +135,7 @@ async function write(
           // Reports of nodes may conflict with every attempt; the lock, taken before any read, excludes them.
           if (attempt > ATTEMPTS_WITHOUT_LOCK)
             await sql`lock table users, tokens in exclusive mode`.execute(transaction)
-          return (writes[name] as AnyOperation)(transaction, input, secrets)
+          return auditedWrite(transaction, name, input, secrets)
         })
     } catch (error) {
       if (attempt === MAX_ATTEMPTS || !isConflict(error)) throw mapDatabaseError(error)

@@ -1,9 +1,12 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DeclaredSetting } from '../../domain/audit.ts'
 import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
 import type { TermChanges } from '../../domain/call-terms.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import type { Token } from '../../domain/token.ts'
 import type { User } from '../../domain/user.ts'
+import { declaredRows, isSameRows } from '../audit/declared-rows.ts'
+import type { DeclaredRow } from '../audit-table.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import type { ChannelRow, StoredSettingRow, TokenRow, UserRow } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
@@ -25,6 +28,7 @@ export class LocalReads {
   readonly #channels: StatementSync
   readonly #entries: StatementSync
   readonly #alertState: StatementSync
+  readonly #declared: StatementSync
   readonly #secrets: Secrets
 
   constructor(db: DatabaseSync, secrets: Secrets) {
@@ -35,6 +39,7 @@ export class LocalReads {
       'SELECT EXISTS (SELECT 1 FROM alert_thresholds) OR EXISTS (SELECT 1 FROM alert_conditions) ' +
         'OR EXISTS (SELECT 1 FROM alert_outbox) AS present',
     )
+    this.#declared = db.prepare('SELECT * FROM declared_settings')
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
     this.#count = db.prepare('SELECT count(*) AS count FROM users')
@@ -64,6 +69,12 @@ export class LocalReads {
       channels: channels.map((row) => channelFromRow(row, this.#secrets)),
       entries: entries.map(entryFromRow),
     }
+  }
+
+  /** Tells whether `noteDeclared` with these settings would change nothing, as is usual. */
+  hasDeclared(settings: readonly DeclaredSetting[]): boolean {
+    const present = this.#declared.all() as unknown as DeclaredRow[]
+    return isSameRows(present, declaredRows(settings, this.#secrets))
   }
 
   /** Tells whether `seedUsers` with these seeds would change nothing, as is usual. */

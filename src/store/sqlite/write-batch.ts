@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DeclaredSetting } from '../../domain/audit.ts'
 import type { UserSeed } from '../../domain/seed.ts'
 import type { LedgerWrites, SettledCall } from '../ledger-writes.ts'
 import type { seedUsers } from '../operations/seed-users.ts'
@@ -122,6 +123,12 @@ export class WriteBatches {
     this.#ledger.writeSums()
     if (name === 'seedUsers' && this.#reads.hasSeeds((input as { seeds: readonly UserSeed[] }).seeds)) {
       return { value: NO_SEEDS }
+    }
+    if (
+      name === 'noteDeclared' &&
+      this.#reads.hasDeclared((input as { settings: readonly DeclaredSetting[] }).settings)
+    ) {
+      return undefined
     }
     this.#operation ??= (await import('./write-operations.ts')).writeOperations(this.#db, this.#secrets)
     this.#savepoint.run()

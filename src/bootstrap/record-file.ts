@@ -1,0 +1,22 @@
+import type { Config } from '../config/config.ts'
+import { declaredSettings } from '../config/declared-settings.ts'
+import { declaredId } from '../management/channels/channel-object.ts'
+import type { Store } from '../store/store.ts'
+import { fileOrigin } from './file-origin.ts'
+import { type FirstCredentials, seedAccounts } from './seed-accounts.ts'
+
+/**
+ * Takes a new or changed file over into the database: the users that it declares, and what has changed since
+ * it was last read, for the audit log. Resolves to the first user's credentials where there was none.
+ */
+export async function recordFile(
+  store: Store,
+  { users, fileNode }: Config,
+): Promise<FirstCredentials | undefined> {
+  const firstCredentials = await seedAccounts(store, users)
+  await store.write('noteDeclared', {
+    settings: declaredSettings(fileNode, declaredId),
+    origin: fileOrigin('gateway.yaml'),
+  })
+  return firstCredentials
+}

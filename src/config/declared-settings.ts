@@ -1,0 +1,55 @@
+import type { DeclaredSetting } from '../domain/audit.ts'
+import type { Json } from '../domain/stored-configuration.ts'
+import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
+
+/** Sections whose entries are told one by one. */
+const SECTIONS = ['options', 'groups', 'models'] as const
+/** Users are told by the database, which has them too. */
+const ELSEWHERE: ReadonlySet<string> = new Set([...SECTIONS, 'channels', 'users'])
+
+/**
+ * The settings that a file declares, for the audit log: channels, options, groups, models and their prices,
+ * and other sections as options. `channelId` returns the id of the channel of a name.
+ */
+export function declaredSettings(
+  file: YamlNode,
+  channelId: (name: string) => number,
+): readonly DeclaredSetting[] {
+  const found = SECTIONS.flatMap((section) => entriesOf(section, child(file, section)))
+  const channels = items(child(file, 'channels')).map((one): DeclaredSetting => {
+    const { name, ...value } = asMapping(one)
+    const text = name instanceof YamlScalar ? String(name.value) : ''
+    return { section: 'channels', name: text, id: channelId(text), value: writtenAs(value) }
+  })
+  const others = keys(file).filter((name) => !ELSEWHERE.has(name))
+  return [...found, ...channels, ...others.map((name) => setting('options', name, child(file, name)))]
+}
+
+function entriesOf(section: (typeof SECTIONS)[number], tree: YamlNode): DeclaredSetting[] {
+  return keys(tree).flatMap((name) => {
+    const entry = child(tree, name)
+    if (section !== 'models') return [setting(section, name, entry)]
+    const { price, ...others } = asMapping(entry)
+    return [
+      ...(price === undefined ? [] : [setting('ratios', name, price)]),
+      ...(Object.keys(others).length === 0 ? [] : [setting('models', name, others)]),
+    ]
+  })
+}
+
+function setting(section: DeclaredSetting['section'], name: string, node: YamlNode): DeclaredSetting {
+  return { section, name, id: null, value: writtenAs(node) }
+}
+
+function asMapping(node: YamlNode): Readonly<Record<string, YamlNode>> {
+  return isMapping(node) ? node : {}
+}
+
+/** A node as JSON. Values that come from variables and files are shown as they are written. */
+function writtenAs(node: YamlNode): Json {
+  if (node === undefined) return null
+  if (node instanceof YamlScalar)
+    return node.source.includes('${') || node.source === 'file:' ? node.source : node.value
+  if (!isMapping(node)) return items(node).map(writtenAs)
+  return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, writtenAs(value)]))
+}

@@ -1,0 +1,120 @@
+import type { Json, StoredSection } from './stored-configuration.ts'
+
+/** Ways by which a change is made. */
+export const VIAS = ['console', 'api', 'command', 'file'] as const
+
+/** Kinds of objects that the audit log is about; `key` is a token. */
+export const OBJECT_KINDS = [
+  'user',
+  'key',
+  'channel',
+  'option',
+  'group',
+  'model',
+  'price',
+  'session',
+] as const
+
+/** Kind of an object. */
+export type ObjectKind = (typeof OBJECT_KINDS)[number]
+
+/** Source of a change. */
+export interface Origin {
+  /** 0 = no user: a command, the configuration file, an unsuccessful sign-in. */
+  readonly actorId: number
+  readonly actor: string
+  readonly via: (typeof VIAS)[number]
+  /** Client's address; empty for commands and the file. */
+  readonly address: string
+  readonly atMs: number
+}
+
+/** Change of one field; null is absence. */
+export interface FieldChange {
+  readonly field: string
+  readonly before: Json
+  readonly after: Json
+}
+
+/** Object of an entry. */
+export interface AuditedObject {
+  readonly kind: ObjectKind
+  /** Null for settings and sessions, which have names alone. */
+  readonly id: number | null
+  readonly name: string
+}
+
+/** Entry of the audit log. */
+export interface AuditEntry extends Origin {
+  readonly id: number
+  /** Kind of the object and what happened to it: `channel.update`. */
+  readonly action: string
+  readonly object: AuditedObject
+  readonly changes: readonly FieldChange[]
+}
+
+/** Setting that the configuration file declares, as it is written there: variables are not substituted. */
+export interface DeclaredSetting {
+  readonly section: 'channels' | StoredSection
+  readonly name: string
+  /** Id of a declared channel. */
+  readonly id: number | null
+  readonly value: Json
+}
+
+/** Filter of the audit log; absent fields match everything. */
+export interface AuditFilter {
+  /** Name or id of the actor. */
+  readonly actor?: string | undefined
+  readonly kind?: string | undefined
+  /** Name or id of the object. */
+  readonly object?: string | undefined
+  readonly fromMs?: number | undefined
+  /** Excluded. */
+  readonly beforeMs?: number | undefined
+}
+
+/** Value that the log does not show; its tag tells whether it has changed. */
+export class Secret {
+  readonly tag: string
+
+  constructor(tag: string) {
+    this.tag = tag
+  }
+}
+
+/** Fields of an object at one moment. */
+export type Fields = Readonly<Record<string, Json | Secret | undefined>>
+
+/** Longest value that is logged whole, in characters: a log that only grows takes no documents. */
+const MAX_VALUE_LENGTH = 4_096
+
+/**
+ * Lists the fields that differ. Of an object that is created or deleted (`undefined` before or after), only
+ * fields with a value are listed. A secret is `changed` or `removed`, and never shown before.
+ */
+export function changesBetween(before: Fields | undefined, after: Fields | undefined): FieldChange[] {
+  const names = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])
+  return [...names].flatMap((field): FieldChange[] => {
+    const [old, next] = [before?.[field] ?? null, after?.[field] ?? null]
+    if (identityOf(old) === identityOf(next)) return []
+    if ((!before && isEmpty(next)) || (!after && isEmpty(old))) return []
+    if (old instanceof Secret || next instanceof Secret)
+      return [{ field, before: null, after: next === null ? 'removed' : 'changed' }]
+    return [{ field, before: bounded(old), after: bounded(next) }]
+  })
+}
+
+function identityOf(value: Json | Secret): string {
+  return value instanceof Secret ? `secret ${value.tag}` : JSON.stringify(value)
+}
+
+function isEmpty(value: Json | Secret): boolean {
+  return ['null', '""', '0', 'false', '[]', '{}'].includes(identityOf(value))
+}
+
+function bounded(value: Json): Json {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  if (text.length <= MAX_VALUE_LENGTH) return value
+  return `${text.slice(0, MAX_VALUE_LENGTH).toWellFormed()}… (${text.length} characters)`
+}

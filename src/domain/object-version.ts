@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto'
+import { GatewayError } from '../errors.ts'
+import type { ManagedUser } from './profile.ts'
+import { type Token, TOKEN_STATUS } from './token.ts'
+
+/** Hexadecimal digits of a version. */
+const DIGITS = 16
+
+/** The version of an object with these values: another one as soon as a value differs. */
+export function versionOf(values: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(values)).digest('hex').slice(0, DIGITS)
+}
+
+/** The version of a token: of what people edit, without what calls change. */
+export function tokenVersion(token: Token): string {
+  return versionOf([
+    token.name,
+    // Calls find a token expired or exhausted; only people disable one.
+    token.status === TOKEN_STATUS.disabled,
+    token.expiredTime,
+    token.unlimitedQuota,
+    token.modelLimitsEnabled,
+    token.modelLimits,
+    token.allowIps,
+    token.group,
+    token.vendorRoutes,
+    token.budget,
+    token.rateLimit,
+  ])
+}
+
+/** The version of a user: of what people edit, without the quota, which calls change. */
+export function userVersion(user: ManagedUser): string {
+  return versionOf([
+    user.username,
+    user.displayName,
+    user.email,
+    user.role,
+    user.status,
+    user.group,
+    user.remark,
+    user.budget,
+    user.rateLimit,
+  ])
+}
+
+/** Throws `changed_meanwhile` where a change is based on another version than the present one. */
+export function requireVersion(given: string | undefined, present: string): void {
+  if (given === undefined || given === present) return
+  throw new GatewayError(
+    'changed_meanwhile',
+    'somebody else has changed this meanwhile: read it again, and repeat the change',
+  )
+}

@@ -1,0 +1,119 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Channel } from '../../domain/channel.ts'
+import { OperatorHold } from '../../ledger/operator-hold.ts'
+import { readUpstreamError } from '../../protocols/upstream-error.ts'
+import { exchangeWhole } from '../../upstreams/exchange-whole.ts'
+import type { DialectRequest } from '../../upstreams/provider.ts'
+import { redact } from '../../upstreams/redact.ts'
+import { type Actor, roleCeiling } from '../authority.ts'
+import type { AdministrationParts } from '../parts.ts'
+
+/** The timeout of root's questions; a channel's own timeout counts where it is shorter. */
+const ROOT_TIMEOUT_MS = 30_000
+/**
+ * The timeout of others. A question that finds no model server takes exactly this long and ends with the
+ * same message, so that it does not serve as a port scan.
+ */
+const TIMEOUT_MS = 10_000
+const NO_SERVER = 'no model server answered'
+const MAX_MESSAGE_LENGTH = 1000
+
+/** A failed question. */
+interface Failure {
+  /** The upstream's own message, with the channel's key and address redacted. */
+  readonly message: string
+  /** The status of a JSON error, as model servers send; undefined where no such response came. */
+  readonly status?: number
+}
+
+/** A question to an upstream, and how its answer is read. */
+export interface Question<Answer> {
+  readonly request: DialectRequest
+  /** Maximum bytes that are read of a response. */
+  readonly maxBytes: number
+  /** Reads the body of a success; undefined where it is not such an answer. */
+  readonly read: (body: Buffer) => Answer | undefined
+  /** The message for such a body. */
+  readonly unread: string
+}
+
+/** The outcome of a question; `answer` is undefined where it failed, and `message` tells why. */
+export interface Outcome<Answer> {
+  readonly answer: Answer | undefined
+  readonly message: string
+  readonly tookMs: number
+}
+
+/**
+ * Asks a channel's upstream with the channel's first key, and charges nobody. Only root sees the upstream's
+ * message: others may set any address, and could read responses of internal services, or find out which
+ * exist.
+ */
+export async function askUpstream<Answer>(
+  { upstreams, nowMs }: Pick<AdministrationParts, 'upstreams' | 'nowMs'>,
+  channel: Channel,
+  { request, maxBytes, read, unread }: Question<Answer>,
+  by: Actor,
+): Promise<Outcome<Answer>> {
+  const isRoot = roleCeiling(by) === undefined
+  const timeoutMs = Math.min(isRoot ? ROOT_TIMEOUT_MS : TIMEOUT_MS, channel.timeouts.totalMs)
+  const startedMs = performance.now()
+  const hold = operatorHold(channel, request.upstreamModel ?? '', nowMs())
+  const key = { value: channel.keys[0] ?? '' }
+  const came = await exchangeWhole(upstreams, { hold, channel, key }, request, { maxBytes, timeoutMs })
+  hold.settle()
+  const isAnswer = !('failure' in came) && came.status >= 200 && came.status <= 299
+  const answer = isAnswer ? read(came.body) : undefined
+  if (answer !== undefined) return { answer, message: '', tookMs: Math.round(performance.now() - startedMs) }
+  const failure = 'failure' in came ? { message: noAnswer(came.failure) } : failureIn(channel, came, unread)
+  const isHidden = !isRoot && failure.status === undefined
+  if (isHidden) await sleep(Math.max(0, startedMs + timeoutMs - performance.now()))
+  const tookMs = isHidden ? timeoutMs : Math.round(performance.now() - startedMs)
+  return { answer: undefined, message: isRoot ? failure.message : publicMessage(failure), tookMs }
+}
+
+/** A message for users below root, without any text of the response. */
+function publicMessage({ status }: Failure): string {
+  return status === undefined ? NO_SERVER : `the upstream answered ${status}`
+}
+
+function operatorHold(channel: Channel, model: string, startedMs: number): OperatorHold {
+  return new OperatorHold({
+    id: randomUUIDv7(),
+    model,
+    requestedModel: model,
+    channel: channel.name,
+    group: '',
+    stream: false,
+    priceVersion: '',
+    kind: '',
+    startedMs,
+    promptAmount: 0,
+  })
+}
+
+function noAnswer(failure: string): string {
+  return failure.startsWith('no answer') ? failure : `no answer: ${failure}`
+}
+
+function failureIn(
+  channel: Channel,
+  { status, body }: { readonly status: number; readonly body: Buffer },
+  unread: string,
+): Failure {
+  if (status >= 200 && status <= 299) return { message: unread }
+  const upstreamMessage = readUpstreamError(body).message
+  const message = `the upstream answered ${status}${upstreamMessage === undefined ? '' : `: ${redact(upstreamMessage, channel)}`}`
+  return { message: message.slice(0, MAX_MESSAGE_LENGTH), ...(isJson(body) && { status }) }
+}
+
+/** Whether a body is a JSON object or list. */
+export function isJson(body: Buffer): boolean {
+  try {
+    const value: unknown = JSON.parse(body.toString())
+    return typeof value === 'object' && value !== null
+  } catch {
+    return false
+  }
+}

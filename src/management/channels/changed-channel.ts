@@ -1,0 +1,54 @@
+import type { z } from 'zod'
+import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
+import type { Actor } from '../authority.ts'
+import { readInput } from '../read-input.ts'
+import { type ChannelFields, channelFields, objectIn, type someChannelFields } from './channel-fields.ts'
+import { fieldsOf } from './channel-object.ts'
+import { channelText, keysOfType, requireType } from './channel-text.ts'
+import { requireSecretsForNewAddress } from './secret-destination.ts'
+import { meantProxy } from './shown-proxy.ts'
+
+type GivenFields = z.output<typeof someChannelFields>
+
+/**
+ * A stored channel with the given fields: absent ones stay unchanged, and so do the keys where `key` is
+ * empty. Throws where stored secrets would go to another address, unless root asks.
+ */
+export function changedChannel(before: ChannelDefinition, given: GivenFields, by: Actor): ChannelDefinition {
+  const sent = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  const shown = fieldsOf(before)
+  const fields = withStoredProxy(
+    readInput(channelFields, { ...shown, ...sent, ...protocolOfNewType(shown, given) }),
+    before,
+  )
+  const keys = keysOfType(requireType(fields.type), given.key)
+  const channel = channelText(fields, keys.length > 0 ? keys : before.keys)
+  requireSecretsForNewAddress(by, before, channel, {
+    keys: keys.length > 0,
+    headers: given.header_override !== undefined,
+  })
+  return channel
+}
+
+/** The fields with the stored proxy, where it comes back as it was shown: without its password. */
+function withStoredProxy(fields: ChannelFields, { declared }: ChannelDefinition): ChannelFields {
+  const setting = objectIn('setting', fields.setting)
+  if (setting['proxy'] === undefined) return fields
+  const proxy = meantProxy(setting['proxy'], declared['proxy'])
+  return { ...fields, setting: JSON.stringify({ ...setting, proxy }) }
+}
+
+/**
+ * A new type brings its own protocol, unless the change states another: tools send back every field that they
+ * were shown.
+ */
+function protocolOfNewType(
+  shown: ReturnType<typeof fieldsOf>,
+  { type, protocol }: Pick<GivenFields, 'type' | 'protocol'>,
+): { protocol?: undefined } {
+  const isNewType = type !== undefined && type !== 0 && type !== shown.type
+  const stated = protocol === undefined || protocol === null ? [] : [protocol].flat()
+  return isNewType && (stated.length === 0 || String(stated) === String(shown.protocol))
+    ? { protocol: undefined }
+    : {}
+}

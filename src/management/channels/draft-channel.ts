@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import type { Channel } from '../../domain/channel.ts'
+import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Actor } from '../authority.ts'
+import type { AdministrationParts } from '../parts.ts'
+import { changedChannel } from './changed-channel.ts'
+import { someChannelFields } from './channel-fields.ts'
+import { channelIdField, editableChannel } from './find-channel.ts'
+import { newChannel, unstored } from './new-channel.ts'
+
+/** The name of every draft: its own may be missing yet, or be that of the channel that it changes. */
+const NAME = 'unsaved channel'
+
+/** The fields of a channel that is not saved; with an `id`, changes of the stored one. */
+export const draftField = someChannelFields.extend({ id: channelIdField.nullish() })
+
+/** A channel that is not saved. */
+export interface Draft {
+  readonly channel: Channel
+  /** The model of its tests; undefined where it states none. */
+  readonly preferredModel: unknown
+}
+
+/**
+ * Reads a channel as it would be read if it were saved, by the same rules for addresses and secrets, and
+ * saves nothing. `model` is its only one where it lists none yet.
+ */
+export async function draftChannel(
+  parts: Pick<AdministrationParts, 'store' | 'liveConfig'>,
+  { id, ...given }: z.output<typeof draftField>,
+  model: string | null | undefined,
+  by: Actor,
+): Promise<Draft> {
+  const read =
+    id === undefined || id === null
+      ? newChannel({ ...given, name: NAME })
+      : changedChannel(await editableChannel(parts, id), given, by)
+  const definition = { ...withModel(read, model), name: NAME }
+  const channels = await parts.liveConfig.preview((stored) => ({
+    ...stored,
+    channels: [...stored.channels.filter(({ name }) => name !== NAME), unstored(definition)],
+  }))
+  const channel = channels.get(NAME)
+  if (!channel) throw new GatewayError('invalid_request', `gateway.yaml declares a channel named "${NAME}"`)
+  return { channel, preferredModel: read.family['test_model'] }
+}
+
+function withModel(channel: ChannelDefinition, model: string | null | undefined): ChannelDefinition {
+  const { models } = channel.declared
+  const isEmpty = Array.isArray(models) && models.length === 0
+  return isEmpty && model ? { ...channel, declared: { ...channel.declared, models: [model] } } : channel
+}

@@ -1,0 +1,25 @@
+import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { DialectRequest } from '../../upstreams/provider.ts'
+import { MESSAGES_VERSION } from './test-request.ts'
+
+/** Path and headers of the list of models, by dialect. One page holds more than any vendor serves. */
+const REQUESTS: Record<ProtocolName, { readonly path: string; readonly headers?: readonly string[] }> = {
+  chat: { path: '/models' },
+  messages: { path: '/models?limit=1000', headers: ['anthropic-version', MESSAGES_VERSION] },
+  responses: { path: '/models' },
+  gemini: { path: '/models?pageSize=1000' },
+  converse: { path: '/models' },
+  rerank: { path: '/models' },
+}
+
+/** Builds the request for the list of models, in the channel's first dialect. */
+export function modelsRequest({ protocols: [protocol = 'chat'] }: Channel): DialectRequest {
+  const { path, headers = [] } = REQUESTS[protocol]
+  return {
+    method: 'GET',
+    protocol,
+    path,
+    headers: [...headers, 'accept', 'application/json'],
+    body: Buffer.alloc(0),
+  }
+}

@@ -1,0 +1,26 @@
+import type { Origin } from '../domain/audit.ts'
+import type { ManagementParts } from './parts.ts'
+
+/** The parts, for work of one origin: every change made through them is in the audit log under it. */
+export function recordedParts<Parts extends Pick<ManagementParts, 'store' | 'ledger'>>(
+  parts: Parts,
+  origin: Origin,
+): Parts {
+  const { store, ledger } = parts
+  const recorded: Pick<ManagementParts, 'store' | 'ledger'> = {
+    store: {
+      read: (name, ...input) => store.read(name, ...input),
+      write: (name, ...[input]) => store.write(name, ...([{ ...(input as object), origin }] as never)),
+    },
+    ledger: {
+      changeUser: (change) => ledger.changeUser({ ...change, origin }),
+      changeToken: (change) => ledger.changeToken({ ...change, origin }),
+    },
+  }
+  return { ...parts, ...recorded }
+}
+
+/** The origin of commands: whoever may use the data folder. */
+export function commandOrigin(actor: string, nowMs: number): Origin {
+  return { actorId: 0, actor, via: 'command', address: '', atMs: nowMs }
+}

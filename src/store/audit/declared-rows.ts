@@ -1,0 +1,62 @@
+import { type DeclaredSetting, type Fields, type ObjectKind, Secret } from '../../domain/audit.ts'
+import type { Json, JsonObject } from '../../domain/stored-configuration.ts'
+import type { DeclaredRow } from '../audit-table.ts'
+import type { Secrets } from '../secrets.ts'
+import { channelFields, entryFields, KINDS } from './object-fields.ts'
+import type { ObjectState } from './object-states.ts'
+
+/** Rows of the declared settings; secrets are tags. */
+export function declaredRows(settings: readonly DeclaredSetting[], secrets: Secrets): DeclaredRow[] {
+  return settings.map(({ section, name, id, value }) => {
+    const fields =
+      section === 'channels'
+        ? declaredChannel(name, value, secrets)
+        : entryFields({ section, name, value }, secrets)
+    const open = Object.entries(fields).filter(([, one]) => !(one instanceof Secret))
+    const hidden = Object.entries(fields).flatMap(([field, one]) =>
+      one instanceof Secret ? [[field, one.tag]] : [],
+    )
+    return {
+      kind: section === 'channels' ? 'channel' : KINDS[section],
+      name,
+      object_id: id,
+      fields: JSON.stringify(Object.fromEntries(open)),
+      tags: JSON.stringify(Object.fromEntries(hidden)),
+    }
+  })
+}
+
+/** Whether rows are the same, in whatever order. */
+export function isSameRows(some: readonly DeclaredRow[], others: readonly DeclaredRow[]): boolean {
+  const textOf = (rows: readonly DeclaredRow[]): string =>
+    JSON.stringify(
+      rows
+        .map(({ kind, name, object_id, fields, tags }) => [kind, name, object_id, fields, tags].join('\0'))
+        .sort(),
+    )
+  return textOf(some) === textOf(others)
+}
+
+/** The state that a row holds. */
+export function declaredState(row: DeclaredRow): ObjectState {
+  const tags = Object.entries<string>(JSON.parse(row.tags))
+  const fields: Fields = {
+    ...JSON.parse(row.fields),
+    ...Object.fromEntries(tags.map(([field, tag]) => [field, new Secret(tag)])),
+  }
+  return { object: { kind: row.kind as ObjectKind, id: row.object_id, name: row.name }, fields }
+}
+
+/** Identity of a row: a setting is declared once. */
+export function identityOf({ kind, name }: DeclaredRow): string {
+  return `${kind} ${name}`
+}
+
+function declaredChannel(name: string, value: Json, secrets: Secrets): Fields {
+  const { keys, ...declared } = (typeof value === 'object' && value !== null ? value : {}) as JsonObject
+  const { status: _, ...fields } = channelFields(
+    { name, declared, keys: (keys ?? []) as readonly string[], status: 1, family: {} },
+    secrets,
+  )
+  return fields
+}

@@ -1,0 +1,142 @@
+import { type Fields, type ObjectKind, Secret } from '../../domain/audit.ts'
+import type {
+  ChannelDefinition,
+  Json,
+  JsonObject,
+  StoredEntry,
+  StoredSection,
+} from '../../domain/stored-configuration.ts'
+import type { TokenRow, UserRow } from '../schema.ts'
+import { type Secrets, tagOf } from '../secrets.ts'
+import type { TermColumns } from '../term-columns.ts'
+
+/** Kinds of objects, by the section of their settings. */
+export const KINDS: Readonly<Record<StoredSection, ObjectKind>> = {
+  options: 'option',
+  groups: 'group',
+  models: 'model',
+  ratios: 'price',
+}
+
+/**
+ * Fields of a channel that have no secrets. All others are treated as secret: headers, the proxy, changes of
+ * requests and fields of tools may have credentials.
+ */
+const OPEN_CHANNEL_FIELDS: ReadonlySet<string> = new Set([
+  'allow',
+  'api_version',
+  'disable_store',
+  'groups',
+  'location',
+  'model_mapping',
+  'models',
+  'on_client_gone',
+  'pass_through',
+  'priority',
+  'probe',
+  'project',
+  'protocol',
+  'provider',
+  'rate_limit',
+  'region',
+  'status_mapping',
+  'timeouts',
+  'weight',
+])
+
+/** Options that are secrets, and sections of the file that have some. */
+const SECRET_OPTIONS: ReadonlySet<string> = new Set(['metrics_token', 'login', 'alerts'])
+
+/** The fields of a user that can be changed, by their names in the API. */
+export function userFields(row: UserRow): Fields {
+  return {
+    username: row.username,
+    display_name: row.display_name,
+    oidc_id: row.oidc_id,
+    role: row.role,
+    status: row.status,
+    email: row.email,
+    group: row.group_name,
+    quota: row.quota,
+    remark: row.remark,
+    ...termFields(row),
+    password: secretOf(row.password_hash),
+    access_token: secretOf(row.access_token_hash),
+  }
+}
+
+/** The fields of a token that can be changed, by their names in the API. */
+export function tokenFields(row: TokenRow): Fields {
+  return {
+    user_id: row.user_id,
+    name: row.name,
+    status: row.status,
+    expired_time: row.expired_time,
+    remain_quota: row.remain_quota,
+    unlimited_quota: row.unlimited_quota === 1,
+    model_limits_enabled: row.model_limits_enabled === 1,
+    model_limits: row.model_limits,
+    allow_ips: row.allow_ips,
+    group: row.group_name,
+    vendor_routes: row.vendor_routes,
+    ...termFields(row),
+    key: secretOf(row.key_hash),
+  }
+}
+
+/** The fields of a channel, by their names in gateway.yaml. */
+export function channelFields(
+  { name, declared, keys, status, family }: ChannelDefinition,
+  secrets: Secrets,
+): Fields {
+  const hidden = (value: Json): Secret => secretValue(value, secrets)
+  const fields = Object.entries(declared).map(([field, value]) => {
+    if (field === 'base_url') return [field, addressWithoutSecrets(value) ?? hidden(value)]
+    return [field, OPEN_CHANNEL_FIELDS.has(field) || isEmptyJson(value) ? value : hidden(value)]
+  })
+  return {
+    name,
+    status,
+    ...Object.fromEntries(fields),
+    keys: keys.length > 0 ? hidden(keys) : null,
+    other_fields: isEmptyJson(family) ? null : hidden(family),
+  }
+}
+
+/** The fields of a setting: those of its object, or its value. */
+export function entryFields({ section, name, value }: StoredEntry, secrets: Secrets): Fields {
+  if (section === 'options' && SECRET_OPTIONS.has(name)) return { value: secretValue(value, secrets) }
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as JsonObject)
+    : { value }
+}
+
+function termFields(row: TermColumns): Fields {
+  return {
+    budget: row.budget,
+    budget_period: row.budget_period,
+    rate_limit_requests: row.rate_limit_requests,
+    rate_limit_tokens: row.rate_limit_tokens,
+    rate_limit_parallel: row.rate_limit_parallel,
+    rate_limit_window: Math.round(row.rate_limit_window / 1000),
+  }
+}
+
+function secretOf(hash: string | null): Secret | null {
+  return hash === null ? null : new Secret(hash)
+}
+
+function secretValue(value: Json, secrets: Secrets): Secret {
+  return new Secret(tagOf(secrets, 'audit', JSON.stringify(value)))
+}
+
+/** An address that has neither credentials nor a query; undefined for others. */
+function addressWithoutSecrets(value: Json): string | undefined {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  const isOpen = url && url.username === '' && url.password === '' && url.search === '' && url.hash === ''
+  return isOpen && typeof value === 'string' ? value : undefined
+}
+
+function isEmptyJson(value: Json): boolean {
+  return ['{}', '[]', '""', 'null', 'false'].includes(JSON.stringify(value))
+}

@@ -1,0 +1,193 @@
+import type { NewEntry } from './append.ts'
+import { declaredRows, declaredState, identityOf } from './declared-rows.ts'
+import { entriesBetween } from './entries-between.ts'
+import type { ObjectReference } from './object-states.ts'
+import type { DeclaredRow } from '../audit-table.ts'
+import { hashKey, hashSession, type Secrets } from '../secrets.ts'
+import { userOfIdentity } from '../operations/identities.ts'
+import type { Db } from '../operations/operation.ts'
+import type { writes } from '../operations/writes.ts'
+
+/** Operation that changes objects: their states before and after it are compared. */
+interface ChangesObjects<Input, Output> {
+  /** Objects that may exist before, and change. */
+  readonly touches?: (
+    input: Input,
+    db: Db,
+    secrets: Secrets,
+  ) => readonly ObjectReference[] | Promise<readonly ObjectReference[]>
+  /** Objects that it has made. */
+  readonly makes?: (output: Output, input: Input) => readonly ObjectReference[]
+}
+
+/** Operation on sessions; `entries` reads what it needs, and the returned function is called after it. */
+interface ReportsEntries<Input, Output> {
+  readonly entries: (
+    input: Input,
+    db: Db,
+    secrets: Secrets,
+  ) => Promise<(output: Output) => readonly NewEntry[]>
+}
+
+type Name = keyof typeof writes
+type Input<Of extends Name> = Parameters<(typeof writes)[Of]>[1]
+type Output<Of extends Name> = Awaited<ReturnType<(typeof writes)[Of]>>
+
+const user = (id: number): ObjectReference => ({ kind: 'user', id })
+const key = (id: number): ObjectReference => ({ kind: 'key', id })
+const channel = (id: number): ObjectReference => ({ kind: 'channel', id })
+
+/** Meaning of each write for the audit log; null = no change of an object that people manage. */
+export const AUDITED: {
+  readonly [Of in Name]: ChangesObjects<Input<Of>, Output<Of>> | ReportsEntries<Input<Of>, Output<Of>> | null
+} = {
+  addRefusals: null,
+  beginSession: {
+    async entries({ userId, proof }, db) {
+      const person = await personOf(db, userId)
+      const changes = [{ field: 'method', before: null, after: proof.kind }]
+      return (isBegun) => (isBegun && person ? [sessionEntry('session.begin', person, changes)] : [])
+    },
+  },
+  changeChannel: { touches: ({ id }) => [channel(id)] },
+  changeToken: { touches: ({ tokenId }) => [key(tokenId)] },
+  changeUser: { touches: ({ userId }) => [user(userId)] },
+  claimAlerts: null,
+  createChannels: { makes: (ids) => ids.map(channel) },
+  createToken: { makes: ({ id }) => [key(id)] },
+  createUser: { makes: ({ id }) => [user(id)] },
+  createUserOfIdentity: {
+    async touches({ identity }, db) {
+      const present = await userOfIdentity(db, identity)
+      return present ? [user(present.id)] : []
+    },
+    makes: ({ id }) => [user(id)],
+  },
+  createUserToken: { makes: ({ id }) => [key(id)] },
+  deleteChannels: { touches: ({ ids }) => ids.map(channel) },
+  deleteResponse: null,
+  deleteTokens: { touches: ({ tokenIds }) => tokenIds.map(key) },
+  deleteUser: {
+    touches: async ({ userId }, db) => [user(userId), ...(await keysOf(db, [userId]))],
+  },
+  endConditions: null,
+  endOwnSession: {
+    async entries({ userId }, db) {
+      const person = await personOf(db, userId)
+      return (isEnded) => (isEnded && person ? [sessionEntry('session.end', person)] : [])
+    },
+  },
+  endSession: {
+    async entries({ cookieValue }, db, secrets) {
+      const session = await db
+        .selectFrom('sessions')
+        .select('user_id')
+        .where('id_hash', '=', hashSession(secrets, cookieValue))
+        .executeTakeFirst()
+      const person = session && (await personOf(db, session.user_id))
+      return (ended) => (ended && person ? [sessionEntry('session.end', person)] : [])
+    },
+  },
+  importAccount: {
+    makes: (_, { user: made, tokens }) => [
+      ...(made ? [user(made.id)] : []),
+      ...tokens.map(({ id }) => key(id)),
+    ],
+  },
+  keepSignatures: null,
+  linkIdentity: { touches: ({ userId }) => [user(userId)] },
+  markStateUsed: null,
+  noteAlerts: null,
+  noteChannelTest: null,
+  noteDeclared: {
+    async entries({ settings }, db, secrets) {
+      const before = await db.selectFrom('declared_settings').selectAll().execute()
+      const states = (rows: readonly DeclaredRow[]) =>
+        new Map(rows.map((row) => [identityOf(row), declaredState(row)]))
+      const entries = entriesBetween(states(before), states(declaredRows(settings, secrets)))
+      return () => entries
+    },
+  },
+  noteOutcome: null,
+  noteRefusedSignIn: null,
+  noteReveal: null,
+  noteSessionUse: null,
+  pruneAuditLog: null,
+  pruneBudgets: null,
+  pruneLentBudgets: null,
+  pruneResponses: null,
+  pruneSignatures: null,
+  pruneSlots: null,
+  removeOrphanedParts: null,
+  reportConditions: null,
+  rotateToken: { touches: ({ tokenId }) => [key(tokenId)] },
+  seedUsers: {
+    touches: ({ seeds }, db, secrets) => seededObjects(db, seeds, secrets),
+    makes: ({ users, tokens }) => [...users.map(({ id }) => user(id)), ...tokens.map(({ id }) => key(id))],
+  },
+  setAccessToken: { touches: ({ userId }) => [user(userId)] },
+  setEntries: { touches: ({ changes }) => changes },
+  // An automatic change, when a call finds a token expired or exhausted.
+  setTokenStatus: null,
+  spreadAlerts: null,
+  storePriceSet: null,
+  storeProvenance: null,
+  storeResponse: null,
+  storeResponsePart: null,
+  subscribeAlerts: null,
+  switchToken: { touches: ({ tokenId }) => [key(tokenId)] },
+}
+
+function sessionEntry(
+  action: string,
+  person: { readonly id: number; readonly name: string },
+  changes: NewEntry['changes'] = [],
+): NewEntry {
+  return { action, object: { kind: 'session', id: null, name: person.name }, changes, actor: person }
+}
+
+async function personOf(db: Db, id: number): Promise<{ id: number; name: string } | undefined> {
+  const row = await db.selectFrom('users').select('username').where('id', '=', id).executeTakeFirst()
+  return row && { id, name: row.username }
+}
+
+async function keysOf(db: Db, userIds: readonly number[]): Promise<ObjectReference[]> {
+  const rows = await db
+    .selectFrom('tokens')
+    .select('id')
+    .where('user_id', 'in', userIds)
+    .where('deleted_time', 'is', null)
+    .execute()
+  return rows.map(({ id }) => key(id))
+}
+
+/** Users and tokens that declarations may mean, found as `seedUsers` finds them. */
+async function seededObjects(
+  db: Db,
+  seeds: Input<'seedUsers'>['seeds'],
+  secrets: Secrets,
+): Promise<ObjectReference[]> {
+  const found: ObjectReference[] = []
+  for (const { username, tokens } of seeds) {
+    const rows = await db
+      .selectFrom('users')
+      .select('id')
+      .where((eb) => eb.or([eb('username', '=', username), eb('first_username', '=', username)]))
+      .execute()
+    found.push(...rows.map(({ id }) => user(id)))
+    const ids = rows.map(({ id }) => id)
+    if (ids.length === 0 || tokens.length === 0) continue
+    const hashes = tokens.flatMap(({ key: text }) => (text === undefined ? [] : [hashKey(secrets, text)]))
+    const named = tokens.map(({ name }) => name)
+    const present = await db
+      .selectFrom('tokens')
+      .select('id')
+      .where('user_id', 'in', ids)
+      .where((eb) =>
+        eb.or([eb('name', 'in', named), ...(hashes.length > 0 ? [eb('key_hash', 'in', hashes)] : [])]),
+      )
+      .execute()
+    found.push(...present.map(({ id }) => key(id)))
+  }
+  return found
+}

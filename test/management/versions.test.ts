@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+
+type Request = Parameters<typeof manage>[2]
+type Shown = Readonly<Record<string, unknown>> & { readonly version: string }
+
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+const NO_LIMIT = { requests: 0, window: '1s' }
+
+let fixture: Fixture
+let channelId: number
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 0 },
+    rate_limits: { global: NO_LIMIT, search: NO_LIMIT, critical: NO_LIMIT },
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [ROOT, user(2, 'ann', [token('ann')], { access_token: 'the-access-token-of-ann' })],
+  }))
+  const made = {
+    name: 'made',
+    type: 1,
+    key: 'sk-x',
+    base_url: fixture.upstream.baseUrl('x'),
+    models: 'n',
+    group: 'default',
+  }
+  channelId = ((await as('POST /api/channel/', made)).data as unknown as { ids: number[] }).ids[0] ?? 0
+}, 60_000)
+afterAll(() => fixture.close())
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const as = (request: Request, body?: object) =>
+  manage<Shown>(fixture.gateway.url, request.includes('/api/token') ? ANN : ROOT_ACCOUNT, request, body)
+
+interface Case {
+  readonly path: Request
+  readonly read: () => Promise<Shown>
+  readonly change: (value: number) => object
+  readonly valueOf: (shown: Shown) => unknown
+  readonly expected: (value: number) => unknown
+}
+
+const tokenNow = async (): Promise<Shown> =>
+  ((await as('GET /api/token/')).data as unknown as { items: Shown[] }).items[0] as Shown
+
+const CASES: Readonly<Record<string, Case>> = {
+  channel: {
+    path: 'PUT /api/channel/',
+    read: async () => (await as(`GET /api/channel/${channelId}`)).data,
+    change: (priority) => ({ id: channelId, priority }),
+    valueOf: ({ priority }) => priority,
+    expected: (value) => value,
+  },
+  user: {
+    path: 'PUT /api/user/',
+    read: async () => (await as('GET /api/user/2')).data,
+    change: (value) => ({ id: 2, remark: `remark ${value}` }),
+    valueOf: ({ remark }) => remark,
+    expected: (value) => `remark ${value}`,
+  },
+  token: {
+    path: 'PUT /api/token/',
+    read: tokenNow,
+    change: (value) => ({ id: 1, name: `name ${value}` }),
+    valueOf: ({ name }) => name,
+    expected: (value) => `name ${value}`,
+  },
+  option: {
+    path: 'PUT /api/option/',
+    read: async () => {
+      const { data } = await as('GET /api/option/')
+      return (data as unknown as Shown[]).find(({ key }) => key === 'hold_tokens') as Shown
+    },
+    change: (value) => ({ key: 'hold_tokens', value: String(value) }),
+    valueOf: ({ value }) => value,
+    expected: (value) => String(value),
+  },
+}
+
+describe.each(Object.entries(CASES))('a version of a %s', (_, { path, read, change, valueOf, expected }) => {
+  test('refuses a change that is based on an older one, with the present object', async () => {
+    const { version } = await read()
+    expect(await as(path, { ...change(11), version })).toMatchObject({ status: 200 })
+    const present = await read()
+    expect(present.version).not.toBe(version)
+    const refused = await as(path, { ...change(12), version })
+    expect(refused).toMatchObject({ status: 409, success: false, body: { code: 'changed_meanwhile' } })
+    expect(refused.data).toEqual(present)
+    expect(await as(path, { ...change(12), version: present.version })).toMatchObject({ status: 200 })
+    expect(valueOf(await read())).toBe(expected(12))
+  })
+
+  test('is the same until somebody edits the object, and none is needed', async () => {
+    const { version } = await read()
+    expect((await read()).version).toBe(version)
+    expect(await as(path, change(13))).toMatchObject({ status: 200 })
+    expect(valueOf(await read())).toBe(expected(13))
+  })
+
+  test('lets one of several changes at once through', async () => {
+    const { version } = await read()
+    const values = [21, 22, 23, 24, 25]
+    const statuses = await Promise.all(
+      values.map(async (value) => (await as(path, { ...change(value), version })).status),
+    )
+    expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409, 409])
+    expect(valueOf(await read())).toBe(expected(values[statuses.indexOf(200)] as number))
+  })
+})
+
+test('calls of a key change neither its version nor that of its user', async () => {
+  const before = [(await tokenNow()).version, (await CASES['user']?.read())?.version]
+  fixture.upstream.script('m', wholeChat({ text: 'Hello.' }))
+  expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
+  expect((await tokenNow())['used_quota']).toBeGreaterThan(0)
+  expect([(await tokenNow()).version, (await CASES['user']?.read())?.version]).toEqual(before)
+})
+
+test('a change of a channel that brings its own version back changes the keys and keeps no version', async () => {
+  const { version } = (await as(`GET /api/channel/${channelId}`)).data
+  const changed = await as('PUT /api/channel/', { id: channelId, key: 'sk-other', version })
+  expect(changed.status).toBe(200)
+  expect(changed.data.version).not.toBe(version)
+  expect((await as(`GET /api/channel/${channelId}`)).data).toEqual(changed.data)
+})
