@@ -2,12 +2,19 @@ import { randomUUIDv7 } from 'node:crypto'
 import type { Logger } from 'pino'
 import { addressBlock } from './auth/address-block.ts'
 import type { ApiKeys } from './auth/api-keys.ts'
+import type { Caller } from './auth/caller.ts'
 import type { ClientAddress } from './auth/client-address.ts'
 import { requireOperator } from './auth/require-operator.ts'
 import { requireKey } from './auth/sent-key.ts'
 import type { Admission } from './api/admission.ts'
 import { applyCors, type Cors } from './api/cors.ts'
-import type { Endpoint, RawEndpoint, ClientExchange } from './api/endpoint.ts'
+import {
+  type Endpoint,
+  isCall,
+  type KeyEndpoint,
+  type RawEndpoint,
+  type ClientExchange,
+} from './api/endpoint.ts'
 import { type Area, renderError } from './api/envelopes.ts'
 import type { GlobalLimit } from './api/global-limit.ts'
 import type { JsonApi } from './api/json-api.ts'
@@ -128,7 +135,7 @@ export class App {
       const { endpoint } = raw
       route.endpoint = endpoint
       route.area = endpoint.area
-      if (endpoint.access === 'api-key') {
+      if (isCall(endpoint)) {
         if (endpoint.areaOf) route.area = endpoint.areaOf(request)
         const begin = (): void => this.#begin(exchange, path, route, raw, over)
         const refuse = (refusal: GatewayError): void => {
@@ -182,8 +189,7 @@ export class App {
     exchange: ClientExchange,
     { endpoint, params }: FoundEndpoint<RawEndpoint>,
   ): Promise<void> {
-    const { admission, apiKeys, clientAddress, isReady, limits, mark, metrics, metricsToken } = this.#parts
-    const { relay, relayLimit } = this.#parts
+    const { isReady, metrics, metricsToken } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
         await this.#parts.globalLimit.take(exchange.request, exchange.response, endpoint.path)
@@ -191,7 +197,9 @@ export class App {
       case 'operator':
         requireOperator(exchange.request, metricsToken(), this.#parts.host)
         return endpoint.handle(exchange, metrics)
-      case 'api-key': {
+      case 'api-key':
+      case 'keyed-account': {
+        const { admission, clientAddress, limits, mark, relay, relayLimit } = this.#parts
         if (!this.#parts.isOpen()) throw gatewayStopping()
         refuseLoop(exchange.request, mark)
         const address = clientAddress()(exchange.request)
@@ -201,8 +209,7 @@ export class App {
           limit: relayLimit(),
         })
         requireAllowed(taking instanceof Promise ? await taking : taking, 'this address')
-        const key = requireKey(exchange.request, endpoint.keyIn)
-        const entering = apiKeys.authenticate(key, address)
+        const entering = this.#callerOf(exchange, endpoint, address)
         const caller = entering instanceof Promise ? await entering : entering
         exchange.record.userId = caller.user.id
         exchange.record.tokenId = caller.token.id
@@ -213,10 +220,16 @@ export class App {
     }
   }
 
+  #callerOf(exchange: ClientExchange, endpoint: KeyEndpoint, address: string): Caller | Promise<Caller> {
+    const { request } = exchange
+    if (endpoint.access === 'keyed-account') return this.#parts.json().then((json) => json.ownCaller(request))
+    return this.#parts.apiKeys.authenticate(requireKey(request, endpoint.keyIn), address)
+  }
+
   #refuse({ id, response, record }: ClientExchange, { area, endpoint }: Route, error: unknown): void {
     const code = error instanceof GatewayError ? error.code : undefined
     // A settled call is in the log, whatever its client is told.
-    if (code !== undefined && endpoint?.access === 'api-key' && record.reason === undefined)
+    if (code !== undefined && endpoint && isCall(endpoint) && record.reason === undefined)
       this.#parts.refusals.add(code, record)
     if (code !== undefined) record.failure ??= code
     else if (!(error instanceof UpstreamRefusal))

@@ -63,11 +63,12 @@ export interface ClientExchange {
 }
 
 /**
- * For clients with an API key; reads the body and writes the response itself, so that bytes pass unchanged.
+ * For clients with an API key, or for account holders that name a key of theirs; reads the body and writes
+ * the response itself, so that bytes pass unchanged.
  */
 export interface KeyEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'
-  readonly access: 'api-key'
+  readonly access: 'api-key' | 'keyed-account'
   readonly keyIn: KeyLocations
   /** Its area, where that depends on the request. */
   readonly areaOf?: (request: Request) => Area
@@ -96,11 +97,13 @@ interface AccessPrincipals {
   readonly visitor: object
   /** An account holder; an admin (role 10) or root (role 100). */
   readonly account: { readonly user: User; readonly sessionHash?: string }
-  readonly admin: { readonly user: User }
+  readonly admin: { readonly user: User; readonly sessionHash?: string }
   readonly root: { readonly user: User }
   /** Holders of a valid API key; for `reading-key`, an expired or exhausted one will do. */
   readonly key: Caller
   readonly 'reading-key': Caller
+  /** An account holder, by the key of its own that it names. */
+  readonly 'keyed-account': Caller
 }
 
 /** The schemas of a request's parts, each of an object; a part without one is not read. */
@@ -130,6 +133,8 @@ type HandlerInput<
   readonly exchange: ClientExchange
   readonly parts: AdministrationParts
   readonly models: ModelLists
+  /** Rejects as soon as the client would be refused; for responses that go on for long. */
+  readonly reauthenticate: () => Promise<void>
 }
 
 /** The input from which `limitSubjects` picks subjects. */
@@ -155,6 +160,8 @@ export interface TextFormat {
   readonly type: string
   /** The name of the download; absent where the text is not a file. */
   readonly filename?: string
+  /** Set where it goes on until the client leaves. */
+  readonly isEndless?: true
 }
 
 /** An endpoint that takes and returns JSON; its area's envelope is put around the returned value. */
@@ -169,6 +176,8 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   readonly bodyLimit?: number
   /** A limit per user (for visitors, per address), beside the one of its whole area. */
   readonly limit?: 'search' | 'critical'
+  /** The query parameter that must be `1` for a request to count on the limit; absent = all count. */
+  readonly limitIf?: string
   /**
    * Subjects of the limit that the body names, in place of the address; an unreadable body counts on the
    * address.
@@ -197,6 +206,11 @@ export type RawEndpoint = KeyEndpoint | OpenEndpoint | OperatorEndpoint
 
 /** Any route. */
 export type Endpoint = RawEndpoint | JsonEndpoint
+
+/** Whether an endpoint relays calls. */
+export function isCall(endpoint: Endpoint): endpoint is KeyEndpoint {
+  return endpoint.kind === 'raw' && (endpoint.access === 'api-key' || endpoint.access === 'keyed-account')
+}
 
 /** Makes a JSON endpoint, whose `handle` is typed by its schemas. */
 export function defineEndpoint<

@@ -4,7 +4,7 @@ import { addressBlock } from '../auth/address-block.ts'
 import type { ApiKeys } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ClientAddress } from '../auth/client-address.ts'
-import { requireKey } from '../auth/sent-key.ts'
+import { headerText, requireKey } from '../auth/sent-key.ts'
 import type { Origin } from '../domain/audit.ts'
 import { Role } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
@@ -12,7 +12,9 @@ import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-li
 import type { AdministrationParts } from '../management/parts.ts'
 import { recordedParts } from '../management/recorded-parts.ts'
 import { readInput } from '../management/read-input.ts'
+import { namedKey, noOwnToken } from '../management/tokens/token-id.ts'
 import type { BodyReader } from '../relay/body-reader.ts'
+import type { Request } from '../server/request.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { JsonEndpoint, LimitSubject, ClientExchange } from './endpoint.ts'
@@ -72,6 +74,26 @@ export class JsonApi {
     return this.#suggestions.suggest(path)
   }
 
+  /**
+   * The caller by the key that a request names in `Gateway-Key`, which must be a key of the account that the
+   * request is authenticated for. Rejects like a call with that key.
+   */
+  async ownCaller(request: Request): Promise<Caller> {
+    const { accounts } = this.#parts
+    return this.#ownCaller(request, await accounts.session(request))
+  }
+
+  async #ownCaller(request: Request, session: SignedIn | undefined): Promise<Caller> {
+    const { accounts, apiKeys, clientAddress, management } = this.#parts
+    const { user } = await accounts.authenticate(request, Role.user, session)
+    const { 'Gateway-Key': id } = readInput(namedKey, {
+      'Gateway-Key': headerText(request, 'gateway-key') ?? '',
+    })
+    // A call is no revealing of the key.
+    const key = await management.store.read('revealKey', { tokenId: id, userId: user.id })
+    return apiKeys.authenticate(key === null ? noOwnToken() : `sk-${key}`, clientAddress()(request))
+  }
+
   /** Rejects with the error for the client. `area`: the endpoint's, for this request. */
   async respond(
     exchange: ClientExchange,
@@ -89,7 +111,9 @@ export class JsonApi {
     const block = addressBlock(address)
     // The console's own limit covers its searches.
     const isCovered = session !== undefined && endpoint.limit === 'search'
-    if (!endpoint.limitSubjects && !isCovered) {
+    const { limitIf } = endpoint
+    const counts = limitIf === undefined || queryOf(request.url)[limitIf] === '1'
+    if (!endpoint.limitSubjects && counts && !isCovered) {
       const limited = principal.user
         ? { subject: principal.user.id, label: 'this user' }
         : { subject: block, label: 'this address' }
@@ -108,6 +132,8 @@ export class JsonApi {
       exchange,
       parts: recordedParts(management, originOf(principal, address, management.nowMs())),
       models,
+      reauthenticate: async () =>
+        void (await this.#authenticate(exchange, endpoint, await accounts.session(request))),
     })
     const headers = {
       ...idHeaders(exchange.id, area === 'messages'),
@@ -142,6 +168,12 @@ export class JsonApi {
     const { access } = endpoint
     if (access === 'visitor') return {}
     if (access === 'key' || access === 'reading-key') return this.#authenticateByKey(exchange, endpoint)
+    if (access === 'keyed-account') {
+      const caller = await this.#ownCaller(request, session)
+      record.userId = caller.user.id
+      record.tokenId = caller.token.id
+      return caller
+    }
     const authenticated = await this.#parts.accounts.authenticate(request, MIN_ROLE[access], session)
     record.userId = authenticated.user.id
     return authenticated

@@ -3,6 +3,7 @@ import { alternateChatModels, alternateModel, alternateModels } from './models/b
 import { billingSubscription } from './usage/billing-subscription.ts'
 import { billingUsage } from './usage/billing-usage.ts'
 import { changeToken } from './tokens/change-token.ts'
+import { channelHealthEndpoint } from './channels/channel-health.ts'
 import { createChannel } from './channels/create-channel.ts'
 import { createToken } from './tokens/create-token.ts'
 import { createUser } from './users/create-user.ts'
@@ -30,6 +31,9 @@ import { openApi } from './openapi/openapi.ts'
 import { ownAccessToken } from './users/own-access-token.ts'
 import { ownGroups } from './users/own-groups.ts'
 import { endOwnSession, listOwnSessions } from './users/own-sessions.ts'
+import { managedModelsEndpoint, setModelPriceEndpoint } from './models/managed-models.ts'
+import { playgroundModels } from './models/playground-models.ts'
+import { consoleShellEndpoint } from './console/console-shell.ts'
 import { ownProfile } from './users/own-profile.ts'
 import { status } from './status/status.ts'
 import { pricingEndpoint } from './models/pricing.ts'
@@ -49,6 +53,7 @@ import { updateOwnProfile } from './users/update-own-profile.ts'
 import { userTokens } from './users/user-tokens.ts'
 import { updateUser } from './users/update-user.ts'
 import { ownUsageDays, usageDays } from './usage/usage-days.ts'
+import { ownUsageStream, usageStream } from './usage/usage-stream.ts'
 import { ownUsageExport, usageExport } from './usage/usage-export.ts'
 import { ownUsageLog, usageLog } from './usage/usage-log.ts'
 import { ownUsageSums, usageSums } from './usage/usage-stat.ts'
@@ -67,6 +72,10 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   models,
   model,
   deleteModel,
+  playgroundModels,
+  managedModelsEndpoint,
+  setModelPriceEndpoint,
+  consoleShellEndpoint,
   alternateModels,
   alternateModel,
   alternateChatModels,
@@ -103,6 +112,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   pricingEndpoint,
   listChannelsEndpoint,
   searchChannels,
+  channelHealthEndpoint,
   getChannel,
   createChannel,
   updateChannelEndpoint,
@@ -118,6 +128,8 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   auditLog,
   auditExport,
   usageLog,
+  usageStream,
+  ownUsageStream,
   ownUsageLog,
   usageSums,
   ownUsageSums,

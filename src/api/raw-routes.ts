@@ -10,6 +10,7 @@ import { messages } from './relay/messages.ts'
 import { metricsEndpoint } from './monitoring/metrics.ts'
 import { compactResponses, countInputTokens, responses } from './relay/responses.ts'
 import { storedResponses } from './relay/stored-responses.ts'
+import { playground } from './relay/playground.ts'
 import { rerank } from './relay/rerank.ts'
 import type { RawEndpoint } from './endpoint.ts'
 import { tokenUsageRedirect } from './tokens/token-usage-redirect.ts'
@@ -27,6 +28,7 @@ export const RAW_ROUTES: readonly RawEndpoint[] = [
   compactResponses,
   ...storedResponses,
   ...gemini,
+  ...playground,
   ...rerank,
   ...media,
   healthz,

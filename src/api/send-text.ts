@@ -9,14 +9,15 @@ import type { TextFormat } from './endpoint.ts'
  */
 export async function sendText(
   response: Response,
-  { type, filename }: TextFormat,
+  { type, filename, isEndless }: TextFormat,
   headers: ResponseHeaders,
   text: AsyncIterable<string>,
 ): Promise<void> {
   const pieces = text[Symbol.asyncIterator]()
   const first = await pieces.next()
   const saved = filename === undefined ? {} : { 'content-disposition': `attachment; filename="${filename}"` }
-  response.writeHead(200, { 'content-type': type, ...saved, ...headers })
+  const unbuffered = isEndless ? { 'x-accel-buffering': 'no' } : {}
+  response.writeHead(200, { 'content-type': type, ...saved, ...unbuffered, ...headers })
   try {
     for (let piece = first; !piece.done && !response.isAborted; piece = await pieces.next()) {
       if (!response.write(Buffer.from(piece.value))) await drained(response)

@@ -1,5 +1,6 @@
 import type { ChangeFeed } from './change-feed.ts'
 import { type CallPlaces, LocalPlaces } from '../limits/call-places.ts'
+import type { NodeReports } from './node-reports.ts'
 import type { LimitCounter } from '../limits/limit-counter.ts'
 import { LocalCounter } from '../limits/local-counter.ts'
 
@@ -11,6 +12,8 @@ export interface Cluster {
   readonly callPlaces: CallPlaces
   /** Changes by other nodes; undefined where there can be none. */
   readonly changes: ChangeFeed | undefined
+  /** Texts of the other nodes, on request; undefined where there can be none. */
+  readonly reports: NodeReports | undefined
   /** Whether the Redis server answers; undefined where none is configured. */
   readonly isRedisReachable: (() => boolean) | undefined
   close(): Promise<void>
@@ -49,6 +52,7 @@ export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
     limitCounter: new LocalCounter(),
     callPlaces: new LocalPlaces(),
     changes: undefined,
+    reports: undefined,
     isRedisReachable: undefined,
     close: async () => {},
   }

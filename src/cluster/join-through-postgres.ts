@@ -4,6 +4,7 @@ import { SharedCounter } from '../limits/shared-counter.ts'
 import { SharedPlaces } from '../limits/shared-places.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import type { Cluster, ClusterOptions } from './join-cluster.ts'
+import { NodeReports } from './node-reports.ts'
 import { PostgresPlacePeers } from './postgres-place-peers.ts'
 import { Presence } from './presence.ts'
 
@@ -17,6 +18,8 @@ export async function joinThroughPostgres(url: string, options: ClusterOptions):
   const changes = new ChangeFeed(node, announcements)
   const presence = new Presence(node, announcements)
   const limitCounter = new SharedCounter(isolatedPeers(() => presence.count))
+  const nodeCount = (): number => Math.max(1, presence.count)
+  const reports = new NodeReports(node, announcements, nodeCount)
   const placePeers = new PostgresPlacePeers({ url, node, nodes: () => presence.count })
   const callPlaces = new SharedPlaces(placePeers)
   await announcements.firstAttempt
@@ -24,11 +27,13 @@ export async function joinThroughPostgres(url: string, options: ClusterOptions):
     limitCounter,
     callPlaces,
     changes,
+    reports,
     isRedisReachable: undefined,
     async close() {
       await Promise.all([limitCounter.close(), callPlaces.close()])
       await placePeers.close()
       changes.close()
+      reports.close()
       presence.close()
       await announcements.close()
     },

@@ -1,4 +1,5 @@
 import { ChangeFeed } from './change-feed.ts'
+import { NodeReports } from './node-reports.ts'
 import { RedisAnnouncements } from './redis-announcements.ts'
 import { RedisPeers } from '../limits/redis-peers.ts'
 import { SharedCounter } from '../limits/shared-counter.ts'
@@ -19,6 +20,7 @@ export async function joinThroughRedis(url: string, options: ClusterOptions): Pr
   const peers = new RedisPeers({ url, namespace, node, onReachability: logReachability })
   const announcements = new RedisAnnouncements(url, namespace)
   const changes = new ChangeFeed(node, announcements)
+  const reports = new NodeReports(node, announcements, () => peers.nodes)
   const limitCounter = new SharedCounter(peers, onIsolated)
   const callPlaces = new SharedPlaces(peers, onIsolated)
   await Promise.all([peers.firstAttempt, announcements.firstAttempt])
@@ -26,10 +28,12 @@ export async function joinThroughRedis(url: string, options: ClusterOptions): Pr
     limitCounter,
     callPlaces,
     changes,
+    reports,
     isRedisReachable: () => peers.isReachable,
     async close() {
       await Promise.all([limitCounter.close(), callPlaces.close()])
       changes.close()
+      reports.close()
       await Promise.all([peers.close(), announcements.close()])
     },
   }

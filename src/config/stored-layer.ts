@@ -1,7 +1,7 @@
-import { decimalText } from '../domain/decimal.ts'
 import type { Price } from '../domain/price.ts'
-import { imagesJson, pricedByRatios, readRatios } from '../domain/ratios.ts'
-import type { Json, StoredConfiguration, StoredSection } from '../domain/stored-configuration.ts'
+import { priceTexts } from '../domain/price-texts.ts'
+import { pricedByRatios, readRatios } from '../domain/ratios.ts'
+import type { Json, JsonObject, StoredConfiguration, StoredSection } from '../domain/stored-configuration.ts'
 import type { Config } from './config.ts'
 import type { YamlNode } from './yaml-node.ts'
 import { jsonToYaml } from './json-to-yaml.ts'
@@ -48,29 +48,14 @@ export function storedLayer(
   ]
 }
 
-/** The model entry that ratios make from a base price. */
+/** The model entry that an exact price states, or that ratios make from a base price. */
 function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
+  const { exact } = asObject(ratios)
+  if (exact !== undefined) return { price: exact }
   const price = pricedByRatios(readRatios(ratios), base)
-  if (!price) return undefined
-  const { tokens, request, webSearch, characters, second, image } = price
-  return {
-    price: {
-      input: decimalText(tokens.input),
-      output: decimalText(tokens.output),
-      cache_read: decimalText(tokens.cacheRead),
-      cache_write_5m: decimalText(tokens.cacheWrite5m),
-      cache_write_1h: decimalText(tokens.cacheWrite1h),
-      request: decimalText(request),
-      web_search: decimalText(webSearch),
-      audio_input: decimalText(tokens.audioInput),
-      audio_output: decimalText(tokens.audioOutput),
-      image_input: decimalText(tokens.imageInput),
-      image_output: decimalText(tokens.imageOutput),
-      audio_cache_read: decimalText(tokens.audioCacheRead),
-      image_cache_read: decimalText(tokens.imageCacheRead),
-      characters: decimalText(characters),
-      second: decimalText(second),
-      ...(Object.keys(image).length > 0 && { image: imagesJson(image) }),
-    },
-  }
+  return price && { price: priceTexts(price) }
+}
+
+function asObject(value: Json): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
 }

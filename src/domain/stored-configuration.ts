@@ -31,7 +31,7 @@ export interface StoredChannel extends ChannelDefinition {
   readonly responseMs: number
 }
 
-/** Sections whose entries can be set over HTTP; `ratios` are relative prices of models. */
+/** Sections whose entries can be set over HTTP; `ratios` are prices of models: relative ones, or `exact`. */
 export type StoredSection = 'options' | 'groups' | 'models' | 'ratios'
 
 /** An entry of a section: an option, group or model as in gateway.yaml, or the ratios of a model as text. */

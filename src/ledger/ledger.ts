@@ -30,6 +30,8 @@ export class Ledger {
   readonly openHolds = new DenseSet<OpenHold>()
   /** Holds of calls that go on at their upstreams, whatever becomes of this process. */
   readonly parkedHolds = new DenseSet<OpenHold>()
+  /** Told of each call once its charge is durable; undefined while nobody asks. */
+  onSettled: ((call: SettledCall) => void) | undefined
   readonly #store: Store
   readonly #owner: string
   /** Holds for whose growth quota is being borrowed. */
@@ -216,6 +218,7 @@ export class Ledger {
         if (hold.hasWriteFailed) throw this.#revert(payer, settlement)
         await delay(SETTLE_RETRY_MS)
       }
+      this.onSettled?.(row)
     } finally {
       this.#settling -= 1
     }

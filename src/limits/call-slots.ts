@@ -7,6 +7,8 @@ const WAIT_MS = 2_000
 const PART = 1 / 8
 const LEAST_WAITING = 8
 const LEAST_ACCOUNTS = 16
+/** Streams that go on until their clients leave. */
+const MAX_STREAMS = 50
 /** The part that one key may have while no other has called lately. The rest is for whoever calls next. */
 const ALONE = 31 / 32
 
@@ -28,6 +30,11 @@ export class CallSlots {
     const rules = { aloneShare: ALONE, waitMs: () => WAIT_MS, waiting: part(LEAST_WAITING), nowMs }
     this.calls = new SharedSlots({ ...rules, max: maxCalls })
     this.accounts = new SharedSlots({ ...rules, max: part(LEAST_ACCOUNTS) })
+  }
+
+  /** How many of the slots for accounts streams may hold, which keep theirs for long. */
+  get streams(): number {
+    return Math.min(MAX_STREAMS, Math.floor(this.accounts.max / 2))
   }
 
   /** How many requests may have a slot or wait for one. */

@@ -28,6 +28,11 @@ export class SharedSlots {
     this.#queuePlaces = new SharedPool({ ...size, max: size.waiting, aloneShare: QUEUE_ALONE_SHARE })
   }
 
+  /** Number of slots. */
+  get max(): number {
+    return this.#size.max()
+  }
+
   /** Number of slots taken. */
   get taken(): number {
     return this.#slots.held

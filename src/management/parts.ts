@@ -5,7 +5,11 @@ import type { SignIns } from '../auth/sign-ins.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../store/store.ts'
+import type { ChannelHealth } from '../upstreams/channel-health.ts'
+import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
+import type { KeyRings } from '../upstreams/key-ring.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
+import type { LiveCalls } from './usage/live-calls.ts'
 import type { LiveSettings } from './settings/live-settings.ts'
 
 /** The inputs of a database backup. */
@@ -27,10 +31,23 @@ export interface ManagementParts extends BackupParts {
   readonly nowMs: () => number
 }
 
+/** Observations of channels, from the calls that this node made. */
+interface ChannelObservations {
+  readonly health: ChannelHealth
+  readonly keyRings: KeyRings
+  readonly minutes: ChannelMinutes
+}
+
 /** Further services, for sign-ins and the administration of channels, options and prices. */
 export interface AdministrationParts extends ManagementParts {
   readonly liveConfig: LiveSettings
   readonly upstreams: UpstreamClient
+  readonly channels: ChannelObservations
+  /** The name of this node. */
+  readonly node: string
+  /** Reports of the other nodes; undefined where there can be none. */
+  readonly otherNodes: { others(): Promise<readonly string[]> } | undefined
+  readonly liveCalls: LiveCalls
   readonly signIns: SignIns
   readonly oidc: OidcSignIns
   /** Hash by which the store looks up access tokens. */

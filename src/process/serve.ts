@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { ApiKeys } from '../auth/api-keys.ts'
@@ -25,6 +26,8 @@ import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
 import { RefusalCounts } from '../limits/refusal-counts.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
+import { LiveCalls } from '../management/usage/live-calls.ts'
+import { ownHealth } from '../management/channels/channel-health.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { joinCluster } from '../cluster/join-cluster.ts'
@@ -48,6 +51,7 @@ import type { ConnectionFigures } from '../server/http-server.ts'
 import { hashAccessToken, hashKey, namespaceOf, loopMarker, type Secrets } from '../store/secrets.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
+import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { Providers } from '../upstreams/providers.ts'
 import { UpstreamClient } from '../upstreams/upstream-client.ts'
@@ -93,12 +97,13 @@ export async function serve({
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const { store, ledger } = accounts
+  const node = randomUUID()
   const nodes = opened.adopt(
     await joinCluster({
       redisUrl: environment.redisUrl,
       postgresUrl: accounts.announcements && environment.databaseUrl,
       namespace: namespaceOf(secrets, accounts.databaseId),
-      node: randomUUID(),
+      node,
       log,
       onIsolated: () => metrics.limitsAlone.add(1),
     }),
@@ -167,6 +172,7 @@ export async function serve({
   const kept = await openResponses(accounts, secrets, callParts)
   opened.defer(() => kept.background.close())
   const keyRings = new KeyRings()
+  const minutes = new ChannelMinutes()
   opened.adopt(new ChannelProbes({ ...callParts, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({
@@ -175,6 +181,7 @@ export async function serve({
       keyRings,
       load: new ChannelLoad(),
       health,
+      minutes,
       missing,
       bodies,
       recordings: opened.adopt(new RecordingLengths(), (lengths) => lengths.close()),
@@ -184,6 +191,9 @@ export async function serve({
     }),
     (open) => open.close(),
   )
+  const slots = new CallSlots(() => inForce.settings.options.maxCalls, nowMs)
+  const liveCalls = new LiveCalls({ ledger, store, maxReaders: () => slots.streams })
+  opened.defer(() => liveCalls.close())
   const management: AdministrationParts = {
     databaseUrl: environment.databaseUrl,
     secretFile: environment.secret === undefined ? join(environment.dataDir, 'secret') : undefined,
@@ -194,11 +204,16 @@ export async function serve({
     settings: () => inForce.settings,
     liveConfig: inForce,
     upstreams,
+    channels: { health, keyRings, minutes },
+    node: `${hostname()}-${node.slice(0, 8)}`,
+    otherNodes: nodes.reports,
+    liveCalls,
     signIns: new SignIns(),
     oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
     hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
     nowMs: () => Date.now(),
   }
+  nodes.reports?.answerWith(async () => JSON.stringify(await ownHealth(management)))
   const control = await serveControl({ ...management, dataDir: environment.dataDir, log })
   opened.defer(() => control.close())
   const reloading = await reloadOnChange(
@@ -244,7 +259,7 @@ export async function serve({
     metricsToken: () => inForce.settings.options.metricsToken,
     host: environment.host,
     limits,
-    admission: new Admission(overload, new CallSlots(() => inForce.settings.options.maxCalls, nowMs)),
+    admission: new Admission(overload, slots),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json,
@@ -269,7 +284,10 @@ export async function serve({
       gracefulStop({
         timeoutMs: inForce.settings.options.drainTimeoutMs,
         shut,
-        beginDraining: () => (draining = true),
+        beginDraining() {
+          draining = true
+          liveCalls.close()
+        },
         refuseRequests: () => (isShut = true),
         openExchanges: () => app.openExchanges,
         relay,

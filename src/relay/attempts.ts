@@ -4,6 +4,7 @@ import { GatewayError } from '../errors.ts'
 import { rateLimited } from '../limits/rate-limiter.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { ChannelHealth, Trial } from '../upstreams/channel-health.ts'
+import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
@@ -13,8 +14,9 @@ import { Attempt } from './attempt.ts'
 import type { Call, Target } from './call.ts'
 import type { CallLimits } from './call-limits.ts'
 import { FailedAttempts } from './failed-attempts.ts'
-import { CLIENT_GONE, endpointMissing, type Failure, STOPPING, unwritable, UNWRITTEN } from './failure.ts'
+import { CLIENT_GONE, endpointMissing, type Failure, STOPPING, unwritable } from './failure.ts'
 import type { FailureLog } from './failure-log.ts'
+import { isOfUpstream, noteAttempt } from './noted-attempt.ts'
 import { RetryBudget } from './retry-budget.ts'
 import type { ChannelRequest, Prepared } from './dialects/dialect.ts'
 import type { AttemptEnd } from './response-handler.ts'
@@ -25,6 +27,7 @@ export interface AttemptParts {
   readonly keyRings: KeyRings
   readonly health: ChannelHealth
   readonly load: ChannelLoad
+  readonly minutes: ChannelMinutes
   readonly missing: MissingModels
   readonly metrics: Metrics
   readonly limits: CallLimits
@@ -211,8 +214,9 @@ export class Attempts {
     if (this.#stopped) return STOPPING
     const { channel, key } = target
     using trial = this.#parts.health.begin(channel)
-    const { load } = this.#parts
-    const attempt = new Attempt(call, target, load, performance.now())
+    const { load, minutes } = this.#parts
+    const startedMs = performance.now()
+    const attempt = new Attempt(call, target, load, startedMs)
     const unsubscribe = response.onClosed(() => {
       if (response.isAborted) attempt.onClientLeft()
     })
@@ -228,6 +232,7 @@ export class Attempts {
       unsubscribe()
       load.end(channel)
       this.#endTrial(trial, attempt, end, call)
+      noteAttempt(minutes, channel, performance.now() - startedMs, end, call)
       if (attempt.isSilent) this.#underWay.delete(attempt)
     }
     if (attempt.succeeded) {
@@ -282,12 +287,6 @@ export class Attempts {
       if (attempt.isFinished && attempt.isSilent) this.#underWay.delete(attempt)
     }
   }
-}
-
-/** Whether an upstream failed, and not its client or the gateway. */
-function isOfUpstream(failure: Failure): boolean {
-  const isOwn = failure === CLIENT_GONE || failure === STOPPING || failure === UNWRITTEN
-  return !isOwn && failure.isExpected !== true
 }
 
 /** The keys of the account that the request belongs to; all, where it belongs to none or its key is gone. */

@@ -11,6 +11,18 @@ const LONG_PAUSE_MS = 60_000
 /** Longest cooldown that an upstream's `retry-after` can set. */
 const MAX_RETRY_AFTER_MS = 300_000
 
+/** State of a channel; `probing`: its cooldown is over, and the next answer decides. */
+export type CircuitState = 'works' | 'failing' | 'resting' | 'probing'
+
+/** A channel as its circuit breaker sees it. */
+interface CircuitFigures {
+  readonly state: CircuitState
+  /** Failures in a row. */
+  readonly failures: number
+  /** Milliseconds until its cooldown is over; 0 outside one. */
+  readonly restsForMs: number
+}
+
 interface Circuit {
   failures: number
   /** Length of the last cooldown; 0 before the first. */
@@ -44,6 +56,16 @@ export class ChannelHealth {
       circuit.trial !== undefined ||
       (probeMs !== undefined && circuit.cooldownMs > 0)
     )
+  }
+
+  /** The state of a channel. */
+  figures(name: string, nowMs: number): CircuitFigures {
+    const circuit = this.#circuits.get(name)
+    if (!circuit) return { state: 'works', failures: 0, restsForMs: 0 }
+    const { failures, cooldownMs, openUntilMs, trial } = circuit
+    const restsForMs = Math.max(0, openUntilMs - nowMs)
+    if (cooldownMs === 0) return { state: 'failing', failures, restsForMs }
+    return { state: restsForMs > 0 && !trial ? 'resting' : 'probing', failures, restsForMs }
   }
 
   /** Number of channels whose circuit is open or half-open. */

@@ -41,6 +41,11 @@ export class KeyRings {
     return (this.#cooldownEndMs.get(nameOf(channel, key)) ?? 0) > nowMs
   }
 
+  /** Number of a channel's keys that were refused recently, or are at their limit. */
+  setAside(channel: Channel, nowMs: number): number {
+    return channel.keys.filter((value) => this.isCoolingDown(channel, { value }, nowMs)).length
+  }
+
   /** Starts the cooldown of a key that the upstream refused or limited. */
   startCooldown(channel: Channel, key: UpstreamKey, nowMs: number, cooldownMs = COOLDOWN_MS): void {
     this.#cooldownEndMs.set(nameOf(channel, key), nowMs + Math.min(cooldownMs, MAX_RETRY_AFTER_MS))

@@ -1,4 +1,5 @@
 import { Agent, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** The parts of a response's JSON that tests read: a completion or an error. */
 export interface ResponseBody {
@@ -56,6 +57,19 @@ export async function call(url: string, body: Body, options: CallOptions = {}): 
   const answer = await (await open(url, body, options)).end()
   if (answer.broken) throw new Error('the answer broke off')
   return answer
+}
+
+/** A client that closes its side earlier may only have ended its sending: `docs/api.md: Errors`. */
+export const CERTAINLY_GONE_MS = 110
+
+/** Reads the response, or of one that would not end what came with its head, and hangs up. */
+export async function callEndless(url: string, body: Body, options: CallOptions = {}): Promise<FullResponse> {
+  const answer = await open(url, body, options)
+  if (answer.status === 200) {
+    await sleep(CERTAINLY_GONE_MS)
+    answer.abort()
+  }
+  return answer.end()
 }
 
 /**

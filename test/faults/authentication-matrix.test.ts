@@ -1,8 +1,14 @@
 import { Agent } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/api/endpoint.ts'
-import { filledPath, ROUTES } from '../equipment/routes.ts'
-import { type FullResponse, call, type CallOptions, retryWhileShed } from '../equipment/client.ts'
+import { filledPath, isEndless, ROUTES } from '../equipment/routes.ts'
+import {
+  type FullResponse,
+  call,
+  callEndless,
+  type CallOptions,
+  retryWhileShed,
+} from '../equipment/client.ts'
 import { type Configuration, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
@@ -95,8 +101,8 @@ function ownerOf(secret: Credential, { access }: Endpoint, verdict: Verdict): Ow
   return isUsedUp && at >= 0 ? fresh.splice(at, 1)[0] : fresh[at]
 }
 
-function asked(body: object | undefined, options: CallOptions): Promise<FullResponse> {
-  return retryWhileShed(() => call(gateway.url, body, { ...options, agent }))
+function asked(body: object | undefined, options: CallOptions, ask = call): Promise<FullResponse> {
+  return retryWhileShed(() => ask(gateway.url, body, { ...options, agent }))
 }
 
 function shown(text: string, place: Place): Record<string, string> {
@@ -135,14 +141,15 @@ async function tryRoute(
   }
   const gatewayUser = ids[named]
   const query = place === 'query' && text !== '' ? `?key=${text}` : ''
-  return asked(endpoint.method === 'GET' ? undefined : {}, {
+  const options = {
     method: endpoint.method,
     path: filledPath(endpoint, '999999') + query,
     headers: {
       ...(secret === 'nothing' ? {} : shown(text, place)),
       ...(gatewayUser === undefined ? {} : { 'gateway-user': gatewayUser }),
     },
-  })
+  }
+  return asked(endpoint.method === 'GET' ? undefined : {}, options, isEndless(endpoint) ? callEndless : call)
 }
 
 /** Codes of authentication errors; other 403s concern the request's content. */

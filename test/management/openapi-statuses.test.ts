@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Endpoint } from '../../src/api/endpoint.ts'
+import { type Endpoint, isCall } from '../../src/api/endpoint.ts'
 import { openApiDocument } from '../../src/api/openapi/openapi.ts'
 import { Browser } from '../equipment/browser.ts'
 import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
 import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import { type Body, call, retryWhileShed } from '../equipment/client.ts'
+import { type Body, call, callEndless, retryWhileShed } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { formBytes, formCall, recordingParts, waveFile } from '../equipment/form.ts'
 import { answered, json } from '../equipment/media-fixture.ts'
 import { wholeResponse } from '../equipment/responses-behaviour.ts'
 import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
-import { describedPath, filledPath, ROUTES } from '../equipment/routes.ts'
+import { describedPath, filledPath, isEndless, ROUTES } from '../equipment/routes.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { type ScriptedProvider, startScriptedProvider } from '../equipment/scripted-oidc.ts'
 import { storingUpstream } from '../equipment/stored-responses.ts'
@@ -34,6 +34,8 @@ const AS_ROOT = accountOf(1, ROOT.access_token)
 const AS_ANN = accountOf(2, 'access-token-of-ann')
 const AS_BANNED = accountOf(5, 'access-token-of-bob')
 const KEY_OF_ANN = { authorization: 'Bearer sk-ann', 'x-goog-api-key': 'sk-ann' }
+/** Root, which names a key of its own: its second, as requests without prepared objects delete the first. */
+const WITH_OWN_KEY = { ...AS_ROOT, 'gateway-key': '2' }
 const KEY_OF_BANNED = { authorization: 'Bearer sk-bob', 'x-goog-api-key': 'sk-bob' }
 
 /** Statuses that need conditions which no test can produce at will: slow senders, bugs, overload. */
@@ -64,7 +66,7 @@ beforeAll(async () => {
       channel('flash', upstream.baseUrl('flash'), { protocol: 'gemini' }),
     ],
     users: [
-      ROOT,
+      { ...ROOT, tokens: [token('first'), token('second')] },
       user(2, 'ann', [token('ann'), token('other')], { access_token: 'access-token-of-ann' }),
       user(3, 'cas', []),
       user(4, 'dan', []),
@@ -95,7 +97,13 @@ async function requestAndRecord(
     status,
     text,
     headers: said,
-  } = await retryWhileShed(() => call(fixture.gateway.url, body, { method: route.method, path, headers }))
+  } = await retryWhileShed(() =>
+    (isEndless(route) ? callEndless : call)(fixture.gateway.url, body, {
+      method: route.method,
+      path,
+      headers,
+    }),
+  )
   const types = Object.keys(describedOf(route)[status]?.content ?? {}).map(essence)
   // Redirects have no body.
   if (!(status in describedOf(route)) || (text !== '' && !types.includes(essence(said['content-type']))))
@@ -107,11 +115,13 @@ async function requestAndRecord(
 /** Provokes errors common to all endpoints: authentication, parameters, queries, bodies. */
 async function provoke(route: Endpoint): Promise<void> {
   const isKey = route.access.endsWith('key')
-  const [good, banned] = isKey ? [KEY_OF_ANN, KEY_OF_BANNED] : [AS_ROOT, AS_BANNED]
+  const isKeyed = route.access === 'keyed-account'
+  const [good, banned] = isKey ? [KEY_OF_ANN, KEY_OF_BANNED] : [isKeyed ? WITH_OWN_KEY : AS_ROOT, AS_BANNED]
   const path = filledPath(route, '999999')
   await requestAndRecord(route, path, {})
   await requestAndRecord(route, path, banned)
   if (!isKey) await requestAndRecord(route, path, AS_ANN)
+  if (isKeyed) await requestAndRecord(route, path, { ...WITH_OWN_KEY, 'gateway-key': '999999' })
   await requestAndRecord(route, path, { 'sec-fetch-site': 'cross-site' })
   // This endpoint would invalidate the access token that the other requests use.
   if (route.path === '/api/user/token') return
@@ -123,7 +133,7 @@ async function provoke(route: Endpoint): Promise<void> {
   if (takesForm(route))
     for (const body of [formBytes([]), formBytes([{ name: 'model', content: 'x'.repeat(2 ** 17) }])])
       await requestAndRecord(route, path, { ...good, ...formCall(path, '', body).headers }, body)
-  const takes = route.kind === 'json' ? route.body : route.access === 'api-key'
+  const takes = route.kind === 'json' ? route.body : isCall(route)
   if (!takes) return void (await requestAndRecord(route, path, good))
   for (const body of ['{', '[]', {}, { id: 999_999, ids: [1], action: 'disable', key: 'x', value: 'y' }])
     await requestAndRecord(route, path, good, body)
@@ -132,7 +142,7 @@ async function provoke(route: Endpoint): Promise<void> {
 }
 
 function takesForm(route: Endpoint): boolean {
-  return route.kind === 'raw' && route.access === 'api-key' && route.formSchema !== undefined
+  return isCall(route) && route.formSchema !== undefined
 }
 
 /** Response to a request of a route that is no conversation; undefined for others. */
@@ -209,6 +219,7 @@ async function provokeByName(): Promise<void> {
   for (const one of [id, declared]) await at('POST /api/channel/batch', AS_ROOT, { ids: [one] })
   await at('PUT /api/option/', AS_ROOT, { key: 'general_setting.quota_display_type', value: 'CNY' })
   await at('PUT /api/option/', AS_ROOT, { key: 'RetryTimes', value: '3' })
+  for (const model of ['m', 'unheard-of']) await at('PUT /api/models/price', AS_ROOT, { model, price: null })
   const added = { name: 'a', expired_time: -1, remain_quota: 0, unlimited_quota: true }
   await at('POST /api/token/', AS_ROOT, added)
   const { data: tokens } = await at('GET /api/token/', AS_ROOT)
@@ -315,7 +326,7 @@ function laneFor({ area, path }: Endpoint): 'claude' | 'sorter' | 'native' | 'fl
 async function provokeUpstreams(): Promise<void> {
   const messages = [{ role: 'user', content: 'hi' }]
   for (const route of ROUTES) {
-    if (route.access !== 'api-key') continue
+    if (!isCall(route)) continue
     const lane = laneFor(route)
     const counted = { kind: 'whole', body: '{"input_tokens":3}' } as const
     const behaviour = {
@@ -337,7 +348,8 @@ async function provokeUpstreams(): Promise<void> {
       query: 'q',
       documents: ['a'],
     }
-    const headers = { ...KEY_OF_ANN, ...media?.headers }
+    const credentials = route.access === 'keyed-account' ? WITH_OWN_KEY : KEY_OF_ANN
+    const headers = { ...credentials, ...media?.headers }
     const path = filledPath(route, lane)
     fixture.upstream.script(lane, media?.behaviour ?? smallAnswer(route) ?? behaviour)
     await requestAndRecord(route, path, headers, body)

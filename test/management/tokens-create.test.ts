@@ -15,7 +15,7 @@ const MAX_QUOTA = 5_000_000_000_000
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    rate_limits: {},
+    rate_limits: { critical: { requests: 9, window: '1h' } },
     options: { max_user_tokens: MAX_TOKENS, quota_per_unit: 5000 },
     groups: { default: { ratio: 1 }, open: { ratio: 1 }, vip: { ratio: 1, open: false } },
     models: priced(['m']),
@@ -23,6 +23,7 @@ beforeAll(async () => {
     users: [
       ROOT,
       user(2, 'ann', [], { access_token: ANN.accessToken }),
+      user(5, 'cam', [], { access_token: 'the-access-token-of-cam' }),
       user(3, 'vera', [], { access_token: VIP.accessToken, group: 'vip' }),
       user(
         4,
@@ -47,6 +48,36 @@ describe('POST /api/token/', () => {
     const { status, body } = await create(ANN, tokenBody('first'))
     expect(status).toBe(200)
     expect(body).toEqual({ success: true, message: '' })
+  })
+
+  test('answers with the id and the key where reveal=1 asks for them', async () => {
+    const request = 'POST /api/token/?reveal=1'
+    const { status, headers, data } = await manage<{ id: number; key: string }>(
+      fixture.gateway.url,
+      ANN,
+      request,
+      tokenBody('shown', { unlimited_quota: true }),
+    )
+    expect(status).toBe(200)
+    expect(headers['cache-control']).toContain('no-store')
+    expect(Object.keys(data)).toEqual(['id', 'key'])
+    expect(data.key).toBe(`sk-${await keyOf(fixture.gateway.url, ANN, data.id)}`)
+    fixture.upstream.script('m', { kind: 'whole' })
+    expect((await fixture.chat(data.key.slice('sk-'.length), ask('m'))).status).toBe(200)
+    const unasked = await manage(fixture.gateway.url, ANN, 'POST /api/token/?reveal=0', tokenBody('unshown'))
+    expect(unasked.body).toEqual({ success: true, message: '' })
+  })
+
+  test('counts on the critical limit where it reveals the key, and not otherwise', async () => {
+    const account = { id: 5, accessToken: 'the-access-token-of-cam' }
+    const statuses = []
+    for (let n = 0; n < 10; n += 1)
+      statuses.push(
+        (await manage(fixture.gateway.url, account, 'POST /api/token/?reveal=1', tokenBody(`r${n}`))).status,
+      )
+    expect(statuses).toEqual([...Array.from({ length: 9 }, () => 200), 429])
+    expect((await create(account, tokenBody('more'))).status).toBe(200)
+    expect(await count(account)).toBe(10)
   })
 
   test('makes a key that works at once', async () => {

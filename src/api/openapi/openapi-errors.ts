@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorCode, GatewayError } from '../../errors.ts'
 import type { JsonSchema } from '../../protocols/with-schema.ts'
 import { asRecord } from '../../protocols/json/record.ts'
-import type { Endpoint, KeyEndpoint } from '../endpoint.ts'
+import { type Endpoint, isCall, type KeyEndpoint } from '../endpoint.ts'
 import { type Area, hasEnvelope, renderSuccess, renderError } from '../envelopes.ts'
 import { isGloballyLimited } from '../global-limit.ts'
 
@@ -16,9 +16,10 @@ export function errorStatuses(endpoint: Endpoint): number[] {
   const add = (...more: number[]): void => more.forEach((status) => statuses.add(status))
   if (access === 'operator') add(403)
   else if (access !== 'anyone' && access !== 'visitor') add(401, 403)
+  if (access === 'keyed-account') add(400, 404)
   if (kind === 'raw') {
-    if (access === 'api-key' || isGloballyLimited(path)) add(429)
-    if (access === 'api-key' && (endpoint.requestSchema ?? endpoint.formSchema))
+    if (isCall(endpoint) || isGloballyLimited(path)) add(429)
+    if (isCall(endpoint) && (endpoint.requestSchema ?? endpoint.formSchema))
       add(400, 408, 413, 415, ...upstreamStatuses(endpoint))
   } else {
     if (isGloballyLimited(path) || endpoint.limit) add(429)
@@ -51,12 +52,13 @@ export function errorSchema(area: Area): JsonSchema {
 
 const EXAMPLES: readonly ErrorCode[] = ['overloaded', 'invalid_request']
 
-/** The schema of an area's successes around the schema of a returned value. */
-export function successSchema(area: Area, value: JsonSchema | undefined): JsonSchema {
+/** The schema of an area's successes around the schema of a returned value, which `mayLack`. */
+export function successSchema(area: Area, value: JsonSchema | undefined, mayLack = false): JsonSchema {
   if (!hasEnvelope(area)) return value ?? {}
   const placeholder = 'the returned value'
-  const body = renderSuccess(area, value && placeholder)
-  return shapeOf([JSON.parse(body.toString())], new Map(value ? [[placeholder, value]] : []))
+  const returned = mayLack ? [placeholder, undefined] : [value && placeholder]
+  const bodies = returned.map((one): unknown => JSON.parse(renderSuccess(area, one).toString()))
+  return shapeOf(bodies, new Map(value ? [[placeholder, value]] : []))
 }
 
 /** The schema that fits all examples; a text that `known` has is replaced by the schema there. */

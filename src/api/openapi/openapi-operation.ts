@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { JsonSchema } from '../../protocols/with-schema.ts'
-import type { Endpoint, JsonEndpoint } from '../endpoint.ts'
+import { type Endpoint, isCall, type JsonEndpoint } from '../endpoint.ts'
 import { parameterNames } from '../routing/path-pattern.ts'
 import { successSchema, errorDescription, errorStatuses } from './openapi-errors.ts'
 import { securityOf } from './openapi-security.ts'
@@ -63,7 +63,7 @@ function fieldsOf(schema: z.ZodType): { properties: Record<string, JsonSchema>; 
 /** The body by its content types; undefined where it takes none. */
 function contentOf(endpoint: Endpoint): JsonSchema | undefined {
   const body = bodyOf(endpoint)
-  const form = endpoint.access === 'api-key' ? endpoint.formSchema?.() : undefined
+  const form = isCall(endpoint) ? endpoint.formSchema?.() : undefined
   if (!body && !form) return undefined
   return {
     ...(body && { 'application/json': { schema: body } }),
@@ -73,7 +73,7 @@ function contentOf(endpoint: Endpoint): JsonSchema | undefined {
 
 function bodyOf(endpoint: Endpoint): JsonSchema | undefined {
   if (endpoint.kind === 'json') return endpoint.body && jsonSchema(endpoint.body, 'input')
-  return endpoint.access === 'api-key' ? endpoint.requestSchema?.() : undefined
+  return isCall(endpoint) ? endpoint.requestSchema?.() : undefined
 }
 
 function successOf(endpoint: Endpoint): JsonSchema {
@@ -89,7 +89,9 @@ function successOf(endpoint: Endpoint): JsonSchema {
 
 function schemaOf(endpoint: JsonEndpoint): JsonSchema {
   const value = returnedSchema(endpoint)
-  return endpoint.envelope === 'own' ? (value ?? {}) : successSchema(endpoint.area, value)
+  if (endpoint.envelope === 'own') return value ?? {}
+  const mayLack = endpoint.responseBody?.safeParse(undefined).success
+  return successSchema(endpoint.area, value, mayLack)
 }
 
 function returnedSchema({ responseBody }: JsonEndpoint): JsonSchema | undefined {

@@ -9,6 +9,12 @@ export const SECURITY_SCHEMES = {
     description: "An account's access token, alone or after Bearer",
   },
   gatewayUser: { type: 'apiKey', in: 'header', name: 'Gateway-User', description: "The account's user id" },
+  gatewayKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'Gateway-Key',
+    description: "The id of a key of the account's own",
+  },
   session: { type: 'apiKey', in: 'cookie', name: 'session', description: 'Of the console' },
   bearerKey: { type: 'http', scheme: 'bearer', description: 'An API key: sk-…' },
   xApiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key: sk-…' },
@@ -21,6 +27,7 @@ export const SECURITY_SCHEMES = {
 type Requirement = { readonly [Scheme in keyof typeof SECURITY_SCHEMES]?: readonly [] }
 
 const ACCOUNT: readonly Requirement[] = [{ accessToken: [], gatewayUser: [] }, { session: [] }]
+const KEYED_ACCOUNT = ACCOUNT.map((requirement) => ({ ...requirement, gatewayKey: [] as const }))
 const BEARER: Requirement = { bearerKey: [] }
 const ALTERNATE: readonly Requirement[] = [{ alternateKey: [] }, { googleKey: [] }, { keyInQuery: [] }]
 
@@ -39,6 +46,7 @@ const ACCESS: Readonly<Record<string, readonly Requirement[]>> = {
   account: ACCOUNT,
   admin: ACCOUNT,
   root: ACCOUNT,
+  'keyed-account': KEYED_ACCOUNT,
   // No credentials are needed on the gateway's own machine.
   operator: [{}, { metricsToken: [] }],
 }

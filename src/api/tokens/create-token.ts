@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { createToken as create } from '../../management/tokens/create-token.ts'
 import { newTokenFields } from '../../management/tokens/token-fields.ts'
 import { defineEndpoint } from '../endpoint.ts'
@@ -8,9 +9,15 @@ export const createToken = defineEndpoint({
   path: '/api/token/',
   area: 'management',
   access: 'account',
-  summary: 'A new token; the response contains neither its id nor its key',
+  limit: 'critical',
+  limitIf: 'reveal',
+  cache: 'never',
+  summary: 'A new token; the response contains its id and its key with reveal=1 alone',
+  query: z.object({ reveal: z.string().optional() }),
   body: newTokenFields,
-  async handle({ user, body, parts }) {
-    await create(parts, { ...body, user: user.id })
+  responseBody: z.object({ id: z.int(), key: z.string() }).optional(),
+  async handle({ user, query, body, parts }) {
+    const { id, key } = await create(parts, { ...body, user: user.id })
+    return query.reveal === '1' ? { id, key } : undefined
   },
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Decimal, decimalText } from '../../domain/decimal.ts'
-import { type RatioName, type Ratios, ratiosJson, readRatios } from '../../domain/ratios.ts'
+import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
 import type { Group, Settings } from '../../domain/settings.ts'
 import type {
   Json,
@@ -182,7 +182,10 @@ function ratioChanges(
   const names = new Set([...entries.keys(), ...given.keys()])
   return [...names].flatMap((name): Change[] => {
     const value = given.get(name)
-    const before = readRatios(entries.get(name) ?? null)
+    const entry = entries.get(name) ?? null
+    const { price } = settings.models.get(name)
+    // An exact price becomes ratios as soon as one of them is set.
+    const before = price && 'exact' in asObject(entry) ? ratiosOf(price) : readRatios(entry)
     if (value && isSameRatio(ratio, now.get(name), { [ratio]: value })) return []
     if (value && liveConfig.declared.models.has(name)) throw managed(key, `models.${name}`)
     if (!value && !before[ratio]) return []

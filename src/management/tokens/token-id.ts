@@ -16,6 +16,9 @@ const writtenTokenId = z
 /** The parameters of a path with a token's id. */
 export const tokenPath = z.object({ id: writtenTokenId })
 
+/** The id of a key in the header `Gateway-Key`. */
+export const namedKey = z.object({ 'Gateway-Key': writtenTokenId })
+
 /** The input of operations on one token of a user, who is given by id. */
 export const tokenInput = z.object(
   { user: z.int().positive(), id: tokenIdField },

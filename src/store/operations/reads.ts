@@ -25,6 +25,7 @@ import {
   responseFacts,
   storedResponse,
 } from './stored-responses.ts'
+import { tokenNames } from './token-names.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
 import { listUsage, scanUsage } from './usage-rows.ts'
 import { usageCoverage, usageSeries } from './usage-series.ts'
@@ -72,6 +73,7 @@ export const reads = {
   takenIdentifiers,
   tokenById,
   tokenByKeyHash,
+  tokenNames,
   usageByDay,
   usageCoverage,
   usageGroups,

@@ -1,0 +1,79 @@
+import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
+import { GatewayError } from '../../errors.ts'
+import type { AdministrationParts } from '../../management/parts.ts'
+import { ownUsageObject, usageObject } from '../../management/usage/usage-object.ts'
+import { filterOf, ownUsageQuery, usageQuery } from '../../management/usage/usage-query.ts'
+import { type ClientExchange, defineEndpoint } from '../endpoint.ts'
+
+const EVENTS = { type: 'text/event-stream', isEndless: true } as const
+/** How often the client's authorization is checked again, and after how many checks a comment is sent. */
+const CHECK_MS = 5_000
+const CHECKS_PER_COMMENT = 3
+
+/** All users' calls as they are settled. `docs/api.md: Live calls`. */
+export const usageStream = defineEndpoint({
+  method: 'GET',
+  path: '/api/log/stream',
+  area: 'management',
+  access: 'admin',
+  summary: "All users' calls as this node settles them, as server-sent events",
+  errorStatuses: [400],
+  query: usageQuery,
+  text: EVENTS,
+  handle: ({ query, ...input }) => Promise.resolve(live(input, filterOf(query), usageObject)),
+})
+
+/** The account's own calls as they are settled. */
+export const ownUsageStream = defineEndpoint({
+  method: 'GET',
+  path: '/api/log/self/stream',
+  area: 'management',
+  access: 'account',
+  summary: "The account's own calls as this node settles them, as server-sent events",
+  errorStatuses: [400],
+  query: ownUsageQuery,
+  text: EVENTS,
+  handle: ({ query, ...input }) =>
+    Promise.resolve(live(input, filterOf(query, input.user.id), ownUsageObject)),
+})
+
+interface LiveInput {
+  readonly user: { readonly id: number }
+  readonly sessionHash?: string
+  readonly exchange: ClientExchange
+  readonly parts: AdministrationParts
+  readonly reauthenticate: () => Promise<void>
+}
+
+function live(
+  { user, sessionHash, exchange: { request, response }, parts, reauthenticate }: LiveInput,
+  filter: UsageFilter | null,
+  shown: (entry: UsageEntry) => object,
+): AsyncIterable<string> {
+  const lastId = request.headers['last-event-id']
+  const reader = parts.liveCalls.open({
+    subject: sessionHash ?? user.id,
+    filter,
+    shown,
+    lastId: typeof lastId === 'string' && lastId !== '' ? lastId : undefined,
+  })
+  let checks = 0
+  const checking = setInterval(() => {
+    if (!reader.isOpen) return clearInterval(checking)
+    checks += 1
+    if (checks % CHECKS_PER_COMMENT === 0) reader.comment()
+    reauthenticate().catch((error: unknown) => {
+      // While the database does not answer, the client stays.
+      if (error instanceof GatewayError && error.kind.status < 500) reader.end(error.code)
+    })
+  }, CHECK_MS).unref()
+  response.onClosed(() => {
+    clearInterval(checking)
+    reader.leave()
+  })
+  // A client that has closed its side is gone: nothing may be sent for long that would find that out.
+  response.needsUpstream()
+  // The response may have been aborted before its listener was set.
+  if (response.isAborted) reader.leave()
+  return reader.text()
+}

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { Listener } from '../store/postgres/announcements.ts'
+import type { Announcer } from './change-feed.ts'
+import { NodeReports } from './node-reports.ts'
+
+/** Announcements within this process. */
+class Room implements Announcer {
+  readonly texts: string[] = []
+  readonly #listeners = new Set<Listener>()
+
+  async announce(text: string): Promise<void> {
+    this.texts.push(text)
+    for (const listener of this.#listeners) listener.received(text)
+  }
+
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+}
+
+function nodesIn(room: Room, count: number, reportOf: (node: number) => string): NodeReports[] {
+  return Array.from({ length: count }, (_, index) => {
+    const reports = new NodeReports(`node-${index}`, room, () => count)
+    reports.answerWith(async () => reportOf(index))
+    return reports
+  })
+}
+
+test('a report of any length arrives whole, in messages that PostgreSQL takes', async () => {
+  const room = new Room()
+  const long = randomBytes(60_000).toString('hex')
+  const [first] = nodesIn(room, 3, (node) => `${node} ${long}`)
+  const reports = await first?.others()
+  expect(reports?.toSorted()).toEqual([`1 ${long}`, `2 ${long}`])
+  expect(room.texts.length).toBeGreaterThan(10)
+  expect(Math.max(...room.texts.map((text) => Buffer.byteLength(text)))).toBeLessThan(8_000)
+})
+
+test('readers that ask together ask the other nodes once', async () => {
+  const room = new Room()
+  const [first] = nodesIn(room, 2, String)
+  const answers = await Promise.all([first?.others(), first?.others(), first?.others()])
+  expect(answers).toEqual([['1'], ['1'], ['1']])
+  expect(room.texts.filter((text) => text.startsWith('report?'))).toHaveLength(1)
+})
+
+test('a node that is alone asks nobody', async () => {
+  const room = new Room()
+  const [only] = nodesIn(room, 1, String)
+  expect(await only?.others()).toEqual([])
+  expect(room.texts).toEqual([])
+})
+
+test('texts that are no reports are ignored, and a node that does not answer is not waited for long', async () => {
+  const room = new Room()
+  const reports = new NodeReports('first', room, () => 2)
+  const answers = reports.others()
+  const [, question] = room.texts[0]?.split(' ') ?? []
+  await room.announce(`report ${question} second 1 2 AAAA`)
+  await room.announce(`report ${question} third 0 1 %%%`)
+  await room.announce('report? x y')
+  await room.announce('here second')
+  expect(await answers).toEqual([])
+})

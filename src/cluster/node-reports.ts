@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto'
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRaw } from 'node:zlib'
+import type { Announcer } from './change-feed.ts'
+
+/** Longest wait for the other nodes. */
+const WAIT_MS = 1_000
+/** How long an answer is used again: readers that ask together do not multiply the messages. */
+const FRESH_MS = 1_000
+/** Characters of a report in one message: PostgreSQL's messages are shorter than 8,000 bytes. */
+const CHUNK_LENGTH = 7_800
+/** Most messages of one report, and most bytes of its text. */
+const MAX_CHUNKS = 500
+const MAX_BYTES = 32 * 1024 * 1024
+
+const QUESTION = /^report\? ([0-9a-f-]{36}) (\S{1,100})$/
+const ANSWER = /^report ([0-9a-f-]{36}) (\S{1,100}) (\d{1,4}) (\d{1,4}) (\S+)$/
+
+const deflate = promisify(deflateRaw)
+const inflate = promisify(inflateRaw)
+
+/** Answers to a question. */
+interface Asked {
+  readonly id: string
+  /** Chunks that came, by node. */
+  readonly chunks: Map<string, readonly string[]>
+  readonly whole: string[]
+  end(): void
+}
+
+/**
+ * Exchanges texts between the nodes of a cluster on request: `report? QUESTION NODE` asks, and each other
+ * node answers `report QUESTION NODE INDEX COUNT CHUNK`, a compressed text in chunks. Nothing is stored, and
+ * nothing is sent while nobody asks.
+ */
+export class NodeReports {
+  readonly #node: string
+  readonly #announcer: Announcer
+  readonly #nodeCount: () => number
+  readonly #endListening: () => void
+  #report: (() => Promise<string>) | undefined
+  #asked: Asked | undefined
+  #answers: Promise<readonly string[]> | undefined
+
+  /** `nodeCount` is the number of nodes that run, this one included. */
+  constructor(node: string, announcer: Announcer, nodeCount: () => number) {
+    this.#node = node
+    this.#announcer = announcer
+    this.#nodeCount = nodeCount
+    this.#endListening = announcer.listen({ received: (text) => this.#onText(text) })
+  }
+
+  /** Sets the text that other nodes are answered with. */
+  answerWith(report: () => Promise<string>): void {
+    this.#report = report
+  }
+
+  /** The texts of the other nodes that answer within a second, in no order. */
+  others(): Promise<readonly string[]> {
+    this.#answers ??= this.#ask()
+    return this.#answers
+  }
+
+  close(): void {
+    this.#endListening()
+    this.#asked?.end()
+  }
+
+  async #ask(): Promise<readonly string[]> {
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    const asked: Asked = { id: randomUUID(), chunks: new Map(), whole: [], end }
+    setTimeout(() => (this.#answers = undefined), WAIT_MS + FRESH_MS).unref()
+    if (this.#nodeCount() < 2) return []
+    this.#asked = asked
+    const timer = setTimeout(end, WAIT_MS).unref()
+    this.#announcer.announce(`report? ${asked.id} ${this.#node}`).catch(end)
+    await ended
+    clearTimeout(timer)
+    this.#asked = undefined
+    const texts = asked.whole.map(async (chunks) => {
+      const bytes = await inflate(Buffer.from(chunks, 'base64'), { maxOutputLength: MAX_BYTES })
+      return bytes.toString()
+    })
+    const settled = await Promise.allSettled(texts)
+    return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  }
+
+  #onText(text: string): void {
+    const [, question, asker] = QUESTION.exec(text) ?? []
+    if (question !== undefined && asker !== this.#node) void this.#answer(question).catch(() => {})
+    const [, id, node = '', index, count, chunk = ''] = ANSWER.exec(text) ?? []
+    if (id === undefined || id !== this.#asked?.id) return
+    this.#onChunk(this.#asked, node, { index: Number(index), count: Number(count), chunk })
+  }
+
+  async #answer(question: string): Promise<void> {
+    if (!this.#report) return
+    const packed = (await deflate(await this.#report())).toString('base64')
+    const count = Math.ceil(packed.length / CHUNK_LENGTH)
+    for (let index = 0; index < count; index += 1) {
+      const chunk = packed.slice(index * CHUNK_LENGTH, (index + 1) * CHUNK_LENGTH)
+      await this.#announcer.announce(`report ${question} ${this.#node} ${index} ${count} ${chunk}`)
+    }
+  }
+
+  // The chunks of a node come in their order, over one connection.
+  #onChunk(
+    asked: Asked,
+    node: string,
+    { index, count, chunk }: { readonly index: number; readonly count: number; readonly chunk: string },
+  ): void {
+    const chunks = asked.chunks.get(node) ?? []
+    if (index !== chunks.length || count > MAX_CHUNKS) return
+    asked.chunks.set(node, [...chunks, chunk])
+    if (index + 1 < count) return
+    asked.whole.push([...chunks, chunk].join(''))
+    if (asked.whole.length >= this.#nodeCount() - 1) asked.end()
+  }
+}

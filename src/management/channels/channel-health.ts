@@ -1,0 +1,104 @@
+import { z } from 'zod'
+import type { Channel } from '../../domain/channel.ts'
+import { KEPT_MINUTES } from '../../upstreams/channel-minutes.ts'
+import type { AdministrationParts } from '../parts.ts'
+import { declaredId } from './channel-object.ts'
+
+/** The nodes that are asked. */
+export const channelHealthQuery = z.object({
+  nodes: z.enum(['this', 'all'], { error: 'expected this or all' }).optional(),
+})
+
+const milliseconds = z.int().nullable()
+
+const item = z.object({
+  id: z.int(),
+  name: z.string(),
+  state: z.enum(['works', 'failing', 'resting', 'probing', 'disabled']),
+  failures: z.int(),
+  rests_until: z.int().nullable(),
+  last_error: z.object({ at: z.int(), cause: z.string() }).nullable(),
+  keys: z.object({ total: z.int(), set_aside: z.int() }),
+  minutes: z
+    .array(z.object({ requests: z.int(), failed: z.int(), p50_ms: milliseconds, p95_ms: milliseconds }))
+    .length(KEPT_MINUTES),
+})
+
+/** The channels as one node sees them; `at` is its time of day, in Unix seconds. */
+const nodeHealth = z.object({ node: z.string(), at: z.int(), items: z.array(item) })
+
+/** The same of this node, with the other nodes' where they were asked. */
+export const channelHealthSchema = nodeHealth.extend({ others: z.array(nodeHealth) })
+
+type NodeHealth = z.output<typeof nodeHealth>
+
+type HealthParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'channels' | 'node' | 'nowMs'>
+
+/**
+ * The channels in the order of their list, as this node sees them: from its memory, apart from their names.
+ * `docs/administration.md: Channel health`.
+ */
+export async function ownHealth(parts: HealthParts): Promise<NodeHealth> {
+  const { store, liveConfig, node, nowMs } = parts
+  const { channels } = await store.read('storedConfiguration')
+  const items = [
+    ...channels.map(({ id, name, status, keys }) =>
+      itemOf(
+        parts,
+        { id, name, keys: keys.length },
+        status === 1 ? liveConfig.storedChannel(name) : undefined,
+      ),
+    ),
+    ...liveConfig.declared.channels.map((channel) =>
+      itemOf(parts, { id: declaredId(channel.name), name: channel.name, keys: channel.keys.length }, channel),
+    ),
+  ]
+  return { node, at: seconds(nowMs()), items }
+}
+
+/** The channels as this node sees them, and with `nodes: 'all'` as each other node does that answers. */
+export async function channelHealth(
+  parts: HealthParts & Pick<AdministrationParts, 'otherNodes'>,
+  { nodes }: z.output<typeof channelHealthQuery>,
+): Promise<z.output<typeof channelHealthSchema>> {
+  const [own, reports = []] = await Promise.all([
+    ownHealth(parts),
+    nodes === 'all' ? parts.otherNodes?.others() : undefined,
+  ])
+  const others = reports.flatMap((report) => readReport(report) ?? [])
+  return { ...own, others: others.toSorted((a, b) => (a.node < b.node ? -1 : 1)) }
+}
+
+// Nodes of other versions may send what this one cannot read.
+function readReport(report: string): NodeHealth | undefined {
+  try {
+    return nodeHealth.safeParse(JSON.parse(report)).data
+  } catch {
+    return undefined
+  }
+}
+
+/** One channel; without `channel` it is disabled. */
+function itemOf(
+  { channels: { health, keyRings, minutes }, nowMs }: HealthParts,
+  { id, name, keys }: { readonly id: number; readonly name: string; readonly keys: number },
+  channel: Channel | undefined,
+): NodeHealth['items'][number] {
+  const readMs = performance.now()
+  const { state, failures, restsForMs } = health.figures(name, readMs)
+  const error = minutes.lastError(name)
+  return {
+    id,
+    name,
+    state: channel ? state : 'disabled',
+    failures,
+    rests_until: restsForMs > 0 ? seconds(nowMs() + restsForMs + 999) : null,
+    last_error: error ? { at: seconds(error.atMs), cause: error.cause } : null,
+    keys: { total: keys, set_aside: channel ? keyRings.setAside(channel, readMs) : 0 },
+    minutes: [...minutes.of(name)],
+  }
+}
+
+function seconds(unixMs: number): number {
+  return Math.floor(unixMs / 1000)
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import type { Settings } from '../../domain/settings.ts'
+import { Role, type User } from '../../domain/user.ts'
+import { version } from '../../domain/version.ts'
+import type { AdministrationParts } from '../parts.ts'
+import { quotaDisplay } from '../settings/quota-display.ts'
+import { noUser } from '../users/find-user.ts'
+import { profileObject, profileSchema } from '../users/profile-object.ts'
+import { groupsSchema, usableGroupsObject } from '../users/usable-groups.ts'
+
+/** The data that every page of the console needs. `docs/api.md: Console`. */
+export const consoleShellSchema = z.object({
+  user: profileSchema,
+  version: z.string(),
+  node: z.string(),
+  server_time: z.int().describe('Unix seconds'),
+  display: z.object({
+    kind: z.enum(['USD', 'CNY', 'TOKENS']),
+    quota_per_unit: z.int().describe('Quota units in one US dollar'),
+    usd_exchange_rate: z.number().describe('CNY per USD'),
+  }),
+  groups: groupsSchema,
+  limits: z.object({ max_user_tokens: z.int(), usage_log_days: z.int(), slot_days: z.int() }),
+  setup: z.object({ has_channel: z.boolean(), has_own_key: z.boolean(), has_call: z.boolean() }),
+  counts: z.object({ resting_channels: z.int().nullable().describe('null below role 10') }),
+})
+
+/** Newest calls of all users among which one with a response is looked for. */
+const SEARCHED_CALLS = 20
+
+/** The shell's data for an account, read at once. */
+export async function consoleShell(
+  parts: AdministrationParts,
+  user: User,
+): Promise<z.output<typeof consoleShellSchema>> {
+  const { store, channels, node, nowMs } = parts
+  const settings = parts.settings()
+  const isAdmin = user.role >= Role.admin
+  const [profile, keys] = await Promise.all([
+    store.read('profile', { userId: user.id }),
+    store.read('keyedTokenPage', { userId: user.id, offset: 0, limit: 1 }),
+  ])
+  if (!profile) return noUser(user.id)
+  const { quota_per_unit, display, usd_exchange_rate } = quotaDisplay(settings)
+  return {
+    user: await profileObject(parts, profile),
+    version: version(),
+    node,
+    server_time: Math.floor(nowMs() / 1000),
+    display: { kind: display, quota_per_unit, usd_exchange_rate },
+    groups: usableGroupsObject(settings, user),
+    limits: {
+      max_user_tokens: settings.options.maxUserTokens,
+      usage_log_days: settings.options.usageLogDays,
+      slot_days: settings.options.slotDays,
+    },
+    setup: {
+      has_channel: settings.channels.length > 0,
+      has_own_key: keys.total > 0,
+      has_call: profile.requestCount > 0 || (isAdmin && (await hasCall(parts))),
+    },
+    counts: { resting_channels: isAdmin ? restingChannels(settings, channels) : null },
+  }
+}
+
+function restingChannels(
+  settings: Settings,
+  { health }: Pick<AdministrationParts['channels'], 'health'>,
+): number {
+  const readMs = performance.now()
+  return settings.channels.filter(({ name }) => health.figures(name, readMs).state === 'resting').length
+}
+
+/** Whether a recent call of any user got a response. */
+async function hasCall({ store }: Pick<AdministrationParts, 'store'>): Promise<boolean> {
+  const { entries } = await store.read('scanUsage', { filter: {}, after: null, maxRows: SEARCHED_CALLS })
+  return entries.some(({ firstByteMs }) => firstByteMs !== null)
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { requireVersion } from '../../domain/object-version.ts'
+import type { Json } from '../../domain/stored-configuration.ts'
+import { GatewayError } from '../../errors.ts'
+import { versionField } from '../changed-meanwhile.ts'
+import type { AdministrationParts } from '../parts.ts'
+import { pricePart } from './managed-models.ts'
+
+const A_PRICE = { error: 'expected null, or an object of prices as in gateway.yaml' }
+
+/** A model and its price, whose fields the schema of gateway.yaml checks; null = the built-in one. */
+export const modelPriceBody = z.object(
+  {
+    model: z.string().min(1, { error: 'expected the name of a model' }).max(200, {
+      error: 'expected the name of a model, of at most 200 characters',
+    }),
+    price: z.record(z.string(), z.unknown(), A_PRICE).nullable(),
+    version: versionField.nullish(),
+  },
+  { error: 'expected an object with model and price' },
+)
+
+/**
+ * Sets the price of one model in place of what was set before, ratios too; null removes what was set. Throws
+ * `managed_by_file` where the file declares the model, `changed_meanwhile` where the model has another
+ * version than the given one, and `invalid_request` where gateway.yaml would not accept the price.
+ */
+export async function setModelPrice(
+  { store, settings, liveConfig }: AdministrationParts,
+  { model, price, version }: z.output<typeof modelPriceBody>,
+): Promise<void> {
+  if (liveConfig.declared.models.has(model)) {
+    throw new GatewayError(
+      'managed_by_file',
+      `model: models.${model} is set in gateway.yaml, and can be changed there alone`,
+    )
+  }
+  const value = price === null ? undefined : { exact: price as { readonly [key: string]: Json } }
+  await liveConfig.change(
+    (stored) => {
+      const present = pricePart(settings(), liveConfig, stored, model).version
+      requireVersion(version ?? undefined, present)
+      const others = stored.entries.filter(({ section, name }) => section !== 'ratios' || name !== model)
+      const entry = value && { section: 'ratios' as const, name: model, value }
+      return { ...stored, entries: entry ? [...others, entry] : others }
+    },
+    () => store.write('setEntries', { changes: [{ section: 'ratios', name: model, value }] }),
+  )
+}

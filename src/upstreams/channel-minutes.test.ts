@@ -1,0 +1,61 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { channelOf } from '../../test/channel.ts'
+import { ChannelMinutes } from './channel-minutes.ts'
+
+const CHANNEL = channelOf({ name: 'a' })
+const MINUTE_MS = 60_000
+
+describe('the minutes of a channel', () => {
+  test('are sixty, the oldest first, and end with the one under way', () => {
+    let nowMs = 1_000 * MINUTE_MS
+    const minutes = new ChannelMinutes(() => nowMs)
+    minutes.note(CHANNEL, 100, undefined)
+    nowMs += MINUTE_MS
+    minutes.note(CHANNEL, 0, 'status 500')
+    minutes.note(CHANNEL, 5, undefined)
+    const last = minutes.of('a').slice(-3)
+    expect(minutes.of('a')).toHaveLength(60)
+    expect(last.map(({ requests, failed }) => [requests, failed])).toEqual([
+      [0, 0],
+      [1, 0],
+      [2, 1],
+    ])
+    expect(minutes.lastError('a')).toEqual({ atMs: nowMs, cause: 'status 500' })
+    expect(minutes.of('another').every(({ requests }) => requests === 0)).toBe(true)
+  })
+
+  test('are forgotten after an hour, however many passed meanwhile', () => {
+    let nowMs = 1_000 * MINUTE_MS
+    const minutes = new ChannelMinutes(() => nowMs)
+    const requests = (): number => minutes.of('a').reduce((sum, minute) => sum + minute.requests, 0)
+    minutes.note(CHANNEL, 100, undefined)
+    nowMs += 59 * MINUTE_MS
+    expect(requests()).toBe(1)
+    nowMs += MINUTE_MS
+    expect(requests()).toBe(0)
+    minutes.note(CHANNEL, 100, undefined)
+    expect(requests()).toBe(1)
+    nowMs += 600 * MINUTE_MS
+    expect(requests()).toBe(0)
+  })
+
+  test('have percentiles that are off by a tenth at most', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 600_000 }), { minLength: 1 }), (durations) => {
+        const minutes = new ChannelMinutes(() => MINUTE_MS)
+        for (const tookMs of durations) minutes.note(CHANNEL, tookMs, undefined)
+        const sorted = durations.toSorted((a, b) => a - b)
+        const { p50_ms, p95_ms } = minutes.of('a').at(-1) ?? { p50_ms: null, p95_ms: null }
+        const pairs = [
+          [p50_ms, 0.5],
+          [p95_ms, 0.95],
+        ] as const
+        for (const [found, share] of pairs) {
+          const exact = sorted[Math.ceil(share * sorted.length) - 1] as number
+          expect(Math.abs((found as number) - exact)).toBeLessThanOrEqual(exact / 10 + 1)
+        }
+      }),
+    )
+  })
+})

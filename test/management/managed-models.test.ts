@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Account, manage } from '../equipment/account.ts'
+import { usageText } from '../equipment/behaviour.ts'
+import { channel, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+
+const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
+const ADA = { id: 2, accessToken: 'the-access-token-of-ada' }
+const ANN = { id: 3, accessToken: 'the-access-token-of-ann' }
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    rate_limits: { global: { requests: 0 } },
+    groups: { default: { ratio: 1 }, vip: { ratio: 1, open: false } },
+    models: { filed: { price: { input: 3, output: 15, tiers: [{ above: 1000, input: 6, output: 20 }] } } },
+    channels: [
+      channel('up', upstream.baseUrl('up'), { models: ['filed', 'novel', 'gpt-4o'], groups: ['default'] }),
+      channel('second', upstream.baseUrl('up'), { models: ['gpt-4o'], groups: ['vip'] }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
+      user(3, 'ann', [token('ann')], { access_token: ANN.accessToken }),
+    ],
+  }))
+  fixture.upstream.script('up', { kind: 'whole', usage: usageText(1000, 100, 0) })
+})
+afterAll(() => fixture?.close())
+
+interface Model {
+  readonly model: string
+  readonly price: Readonly<Record<string, unknown>> | null
+  readonly source: string
+  readonly version: string
+}
+const list = (account: Account) => manage<Model[]>(fixture.gateway.url, account, 'GET /api/models')
+const modelOf = async (name: string): Promise<Model | undefined> =>
+  (await list(ADA)).data.find(({ model }) => model === name)
+const put = (body: object, account: Account = AS_ROOT) =>
+  manage(fixture.gateway.url, account, 'PUT /api/models/price', body)
+const charged = async (model: string) => {
+  const answer = await fixture.chat('ann', ask(model))
+  expect(answer.status).toBe(200)
+  return databaseOf(fixture.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))?.quota
+}
+
+describe('models and their prices', () => {
+  test('are listed for admins, with source, channels and groups', async () => {
+    expect((await list(ANN)).status).toBe(403)
+    expect((await list({ id: 2, accessToken: 'wrong' })).status).toBe(401)
+    const { data } = await list(ADA)
+    expect((await list(AS_ROOT)).data).toEqual(data)
+    expect(data.map(({ model, source }) => [model, source])).toEqual([
+      ['filed', 'file'],
+      ['gpt-4o', 'built-in'],
+      ['novel', 'none'],
+    ])
+    expect(data[0]).toMatchObject({
+      vendor: null,
+      price: { input: '3', output: '15', cache_read: '0.3', request: '0' },
+      tiers: [{ above: 1000, input: '6', output: '20' }],
+      channels: ['up'],
+      groups: ['default'],
+    })
+    expect(data[1]).toMatchObject({
+      vendor: 'openai',
+      channels: ['up', 'second'],
+      groups: ['default', 'vip'],
+    })
+    expect(data[2]).toMatchObject({ price: null, tiers: [], calls_30d: 0 })
+  })
+
+  test('are set by root, one by one, and charged by the next call', async () => {
+    const price = { input: '2.5', output: 10, tiers: [{ above: 500, input: 5, output: 20 }] }
+    expect((await put({ model: 'novel', price }, ADA)).status).toBe(403)
+    expect((await put({ model: 'novel', price }, ANN)).status).toBe(403)
+    expect((await put({ model: 'novel', price })).status).toBe(200)
+    // Beyond 500 tokens of input: (1000 × 5 + 100 × 20) millionths of a dollar, of 500,000 units each.
+    expect(await charged('novel')).toBe(3500)
+    expect(await modelOf('novel')).toMatchObject({
+      source: 'set',
+      price: { input: '2.5', output: '10' },
+      tiers: [{ above: 500, input: '5' }],
+      calls_30d: 1,
+    })
+    const whole = (await modelOf('novel'))?.price
+    expect((await put({ model: 'novel', price: whole })).status).toBe(200)
+    expect((await modelOf('novel'))?.price).toEqual(whole)
+  })
+
+  test('are the built-in ones again with null', async () => {
+    const before = await modelOf('gpt-4o')
+    expect((await put({ model: 'gpt-4o', price: { input: 1, output: 1 } })).status).toBe(200)
+    expect((await modelOf('gpt-4o'))?.source).toBe('set')
+    expect((await put({ model: 'gpt-4o', price: null })).status).toBe(200)
+    expect(await modelOf('gpt-4o')).toEqual(before)
+  })
+
+  test('replace ratios, and become ratios where one of these is set', async () => {
+    const option = (key: string, value: object) =>
+      manage(fixture.gateway.url, AS_ROOT, 'PUT /api/option/', { key, value: JSON.stringify(value) })
+    expect((await option('ModelRatio', { 'gpt-4o': 7 })).status).toBe(200)
+    expect((await put({ model: 'gpt-4o', price: { input: 1, output: 4, cache_read: 0.5 } })).status).toBe(200)
+    expect(await modelOf('gpt-4o')).toMatchObject({ price: { input: '1', output: '4', cache_read: '0.5' } })
+    expect((await option('CompletionRatio', { 'gpt-4o': 3 })).status).toBe(200)
+    expect(await modelOf('gpt-4o')).toMatchObject({ price: { input: '1', output: '3', cache_read: '0.5' } })
+    await put({ model: 'gpt-4o', price: null })
+  })
+
+  test('are not overwritten by somebody who has not seen them', async () => {
+    const seen = await modelOf('novel')
+    const first = { model: 'novel', price: { input: 4, output: 4 }, version: seen?.version }
+    expect((await put(first)).status).toBe(200)
+    const second = await put({ ...first, price: { input: 5, output: 5 } })
+    expect(second).toMatchObject({ status: 409, body: { code: 'changed_meanwhile' } })
+    expect(await modelOf('novel')).toMatchObject({ price: { input: '4' } })
+    expect(
+      (await put({ model: 'novel', price: null, version: (await modelOf('novel'))?.version })).status,
+    ).toBe(200)
+  })
+
+  test('survive a restart', async () => {
+    await put({ model: 'novel', price: { input: '0.123456789', output: 1 } })
+    await fixture.gateway.restart()
+    expect(await modelOf('novel')).toMatchObject({ source: 'set', price: { input: '0.123456789' } })
+  })
+
+  test.each([
+    ['a price of the file', { model: 'filed', price: null }, 409],
+    ['no model', { model: '', price: null }, 400],
+    ['no price', { model: 'novel' }, 400],
+    ['a negative price', { model: 'novel', price: { input: -1, output: 1 } }, 400],
+    ['an unknown kind', { model: 'novel', price: { input: 1, output: 1, colour: 2 } }, 400],
+    ['output without a price', { model: 'novel', price: { input: 1 } }, 400],
+  ])('refuse %s', async (_, body, status) => {
+    const before = (await list(ADA)).data
+    expect((await put(body)).status).toBe(status)
+    expect((await list(ADA)).data).toEqual(before)
+  })
+})
