@@ -53,8 +53,9 @@ export async function migrateToLatest(db: Kysely<Database>, types: ColumnTypes):
   if (isCurrent(await stepsRun(db))) return
   const provider = { getMigrations: () => Promise.resolve(locking(steps(types), types)) }
   const { error } = await new Migrator({ db, provider }).migrateToLatest()
-  if (error !== undefined)
-    throw new Error('the schema of the database could not be brought up to date', { cause: error })
+  if (error === undefined) return
+  const reason = error instanceof Error ? error.message : String(error)
+  throw new Error(`the schema of the database could not be brought up to date: ${reason}`, { cause: error })
 }
 
 /**

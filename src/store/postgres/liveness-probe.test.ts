@@ -5,6 +5,7 @@ import type { FaultProxy } from '../../../test/equipment/fault-proxy.ts'
 import { type Engine, ENGINES } from '../../../test/store-engines.ts'
 import { SECRETS } from '../../../test/store-rows.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
+import { type ProbeTimeouts, WHILE_NONE_WAITS, withLivenessProbe } from './liveness-probe.ts'
 import { openPostgresStore, type SharedRows } from './open.ts'
 import { connectionPool } from './pool.ts'
 
@@ -115,6 +116,20 @@ describe.each(HERE)('on $name', (engine) => {
     const another = await pool.connect()
     expect(await another.query('select 1 as one', [])).toMatchObject({ rows: [{ one: 1 }] })
     another.release()
+  })
+
+  test('a server that is slow to answer counts as gone where calls wait, and is waited for where none does', async () => {
+    const { proxy, url } = await behindProxy((await engine.database()).place)
+    proxy.setFault({ kind: 'delay', delayMs: 900 })
+    const answered = (timeouts?: ProbeTimeouts): Promise<string> => {
+      const { promise, resolve, reject } = Promise.withResolvers<string>()
+      const end = async (): Promise<void> => reject(new Error('Connection terminated'))
+      setTimeout(() => resolve('answer'), 4_000)
+      return withLivenessProbe({ end }, url, promise, timeouts)
+    }
+    const [impatient, patient] = await Promise.allSettled([answered(), answered(WHILE_NONE_WAITS)])
+    expect(impatient).toMatchObject({ status: 'rejected', reason: expect.any(StoreUnavailable) })
+    expect(patient).toEqual({ status: 'fulfilled', value: 'answer' })
   })
 
   test('a statement that the server works on is waited for', async () => {

@@ -4,10 +4,16 @@ import { isServing } from './failure.ts'
 
 /** Time to wait for a response before probing, and between probes. */
 const PROBE_AFTER_MS = 700
-/** Timeout of a probe's connection. */
-const PROBE_CONNECT_TIMEOUT_MS = 500
-/** Timeout of a probe's query. */
-const PROBE_TIMEOUT_MS = 300
+/** Timeouts of a probe. */
+export interface ProbeTimeouts {
+  readonly connectMs: number
+  readonly queryMs: number
+}
+
+/** Timeouts where calls wait for the response: `StoreUnavailable` follows within two seconds. */
+const WHILE_CALLS_WAIT: ProbeTimeouts = { connectMs: 500, queryMs: 300 }
+/** Timeouts where none does, so that a busy machine is not taken for one that is gone. */
+export const WHILE_NONE_WAITS: ProbeTimeouts = { connectMs: 10_000, queryMs: 10_000 }
 /** Time left for a response that was under way while the probe ran. */
 const IN_FLIGHT_MS = 100
 
@@ -23,12 +29,13 @@ export interface ProbedConnection {
  * Waits for a response for as long as the server works on the statement. A connection can go dead without an
  * error: the machine is gone, or a router dropped its state. So a second connection probes the statement at
  * intervals. If it cannot connect, or the server is idle on this connection, closes the connection and
- * rejects with `StoreUnavailable`, within two seconds.
+ * rejects with `StoreUnavailable`: within two seconds where calls wait.
  */
 export async function withLivenessProbe<Answer>(
   connection: ProbedConnection,
   url: string,
   answer: Promise<Answer>,
+  timeouts = WHILE_CALLS_WAIT,
 ): Promise<Answer> {
   let lost: StoreUnavailable | undefined
   let isOver = false
@@ -37,7 +44,7 @@ export async function withLivenessProbe<Answer>(
     void connection.end()
   }
   const probe = async (): Promise<void> => {
-    const atWork = await isServerWorking(url, connection.processID ?? 0)
+    const atWork = await isServerWorking(url, connection.processID ?? 0, timeouts)
     if (isOver) return
     timer = atWork ? setTimeout(() => void probe(), PROBE_AFTER_MS) : setTimeout(giveUp, IN_FLIGHT_MS)
   }
@@ -52,11 +59,15 @@ export async function withLivenessProbe<Answer>(
   }
 }
 
-async function isServerWorking(url: string, process: number): Promise<boolean> {
+async function isServerWorking(
+  url: string,
+  process: number,
+  { connectMs, queryMs }: ProbeTimeouts,
+): Promise<boolean> {
   const client = new Client({
     connectionString: url,
-    connectionTimeoutMillis: PROBE_CONNECT_TIMEOUT_MS,
-    query_timeout: PROBE_TIMEOUT_MS,
+    connectionTimeoutMillis: connectMs,
+    query_timeout: queryMs,
     application_name: 'sluice',
   })
   client.on('error', () => {})

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Kysely, PostgresDialect, sql } from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPool, sql } from 'kysely'
 import { auditedWrite } from '../audit/audited-write.ts'
 import { refuseOtherSecret } from '../secret-check.ts'
 import { POSTGRES_TYPES } from '../migrations/column-types.ts'
@@ -12,6 +12,7 @@ import type { Secrets } from '../secrets.ts'
 import type { Rows } from '../store.ts'
 import { mapDatabaseError, isConflict } from './failure.ts'
 import { type UsageLogMaintenance, maintainUsageLog } from './maintain-usage-log.ts'
+import { WHILE_NONE_WAITS } from './liveness-probe.ts'
 import { connectionPool } from './pool.ts'
 import { ensureRelayRole } from './relay-role.ts'
 
@@ -50,7 +51,7 @@ export async function openPostgresStore(options: {
 }): Promise<SharedRows> {
   const { url, secrets } = options
   const known = await prepareDatabase(url, secrets)
-  const db = kyselyOver(url)
+  const db = kyselyOver(connectionPool(url))
   return {
     ...known,
     read: (name, ...[input]) => read(db, reads[name] as AnyOperation, input, secrets) as never,
@@ -61,8 +62,8 @@ export async function openPostgresStore(options: {
   }
 }
 
-function kyselyOver(url: string, statementMs?: number): Kysely<Database> {
-  return new Kysely<Database>({ dialect: new PostgresDialect({ pool: connectionPool(url, statementMs) }) })
+function kyselyOver(pool: PostgresPool): Kysely<Database> {
+  return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
 }
 
 function prepareDatabase(
@@ -92,7 +93,7 @@ async function withMaintenanceConnection<Result>(
   url: string,
   work: (db: Kysely<Database>) => Promise<Result>,
 ): Promise<Result> {
-  const db = kyselyOver(url, MAINTENANCE_TIMEOUT_MS)
+  const db = kyselyOver(connectionPool(url, MAINTENANCE_TIMEOUT_MS, WHILE_NONE_WAITS))
   try {
     return await work(db)
   } catch (error) {

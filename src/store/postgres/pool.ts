@@ -2,7 +2,7 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { Pool, type PoolClient, types } from 'pg'
 import { refuseNul } from '../refuse-nul.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { withLivenessProbe, type ProbedConnection } from './liveness-probe.ts'
+import { type ProbedConnection, type ProbeTimeouts, withLivenessProbe } from './liveness-probe.ts'
 
 /** Connections of one node. Few suffice, because calls do not use them, and other nodes need theirs. */
 const MAX_CONNECTIONS = 5
@@ -19,9 +19,13 @@ const INT8: number = types.builtins.INT8
 
 /**
  * Creates a pool of connections to the database at this URL; connections are made when needed. If the server
- * is out of reach, queries reject within two seconds.
+ * is out of reach, queries reject within two seconds, or as the timeouts of probes say.
  */
-export function connectionPool(url: string, statementMs = STATEMENT_TIMEOUT_MS): PostgresPool {
+export function connectionPool(
+  url: string,
+  statementMs = STATEMENT_TIMEOUT_MS,
+  probing?: ProbeTimeouts,
+): PostgresPool {
   const pool = new Pool({
     connectionString: url,
     max: MAX_CONNECTIONS,
@@ -44,10 +48,11 @@ export function connectionPool(url: string, statementMs = STATEMENT_TIMEOUT_MS):
       const client = await pool.connect()
       // Connections that were idle when another one fell silent are probably dead too.
       if ((returned.get(client) ?? Infinity) > silentSince) {
-        return withLivenessProbes(client, url, (silent) => {
-          if (silent) silentSince = performance.now()
+        const onRelease = (fellSilent: boolean): void => {
+          if (fellSilent) silentSince = performance.now()
           else returned.set(client, performance.now())
-        })
+        }
+        return withLivenessProbes(client, url, onRelease, probing)
       }
       client.release(true)
     }
@@ -59,6 +64,7 @@ function withLivenessProbes(
   client: PoolClient,
   url: string,
   onRelease: (fellSilent: boolean) => void,
+  probing: ProbeTimeouts | undefined,
 ): PostgresPoolClient {
   let silent: StoreUnavailable | undefined
   const ask = async (sql: string, parameters: readonly unknown[]): Promise<unknown> => {
@@ -69,6 +75,7 @@ function withLivenessProbes(
         client as unknown as ProbedConnection,
         url,
         client.query(sql, [...parameters]),
+        probing,
       )
     } catch (error) {
       if (error instanceof StoreUnavailable) silent = error
