@@ -191,6 +191,49 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
+  test('50: a price that is set is charged by the next call; the built-in one comes back; the file is locked', async () => {
+    stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
+    await stage.api('POST', '/api/channel/', {
+      mode: 'single',
+      channel: {
+        name: 'priced here',
+        type: 1,
+        base_url: stage.upstream.baseUrl('scripted'),
+        key: 'k',
+        models: 'gpt-4o,unheard-of',
+        group: 'default',
+      },
+    })
+    const page = await stage.open('root', '/models')
+    const table = page.getByRole('table', { name: 'Models' })
+    await table.getByRole('row', { name: /unheard-of.*Without a price/ }).waitFor()
+    expect(await table.locator('tbody').getByRole('row').first().innerText()).toContain('unheard-of')
+    const ofFile = table.getByRole('row', { name: /^scripted/ })
+    expect(await ofFile.innerText()).toContain('gateway.yaml')
+    expect(await ofFile.getByRole('button').count()).toBe(0)
+
+    const row = table.getByRole('row', { name: /gpt-4o/ })
+    const dialog = page.getByRole('dialog', { name: 'Edit price' })
+    await row.getByRole('button', { name: 'Edit price' }).click()
+    await dialog.getByRole('textbox', { name: 'Input', exact: true }).fill('3')
+    await dialog.getByRole('textbox', { name: 'Output' }).fill('6')
+    await dialog.getByText('1,000 in + 500 out = $0.006').waitFor()
+    await dialog.getByRole('button', { name: 'Save price' }).click()
+    await row.getByText('Set here').waitFor()
+    await stage.call('gpt-4o')
+    await row.getByRole('button', { name: 'Edit price' }).click()
+    await dialog.getByRole('button', { name: 'Use built-in price' }).click()
+    await row.getByText('Built in').waitFor()
+    await stage.call('gpt-4o')
+    // Millionths of a dollar, of 500,000 units each: (1000 × 2.5 + 100 × 10), then (1000 × 3 + 100 × 6).
+    const quotas = async (): Promise<number[]> => {
+      const { items } = await stage.api<{ items: { quota: number }[] }>('GET', '/api/log/?model_name=gpt-4o')
+      return items.map(({ quota }) => quota)
+    }
+    await expect.poll(quotas).toEqual([1750, 1800])
+    await page.context().close()
+  })
+
   test('a changed form asks before it is left', async () => {
     const page = await stage.open('root', '/channels/new')
     await page.getByRole('textbox', { name: 'Name' }).fill('half done')
