@@ -451,6 +451,7 @@ export const texts = {
     source: 'Source',
     sources: { file: 'gateway.yaml', set: 'Set here', 'built-in': 'Built in', none: 'Without a price' },
     channels: 'Channels',
+    channelCount: (count: number) => `${count} channel${s(count)}`,
     editPrice: 'Edit price',
     prices: { input: 'Input', output: 'Output', cached: 'Cached input' },
     usd: 'USD',

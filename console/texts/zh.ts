@@ -441,6 +441,7 @@ export const texts: Texts = {
     source: '来源',
     sources: { file: 'gateway.yaml', set: '在此设置', 'built-in': '内置', none: '无价格' },
     channels: '渠道',
+    channelCount: (count) => `${count} 个渠道`,
     editPrice: '编辑价格',
     prices: { input: '输入', output: '输出', cached: '缓存输入' },
     usd: 'USD',

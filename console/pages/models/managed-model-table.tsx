@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { ManagedModel } from '../../api/models.ts'
 import { type Column, DataTable } from '../../parts/data-table.tsx'
 import { useFormats, useSignedIn } from '../../parts/session.tsx'
@@ -31,6 +31,12 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
   }
   const input = (model: ManagedModel): string =>
     isByCall(model.price) ? models.perCall(usd(Number(model.price?.['request']))) : price(model, 'input')
+  const channelsText = ({ channels: [only = '–', ...further] }: ManagedModel): ReactNode =>
+    further.length === 0 ? (
+      only
+    ) : (
+      <span title={[only, ...further].join(', ')}>{models.channelCount(further.length + 1)}</span>
+    )
   const actions: Column<ManagedModel> = {
     key: 'actions',
     label: models.editPrice,
@@ -55,7 +61,7 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
       cell: ({ source }) =>
         source === 'none' ? <StateMark tone="warn" word={models.sources.none} /> : models.sources[source],
     },
-    { key: 'channels', label: models.channels, cell: ({ channels }) => channels.join(', ') || '–' },
+    { key: 'channels', label: models.channels, cell: channelsText },
     ...(isRoot ? [actions] : []),
   ]
 }
