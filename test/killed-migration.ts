@@ -48,7 +48,13 @@ const OWN_TABLES = ['unsummed_calls', ...TABLES].sort()
 
 /** Tables that a cluster needs in addition. */
 const SHARED_TABLES = [
-  ...['call_generation', 'call_nodes', 'call_places', 'leases', 'lost_budgets', 'lost_estimates', 'nodes'],
+  'call_generation',
+  'call_nodes',
+  'call_places',
+  'leases',
+  'lost_budgets',
+  'lost_estimates',
+  'nodes',
   ...TABLES,
 ].sort()
 

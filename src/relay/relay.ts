@@ -18,7 +18,7 @@ import { admittedRequests, groupsOf } from './admitted-requests.ts'
 import { Call, type CallServices } from './call.ts'
 import type { IncomingCall } from './incoming-call.ts'
 import { UNBOUNDED } from './estimate.ts'
-import { STOPPING, unwritable, UpstreamRefusal } from './failure.ts'
+import { STOPPING, unwritable } from './failure.ts'
 import { type OpenedRequest, openRequest, type RequestForms } from './opened-request.ts'
 import { Rates } from './rates.ts'
 import { withAmountText } from './refusal-amounts.ts'
@@ -30,7 +30,12 @@ import type { Media } from './media.ts'
 import { chatDialect } from './dialects/chat/client-dialect.ts'
 import { completionsDialect } from './dialects/completions/client-dialect.ts'
 import { Conversions } from './dialects/conversions.ts'
-import { type Counting, countingDialect, CountingUnsupported } from './dialects/counting.ts'
+import {
+  type Counting,
+  countingDialect,
+  CountingUnsupported,
+  isCountingUnsupported,
+} from './dialects/counting.ts'
 import { geminiDialect, type GeminiTarget } from './dialects/gemini/client-dialect.ts'
 import { geminiCounting } from './dialects/gemini/count-tokens.ts'
 import { messagesDialect } from './dialects/messages/client-dialect.ts'
@@ -196,8 +201,7 @@ export class Relay {
   }
 
   /**
-   * Relays one call in the client's dialect. Rejects with the error for the client, where nothing was sent to
-   * it yet.
+   * Relays one call in the client's dialect. Rejects with the error for the client, where none was sent yet.
    */
   call(endpoint: RelayedEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#charged({ json: this.#dialects[endpoint] }, incoming, caller)
@@ -293,9 +297,4 @@ export class Relay {
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
     }
   }
-}
-
-/** Whether an upstream of the messages protocol does not count: it need not have that endpoint. */
-function isCountingUnsupported(error: unknown): boolean {
-  return error instanceof CountingUnsupported || (error instanceof UpstreamRefusal && error.status === 404)
 }

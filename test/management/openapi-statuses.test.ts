@@ -261,10 +261,10 @@ async function provokeByName(): Promise<void> {
   await at('GET /metrics', { authorization: 'Bearer token-of-metrics' })
 }
 
-/** Signs in at an identity provider, and is refused as a user of its name exists; ends a session. */
+/** Signs in at an identity provider, is refused as a user of its name exists, links; ends a session. */
 async function provokeSignIns(): Promise<void> {
-  const named = (path: string): Endpoint => {
-    const route = ROUTES.find((one) => one.path === path)
+  const named = (path: string, method?: string): Endpoint => {
+    const route = ROUTES.find((one) => one.path === path && (method ?? one.method) === one.method)
     if (!route) throw new Error(`there is no ${path}`)
     return route
   }
@@ -281,7 +281,10 @@ async function provokeSignIns(): Promise<void> {
   }
   await requestAndRecord(callback, '/api/user/oidc/corp/callback', {})
   const login = { method: 'POST', path: '/api/user/login' }
-  await call(fixture.gateway.url, { access_token: ROOT.access_token }, login)
+  const person = new Browser()
+  person.keep(await call(fixture.gateway.url, { access_token: ROOT.access_token }, login))
+  const link = named('/api/user/self/identities', 'POST')
+  await requestAndRecord(link, link.path, { cookie: person.session.cookie }, { provider: 'corp' })
   const list = await call(fixture.gateway.url, undefined, {
     method: 'GET',
     path: '/api/user/self/sessions',

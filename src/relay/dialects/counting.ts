@@ -7,6 +7,7 @@ import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import type { PromptText } from '../../protocols/prompt-tokens.ts'
 import type { Headers } from '../../server/header-names.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
+import { UpstreamRefusal } from '../failure.ts'
 import type { Dialect, Prepared, Reader, RelayedRequest } from './dialect.ts'
 import { unstreamed } from './unstreamed.ts'
 
@@ -138,4 +139,9 @@ function withModel(scan: ScannedObject, upstreamModel: string, context: CountedC
   const replace = new Map(context?.replace)
   if (scan.value('model') !== upstreamModel) replace.set('model', JSON.stringify(upstreamModel))
   return edit(scan.bytes, scan, { remove: [], replace })
+}
+
+/** Whether an upstream of the messages protocol does not count: it need not have that endpoint. */
+export function isCountingUnsupported(error: unknown): boolean {
+  return error instanceof CountingUnsupported || (error instanceof UpstreamRefusal && error.status === 404)
 }

@@ -130,10 +130,14 @@ function secretValue(value: Json, secrets: Secrets): Secret {
   return new Secret(tagOf(secrets, 'audit', JSON.stringify(value)))
 }
 
-/** An address that has neither credentials nor a query; undefined for others. */
+/** Paths of providers' APIs; some servers take their key in other parts of a path. */
+const PLAIN_PATH = /^(?:\/(?:v\d+(?:alpha|beta)?\d*|api|openai|anthropic))*\/?$/
+
+/** An address that has neither credentials nor a query, nor a path that may be one; undefined for others. */
 function addressWithoutSecrets(value: Json): string | undefined {
   const url = typeof value === 'string' ? URL.parse(value) : null
-  const isOpen = url && url.username === '' && url.password === '' && url.search === '' && url.hash === ''
+  const isPlain = url && url.username === '' && url.password === '' && PLAIN_PATH.test(url.pathname)
+  const isOpen = isPlain && url.search === '' && url.hash === ''
   return isOpen && typeof value === 'string' ? value : undefined
 }
 
