@@ -207,7 +207,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     const page = await stage.open('root', '/models')
     const table = page.getByRole('table', { name: 'Models' })
     await table.getByRole('row', { name: /unheard-of.*Without a price/ }).waitFor()
-    expect(await table.locator('tbody').getByRole('row').first().innerText()).toContain('unheard-of')
+    expect(await table.locator('tbody').getByRole('row').first().innerText()).toContain('Without a price')
     const ofFile = table.getByRole('row', { name: /^scripted/ })
     expect(await ofFile.innerText()).toContain('gateway.yaml')
     expect(await ofFile.getByRole('button').count()).toBe(0)
