@@ -1,15 +1,15 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
+import type { consoleShellSchema } from '../../src/management/console/console-shell.ts'
 import type { statusSchema } from '../../src/management/status/gateway-status.ts'
 import type { sessionsSchema } from '../../src/management/users/own-sessions.ts'
-import type { profileSchema } from '../../src/management/users/profile-object.ts'
 import { request, send } from './client.ts'
 
-/** The account that is signed in. */
-export type Profile = z.output<typeof profileSchema>
+/** The account that is signed in, and the gateway as every page needs it. */
+export type Shell = z.output<typeof consoleShellSchema>
 
-/** The gateway's status. */
-export type GatewayStatus = z.output<typeof statusSchema>
+/** The account that is signed in. */
+export type Profile = Shell['user']
 
 /** A session of the account. */
 export type Session = z.output<typeof sessionsSchema>[number]
@@ -19,28 +19,35 @@ export type Credentials =
   | { readonly username: string; readonly password: string }
   | { readonly access_token: string }
 
-/** The profile. Not asked again by itself: forms and the rail depend on it. */
-export const profileQuery = queryOptions({
-  queryKey: ['profile'],
-  queryFn: () => send<Profile>('GET', '/api/user/self'),
+/** Asks who is signed in, and for the gateway as every page needs it. */
+export function readShell(): Promise<Shell> {
+  return send<Shell>('GET', '/api/console')
+}
+
+/** Data that every page needs. Not asked again by itself: forms and the rail depend on it. */
+export const shellQuery = queryOptions({
+  queryKey: ['shell'],
+  queryFn: readShell,
   staleTime: Number.POSITIVE_INFINITY,
   retry: false,
 })
 
-/** Version and display of money. */
-export const statusQuery = queryOptions({
-  queryKey: ['status'],
-  queryFn: () => send<GatewayStatus>('GET', '/api/status'),
-  staleTime: Number.POSITIVE_INFINITY,
-})
-
-/** The groups that keys of the account may name, with their ratios. */
-export function ownGroupsQuery(userId: number) {
+/** The same, asked again and again while the page is visible; a session that is over is told. */
+export function watchedShellQuery(everyMs: number, staleTime: number) {
   return queryOptions({
-    queryKey: [userId, 'own-groups'],
-    queryFn: () => request<Record<string, { ratio: number }>>('GET', '/api/user/self/groups'),
+    ...shellQuery,
+    queryFn: () => request<Shell>('GET', '/api/console'),
+    staleTime,
+    refetchInterval: everyMs,
   })
 }
+
+/** Ways to sign in. */
+export const statusQuery = queryOptions({
+  queryKey: ['status'],
+  queryFn: () => send<z.output<typeof statusSchema>>('GET', '/api/status'),
+  staleTime: Number.POSITIVE_INFINITY,
+})
 
 /** The sessions of the account. */
 export function sessionsQuery(userId: number) {

@@ -1,34 +1,23 @@
 import { queryOptions } from '@tanstack/react-query'
+import type { z } from 'zod'
+import type { auditSchema } from '../../src/management/audit/audit-object.ts'
+import type { auditPageSchema } from '../../src/management/audit/list-audit.ts'
 import { queryText, request } from './client.ts'
 
 /** Kinds of objects that the audit log is about. */
-export const AUDIT_KINDS = ['user', 'key', 'channel', 'option', 'group', 'model', 'price', 'session'] as const
+export const AUDIT_KINDS = [
+  'user',
+  'key',
+  'channel',
+  'option',
+  'group',
+  'model',
+  'price',
+  'session',
+] as const satisfies readonly AuditEntry['object']['kind'][]
 
 /** An entry of the audit log. */
-export interface AuditEntry {
-  readonly id: number
-  /** Unix seconds. */
-  readonly at: number
-  /** 0: no user. */
-  readonly actor_id: number
-  readonly actor: string
-  readonly via: 'console' | 'api' | 'command' | 'file'
-  readonly address: string
-  /** Kind of the object and what happened to it: `channel.update`. */
-  readonly action: string
-  readonly object: {
-    readonly kind: (typeof AUDIT_KINDS)[number]
-    readonly id: number | null
-    readonly name: string
-  }
-  readonly changes: readonly { readonly field: string; readonly before: unknown; readonly after: unknown }[]
-}
-
-/** A page of the audit log. */
-interface AuditPage {
-  readonly total: number
-  readonly items: readonly AuditEntry[]
-}
+export type AuditEntry = z.output<typeof auditSchema>
 
 /** Filters of the audit log; undefined ones are absent. */
 export interface AuditFilter {
@@ -45,7 +34,10 @@ export function auditQuery(userId: number, filter: AuditFilter, page: number) {
   return queryOptions({
     queryKey: [userId, 'audit', filter, page],
     queryFn: () =>
-      request<AuditPage>('GET', `/api/audit${queryText({ ...filter, p: page, page_size: AUDIT_PAGE_SIZE })}`),
+      request<z.output<typeof auditPageSchema>>(
+        'GET',
+        `/api/audit${queryText({ ...filter, p: page, page_size: AUDIT_PAGE_SIZE })}`,
+      ),
   })
 }
 

@@ -1,70 +1,25 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
-import type { usageSchema, usageStatSchema } from '../../src/management/usage/usage-object.ts'
+import type { callSchema, ownCallSchema } from '../../src/management/usage/call-detail.ts'
+import type { ownUsageSchema, usageStatSchema } from '../../src/management/usage/usage-object.ts'
 import { ApiError } from './api-error.ts'
 import { queryText, request } from './client.ts'
+import type { Paged } from './paged.ts'
 
-/** A settled call; the last two fields are for administrators. */
-export type Call = Omit<z.output<typeof usageSchema>, 'channel' | 'upstream_model'> & {
-  readonly channel?: string
-  readonly upstream_model?: string
-}
+type AnyCall = z.output<typeof callSchema>
 
-/** Something that a call was charged for. Amounts are decimal texts. */
-export interface CostLine {
-  /** `input`, `cached`, `cache_write_5m`, `output`, `web_search` and so on; `docs/api.md: Usage log`. */
-  readonly kind: string
-  readonly count: number
-  /** Per million tokens or characters, or per one of anything else. */
-  readonly price_usd: string
-  /** Quota units before the ratio of the group. */
-  readonly quota: string
-}
+/** A settled call; channel and upstream's model are for administrators. */
+export type Call = z.output<typeof ownUsageSchema> & Partial<Pick<AnyCall, 'channel' | 'upstream_model'>>
+
+/** A call with what it cost; attempts are for administrators, empty where the only one was answered. */
+export type CallDetail = z.output<typeof ownCallSchema> &
+  Partial<Pick<AnyCall, 'attempts' | 'channel' | 'upstream_model'>>
 
 /** A request to an upstream; times from the start of the call. */
-export interface CallAttempt {
-  readonly channel: string
-  readonly started_ms: number
-  readonly duration_ms: number
-  /** Null: there was no answer. */
-  readonly status: number | null
-  /** Null: this one was answered. */
-  readonly cause: string | null
-}
-
-/** A call with what it cost line by line. */
-export interface CallDetail extends Call {
-  /** Null: the charge does not follow from the counts, or their prices are not kept. */
-  readonly cost: readonly CostLine[] | null
-  readonly ratio: string | null
-  readonly tier_above: number | null
-  /** Quota units in one US dollar at that time. */
-  readonly quota_per_unit: number | null
-  /** Sum of the lines, a decimal text. */
-  readonly rounded: string | null
-  /** Whether the charge is 1 unit where it would be none. */
-  readonly minimum: boolean
-  readonly timing: {
-    readonly queued_ms: number
-    readonly connect_ms: number
-    readonly first_byte_ms: number | null
-    readonly total_ms: number
-  }
-  readonly dropped: readonly string[]
-  /** For administrators; empty where the only one was answered. */
-  readonly attempts?: readonly CallAttempt[]
-}
+export type CallAttempt = Omit<AnyCall['attempts'][number], 'key_index'>
 
 /** Sums over calls. */
 export type CallSums = z.output<typeof usageStatSchema>
-
-/** A page of calls. */
-export interface CallPage {
-  readonly page: number
-  readonly page_size: number
-  readonly total: number
-  readonly items: readonly Call[]
-}
 
 /** The filters that the gateway knows; empty ones are absent. */
 export interface CallFilter {
@@ -99,7 +54,7 @@ export function callsQuery(
   return queryOptions({
     queryKey: [userId, 'calls', scope, filter, page, pageSize],
     queryFn: () =>
-      request<CallPage>(
+      request<Paged<Call>>(
         'GET',
         `${callsPath(scope, '')}${queryText({ ...filter, p: page, page_size: pageSize })}`,
       ),

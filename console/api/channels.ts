@@ -1,7 +1,11 @@
 import { queryOptions } from '@tanstack/react-query'
+import type { z } from 'zod'
 import type { ChannelObject } from '../../src/management/channels/channel-object.ts'
+import type { upstreamModels } from '../../src/management/channels/list-upstream-models.ts'
+import type { testResult } from '../../src/management/channels/test-channel.ts'
 import { ApiError } from './api-error.ts'
 import { queryText, request, sendWhole } from './client.ts'
+import type { Paged } from './paged.ts'
 
 /** A channel, without its keys. */
 export type Channel = Pick<
@@ -21,16 +25,8 @@ export type Channel = Pick<
   | 'channel_info'
   | 'managed'
   | 'managed_by'
-> & {
-  /** Changes with what people edit, not with calls and tests. */
-  readonly version?: string
-}
-
-/** A page of channels. */
-interface ChannelPage {
-  readonly total: number
-  readonly items: readonly Channel[]
-}
+  | 'version'
+>
 
 /** The fields of a channel that a person sets. */
 export interface ChannelFields {
@@ -47,11 +43,7 @@ export interface ChannelFields {
 }
 
 /** The result of a test; `time` in seconds. */
-export interface ChannelTest {
-  readonly success: boolean
-  readonly message: string
-  readonly time: number
-}
+export type ChannelTest = Pick<z.output<typeof testResult>, 'success' | 'message' | 'time'>
 
 /** As many as one page holds. */
 const PAGE_SIZE = 100
@@ -61,7 +53,7 @@ export function channelsQuery(userId: number, page: number) {
   return queryOptions({
     queryKey: [userId, 'channels', page],
     queryFn: () =>
-      request<ChannelPage>('GET', `/api/channel/${queryText({ p: page, page_size: PAGE_SIZE })}`),
+      request<Paged<Channel>>('GET', `/api/channel/${queryText({ p: page, page_size: PAGE_SIZE })}`),
   })
 }
 
@@ -108,7 +100,7 @@ export function testFields(fields: ChannelFields, id: number | undefined): Promi
 
 /** The names of the models that the upstream lists. */
 export async function fetchModels(fields: ChannelFields, id: number | undefined): Promise<readonly string[]> {
-  const { data } = await sendWhole<{ readonly data: readonly string[] }>('POST', '/api/channel/models', {
+  const { data } = await sendWhole<z.output<typeof upstreamModels>>('POST', '/api/channel/models', {
     channel: { ...fields, id },
   })
   return data

@@ -5,7 +5,7 @@ import { characterCount } from '../parts/character-count.ts'
 import { queryText, request } from './client.ts'
 
 /** An API key, masked. */
-export type ApiKey = TokenObject & { readonly version?: string }
+export type ApiKey = TokenObject
 
 /** The fields of a key that a person sets. */
 export interface KeyFields {
@@ -52,13 +52,8 @@ export function keyQuery(userId: number, id: number) {
 }
 
 /** Creates a key and returns it whole. */
-export async function createKey(fields: KeyFields): Promise<NewKey> {
-  const made = await request<NewKey | undefined>('POST', '/api/token/?reveal=1', fields)
-  if (made?.key !== undefined) return made
-  // A gateway that does not answer with the key lists it first.
-  const { items } = await request<TokenPage>('GET', '/api/token/?page_size=10')
-  const id = items.find(({ name }) => name === fields.name)?.id ?? 0
-  return { id, key: await revealKey(id) }
+export function createKey(fields: KeyFields): Promise<NewKey> {
+  return request<NewKey>('POST', '/api/token/?reveal=1', fields)
 }
 
 /** The whole key. Never kept in the cache of queries. */

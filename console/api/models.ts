@@ -1,7 +1,8 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { pricingSchema } from '../../src/management/models/pricing.ts'
 import type { z } from 'zod'
-import { sendWhole } from './client.ts'
+import type { managedModelSchema } from '../../src/management/models/managed-models.ts'
+import type { pricingSchema } from '../../src/management/models/pricing.ts'
+import { request, sendWhole } from './client.ts'
 
 type Pricing = z.output<typeof pricingSchema>
 
@@ -19,6 +20,25 @@ export interface PricedModel {
   readonly perCall: number | undefined
   readonly groups: readonly string[]
   readonly protocols: readonly string[]
+}
+
+/** A model as administrators see it: with or without a price, in USD as decimal texts, and its channels. */
+export type ManagedModel = z.output<typeof managedModelSchema>
+
+/** All models that a channel serves or that are configured. */
+export function managedModelsQuery(userId: number) {
+  return queryOptions({
+    queryKey: [userId, 'managed-models'],
+    queryFn: () => request<readonly ManagedModel[]>('GET', '/api/models'),
+  })
+}
+
+/** Sets the price of a model that has that version; null is the built-in one again. */
+export async function setPrice(
+  { model, version }: Pick<ManagedModel, 'model' | 'version'>,
+  price: object | null,
+): Promise<void> {
+  await request('PUT', '/api/models/price', { model, price, version })
 }
 
 /** The models that the account may call, with their prices. */

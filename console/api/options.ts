@@ -4,7 +4,7 @@ import type { optionSchema } from '../../src/management/settings/list-options.ts
 import { request } from './client.ts'
 
 /** An option of the gateway; a managed one is set in gateway.yaml. */
-export type GatewayOption = z.output<typeof optionSchema> & { readonly version?: string }
+export type GatewayOption = z.output<typeof optionSchema>
 
 /** The options in force. */
 export function optionsQuery(userId: number) {

@@ -1,54 +1,23 @@
 import { queryOptions } from '@tanstack/react-query'
+import type { z } from 'zod'
+import type { CalendarStep } from '../../src/domain/calendar.ts'
+import type { refusalsSchema } from '../../src/management/usage/refusals.ts'
+import type { usageSeriesSchema } from '../../src/management/usage/usage-series.ts'
 import type { Scope } from './calls.ts'
 import { queryText, request } from './client.ts'
 
-/** Sums of one slot. */
-export interface UsagePoint {
-  readonly requests: number
-  readonly failed: number
-  readonly quota: number
-  readonly input: number
-  readonly cached: number
-  readonly cache_write: number
-  readonly output: number
-  readonly reasoning: number
-}
-
-/** Durations of the calls of a slot; null without calls. */
-export interface UsageLatency {
-  readonly p50_ms: number | null
-  readonly p95_ms: number | null
-  readonly first_p50_ms: number | null
-  readonly first_p95_ms: number | null
-}
-
-/** The points of one model, key, user, channel or group. */
-export interface UsageSeries {
-  readonly key: string
-  readonly label: string
-  readonly points: readonly UsagePoint[]
-}
-
 /** Sums by time. */
-export interface Usage {
-  readonly step: 'hour' | 'day' | 'month'
-  readonly tz: string
-  /** Unix seconds of the start of each slot. */
-  readonly slots: readonly number[]
-  readonly series: readonly UsageSeries[]
-  readonly other: { readonly points: readonly UsagePoint[] } | null
-  readonly totals: UsagePoint
-  readonly previous: UsagePoint
-  readonly latency: readonly UsageLatency[]
-  readonly exact: boolean
-}
+export type Usage = z.output<typeof usageSeriesSchema>
+
+/** Sums of one slot. */
+export type UsagePoint = Usage['totals']
 
 /** Query for sums; undefined filters are absent. */
 export interface UsageQuery {
   readonly from: number
   readonly to: number
   readonly tz: string
-  readonly step: Usage['step']
+  readonly step: CalendarStep
   readonly by: string
   readonly top: number
   readonly model_name?: string | undefined
@@ -75,19 +44,13 @@ export function usageCsvUrl(scope: Scope, asked: UsageQuery): string {
   return `${usagePath(scope)}${queryText({ ...asked, format: 'csv' })}`
 }
 
-/** Calls that were refused before they began, by their code. */
-export interface Refusals {
-  readonly series: readonly { readonly key: string; readonly calls: readonly number[] }[]
-  readonly other: { readonly calls: readonly number[] } | null
-  readonly total: number
-}
-
 /** The refused calls of a period; of the filters, keys and users are known of them alone. */
 export function refusalsQuery(userId: number, scope: Scope, asked: UsageQuery) {
   const { from, to, tz, step, top, token_name, username } = asked
   const query = { from, to, tz, step, top, token_name, username, by: 'code' }
   return queryOptions({
     queryKey: [userId, 'refusals', scope, query],
-    queryFn: () => request<Refusals>('GET', `${usagePath(scope)}/refusals${queryText(query)}`),
+    queryFn: () =>
+      request<z.output<typeof refusalsSchema>>('GET', `${usagePath(scope)}/refusals${queryText(query)}`),
   })
 }

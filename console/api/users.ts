@@ -2,15 +2,10 @@ import { queryOptions } from '@tanstack/react-query'
 import type { TokenPage } from '../../src/management/tokens/token-page.ts'
 import type { ManagedUserObject } from '../../src/management/users/managed-user-object.ts'
 import { queryText, request } from './client.ts'
+import type { Paged } from './paged.ts'
 
 /** A user, as administrators see it. */
-export type ManagedUser = ManagedUserObject & { readonly version?: string }
-
-/** A page of users. */
-interface UserPage {
-  readonly total: number
-  readonly items: readonly ManagedUser[]
-}
+export type ManagedUser = ManagedUserObject
 
 /** The fields of a new user. */
 export interface NewUser {
@@ -35,7 +30,7 @@ export function usersQuery(userId: number, page: number, search: string) {
     queryKey: [userId, 'users', page, search],
     queryFn: () => {
       const query = queryText({ p: page, page_size: USER_PAGE_SIZE, keyword: search })
-      return request<UserPage>('GET', `/api/user/${search === '' ? '' : 'search'}${query}`)
+      return request<Paged<ManagedUser>>('GET', `/api/user/${search === '' ? '' : 'search'}${query}`)
     },
   })
 }

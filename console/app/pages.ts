@@ -33,12 +33,10 @@ export interface Page {
   readonly role: number
   /** The letter after `g`. */
   readonly letter: string
-  /** An endpoint without which there is nothing to show. */
-  readonly probe?: string
 }
 
 /** The pages in the rail, in its order. */
-export const PAGES: readonly Page[] = [
+const PAGES: readonly Page[] = [
   { name: 'overview', path: '/', icon: IconHome, role: ROLE.member, letter: 'o' },
   { name: 'keys', path: '/keys', icon: IconKey, role: ROLE.member, letter: 'k' },
   {
@@ -47,7 +45,6 @@ export const PAGES: readonly Page[] = [
     icon: IconMessage,
     role: ROLE.member,
     letter: 'p',
-    probe: '/api/playground/models',
   },
   {
     name: 'usage',
@@ -55,7 +52,6 @@ export const PAGES: readonly Page[] = [
     icon: IconChartBar,
     role: ROLE.member,
     letter: 'u',
-    probe: '/api/usage/self?by=none',
   },
   { name: 'logs', path: '/logs', icon: IconListDetails, role: ROLE.member, letter: 'l' },
   { name: 'models', path: '/models', icon: IconBox, role: ROLE.member, letter: 'm' },
@@ -67,10 +63,14 @@ export const PAGES: readonly Page[] = [
     icon: IconHistory,
     role: ROLE.admin,
     letter: 'd',
-    probe: '/api/audit?page_size=1',
   },
   { name: 'settings', path: '/settings', icon: IconAdjustments, role: ROLE.root, letter: 's' },
 ]
+
+/** The pages that a role may open. */
+export function pagesOf(role: number): readonly Page[] {
+  return PAGES.filter((page) => role >= page.role)
+}
 
 /** The heading of a page, which is also its name in the rail. */
 export function titleOf(name: Page['name'], texts: Texts): string {

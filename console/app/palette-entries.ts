@@ -13,8 +13,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { LANGUAGES, setPreferences } from '../parts/preferences.ts'
 import { useSignedIn } from '../parts/session.tsx'
 import { useTexts } from '../texts/use-texts.tsx'
-import { titleOf } from './pages.ts'
-import { usePages } from './use-pages.ts'
+import { pagesOf, titleOf } from './pages.ts'
 
 /** A page or an action. */
 interface PaletteEntry {
@@ -32,15 +31,14 @@ const CALL_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export function usePaletteEntries(text: string, onHelp: () => void): readonly PaletteEntry[] {
   const texts = useTexts()
   const { palette, keys, channels, account, shell, shortcuts } = texts
-  const { isAdmin, isRoot } = useSignedIn()
-  const pages = usePages()
+  const { profile, isAdmin, isRoot } = useSignedIn()
   const navigate = useNavigate()
   const wanted = text.trim().toLowerCase()
   const go = (to: string) => (): void => void navigate({ href: to })
   if (CALL_ID.test(wanted))
     return [{ label: palette.callById(wanted), words: '', icon: IconListDetails, run: go(`/logs/${wanted}`) }]
   const entries: PaletteEntry[] = [
-    ...pages.map(({ name, path, icon }) => ({
+    ...pagesOf(profile.role).map(({ name, path, icon }) => ({
       label: titleOf(name, texts),
       words: palette.words[name],
       icon,

@@ -5,9 +5,8 @@ import { ROLE } from '../api/users.ts'
 import { useSignedIn } from '../parts/session.tsx'
 import { useTexts } from '../texts/use-texts.tsx'
 import { AccountMenu, LanguageMenu, ThemeMenu } from './menus.tsx'
-import { type Page, titleOf } from './pages.ts'
+import { type Page, pagesOf, titleOf } from './pages.ts'
 import classes from './rail.module.css'
-import { usePages } from './use-pages.ts'
 
 /** The navigation: pages of this role, and the menus of the account. */
 export function Rail({
@@ -24,8 +23,8 @@ export function Rail({
   readonly isNamed?: boolean
 }) {
   const { shell, product } = useTexts()
-  const { status } = useSignedIn()
-  const allowed = usePages()
+  const { profile, version } = useSignedIn()
+  const allowed = pagesOf(profile.role)
   const operated = allowed.filter(({ role }) => role > ROLE.member)
   return (
     <div className={classes['rail']} data-folded={isFolded || undefined}>
@@ -33,7 +32,7 @@ export function Rail({
         <div className={classes['product']}>
           <Mark />
           <strong>{product}</strong>
-          <small title={status.version}>{status.version}</small>
+          <small title={version}>{version}</small>
         </div>
       )}
       <UnstyledButton

@@ -1,7 +1,6 @@
 import { createRootRoute, createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
 import { ApiError } from '../api/api-error.ts'
-import { profileQuery, statusQuery } from '../api/account.ts'
-import { hasChannelQuery } from '../api/setup.ts'
+import { shellQuery } from '../api/account.ts'
 import { ROLE } from '../api/users.ts'
 import { isOwnPath } from '../parts/own-path.ts'
 import { preferences, setPreferences } from '../parts/preferences.ts'
@@ -24,7 +23,7 @@ const signedIn = createRoute({
   component: lazyPage(async () => (await import('./shell.tsx')).Shell),
   beforeLoad: async ({ location }) => {
     try {
-      await Promise.all([queryClient.ensureQueryData(profileQuery), queryClient.ensureQueryData(statusQuery)])
+      await queryClient.ensureQueryData(shellQuery)
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 401) throw error
       const next = isOwnPath(location.href) && location.href !== '/' ? { next: location.href } : {}
@@ -129,12 +128,16 @@ const ofAdmins = [
   }),
 ]
 
+/** Age of an answer that the same page has asked for. */
+const JUST_ASKED_MS = 1000
+
 /** Leads root to the first steps while there is no channel; asked until there is one. */
 async function beginSetup(): Promise<void> {
-  const { id, role } = await queryClient.ensureQueryData(profileQuery)
-  if (role < ROLE.root || preferences().isSetUp) return
-  const hasChannel = await queryClient.fetchQuery(hasChannelQuery(id)).catch(() => true)
-  if (!hasChannel) throw redirect({ to: '/setup' })
+  const { user } = await queryClient.ensureQueryData(shellQuery)
+  if (user.role < ROLE.root || preferences().isSetUp) return
+  const now = await queryClient.fetchQuery({ ...shellQuery, staleTime: JUST_ASKED_MS }).catch(() => undefined)
+  if (!now) return
+  if (!now.setup.has_channel) throw redirect({ to: '/setup' })
   setPreferences({ isSetUp: true })
 }
 

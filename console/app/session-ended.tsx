@@ -1,6 +1,6 @@
 import { Modal } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { profileQuery, signIn } from '../api/account.ts'
+import { readShell, shellQuery, signIn } from '../api/account.ts'
 import { SignInForm } from '../parts/sign-in-form.tsx'
 import { useTexts } from '../texts/use-texts.tsx'
 import { signedIn, useIsSessionOver } from './session-recovery.ts'
@@ -13,7 +13,7 @@ export function SessionEnded() {
   const { shell, common } = useTexts()
   const isOver = useIsSessionOver()
   const client = useQueryClient()
-  const known = client.getQueryData(profileQuery.queryKey)
+  const known = client.getQueryData(shellQuery.queryKey)?.user
   return (
     <Modal
       opened={isOver}
@@ -28,9 +28,11 @@ export function SessionEnded() {
         username={known?.username}
         onSubmit={async (credentials) => {
           await signIn(credentials)
-          const profile = await client.fetchQuery({ ...profileQuery, staleTime: 0 })
+          // The query itself may be one of those that wait for the session.
+          const shell = await readShell()
+          client.setQueryData(shellQuery.queryKey, shell)
           // A page that another person had opened is not for this one.
-          if (profile.id === known?.id) signedIn()
+          if (shell.user.id === known?.id) signedIn()
           else location.assign('/')
         }}
       />

@@ -2,7 +2,7 @@ import { Modal, Switch } from '@mantine/core'
 import { setPreferences, usePreferences } from '../parts/preferences.ts'
 import { useSignedIn } from '../parts/session.tsx'
 import { useTexts } from '../texts/use-texts.tsx'
-import { PAGES, titleOf } from './pages.ts'
+import { pagesOf, titleOf } from './pages.ts'
 import classes from './shortcuts-dialog.module.css'
 
 /** The list of shortcuts, and the switch for single letters. */
@@ -25,7 +25,7 @@ export function ShortcutsDialog({
     [['j', 'k'], shortcuts.rows],
     [['Enter'], shortcuts.open],
     [['Esc'], shortcuts.close],
-    ...PAGES.filter(({ role }) => profile.role >= role).map(
+    ...pagesOf(profile.role).map(
       ({ letter, name }) => [['g', letter], shortcuts.goTo(titleOf(name, texts))] as const,
     ),
   ]

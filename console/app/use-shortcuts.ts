@@ -2,7 +2,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { usePreferences } from '../parts/preferences.ts'
 import { useSignedIn } from '../parts/session.tsx'
-import { PAGES } from './pages.ts'
+import { pagesOf } from './pages.ts'
 
 /** Time for the letter after `g`. */
 const SEQUENCE_MS = 1500
@@ -22,7 +22,7 @@ export function useShortcuts({ openPalette, openHelp }: Dialogs): void {
   useEffect(() => {
     let goSince = Number.NEGATIVE_INFINITY
     const goTo = (letter: string): boolean => {
-      const page = PAGES.find((page) => page.letter === letter && profile.role >= page.role)
+      const page = pagesOf(profile.role).find((page) => page.letter === letter)
       if (page) void navigate({ to: page.path })
       return page !== undefined
     }

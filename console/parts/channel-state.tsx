@@ -19,7 +19,7 @@ export function ChannelState({
 }: {
   readonly isEnabled: boolean
   /** Undefined before the node has said. */
-  readonly health?: ChannelHealth | undefined
+  readonly health?: Pick<ChannelHealth, 'state' | 'rests_until' | 'last_error'> | undefined
   /** The node's clock, in Unix seconds. */
   readonly at?: number
 }) {

@@ -1,6 +1,6 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import { type GatewayStatus, type Profile, profileQuery, statusQuery } from '../api/account.ts'
+import { type Profile, type Shell, shellQuery } from '../api/account.ts'
 import { ROLE } from '../api/users.ts'
 import { exactAmount, formatMoney, type MoneyDisplay, type Quota } from './money.ts'
 import { usePreferences } from './preferences.ts'
@@ -10,30 +10,33 @@ import { useTexts } from '../texts/use-texts.tsx'
 /** The account that is signed in, and the gateway. */
 export interface SignedIn {
   readonly profile: Profile
-  readonly status: GatewayStatus
+  /** Version of the gateway. */
+  readonly version: string
+  /** The groups that keys of the account may name, with their ratios. */
+  readonly groups: Shell['groups']
   readonly isAdmin: boolean
   readonly isRoot: boolean
   readonly display: MoneyDisplay
 }
 
-/** The account that is signed in. Both queries are answered before a page is shown. */
+/** The account that is signed in. The query is answered before a page is shown. */
 export function useSignedIn(): SignedIn {
-  const { data: profile } = useSuspenseQuery(profileQuery)
-  const { data: status } = useSuspenseQuery(statusQuery)
-  return useMemo(
-    () => ({
-      profile,
-      status,
-      isAdmin: profile.role >= ROLE.admin,
-      isRoot: profile.role >= ROLE.root,
+  const { data: shell } = useSuspenseQuery(shellQuery)
+  return useMemo(() => {
+    const { user, version, groups, display } = shell
+    return {
+      profile: user,
+      version,
+      groups,
+      isAdmin: user.role >= ROLE.admin,
+      isRoot: user.role >= ROLE.root,
       display: {
-        kind: status.quota_display_type,
-        quotaPerUnit: status.quota_per_unit,
-        usdExchangeRate: String(status.usd_exchange_rate),
+        kind: display.kind,
+        quotaPerUnit: display.quota_per_unit,
+        usdExchangeRate: String(display.usd_exchange_rate),
       },
-    }),
-    [profile, status],
-  )
+    }
+  }, [shell])
 }
 
 /** Numbers, money and times as this person reads them. */

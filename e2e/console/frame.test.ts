@@ -2,7 +2,6 @@ import { AxeBuilder } from '@axe-core/playwright'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { byTier } from '../../test/tier.ts'
-import { lacks } from './built-endpoints.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
@@ -12,15 +11,15 @@ const PAGES = [
   ['/keys', 'API keys'],
   ['/keys/1', 'first'],
   ['/keys?new=1', 'API keys'],
-  ...(lacks('playground') ? [] : [['/playground', 'Playground'] as const]),
-  ...(lacks('series') ? [] : [['/usage', 'Usage'] as const]),
+  ['/playground', 'Playground'],
+  ['/usage', 'Usage'],
   ['/logs', 'Logs'],
   ['/models', 'Models'],
   ['/channels', 'Channels'],
   ['/channels/new', 'Add channel'],
   ['/users', 'Users'],
   ['/users?new=1', 'Users'],
-  ...(lacks('audit') ? [] : [['/audit', 'Audit log'] as const]),
+  ['/audit', 'Audit log'],
   ['/setup', 'Set up Sluice'],
   ['/settings', 'Settings'],
   ['/account', 'Account'],
@@ -76,16 +75,39 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
         await settled(page, heading)
         expect.soft(await violations(page), path).toEqual([])
       }
-      if (!lacks('series')) {
-        await page.goto('/logs')
-        await page.locator('[data-row-link]').first().click()
-        await page
-          .getByRole('dialog', { name: 'Call details' })
-          .getByRole('heading', { name: 'Cost' })
-          .waitFor()
-        expect.soft(await violations(page), 'details of a call').toEqual([])
-      }
+      await page.goto('/logs')
+      await page.locator('[data-row-link]').first().click()
+      await page
+        .getByRole('dialog', { name: 'Call details' })
+        .getByRole('heading', { name: 'Cost' })
+        .waitFor()
+      expect.soft(await violations(page), 'details of a call').toEqual([])
       expect(stage.complaints).toEqual([])
+      await page.context().close()
+    },
+  )
+
+  test.each([
+    ['root', byTier(4, 1), /^/],
+    ['member', byTier(9, 1), /^\/(?:keys|playground|usage|logs|models|account)?$/],
+  ] as const)(
+    '43: a page asks at most four questions when %s opens it (every %dth by day)',
+    async (who, nth, allowed) => {
+      const page = await stage.open(who, '/account')
+      await settled(page, 'Account')
+      let asked: string[] = []
+      page.on('request', (request) => {
+        const { pathname } = new URL(request.url())
+        if (pathname.startsWith('/api/')) asked.push(pathname)
+      })
+      const tried = PAGES.filter(([path]) => allowed.test(path)).filter((_, index) => index % nth === 0)
+      for (const [path, heading] of tried) {
+        asked = []
+        await page.goto(path)
+        await settled(page, heading)
+        expect.soft(asked, path).toContain('/api/console')
+        expect.soft(asked.slice(4), path).toEqual([])
+      }
       await page.context().close()
     },
   )
@@ -98,14 +120,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await nav.getByRole('link', { name: 'API keys' }).waitFor()
     await expect
       .poll(() => nav.getByRole('link').allInnerTexts())
-      .toEqual([
-        'Overview',
-        'API keys',
-        ...(lacks('playground') ? [] : ['Playground']),
-        ...(lacks('series') ? [] : ['Usage']),
-        'Logs',
-        'Models',
-      ])
+      .toEqual(['Overview', 'API keys', 'Playground', 'Usage', 'Logs', 'Models'])
     for (const path of ['/channels', '/channels/new', '/users', '/users/1', '/audit']) {
       await page.goto(path)
       await page.getByRole('heading', { level: 1, name: 'This page is for administrators.' }).waitFor()

@@ -1,7 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../../test/equipment/behaviour.ts'
-import { lacks } from './built-endpoints.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
@@ -28,190 +27,212 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     return sheet
   }
 
-  test.skipIf(lacks('series'))(
-    '45: the lines of a cost make the charge to the unit, cached tokens on their own line',
-    async () => {
-      stage.upstream.script('scripted', { kind: 'whole', content: 'hello', usage: usageText(1000, 100, 400) })
-      await stage.call('scripted')
-      const page = await stage.open('root', '/logs')
-      const sheet = await openNewestCall(page, 'scripted')
-      const lines = sheet.getByRole('table', { name: 'Cost lines' }).getByRole('row')
-      expect((await lines.allInnerTexts()).map((text) => text.split(/\s*\t\s*/))).toEqual([
-        ['Charged for', 'Count', 'Price', 'Amount'],
-        ['Input', '600', '$1.00/M', '$0.0006'],
-        ['Cached input', '400', '$0.10/M', '$0.00004'],
-        ['Output', '100', '$2.00/M', '$0.0002'],
-        ['Sum', '$0.00084'],
-        ['Ratio of the group “default”', '× 1'],
-        ['Charge', '$0.00084'],
-      ])
-      await sheet.getByText('In quota units: 420 × 1 = 420, rounded once.').waitFor()
-      const timing = await sheet.locator('dt').allInnerTexts()
-      expect(timing).toEqual(expect.arrayContaining(['First token', 'Total']))
-      await page.context().close()
-    },
-  )
+  test('45: the lines of a cost make the charge to the unit, cached tokens on their own line', async () => {
+    stage.upstream.script('scripted', { kind: 'whole', content: 'hello', usage: usageText(1000, 100, 400) })
+    await stage.call('scripted')
+    const page = await stage.open('root', '/logs')
+    const sheet = await openNewestCall(page, 'scripted')
+    const lines = sheet.getByRole('table', { name: 'Cost lines' }).getByRole('row')
+    expect((await lines.allInnerTexts()).map((text) => text.split(/\s*\t\s*/))).toEqual([
+      ['Charged for', 'Count', 'Price', 'Amount'],
+      ['Input', '600', '$1.00/M', '$0.0006'],
+      ['Cached input', '400', '$0.10/M', '$0.00004'],
+      ['Output', '100', '$2.00/M', '$0.0002'],
+      ['Sum', '$0.00084'],
+      ['Ratio of the group “default”', '× 1'],
+      ['Charge', '$0.00084'],
+    ])
+    await sheet.getByText('In quota units: 420 × 1 = 420, rounded once.').waitFor()
+    const timing = await sheet.locator('dt').allInnerTexts()
+    expect(timing).toEqual(expect.arrayContaining(['First token', 'Total']))
+    await page.context().close()
+  })
 
-  test.skipIf(lacks('series'))(
-    '46: a call that went on to another channel shows both attempts to an administrator, none to a member',
-    async () => {
-      stage.upstream.script('first', { kind: 'status', status: 500 })
-      expect(await stage.call('shaky', PEOPLE.caller.key)).toBe(200)
-      const page = await stage.open('root', '/logs')
-      const sheet = await openNewestCall(page, 'shaky')
-      const attempts = await sheet
-        .getByRole('list', { name: 'Attempts' })
-        .getByRole('listitem')
-        .allInnerTexts()
-      expect(attempts).toEqual([
-        expect.stringMatching(/^first\s+.*500/),
-        expect.stringMatching(/^second\s+Answered/),
-      ])
-      await page.context().close()
+  test('46: a call that went on to another channel shows both attempts to an administrator, none to a member', async () => {
+    stage.upstream.script('first', { kind: 'status', status: 500 })
+    expect(await stage.call('shaky', PEOPLE.caller.key)).toBe(200)
+    const page = await stage.open('root', '/logs')
+    const sheet = await openNewestCall(page, 'shaky')
+    const attempts = await sheet.getByRole('list', { name: 'Attempts' }).getByRole('listitem').allInnerTexts()
+    expect(attempts).toEqual([
+      expect.stringMatching(/^first\s+.*500/),
+      expect.stringMatching(/^second\s+Answered/),
+    ])
+    await page.context().close()
 
-      const own = await stage.open('caller', '/logs')
-      const ownSheet = await openNewestCall(own, 'shaky')
-      expect(await ownSheet.getByRole('heading', { name: 'Attempts' }).count()).toBe(0)
-      expect(await ownSheet.innerText()).not.toContain('second')
-      await own.context().close()
-    },
-  )
+    const own = await stage.open('caller', '/logs')
+    const ownSheet = await openNewestCall(own, 'shaky')
+    expect(await ownSheet.getByRole('heading', { name: 'Attempts' }).count()).toBe(0)
+    expect(await ownSheet.innerText()).not.toContain('second')
+    await own.context().close()
+  })
 
-  test.skipIf(lacks('health'))(
-    '48: a channel whose upstream is dead rests, with the time left, and works when it is back',
-    async () => {
-      stage.upstream.script('tired', { kind: 'status', status: 503 })
-      const page = await stage.open('root', '/channels')
-      const row = page.getByRole('row', { name: /tired/ })
-      await row.getByText('Works', { exact: true }).waitFor()
-      for (let failure = 0; failure < FAILURES; failure++) await stage.call('tired')
-      await row.getByText(/^Resting, .+ left$/).waitFor()
-      expect(await row.getByText(/^Resting/).getAttribute('title')).toContain('503')
+  test('48: a channel whose upstream is dead rests, with the time left, and works when it is back', async () => {
+    stage.upstream.script('tired', { kind: 'status', status: 503 })
+    const page = await stage.open('root', '/channels')
+    const row = page.getByRole('row', { name: /tired/ })
+    await row.getByText('Works', { exact: true }).waitFor()
+    for (let failure = 0; failure < FAILURES; failure++) await stage.call('tired')
+    await row.getByText(/^Resting, .+ left$/).waitFor()
+    expect(await row.getByText(/^Resting/).getAttribute('title')).toContain('503')
 
-      stage.upstream.script('tired', { kind: 'whole' })
-      await expect.poll(() => stage.call('tired'), { interval: 500 }).toBe(200)
-      await row.getByText('Works', { exact: true }).waitFor()
-      await page.context().close()
-    },
-  )
+    stage.upstream.script('tired', { kind: 'whole' })
+    await expect.poll(() => stage.call('tired'), { interval: 500 }).toBe(200)
+    await row.getByText('Works', { exact: true }).waitFor()
+    await page.context().close()
+  })
 
-  test.skipIf(lacks('audit'))(
-    '54: of two tabs with one channel, the second is told what the first saved',
-    async () => {
-      const [id] = (
-        await stage.api<{ ids: number[] }>('POST', '/api/channel/', {
-          mode: 'single',
-          channel: {
-            name: 'shared',
-            type: 1,
-            key: 'k',
-            models: 'm',
-            group: 'default',
-            priority: 0,
-            weight: 1,
-          },
-        })
-      ).ids
-      const first = await stage.open('root', `/channels/${id}`)
-      const second = await stage.open('root', `/channels/${id}`)
-      await second.getByRole('textbox', { name: 'Name' }).waitFor()
-      await first.getByRole('spinbutton', { name: 'Weight' }).fill('3')
-      await first.getByRole('button', { name: 'Save changes' }).click()
-      await first.getByRole('status').filter({ hasText: 'Channel “shared” saved' }).waitFor()
+  test('54: of two tabs with one channel, the second is told what the first saved', async () => {
+    const [id] = (
+      await stage.api<{ ids: number[] }>('POST', '/api/channel/', {
+        mode: 'single',
+        channel: {
+          name: 'shared',
+          type: 1,
+          key: 'k',
+          models: 'm',
+          group: 'default',
+          priority: 0,
+          weight: 1,
+        },
+      })
+    ).ids
+    const first = await stage.open('root', `/channels/${id}`)
+    const second = await stage.open('root', `/channels/${id}`)
+    await second.getByRole('textbox', { name: 'Name' }).waitFor()
+    await first.getByRole('spinbutton', { name: 'Weight' }).fill('3')
+    await first.getByRole('button', { name: 'Save changes' }).click()
+    await first.getByRole('status').filter({ hasText: 'Channel “shared” saved' }).waitFor()
 
-      await second.getByRole('spinbutton', { name: 'Priority' }).fill('9')
-      await second.getByRole('button', { name: 'Save changes' }).click()
-      const dialog = second.getByRole('dialog', { name: 'Changed meanwhile' })
-      expect(await dialog.getByRole('row', { name: /Weight/ }).innerText()).toMatch(/1\s+3/)
-      await dialog.getByRole('button', { name: 'Take theirs' }).click()
-      await dialog.waitFor({ state: 'detached' })
-      expect(await second.getByRole('spinbutton', { name: 'Weight' }).inputValue()).toBe('3')
-      await second.getByRole('spinbutton', { name: 'Priority' }).fill('9')
-      await second.getByRole('button', { name: 'Save changes' }).click()
-      await second.getByRole('status').filter({ hasText: 'Channel “shared” saved' }).waitFor()
-      const { weight, priority } = await stage.api<{ weight: number; priority: number }>(
-        'GET',
-        `/api/channel/${id}`,
-      )
-      expect({ weight, priority }).toEqual({ weight: 3, priority: 9 })
-      await first.context().close()
-      await second.context().close()
-    },
-  )
+    await second.getByRole('spinbutton', { name: 'Priority' }).fill('9')
+    await second.getByRole('button', { name: 'Save changes' }).click()
+    const dialog = second.getByRole('dialog', { name: 'Changed meanwhile' })
+    expect(await dialog.getByRole('row', { name: /Weight/ }).innerText()).toMatch(/1\s+3/)
+    await dialog.getByRole('button', { name: 'Take theirs' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await second.getByRole('spinbutton', { name: 'Weight' }).inputValue()).toBe('3')
+    await second.getByRole('spinbutton', { name: 'Priority' }).fill('9')
+    await second.getByRole('button', { name: 'Save changes' }).click()
+    await second.getByRole('status').filter({ hasText: 'Channel “shared” saved' }).waitFor()
+    const { weight, priority } = await stage.api<{ weight: number; priority: number }>(
+      'GET',
+      `/api/channel/${id}`,
+    )
+    expect({ weight, priority }).toEqual({ weight: 3, priority: 9 })
+    await first.context().close()
+    await second.context().close()
+  })
 
-  test.skipIf(lacks('audit'))(
-    '20, 53: changes by console and API, and revealed keys, are in the audit log; no secret is',
-    async () => {
-      const page = await stage.open('root', '/keys')
-      const row = page.getByRole('row', { name: /first/ })
-      await row.getByRole('button', { name: 'Reveal key' }).click()
-      await row.getByText(PEOPLE.root.key).waitFor()
-      const { items } = await stage.api<{ items: { id: number; username: string }[] }>(
-        'GET',
-        '/api/user/?page_size=100',
-      )
-      const ann = items.find(({ username }) => username === 'ann')
-      await stage.api('PUT', '/api/user/', { id: ann?.id, remark: 'changed by a program' })
+  test('20, 53: changes by console and API, and revealed keys, are in the audit log; no secret is', async () => {
+    const page = await stage.open('root', '/keys')
+    const row = page.getByRole('row', { name: /first/ })
+    await row.getByRole('button', { name: 'Reveal key' }).click()
+    await row.getByText(PEOPLE.root.key).waitFor()
+    const { items } = await stage.api<{ items: { id: number; username: string }[] }>(
+      'GET',
+      '/api/user/?page_size=100',
+    )
+    const ann = items.find(({ username }) => username === 'ann')
+    await stage.api('PUT', '/api/user/', { id: ann?.id, remark: 'changed by a program' })
 
-      await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Audit log' }).click()
-      const changes = page.getByRole('table', { name: 'Changes' })
-      const changed = changes.getByRole('row', { name: /changed by a program/ })
-      expect(await changed.innerText()).toMatch(
-        /root\s+API, 127\.0\.0\.1[\s\S]*Changed[\s\S]*ann\s+User[\s\S]*remark/,
-      )
-      const revealed = changes.getByRole('row', { name: /Revealed/ })
-      expect(await revealed.innerText()).toMatch(/root\s+console, 127\.0\.0\.1[\s\S]*first\s+Key/)
-      for (const secret of [PEOPLE.root.key, PEOPLE.root.accessToken, PEOPLE.member.password])
-        expect(await page.content()).not.toContain(secret)
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Audit log' }).click()
+    const changes = page.getByRole('table', { name: 'Changes' })
+    const changed = changes.getByRole('row', { name: /changed by a program/ })
+    expect(await changed.innerText()).toMatch(
+      /root\s+API, 127\.0\.0\.1[\s\S]*Changed[\s\S]*ann\s+User[\s\S]*remark/,
+    )
+    const revealed = changes.getByRole('row', { name: /Revealed/ })
+    expect(await revealed.innerText()).toMatch(/root\s+console, 127\.0\.0\.1[\s\S]*first\s+Key/)
+    for (const secret of [PEOPLE.root.key, PEOPLE.root.accessToken, PEOPLE.member.password])
+      expect(await page.content()).not.toContain(secret)
 
-      await page.getByRole('textbox', { name: 'Object' }).fill('ann')
-      await revealed.waitFor({ state: 'detached' })
-      expect(page.url()).toContain('object=ann')
-      const csv = await page.request.get(
-        (await page.getByRole('link', { name: 'Download CSV' }).getAttribute('href')) ?? '',
-      )
-      expect(await csv.text()).toContain('changed by a program')
-      await page.context().close()
-    },
-  )
+    await page.getByRole('textbox', { name: 'Object' }).fill('ann')
+    await revealed.waitFor({ state: 'detached' })
+    expect(page.url()).toContain('object=ann')
+    const csv = await page.request.get(
+      (await page.getByRole('link', { name: 'Download CSV' }).getAttribute('href')) ?? '',
+    )
+    expect(await csv.text()).toContain('changed by a program')
+    await page.context().close()
+  })
 
-  test.skipIf(lacks('live'))(
-    '43, 44: a call is listed when it ends, by one stream; nothing moves under who has scrolled down',
-    async () => {
-      stage.upstream.script('scripted', { kind: 'whole' })
-      for (let call = 0; call < 25; call++) await stage.call('scripted')
-      const page = await stage.open('root', '/logs')
-      const totals = page.getByRole('status', { name: 'Totals of these calls' })
-      await totals.filter({ hasText: 'calls' }).waitFor()
-      await page.waitForLoadState('networkidle')
-      const answers = ['stream', 'stat', '?'].map((part) =>
-        page.waitForResponse((response) => response.url().includes(`/api/log/${part}`)),
-      )
-      await page.getByRole('switch', { name: 'Live' }).click({ force: true })
-      await Promise.all(answers)
-      const asked: string[] = []
-      page.on('request', (request) => asked.push(new URL(request.url()).pathname))
-      const rows = page.getByRole('table', { name: 'Calls' }).locator('tbody').getByRole('row')
-      const before = await rows.count()
-      // Failed calls are rows, and not counted.
-      const counted = Number.parseInt(await totals.innerText(), 10)
-      await stage.call('demo-chat')
-      await rows.filter({ hasText: 'demo-chat' }).first().waitFor()
-      expect(await rows.first().innerText()).toContain('demo-chat')
-      await expect.poll(() => rows.count()).toBe(before + 1)
-      await totals.filter({ hasText: `${counted + 1} calls` }).waitFor()
+  test('43, 44: a call is listed when it ends, by one stream; nothing moves under who has scrolled down', async () => {
+    stage.upstream.script('scripted', { kind: 'whole' })
+    for (let call = 0; call < 25; call++) await stage.call('scripted')
+    const page = await stage.open('root', '/logs')
+    const totals = page.getByRole('status', { name: 'Totals of these calls' })
+    await totals.filter({ hasText: 'calls' }).waitFor()
+    await page.waitForLoadState('networkidle')
+    const answers = ['stream', 'stat', '?'].map((part) =>
+      page.waitForResponse((response) => response.url().includes(`/api/log/${part}`)),
+    )
+    await page.getByRole('switch', { name: 'Live' }).click({ force: true })
+    await Promise.all(answers)
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    const rows = page.getByRole('table', { name: 'Calls' }).locator('tbody').getByRole('row')
+    const before = await rows.count()
+    // Failed calls are rows, and not counted.
+    const counted = Number.parseInt(await totals.innerText(), 10)
+    await stage.call('demo-chat')
+    await rows.filter({ hasText: 'demo-chat' }).first().waitFor()
+    expect(await rows.first().innerText()).toContain('demo-chat')
+    await expect.poll(() => rows.count()).toBe(before + 1)
+    await totals.filter({ hasText: `${counted + 1} calls` }).waitFor()
 
-      await page.evaluate(() => scrollTo({ top: 300, behavior: 'instant' }))
-      await stage.call('demo-claude')
-      const waiting = page.getByRole('button', { name: '1 new call' })
-      await waiting.waitFor()
-      expect(await rows.first().innerText()).toContain('demo-chat')
-      await waiting.click()
-      await rows.first().filter({ hasText: 'demo-claude' }).waitFor()
-      expect(asked.filter((path) => path.startsWith('/api/log'))).toEqual([])
-      await page.context().close()
-    },
-  )
+    await page.evaluate(() => scrollTo({ top: 300, behavior: 'instant' }))
+    await stage.call('demo-claude')
+    const waiting = page.getByRole('button', { name: '1 new call' })
+    await waiting.waitFor()
+    expect(await rows.first().innerText()).toContain('demo-chat')
+    await waiting.click()
+    await rows.first().filter({ hasText: 'demo-claude' }).waitFor()
+    expect(asked.filter((path) => path.startsWith('/api/log'))).toEqual([])
+    await page.context().close()
+  })
+
+  test('50: a price that is set is charged by the next call; the built-in one comes back; the file is locked', async () => {
+    stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
+    await stage.api('POST', '/api/channel/', {
+      mode: 'single',
+      channel: {
+        name: 'priced here',
+        type: 1,
+        base_url: stage.upstream.baseUrl('scripted'),
+        key: 'k',
+        models: 'gpt-4o,unheard-of',
+        group: 'default',
+      },
+    })
+    const page = await stage.open('root', '/models')
+    const table = page.getByRole('table', { name: 'Models' })
+    await table.getByRole('row', { name: /unheard-of.*Without a price/ }).waitFor()
+    expect(await table.locator('tbody').getByRole('row').first().innerText()).toContain('Without a price')
+    const ofFile = table.getByRole('row', { name: /^scripted/ })
+    expect(await ofFile.innerText()).toContain('gateway.yaml')
+    expect(await ofFile.getByRole('button').count()).toBe(0)
+
+    const row = table.getByRole('row', { name: /gpt-4o/ })
+    const dialog = page.getByRole('dialog', { name: 'Edit price' })
+    await row.getByRole('button', { name: 'Edit price' }).click()
+    await dialog.getByRole('textbox', { name: 'Input', exact: true }).fill('3')
+    await dialog.getByRole('textbox', { name: 'Output' }).fill('6')
+    await dialog.getByText('1,000 in + 500 out = $0.006').waitFor()
+    await dialog.getByRole('button', { name: 'Save price' }).click()
+    await row.getByText('Set here').waitFor()
+    await stage.call('gpt-4o')
+    await row.getByRole('button', { name: 'Edit price' }).click()
+    await dialog.getByRole('button', { name: 'Use built-in price' }).click()
+    await row.getByText('Built in').waitFor()
+    await stage.call('gpt-4o')
+    // Millionths of a dollar, of 500,000 units each: (1000 × 2.5 + 100 × 10), then (1000 × 3 + 100 × 6).
+    const quotas = async (): Promise<number[]> => {
+      const { items } = await stage.api<{ items: { quota: number }[] }>('GET', '/api/log/?model_name=gpt-4o')
+      return items.map(({ quota }) => quota)
+    }
+    await expect.poll(quotas).toEqual([1750, 1800])
+    await page.context().close()
+  })
 
   test('a changed form asks before it is left', async () => {
     const page = await stage.open('root', '/channels/new')

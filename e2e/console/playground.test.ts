@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { lacks } from './built-endpoints.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
@@ -23,7 +22,7 @@ const TOOLS = JSON.stringify([
   },
 ])
 
-describe.skipIf(withoutBrowser() || lacks('playground', 'series'))('the playground', () => {
+describe.skipIf(withoutBrowser())('the playground', () => {
   let stage: ConsoleStage
   beforeAll(async () => {
     stage = await startConsoleStage()

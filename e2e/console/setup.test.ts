@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { lacks } from './built-endpoints.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
 
 const MODEL = 'test-model'
 const SECRET = 'upstream-key-0123456789'
 
-describe.skipIf(withoutBrowser() || lacks('drafts', 'playground', 'series'))('the first run', () => {
+describe.skipIf(withoutBrowser())('the first run', () => {
   let stage: ConsoleStage
   beforeAll(async () => {
     stage = await startConsoleStage('fresh')

@@ -129,4 +129,16 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.getByRole('link', { name: 'kept in the form' }).waitFor()
     await page.context().close()
   })
+
+  test('55: a page that asks again by itself tells that the session is over, and goes on after the sign-in', async () => {
+    const page = await stage.open('root', '/setup')
+    await page.getByRole('list', { name: 'Setup steps' }).waitFor()
+    await page.context().clearCookies()
+    const dialog = page.getByRole('dialog', { name: 'Session ended' })
+    await dialog.getByRole('button', { name: 'Use an access token' }).click()
+    await dialog.getByRole('textbox', { name: 'Access token' }).fill(PEOPLE.root.accessToken)
+    await dialog.getByRole('button', { name: 'Sign in' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.context().close()
+  })
 })

@@ -1,7 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageText } from '../../test/equipment/behaviour.ts'
-import { lacks } from './built-endpoints.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
@@ -12,7 +11,7 @@ interface Totals {
   readonly totals: { readonly requests: number; readonly quota: number }
 }
 
-describe.skipIf(withoutBrowser() || lacks('series'))('the usage page', () => {
+describe.skipIf(withoutBrowser())('the usage page', () => {
   let stage: ConsoleStage
   beforeAll(async () => {
     stage = await startConsoleStage()

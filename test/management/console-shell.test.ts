@@ -38,6 +38,7 @@ afterAll(() => fixture?.close())
 interface Shell {
   readonly setup: object
   readonly counts: object
+  readonly troubled_channels: object[] | null
 }
 const shell = (account: Account) => manage<Shell>(fixture.gateway.url, account, 'GET /api/console')
 
@@ -60,9 +61,14 @@ describe('GET /api/console', () => {
       limits: { max_user_tokens: 9, usage_log_days: expect.any(Number), slot_days: 100 },
       setup: { has_channel: true, has_own_key: true, has_call: false },
       counts: { resting_channels: 0 },
+      troubled_channels: [],
     })
     expect((await shell(AS_ROOT)).data.counts).toEqual({ resting_channels: 0 })
-    expect((await shell(ANN)).data).toMatchObject({ user: { id: 3 }, counts: { resting_channels: null } })
+    expect((await shell(ANN)).data).toMatchObject({
+      user: { id: 3 },
+      counts: { resting_channels: null },
+      troubled_channels: null,
+    })
     expect(Object.keys((await shell(ANN)).data)).toEqual(Object.keys(data))
     expect((await shell({ id: 3, accessToken: 'wrong' })).status).toBe(401)
   })
@@ -88,10 +94,26 @@ describe('GET /api/console', () => {
     expect(await hasCall(CAM)).toMatchObject({ has_call: false })
   })
 
-  test('counts the channels that rest', async () => {
+  test('names the channels that fail, and counts those that rest', async () => {
     fixture.upstream.script('bad', { kind: 'status', status: 500, body: errorBody('no') })
-    for (let n = 0; n < 5; n += 1) await fixture.chat('ann', ask('bad'))
-    expect((await shell(ADA)).data.counts).toEqual({ resting_channels: 1 })
-    expect((await shell(ANN)).data.counts).toEqual({ resting_channels: null })
+    await fixture.chat('ann', ask('bad'))
+    const bad = {
+      id: expect.any(Number),
+      name: 'bad',
+      last_error: { at: expect.any(Number), cause: 'status 500' },
+    }
+    expect((await shell(ADA)).data).toMatchObject({
+      counts: { resting_channels: 0 },
+      troubled_channels: [{ ...bad, state: 'failing', rests_until: null }],
+    })
+    for (let n = 1; n < 5; n += 1) await fixture.chat('ann', ask('bad'))
+    expect((await shell(ADA)).data).toMatchObject({
+      counts: { resting_channels: 1 },
+      troubled_channels: [{ ...bad, state: 'resting', rests_until: expect.any(Number) }],
+    })
+    expect((await shell(ANN)).data).toMatchObject({
+      counts: { resting_channels: null },
+      troubled_channels: null,
+    })
   })
 })

@@ -1,7 +1,7 @@
 import { Button, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
-import { changeProfile, profileQuery } from '../../api/account.ts'
+import { changeProfile, shellQuery } from '../../api/account.ts'
 import { FormSection } from '../../parts/form-section.tsx'
 import { say } from '../../parts/notify.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
@@ -41,7 +41,7 @@ function ProfileSection() {
   })
   const saving = useAction(async (name: string) => {
     const changed = await changeProfile({ display_name: name.trim() })
-    client.setQueryData(profileQuery.queryKey, { ...profile, ...changed })
+    client.setQueryData(shellQuery.queryKey, (shell) => shell && { ...shell, user: changed })
     say(common.saved)
   })
   return (

@@ -2,7 +2,7 @@ import { Button, PasswordInput, Stack } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { ApiError } from '../../api/api-error.ts'
-import { changeProfile, profileQuery, signIn } from '../../api/account.ts'
+import { changeProfile, shellQuery, signIn } from '../../api/account.ts'
 import { characterCount } from '../../parts/character-count.ts'
 import { FormSection } from '../../parts/form-section.tsx'
 import { say } from '../../parts/notify.tsx'
@@ -38,7 +38,7 @@ export function PasswordSection() {
     }
     // A change ends every session, this one too.
     if (!isFirst) await signIn({ username: profile.username, password: next })
-    await client.invalidateQueries({ queryKey: profileQuery.queryKey })
+    await client.invalidateQueries({ queryKey: shellQuery.queryKey })
     form.reset()
     say(account.passwordChanged)
   })

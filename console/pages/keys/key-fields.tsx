@@ -1,6 +1,5 @@
 import { MultiSelect, Select, Stack, Switch, Textarea, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { ownGroupsQuery } from '../../api/account.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
 import { moneyUnit } from '../../parts/money.ts'
 import { useFormats, useSignedIn } from '../../parts/session.tsx'
@@ -16,10 +15,9 @@ export function KeyFieldInputs({
   readonly keptExpiry?: number
 }) {
   const { keys, common } = useTexts()
-  const { profile, display } = useSignedIn()
+  const { profile, display, groups } = useSignedIn()
   const { time } = useFormats()
   const { data: models = [] } = useQuery(modelsQuery(profile.id))
-  const { data: groups = {} } = useQuery(ownGroupsQuery(profile.id))
   const { expiry, isUnlimited } = form.values
   const end = expiry === 'kept' ? keptExpiry : expiryTime(expiry, Date.now() / 1000)
   const presets = (Object.keys(EXPIRY_DAYS) as (keyof typeof EXPIRY_DAYS)[]).map((preset) => ({

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import { profileQuery, signIn } from '../../api/account.ts'
+import { shellQuery, signIn } from '../../api/account.ts'
 import { LanguageChoice } from '../../parts/language-choice.tsx'
 import { isOwnPath } from '../../parts/own-path.ts'
 import { SignInForm } from '../../parts/sign-in-form.tsx'
@@ -31,7 +31,7 @@ export function LoginPage() {
           onSubmit={async (credentials) => {
             await signIn(credentials)
             client.clear()
-            await client.fetchQuery(profileQuery)
+            await client.fetchQuery(shellQuery)
             await navigate({ href: destination })
           }}
         />

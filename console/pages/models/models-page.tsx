@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { modelsQuery, type PricedModel } from '../../api/models.ts'
+import { managedModelsQuery, modelsQuery, type PricedModel } from '../../api/models.ts'
 import { AnswerOf } from '../../parts/answer-of.tsx'
 import { type Column, DataTable } from '../../parts/data-table.tsx'
 import { Empty } from '../../parts/empty.tsx'
@@ -9,14 +9,14 @@ import { useSearchState } from '../../parts/search-state.ts'
 import { useFormats, useSignedIn } from '../../parts/session.tsx'
 import { Toolbar } from '../../parts/toolbar.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
+import { ManagedModelTable } from './managed-model-table.tsx'
 import classes from './models-page.module.css'
 
-/** The models that the account may call, and their prices. */
+/** The models that the account may call, and their prices; for administrators, all of them. */
 export function ModelsPage() {
   const { models } = useTexts()
-  const { profile } = useSignedIn()
+  const { isAdmin } = useSignedIn()
   const [{ q = '' }, setSearch] = useSearchState()
-  const columns = useColumns()
   const wanted = q.toLowerCase()
   return (
     <>
@@ -25,18 +25,48 @@ export function ModelsPage() {
         <FilterField label={models.filter} value={q} onFilter={(text) => setSearch({ q: text })} />
         <p className={classes['unit']}>{models.perMillion}</p>
       </Toolbar>
-      <AnswerOf query={useQuery(modelsQuery(profile.id))} rows={10}>
-        {(all) => {
-          const found = all.filter(({ name, vendor }) => `${name} ${vendor}`.toLowerCase().includes(wanted))
-          return found.length === 0 ? (
-            <Empty text={all.length === 0 ? models.empty : models.emptyFiltered} />
-          ) : (
-            <DataTable label={models.title} columns={columns} rows={found} keyOf={({ name }) => name} />
-          )
-        }}
-      </AnswerOf>
+      {isAdmin ? <AllModels wanted={wanted} /> : <OwnModels wanted={wanted} />}
     </>
   )
+}
+
+function AllModels({ wanted }: { readonly wanted: string }) {
+  const { models } = useTexts()
+  const { profile } = useSignedIn()
+  return (
+    <AnswerOf query={useQuery(managedModelsQuery(profile.id))} rows={10}>
+      {(all) => {
+        const found = all.filter(({ model, vendor }) => isWanted(wanted, model, vendor ?? ''))
+        return found.length === 0 ? (
+          <Empty text={all.length === 0 ? models.empty : models.emptyFiltered} />
+        ) : (
+          <ManagedModelTable models={found} />
+        )
+      }}
+    </AnswerOf>
+  )
+}
+
+function OwnModels({ wanted }: { readonly wanted: string }) {
+  const { models } = useTexts()
+  const { profile } = useSignedIn()
+  const columns = useColumns()
+  return (
+    <AnswerOf query={useQuery(modelsQuery(profile.id))} rows={10}>
+      {(all) => {
+        const found = all.filter(({ name, vendor }) => isWanted(wanted, name, vendor))
+        return found.length === 0 ? (
+          <Empty text={all.length === 0 ? models.empty : models.emptyFiltered} />
+        ) : (
+          <DataTable label={models.title} columns={columns} rows={found} keyOf={({ name }) => name} />
+        )
+      }}
+    </AnswerOf>
+  )
+}
+
+function isWanted(wanted: string, name: string, vendor: string): boolean {
+  return `${name} ${vendor}`.toLowerCase().includes(wanted)
 }
 
 function useColumns(): readonly Column<PricedModel>[] {

@@ -1,21 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { channelHealthQuery } from '../../api/channel-health.ts'
+import { watchedShellQuery } from '../../api/account.ts'
 import { ChannelState } from '../../parts/channel-state.tsx'
-import { useSignedIn } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import classes from './overview-page.module.css'
 
 const REFRESH_MS = 30_000
-const QUIET: ReadonlySet<string> = new Set(['works', 'disabled'])
 
 /** Channels that fail, rest, or are tried again; one sentence while there is none. */
 export function TroubledChannels() {
   const { overview, channels } = useTexts()
-  const { profile } = useSignedIn()
-  const { data } = useQuery(channelHealthQuery(profile.id, REFRESH_MS))
-  if (!data) return null
-  const troubled = data.items.filter(({ state }) => !QUIET.has(state))
+  const { data } = useQuery(watchedShellQuery(REFRESH_MS, REFRESH_MS))
+  const troubled = data?.troubled_channels
+  if (!troubled) return null
   return (
     <section aria-label={overview.troubled}>
       <h2 className={classes['heading']}>
@@ -32,7 +29,7 @@ export function TroubledChannels() {
                 {health.name}
               </Link>
               <span>{health.last_error?.cause}</span>
-              <ChannelState isEnabled health={health} at={data.at} />
+              <ChannelState isEnabled health={health} at={data.server_time} />
             </li>
           ))}
         </ul>

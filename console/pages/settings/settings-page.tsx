@@ -1,7 +1,7 @@
 import { Button, Group } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { statusQuery } from '../../api/account.ts'
+import { shellQuery } from '../../api/account.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { type GatewayOption, optionsQuery, setOption } from '../../api/options.ts'
 import { AnswerOf } from '../../parts/answer-of.tsx'
@@ -64,7 +64,7 @@ function SettingsForm({ options }: { readonly options: readonly GatewayOption[] 
   const begin = async (): Promise<void> => {
     const now = await client.fetchQuery({ ...optionsQuery(profile.id), staleTime: 0 })
     await client.invalidateQueries({ queryKey: [profile.id] })
-    await client.invalidateQueries({ queryKey: statusQuery.queryKey })
+    await client.invalidateQueries({ queryKey: shellQuery.queryKey })
     setTyped(new Map())
     setBasis(now)
     setGroups(groupsIn(now))

@@ -2,14 +2,15 @@ import { Button } from '@mantine/core'
 import { IconCheck } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { type SetupState, setupQuery } from '../../api/setup.ts'
+import { watchedShellQuery } from '../../api/account.ts'
+import { callsQuery } from '../../api/calls.ts'
 import { AnswerOf } from '../../parts/answer-of.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { setPreferences } from '../../parts/preferences.ts'
 import { useSignedIn } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import classes from './setup-page.module.css'
-import { setupSteps } from './setup-steps.ts'
+import { type SetupState, setupSteps } from './setup-steps.ts'
 
 /** As long as somebody may look at the page while a program takes a step. */
 const REFRESH_MS = 5000
@@ -19,8 +20,11 @@ export function SetupPage() {
   const { setup } = useTexts()
   const { profile } = useSignedIn()
   const navigate = useNavigate()
-  const query = useQuery({ ...setupQuery(profile.id), refetchInterval: REFRESH_MS })
-  const isDone = query.data?.lastCall !== undefined && query.data.hasChannel
+  const query = useQuery(watchedShellQuery(REFRESH_MS, 0))
+  const state = query.data?.setup
+  const hasCall = state?.has_call ?? false
+  const { data: newest } = useQuery({ ...callsQuery(profile.id, 'all', {}, 1, 1), enabled: hasCall })
+  const isDone = hasCall && state?.has_channel === true
   return (
     <div className={classes['page']}>
       <PageHead title={setup.title}>
@@ -36,7 +40,7 @@ export function SetupPage() {
       </PageHead>
       <p className={classes['hint']}>{setup.hint}</p>
       <AnswerOf query={query} rows={4}>
-        {(state) => <Steps state={state} />}
+        {({ setup: state }) => <Steps state={{ ...state, newestCall: newest?.items[0]?.id }} />}
       </AnswerOf>
     </div>
   )

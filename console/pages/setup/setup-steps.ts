@@ -1,4 +1,11 @@
-import type { SetupState } from '../../api/setup.ts'
+/** State of a new gateway: what it has, and its newest call. */
+export interface SetupState {
+  readonly has_channel: boolean
+  readonly has_own_key: boolean
+  readonly has_call: boolean
+  /** Id of the newest call; undefined before the first, and until it was asked for. */
+  readonly newestCall: string | undefined
+}
 
 /** A step of the first run. */
 export interface SetupStep {
@@ -8,13 +15,17 @@ export interface SetupStep {
   readonly path: string
 }
 
-/** The steps, done by what the gateway has. */
-export function setupSteps({ hasChannel, hasKey, lastCall }: SetupState): readonly SetupStep[] {
-  const hasCall = lastCall !== undefined
+/** The steps, done by what the gateway has: other browsers and programs take them as well. */
+export function setupSteps({
+  has_channel,
+  has_own_key,
+  has_call,
+  newestCall,
+}: SetupState): readonly SetupStep[] {
   return [
-    { name: 'channel', isDone: hasChannel, path: '/channels/new?setup=1' },
-    { name: 'key', isDone: hasKey, path: '/keys?new=1&setup=1' },
-    { name: 'call', isDone: hasCall, path: '/playground?hello=1' },
-    { name: 'cost', isDone: hasCall, path: hasCall ? `/logs/${lastCall}` : '/logs' },
+    { name: 'channel', isDone: has_channel, path: '/channels/new?setup=1' },
+    { name: 'key', isDone: has_own_key, path: '/keys?new=1&setup=1' },
+    { name: 'call', isDone: has_call, path: '/playground?hello=1' },
+    { name: 'cost', isDone: has_call, path: newestCall === undefined ? '/logs' : `/logs/${newestCall}` },
   ]
 }

@@ -24,6 +24,9 @@ const item = z.object({
     .length(KEPT_MINUTES),
 })
 
+/** A channel that fails, rests or is tried again, without its keys and minutes. */
+export const troubledChannelSchema = item.omit({ keys: true, minutes: true, failures: true })
+
 /** The channels as one node sees them; `at` is its time of day, in Unix seconds. */
 const nodeHealth = z.object({ node: z.string(), at: z.int(), items: z.array(item) })
 
@@ -54,6 +57,21 @@ export async function ownHealth(parts: HealthParts): Promise<NodeHealth> {
     ),
   ]
   return { node, at: seconds(nowMs()), items }
+}
+
+/** The channels that fail, rest or are tried again, as this node sees them. */
+export async function troubledChannels(
+  parts: HealthParts & Pick<AdministrationParts, 'settings'>,
+): Promise<z.output<typeof troubledChannelSchema>[]> {
+  const readMs = performance.now()
+  const isTroubled = ({ name }: Channel): boolean =>
+    parts.channels.health.figures(name, readMs).state !== 'works'
+  // Nearly always there is none, and nothing has to be read.
+  if (!parts.settings().channels.some(isTroubled)) return []
+  const { items } = await ownHealth(parts)
+  return items
+    .filter(({ state }) => state !== 'works' && state !== 'disabled')
+    .map(({ id, name, state, rests_until, last_error }) => ({ id, name, state, rests_until, last_error }))
 }
 
 /** The channels as this node sees them, and with `nodes: 'all'` as each other node does that answers. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Settings } from '../../domain/settings.ts'
 import { Role, type User } from '../../domain/user.ts'
 import { version } from '../../domain/version.ts'
+import { troubledChannels, troubledChannelSchema } from '../channels/channel-health.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { quotaDisplay } from '../settings/quota-display.ts'
 import { noUser } from '../users/find-user.ts'
@@ -23,6 +23,7 @@ export const consoleShellSchema = z.object({
   limits: z.object({ max_user_tokens: z.int(), usage_log_days: z.int(), slot_days: z.int() }),
   setup: z.object({ has_channel: z.boolean(), has_own_key: z.boolean(), has_call: z.boolean() }),
   counts: z.object({ resting_channels: z.int().nullable().describe('null below role 10') }),
+  troubled_channels: z.array(troubledChannelSchema).nullable().describe('null below role 10'),
 })
 
 /** Newest calls of all users among which one with a response is looked for. */
@@ -33,12 +34,13 @@ export async function consoleShell(
   parts: AdministrationParts,
   user: User,
 ): Promise<z.output<typeof consoleShellSchema>> {
-  const { store, channels, node, nowMs } = parts
+  const { store, node, nowMs } = parts
   const settings = parts.settings()
   const isAdmin = user.role >= Role.admin
-  const [profile, keys] = await Promise.all([
+  const [profile, keys, troubled] = await Promise.all([
     store.read('profile', { userId: user.id }),
     store.read('keyedTokenPage', { userId: user.id, offset: 0, limit: 1 }),
+    isAdmin ? troubledChannels(parts) : null,
   ])
   if (!profile) return noUser(user.id)
   const { quota_per_unit, display, usd_exchange_rate } = quotaDisplay(settings)
@@ -59,16 +61,9 @@ export async function consoleShell(
       has_own_key: keys.total > 0,
       has_call: profile.requestCount > 0 || (isAdmin && (await hasCall(parts))),
     },
-    counts: { resting_channels: isAdmin ? restingChannels(settings, channels) : null },
+    counts: { resting_channels: troubled && troubled.filter(({ state }) => state === 'resting').length },
+    troubled_channels: troubled,
   }
-}
-
-function restingChannels(
-  settings: Settings,
-  { health }: Pick<AdministrationParts['channels'], 'health'>,
-): number {
-  const readMs = performance.now()
-  return settings.channels.filter(({ name }) => health.figures(name, readMs).state === 'resting').length
 }
 
 /** Whether a recent call of any user got a response. */
