@@ -54,8 +54,8 @@ export async function migrateToLatest(db: Kysely<Database>, types: ColumnTypes):
   const provider = { getMigrations: () => Promise.resolve(locking(steps(types), types)) }
   const { error } = await new Migrator({ db, provider }).migrateToLatest()
   if (error === undefined) return
-  const reason = error instanceof Error ? error.message : String(error)
-  throw new Error(`the schema of the database could not be brought up to date: ${reason}`, { cause: error })
+  const reason = error instanceof Error ? `: ${error.message}` : ''
+  throw new Error(`the schema of the database could not be brought up to date${reason}`, { cause: error })
 }
 
 /**

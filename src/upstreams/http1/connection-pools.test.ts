@@ -310,12 +310,12 @@ describe('a time-out', () => {
     const { url, sockets } = await upstream((socket) =>
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nok'),
     )
-    const heard = send(opened(), url, { idleMs: 200 })
+    const heard = send(opened(), url, { idleMs: 2_000 })
     await expect.poll(heard.body).toBe('ok')
     setImmediate(() => {
       sockets[0]?.write('ok')
       // After it timers come first, then input.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500)
     })
     expect(await heard.end).toBe('ended')
   })
