@@ -4,9 +4,11 @@ import process from 'node:process'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/longest-first.ts'
 
-/** Tests of whole processes: faults and load, several nodes, commands, a browser. */
+/** Tests of whole processes: faults and load, several nodes, commands, fuzzing, a browser. */
 const SYSTEM = [
-  ...['faults', 'nodes', 'load', 'operations', 'commands'].map((family) => `test/${family}/**/*.test.ts`),
+  ...['faults', 'nodes', 'load', 'operations', 'commands', 'fuzz'].map(
+    (family) => `test/${family}/**/*.test.ts`,
+  ),
   'e2e/console/*.test.ts',
 ]
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call } from '../equipment/client.ts'
 import { type Cluster, startCluster } from '../equipment/cluster.ts'
+import { usageText } from '../equipment/behaviour.ts'
 import { plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask } from '../equipment/fixture.ts'
 import type { PatchedCopy } from '../equipment/patched-copy.ts'
@@ -13,6 +14,8 @@ const USERS = [
   user(2, 'ann', [token('own', FIVE), token('free')]),
   user(4, 'cid', [token('c1'), token('c2')], { rate_limit: { requests: 30, window: '1h' } }),
   user(5, 'dee', [token('d1', { rate_limit: { requests: 30, window: '1h' } }), token('d2')]),
+  user(6, 'eve', [token('e1', { rate_limit: { tokens: 1_000, window: '1h' } })]),
+  user(7, 'fay', [token('f1'), token('f2')], { rate_limit: { tokens: 1_000, window: '1h' } }),
   user(3, 'bob', [token('b1'), token('b2', FIVE), token('b3')], FIVE),
 ]
 
@@ -70,6 +73,12 @@ const FIVE_OF_FIFTY = { underWay: 5, over: times(45, 429) }
 const BOTH_OWNERS = [
   ['a user, for all keys together', ['c1', 'c2']],
   ['a key', ['d1']],
+] as const
+
+/** Owners of a limit on tokens, and their keys. */
+const OWNERS_OF_TOKENS = [
+  ['a user, for all keys together', ['f1', 'f2']],
+  ['a key', ['e1']],
 ] as const
 
 describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users at three nodes', () => {
@@ -157,6 +166,19 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
       for (let n = 0; n < 2 * urls.length; n += 1) await send(n)
       expect(admitted()).toBe(30)
       expect(new Set(statuses)).toEqual(new Set([200, 429]))
+    })
+
+    const countedTokens = store === 'Redis' ? OWNERS_OF_TOKENS : []
+    test.each(countedTokens)('tokens of %s that any node counts are used up at all', async (_, keys) => {
+      cluster.upstream.script('m', { kind: 'whole', usage: usageText(400, 200) })
+      const { urls } = cluster.fleet
+      const ends: number[] = []
+      const statusAt = async (node: number): Promise<number> =>
+        (await call(urls[node] ?? '', ask('m'), { key: keys[node % keys.length] ?? '' })).status
+      // 600 of 1,000 leave one more call, whatever its cost.
+      for (const node of [0, 1]) ends.push(await statusAt(node))
+      expect(ends).toEqual([200, 200])
+      for (const node of [0, 1, 2]) await expect.poll(() => statusAt(node)).toBe(429)
     })
 
     test('calls under way keep to the share of each node while that is away, and are exact afterwards', async () => {
