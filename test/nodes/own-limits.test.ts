@@ -57,7 +57,7 @@ async function hold(
   }
 }
 
-/** So many calls, of these keys in turn, most of them at the first node. */
+/** Calls with these keys in turn, most of them at the first node. */
 function crowd(count: number, ...keys: readonly [string, ...string[]]): { key: string; node: number }[] {
   return Array.from({ length: count }, (_, index) => ({
     key: keys[index % keys.length] ?? keys[0],
