@@ -14,8 +14,8 @@ const USERS = [
   user(2, 'ann', [token('own', FIVE), token('free')]),
   user(4, 'cid', [token('c1'), token('c2')], { rate_limit: { requests: 30, window: '1h' } }),
   user(5, 'dee', [token('d1', { rate_limit: { requests: 30, window: '1h' } }), token('d2')]),
-  user(6, 'eve', [token('e1', { rate_limit: { tokens: 1_000, window: '1h' } })]),
-  user(7, 'fay', [token('f1'), token('f2')], { rate_limit: { tokens: 1_000, window: '1h' } }),
+  user(6, 'eve', [token('e1', { rate_limit: { tokens: 100_000, window: '1h' } })]),
+  user(7, 'fay', [token('f1'), token('f2')], { rate_limit: { tokens: 100_000, window: '1h' } }),
   user(3, 'bob', [token('b1'), token('b2', FIVE), token('b3')], FIVE),
 ]
 
@@ -170,14 +170,16 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
 
     const countedTokens = store === 'Redis' ? OWNERS_OF_TOKENS : []
     test.each(countedTokens)('tokens of %s that any node counts are used up at all', async (_, keys) => {
-      cluster.upstream.script('m', { kind: 'whole', usage: usageText(400, 200) })
+      cluster.upstream.script('m', { kind: 'whole', usage: usageText(40_000, 20_000) })
       const { urls } = cluster.fleet
       const ends: number[] = []
       const statusAt = async (node: number): Promise<number> =>
         (await call(urls[node] ?? '', ask('m'), { key: keys[node % keys.length] ?? '' })).status
-      // 600 of 1,000 leave one more call, whatever its cost.
+      // 60,000 of 100,000 leave one more call, whatever its cost.
       for (const node of [0, 1]) ends.push(await statusAt(node))
       expect(ends).toEqual([200, 200])
+      // Calls of two tokens: no node that counted alone would refuse one of them.
+      cluster.upstream.script('m', { kind: 'whole', usage: usageText(1, 1) })
       for (const node of [0, 1, 2]) await expect.poll(() => statusAt(node)).toBe(429)
     })
 
