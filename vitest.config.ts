@@ -4,7 +4,7 @@ import process from 'node:process'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/longest-first.ts'
 
-/** Tests of whole processes: faults and load, several nodes, commands, fuzzing, a browser. */
+/** Tests of whole processes: faults, load and large bodies, several nodes, commands, fuzzing, a browser. */
 const SYSTEM = [
   ...['faults', 'nodes', 'load', 'operations', 'commands', 'fuzz'].map(
     (family) => `test/${family}/**/*.test.ts`,

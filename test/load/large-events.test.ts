@@ -12,9 +12,9 @@ import { type FullResponse, events, open } from '../equipment/client.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { eventFrame, messageFrames } from '../equipment/messages-behaviour.ts'
 import type { Fixture } from '../equipment/fixture.ts'
-import { checkChatStream, checkMessagesStream } from './grammar.ts'
+import { checkChatStream, checkMessagesStream } from '../conversion/grammar.ts'
 import { byTier } from '../tier.ts'
-import { type Client, clientsOf, MODEL, fixtureOfBoth } from './fixture.ts'
+import { type Client, clientsOf, MODEL, fixtureOfBoth } from '../conversion/fixture.ts'
 
 const MIB = 1024 * 1024
 
