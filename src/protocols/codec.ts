@@ -1,5 +1,6 @@
 import type { Usage } from '../domain/usage.ts'
 import type { Asked, Conversation, MediaPart } from './conversation.ts'
+import type { CopiedText, TextFrame } from './copied-text.ts'
 import type { EventBudget } from './sse/event-budget.ts'
 import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
@@ -66,6 +67,8 @@ export interface StreamOptions {
 
 /** Decoder of a stream, whose bytes may be split anywhere. */
 export interface StreamDecoder {
+  /** Set where `push` may return events that refer to the pushed bytes (`CopiedText`); absent if it never does. */
+  copiesTexts?: boolean
   /** Usage that the upstream reported so far; final once the stream has ended. */
   readonly usage: ReportedUsage | undefined
   /**
@@ -85,6 +88,11 @@ export interface StreamEncoder {
    * Returns the frames for these events, except the final ones; nothing for a `failure` (see `failureFrame`).
    */
   push(events: readonly ReplyEvent[]): string
+  /**
+   * Returns the frame that this text goes into as it came, which then counts as written; undefined where
+   * `push` must write it. Absent where texts are not copied.
+   */
+  frameFor?(event: CopiedText): TextFrame | undefined
   /**
    * Returns an event that only says that the answer goes on; '' where the dialect has none, or none may come
    * yet. `model`: the name to state where the upstream has not stated one.

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { cpuMs } from '../../test/equipment/pace.ts'
 import { channelOf } from '../../test/channel.ts'
 import { redactFrame } from './redact-frame.ts'
 
@@ -31,8 +32,8 @@ test('what is no JSON is redacted as text', () => {
 
 test('time is by the bytes, whatever the quotes', () => {
   for (const piece of ['\\"', '"', '"\\']) {
-    const began = performance.now()
+    const from = cpuMs()
     redacted(piece.repeat(200_000))
-    expect(performance.now() - began).toBeLessThan(5_000)
+    expect(cpuMs() - from).toBeLessThan(5_000)
   }
 })
