@@ -1,6 +1,7 @@
 import type { Usage } from '../domain/usage.ts'
 import type { Asked, Conversation, MediaPart } from './conversation.ts'
-import type { CopiedText, TextFrame } from './copied-text.ts'
+import type { CopiedText } from './copied-text.ts'
+import type { FrameWriter } from './frame-writer.ts'
 import type { EventBudget } from './sse/event-budget.ts'
 import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
@@ -89,10 +90,10 @@ export interface StreamEncoder {
    */
   push(events: readonly ReplyEvent[]): string
   /**
-   * Returns the frame that this text goes into as it came, which then counts as written; undefined where
-   * `push` must write it. Absent where texts are not copied.
+   * Writes the frame for this text with the text as it came; false where `push` must write it. Absent where
+   * texts are not copied.
    */
-  frameFor?(event: CopiedText): TextFrame | undefined
+  copy?(event: CopiedText, out: FrameWriter): boolean
   /**
    * Returns an event that only says that the answer goes on; '' where the dialect has none, or none may come
    * yet. `model`: the name to state where the upstream has not stated one.

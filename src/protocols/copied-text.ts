@@ -15,6 +15,7 @@ export class CopiedText {
   /** Number of escapes in it, each of one character in two bytes. */
   readonly escapes: number
   readonly codePoints: number
+  #text: string | undefined
 
   constructor(kind: CopiedText['kind'], index: number, bytes: Buffer, match: TextMatch) {
     this.kind = kind
@@ -27,6 +28,10 @@ export class CopiedText {
   }
 
   get text(): string {
+    return (this.#text ??= this.#decode())
+  }
+
+  #decode(): string {
     if (this.escapes === 0) return this.bytes.toString('utf8', this.from, this.to)
     return JSON.parse(this.bytes.toString('utf8', this.from - 1, this.to + 1)) as string
   }

@@ -1,3 +1,5 @@
+import type { CopiedText, TextFrame } from './copied-text.ts'
+
 /** Buffer in which frames are joined, within one call; large enough for most conversions of a 64 KiB read. */
 const SCRATCH = Buffer.allocUnsafeSlow(262_144)
 /** Largest UTF-8 size of a string's code unit. */
@@ -33,6 +35,13 @@ export class FrameWriter {
     if (size <= MAX_LOOP_BYTES) for (let i = from; i < to; i++) SCRATCH[at++] = source[i] as number
     else if (size === source.length) SCRATCH.set(source, at)
     else source.copy(SCRATCH, at, from, to)
+  }
+
+  /** Writes a text as it came into its frame. */
+  copied({ head, tail }: TextFrame, { bytes, from, to }: CopiedText): void {
+    this.bytes(head)
+    this.bytes(bytes, from, to)
+    this.bytes(tail)
   }
 
   /** Returns all that was written, which belongs to the caller, and starts anew. */

@@ -2,6 +2,7 @@ import type { Usage } from '../../domain/usage.ts'
 import type { ReplyIdentity, StreamEncoder } from '../codec.ts'
 import { type Citation, codePointsIn } from '../citation.ts'
 import { type CopiedText, frameOf, type TextFrame } from '../copied-text.ts'
+import type { FrameWriter } from '../frame-writer.ts'
 import type { ReplyEvent, StartedPart } from '../reply.ts'
 import { writeAnnotation } from './annotations.ts'
 import { PROOF_MARK } from './encode-reply.ts'
@@ -66,11 +67,10 @@ export class ChatStreamEncoder implements StreamEncoder {
     return text
   }
 
-  frameFor({ kind, index, codePoints }: CopiedText): TextFrame | undefined {
-    if (kind === 'tool-input') return this.#frameOfCall(this.#calls.get(index))
-    if (kind === 'thinking') return (this.#thinkingFrame ??= frameOf(this.#reasoning, NO_FINISH))
-    this.#length += codePoints
-    return (this.#textFrame ??= frameOf(this.#content, NO_FINISH))
+  copy(event: CopiedText, out: FrameWriter): boolean {
+    const frame = this.#frameFor(event)
+    if (frame) out.copied(frame, event)
+    return frame !== undefined
   }
 
   finalFrames(charged = this.#usage): string {
@@ -170,6 +170,13 @@ export class ChatStreamEncoder implements StreamEncoder {
     if (!call || text === '') return ''
     call.hasInput = true
     return `${this.#inputHead(call)}${JSON.stringify(text)}${INPUT_TAIL}`
+  }
+
+  #frameFor({ kind, index, codePoints }: CopiedText): TextFrame | undefined {
+    if (kind === 'tool-input') return this.#frameOfCall(this.#calls.get(index))
+    if (kind === 'thinking') return (this.#thinkingFrame ??= frameOf(this.#reasoning, NO_FINISH))
+    this.#length += codePoints
+    return (this.#textFrame ??= frameOf(this.#content, NO_FINISH))
   }
 
   #frameOfCall(call: WrittenCall | undefined): TextFrame | undefined {

@@ -3,6 +3,7 @@ import type { Citation } from '../citation.ts'
 import { type CopiedText, frameOf, type TextFrame } from '../copied-text.ts'
 import type { Proof } from '../conversation.ts'
 import { sealProof } from '../envelope.ts'
+import type { FrameWriter } from '../frame-writer.ts'
 import type { SearchPart } from '../provider-search.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import type { Usage } from '../../domain/usage.ts'
@@ -69,10 +70,12 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return this.#out
   }
 
-  frameFor({ index }: CopiedText): TextFrame | undefined {
+  copy(event: CopiedText, out: FrameWriter): boolean {
     const current = this.#current
-    if (current?.index !== index || !current.isWritten || this.#ended) return undefined
-    return (current.frame ??= this.#deltaFrame(current.part.kind))
+    if (current?.index !== event.index || !current.isWritten || this.#ended) return false
+    const frame = (current.frame ??= this.#deltaFrame(current.part.kind))
+    if (frame) out.copied(frame, event)
+    return frame !== undefined
   }
 
   finalFrames(charged = this.#ended?.usage): string {

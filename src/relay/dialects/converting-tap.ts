@@ -51,7 +51,7 @@ export class ConvertingTap implements Tap {
     signatures?: StreamSignatures,
   ) {
     this.#decoder = decoder
-    this.#decoder.copiesTexts = encoder.frameFor !== undefined
+    this.#decoder.copiesTexts = encoder.copy !== undefined
     this.#encoder = encoder
     this.#defaults = defaults
     this.#signatures = signatures
@@ -122,16 +122,12 @@ export class ConvertingTap implements Tap {
     WRITER.text(this.#encoder.push([completed]))
   }
 
-  /** Writes a text into its frame as it came, if the encoder has one. */
+  /** Writes a text as it came, if the encoder can. */
   #copy(event: CopiedText): void {
     this.emittedBytes += this.#text.addCopied(event)
     this.contentFrames += 1
     this.#signatures?.add(event)
-    const frame = this.#encoder.frameFor?.(event)
-    if (!frame) return WRITER.text(this.#encoder.push([event]))
-    WRITER.bytes(frame.head)
-    WRITER.bytes(event.bytes, event.from, event.to)
-    return WRITER.bytes(frame.tail)
+    if (!this.#encoder.copy?.(event, WRITER)) WRITER.text(this.#encoder.push([event]))
   }
 
   #fail({ type, message, code }: ReplyEvent & { readonly kind: 'failure' }): void {
