@@ -1,3 +1,4 @@
+import type { ReplyEvent } from './reply.ts'
 import type { TextMatch } from './sse/frame-template.ts'
 
 /**
@@ -29,6 +30,12 @@ export class CopiedText {
 
   get text(): string {
     return (this.#text ??= this.#decode())
+  }
+
+  /** The same as an event that lasts. */
+  decoded(): ReplyEvent {
+    const { kind, index, text } = this
+    return { kind, index, text }
   }
 
   #decode(): string {

@@ -16,6 +16,12 @@ export class FrameWriter {
   readonly #full: Buffer[] = []
   #at = 0
 
+  /** Drops what a writer that failed has left behind. */
+  clear(): void {
+    this.#full.length = 0
+    this.#at = 0
+  }
+
   /** Writes a text. */
   text(text: string): void {
     const max = text.length * MAX_BYTES_PER_UNIT

@@ -35,10 +35,18 @@ const character = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('\xff', '\xe8\xa9') },
 )
 const literal = fc.array(character, { maxLength: 12 }).map((characters) => characters.join(''))
-const part = fc.record({
-  kind: fc.constantFrom('text', 'thinking', 'tool-call'),
-  literals: fc.array(literal, { minLength: 1, maxLength: 12 }),
-})
+const WHOLE_INPUT = ['{', '\\"path\\"', ':', '\\"a\\"', ',\\"b\\":[', '1', ']', '}']
+const part = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('text', 'thinking', 'tool-call'),
+      literals: fc.array(literal, { minLength: 1, maxLength: 12 }),
+    }),
+  },
+  fc.constant({ kind: 'tool-call', literals: WHOLE_INPUT }),
+)
+const CITATION = { url: 'https://page.test', title: 'Page', span: { start: 0, end: 2 } }
 type Part = { readonly kind: string; readonly literals: readonly string[] }
 
 const mark = (number: number): string => `@@${number}@@`
@@ -58,6 +66,7 @@ function streamOf(codec: Codec, parts: readonly Part[]): Buffer {
       const grown = kind === 'tool-call' ? 'tool-input' : (kind as 'text')
       events.push({ kind: grown, index, text: mark(next++) })
     }
+    if (kind === 'text') events.push({ kind: 'citation', index, citation: CITATION })
     events.push({ kind: 'part-end', index })
   }
   events.push({ kind: 'end', stop: { reason: 'end' }, usage: USAGE })
@@ -120,7 +129,7 @@ describe.each(PAIRS)('$from to $to', ({ upstream, client }) => {
   test('a text that is copied arrives as one that is decoded and encoded', () => {
     fc.assert(
       fc.property(
-        fc.array(part, { minLength: 1, maxLength: 3 }),
+        fc.array(part, { minLength: 1, maxLength: 5 }),
         fc.array(fc.nat(20_000), { maxLength: 8 }),
         (parts, cuts) => {
           const chunks = chunksOf(streamOf(upstream, parts), cuts)
@@ -131,6 +140,20 @@ describe.each(PAIRS)('$from to $to', ({ upstream, client }) => {
       ),
       { numRuns: 60 },
     )
+  })
+
+  test('an encoder that fails leaves nothing behind for other streams', () => {
+    const failing: StreamEncoder = {
+      ...withoutCopies(encoder()),
+      push(events) {
+        if (events[0]?.kind === 'end') throw new Error('failed')
+        return 'of another'
+      },
+    }
+    const chunks = [streamOf(upstream, [{ kind: 'text', literals: ['a', 'b'] }])]
+    const alone = converted(upstream, encoder(), chunks)
+    expect(converted(upstream, failing, chunks)).toMatchObject({ error: 'Error: failed' })
+    expect(converted(upstream, encoder(), chunks)).toEqual(alone)
   })
 
   test.each(['text', 'thinking'])('most %s of a stream is copied', (kind) => {

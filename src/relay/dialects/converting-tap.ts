@@ -102,6 +102,7 @@ export class ConvertingTap implements Tap {
   }
 
   #step(events: readonly ReplyEvent[]): TapStep {
+    WRITER.clear()
     for (const event of events) {
       if (event.kind === 'failure') {
         this.#fail(event)
@@ -127,7 +128,7 @@ export class ConvertingTap implements Tap {
     this.emittedBytes += this.#text.addCopied(event)
     this.contentFrames += 1
     this.#signatures?.add(event)
-    if (!this.#encoder.copy?.(event, WRITER)) WRITER.text(this.#encoder.push([event]))
+    if (!this.#encoder.copy?.(event, WRITER)) WRITER.text(this.#encoder.push([event.decoded()]))
   }
 
   #fail({ type, message, code }: ReplyEvent & { readonly kind: 'failure' }): void {
