@@ -1,5 +1,7 @@
 import type { Usage } from '../domain/usage.ts'
 import type { Asked, Conversation, MediaPart } from './conversation.ts'
+import type { CopiedText } from './copied-text.ts'
+import type { FrameWriter } from './frame-writer.ts'
 import type { EventBudget } from './sse/event-budget.ts'
 import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
@@ -66,6 +68,8 @@ export interface StreamOptions {
 
 /** Decoder of a stream, whose bytes may be split anywhere. */
 export interface StreamDecoder {
+  /** Set where `push` may return events that refer to the pushed bytes (`CopiedText`); absent if it never does. */
+  copiesTexts?: boolean
   /** Usage that the upstream reported so far; final once the stream has ended. */
   readonly usage: ReportedUsage | undefined
   /**
@@ -85,6 +89,11 @@ export interface StreamEncoder {
    * Returns the frames for these events, except the final ones; nothing for a `failure` (see `failureFrame`).
    */
   push(events: readonly ReplyEvent[]): string
+  /**
+   * Writes the frame for this text with the text as it came; false where `push` must write it. Absent where
+   * texts are not copied.
+   */
+  copy?(event: CopiedText, out: FrameWriter): boolean
   /**
    * Returns an event that only says that the answer goes on; '' where the dialect has none, or none may come
    * yet. `model`: the name to state where the upstream has not stated one.

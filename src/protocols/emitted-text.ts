@@ -1,3 +1,5 @@
+import type { CopiedText } from './copied-text.ts'
+
 const INITIAL_BYTES = 256
 /** Limit on kept text; beyond it bytes are only counted, which is exact enough for so long a reply. */
 const MAX_BYTES = 8 * 1024 * 1024
@@ -47,6 +49,14 @@ export class EmittedText {
     return true
   }
 
+  /** Adds a text as it came in JSON; returns the number of its UTF-8 bytes. */
+  addCopied({ bytes, from, to, escapes }: CopiedText): number {
+    const size = to - from - escapes
+    if (escapes === 0) this.append(bytes, from, to)
+    else this.append(unescaped(bytes, from, to), 0, size)
+    return size
+  }
+
   toString(): string {
     return this.#bytes.toString('utf8', 0, this.#length)
   }
@@ -56,4 +66,22 @@ export class EmittedText {
     this.#bytes.copy(larger, 0, 0, this.#length)
     this.#bytes = larger
   }
+}
+
+const BACKSLASH = 0x5c
+/** Bytes that the escapes of one character each stand for. */
+const UNESCAPED: ReadonlyMap<number, number> = new Map(
+  [...'"\\bfnrt'].map((letter) => [
+    letter.charCodeAt(0),
+    (JSON.parse(`"\\${letter}"`) as string).charCodeAt(0),
+  ]),
+)
+
+function unescaped(bytes: Buffer, from: number, to: number): Buffer {
+  const text = Buffer.allocUnsafe(to - from)
+  for (let at = from, end = 0; at < to; at++, end++) {
+    const byte = bytes[at] as number
+    text[end] = byte === BACKSLASH ? (UNESCAPED.get(bytes[++at] as number) as number) : byte
+  }
+  return text
 }

@@ -35,6 +35,11 @@ export class StreamedInputs {
     this.#pending.set(part, '')
   }
 
+  /** Whether all that comes of this part is passed on. */
+  passes(part: number): boolean {
+    return !this.#pending.has(part)
+  }
+
   /** Adds a piece; returns the text that can be passed on. */
   add(part: number, piece: string): string {
     const pending = this.#pending.get(part)

@@ -1,4 +1,6 @@
+import { CopiedText } from '../copied-text.ts'
 import type { ReplyEvent } from '../reply.ts'
+import type { TextMatch } from '../sse/frame-template.ts'
 import { asRecord } from '../json/record.ts'
 import type { Fields } from '../field.ts'
 import { JsonProgress } from './json-progress.ts'
@@ -61,6 +63,16 @@ export class CallParts {
     if (!call) return
     this.#latest = call
     this.#add(call, text)
+  }
+
+  /** Reads the same as it came, if the call has begun. */
+  copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedText | undefined {
+    const call = this.#byIndex.get(index)
+    if (call?.part === undefined || call.ended) return undefined
+    this.#latest = call
+    const copied = new CopiedText('tool-input', call.part, bytes, match)
+    call.json.feed(copied.text)
+    return copied
   }
 
   /** Ends the calls that are complete, because something else begins. */

@@ -1,5 +1,7 @@
 import { codePointsIn, movedCitation, readUrlCitation } from '../citation.ts'
+import { CopiedText } from '../copied-text.ts'
 import type { Logprobs, ReplyEvent } from '../reply.ts'
+import type { TextMatch } from '../sse/frame-template.ts'
 import { asRecord } from '../json/record.ts'
 import { CallParts } from './call-parts.ts'
 import type { Fields } from '../field.ts'
@@ -78,6 +80,18 @@ export class ReplyParts {
     if (kind === 'thinking') return this.#emit({ kind, index, text })
     this.#contentLength += codePointsIn(text)
     this.#emit(logprobs ? { kind, index, text, logprobs } : { kind, index, text })
+  }
+
+  /** Adds text or thinking as it came, if it is what grows. */
+  copy(kind: 'text' | 'thinking', bytes: Buffer, match: TextMatch): CopiedText | undefined {
+    if (this.#growing?.kind !== kind) return undefined
+    if (kind === 'text') this.#contentLength += match.codePoints
+    return new CopiedText(kind, this.#growing.index, bytes, match)
+  }
+
+  /** Adds arguments as they came to the call under an index, if it has begun. */
+  copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedText | undefined {
+    return this.#calls.copyArguments(index, bytes, match)
   }
 
   /** Adds arguments to the call under an index. */

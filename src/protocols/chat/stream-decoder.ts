@@ -1,4 +1,5 @@
-import type { FramePiece } from '../sse/frame-template.ts'
+import type { CopiedText } from '../copied-text.ts'
+import type { FramePiece, TextMatch } from '../sse/frame-template.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
@@ -47,6 +48,12 @@ export class ChatStreamDecoder extends FrameReader {
     if (index === TEXT) this.#parts.grow('text', text)
     else if (index === THINKING) this.#parts.grow('thinking', text)
     else this.#parts.growCall(index - FIRST_CALL, text)
+  }
+
+  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedText | undefined {
+    if (index === TEXT) return this.#parts.copy('text', bytes, match)
+    if (index === THINKING) return this.#parts.copy('thinking', bytes, match)
+    return this.#parts.copyArguments(index - FIRST_CALL, bytes, match)
   }
 
   protected pieceOf(data: string): FramePiece | undefined {

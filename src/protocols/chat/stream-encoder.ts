@@ -1,6 +1,8 @@
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyIdentity, StreamEncoder } from '../codec.ts'
 import { type Citation, codePointsIn } from '../citation.ts'
+import { type CopiedText, frameOf, type TextFrame } from '../copied-text.ts'
+import type { FrameWriter } from '../frame-writer.ts'
 import type { ReplyEvent, StartedPart } from '../reply.ts'
 import { writeAnnotation } from './annotations.ts'
 import { PROOF_MARK } from './encode-reply.ts'
@@ -14,6 +16,8 @@ import { usageOut } from './usage-out.ts'
 interface WrittenCall {
   readonly number: number
   hasInput: boolean
+  /** Frame for more of its arguments. */
+  frame?: TextFrame
 }
 
 /** Text whose citations are written with its end, since only then its length is known. */
@@ -26,6 +30,7 @@ interface CitedText {
 const DONE = 'data: [DONE]\n\n'
 const NO_REASON = ',"finish_reason":null}]}\n\n'
 const NO_FINISH = `},"logprobs":null${NO_REASON}`
+const INPUT_TAIL = `}}]${NO_FINISH}`
 
 /**
  * Encodes a stream for a chat client by the table in `docs/api.md: Events`. The common parts of its chunks
@@ -39,6 +44,8 @@ export class ChatStreamEncoder implements StreamEncoder {
   #delta = ''
   #content = ''
   #reasoning = ''
+  #textFrame: TextFrame | undefined
+  #thinkingFrame: TextFrame | undefined
   readonly #calls = new Map<number, WrittenCall>()
   readonly #texts = new Map<number, CitedText>()
   /** Code points of the content so far. */
@@ -58,6 +65,12 @@ export class ChatStreamEncoder implements StreamEncoder {
     let text = ''
     for (const event of events) text += this.#write(event)
     return text
+  }
+
+  copy(event: CopiedText, out: FrameWriter): boolean {
+    const frame = this.#frameFor(event)
+    if (frame) out.copied(frame, event)
+    return frame !== undefined
   }
 
   finalFrames(charged = this.#usage): string {
@@ -118,6 +131,8 @@ export class ChatStreamEncoder implements StreamEncoder {
     })
     this.#chunk = `data: ${common.slice(0, -1)},"choices":[`
     this.#delta = `${this.#chunk}{"index":0,"delta":{`
+    this.#textFrame = undefined
+    this.#thinkingFrame = undefined
     this.#content = `${this.#delta}"content":`
     this.#reasoning = `${this.#delta}"reasoning_content":`
   }
@@ -154,8 +169,25 @@ export class ChatStreamEncoder implements StreamEncoder {
     const call = this.#calls.get(index)
     if (!call || text === '') return ''
     call.hasInput = true
-    const input = `{"index":${call.number},"function":{"arguments":${JSON.stringify(text)}}}`
-    return `${this.#delta}"tool_calls":[${input}]${NO_FINISH}`
+    return `${this.#inputHead(call)}${JSON.stringify(text)}${INPUT_TAIL}`
+  }
+
+  #frameFor({ kind, index, codePoints }: CopiedText): TextFrame | undefined {
+    if (kind === 'tool-input') return this.#frameOfCall(this.#calls.get(index))
+    if (kind === 'thinking') return (this.#thinkingFrame ??= frameOf(this.#reasoning, NO_FINISH))
+    this.#length += codePoints
+    return (this.#textFrame ??= frameOf(this.#content, NO_FINISH))
+  }
+
+  #frameOfCall(call: WrittenCall | undefined): TextFrame | undefined {
+    if (!call) return undefined
+    call.hasInput = true
+    return (call.frame ??= frameOf(this.#inputHead(call), INPUT_TAIL))
+  }
+
+  /** Beginning of a chunk up to the arguments of a call. */
+  #inputHead({ number }: WrittenCall): string {
+    return `${this.#delta}"tool_calls":[{"index":${number},"function":{"arguments":`
   }
 
   #end({ stop, usage }: Extract<ReplyEvent, { kind: 'end' }>): string {

@@ -1,7 +1,9 @@
 import type { Proof } from '../conversation.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
+import { CopiedText } from '../copied-text.ts'
 import type { ReplyEvent, StartedPart } from '../reply.ts'
+import type { TextMatch } from '../sse/frame-template.ts'
 import { OWN_PARTS } from './decode-part.ts'
 import type { CitationsOf } from './grounding.ts'
 import { PartialArgs } from './partial-args.ts'
@@ -58,6 +60,14 @@ export class ReplyParts {
     }
     if (kind === 'text') this.#text += text
     this.#emit({ kind, index: this.#growing.index, text })
+  }
+
+  /** Adds text or thinking as it came, if it is what grows. */
+  copy(kind: 'text' | 'thinking', bytes: Buffer, match: TextMatch): CopiedText | undefined {
+    if (this.#call || this.#growing?.kind !== kind) return undefined
+    const copied = new CopiedText(kind, this.#growing.index, bytes, match)
+    if (kind === 'text') this.#text += copied.text
+    return copied
   }
 
   /** Ends all open parts. */

@@ -1,9 +1,10 @@
 import { asRecord, parseRecord } from '../json/record.ts'
 import type { Fields } from '../field.ts'
 import { isError } from '../reply-facts.ts'
+import type { CopiedText } from '../copied-text.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
-import type { FramePiece } from '../sse/frame-template.ts'
+import type { FramePiece, TextMatch } from '../sse/frame-template.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
 import { argumentsIn, blockReason, firstCandidate, identityOf, partsOf, plainText } from './answer.ts'
 import { readGeminiError } from './errors.ts'
@@ -46,6 +47,10 @@ export class GeminiStreamDecoder extends FrameReader {
 
   protected readPiece(index: number, text: string): void {
     this.#parts.grow(index === THINKING ? 'thinking' : 'text', text)
+  }
+
+  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedText | undefined {
+    return this.#parts.copy(index === THINKING ? 'thinking' : 'text', bytes, match)
   }
 
   /** Any last frame that is whole counts, since none of them is a terminator. */

@@ -1,6 +1,8 @@
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../codec.ts'
 import type { Proof } from '../conversation.ts'
+import { type CopiedText, frameOf } from '../copied-text.ts'
+import type { FrameWriter } from '../frame-writer.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { geminiErrorText, statusOf } from './errors.ts'
@@ -18,6 +20,11 @@ interface Gathered {
 }
 
 const CANDIDATE = '{"candidates":[{"content":{"role":"model","parts":['
+const TEXT = '{"text":'
+const THOUGHT = ',"thought":true'
+const CHUNK_END = ']},"index":0}],'
+
+const NO_FRAMES = { text: frameOf('', ''), thinking: frameOf('', '') }
 
 /**
  * Encodes a stream: texts and thoughts as they come, calls whole, each in a chunk of its own; a last chunk
@@ -32,6 +39,8 @@ export class GeminiStreamEncoder implements StreamEncoder {
   readonly #gathered = new Map<number, Gathered>()
   /** End of every chunk. */
   #tail = ''
+  /** Frames of texts and thoughts in a stream of events. */
+  #frames = NO_FRAMES
   #hasChunks = false
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
 
@@ -45,6 +54,13 @@ export class GeminiStreamEncoder implements StreamEncoder {
     let text = ''
     for (const event of events) if (!this.#ended) text += this.#write(event)
     return text
+  }
+
+  copy(event: CopiedText, out: FrameWriter): boolean {
+    if (this.#isArray || this.#ended || event.kind === 'tool-input') return false
+    if (event.kind === 'text') this.#grounding.grow(event.index, event.text)
+    out.copied(this.#frames[event.kind], event)
+    return true
   }
 
   finalFrames(charged = this.#ended?.usage): string {
@@ -77,9 +93,9 @@ export class GeminiStreamEncoder implements StreamEncoder {
         return ''
       case 'text':
         this.#grounding.grow(event.index, event.text)
-        return event.text === '' ? '' : this.#chunk(`{"text":${JSON.stringify(event.text)}}`)
+        return event.text === '' ? '' : this.#chunk(`${TEXT}${JSON.stringify(event.text)}}`)
       case 'thinking':
-        return event.text === '' ? '' : this.#chunk(`{"text":${JSON.stringify(event.text)},"thought":true}`)
+        return event.text === '' ? '' : this.#chunk(`${TEXT}${JSON.stringify(event.text)}${THOUGHT}}`)
       case 'proof':
         return this.#proof(event.proof)
       case 'tool-input': {
@@ -106,6 +122,9 @@ export class GeminiStreamEncoder implements StreamEncoder {
   #name(id: string, model: string): void {
     const tail = { modelVersion: model, responseId: id || this.#identity.id }
     this.#tail = JSON.stringify(tail).slice(1)
+    const head = `data: ${CANDIDATE}${TEXT}`
+    const rest = `${CHUNK_END}${this.#tail}\r\n\r\n`
+    this.#frames = { text: frameOf(head, `}${rest}`), thinking: frameOf(head, `${THOUGHT}}${rest}`) }
   }
 
   #proof(proof: Proof): string {
@@ -133,7 +152,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
   }
 
   #chunk(part: string): string {
-    const chunk = `${CANDIDATE}${part}]},"index":0}],${this.#tail}`
+    const chunk = `${CANDIDATE}${part}${CHUNK_END}${this.#tail}`
     if (!this.#isArray) return `data: ${chunk}\r\n\r\n`
     const before = this.#hasChunks ? ',\r\n' : '['
     this.#hasChunks = true

@@ -1,4 +1,5 @@
-import type { FramePiece } from '../sse/frame-template.ts'
+import { CopiedText } from '../copied-text.ts'
+import type { FramePiece, TextMatch } from '../sse/frame-template.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
@@ -106,6 +107,13 @@ export class MessagesStreamDecoder extends FrameReader {
   protected readPiece(index: number, text: string): void {
     const { kind } = TEXTS[index % TEXTS.length] as (typeof TEXTS)[number]
     this.#add(Math.floor(index / TEXTS.length), kind, text)
+  }
+
+  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedText | undefined {
+    const { kind } = TEXTS[index % TEXTS.length] as (typeof TEXTS)[number]
+    const open = this.#open.get(Math.floor(index / TEXTS.length))
+    if (open?.kind !== kind || open.input !== '') return undefined
+    return new CopiedText(kind === 'tool-call' ? 'tool-input' : kind, open.index, bytes, match)
   }
 
   protected isTerminator(data: string): boolean {

@@ -1,7 +1,9 @@
 import type { ReplyIdentity, StreamEncoder } from '../codec.ts'
 import type { Citation } from '../citation.ts'
+import { type CopiedText, frameOf, type TextFrame } from '../copied-text.ts'
 import type { Proof } from '../conversation.ts'
 import { sealProof } from '../envelope.ts'
+import type { FrameWriter } from '../frame-writer.ts'
 import type { SearchPart } from '../provider-search.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import type { Usage } from '../../domain/usage.ts'
@@ -30,6 +32,7 @@ const DELTAS = {
   thinking: '{"type":"thinking_delta","thinking":',
   'tool-call': '{"type":"input_json_delta","partial_json":',
 } as const
+const DELTA_TAIL = '}}\n\n'
 
 /**
  * Encodes a messages stream; `docs/api.md: Events`. Blocks are sequential and numbered without gaps: one part
@@ -50,6 +53,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
         readonly part: StartedPart
         readonly citations: Citation[]
         isWritten: boolean
+        /** Frame for more of its text. */
+        frame?: TextFrame | undefined
       }
     | undefined
   readonly #waiting = new Map<number, Waiting>()
@@ -63,6 +68,14 @@ export class MessagesStreamEncoder implements StreamEncoder {
     this.#out = ''
     for (const event of events) if (!this.#ended) this.#write(event)
     return this.#out
+  }
+
+  copy(event: CopiedText, out: FrameWriter): boolean {
+    const current = this.#current
+    if (current?.index !== event.index || !current.isWritten || this.#ended) return false
+    const frame = (current.frame ??= this.#deltaFrame(current.part.kind))
+    if (frame) out.copied(frame, event)
+    return frame !== undefined
   }
 
   finalFrames(charged = this.#ended?.usage): string {
@@ -141,7 +154,16 @@ export class MessagesStreamEncoder implements StreamEncoder {
     const { kind } = current.part
     if (text === '' || kind === 'opaque' || kind === 'search') return
     this.#open()
-    this.#out += `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#next},"delta":${DELTAS[kind]}${JSON.stringify(text)}}}\n\n`
+    this.#out += `${this.#deltaHead(kind)}${JSON.stringify(text)}${DELTA_TAIL}`
+  }
+
+  #deltaFrame(kind: StartedPart['kind']): TextFrame | undefined {
+    return kind === 'opaque' || kind === 'search' ? undefined : frameOf(this.#deltaHead(kind), DELTA_TAIL)
+  }
+
+  /** Beginning of a delta of the open block, up to its text. */
+  #deltaHead(kind: keyof typeof DELTAS): string {
+    return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#next},"delta":${DELTAS[kind]}`
   }
 
   /** Notes a citation, which goes out with the end of its block: blocks open with their first text. */

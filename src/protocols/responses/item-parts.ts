@@ -1,4 +1,6 @@
 import type { Citation } from '../citation.ts'
+import { CopiedText } from '../copied-text.ts'
+import type { TextMatch } from '../sse/frame-template.ts'
 import type { Logprobs, ReplyEvent, ReplyPart, ReplyText } from '../reply.ts'
 import { isRefusal, type MemberText, readItem, textOr } from './read-item.ts'
 import { CUSTOM_MEMBER } from './tool-forms.ts'
@@ -71,6 +73,20 @@ export class ItemParts {
     item.textIndex = textIndex
     if (logprobs) item.toldLogprobs += logprobs.length
     this.#tell(item, kind, text, logprobs)
+  }
+
+  /** The same as it came, if it is what grows. */
+  copy(
+    { index, textIndex }: { readonly index: number; readonly textIndex: number },
+    kind: Exclude<Kind, 'custom'>,
+    bytes: Buffer,
+    match: TextMatch,
+  ): CopiedText | undefined {
+    const item = this.#open.get(index)
+    if (item?.part === undefined || item.textIndex !== textIndex) return undefined
+    const copied = new CopiedText(kind === 'tool-call' ? 'tool-input' : kind, item.part, bytes, match)
+    item.told += copied.text
+    return copied
   }
 
   /** Source of a text; one that comes before its text is told when the item is done. */

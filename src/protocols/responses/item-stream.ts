@@ -1,3 +1,5 @@
+import { type CopiedText, frameOf, type TextFrame } from '../copied-text.ts'
+import type { FrameWriter } from '../frame-writer.ts'
 import type { Citation } from '../citation.ts'
 import type { Proof, ToolForm } from '../conversation.ts'
 import type { SearchPart } from '../provider-search.ts'
@@ -68,6 +70,8 @@ const GROWTHS: Partial<Record<ItemType, Growth>> = {
   },
 }
 
+const NO_LOGPROBS = ',"logprobs":[]'
+
 /**
  * Writes one item of a stream: `added`, the deltas of its text, `done`. Messages and thoughts begin with
  * their first text; calls whose input must be complete are written once it is.
@@ -93,6 +97,8 @@ export class ItemStream {
   /** Bytes before a delta's number, and between the number and the text. */
   #deltaHead = ''
   #deltaPlace = ''
+  /** The same as bytes. */
+  #delta: { readonly head: Buffer; readonly afterNumber: TextFrame } | undefined
 
   constructor(part: StartedPart, place: Place) {
     this.#part = part
@@ -109,6 +115,17 @@ export class ItemStream {
     if (text === '') return ''
     this.#text += text
     return this.#growth ? this.#tell(this.#custom ? this.#custom.push(text) : text) : ''
+  }
+
+  /** Writes more of the item's text as it came; false for the first, and for any that is told otherwise. */
+  copy(event: CopiedText, out: FrameWriter): boolean {
+    if (!this.#delta || this.#custom || this.#logprobs.length > this.#toldLogprobs) return false
+    this.#text += event.text
+    this.#told += event.text
+    out.bytes(this.#delta.head)
+    out.text(String(this.#place.nextNumber()))
+    out.copied(this.#delta.afterNumber, event)
+    return true
   }
 
   /** Notes a source of the item's text, which is told with its end: only then the text is whole. */
@@ -168,7 +185,7 @@ export class ItemStream {
   }
 
   #nextLogprobs(): string {
-    if (this.#logprobs.length === this.#toldLogprobs) return ',"logprobs":[]'
+    if (this.#logprobs.length === this.#toldLogprobs) return NO_LOGPROBS
     const next = JSON.stringify(this.#logprobs.slice(this.#toldLogprobs))
     this.#toldLogprobs = this.#logprobs.length
     return `,"logprobs":${next}`
@@ -196,11 +213,13 @@ export class ItemStream {
     return { kind: part.kind, text: '' }
   }
 
-  #beginText({ event, place, frame }: Growth): string {
+  #beginText({ event, place, hasLogprobs, frame }: Growth): string {
     this.#hasText = true
     const where = this.#where(place)
     this.#deltaHead = `event: ${event}.delta\ndata: {"type":"${event}.delta","sequence_number":`
     this.#deltaPlace = `${where},"delta":`
+    const after = frameOf(this.#deltaPlace, `${hasLogprobs ? NO_LOGPROBS : ''}}\n\n`)
+    this.#delta = { head: Buffer.from(this.#deltaHead), afterNumber: after }
     return frame
       ? this.#frame(`${frame.event}.added`, `${where},"part":${JSON.stringify(frame.part({ text: '' }))}`)
       : ''

@@ -2,7 +2,8 @@ import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
-import type { FramePiece } from '../sse/frame-template.ts'
+import type { CopiedText } from '../copied-text.ts'
+import type { FramePiece, TextMatch } from '../sse/frame-template.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import { readUpstreamError } from '../upstream-error.ts'
 import { elementsOf, itemTexts } from './decode-reply.ts'
@@ -103,6 +104,13 @@ export class ResponsesStreamDecoder extends FrameReader {
     const { kind } = DELTAS[index % DELTAS.length] as (typeof DELTAS)[number]
     const place = Math.floor(index / DELTAS.length)
     this.#items.grow(Math.floor(place / MAX_TEXTS), place % MAX_TEXTS, kind, text)
+  }
+
+  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedText | undefined {
+    const { kind } = DELTAS[index % DELTAS.length] as (typeof DELTAS)[number]
+    const place = Math.floor(index / DELTAS.length)
+    const item = { index: Math.floor(place / MAX_TEXTS), textIndex: place % MAX_TEXTS }
+    return kind === 'custom' ? undefined : this.#items.copy(item, kind, bytes, match)
   }
 
   protected isTerminator(data: string): boolean {

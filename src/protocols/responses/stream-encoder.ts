@@ -1,6 +1,8 @@
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../codec.ts'
+import type { CopiedText } from '../copied-text.ts'
 import type { ToolForm } from '../conversation.ts'
+import type { FrameWriter } from '../frame-writer.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { responseError } from './errors.ts'
@@ -42,6 +44,11 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     this.#out = ''
     for (const event of events) if (!this.#ended) this.#write(event)
     return this.#out
+  }
+
+  copy(event: CopiedText, out: FrameWriter): boolean {
+    if (this.#ended || this.#current?.index !== event.index) return false
+    return this.#current.item.copy(event, out)
   }
 
   /** Begins the response, or repeats that it is in progress: comments are no events to clients. */

@@ -1,3 +1,5 @@
+import { CopiedText } from '../copied-text.ts'
+import { EmittedText } from '../emitted-text.ts'
 import type { ReplyEvent, ReplyPart, StartedPart } from '../reply.ts'
 import { callAnchor, textAnchor } from './anchors.ts'
 import { isSignedOpaque, type SignedRun, type SignedSlot } from './signed-run.ts'
@@ -46,10 +48,42 @@ function slotOf(part: Exclude<ReplyPart, { kind: 'tool-call' }>): SignedSlot | u
   }
 }
 
+/** Bytes of copied texts that are joined at a time. */
+const MAX_COPIED_BYTES = 1_048_576
+
+/** Text of a part. Nearly all are never looked at, so that copied ones are decoded together, if at all. */
+class GrowingText {
+  readonly #texts: string[] = []
+  #copied: EmittedText | undefined
+  #copiedBytes = 0
+
+  add(event: { readonly text: string } | CopiedText): void {
+    if (!(event instanceof CopiedText) || event.to - event.from > MAX_COPIED_BYTES) {
+      this.#decode()
+      this.#texts.push(event.text)
+      return
+    }
+    this.#copied ??= new EmittedText()
+    this.#copiedBytes += this.#copied.addCopied(event)
+    if (this.#copiedBytes > MAX_COPIED_BYTES) this.#decode()
+  }
+
+  toString(): string {
+    this.#decode()
+    return this.#texts.join('')
+  }
+
+  #decode(): void {
+    if (this.#copied) this.#texts.push(this.#copied.toString())
+    this.#copied = undefined
+    this.#copiedBytes = 0
+  }
+}
+
 /** Part of a stream while it grows; the input of calls is not needed. */
 interface GrowingPart {
   readonly started: StartedPart
-  readonly texts: string[]
+  readonly text: GrowingText
   proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
 }
 
@@ -62,12 +96,12 @@ export class SignedReply {
   add(event: ReplyEvent): void {
     switch (event.kind) {
       case 'part-start':
-        this.#parts.set(event.index, { started: event.part, texts: [], proof: undefined })
+        this.#parts.set(event.index, { started: event.part, text: new GrowingText(), proof: undefined })
         if (event.part.kind === 'opaque') this.#hasSigned ||= isSignedOpaque(event.part)
         return
       case 'text':
       case 'thinking':
-        this.#parts.get(event.index)?.texts.push(event.text)
+        this.#parts.get(event.index)?.text.add(event)
         return
       case 'proof': {
         const part = this.#parts.get(event.index)
@@ -92,12 +126,12 @@ export class SignedReply {
   }
 }
 
-function replyPart({ started, texts, proof }: GrowingPart): ReplyPart {
+function replyPart({ started, text, proof }: GrowingPart): ReplyPart {
   switch (started.kind) {
     case 'text':
-      return { kind: 'text', text: texts.join('') }
+      return { kind: 'text', text: text.toString() }
     case 'thinking':
-      return { kind: 'thinking', text: texts.join(''), ...(proof && { proof }) }
+      return { kind: 'thinking', text: text.toString(), ...(proof && { proof }) }
     case 'tool-call':
       return { ...started, input: '' }
     case 'search':

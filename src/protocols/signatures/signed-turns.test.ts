@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { conversationOf } from '../../../test/conversation.ts'
 import type { Part, Proof, TextPart, Turn } from '../conversation.ts'
+import { CopiedText } from '../copied-text.ts'
 import type { ReplyEvent, ReplyPart } from '../reply.ts'
 import { SignedReply, signedRuns } from './signed-reply.ts'
 import { readSignedRun, type SignedRun, signedRunText } from './signed-run.ts'
@@ -118,6 +119,33 @@ describe('what a stream has signed', () => {
     expect(reply.parts).toEqual([])
     for (const event of events.slice(-1)) reply.add(event)
     expect(reply.parts).toEqual([THOUGHT, { ...call('a'), input: '' }])
+  })
+
+  test('is the same of texts that are copied, between those that are not', () => {
+    const bytes = Buffer.from('"\\"é\\n"')
+    const copied = new CopiedText('thinking', 0, bytes, {
+      from: 1,
+      to: bytes.length - 1,
+      escapes: 2,
+      codePoints: 3,
+    })
+    const large = Buffer.alloc(9_000_002, 'x')
+    const match = { from: 1, to: large.length - 1, escapes: 0, codePoints: large.length - 2 }
+    const reply = new SignedReply()
+    reply.add({ kind: 'part-start', index: 0, part: { kind: 'thinking' } })
+    for (const event of [
+      copied,
+      { kind: 'thinking', index: 0, text: '\ud83d' } as const,
+      { kind: 'thinking', index: 0, text: '\ude42' } as const,
+      copied,
+      new CopiedText('thinking', 0, large, match),
+      copied,
+    ])
+      reply.add(event)
+    bytes.fill(0)
+    reply.add({ kind: 'proof', index: 0, proof: PROOF })
+    const text = `"é\n🙂"é\n${'x'.repeat(9_000_000)}"é\n`
+    expect(reply.parts.map((part) => part.kind === 'thinking' && part.text === text)).toEqual([true])
   })
 })
 

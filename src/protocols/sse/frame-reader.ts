@@ -1,7 +1,8 @@
 import type { StreamDecoder } from '../codec.ts'
 import { EventBudget, MAX_EVENT_BYTES } from './event-budget.ts'
 import { FrameLoop, type Verdict } from './frame-loop.ts'
-import type { FrameTemplate } from './frame-template.ts'
+import type { CopiedText } from '../copied-text.ts'
+import type { FrameTemplate, TextMatch } from './frame-template.ts'
 import type { ReplyEvent } from '../reply.ts'
 import { FrameSplitter } from './frame-splitter.ts'
 import { StreamedInputs } from '../tool-input.ts'
@@ -9,6 +10,8 @@ import type { ReportedUsage } from '../reported-usage.ts'
 
 /** Part of a stream decoder that handles frames; a subclass for a protocol interprets them. */
 export abstract class FrameReader extends FrameLoop implements StreamDecoder {
+  /** Whether texts may be emitted as `CopiedText`. */
+  copiesTexts = false
   #events: ReplyEvent[] = []
   /** Whether the rest of the stream is ignored. */
   protected isOver = false
@@ -28,6 +31,14 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
 
   /** Reads the text, never empty, of a frame that matches a template. */
   protected abstract readPiece(index: number, text: string): void
+
+  /**
+   * Reads the same as an event with its bytes; undefined where `readPiece` must read it, because it does more
+   * than add to a part.
+   */
+  protected copyPiece(_index: number, _bytes: Buffer, _match: TextMatch): CopiedText | undefined {
+    return undefined
+  }
 
   /** Handles the close by the upstream before the end of the stream. */
   protected abstract handleClose(): void
@@ -93,10 +104,22 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
 
   protected readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     if (this.isOver) return true
+    if (this.copiesTexts && known.to > known.from && known.isCopyable(bytes)) {
+      const copied = this.copyPiece(known.index, bytes, known)
+      if (copied) {
+        this.#emitCopied(copied)
+        return true
+      }
+    }
     const text = known.textIn(bytes)
     if (text === undefined) return false
     if (text !== '') this.readPiece(known.index, text)
     return true
+  }
+
+  #emitCopied(copied: CopiedText): void {
+    if (copied.kind !== 'tool-input' || this.#inputs.passes(copied.index)) this.#events.push(copied)
+    else this.emit({ kind: 'tool-input', index: copied.index, text: copied.text })
   }
 
   #throwFailure(): void {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { dataOf } from './frame-splitter.ts'
 import { type CountedSeparator, separatorAfter } from './counted-separator.ts'
 import { NumberedBytes } from './numbered-bytes.ts'
@@ -14,12 +15,26 @@ export interface FramePiece {
  */
 export type PieceReader = (data: string) => FramePiece | undefined
 
+/** Place of a text, within its quotes, in the bytes of a frame that matched. */
+export interface TextMatch {
+  readonly from: number
+  readonly to: number
+  /** Number of escapes in it. */
+  readonly escapes: number
+  /** Number of characters, where each escape stands for one. */
+  readonly codePoints: number
+}
+
 const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const CLOSE_OBJECT = 0x7d
+const FIRST_NON_ASCII = 0x80
+const FIRST_LEAD_BYTE = 0xc0
+/** Characters after a backslash in the escapes that `JSON.stringify` writes, too. */
+const COMMON_ESCAPES: ReadonlySet<number> = new Set(Buffer.from('"\\bfnrt'))
 /**
  * Marks before random strings that hide the reply's lengths; the text up to the next quote varies. Other
  * providers put a varying number of spaces before the last brace.
@@ -39,7 +54,7 @@ const MAX_UNUSED = 3
  * all other bytes needs no parsing, as it can differ in that text alone, and in the number of the event where
  * events are numbered, whatever the frame's shape and the text.
  */
-export class FrameTemplate {
+export class FrameTemplate implements TextMatch {
   /** Index of the text that the frame adds to. */
   readonly index: number
   readonly #head: NumberedBytes
@@ -62,10 +77,14 @@ export class FrameTemplate {
   /** Offset at which a frame's head is known to stand, and the offset after that. */
   #headAt = NOT_FOUND
   #headEnd = 0
-  /** Offsets of the text after `match`, whether it has escapes, and the offset after the frame. */
   from = 0
   to = 0
-  escaped = false
+  escapes = 0
+  /** Bytes of the text that continue a character, and whether it has any beyond ASCII or uncommon escapes. */
+  #continuations = 0
+  #isAscii = true
+  #isCommon = true
+  /** Offset after the frame that matched. */
   end = 0
 
   constructor(index: number, head: Buffer, tail: Buffer) {
@@ -136,9 +155,18 @@ export class FrameTemplate {
     return true
   }
 
+  get codePoints(): number {
+    return this.to - this.from - this.escapes - this.#continuations
+  }
+
+  /** Whether the text that matched is valid, and written as `JSON.stringify` would. */
+  isCopyable(bytes: Buffer): boolean {
+    return this.#isCommon && (this.#isAscii || isUtf8(bytes.subarray(this.from, this.to)))
+  }
+
   /** Text of the frame that matched; undefined for an invalid escape. */
   textIn(bytes: Buffer): string | undefined {
-    return this.escaped
+    return this.escapes > 0
       ? valueOf(bytes.toString('utf8', this.from - 1, this.to + 1))
       : bytes.toString('utf8', this.from, this.to)
   }
@@ -146,14 +174,20 @@ export class FrameTemplate {
   /** Offset of the text's closing quote; −1 if it is not there or the text is invalid. */
   #textEnd(bytes: Buffer, from: number): number {
     const length = bytes.length
-    this.escaped = false
+    this.escapes = 0
+    this.#continuations = 0
+    this.#isAscii = true
+    this.#isCommon = true
     for (let p = from; p < length; p++) {
       const byte = bytes[p] as number
       if (byte === QUOTE) return p
-      if (byte < 0x20) return -1
+      if (byte < SPACE) return -1
       if (byte === BACKSLASH) {
-        this.escaped = true
-        p++
+        this.escapes++
+        if (!COMMON_ESCAPES.has(bytes[++p] as number)) this.#isCommon = false
+      } else if (byte >= FIRST_NON_ASCII) {
+        this.#isAscii = false
+        if (byte < FIRST_LEAD_BYTE) this.#continuations++
       }
     }
     return -1

@@ -153,8 +153,8 @@ export abstract class StreamTap extends FrameLoop {
 
   /** Takes the text of a frame that matches a template; false if its text is invalid. */
   protected readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
-    const { index, from, to } = known
-    if (known.escaped) {
+    const { index, from, to, escapes } = known
+    if (escapes > 0) {
       const text = known.textIn(bytes)
       if (text === undefined) return false
       this.emit(index, text)

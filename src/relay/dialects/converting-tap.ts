@@ -1,14 +1,18 @@
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import type { StreamDecoder, StreamEncoder } from '../../protocols/codec.ts'
+import { CopiedText } from '../../protocols/copied-text.ts'
 import { EmittedText } from '../../protocols/emitted-text.ts'
+import { FrameWriter } from '../../protocols/frame-writer.ts'
 import type { ReplyEvent } from '../../protocols/reply.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
-import { encodeUtf8 } from '../../protocols/utf8-encode.ts'
 import type { Call, Target } from '../call.ts'
 import type { Tap } from './dialect.ts'
 import type { StreamSignatures } from './signed-history.ts'
+
+/** Writer of the frames of one chunk. */
+const WRITER = new FrameWriter()
 
 /** Values that the client is sent where the upstream does not state them. */
 export interface TapDefaults {
@@ -47,6 +51,7 @@ export class ConvertingTap implements Tap {
     signatures?: StreamSignatures,
   ) {
     this.#decoder = decoder
+    this.#decoder.copiesTexts = encoder.copy !== undefined
     this.#encoder = encoder
     this.#defaults = defaults
     this.#signatures = signatures
@@ -97,21 +102,38 @@ export class ConvertingTap implements Tap {
   }
 
   #step(events: readonly ReplyEvent[]): TapStep {
-    const failure = events.findIndex((event) => event.kind === 'failure')
-    const sent = (failure === -1 ? events : events.slice(0, failure)).map((event) => this.#completed(event))
-    for (const event of sent) {
-      this.#note(event)
-      this.#signatures?.add(event)
+    WRITER.clear()
+    for (const event of events) {
+      if (event.kind === 'failure') {
+        this.#fail(event)
+        break
+      }
+      if (event instanceof CopiedText) this.#copy(event)
+      else this.#write(event)
     }
-    const failed = events[failure]
-    if (failed?.kind === 'failure') {
-      const { type, message, code } = failed
-      const data = JSON.stringify({ error: { type, message, code } })
-      this.error = { data, afterContent: this.emittedBytes > 0 }
-    }
-    const bytes = encodeUtf8(sent.map((event) => this.#encoder.push([event])))
+    const bytes = WRITER.take()
     if (bytes.length > 0) this.sentEvents++
     return { forward: bytes.length === 0 ? undefined : bytes, terminal: this.#isOver }
+  }
+
+  #write(event: ReplyEvent): void {
+    const completed = this.#completed(event)
+    this.#note(completed)
+    this.#signatures?.add(completed)
+    WRITER.text(this.#encoder.push([completed]))
+  }
+
+  /** Writes a text as it came, if the encoder can. */
+  #copy(event: CopiedText): void {
+    this.emittedBytes += this.#text.addCopied(event)
+    this.contentFrames += 1
+    this.#signatures?.add(event)
+    if (!this.#encoder.copy?.(event, WRITER)) WRITER.text(this.#encoder.push([event.decoded()]))
+  }
+
+  #fail({ type, message, code }: ReplyEvent & { readonly kind: 'failure' }): void {
+    const data = JSON.stringify({ error: { type, message, code } })
+    this.error = { data, afterContent: this.emittedBytes > 0 }
   }
 
   #completed(event: ReplyEvent): ReplyEvent {

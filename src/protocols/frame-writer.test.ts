@@ -1,0 +1,47 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { FrameWriter } from './frame-writer.ts'
+
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 200 }),
+  // Includes unpaired surrogates.
+  fc
+    .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 20 })
+    .map((units) => String.fromCharCode(...units)),
+  fc.integer({ min: 1, max: 30_000 }).map((length) => '…x'.repeat(length)),
+  fc.constant('plain '.repeat(3_000)),
+  fc.constant('too large for the buffer '.repeat(12_000)),
+)
+/** A text to be written as such, or a part of its bytes. */
+const piece = fc.oneof(
+  text,
+  fc.record({ bytes: text.map((value) => Buffer.from(value)), from: fc.nat(300), size: fc.nat(400_000) }),
+)
+
+test('texts and bytes become the bytes of each, one after the other', () => {
+  const writer = new FrameWriter()
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+      const expected = pieces.map((one) => {
+        if (typeof one === 'string') {
+          writer.text(one)
+          return Buffer.from(one)
+        }
+        const from = Math.min(one.from, one.bytes.length)
+        const to = Math.min(from + one.size, one.bytes.length)
+        writer.bytes(one.bytes, from, to)
+        return one.bytes.subarray(from, to)
+      })
+      expect(writer.take().equals(Buffer.concat(expected))).toBe(true)
+    }),
+  )
+})
+
+test('the bytes belong to whoever took them: what comes later does not change them', () => {
+  const writer = new FrameWriter()
+  writer.text('first')
+  const first = writer.take()
+  writer.text('other')
+  writer.take()
+  expect(first.toString()).toBe('first')
+})

@@ -1,0 +1,67 @@
+import type { CopiedText, TextFrame } from './copied-text.ts'
+
+/** Buffer in which frames are joined, within one call; large enough for most conversions of a 64 KiB read. */
+const SCRATCH = Buffer.allocUnsafeSlow(262_144)
+/** Largest UTF-8 size of a string's code unit. */
+const MAX_BYTES_PER_UNIT = 3
+/** Size up to which a loop copies faster than a call. */
+const MAX_LOOP_BYTES = 32
+
+/**
+ * Joins frames as UTF-8. Texts are not joined as strings first: a single character beyond Latin-1 makes a long
+ * string wide, which takes several times as long to encode. Writers share one buffer, so that only one may be
+ * in use at a time: from its first write to `take`, within one turn.
+ */
+export class FrameWriter {
+  readonly #full: Buffer[] = []
+  #at = 0
+
+  /** Drops what a writer that failed has left behind. */
+  clear(): void {
+    this.#full.length = 0
+    this.#at = 0
+  }
+
+  /** Writes a text. */
+  text(text: string): void {
+    const max = text.length * MAX_BYTES_PER_UNIT
+    if (!this.#fits(max)) this.#full.push(Buffer.from(text))
+    else this.#at += SCRATCH.write(text, this.#at)
+  }
+
+  /** Writes the bytes of a source between two offsets. */
+  bytes(source: Buffer, from = 0, to = source.length): void {
+    const size = to - from
+    if (!this.#fits(size)) {
+      this.#full.push(Buffer.from(source.subarray(from, to)))
+      return
+    }
+    let at = this.#at
+    this.#at = at + size
+    if (size <= MAX_LOOP_BYTES) for (let i = from; i < to; i++) SCRATCH[at++] = source[i] as number
+    else if (size === source.length) SCRATCH.set(source, at)
+    else source.copy(SCRATCH, at, from, to)
+  }
+
+  /** Writes a text as it came into its frame. */
+  copied({ head, tail }: TextFrame, { bytes, from, to }: CopiedText): void {
+    this.bytes(head)
+    this.bytes(bytes, from, to)
+    this.bytes(tail)
+  }
+
+  /** Returns all that was written, which belongs to the caller, and starts anew. */
+  take(): Buffer {
+    const last = Buffer.from(SCRATCH.subarray(0, this.#at))
+    this.#at = 0
+    return this.#full.length === 0 ? last : Buffer.concat([...this.#full.splice(0), last])
+  }
+
+  /** Makes room for so many bytes; false if they are too many for the buffer. */
+  #fits(size: number): boolean {
+    if (size <= SCRATCH.length - this.#at) return true
+    if (this.#at > 0) this.#full.push(Buffer.from(SCRATCH.subarray(0, this.#at)))
+    this.#at = 0
+    return size <= SCRATCH.length
+  }
+}

@@ -1,0 +1,174 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { NO_USAGE } from '../../domain/usage.ts'
+import { chatCodec } from '../../protocols/chat/codec.ts'
+import type { Codec, StreamEncoder } from '../../protocols/codec.ts'
+import { geminiCodec } from '../../protocols/gemini/codec.ts'
+import { messagesCodec } from '../../protocols/messages/codec.ts'
+import type { ReplyEvent, StartedPart } from '../../protocols/reply.ts'
+import { responsesCodec } from '../../protocols/responses/codec.ts'
+import { ConvertingTap } from './converting-tap.ts'
+
+const CODECS: Record<string, Codec> = {
+  chat: chatCodec,
+  messages: messagesCodec,
+  gemini: geminiCodec,
+  responses: responsesCodec,
+}
+const PAIRS = Object.entries(CODECS).flatMap(([from, upstream]) =>
+  Object.entries(CODECS).map(([to, client]) => ({ from, to, upstream, client })),
+)
+const MINTED = { created: 1_760_000_000, id: '0123456789abcdef0123456789abcdef' }
+const USAGE = { ...NO_USAGE, input: 5, output: 7 }
+
+/** UTF-8 bytes, one character each. */
+const latin = (text: string): string => Buffer.from(text).toString('latin1')
+const unicodeEscape = (unit: number): string => `\\u${unit.toString(16).padStart(4, '0')}`
+
+/** One character of a JSON string in any of its spellings, as bytes; the last is no UTF-8. */
+const character = fc.oneof(
+  { weight: 8, arbitrary: fc.constantFrom(...'abc xyz019.,') },
+  { weight: 2, arbitrary: fc.constantFrom('\\n', '\\"', '\\\\', '\\t', '\\r', '\\b', '\\f') },
+  { weight: 2, arbitrary: fc.constantFrom('é', '詩', '🙂', '\u2028').map(latin) },
+  { weight: 1, arbitrary: fc.constantFrom('\\/', '/', '\\u00e9', '\\ud83d\\ude42', '\x7f') },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 0xffff }).map(unicodeEscape) },
+  { weight: 1, arbitrary: fc.constantFrom('\xff', '\xe8\xa9') },
+)
+const literal = fc.array(character, { maxLength: 12 }).map((characters) => characters.join(''))
+const WHOLE_INPUT = ['{', '\\"path\\"', ':', '\\"a\\"', ',\\"b\\":[', '1', ']', '}']
+const part = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('text', 'thinking', 'tool-call'),
+      literals: fc.array(literal, { minLength: 1, maxLength: 12 }),
+    }),
+  },
+  fc.constant({ kind: 'tool-call', literals: WHOLE_INPUT }),
+)
+const CITATION = { url: 'https://page.test', title: 'Page', span: { start: 0, end: 2 } }
+type Part = { readonly kind: string; readonly literals: readonly string[] }
+
+const mark = (number: number): string => `@@${number}@@`
+
+function started(kind: string, index: number): StartedPart {
+  return kind === 'tool-call' ? { kind, id: `call_${index}`, name: 'write' } : { kind: kind as 'text' }
+}
+
+/** The parts as an upstream sends them, with the literals in the place of marks. */
+function streamOf(codec: Codec, parts: readonly Part[]): Buffer {
+  const literals = parts.flatMap((one) => one.literals)
+  let next = 0
+  const events: ReplyEvent[] = [{ kind: 'start', id: 'id_1', model: 'model', usage: USAGE }]
+  for (const [index, { kind, literals: own }] of parts.entries()) {
+    events.push({ kind: 'part-start', index, part: started(kind, index) })
+    for (const _ of own) {
+      const grown = kind === 'tool-call' ? 'tool-input' : (kind as 'text')
+      events.push({ kind: grown, index, text: mark(next++) })
+    }
+    if (kind === 'text') events.push({ kind: 'citation', index, citation: CITATION })
+    events.push({ kind: 'part-end', index })
+  }
+  events.push({ kind: 'end', stop: { reason: 'end' }, usage: USAGE })
+  const encoder = codec.streamEncoder(MINTED, { includeUsage: true })
+  const frames = events.map((event) => encoder.push([event])).join('') + encoder.finalFrames(USAGE)
+  const bytes = frames.replaceAll(/@@(\d+)@@/g, (_, number: string) => literals[Number(number)] as string)
+  return Buffer.from(bytes, 'latin1')
+}
+
+function chunksOf(bytes: Buffer, cuts: readonly number[]): Buffer[] {
+  const ends = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted((a, b) => a - b)
+  return ends.map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end))
+}
+
+/** An encoder that is told each text as a text. */
+function withoutCopies(encoder: StreamEncoder): StreamEncoder {
+  return {
+    push: (events) => encoder.push(events),
+    keepAliveFrame: (model) => encoder.keepAliveFrame(model),
+    finalFrames: (charged) => encoder.finalFrames(charged),
+    failureFrame: (error) => encoder.failureFrame(error),
+  }
+}
+
+function converted(upstream: Codec, encoder: StreamEncoder, chunks: readonly Buffer[]): object {
+  const tap = new ConvertingTap(upstream.streamDecoder(), encoder, { model: 'm', promptTokens: () => 3 })
+  const out: Buffer[] = []
+  const forwarded: (string | undefined)[] = []
+  let error: string | undefined
+  try {
+    for (const chunk of chunks) {
+      // The bytes of a connection are overwritten by the next read.
+      const read = Buffer.from(chunk)
+      const { forward } = tap.push(read)
+      read.fill(0)
+      if (forward) out.push(forward)
+      forwarded.push(forward?.toString('latin1'))
+    }
+    tap.end()
+    out.push(tap.finalBytes(USAGE))
+  } catch (caught) {
+    error = String(caught)
+  }
+  const { text, emittedBytes, contentFrames, sentEvents, usage } = tap
+  return {
+    bytes: Buffer.concat(out).toString(),
+    forwarded,
+    text,
+    emittedBytes,
+    contentFrames,
+    sentEvents,
+    usage,
+    error,
+  }
+}
+
+describe.each(PAIRS)('$from to $to', ({ upstream, client }) => {
+  const encoder = (): StreamEncoder => client.streamEncoder(MINTED, { includeUsage: true })
+
+  test('a text that is copied arrives as one that is decoded and encoded', () => {
+    fc.assert(
+      fc.property(
+        fc.array(part, { minLength: 1, maxLength: 5 }),
+        fc.array(fc.nat(20_000), { maxLength: 8 }),
+        (parts, cuts) => {
+          const chunks = chunksOf(streamOf(upstream, parts), cuts)
+          expect(converted(upstream, encoder(), chunks)).toEqual(
+            converted(upstream, withoutCopies(encoder()), chunks),
+          )
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  test('an encoder that fails leaves nothing behind for other streams', () => {
+    const failing: StreamEncoder = {
+      ...withoutCopies(encoder()),
+      push(events) {
+        if (events[0]?.kind === 'end') throw new Error('failed')
+        return 'of another'
+      },
+    }
+    const chunks = [streamOf(upstream, [{ kind: 'text', literals: ['a', 'b'] }])]
+    const alone = converted(upstream, encoder(), chunks)
+    expect(converted(upstream, failing, chunks)).toMatchObject({ error: 'Error: failed' })
+    expect(converted(upstream, encoder(), chunks)).toEqual(alone)
+  })
+
+  test.each(['text', 'thinking'])('most %s of a stream is copied', (kind) => {
+    const literals = Array.from({ length: 20 }, (_, i) => ` wörd ${i}\\n`)
+    const inner = encoder()
+    let copied = 0
+    const counting: StreamEncoder = {
+      ...withoutCopies(inner),
+      copy(event, out) {
+        const isCopied = inner.copy?.(event, out) ?? false
+        if (isCopied) copied++
+        return isCopied
+      },
+    }
+    converted(upstream, counting, [streamOf(upstream, [{ kind, literals: literals.map(latin) }])])
+    expect(copied).toBeGreaterThanOrEqual(17)
+  })
+})
