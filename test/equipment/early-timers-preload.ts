@@ -1,5 +1,5 @@
-// Loaded into the program under test before anything else: what happens once a minute or more rarely happens a
-// thousand times as often.
+// Loaded into the program under test before anything else: timers of a minute or more end a thousand times as
+// early.
 
 const MINUTE_MS = 60_000
 const TIMES = 1_000
@@ -10,4 +10,4 @@ globalThis.setTimeout = Object.assign(
   (callback: (...given: unknown[]) => void, ms = 0, ...given: unknown[]) =>
     realTimeout(callback, ms >= MINUTE_MS ? ms / TIMES : ms, ...given),
   realTimeout,
-) as typeof setTimeout
+)

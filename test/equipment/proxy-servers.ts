@@ -22,7 +22,7 @@ type Serve = (
   tunnels: string[],
 ) => Promise<{ host: string; port: number } | undefined>
 
-/** An HTTP proxy; its answers come byte by byte. `routes` has ports of this machine that stand for targets. */
+/** An HTTP proxy; its answers come byte by byte. `routes`: ports of this machine that stand for targets. */
 export const startHttpProxy = (routes: ReadonlyMap<string, number> = new Map()): Promise<ProxyServer> =>
   startProxy(async (read, socket, tunnels) => {
     let head = ''

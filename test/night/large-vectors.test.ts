@@ -12,14 +12,14 @@ const AT_ONCE = 4
 const MOST_LATE_MS = 50
 /** Sampling interval of the gateway's own measurement, which each of its samples includes. */
 const SAMPLE_MS = 20
-/** Runs of which one has to hold: a machine's other work delays the gateway as well, but not in each of them. */
+/** Runs of which one has to hold: a machine's other work delays the gateway too, but not in each of them. */
 const MOST_RUNS = 5
 /** Numbers whose texts are the shortest ones in 32 bits and in 64. */
 const NUMBERS = Array.from({ length: 3072 }, (_, index) => ((index % 97) - 48) / 64)
 const LIST = JSON.stringify(NUMBERS)
 const BASE64 = `"${Buffer.from(new Float32Array(NUMBERS).buffer).toString('base64')}"`
 
-/** What the upstream sends for each vector, the form that the client asks for, and what it gets. */
+/** Text of each vector from the upstream, the form that the client asks for, and the text that it gets. */
 const CASES = [
   ['lists of numbers unchanged', LIST, 'float', LIST],
   ['lists of numbers as base64', LIST, 'base64', BASE64],

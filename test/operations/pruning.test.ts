@@ -17,7 +17,7 @@ describe.each(ENGINES)('the audit log on $name', (engine) => {
     const clock = dateClock()
     // The database has the real time: it lets no younger entry go.
     clock.move(-401 * DAY_S)
-    const { gateway, close } = await startFixture(
+    const fixture = await startFixture(
       (upstream) => ({
         ...plainConfiguration(upstream.baseUrl('m')),
         rate_limits: { global: NO_LIMIT, critical: NO_LIMIT },
@@ -30,7 +30,8 @@ describe.each(ENGINES)('the audit log on $name', (engine) => {
         },
       },
     )
-    onTestFinished(close)
+    onTestFinished(() => fixture.close())
+    const { gateway } = fixture
     const name = async (username: string): Promise<void> => {
       const body = { username, password: 'a long password', display_name: username, role: 1 }
       expect(await manage(gateway.url, ROOT_ACCOUNT, 'POST /api/user/', body)).toMatchObject({ status: 200 })

@@ -1,11 +1,11 @@
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 
 /**
- * Beta features that no page of AWS confirms for Bedrock, and whether a request uses them. Agents name them in
- * every request; if Bedrock refused one, each call would be a 400. So they go along only where they are used, and
- * the request would be refused without them anyway. Anthropic says of `thinking-display-updates` that it is on all
- * platforms, of `mid-conversation-tool-changes` that it is on Bedrock, and names Bedrock for neither of the others;
- * makers of clients send all four.
+ * Beta features that no page of AWS confirms for Bedrock, and whether a request uses them. Agents name them
+ * in every request, and each call would be a 400 if Bedrock refused one. So they go along only where they are
+ * used: without them, such a request would be refused anyway. Copies of Anthropic's pages have
+ * `thinking-display-updates` on all platforms and `mid-conversation-tool-changes` on Bedrock; for the others
+ * none names it. Makers of clients send all four.
  */
 const UNCONFIRMED: ReadonlyMap<string, (request: ScannedObject, body: Buffer) => boolean> = new Map([
   ['dangerous-tool-use-2026-09-03', (request) => request.has('safeguards')],
@@ -17,7 +17,7 @@ const UNCONFIRMED: ReadonlyMap<string, (request: ScannedObject, body: Buffer) =>
   ['thinking-display-updates-2026-08-18', (request) => showsUpdates(request.value('thinking'))],
 ])
 
-/** Whether a beta feature that the client names goes along: always, but for an unconfirmed one without its use. */
+/** Whether a beta feature that the client names goes along: an unconfirmed one does where it is used. */
 export function goesAlong(beta: string, request: ScannedObject, body: Buffer): boolean {
   return UNCONFIRMED.get(beta)?.(request, body) ?? true
 }

@@ -28,7 +28,7 @@ function account() {
   })
   return {
     asked,
-    answer(at: number, status = 200) {
+    answer: (at: number, status = 200): void => {
       const body = JSON.stringify({ access_token: `token-${at}`, expires_in: HOUR_S })
       asked[at]?.resolve({ status, body })
     },
