@@ -1,6 +1,8 @@
+import { randomInt } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import process from 'node:process'
 import { defineConfig } from 'vitest/config'
 
 /** Import of the day tier's files that try less by day than at night. */
@@ -14,8 +16,13 @@ export default defineConfig({
   test: {
     include: ['test/night/**/*.test.ts', ...filesWithFullCounts()],
     globalSetup: ['test/postgres-server.ts', 'test/prepared-folder.ts'],
-    // Threads of databases compile their sources once, as they do in the program.
-    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'), TEST_TIER: 'night' },
+    setupFiles: ['test/night/seeded-laws.ts'],
+    env: {
+      // Threads of databases compile their sources once, as they do in the program.
+      NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
+      TEST_TIER: 'night',
+      NIGHT_SEED: process.env['NIGHT_SEED'] ?? String(randomInt(2 ** 31)),
+    },
     // Node reads TypeScript itself, as by day.
     experimental: { viteModuleRunner: false },
     testTimeout: 600_000,

@@ -27,6 +27,9 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     return sheet
   }
 
+  const troubledIn = (page: Page): ReturnType<Page['locator']> =>
+    page.getByRole('region', { name: 'Channels that need attention' })
+
   test('45: the lines of a cost make the charge to the unit, cached tokens on their own line', async () => {
     stage.upstream.script('scripted', { kind: 'whole', content: 'hello', usage: usageText(1000, 100, 400) })
     await stage.call('scripted')
@@ -75,10 +78,25 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     for (let failure = 0; failure < FAILURES; failure++) await stage.call('tired')
     await row.getByText(/^Resting, .+ left$/).waitFor()
     expect(await row.getByText(/^Resting/).getAttribute('title')).toContain('503')
+    const overview = await stage.open('root', '/')
+    const troubled = troubledIn(overview)
+    const item = troubled.getByRole('listitem').filter({ hasText: 'tired' })
+    // Its rest may be over before the page is there.
+    await item.getByText(/^(?:Resting, .+ left|Being tried again)$/).waitFor()
+    expect(await item.innerText()).toContain('503')
+    expect(await item.getByRole('link').getAttribute('href')).toMatch(/^\/channels\//)
+    await overview.context().close()
+    const own = await stage.open('caller', '/')
+    await own.getByRole('heading', { level: 1 }).waitFor()
+    expect(await troubledIn(own).count()).toBe(0)
+    await own.context().close()
 
     stage.upstream.script('tired', { kind: 'whole' })
     await expect.poll(() => stage.call('tired'), { interval: 500 }).toBe(200)
     await row.getByText('Works', { exact: true }).waitFor()
+    await page.goto(new URL('/', page.url()).href)
+    await troubledIn(page).waitFor()
+    expect(await troubledIn(page).getByText('tired').count()).toBe(0)
     await page.context().close()
   })
 
@@ -215,7 +233,11 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     const row = table.getByRole('row', { name: /gpt-4o/ })
     const dialog = page.getByRole('dialog', { name: 'Edit price' })
     await row.getByRole('button', { name: 'Edit price' }).click()
-    await dialog.getByRole('textbox', { name: 'Input', exact: true }).fill('3')
+    const input = dialog.getByRole('textbox', { name: 'Input', exact: true })
+    await input.fill('three')
+    await dialog.getByRole('button', { name: 'Save price' }).click()
+    await expect.poll(() => input.getAttribute('aria-invalid')).toBe('true')
+    await input.fill('3')
     await dialog.getByRole('textbox', { name: 'Output' }).fill('6')
     await dialog.getByText('1,000 in + 500 out = $0.006').waitFor()
     await dialog.getByRole('button', { name: 'Save price' }).click()

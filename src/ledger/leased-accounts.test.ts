@@ -8,8 +8,10 @@ import { rowsWithAccount } from '../../test/store-engines.ts'
 import { newToken, newUser, SECRETS } from '../../test/store-rows.ts'
 import { GatewayError } from '../errors.ts'
 import { hashKey } from '../store/secrets.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { findPayer } from './find-payer.ts'
 import type { OpenHold } from './open-hold.ts'
+import { affordable } from './payer.ts'
 
 const MOST = 1_000_000_000_000
 
@@ -118,6 +120,35 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
       over.abort()
       await recalling
     }
+  })
+
+  test('a call whose loans others took three times fails as the database would, and is no refusal', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    const user = await store.write('createUser', newUser({ username: 'rich', quota: MOST }))
+    const token = await store.write('createToken', newToken(user.id, { key: 'rich', remainQuota: MOST }))
+    const [node] = await nodesOn(store, database.place, 1)
+    if (!node) throw new Error('no node')
+    const { accounts, bankClient, ledger } = node
+    const account = await accounts.load(token.id)
+    if (!account) throw new Error('no account')
+    const acquire = bankClient.acquire.bind(bankClient)
+    const others: OpenHold[] = []
+    let takesAll = true
+    bankClient.acquire = async (request) => {
+      const loan = await acquire(request)
+      if (takesAll)
+        others.push(ledger.admit(account, affordable(account, []), factsOf(`other ${others.length}`)))
+      return loan
+    }
+    const amount = affordable(account, []) + 1
+    const call = () => accounts.ensureAffordable({ account, budgets: [] }, amount)
+    await expect(call()).rejects.toThrow(StoreUnavailable)
+    await expect(call()).rejects.toThrow('other calls took the quota that was leased for this one')
+    expect(others).toHaveLength(6)
+    takesAll = false
+    const { account: payer } = await call()
+    await ledger.admit(payer, amount, factsOf('mine')).settle(settlementOf(amount))
+    for (const hold of others) await hold.settle(settlementOf(0))
   })
 
   test('idle leases are released', async () => {

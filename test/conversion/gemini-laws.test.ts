@@ -317,6 +317,7 @@ describe('usage of an answer', () => {
         )
         expect(told['totalTokenCount']).toBe(sum.reduce((a, b) => a + b, 0))
       }),
+      { numRuns: lawRuns(500) },
     )
   })
 })

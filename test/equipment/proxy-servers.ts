@@ -22,8 +22,8 @@ type Serve = (
   tunnels: string[],
 ) => Promise<{ host: string; port: number } | undefined>
 
-/** An HTTP proxy; its answers come byte by byte. */
-export const startHttpProxy = (): Promise<ProxyServer> =>
+/** An HTTP proxy; its answers come byte by byte. `routes`: ports of this machine that stand for targets. */
+export const startHttpProxy = (routes: ReadonlyMap<string, number> = new Map()): Promise<ProxyServer> =>
   startProxy(async (read, socket, tunnels) => {
     let head = ''
     while (!head.endsWith('\r\n\r\n')) head += (await read(1)).toString('latin1')
@@ -36,6 +36,8 @@ export const startHttpProxy = (): Promise<ProxyServer> =>
     tunnels.push(target)
     for (const byte of Buffer.from('HTTP/1.1 200 Connection established\r\nvia: test\r\n\r\n'))
       await written(socket, Buffer.of(byte))
+    const routed = routes.get(target)
+    if (routed !== undefined) return { host: '127.0.0.1', port: routed }
     const at = target.lastIndexOf(':')
     return { host: target.slice(0, at), port: Number(target.slice(at + 1)) }
   })

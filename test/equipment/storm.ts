@@ -46,6 +46,8 @@ export interface StormReport extends Omit<Deliveries, 'broken'> {
   readonly checkedStreams: number
   /** Number of calls that the provider's channel answered. */
   readonly provided: number
+  /** Number of charged calls, by their kind in the usage log. */
+  readonly kinds: Readonly<Record<string, number>>
 }
 
 const QUOTA = 1_000_000_000
@@ -96,6 +98,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
   }
   let broken: readonly string[] = []
   let provided = 0
+  let kinds: StormReport['kinds'] = {}
   let deliveries: Omit<Deliveries, 'broken'> = { sent: 0, charged: 0, excepted: {} }
   try {
     for (let round = 0; round < plan.rounds && broken.length === 0; round++) {
@@ -128,9 +131,9 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
       sent.push(...sentBy(upstream))
       upstream.forget(TRAFFIC_MODEL)
       const books = booksIn(gateway.dataDir)
-      provided = databaseOf(gateway.dataDir)
-        .usage()
-        .filter(({ channel: name }) => name === plan.provider).length
+      const usage = databaseOf(gateway.dataDir).usage()
+      provided = usage.filter(({ channel: name }) => name === plan.provider).length
+      kinds = countsOf(usage.map(({ kind }) => kind))
       const { broken: unpaid, ...paid } = auditDeliveries(books, seen, sent)
       deliveries = paid
       const file = databaseOf(gateway.dataDir)
@@ -146,6 +149,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
     broken,
     checkedStreams: gateOne.checked,
     provided,
+    kinds,
     ...deliveries,
     requests: seen.length,
     complete: seen.filter(({ status, complete }) => status === 200 && complete).length,
@@ -297,4 +301,10 @@ class HoldCheck {
     if (!isHeld && !database.usageOf(id))
       this.untraced.push(`${id} showed content before its hold was durable`)
   }
+}
+
+function countsOf(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+  return counts
 }

@@ -129,6 +129,25 @@ describe('a messages call on a Bedrock channel', () => {
     expect(JSON.parse(onlyRequest().body.toString())).toMatchObject({ ...fields, anthropic_beta: [beta] })
   })
 
+  test.each([
+    ['dangerous-tool-use-2026-09-03', {}],
+    ['mid-conversation-output-config-2026-07-01', { output_config: { effort: 'high' } }],
+    ['mid-conversation-tool-changes-2026-07-01', { messages: [...hi, { role: 'system', content: 'look' }] }],
+    ['thinking-display-updates-2026-08-18', { thinking: { type: 'adaptive', display: 'omitted' } }],
+  ])(
+    'goes without a beta feature that it does not use and AWS does not confirm: %s',
+    async (beta, fields) => {
+      const asked = { 'anthropic-beta': `${beta},context-1m-2025-08-07` }
+      const { status, headers, text } = await messages('signed', fields, asked)
+      expect(status, text).toBe(200)
+      expect(headers['x-gateway-dropped']).toBe('anthropic_beta')
+      expect(JSON.parse(onlyRequest().body.toString())).toMatchObject({
+        ...fields,
+        anthropic_beta: ['context-1m-2025-08-07'],
+      })
+    },
+  )
+
   test('has no safeguards without their beta feature, which Bedrock would refuse', async () => {
     const { status, headers } = await messages('signed', { safeguards: [{ type: 'dangerous_tool_use' }] })
     expect(status).toBe(200)

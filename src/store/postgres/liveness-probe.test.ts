@@ -132,6 +132,28 @@ describe.each(HERE)('on $name', (engine) => {
     expect(patient).toEqual({ status: 'fulfilled', value: 'answer' })
   })
 
+  test('a start waits for the lock of another node, though the server is slow to answer', async () => {
+    const { place } = await engine.database()
+    const { proxy, url } = await behindProxy(place)
+    await (await openPostgresStore({ url: place, secrets: SECRETS })).close()
+    const other = connectionPool(place)
+    onTestFinished(() => other.end())
+    const client = await other.connect()
+    await client.query('begin', [])
+    await client.query('lock table store_identity in access exclusive mode', [])
+    proxy.setFault({ kind: 'delay', delayMs: 900 })
+    let hasFailed = false
+    const opening = openPostgresStore({ url, secrets: SECRETS })
+    opening.catch(() => (hasFailed = true))
+    // The connection, and two probes of the statement that waits.
+    await expect.poll(() => hasFailed || proxy.connections >= 3).toBe(true)
+    await client.query('rollback', [])
+    client.release()
+    const store = await opening
+    onTestFinished(() => store.close())
+    expect(await store.read('countUsers')).toBe(0)
+  })
+
   test('a statement that the server works on is waited for', async () => {
     const { proxy, url } = await behindProxy((await engine.database()).place)
     const pool = connectionPool(url)

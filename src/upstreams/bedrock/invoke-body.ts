@@ -3,15 +3,14 @@ import { scanObject } from '../../protocols/json/json-scan.ts'
 import type { Adapted } from '../provider.ts'
 import { refusesLifetimes, withoutLifetimes } from './cache-lifetimes.ts'
 import { hasToolSearch, takenTools } from './refused-of-tools.ts'
+import { goesAlong } from './unconfirmed-betas.ts'
 
 /** Version of the messages protocol that Bedrock takes in the body. */
 const VERSION = 'bedrock-2023-05-31'
 
 /**
- * Beta features that Bedrock knows: any other is a 400 there. Anthropic names the same features for all
- * clouds; no page of AWS confirms those of `mid-conversation` and `thinking-display-updates`, and only makers
- * of clients say that `dangerous-tool-use` is taken. A model without a feature that its client asks for
- * answers with its own 400.
+ * Beta features that Bedrock knows, or may know (`unconfirmed-betas.ts`): any other is a 400 there. A model
+ * without a feature that its client asks for answers with its own 400.
  */
 const BETAS: ReadonlySet<string> = new Set([
   'compact-2026-01-12',
@@ -57,7 +56,7 @@ export function invokeBody(given: Buffer, headers: readonly string[], model: str
   const asked = [...betasIn(scan.value('anthropic_beta')), ...betasOf(headers)]
   const named = asked.map((name) => RENAMED.get(name) ?? name)
   if (hasToolSearch(scan)) named.push(TOOL_SEARCH)
-  const betas = [...new Set(named.filter((name) => BETAS.has(name)))]
+  const betas = [...new Set(named.filter((name) => BETAS.has(name) && goesAlong(name, scan, body)))]
   const dropped: string[] = REFUSED.filter((name) => scan.has(name))
   for (const [name, beta] of Object.entries(OF_BETAS))
     if (scan.has(name) && !betas.includes(beta)) dropped.push(name)
@@ -65,7 +64,7 @@ export function invokeBody(given: Buffer, headers: readonly string[], model: str
   const remove = ['model', 'stream', ...dropped]
   if (body !== given) dropped.push('cache_control.ttl')
   if (!scan.has('anthropic_version')) replace.set('anthropic_version', JSON.stringify(VERSION))
-  if (named.some((name) => !BETAS.has(name))) dropped.push('anthropic_beta')
+  if (named.some((name) => !betas.includes(name))) dropped.push('anthropic_beta')
   if (betas.length > 0) replace.set('anthropic_beta', JSON.stringify(betas))
   else remove.push('anthropic_beta')
   const tools = takenTools(scan, betas.includes(TOOL_SEARCH))

@@ -1,0 +1,71 @@
+import OpenAI from 'openai'
+import { describe, expect, test } from 'vitest'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { storingUpstream } from '../equipment/stored-responses.ts'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { type Nodes, setNodes, SHARED } from './fixture.ts'
+
+const KEYS = ['one', 'two'] as const
+
+describe.each(SHARED)('several nodes on $name', (engine) => {
+  const start = (): Promise<Nodes> =>
+    setNodes(engine, 2, (upstream) => ({
+      options: { keep_responses: '1h' },
+      models: priced(['native', 'chat']),
+      channels: [
+        channel('native', upstream.baseUrl('native'), { protocol: 'responses', keys: [...KEYS] }),
+        channel('chat', upstream.baseUrl('chat')),
+      ],
+      users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
+    }))
+  const clientOf = ({ gateways }: Nodes, node: number, key = 'ann'): OpenAI =>
+    new OpenAI({ apiKey: `sk-${key}`, baseURL: `${gateways[node]?.url}/v1`, maxRetries: 0 })
+
+  test('reach a native response that another node made, with the key that made it', async () => {
+    const nodes = await start()
+    const upstream = storingUpstream('native')
+    nodes.upstream.decide('native', (request) => upstream.decision(request))
+    let node = 0
+    let previous: string | undefined
+    for (let turn = 0; turn < 4; turn += 1) {
+      const made = await clientOf(nodes, node).responses.create({
+        model: 'native',
+        input: 'hi',
+        ...(previous !== undefined && { previous_response_id: previous }),
+      })
+      previous = made.id
+      node = 1 - node
+    }
+    expect(new Set(upstream.made.map(({ key }) => key)).size).toBe(1)
+    expect(upstream.made.map(({ body }) => body['previous_response_id'])).toEqual([
+      undefined,
+      ...upstream.made.slice(0, 3).map(({ id }) => id),
+    ])
+    const id = previous ?? ''
+    const own = clientOf(nodes, node).responses
+    expect((await own.retrieve(id)).id).toBe(id)
+    await expect(clientOf(nodes, node, 'bob').responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
+    await own.delete(id)
+    await expect(clientOf(nodes, 1 - node).responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
+  })
+
+  test('continue a converted response that another node kept', async () => {
+    const nodes = await start()
+    nodes.upstream.script('chat', wholeChat({ text: 'Hello.' }))
+    const first = await clientOf(nodes, 0).responses.create({ model: 'chat', input: 'hi' })
+    nodes.upstream.script('chat', wholeChat({ text: 'Rain.' }))
+    const next = { model: 'chat', input: 'weather?', previous_response_id: first.id }
+    const second = await clientOf(nodes, 1).responses.create(next)
+    expect(second.output_text).toBe('Rain.')
+    expect(JSON.parse(nodes.upstream.only('chat').text).messages).toEqual([
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: 'Hello.' },
+      { role: 'user', content: 'weather?' },
+    ])
+    const refused = clientOf(nodes, 1, 'bob').responses.create(next)
+    await expect(refused).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found' })
+    await clientOf(nodes, 0).responses.delete(second.id)
+    const gone = clientOf(nodes, 1).responses.retrieve(second.id)
+    await expect(gone).rejects.toMatchObject({ status: 404 })
+  })
+})

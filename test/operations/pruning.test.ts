@@ -1,0 +1,57 @@
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { plainConfiguration, ROOT } from '../equipment/configuration.ts'
+import { startFixture } from '../equipment/fixture.ts'
+import { dateClock } from '../equipment/moved-clock.ts'
+import { ENGINES } from '../store-engines.ts'
+
+const DAY_S = 86_400
+const EARLY_TIMERS = fileURLToPath(new URL('../equipment/early-timers-preload.ts', import.meta.url))
+const NO_LIMIT = { requests: 0, window: '1s' }
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+
+describe.each(ENGINES)('the audit log on $name', (engine) => {
+  test('loses its entries after 400 days by itself', async () => {
+    const { place } = await engine.database()
+    const clock = dateClock()
+    // The database has the real time: it lets no younger entry go.
+    clock.move(-401 * DAY_S)
+    const fixture = await startFixture(
+      (upstream) => ({
+        ...plainConfiguration(upstream.baseUrl('m')),
+        rate_limits: { global: NO_LIMIT, critical: NO_LIMIT },
+      }),
+      {
+        env: {
+          ...clock.env,
+          NODE_OPTIONS: `${clock.env['NODE_OPTIONS']} --import ${EARLY_TIMERS}`,
+          ...(place.startsWith('postgres') && { DATABASE_URL: place }),
+        },
+      },
+    )
+    onTestFinished(() => fixture.close())
+    const { gateway } = fixture
+    const name = async (username: string): Promise<void> => {
+      const body = { username, password: 'a long password', display_name: username, role: 1 }
+      expect(await manage(gateway.url, ROOT_ACCOUNT, 'POST /api/user/', body)).toMatchObject({ status: 200 })
+    }
+    const named = async (): Promise<readonly string[]> => {
+      const { data, message } = await manage<{ items: { object: { name: string } }[] }>(
+        gateway.url,
+        ROOT_ACCOUNT,
+        'GET /api/audit?page_size=100&action=user.create',
+      )
+      expect(message).toBe('')
+      return data.items.map(({ object }) => object.name)
+    }
+    await name('early')
+    clock.move(-399 * DAY_S)
+    await name('later')
+    expect(await named()).toEqual(expect.arrayContaining(['later', 'early']))
+    clock.move(0)
+    await expect.poll(async () => (await named()).includes('early')).toBe(false)
+    expect(await named()).toContain('later')
+    await expect.poll(() => gateway.logs()).toContain('removedAuditEntries')
+  })
+})
