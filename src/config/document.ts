@@ -1,4 +1,15 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+} from 'yaml'
 import { type Path, pathText } from './diagnostics.ts'
 import { substitute } from './substitute.ts'
 import { type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
@@ -19,8 +30,8 @@ export interface ParsedDocument {
   readonly diagnostics: readonly DocumentDiagnostic[]
 }
 
-/** Limits that keep aliases of aliases from exhausting memory; no configuration needs as much. */
-const MAX_NODES = 100_000
+/** Most values that stand in the tree through aliases: aliases of aliases must not exhaust the memory. */
+const MAX_ALIASED = 100_000
 const MAX_DEPTH = 32
 
 /** Parses the text of a YAML file. Errors are returned as diagnostics, never thrown. */
@@ -49,7 +60,10 @@ class TreeBuilder {
   readonly #lookup: (name: string) => string | undefined
   readonly #lines = new Map<string, number>()
   readonly #diagnostics: DocumentDiagnostic[] = []
-  #nodes = 0
+  #targets: ReadonlyMap<Alias, Node> | undefined
+  #aliased = 0
+  /** Aliases around the node that is being converted. */
+  #aliases = 0
 
   constructor(document: Document, counter: LineCounter, lookup: (name: string) => string | undefined) {
     this.#document = document
@@ -75,13 +89,18 @@ class TreeBuilder {
 
   #convert(node: unknown, path: Path, line: number): YamlNode {
     this.#lines.set(JSON.stringify(path), line)
-    if (this.#nodes++ === MAX_NODES) this.#report(path, line, `expected at most ${MAX_NODES} values`)
-    if (this.#nodes > MAX_NODES) return undefined
+    if (this.#aliases > 0 && this.#aliased++ === MAX_ALIASED)
+      this.#report(path, line, `expected at most ${MAX_ALIASED} values in aliases`)
+    if (this.#aliased > MAX_ALIASED) return undefined
     if (path.length > MAX_DEPTH) return this.#report(path, line, `expected at most ${MAX_DEPTH} levels`)
     if (isAlias(node)) {
-      const target = node.resolve(this.#document)
+      this.#targets ??= aliasTargets(this.#document)
+      const target = this.#targets.get(node)
       if (!target) return this.#report(path, line, `expected the anchor &${node.source} further up`)
-      return this.#convert(target, path, line)
+      this.#aliases += 1
+      const converted = this.#convert(target, path, line)
+      this.#aliases -= 1
+      return converted
     }
     if (isMap(node)) return this.#mapping(node.items, path, line)
     if (isSeq(node)) {
@@ -130,4 +149,19 @@ class TreeBuilder {
   #report(path: Path, line: number, message: string): undefined {
     this.#diagnostics.push({ line, path: pathText(path), message })
   }
+}
+
+/** The node that each alias means: the last one above it that has its anchor. */
+function aliasTargets(document: Document): ReadonlyMap<Alias, Node> {
+  const anchored = new Map<string, Node>()
+  const targets = new Map<Alias, Node>()
+  visit(document, {
+    Node(_, node) {
+      if (isAlias(node)) {
+        const target = anchored.get(node.source)
+        if (target) targets.set(node, target)
+      } else if (node.anchor !== undefined) anchored.set(node.anchor, node)
+    },
+  })
+  return targets
 }
