@@ -25,6 +25,7 @@ export class LocalReads {
   readonly #count: StatementSync
   readonly #userByName: StatementSync
   readonly #tokensByName: StatementSync
+  readonly #formerNames: StatementSync
   readonly #channels: StatementSync
   readonly #entries: StatementSync
   readonly #alertState: StatementSync
@@ -44,7 +45,12 @@ export class LocalReads {
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
     this.#count = db.prepare('SELECT count(*) AS count FROM users')
     this.#userByName = db.prepare('SELECT * FROM users WHERE username = ?')
-    this.#tokensByName = db.prepare('SELECT * FROM tokens WHERE user_id = ? AND name = ?')
+    this.#tokensByName = db.prepare(
+      'SELECT * FROM tokens WHERE user_id = ? AND name IN (SELECT value FROM json_each(?))',
+    )
+    this.#formerNames = db.prepare(
+      'SELECT first_username FROM users WHERE first_username IN (SELECT value FROM json_each(?))',
+    )
   }
 
   tokenByKeyHash(keyHash: string): { readonly token: Token; readonly user: User } | null {
@@ -77,24 +83,39 @@ export class LocalReads {
     return isSameRows(present, declaredRows(settings, this.#secrets))
   }
 
-  /** Tells whether `seedUsers` with these seeds would change nothing, as is usual. */
-  hasSeeds(seeds: readonly UserSeed[]): boolean {
-    return seeds.every((seed) => {
-      const user = this.#userByName.get(seed.username)
-      if (!user || (seed.status !== undefined && seed.status !== user['status'])) return false
-      if (user['deleted_time'] !== null) return true
-      if (!hasTerms(user, seed.terms)) return false
-      return seed.tokens.every((token) => this.#hasToken(user['id'] as number, token))
-    })
+  /** Indexes of the seeds for which `seedUsers` may change something, which is none, as is usual. */
+  pendingSeeds({ seeds }: { readonly seeds: readonly UserSeed[] }): number[] {
+    const renamed = this.#renamed(seeds)
+    return seeds.flatMap((seed, index) =>
+      !renamed.has(seed.username) && this.#hasSeed(seed) ? [] : [index],
+    )
   }
 
-  #hasToken(userId: number, { name, status, terms }: TokenSeed): boolean {
-    const tokens = this.#tokensByName.all(userId, name)
-    if (tokens.length === 0) return false
-    return tokens.every(
-      (token) =>
-        token['deleted_time'] !== null ||
-        ((status === undefined || token['status'] === status) && hasTerms(token, terms)),
+  /** Declared names that users had once: another user with such a name is not the declared one. */
+  #renamed(seeds: readonly UserSeed[]): ReadonlySet<unknown> {
+    const names = JSON.stringify(seeds.map(({ username }) => username))
+    return new Set(this.#formerNames.all(names).map((user) => user['first_username']))
+  }
+
+  #hasSeed(seed: UserSeed): boolean {
+    const user = this.#userByName.get(seed.username)
+    if (!user || (seed.status !== undefined && seed.status !== user['status'])) return false
+    if (user['deleted_time'] !== null) return true
+    return hasTerms(user, seed.terms) && this.#hasTokens(user['id'] as number, seed.tokens)
+  }
+
+  #hasTokens(userId: number, declared: readonly TokenSeed[]): boolean {
+    if (declared.length === 0) return true
+    const names = JSON.stringify(declared.map(({ name }) => name))
+    const tokens = Map.groupBy(this.#tokensByName.all(userId, names), (token) => token['name'])
+    return declared.every(({ name, status, terms }) =>
+      tokens
+        .get(name)
+        ?.every(
+          (token) =>
+            token['deleted_time'] !== null ||
+            ((status === undefined || token['status'] === status) && hasTerms(token, terms)),
+        ),
     )
   }
 }

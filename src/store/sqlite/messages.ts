@@ -22,7 +22,13 @@ export function isSeriesRead(name: string): boolean {
 }
 
 /** Reads that the writer answers, in the order of its queue. */
-const LOCAL_READS = ['countUsers', 'hasAlertState', 'storedConfiguration', 'tokenByKeyHash'] as const
+const LOCAL_READS = [
+  'countUsers',
+  'hasAlertState',
+  'pendingSeeds',
+  'storedConfiguration',
+  'tokenByKeyHash',
+] as const
 
 /** Name of a read that the writer answers. */
 export type LocalRead = (typeof LOCAL_READS)[number]
