@@ -14,6 +14,11 @@ import { termColumns } from '../term-columns.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 
+/** Columns that a declaration may change, and those that tell what it means. */
+const DECLARED_COLUMNS =
+  'id, status, deleted_time, budget, budget_period, rate_limit_requests, rate_limit_tokens, ' +
+  'rate_limit_parallel, rate_limit_window'
+
 /**
  * Reads that every start and the first call of a key need, as prepared statements on the writer's thread, so
  * that a gateway with known users loads neither a second thread nor Kysely. Each returns the same as the
@@ -44,9 +49,9 @@ export class LocalReads {
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
     this.#count = db.prepare('SELECT count(*) AS count FROM users')
-    this.#userByName = db.prepare('SELECT * FROM users WHERE username = ?')
+    this.#userByName = db.prepare(`SELECT ${DECLARED_COLUMNS} FROM users WHERE username = ?`)
     this.#tokensByName = db.prepare(
-      'SELECT * FROM tokens WHERE user_id = ? AND name IN (SELECT value FROM json_each(?))',
+      `SELECT name, ${DECLARED_COLUMNS} FROM tokens WHERE user_id = ? AND name IN (SELECT value FROM json_each(?))`,
     )
     this.#formerNames = db.prepare(
       'SELECT first_username FROM users WHERE first_username IN (SELECT value FROM json_each(?))',
