@@ -30,6 +30,12 @@ export interface ParsedDocument {
   readonly diagnostics: readonly DocumentDiagnostic[]
 }
 
+/** An entry of a mapping. */
+interface Pair {
+  readonly key: unknown
+  readonly value: unknown
+}
+
 /** Most values that stand in the tree through aliases: aliases of aliases must not exhaust the memory. */
 const MAX_ALIASED = 100_000
 const MAX_DEPTH = 32
@@ -58,8 +64,9 @@ class TreeBuilder {
   readonly #document: Document
   readonly #counter: LineCounter
   readonly #lookup: (name: string) => string | undefined
-  readonly #lines = new Map<string, number>()
   readonly #diagnostics: DocumentDiagnostic[] = []
+  /** Pairs by name, of the mappings whose lines were asked for. */
+  readonly #pairs = new WeakMap<readonly Pair[], ReadonlyMap<string, Pair>>()
   #targets: ReadonlyMap<Alias, Node> | undefined
   #aliased = 0
   /** Aliases around the node that is being converted. */
@@ -73,29 +80,17 @@ class TreeBuilder {
 
   build(): ParsedDocument {
     const tree = this.#convert(this.#document.contents, [], 1)
-    const lines = this.#lines
-    return {
-      tree,
-      lineOf(path) {
-        for (let length = path.length; length >= 0; length--) {
-          const line = lines.get(JSON.stringify(path.slice(0, length)))
-          if (line !== undefined) return line
-        }
-        return 1
-      },
-      diagnostics: this.#diagnostics,
-    }
+    return { tree, lineOf: (path) => this.#lineOf(path), diagnostics: this.#diagnostics }
   }
 
-  #convert(node: unknown, path: Path, line: number): YamlNode {
-    this.#lines.set(JSON.stringify(path), line)
+  /** `path` is that of the node, and is reused for the next one. */
+  #convert(node: unknown, path: (string | number)[], line: number): YamlNode {
     if (this.#aliases > 0 && this.#aliased++ === MAX_ALIASED)
       this.#report(path, line, `expected at most ${MAX_ALIASED} values in aliases`)
     if (this.#aliased > MAX_ALIASED) return undefined
     if (path.length > MAX_DEPTH) return this.#report(path, line, `expected at most ${MAX_DEPTH} levels`)
     if (isAlias(node)) {
-      this.#targets ??= aliasTargets(this.#document)
-      const target = this.#targets.get(node)
+      const target = this.#targetOf(node)
       if (!target) return this.#report(path, line, `expected the anchor &${node.source} further up`)
       this.#aliases += 1
       const converted = this.#convert(target, path, line)
@@ -104,27 +99,31 @@ class TreeBuilder {
     }
     if (isMap(node)) return this.#mapping(node.items, path, line)
     if (isSeq(node)) {
-      return node.items.map((item, index) => this.#convert(item, [...path, index], this.#lineAt(item, line)))
+      return node.items.map((item, index) => {
+        path.push(index)
+        const converted = this.#convert(item, path, this.#lineAt(item, line))
+        path.pop()
+        return converted
+      })
     }
     return isScalar(node) ? this.#scalar(node.value, node.source, path, line) : undefined
   }
 
-  #mapping(pairs: readonly { key: unknown; value: unknown }[], path: Path, around: number): YamlNode {
+  #mapping(pairs: readonly Pair[], path: (string | number)[], around: number): YamlNode {
     const result: Record<string, YamlNode> = Object.create(null)
     for (const { key, value } of pairs) {
       const line = this.#lineAt(key, around)
-      const name = isScalar(key) ? String(key.source ?? key.value) : ''
+      const name = nameOf(key)
       if (name === '' || name === '__proto__') {
         this.#report(path, line, 'expected a name as the key')
         continue
       }
-      const at = [...path, name]
+      path.push(name)
       if (name in result) {
-        const first = this.#lines.get(JSON.stringify(at))
-        this.#report(at, line, `expected this key once, it is already on line ${first}`)
-        continue
-      }
-      result[name] = this.#convert(value, at, line)
+        const firstLine = this.#lineAt(this.#pairOf(pairs, name)?.key, around)
+        this.#report(path, line, `expected this key once, it is already on line ${firstLine}`)
+      } else result[name] = this.#convert(value, path, line)
+      path.pop()
     }
     return result
   }
@@ -141,6 +140,42 @@ class TreeBuilder {
     return undefined
   }
 
+  // Found when asked for: few lines are, and a table of all of them takes as long as the tree.
+  #lineOf(path: Path): number {
+    let node: unknown = this.#document.contents
+    let line = 1
+    for (const step of path) {
+      for (let depth = 0; isAlias(node) && depth <= MAX_DEPTH; depth++) node = this.#targetOf(node)
+      if (isMap(node)) {
+        const pair = this.#pairOf(node.items, String(step))
+        if (!pair) return line
+        line = this.#lineAt(pair.key, line)
+        node = pair.value
+      } else if (isSeq(node)) {
+        const item = node.items[Number(step)]
+        if (item === undefined) return line
+        line = this.#lineAt(item, line)
+        node = item
+      } else return line
+    }
+    return line
+  }
+
+  /** The first pair with a name. */
+  #pairOf(pairs: readonly Pair[], name: string): Pair | undefined {
+    let byName = this.#pairs.get(pairs)
+    if (!byName) {
+      byName = new Map(pairs.toReversed().map((pair) => [nameOf(pair.key), pair]))
+      this.#pairs.set(pairs, byName)
+    }
+    return byName.get(name)
+  }
+
+  #targetOf(alias: Alias): Node | undefined {
+    this.#targets ??= aliasTargets(this.#document)
+    return this.#targets.get(alias)
+  }
+
   #lineAt(node: unknown, around: number): number {
     const range = isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range : undefined
     return range ? this.#counter.linePos(range[0]).line : around
@@ -149,6 +184,10 @@ class TreeBuilder {
   #report(path: Path, line: number, message: string): undefined {
     this.#diagnostics.push({ line, path: pathText(path), message })
   }
+}
+
+function nameOf(key: unknown): string {
+  return isScalar(key) ? String(key.source ?? key.value) : ''
 }
 
 /** The node that each alias means: the last one above it that has its anchor. */

@@ -112,7 +112,10 @@ async function refuseTaken(db: Db, user: NewUser, accessTokenHash: string | null
 }
 
 /** Error for a new user that shares its name, id or access token with another one. */
-export function takenBy(user: NewUser, other: { readonly id: number; readonly username: string }): GatewayError {
+export function takenBy(
+  user: NewUser,
+  other: { readonly id: number; readonly username: string },
+): GatewayError {
   if (other.username === user.username) return takenName(user.username, other.username)
   if (other.id === user.id)
     return new GatewayError(

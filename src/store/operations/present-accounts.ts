@@ -106,7 +106,9 @@ export async function presentAccounts(
       tokens.flatMap(({ key }) => (key === undefined ? [] : [[key, hashKey(secrets, key)] as const])),
     ),
   )
-  const keyed = await inChunks([...hashes.values()], (some) => tokensFrom.where('key_hash', 'in', some).execute())
+  const keyed = await inChunks([...hashes.values()], (some) =>
+    tokensFrom.where('key_hash', 'in', some).execute(),
+  )
   const ofUsers = new PresentAccounts(users, [], hashes)
   const wanted = seeds.flatMap(({ username, tokens }) => {
     const user = ofUsers.userOf(username)

@@ -91,9 +91,7 @@ export class LocalReads {
   /** Indexes of the seeds for which `seedUsers` may change something, which is none, as is usual. */
   pendingSeeds({ seeds }: { readonly seeds: readonly UserSeed[] }): number[] {
     const renamed = this.#renamed(seeds)
-    return seeds.flatMap((seed, index) =>
-      !renamed.has(seed.username) && this.#hasSeed(seed) ? [] : [index],
-    )
+    return seeds.flatMap((seed, index) => (!renamed.has(seed.username) && this.#hasSeed(seed) ? [] : [index]))
   }
 
   /** Declared names that users had once: another user with such a name is not the declared one. */
