@@ -27,7 +27,7 @@ interface ReportsEntries<Input, Output> {
     input: Input,
     db: Db,
     secrets: Secrets,
-  ) => Promise<(output: Output) => readonly NewEntry[]>
+  ) => Promise<(output: Output) => Iterable<NewEntry>>
 }
 
 type Name = keyof typeof writes
@@ -105,8 +105,8 @@ export const AUDITED: {
       const before = await db.selectFrom('declared_settings').selectAll().execute()
       const states = (rows: readonly DeclaredRow[]) =>
         new Map(rows.map((row) => [identityOf(row), declaredState(row)]))
-      const entries = entriesBetween(states(before), states(declaredRows(settings, secrets)))
-      return () => entries
+      const after = states(declaredRows(settings, secrets))
+      return () => entriesBetween(states(before), after)
     },
   },
   noteOutcome: null,
