@@ -1,3 +1,4 @@
+import process from 'node:process'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { UserSeed } from '../domain/seed.ts'
 import { ConfigError } from './diagnostics.ts'
@@ -33,4 +34,6 @@ function postReading(environment: Environment, post: (message: FromReadingThread
   }
 }
 
+// The YAML library looks for a variable at each token: from the real environment that is a seventh of its time.
+process.env = {}
 postReading(workerData as Environment, (message) => parentPort?.postMessage(message))
