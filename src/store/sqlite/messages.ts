@@ -2,6 +2,12 @@ import type { ErrorCode } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'
 import type { PackedBatch } from './packed-batch.ts'
 
+/** What is known of a thread's task before its first message. */
+export interface ThreadExpectation {
+  /** Whether its database is probably new. */
+  readonly expectsMigrations?: boolean
+}
+
 /** First message to a thread. */
 export type ThreadOptions =
   | { readonly role: 'writer' | 'reader'; readonly path: string; readonly secrets: Secrets }
