@@ -1,15 +1,5 @@
-import {
-  type Alias,
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  parseDocument,
-  visit,
-} from 'yaml'
+import { createRequire } from 'node:module'
+import type { Alias, Document, LineCounter, Node } from 'yaml'
 import { type Path, pathText } from './diagnostics.ts'
 import { substitute } from './substitute.ts'
 import { type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
@@ -30,6 +20,8 @@ export interface ParsedDocument {
   readonly diagnostics: readonly DocumentDiagnostic[]
 }
 
+type Yaml = typeof import('yaml')
+
 /** An entry of a mapping. */
 interface Pair {
   readonly key: unknown
@@ -40,13 +32,18 @@ interface Pair {
 const MAX_ALIASED = 100_000
 const MAX_DEPTH = 32
 
+// Loaded when there is a file to parse: its 70 modules are a tenth of a start without one.
+const load = createRequire(import.meta.url)
+
 /** Parses the text of a YAML file. Errors are returned as diagnostics, never thrown. */
 export function parseYamlDocument(
   text: string,
   lookup: (name: string) => string | undefined,
 ): ParsedDocument {
-  const counter = new LineCounter()
-  const document = parseDocument(text, { lineCounter: counter, uniqueKeys: false, prettyErrors: false })
+  if (text === '') return { tree: undefined, lineOf: () => 1, diagnostics: [] }
+  const yaml = load('yaml') as Yaml
+  const counter = new yaml.LineCounter()
+  const document = yaml.parseDocument(text, { lineCounter: counter, uniqueKeys: false, prettyErrors: false })
   const yamlErrors = [...document.errors, ...document.warnings]
   if (yamlErrors.length > 0) {
     const lines = text.split('\n')
@@ -57,10 +54,11 @@ export function parseYamlDocument(
     })
     return { tree: undefined, lineOf: () => 1, diagnostics }
   }
-  return new TreeBuilder(document, counter, lookup).build()
+  return new TreeBuilder(yaml, document, counter, lookup).build()
 }
 
 class TreeBuilder {
+  readonly #yaml: Yaml
   readonly #document: Document
   readonly #counter: LineCounter
   readonly #lookup: (name: string) => string | undefined
@@ -72,7 +70,13 @@ class TreeBuilder {
   /** Aliases around the node that is being converted. */
   #aliases = 0
 
-  constructor(document: Document, counter: LineCounter, lookup: (name: string) => string | undefined) {
+  constructor(
+    yaml: Yaml,
+    document: Document,
+    counter: LineCounter,
+    lookup: (name: string) => string | undefined,
+  ) {
+    this.#yaml = yaml
     this.#document = document
     this.#counter = counter
     this.#lookup = lookup
@@ -89,7 +93,7 @@ class TreeBuilder {
       this.#report(path, line, `expected at most ${MAX_ALIASED} values in aliases`)
     if (this.#aliased > MAX_ALIASED) return undefined
     if (path.length > MAX_DEPTH) return this.#report(path, line, `expected at most ${MAX_DEPTH} levels`)
-    if (isAlias(node)) {
+    if (this.#yaml.isAlias(node)) {
       const target = this.#targetOf(node)
       if (!target) return this.#report(path, line, `expected the anchor &${node.source} further up`)
       this.#aliases += 1
@@ -97,8 +101,8 @@ class TreeBuilder {
       this.#aliases -= 1
       return converted
     }
-    if (isMap(node)) return this.#mapping(node.items, path, line)
-    if (isSeq(node)) {
+    if (this.#yaml.isMap(node)) return this.#mapping(node.items, path, line)
+    if (this.#yaml.isSeq(node)) {
       return node.items.map((item, index) => {
         path.push(index)
         const converted = this.#convert(item, path, this.#lineAt(item, line))
@@ -106,14 +110,14 @@ class TreeBuilder {
         return converted
       })
     }
-    return isScalar(node) ? this.#scalar(node.value, node.source, path, line) : undefined
+    return this.#yaml.isScalar(node) ? this.#scalar(node.value, node.source, path, line) : undefined
   }
 
   #mapping(pairs: readonly Pair[], path: (string | number)[], around: number): YamlNode {
     const result: Record<string, YamlNode> = Object.create(null)
     for (const { key, value } of pairs) {
       const line = this.#lineAt(key, around)
-      const name = nameOf(key)
+      const name = this.#nameOf(key)
       if (name === '' || name === '__proto__') {
         this.#report(path, line, 'expected a name as the key')
         continue
@@ -145,13 +149,13 @@ class TreeBuilder {
     let node: unknown = this.#document.contents
     let line = 1
     for (const step of path) {
-      for (let depth = 0; isAlias(node) && depth <= MAX_DEPTH; depth++) node = this.#targetOf(node)
-      if (isMap(node)) {
+      for (let depth = 0; this.#yaml.isAlias(node) && depth <= MAX_DEPTH; depth++) node = this.#targetOf(node)
+      if (this.#yaml.isMap(node)) {
         const pair = this.#pairOf(node.items, String(step))
         if (!pair) return line
         line = this.#lineAt(pair.key, line)
         node = pair.value
-      } else if (isSeq(node)) {
+      } else if (this.#yaml.isSeq(node)) {
         const item = node.items[Number(step)]
         if (item === undefined) return line
         line = this.#lineAt(item, line)
@@ -165,19 +169,29 @@ class TreeBuilder {
   #pairOf(pairs: readonly Pair[], name: string): Pair | undefined {
     let byName = this.#pairs.get(pairs)
     if (!byName) {
-      byName = new Map(pairs.toReversed().map((pair) => [nameOf(pair.key), pair]))
+      byName = new Map(pairs.toReversed().map((pair) => [this.#nameOf(pair.key), pair]))
       this.#pairs.set(pairs, byName)
     }
     return byName.get(name)
   }
 
   #targetOf(alias: Alias): Node | undefined {
-    this.#targets ??= aliasTargets(this.#document)
+    this.#targets ??= aliasTargets(this.#yaml, this.#document)
     return this.#targets.get(alias)
   }
 
+  #nameOf(key: unknown): string {
+    return this.#yaml.isScalar(key) ? String(key.source ?? key.value) : ''
+  }
+
   #lineAt(node: unknown, around: number): number {
-    const range = isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range : undefined
+    const range =
+      this.#yaml.isScalar(node) ||
+      this.#yaml.isMap(node) ||
+      this.#yaml.isSeq(node) ||
+      this.#yaml.isAlias(node)
+        ? node.range
+        : undefined
     return range ? this.#counter.linePos(range[0]).line : around
   }
 
@@ -186,12 +200,8 @@ class TreeBuilder {
   }
 }
 
-function nameOf(key: unknown): string {
-  return isScalar(key) ? String(key.source ?? key.value) : ''
-}
-
 /** The node that each alias means: the last one above it that has its anchor. */
-function aliasTargets(document: Document): ReadonlyMap<Alias, Node> {
+function aliasTargets({ visit, isAlias }: Yaml, document: Document): ReadonlyMap<Alias, Node> {
   const anchored = new Map<string, Node>()
   const targets = new Map<Alias, Node>()
   visit(document, {
