@@ -30,8 +30,8 @@ export interface NewTokenSeed {
  * given to another user. Present rows change in their declared status, budget and rate limit only.
  */
 export function declaredChanges(present: PresentAccounts, seeds: readonly UserSeed[]): DeclaredChanges {
-  const users = new RowChanges<PresentUser>()
-  const tokens = new RowChanges<PresentToken>()
+  const users = new RowChanges()
+  const tokens = new RowChanges()
   const enabled = new Set<number>()
   const newUsers: UserSeed[] = []
   const newTokens: NewTokenSeed[] = []
@@ -56,11 +56,14 @@ export function declaredChanges(present: PresentAccounts, seeds: readonly UserSe
 }
 
 /** Changes of rows, of which several declarations may mean the same one: the last one counts. */
-class RowChanges<Row extends PresentUser | PresentToken> {
+class RowChanges {
   readonly changes = new Map<number, ColumnChanges>()
 
   /** Adds a declaration. Returns the names of the columns that it changes. */
-  declare(row: Row, { status, terms = {} }: Pick<UserSeed, 'status' | 'terms'>): ReadonlySet<string> {
+  declare(
+    row: PresentUser | PresentToken,
+    { status, terms = {} }: Pick<UserSeed, 'status' | 'terms'>,
+  ): ReadonlySet<string> {
     const before = this.changes.get(row.id) ?? {}
     const now: Readonly<Record<string, unknown>> = { ...row, ...before }
     const wanted = { ...(status !== undefined && { status }), ...termColumns(terms) }
