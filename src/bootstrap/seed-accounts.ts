@@ -38,7 +38,7 @@ export async function seedAccounts(
   return isFirstStart && !seeds.some(({ role }) => role === Role.root) ? makeFirstUser(store) : undefined
 }
 
-/** The declarations that change something: usually none. Asked for in parts, between which calls are served. */
+/** The declarations that change something: usually none. Asked for in parts, so that calls go between. */
 async function pendingSeeds(store: Store, seeds: readonly UserSeed[]): Promise<UserSeed[]> {
   const pending: UserSeed[] = []
   for (const part of partsOf(seeds))

@@ -2,7 +2,7 @@ import process from 'node:process'
 import { type Environment, readEnvironment } from '../config/environment.ts'
 import { ConfigError, formatDiagnostic } from '../config/diagnostics.ts'
 
-/** What is wrong with a start, in words. */
+/** Prints the errors of a refused configuration on standard error; rethrows any other error. */
 export function printMistakes(error: unknown): undefined {
   if (!(error instanceof ConfigError)) throw error
   for (const diagnostic of error.diagnostics) process.stderr.write(`${formatDiagnostic(diagnostic)}\n`)

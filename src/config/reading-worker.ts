@@ -34,6 +34,6 @@ function postReading(environment: Environment, post: (message: FromReadingThread
   }
 }
 
-// The YAML library looks for a variable at each token: from the real environment that is a seventh of its time.
+// The YAML library looks for a variable at each token: in the real environment, a seventh of its time.
 process.env = {}
 postReading(workerData as Environment, (message) => parentPort?.postMessage(message))

@@ -4,14 +4,14 @@ import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { longestWaitDuring } from '../equipment/latency-probe.ts'
 import { mainThreadCpuMs, processCpuMs } from '../equipment/process-cpu.ts'
 
-/** What readings of the configuration cost a running gateway. */
+/** Cost of readings of the configuration in a running gateway. */
 export interface ReloadCost {
   /** Until it was in force, in milliseconds. */
   readonly tookMs: number
   /** CPU time of the whole process, and of the thread that serves calls. */
   readonly cpuMs: number
   readonly mainThreadCpuMs: number
-  /** Of a reading beside a client that sends one probe after another, and its longest latency. */
+  /** Duration of a reading beside a client that sends one probe after another, and its longest latency. */
   readonly probedMs: number
   readonly longestWaitMs: number
 }

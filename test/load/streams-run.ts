@@ -16,7 +16,7 @@ export interface StreamsPlan {
   readonly streams: number
   readonly eventsPerSecond: number
   readonly seconds: number
-  /** Streams of one event before all others, so that code is loaded and the heap has its size; 0 by default. */
+  /** Streams of one event before all others, so that the heap has its size; 0 by default. */
   readonly earlier?: number
 }
 
@@ -24,7 +24,7 @@ export interface StreamsPlan {
 export interface StreamsReport extends ReadersResult {
   /** Peak of the resident memory samples, in megabytes. */
   readonly residentMb: number
-  /** Kilobytes of it for each stream: the median over the second half of the time, less what was there before. */
+  /** Kilobytes for each stream: the median of the second half of the time, less what was there before. */
   readonly streamKb: number
   /** Calls that were charged as their upstream reported. */
   readonly charged: number

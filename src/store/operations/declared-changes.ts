@@ -6,7 +6,7 @@ import type { PresentAccounts, PresentToken, PresentUser } from './present-accou
 /** Columns that change, of one row. */
 export type ColumnChanges = Readonly<Record<string, string | number>>
 
-/** What declarations change in a database. */
+/** Changes that declarations make in a database. */
 export interface DeclaredChanges {
   /** Changes of present rows, by id. */
   readonly users: ReadonlyMap<number, ColumnChanges>

@@ -56,7 +56,7 @@ export class PresentAccounts {
     this.#hashes = hashes
     this.users = users.toSorted((a, b) => a.id - b.id)
     this.tokens = tokens
-    // Of several users that once had a name, the oldest is the declared one.
+    // The oldest of several users that once had a name is the declared one.
     const reversed = this.users.toReversed()
     this.#byName = new Map(reversed.map((user) => [user.username, user]))
     this.#byFirstName = new Map(

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'
 import type { PackedBatch } from './packed-batch.ts'
 
-/** What is known of a thread's task before its first message. */
+/** Knowledge of a thread's task before its first message. */
 export interface ThreadExpectation {
   /** Whether its database is probably new. */
   readonly expectsMigrations?: boolean
