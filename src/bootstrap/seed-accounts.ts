@@ -8,6 +8,9 @@ import { fileOrigin } from './file-origin.ts'
 /** 1,000 US dollars, at the default number of quota units per dollar. */
 const FIRST_QUOTA = 500_000_000
 
+/** Users and tokens that are compared with the database at once: a few milliseconds of its thread. */
+const MAX_ACCOUNTS = 1_000
+
 /** Credentials of the first user, shown once. */
 export interface FirstCredentials {
   readonly userId: number
@@ -25,12 +28,36 @@ export async function seedAccounts(
   seeds: readonly UserSeed[],
 ): Promise<FirstCredentials | undefined> {
   const isFirstStart = (await store.read('countUsers')) === 0
-  await store.write('seedUsers', {
-    seeds,
-    nowSeconds: Math.floor(Date.now() / 1000),
-    origin: fileOrigin('gateway.yaml'),
-  })
+  const pending = isFirstStart ? seeds : await pendingSeeds(store, seeds)
+  if (pending.length > 0)
+    await store.write('seedUsers', {
+      seeds: pending,
+      nowSeconds: Math.floor(Date.now() / 1000),
+      origin: fileOrigin('gateway.yaml'),
+    })
   return isFirstStart && !seeds.some(({ role }) => role === Role.root) ? makeFirstUser(store) : undefined
+}
+
+/** The declarations that change something: usually none. Asked for in parts, so that calls go between. */
+async function pendingSeeds(store: Store, seeds: readonly UserSeed[]): Promise<UserSeed[]> {
+  const pending: UserSeed[] = []
+  for (const part of partsOf(seeds))
+    for (const index of await store.read('pendingSeeds', { seeds: part }))
+      pending.push(...part.slice(index, index + 1))
+  return pending
+}
+
+function* partsOf(seeds: readonly UserSeed[]): Iterable<readonly UserSeed[]> {
+  let [start, accounts] = [0, 0]
+  for (const [index, { tokens }] of seeds.entries()) {
+    if (accounts > MAX_ACCOUNTS) {
+      yield seeds.slice(start, index)
+      start = index
+      accounts = 0
+    }
+    accounts += 1 + tokens.length
+  }
+  if (start < seeds.length) yield seeds.slice(start)
 }
 
 /**

@@ -5,6 +5,7 @@ import process from 'node:process'
 import { demoYaml } from '../simulator/demo-config.ts'
 import { startSimulator } from '../simulator/start-simulator.ts'
 import { loadConfig } from './load-config.ts'
+import { loadEnvironment } from './load-environment.ts'
 import { run } from './start.ts'
 
 /**
@@ -19,7 +20,8 @@ export async function demo(): Promise<number> {
     mkdirSync(dataDir, { recursive: true })
     const config = join(dataDir, 'demo.yaml')
     writeFileSync(config, demoYaml(simulator))
-    const loaded = loadConfig({ config }, { ...process.env, DATA_DIR: dataDir })
+    const environment = loadEnvironment({ config }, { ...process.env, DATA_DIR: dataDir })
+    const loaded = environment && loadConfig(environment)
     return loaded ? await run(loaded) : 1
   } finally {
     if (keptDir === undefined) rmSync(dataDir, { recursive: true, force: true })

@@ -1,19 +1,12 @@
-import process from 'node:process'
 import { type Config, readConfig } from '../config/config.ts'
-import { readEnvironment } from '../config/environment.ts'
-import { ConfigError, formatDiagnostic } from '../config/diagnostics.ts'
+import type { Environment } from '../config/environment.ts'
+import { printMistakes } from './load-environment.ts'
 
-/** Reads environment and configuration; prints errors on standard error, and then returns undefined. */
-export function loadConfig(
-  options: { readonly config?: string },
-  env: NodeJS.ProcessEnv = process.env,
-): Config | undefined {
+/** Reads the configuration; prints errors on standard error, and then returns undefined. */
+export function loadConfig(environment: Environment): Config | undefined {
   try {
-    return readConfig(readEnvironment(env, options))
+    return readConfig(environment)
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    for (const diagnostic of error.diagnostics) process.stderr.write(`${formatDiagnostic(diagnostic)}\n`)
-    process.stderr.write('Nothing was started. "sluice check" reads the configuration without starting.\n')
-    return undefined
+    return printMistakes(error)
   }
 }

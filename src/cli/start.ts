@@ -1,20 +1,31 @@
+import { existsSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import process from 'node:process'
 import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/environment.ts'
+import { sqlitePath } from '../domain/database-url.ts'
 import type { Gateway } from '../main.ts'
 import { setCollectorFlags } from '../process/collector-flags.ts'
 import { untilStopSignal } from '../process/stop-signals.ts'
 import { type IdleThread, startThread } from '../store/sqlite/database-thread.ts'
+import { loadEnvironment } from './load-environment.ts'
 
 /** `sluice start`: runs until a signal. The exit code is 0 after a graceful stop, 1 after a failed start. */
 export async function start(options: { readonly config?: string }): Promise<number> {
-  const thread = startThread()
-  const { loadConfig } = await import('./load-config.ts')
-  const config = loadConfig(options)
-  const code = config ? await run(config, thread) : 1
+  const environment = loadEnvironment(options)
+  const code = environment ? await startIn(environment) : 1
   // Unread output would keep the process from ending.
   if (process.stdout.writableLength + process.stderr.writableLength > 0) process.exit(code)
   return code
+}
+
+async function startIn(environment: Environment): Promise<number> {
+  const path = sqlitePath(environment.databaseUrl)
+  // The thread loads its modules beside this one, which loads those of the configuration.
+  const thread = startThread({ expectsMigrations: path !== undefined && !existsSync(path) })
+  const { loadConfig } = await import('./load-config.ts')
+  const config = loadConfig(environment)
+  return config ? run(config, thread) : 1
 }
 
 /** Runs a gateway with a configuration, and with a thread if one was started already. */

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
 import { ConfigError, formatDiagnostic } from './diagnostics.ts'
+import { readConfigInThread } from './reading-thread.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'config-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -15,6 +16,14 @@ function config(text: string, env: NodeJS.ProcessEnv = {}): Config {
   return readConfig(readEnvironment(env, { config: file }, folder))
 }
 
+function catchError(run: () => unknown): unknown {
+  try {
+    return run()
+  } catch (caught) {
+    return caught
+  }
+}
+
 const withoutFile = (env: NodeJS.ProcessEnv) => readConfig(readEnvironment(env, {}, folder))
 const warnings = ({ warnings }: Config) =>
   warnings.map((warning) => formatDiagnostic(warning).replace(`${folder}/`, ''))
@@ -23,13 +32,9 @@ const CHANNEL = 'channels: [{ name: a, protocol: chat, base_url: "http://a", mod
 describe('the configuration', () => {
   test('is refused with the file, the line, the path and what is expected', () => {
     const file = join(folder, 'some.yaml')
-    const error = (() => {
-      try {
-        return config('options:\n  retries: 2\n\n  display: EUR\nchannels: [{ name: 1 }]\n')
-      } catch (caught) {
-        return caught
-      }
-    })()
+    const error = catchError(() =>
+      config('options:\n  retries: 2\n\n  display: EUR\nchannels: [{ name: 1 }]\n'),
+    )
     expect(error).toBeInstanceOf(ConfigError)
     expect(error).toMatchObject({
       diagnostics: [
@@ -40,6 +45,38 @@ describe('the configuration', () => {
         { file, line: 5, path: 'channels[0].models' },
       ],
     })
+  })
+
+  test('is the same when a thread reads it, and is refused with the same errors', async () => {
+    const file = join(folder, 'threaded.yaml')
+    const tokens = '[{ name: main, remain_quota: 5, key: short, budget: 7, budget_period: day }]'
+    const users = Array.from({ length: 700 }, (_, index) => `  - { username: u${index}, tokens: ${tokens} }`)
+    writeFileSync(
+      file,
+      [
+        'groups: { vip: { ratio: 0.5 } }',
+        'models: { m: { price: { input: 1, output: 2 } }, constructor: { fallback: [m] } }',
+        'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [m, gpt-4o*], keys: ["${KEY}"] }]',
+        'users:',
+        ...users.map((user, index) => user.replace('short', `short${index}`)),
+      ].join('\n'),
+    )
+    const environment = readEnvironment({ KEY: 'from-a-variable' }, { config: file }, folder)
+    const here = readConfig(environment)
+    const there = await readConfigInThread(environment, here.builtIn)
+    expect(here.users).toHaveLength(700)
+    expect(here.warnings.length).toBeGreaterThanOrEqual(700)
+    const { models, ...settings } = here.settings
+    const { models: modelsThere, ...settingsThere } = there.settings
+    const { settings: _, ...others } = here
+    expect(there).toMatchObject(others)
+    expect(settingsThere).toEqual(settings)
+    expect(modelsThere.get('m')).toEqual(models.get('m'))
+
+    writeFileSync(file, 'options:\n  retries: many\nusers: [{ username: u, quota: -1 }]\n')
+    const refusal = catchError(() => readConfig(environment))
+    expect(refusal).toBeInstanceOf(ConfigError)
+    await expect(readConfigInThread(environment, here.builtIn)).rejects.toEqual(refusal)
   })
 
   test('that cannot be read is refused', () => {

@@ -1,17 +1,12 @@
-import { readFileSync } from 'node:fs'
-import { dirname, isAbsolute, relative } from 'node:path'
 import type { UserSeed } from '../domain/seed.ts'
 import type { Settings } from '../domain/settings.ts'
-import { type BuiltInPrices, builtInPrices } from './prices/built-in-prices.ts'
-import { readContent } from './content.ts'
-import { type DocumentDiagnostic, parseYamlDocument } from './document.ts'
 import type { Environment } from './environment.ts'
+import { type FileReading, readFile } from './file-reading.ts'
 import { freeze } from './freeze.ts'
-import { withKeyFiles } from './key-files.ts'
-import { ConfigError, type Diagnostic, pathText } from './diagnostics.ts'
+import type { Diagnostic } from './diagnostics.ts'
+import { type BuiltInPrices, builtInPrices } from './prices/built-in-prices.ts'
 import { settingsOf } from './settings.ts'
-import { type VendorChannels, vendorChannels } from './vendors/vendor-channels.ts'
-import { warnings } from './warnings.ts'
+import type { VendorChannels } from './vendors/vendor-channels.ts'
 import type { YamlNode } from './yaml-node.ts'
 
 /** All decisions of the operator, deeply frozen. */
@@ -22,7 +17,7 @@ export interface Config {
   readonly users: readonly UserSeed[]
   /** Diagnostics of settings that are valid but probably not intended. */
   readonly warnings: readonly Diagnostic[]
-  /** The file with its variables substituted, for merging with settings set over HTTP. */
+  /** The file with its variables substituted and without users, for merging with settings set over HTTP. */
   readonly fileNode: YamlNode
   /** Channels made from vendor keys in the environment; none where the file declares any channel. */
   readonly environmentChannels: VendorChannels
@@ -30,66 +25,27 @@ export interface Config {
 }
 
 /**
- * Reads the configuration file, if there is one, over the defaults. May be called again when the file has
- * changed. Throws a ConfigError with every error in the file.
+ * Reads the configuration file, if there is one, over the defaults. Throws a ConfigError with every error in
+ * the file.
  */
 export function readConfig(environment: Environment): Config {
-  const { configFile } = environment
-  const file = configFile === undefined ? 'environment' : displayPath(configFile)
-  const parsed = parseYamlDocument(contentOf(configFile, file), (name) => environment.variables.get(name))
-  const document = withKeyFiles(parsed, dirname(configFile ?? ''))
-  const { content, diagnostics } = readContent(document)
-  if (!content) {
-    const inOrder = diagnostics.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
-    throw new ConfigError(inOrder.map((diagnostic) => inFile(file, diagnostic)))
-  }
-
-  const { models, channels, users } = content
   const builtIn = builtInPrices()
-  const environmentChannels = vendorChannels(
-    channels.length > 0 ? new Map() : environment.vendorKeys,
-    builtIn,
-  )
-  const settings = settingsOf(
-    content,
-    [...channels, ...environmentChannels.channels],
-    environmentChannels,
-    builtIn,
-  )
-  const found = warnings(settings, models, users, builtIn, document.tree).map(({ path, message }) => {
-    const diagnostic = { path: pathText(path), message }
-    return inFile(
-      file,
-      configFile === undefined ? diagnostic : { line: document.lineOf(path), ...diagnostic },
-    )
-  })
+  return configOf(environment, readFile(environment, builtIn), builtIn)
+}
+
+/** The configuration that a file states. */
+export function configOf(
+  environment: Environment,
+  { content, channels, tree, warnings, environmentChannels }: FileReading,
+  builtIn: BuiltInPrices,
+): Config {
   return freeze({
     environment,
-    settings,
-    users,
-    warnings: found,
-    fileNode: document.tree,
+    settings: settingsOf(content, channels, environmentChannels, builtIn),
+    users: content.users,
+    warnings,
+    fileNode: tree,
     environmentChannels,
     builtIn,
   })
-}
-
-function inFile(file: string, diagnostic: DocumentDiagnostic): Diagnostic {
-  return { file, ...diagnostic }
-}
-
-function contentOf(file: string | undefined, name: string): string {
-  if (file === undefined) return ''
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new ConfigError([{ file: name, path: '', message: `expected a file that can be read: ${reason}` }])
-  }
-}
-
-/** A file's path relative to the current folder, or absolute where the file lies outside it. */
-function displayPath(file: string): string {
-  const path = relative(process.cwd(), file)
-  return path.startsWith('..') || isAbsolute(path) ? file : path
 }

@@ -386,6 +386,33 @@ channels:
   ])
 })
 
+test('an alias means the last anchor of its name above it, also where it stands in another alias', () => {
+  const { models } = read(`
+models:
+  a: { fallback: &list [&one x] }
+  b: { fallback: [*one] }
+  c: { fallback: &second [&one y] }
+  d: { fallback: *list }
+  e: { fallback: [*one] }
+`)
+  expect([...models].map(([name, { fallback }]) => [name, ...fallback])).toEqual([
+    ['a', 'x'],
+    ['b', 'x'],
+    ['c', 'y'],
+    ['d', 'x'],
+    ['e', 'y'],
+  ])
+})
+
+test('the line of a place in an alias is that of what it means; an unknown place has its parent\u2019s', () => {
+  const { lineOf } = parseYamlDocument(
+    'a: &x\n  - one\n  - { b: two,\n      c: three }\nd: *x\n\ne:\n  - four\n',
+    () => undefined,
+  )
+  const places = [[], ['a'], ['a', 1, 'c'], ['d'], ['d', 1, 'c'], ['e', 0], ['e', 5], ['e', 'f'], ['no']]
+  expect(places.map(lineOf)).toEqual([1, 1, 4, 5, 4, 8, 7, 7, 1])
+})
+
 test('a number or a switch may come from a variable', () => {
   const { options } = read(
     'options:\n  retries: ${N}\n  token_stats: ${F}\n  usd_exchange_rate: ${R}\n  body_limit: ${N}KiB\n',

@@ -1,4 +1,5 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { createRequire } from 'node:module'
+import type { Alias, Document, LineCounter, Node } from 'yaml'
 import { type Path, pathText } from './diagnostics.ts'
 import { substitute } from './substitute.ts'
 import { type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
@@ -19,17 +20,30 @@ export interface ParsedDocument {
   readonly diagnostics: readonly DocumentDiagnostic[]
 }
 
-/** Limits that keep aliases of aliases from exhausting memory; no configuration needs as much. */
-const MAX_NODES = 100_000
+type Yaml = typeof import('yaml')
+
+/** An entry of a mapping. */
+interface Pair {
+  readonly key: unknown
+  readonly value: unknown
+}
+
+/** Most values that stand in the tree through aliases: aliases of aliases must not exhaust the memory. */
+const MAX_ALIASED = 100_000
 const MAX_DEPTH = 32
+
+// Loaded when there is a file to parse: its 70 modules are a tenth of a start without one.
+const load = createRequire(import.meta.url)
 
 /** Parses the text of a YAML file. Errors are returned as diagnostics, never thrown. */
 export function parseYamlDocument(
   text: string,
   lookup: (name: string) => string | undefined,
 ): ParsedDocument {
-  const counter = new LineCounter()
-  const document = parseDocument(text, { lineCounter: counter, uniqueKeys: false, prettyErrors: false })
+  if (text === '') return { tree: undefined, lineOf: () => 1, diagnostics: [] }
+  const yaml = load('yaml') as Yaml
+  const counter = new yaml.LineCounter()
+  const document = yaml.parseDocument(text, { lineCounter: counter, uniqueKeys: false, prettyErrors: false })
   const yamlErrors = [...document.errors, ...document.warnings]
   if (yamlErrors.length > 0) {
     const lines = text.split('\n')
@@ -40,18 +54,29 @@ export function parseYamlDocument(
     })
     return { tree: undefined, lineOf: () => 1, diagnostics }
   }
-  return new TreeBuilder(document, counter, lookup).build()
+  return new TreeBuilder(yaml, document, counter, lookup).build()
 }
 
 class TreeBuilder {
+  readonly #yaml: Yaml
   readonly #document: Document
   readonly #counter: LineCounter
   readonly #lookup: (name: string) => string | undefined
-  readonly #lines = new Map<string, number>()
   readonly #diagnostics: DocumentDiagnostic[] = []
-  #nodes = 0
+  /** Pairs by name, of the mappings whose lines were asked for. */
+  readonly #pairs = new WeakMap<readonly Pair[], ReadonlyMap<string, Pair>>()
+  #targets: ReadonlyMap<Alias, Node> | undefined
+  #aliased = 0
+  /** Aliases around the node that is being converted. */
+  #aliases = 0
 
-  constructor(document: Document, counter: LineCounter, lookup: (name: string) => string | undefined) {
+  constructor(
+    yaml: Yaml,
+    document: Document,
+    counter: LineCounter,
+    lookup: (name: string) => string | undefined,
+  ) {
+    this.#yaml = yaml
     this.#document = document
     this.#counter = counter
     this.#lookup = lookup
@@ -59,53 +84,50 @@ class TreeBuilder {
 
   build(): ParsedDocument {
     const tree = this.#convert(this.#document.contents, [], 1)
-    const lines = this.#lines
-    return {
-      tree,
-      lineOf(path) {
-        for (let length = path.length; length >= 0; length--) {
-          const line = lines.get(JSON.stringify(path.slice(0, length)))
-          if (line !== undefined) return line
-        }
-        return 1
-      },
-      diagnostics: this.#diagnostics,
-    }
+    return { tree, lineOf: (path) => this.#lineOf(path), diagnostics: this.#diagnostics }
   }
 
-  #convert(node: unknown, path: Path, line: number): YamlNode {
-    this.#lines.set(JSON.stringify(path), line)
-    if (this.#nodes++ === MAX_NODES) this.#report(path, line, `expected at most ${MAX_NODES} values`)
-    if (this.#nodes > MAX_NODES) return undefined
+  /** `path` is that of the node, and is reused for the next one. */
+  #convert(node: unknown, path: (string | number)[], line: number): YamlNode {
+    if (this.#aliases > 0 && this.#aliased++ === MAX_ALIASED)
+      this.#report(path, line, `expected at most ${MAX_ALIASED} values in aliases`)
+    if (this.#aliased > MAX_ALIASED) return undefined
     if (path.length > MAX_DEPTH) return this.#report(path, line, `expected at most ${MAX_DEPTH} levels`)
-    if (isAlias(node)) {
-      const target = node.resolve(this.#document)
+    if (this.#yaml.isAlias(node)) {
+      const target = this.#targetOf(node)
       if (!target) return this.#report(path, line, `expected the anchor &${node.source} further up`)
-      return this.#convert(target, path, line)
+      this.#aliases += 1
+      const converted = this.#convert(target, path, line)
+      this.#aliases -= 1
+      return converted
     }
-    if (isMap(node)) return this.#mapping(node.items, path, line)
-    if (isSeq(node)) {
-      return node.items.map((item, index) => this.#convert(item, [...path, index], this.#lineAt(item, line)))
+    if (this.#yaml.isMap(node)) return this.#mapping(node.items, path, line)
+    if (this.#yaml.isSeq(node)) {
+      return node.items.map((item, index) => {
+        path.push(index)
+        const converted = this.#convert(item, path, this.#lineAt(item, line))
+        path.pop()
+        return converted
+      })
     }
-    return isScalar(node) ? this.#scalar(node.value, node.source, path, line) : undefined
+    return this.#yaml.isScalar(node) ? this.#scalar(node.value, node.source, path, line) : undefined
   }
 
-  #mapping(pairs: readonly { key: unknown; value: unknown }[], path: Path, around: number): YamlNode {
+  #mapping(pairs: readonly Pair[], path: (string | number)[], around: number): YamlNode {
     const result: Record<string, YamlNode> = Object.create(null)
     for (const { key, value } of pairs) {
       const line = this.#lineAt(key, around)
-      const name = isScalar(key) ? String(key.source ?? key.value) : ''
+      const name = this.#nameOf(key)
       if (name === '' || name === '__proto__') {
         this.#report(path, line, 'expected a name as the key')
         continue
       }
-      const at = [...path, name]
+      path.push(name)
       if (name in result) {
-        const first = this.#lines.get(JSON.stringify(at))
-        this.#report(at, line, `expected this key once, it is already on line ${first}`)
-        continue
-      }
-      result[name] = this.#convert(value, at, line)
+        const firstLine = this.#lineAt(this.#pairOf(pairs, name)?.key, around)
+        this.#report(path, line, `expected this key once, it is already on line ${firstLine}`)
+      } else result[name] = this.#convert(value, path, line)
+      path.pop()
     }
     return result
   }
@@ -122,12 +144,73 @@ class TreeBuilder {
     return undefined
   }
 
+  // Found when asked for: few lines are, and a table of all of them takes as long as the tree.
+  #lineOf(path: Path): number {
+    let node: unknown = this.#document.contents
+    let line = 1
+    for (const step of path) {
+      for (let depth = 0; this.#yaml.isAlias(node) && depth <= MAX_DEPTH; depth++) node = this.#targetOf(node)
+      if (this.#yaml.isMap(node)) {
+        const pair = this.#pairOf(node.items, String(step))
+        if (!pair) return line
+        line = this.#lineAt(pair.key, line)
+        node = pair.value
+      } else if (this.#yaml.isSeq(node)) {
+        const item = node.items[Number(step)]
+        if (item === undefined) return line
+        line = this.#lineAt(item, line)
+        node = item
+      } else return line
+    }
+    return line
+  }
+
+  /** The first pair with a name. */
+  #pairOf(pairs: readonly Pair[], name: string): Pair | undefined {
+    let byName = this.#pairs.get(pairs)
+    if (!byName) {
+      byName = new Map(pairs.toReversed().map((pair) => [this.#nameOf(pair.key), pair]))
+      this.#pairs.set(pairs, byName)
+    }
+    return byName.get(name)
+  }
+
+  #targetOf(alias: Alias): Node | undefined {
+    this.#targets ??= aliasTargets(this.#yaml, this.#document)
+    return this.#targets.get(alias)
+  }
+
+  #nameOf(key: unknown): string {
+    return this.#yaml.isScalar(key) ? String(key.source ?? key.value) : ''
+  }
+
   #lineAt(node: unknown, around: number): number {
-    const range = isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range : undefined
+    const range =
+      this.#yaml.isScalar(node) ||
+      this.#yaml.isMap(node) ||
+      this.#yaml.isSeq(node) ||
+      this.#yaml.isAlias(node)
+        ? node.range
+        : undefined
     return range ? this.#counter.linePos(range[0]).line : around
   }
 
   #report(path: Path, line: number, message: string): undefined {
     this.#diagnostics.push({ line, path: pathText(path), message })
   }
+}
+
+/** The node that each alias means: the last one above it that has its anchor. */
+function aliasTargets({ visit, isAlias }: Yaml, document: Document): ReadonlyMap<Alias, Node> {
+  const anchored = new Map<string, Node>()
+  const targets = new Map<Alias, Node>()
+  visit(document, {
+    Node(_, node) {
+      if (isAlias(node)) {
+        const target = anchored.get(node.source)
+        if (target) targets.set(node, target)
+      } else if (node.anchor !== undefined) anchored.set(node.anchor, node)
+    },
+  })
+  return targets
 }

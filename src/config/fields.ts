@@ -176,9 +176,11 @@ export function list<T>(item: Field<T>, expected: string, minLength = 0): Field<
     .preprocess((given) => given ?? [], z.array(item, { error: (issue) => mismatch(expected, issue.input) }))
     .superRefine((values, ctx) => {
       if (values.length < minLength) ctx.addIssue({ code: 'custom', message: mismatch(expected, undefined) })
+      const places = new Map<T, number>()
       for (const [index, value] of values.entries()) {
-        const first = values.indexOf(value)
-        if (first < index)
+        const first = places.get(value)
+        if (first === undefined) places.set(value, index)
+        else
           ctx.addIssue({
             code: 'custom',
             path: [index],

@@ -1,5 +1,5 @@
-import { z } from 'zod'
-import { type Field, ALREADY_REPORTED } from './fields.ts'
+import type { z } from 'zod'
+import { ALREADY_REPORTED } from './fields.ts'
 import type { Path } from './diagnostics.ts'
 
 /** An error that a field found, with its place. */
@@ -21,18 +21,4 @@ export function issuesOf(error: z.ZodError): Issue[] {
       }))
     })
     .filter(({ message }) => message !== ALREADY_REPORTED)
-}
-
-/** A field that is chosen by the value that it reads. */
-export function dependent<T>(choose: (given: unknown) => Field<T>): Field<T> {
-  return z.unknown().transform((given, ctx): T => {
-    const read = choose(given).safeParse(given)
-    if (read.success) return read.data
-    for (const issue of issuesOf(read.error)) {
-      ctx.issues.push({ code: 'custom', message: issue.message, path: [...issue.path], input: undefined })
-    }
-    if (ctx.issues.length === 0)
-      ctx.issues.push({ code: 'custom', message: ALREADY_REPORTED, input: undefined })
-    return z.NEVER
-  })
 }

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { CallRateLimit, TermChanges } from '../domain/call-terms.ts'
 import type { TokenSeed, UserSeed } from '../domain/seed.ts'
 import type { Group } from '../domain/settings.ts'
@@ -20,7 +21,6 @@ import {
 } from './fields.ts'
 import { callRateLimit } from './rate-limits.ts'
 import { DEFAULT_GROUP, groupName, suggestion } from './groups.ts'
-import { dependent } from './issues.ts'
 import { vendorRoutes } from './vendors/vendor-routes.ts'
 import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
@@ -50,17 +50,20 @@ const expiredTime = scalar('-1 (never) or a time in Unix seconds', ({ value }) =
     : undefined
 })
 
-/** A group that a token may name: an open one, or `own`, the group of its user; empty = `own`. */
-function tokenGroup(groups: ReadonlyMap<string, Group>, own: string): (given: string) => string | Refusal {
+/** A group that a token may name: an open one, or its user's own, which is the empty name too. */
+function tokenGroup(
+  groups: ReadonlyMap<string, Group>,
+  own: () => string,
+): (given: string) => string | Refusal {
   return (given) => {
-    if (given === '' || given === own) return given
+    if (given === '' || given === own()) return given
     const group = groups.get(given)
     if (!group) return new Refusal(`a group that groups declares${suggestion(given, groups.keys())}`)
     return group.open ? given : new Refusal(`an open group, or the user's own (${given} is closed)`)
   }
 }
 
-function token(groups: ReadonlyMap<string, Group>, own: string, maxQuota: number): Field<TokenSeed> {
+function token(groups: ReadonlyMap<string, Group>, own: () => string, maxQuota: number): Field<TokenSeed> {
   const group = tokenGroup(groups, own)
   return section({
     name: name('a name for the token', 50),
@@ -111,34 +114,40 @@ function declaredTerms(
 /** `docs/configuration.md: Users`. */
 export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): Field<UserSeed> {
   const maxQuota = MAX_UNITS * quotaPerUnit
-  return dependent((given) => {
-    const group = child(given as YamlNode, 'group')
-    const own = group instanceof YamlScalar ? String(group.value) : DEFAULT_GROUP
-    return section({
-      id: integer(1).optional(),
-      username: name('a name for the user', 64),
-      role: oneOf(ROLES).default(Role.user),
-      status: oneOf(STATUS).optional(),
-      group: groupName(new Set(groups.keys())).default(DEFAULT_GROUP),
-      quota: integer(0, maxQuota).default(0),
-      access_token: credential('a token: printable characters without spaces').optional(),
-      tokens: list(token(groups, own, maxQuota), 'a list of tokens'),
-      ...budgetFields(maxQuota),
-      rate_limit: callRateLimit,
-    })
-      .superRefine(requireWholeBudget)
-      .transform(
-        (seed): UserSeed => ({
-          id: seed.id,
-          username: seed.username,
-          role: seed.role,
-          status: seed.status,
-          group: seed.group,
-          quota: seed.quota,
-          accessToken: seed.access_token,
-          tokens: seed.tokens,
-          terms: declaredTerms(seed),
-        }),
-      )
+  // The group of the user that is being read. A schema for each user took most of a start with thousands.
+  let own = DEFAULT_GROUP
+  const seed = section({
+    id: integer(1).optional(),
+    username: name('a name for the user', 64),
+    role: oneOf(ROLES).default(Role.user),
+    status: oneOf(STATUS).optional(),
+    group: groupName(new Set(groups.keys())).default(DEFAULT_GROUP),
+    quota: integer(0, maxQuota).default(0),
+    access_token: credential('a token: printable characters without spaces').optional(),
+    tokens: list(
+      token(groups, () => own, maxQuota),
+      'a list of tokens',
+    ),
+    ...budgetFields(maxQuota),
+    rate_limit: callRateLimit,
   })
+    .superRefine(requireWholeBudget)
+    .transform(
+      (given): UserSeed => ({
+        id: given.id,
+        username: given.username,
+        role: given.role,
+        status: given.status,
+        group: given.group,
+        quota: given.quota,
+        accessToken: given.access_token,
+        tokens: given.tokens,
+        terms: declaredTerms(given),
+      }),
+    )
+  return z.preprocess((given) => {
+    const group = child(given as YamlNode, 'group')
+    own = group instanceof YamlScalar ? String(group.value) : DEFAULT_GROUP
+    return given
+  }, seed)
 }

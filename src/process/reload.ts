@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs'
 import process from 'node:process'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { type Config, readConfig } from '../config/config.ts'
-import type { Environment } from '../config/environment.ts'
+import type { Config } from '../config/config.ts'
 import { ConfigError, formatDiagnostic } from '../config/diagnostics.ts'
+import { readConfigInThread } from '../config/reading-thread.ts'
 
 /** Result of reading the configuration again. */
 export type ReloadResult = 'applied' | 'refused'
@@ -15,13 +16,14 @@ export interface Reloading {
 
 /** A file is read when it was unchanged for this long: editors write in several steps. */
 const STABLE_MS = 100
+const WARNINGS_AT_ONCE = 200
 
 /**
  * Watches the configuration file. A file with mistakes is refused whole and logged with file and line; the
  * running configuration stays. `apply` takes over a valid one, or rejects and leaves everything as it was.
  */
 export async function reloadOnChange(
-  environment: Environment,
+  running: Pick<Config, 'environment' | 'builtIn'>,
   apply: (config: Config) => Promise<void>,
   onResult: (result: ReloadResult) => void,
   log: Logger,
@@ -34,12 +36,12 @@ export async function reloadOnChange(
     waiting = true
     reading = reading.then(async () => {
       waiting = false
-      onResult(await read(environment, apply, log))
+      onResult(await read(running, apply, log))
     })
   }
   process.on('SIGHUP', reload)
-  const watcher =
-    environment.configFile === undefined ? undefined : await watch(environment.configFile, reload)
+  const { configFile } = running.environment
+  const watcher = configFile === undefined ? undefined : await watch(configFile, reload)
   return {
     async close() {
       process.off('SIGHUP', reload)
@@ -63,21 +65,29 @@ async function watch(file: string, changed: () => void): Promise<{ close(): Prom
 }
 
 async function read(
-  environment: Environment,
+  { environment, builtIn }: Pick<Config, 'environment' | 'builtIn'>,
   apply: (config: Config) => Promise<void>,
   log: Logger,
 ): Promise<ReloadResult> {
   try {
     refuseEmpty(environment.configFile)
-    const config = readConfig(environment)
+    const config = await readConfigInThread(environment, builtIn)
     await apply(config)
-    for (const warning of config.warnings) log.warn(formatDiagnostic(warning))
+    await warn(config.warnings, log)
     log.info({ channels: config.settings.channels.length }, 'configuration applied')
     return 'applied'
   } catch (error) {
     const mistakes = error instanceof ConfigError ? error.diagnostics.map(formatDiagnostic) : [String(error)]
     log.error({ mistakes }, 'configuration refused; the running one stays')
     return 'refused'
+  }
+}
+
+// A pause now and then: a large file may have thousands.
+async function warn(warnings: Config['warnings'], log: Logger): Promise<void> {
+  for (const [index, warning] of warnings.entries()) {
+    log.warn(formatDiagnostic(warning))
+    if (index % WARNINGS_AT_ONCE === WARNINGS_AT_ONCE - 1) await nextTurn()
   }
 }
 

@@ -217,7 +217,7 @@ export async function serve({
   const control = await serveControl({ ...management, dataDir: environment.dataDir, log })
   opened.defer(() => control.close())
   const reloading = await reloadOnChange(
-    environment,
+    config,
     async (next) => {
       await inForce.replaceFile(next, async () => void (await recordFile(store, next)))
       addressOf = addresses()

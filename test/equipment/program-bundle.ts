@@ -10,6 +10,7 @@ const ENTRIES = [
   'src/cli/index.ts',
   'src/store/sqlite/worker.ts',
   'src/store/sqlite/backup-worker.ts',
+  'src/config/reading-worker.ts',
   'src/relay/local-count-worker.ts',
   'src/relay/recording-length-worker.ts',
 ]

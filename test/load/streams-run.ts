@@ -1,22 +1,31 @@
-import { plainConfiguration } from '../equipment/configuration.ts'
+import { call } from '../equipment/client.ts'
+import { channel, plainConfiguration, priced } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
+import { askStream } from '../equipment/fixture.ts'
 import { startGateway } from '../equipment/gateway.ts'
 import { residentBytes } from '../equipment/resident-memory.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 import { nextMessage, start } from './child.ts'
 import type { ReadersOrder, ReadersResult } from './stream-readers.ts'
 
+/** Earlier streams at once. */
+const AT_ONCE = 50
+
 /** Number, rate and duration of the streams. */
 export interface StreamsPlan {
   readonly streams: number
   readonly eventsPerSecond: number
   readonly seconds: number
+  /** Streams of one event before all others, so that the heap has its size; 0 by default. */
+  readonly earlier?: number
 }
 
 /** The result of the streams. */
 export interface StreamsReport extends ReadersResult {
   /** Peak of the resident memory samples, in megabytes. */
   readonly residentMb: number
+  /** Kilobytes for each stream: the median of the second half of the time, less what was there before. */
+  readonly streamKb: number
   /** Calls that were charged as their upstream reported. */
   readonly charged: number
   /** Delay of the event loop, in milliseconds. */
@@ -24,21 +33,34 @@ export interface StreamsReport extends ReadersResult {
 }
 
 /** Runs many paced streams at once through one gateway; upstream and readers are processes of their own. */
-export async function runStreams({ streams, eventsPerSecond, seconds }: StreamsPlan): Promise<StreamsReport> {
+export async function runStreams({
+  streams,
+  eventsPerSecond,
+  seconds,
+  earlier = 0,
+}: StreamsPlan): Promise<StreamsReport> {
   const paceMs = 1000 / eventsPerSecond
   const events = Math.round(seconds * eventsPerSecond)
   const upstream = start(new URL('./paced-upstream.ts', import.meta.url), String(paceMs), String(events))
+  const brief = start(new URL('./paced-upstream.ts', import.meta.url), '1', '1')
   const readers = start(new URL('./stream-readers.ts', import.meta.url))
-  const port = await nextMessage<number>(upstream)
+  const baseUrlOf = async (child: typeof upstream): Promise<string> =>
+    `http://127.0.0.1:${await nextMessage<number>(child)}/v1`
+  const config = plainConfiguration(await baseUrlOf(upstream))
   const gateway = await startGateway({
-    config: plainConfiguration(`http://127.0.0.1:${port}/v1`),
+    config: {
+      ...config,
+      models: { ...config.models, ...priced(['brief']) },
+      channels: [...config.channels, channel('brief', await baseUrlOf(brief))],
+    },
     env: { LOG_LEVEL: 'warn' },
   })
-  let residentMb = 0
-  const look = setInterval(() => {
-    residentMb = Math.max(residentMb, residentBytes(gateway.pid) / 1e6)
-  }, 500)
+  const residentMbs: number[] = []
+  let look: NodeJS.Timeout | undefined
   try {
+    await inTurn(earlier, () => call(gateway.url, askStream('brief'), { key: 'ann' }))
+    const beforeMb = residentBytes(gateway.pid) / 1e6
+    look = setInterval(() => residentMbs.push(residentBytes(gateway.pid) / 1e6), 500)
     const order: ReadersOrder = {
       port: gateway.port,
       key: 'ann',
@@ -57,14 +79,27 @@ export async function runStreams({ streams, eventsPerSecond, seconds }: StreamsP
       .filter(({ quota, reason }) => reason === 'complete' && quota === 5 + 4 * events).length
     return {
       ...seen,
-      residentMb: Math.round(residentMb),
+      residentMb: Math.round(Math.max(...residentMbs)),
+      streamKb: Math.round(((steadyMb(residentMbs) - beforeMb) * 1000) / streams),
       charged,
       loopLateMs: { p99: late('p99'), max: late('max') },
     }
   } finally {
     clearInterval(look)
     upstream.kill()
+    brief.kill()
     readers.kill()
     await gateway.discard()
   }
+}
+
+/** Some calls, a few at once. */
+async function inTurn(count: number, one: () => Promise<unknown>): Promise<void> {
+  for (let done = 0; done < count; done += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, one))
+}
+
+/** The median over the second half of the time. */
+function steadyMb(samples: readonly number[]): number {
+  const later = samples.slice(Math.floor(samples.length / 2)).toSorted((a, b) => a - b)
+  return later[Math.floor(later.length / 2)] ?? 0
 }

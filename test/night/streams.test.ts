@@ -35,3 +35,16 @@ test('5,000 silent streams for half a minute are held in bounded memory', {
   expect(report.charged).toBe(streams)
   expect(report.residentMb).toBeLessThanOrEqual(1000)
 })
+
+test('5,000 streams of an event a second for a minute: at most 45 KB each, and little jitter', {
+  timeout: 300_000,
+}, async () => {
+  const streams = 5000
+  const report = await runStreams({ streams, eventsPerSecond: 1, seconds: 60, earlier: 4000 })
+  console.info(JSON.stringify(report))
+  expect(report.wrong).toEqual([])
+  expect(report.complete).toBe(streams)
+  expect(report.charged).toBe(streams)
+  expect(report.streamKb).toBeLessThanOrEqual(45)
+  expect(report.jitterMs.p99).toBeLessThanOrEqual(100)
+})

@@ -1,4 +1,6 @@
+import type { Insertable } from 'kysely'
 import type { AuditEntry, Origin } from '../../domain/audit.ts'
+import type { AuditLogTable } from '../audit-table.ts'
 import type { Db } from '../operations/operation.ts'
 
 /** Most rows in one statement; databases limit the number of parameters. */
@@ -10,22 +12,26 @@ export type NewEntry = Pick<AuditEntry, 'action' | 'object' | 'changes'> & {
 }
 
 /** Adds entries to the audit log, in the transaction of what they report. */
-export async function appendEntries(db: Db, origin: Origin, entries: readonly NewEntry[]): Promise<void> {
-  const rows = entries.map(({ action, object, changes, actor }) => ({
-    at_ms: origin.atMs,
-    actor_id: actor?.id ?? origin.actorId,
-    actor: actor?.name ?? origin.actor,
-    via: origin.via,
-    address: origin.address,
-    action,
-    object_kind: object.kind,
-    object_id: object.id,
-    object_name: object.name,
-    changes: JSON.stringify(changes),
-  }))
-  for (let start = 0; start < rows.length; start += MAX_ROWS)
-    await db
-      .insertInto('audit_log')
-      .values(rows.slice(start, start + MAX_ROWS))
-      .execute()
+export async function appendEntries(db: Db, origin: Origin, entries: Iterable<NewEntry>): Promise<void> {
+  let rows: Insertable<AuditLogTable>[] = []
+  const insert = async (): Promise<void> => {
+    if (rows.length > 0) await db.insertInto('audit_log').values(rows).execute()
+    rows = []
+  }
+  for (const { action, object, changes, actor } of entries) {
+    rows.push({
+      at_ms: origin.atMs,
+      actor_id: actor?.id ?? origin.actorId,
+      actor: actor?.name ?? origin.actor,
+      via: origin.via,
+      address: origin.address,
+      action,
+      object_kind: object.kind,
+      object_id: object.id,
+      object_name: object.name,
+      changes: JSON.stringify(changes),
+    })
+    if (rows.length === MAX_ROWS) await insert()
+  }
+  await insert()
 }

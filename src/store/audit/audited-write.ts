@@ -20,7 +20,11 @@ type AnyAudited =
       readonly makes?: (output: unknown, input: unknown) => readonly ObjectReference[]
     }
   | {
-      readonly entries: (input: unknown, db: Db, secrets: Secrets) => Promise<(output: unknown) => NewEntry[]>
+      readonly entries: (
+        input: unknown,
+        db: Db,
+        secrets: Secrets,
+      ) => Promise<(output: unknown) => Iterable<NewEntry>>
     }
   | null
 

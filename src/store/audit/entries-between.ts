@@ -5,16 +5,15 @@ import type { ObjectStates } from './object-states.ts'
 /** Settings have no beginning and no end: without an entry, the file or the built-in value applies. */
 const SETTINGS: ReadonlySet<string> = new Set(['option', 'group', 'model', 'price'])
 
-/** Entries of what differs between two states, one for each object. */
-export function entriesBetween(before: ObjectStates, after: ObjectStates): NewEntry[] {
-  const identities = new Set([...before.keys(), ...after.keys()])
-  return [...identities].flatMap((identity): NewEntry[] => {
+/** Entries of what differs between two states, one for each object, each compared when it is asked for. */
+export function* entriesBetween(before: ObjectStates, after: ObjectStates): Iterable<NewEntry> {
+  for (const identity of new Set([...before.keys(), ...after.keys()])) {
     const [old, next] = [before.get(identity), after.get(identity)]
     const object = (next ?? old)?.object
     const changes = changesBetween(old?.fields, next?.fields)
-    if (!object || changes.length === 0) return []
-    return [{ action: `${object.kind}.${verbOf(object.kind, old, next)}`, object, changes }]
-  })
+    if (object && changes.length > 0)
+      yield { action: `${object.kind}.${verbOf(object.kind, old, next)}`, object, changes }
+  }
 }
 
 function verbOf(kind: string, before: unknown, after: unknown): 'create' | 'update' | 'delete' {

@@ -3,9 +3,10 @@ import { declaredRows, declaredState, identityOf } from './declared-rows.ts'
 import { entriesBetween } from './entries-between.ts'
 import type { ObjectReference } from './object-states.ts'
 import type { DeclaredRow } from '../audit-table.ts'
-import { hashKey, hashSession, type Secrets } from '../secrets.ts'
+import { hashSession, type Secrets } from '../secrets.ts'
 import { userOfIdentity } from '../operations/identities.ts'
 import type { Db } from '../operations/operation.ts'
+import { presentAccounts } from '../operations/present-accounts.ts'
 import type { writes } from '../operations/writes.ts'
 
 /** Operation that changes objects: their states before and after it are compared. */
@@ -26,7 +27,7 @@ interface ReportsEntries<Input, Output> {
     input: Input,
     db: Db,
     secrets: Secrets,
-  ) => Promise<(output: Output) => readonly NewEntry[]>
+  ) => Promise<(output: Output) => Iterable<NewEntry>>
 }
 
 type Name = keyof typeof writes
@@ -104,8 +105,8 @@ export const AUDITED: {
       const before = await db.selectFrom('declared_settings').selectAll().execute()
       const states = (rows: readonly DeclaredRow[]) =>
         new Map(rows.map((row) => [identityOf(row), declaredState(row)]))
-      const entries = entriesBetween(states(before), states(declaredRows(settings, secrets)))
-      return () => entries
+      const after = states(declaredRows(settings, secrets))
+      return () => entriesBetween(states(before), after)
     },
   },
   noteOutcome: null,
@@ -167,27 +168,6 @@ async function seededObjects(
   seeds: Input<'seedUsers'>['seeds'],
   secrets: Secrets,
 ): Promise<ObjectReference[]> {
-  const found: ObjectReference[] = []
-  for (const { username, tokens } of seeds) {
-    const rows = await db
-      .selectFrom('users')
-      .select('id')
-      .where((eb) => eb.or([eb('username', '=', username), eb('first_username', '=', username)]))
-      .execute()
-    found.push(...rows.map(({ id }) => user(id)))
-    const ids = rows.map(({ id }) => id)
-    if (ids.length === 0 || tokens.length === 0) continue
-    const hashes = tokens.flatMap(({ key: text }) => (text === undefined ? [] : [hashKey(secrets, text)]))
-    const named = tokens.map(({ name }) => name)
-    const present = await db
-      .selectFrom('tokens')
-      .select('id')
-      .where('user_id', 'in', ids)
-      .where((eb) =>
-        eb.or([eb('name', 'in', named), ...(hashes.length > 0 ? [eb('key_hash', 'in', hashes)] : [])]),
-      )
-      .execute()
-    found.push(...present.map(({ id }) => key(id)))
-  }
-  return found
+  const { users, tokens } = await presentAccounts(db, seeds, secrets)
+  return [...users.map(({ id }) => user(id)), ...tokens.map(({ id }) => key(id))]
 }

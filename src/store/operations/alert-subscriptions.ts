@@ -1,13 +1,7 @@
 import { sql } from 'kysely'
 import type { AlertType } from '../../domain/alert.ts'
+import { type AlertThreshold, byType } from '../../domain/alert-threshold.ts'
 import type { Db } from './operation.ts'
-
-/** An event that the database itself finds, and its threshold. */
-export interface AlertThreshold {
-  readonly type: AlertType
-  /** Quota units for `quota.low`; the percentage for budgets. */
-  readonly threshold: number
-}
 
 /** Events that receivers want to be told of. */
 export interface AlertSubscriptions {
@@ -30,11 +24,6 @@ export async function hasAlertState(db: Db): Promise<boolean> {
     if (row) return true
   }
   return false
-}
-
-/** Orders thresholds by type. */
-export function byType(a: AlertThreshold, b: AlertThreshold): number {
-  return a.type < b.type ? -1 : 1
 }
 
 /** Stores what receivers want to be told, and removes what waits for receivers that are gone. */

@@ -1,7 +1,9 @@
+import type { Insertable } from 'kysely'
 import type { Budget } from '../../domain/budget.ts'
 import type { CallRateLimit } from '../../domain/call-terms.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Token, TokenStatus } from '../../domain/token.ts'
+import type { Database } from '../schema.ts'
 import { termColumns } from '../term-columns.ts'
 import { hashKey, type Secrets, seal } from '../secrets.ts'
 import { tokenFromRow } from '../token-rows.ts'
@@ -41,25 +43,7 @@ export async function createToken(db: Db, token: NewToken, secrets: Secrets): Pr
     .insertInto('tokens')
     .values({
       ...(token.id === undefined ? {} : { id: token.id }),
-      user_id: token.userId,
-      name: token.name,
-      key_hash: keyHash,
-      // Encrypted below, because the encryption is bound to the id of the row.
-      key_cipher: '',
-      status: token.status,
-      created_time: token.createdTime,
-      accessed_time: 0,
-      expired_time: token.expiredTime,
-      remain_quota: token.remainQuota,
-      unlimited_quota: token.unlimitedQuota ? 1 : 0,
-      used_quota: 0,
-      model_limits_enabled: token.modelLimitsEnabled ? 1 : 0,
-      model_limits: token.modelLimits,
-      allow_ips: token.allowIps,
-      group_name: token.group,
-      vendor_routes: token.vendorRoutes,
-      ...termColumns(token),
-      deleted_time: null,
+      ...columnsOfNewToken(token, keyHash),
     })
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -71,7 +55,35 @@ export async function createToken(db: Db, token: NewToken, secrets: Secrets): Pr
   return tokenFromRow(row)
 }
 
-async function refuseTakenKey(db: Db, name: string, keyHash: string): Promise<void> {
+/** Columns of a new token, without its id and its encrypted key, which is bound to the id. */
+export function columnsOfNewToken(
+  token: NewToken,
+  keyHash: string,
+): Omit<Insertable<Database['tokens']>, 'id'> {
+  return {
+    user_id: token.userId,
+    name: token.name,
+    key_hash: keyHash,
+    key_cipher: '',
+    status: token.status,
+    created_time: token.createdTime,
+    accessed_time: 0,
+    expired_time: token.expiredTime,
+    remain_quota: token.remainQuota,
+    unlimited_quota: token.unlimitedQuota ? 1 : 0,
+    used_quota: 0,
+    model_limits_enabled: token.modelLimitsEnabled ? 1 : 0,
+    model_limits: token.modelLimits,
+    allow_ips: token.allowIps,
+    group_name: token.group,
+    vendor_routes: token.vendorRoutes,
+    ...termColumns(token),
+    deleted_time: null,
+  }
+}
+
+/** Throws if a token has this key already. */
+export async function refuseTakenKey(db: Db, name: string, keyHash: string): Promise<void> {
   const holder = await db
     .selectFrom('tokens')
     .innerJoin('users', 'users.id', 'tokens.user_id')

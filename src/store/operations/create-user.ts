@@ -1,8 +1,9 @@
-import { sql } from 'kysely'
+import { type Insertable, sql } from 'kysely'
 import { GatewayError } from '../../errors.ts'
 import type { TermChanges } from '../../domain/call-terms.ts'
 import type { ManagedUser } from '../../domain/profile.ts'
 import type { Role, User } from '../../domain/user.ts'
+import type { Database } from '../schema.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
 import { termColumns } from '../term-columns.ts'
 import { managedUserFromRow } from '../user-rows.ts'
@@ -50,39 +51,49 @@ export async function insertUser(db: Db, user: NewUser, secrets: Secrets): Promi
       // The next id follows the largest, because PostgreSQL's sequence ignores explicit ids. Rows of users
       // are never removed, so no id is used twice.
       id: user.id ?? sql<number>`(select coalesce(max(id), 0) + 1 from users)`,
-      username: user.username,
-      display_name: user.displayName ?? user.username,
-      role: user.role,
-      status: user.status,
-      email: '',
-      code_host_id: '',
-      chat_a_id: '',
-      oidc_id: '',
-      chat_b_id: '',
-      chat_c_id: '',
-      forum_id: '',
-      group_name: user.group,
-      quota: user.quota,
-      used_quota: 0,
-      request_count: 0,
-      aff_code: '',
-      aff_count: 0,
-      aff_quota: 0,
-      aff_history_quota: 0,
-      inviter_id: 0,
-      setting: '',
-      payment_customer: '',
-      sidebar_modules: '',
-      password_hash: user.passwordHash ?? null,
-      access_token_hash: accessTokenHash,
-      remark: user.remark ?? '',
-      ...termColumns(user.terms ?? {}),
-      created_time: user.createdTime,
-      deleted_time: null,
+      ...columnsOfNewUser(user, accessTokenHash),
     })
     .returningAll()
     .executeTakeFirstOrThrow()
   return managedUserFromRow(row)
+}
+
+/** Columns of a new user, without its id. */
+export function columnsOfNewUser(
+  user: NewUser,
+  accessTokenHash: string | null,
+): Omit<Insertable<Database['users']>, 'id'> {
+  return {
+    username: user.username,
+    display_name: user.displayName ?? user.username,
+    role: user.role,
+    status: user.status,
+    email: '',
+    code_host_id: '',
+    chat_a_id: '',
+    oidc_id: '',
+    chat_b_id: '',
+    chat_c_id: '',
+    forum_id: '',
+    group_name: user.group,
+    quota: user.quota,
+    used_quota: 0,
+    request_count: 0,
+    aff_code: '',
+    aff_count: 0,
+    aff_quota: 0,
+    aff_history_quota: 0,
+    inviter_id: 0,
+    setting: '',
+    payment_customer: '',
+    sidebar_modules: '',
+    password_hash: user.passwordHash ?? null,
+    access_token_hash: accessTokenHash,
+    remark: user.remark ?? '',
+    ...termColumns(user.terms ?? {}),
+    created_time: user.createdTime,
+    deleted_time: null,
+  }
 }
 
 async function refuseTaken(db: Db, user: NewUser, accessTokenHash: string | null): Promise<void> {
@@ -97,15 +108,21 @@ async function refuseTaken(db: Db, user: NewUser, accessTokenHash: string | null
       ]),
     )
     .executeTakeFirst()
-  if (!taken) return
-  if (taken.username === user.username) throw takenName(user.username, taken.username)
-  if (taken.id === user.id) {
-    throw new GatewayError(
+  if (taken) throw takenBy(user, taken)
+}
+
+/** Error for a new user that shares its name, id or access token with another one. */
+export function takenBy(
+  user: NewUser,
+  other: { readonly id: number; readonly username: string },
+): GatewayError {
+  if (other.username === user.username) return takenName(user.username, other.username)
+  if (other.id === user.id)
+    return new GatewayError(
       'invalid_request',
-      `the id ${user.id} belongs to the user "${taken.username}" already`,
+      `the id ${user.id} belongs to the user "${other.username}" already`,
     )
-  }
-  throw new GatewayError(
+  return new GatewayError(
     'invalid_request',
     `the access token of the user "${user.username}" belongs to another user already`,
   )

@@ -11,6 +11,7 @@ import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
 import { identitiesOf, userByIdentity } from './identities.ts'
 import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
+import { pendingSeeds } from './pending-seeds.ts'
 import { managedUser, profile } from './profile.ts'
 import { orphanedContents } from './response-parts.ts'
 import { refusedCalls } from './refusals.ts'
@@ -57,6 +58,7 @@ export const reads = {
   managedUser,
   pageOfUsers,
   orphanedContents,
+  pendingSeeds,
   profile,
   reasoningOrigins,
   refusedCalls,

@@ -116,10 +116,12 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
       userSeed({ id: undefined, username: 'ada', accessToken: undefined, tokens: [] }),
     ]
     const made = await store.write('seedUsers', { seeds, nowSeconds: NOW })
-    expect(made.users.map((user) => [user.id, user.username, user.role, user.quota])).toEqual([
-      [1, 'root', 100, 500_000_000],
-      [2, 'ada', 100, 500_000_000],
+    expect(made.users).toEqual([
+      { id: 1, username: 'root' },
+      { id: 2, username: 'ada' },
     ])
+    for (const { id } of made.users)
+      expect(await store.read('userById', id)).toMatchObject({ role: 100, quota: 500_000_000 })
     expect(made.tokens).toEqual([{ id: 1, userId: 1, name: 'main' }])
     const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'RootKey1'))
     expect(found?.token).toMatchObject({
@@ -216,4 +218,89 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     )
     expect(await store.read('userByName', 'bob')).toBeNull()
   })
+
+  test('only declarations that change something are pending', async () => {
+    const { store, database } = await openedRows(engine)
+    const names = ['same', 'disabled', 'deleted', 'renamed', 'budgeted', 'keyless', 'enabled', 'rekeyed']
+    const seedOf = (username: string, of: Partial<UserSeed> = {}, token: Partial<TokenSeed> = {}) =>
+      userSeed({
+        id: undefined,
+        username,
+        accessToken: undefined,
+        tokens: [tokenSeed({ key: `Key${username}`, ...token })],
+        ...of,
+      })
+    const seeds = names.map((username) => seedOf(username))
+    await store.write('seedUsers', { seeds, nowSeconds: NOW })
+    const pending = async (of: readonly UserSeed[]) =>
+      (await store.read('pendingSeeds', { seeds: of })).map((index) => of[index]?.username)
+    expect(await pending(seeds)).toEqual([])
+    await database.sql(`UPDATE tokens SET deleted_time = ${NOW}, status = 2 WHERE user_id = 3`)
+    await database.sql(
+      "UPDATE users SET first_username = 'renamed', username = 'other' WHERE username = 'renamed'",
+    )
+    const next = [
+      seedOf('same', { status: 1 }, { status: 1 }),
+      seedOf('disabled', { status: 2 }),
+      seedOf('deleted', {}, { status: 1 }),
+      seedOf('renamed', { terms: { budget: { amount: 1, period: 'day' } } }),
+      seedOf('budgeted', {}, { terms: { rateLimit: { requests: 3 } } }),
+      seedOf('keyless', {}, { key: undefined }),
+      seedOf('enabled', {
+        tokens: [tokenSeed({ key: 'Keyenabled' }), tokenSeed({ name: 'two', key: 'K2' })],
+      }),
+      seedOf('rekeyed', {}, { key: 'Another' }),
+      seedOf('new'),
+    ]
+    expect(await pending(next)).toEqual(['disabled', 'renamed', 'budgeted', 'enabled', 'new'])
+    await store.write('seedUsers', { seeds: next, nowSeconds: NOW })
+    expect(await pending(next.filter(({ username }) => username !== 'renamed'))).toEqual([])
+  })
+
+  test('thousands are made at once, with ids that follow those declared, and all or none', async () => {
+    const { store } = await openedRows(engine)
+    const seeds = Array.from({ length: 1_200 }, (_, index) =>
+      userSeed({
+        id: index === 600 ? 5_000 : undefined,
+        username: `user${index}`,
+        accessToken: `token${index}`,
+        tokens: [0, 1, 2].map((token) => tokenSeed({ name: `t${token}`, key: `Key${index}x${token}` })),
+      }),
+    )
+    const last = seeds.at(-1) as UserSeed
+    const refused: [UserSeed, string][] = [
+      [userSeed({ id: 5_000, username: 'late', accessToken: undefined }), 'the id 5000 belongs to the user'],
+      [userSeed({ id: undefined, username: 'USER7', accessToken: undefined }), 'differs from it in case'],
+      [userSeed({ id: undefined, username: 'inv\u200Bisible', accessToken: undefined }), 'invisible'],
+    ]
+    for (const [seed, message] of refused) {
+      const write = store.write('seedUsers', { seeds: [...seeds, seed], nowSeconds: NOW })
+      await expect(write).rejects.toThrow(message)
+      expect(await store.read('countUsers')).toBe(0)
+    }
+    const made = await store.write('seedUsers', { seeds, nowSeconds: NOW })
+    expect(made.users[599]).toEqual({ id: 600, username: 'user599' })
+    expect(made.users[600]).toEqual({ id: 5_000, username: 'user600' })
+    expect(made.users[1_199]).toEqual({ id: 5_599, username: 'user1199' })
+    const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'Key1199x2'))
+    expect(found).toMatchObject({ token: { name: 't2' }, user: { id: 5_599 } })
+    expect(await store.read('revealKey', { tokenId: found?.token.id ?? 0, userId: 5_599 })).toBe('Key1199x2')
+
+    const taken = [
+      ...Array.from({ length: 30 }, (_, index) => seedWithoutKeys(`more${index}`)),
+      { ...last, username: 'thief', tokens: [] },
+    ]
+    await expect(store.write('seedUsers', { seeds: taken, nowSeconds: NOW })).rejects.toThrow(
+      'the access token of the user "thief" belongs to another user already',
+    )
+    const sameKey = [seedWithoutKeys('heir'), { ...last, username: 'second', accessToken: undefined }]
+    await expect(store.write('seedUsers', { seeds: sameKey, nowSeconds: NOW })).rejects.toThrow(
+      'the key of the token "t0" belongs to the token',
+    )
+    expect(await store.read('countUsers')).toBe(1_200)
+  })
 })
+
+function seedWithoutKeys(username: string): UserSeed {
+  return userSeed({ id: undefined, username, accessToken: undefined, tokens: [] })
+}

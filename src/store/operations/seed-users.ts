@@ -1,16 +1,19 @@
-import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
-import { USER_STATUS, type User } from '../../domain/user.ts'
+import type { UserSeed } from '../../domain/seed.ts'
 import { generateKey } from '../generate-key.ts'
 import { hashKey, type Secrets } from '../secrets.ts'
-import { termColumns } from '../term-columns.ts'
-import { createToken, type NewToken } from './create-token.ts'
-import { createUser, type NewUser } from './create-user.ts'
+import { type NewToken, refuseTakenKey } from './create-token.ts'
+import { createTokens } from './create-tokens.ts'
+import type { NewUser } from './create-user.ts'
+import { createUsers } from './create-users.ts'
+import { type ColumnChanges, declaredChanges, type NewTokenSeed } from './declared-changes.ts'
+import { inChunks } from './in-chunks.ts'
 import type { Db } from './operation.ts'
+import { type PresentAccounts, presentAccounts } from './present-accounts.ts'
 import { endSessionsOf } from './sessions.ts'
 
 /** Users and tokens that seeding created. */
 export interface SeedResult {
-  readonly users: readonly User[]
+  readonly users: readonly { readonly id: number; readonly username: string }[]
   readonly tokens: readonly { readonly id: number; readonly userId: number; readonly name: string }[]
 }
 
@@ -24,85 +27,65 @@ export async function seedUsers(
   { seeds, nowSeconds }: { readonly seeds: readonly UserSeed[]; readonly nowSeconds: number },
   secrets: Secrets,
 ): Promise<SeedResult> {
-  const users: User[] = []
-  const tokens: { id: number; userId: number; name: string }[] = []
-  for (const seed of seeds) {
-    const present = await applyToPresentUser(db, seed)
-    if (present?.deleted) continue
-    let userId = present?.id
-    if (userId === undefined) {
-      const user = await createUser(db, newUser(seed, nowSeconds), secrets)
-      users.push(user)
-      userId = user.id
-    }
-    for (const tokenSeed of seed.tokens) {
-      if (await applyToPresentToken(db, userId, tokenSeed, secrets)) continue
-      const token = await createToken(db, newToken(userId, tokenSeed, nowSeconds), secrets)
-      tokens.push({ id: token.id, userId, name: token.name })
-    }
+  const present = await presentAccounts(db, seeds, secrets)
+  const { users, tokens, enabled, newUsers, newTokens } = declaredChanges(present, seeds)
+  await change(db, 'users', users)
+  for (const id of enabled) await endSessionsOf(db, id)
+  await change(db, 'tokens', tokens)
+  const ids = await createUsers(
+    db,
+    newUsers.map((seed) => newUser(seed, nowSeconds)),
+    secrets,
+  )
+  await refuseTakenKeys(db, present, newTokens, secrets)
+  const made = newUsers.map(({ username }, index) => ({ id: ids[index] ?? 0, username }))
+  const idOf = new Map(made.map(({ id, username }) => [username, id]))
+  const wanted = newTokens.map(({ seed, userId, username }) =>
+    newToken(userId ?? idOf.get(username) ?? 0, seed, nowSeconds),
+  )
+  const tokenIds = await createTokens(db, wanted, secrets)
+  return {
+    users: made,
+    tokens: wanted.map(({ userId, name }, index) => ({ id: tokenIds[index] ?? 0, userId, name })),
   }
-  return { users, tokens }
 }
 
-async function applyToPresentUser(
+/** Changes rows: those that change alike, in one statement. */
+async function change(
   db: Db,
-  seed: UserSeed,
-): Promise<{ readonly id: number; readonly deleted: boolean } | undefined> {
-  const user = await db
-    .selectFrom('users')
-    .select(['id', 'status', 'deleted_time'])
-    // Prefers the original name: a later user with the declared name is not the declared user.
-    .where((eb) => eb.or([eb('username', '=', seed.username), eb('first_username', '=', seed.username)]))
-    .orderBy((eb) => eb.case().when('first_username', '=', seed.username).then(0).else(1).end())
-    .orderBy('id')
-    .executeTakeFirst()
-  if (user && seed.status !== undefined && seed.status !== user.status) {
-    await db.updateTable('users').set({ status: seed.status }).where('id', '=', user.id).execute()
-    // Sessions from before the user was disabled must not become valid again.
-    if (seed.status === USER_STATUS.enabled) await endSessionsOf(db, user.id)
-  }
-  const terms = termColumns(seed.terms ?? {})
-  if (user && Object.keys(terms).length > 0)
-    await db.updateTable('users').set(terms).where('id', '=', user.id).execute()
-  return user && { id: user.id, deleted: user.deleted_time !== null }
-}
-
-async function applyToPresentToken(
-  db: Db,
-  userId: number,
-  { name, key, status, terms: declared = {} }: TokenSeed,
-  secrets: Secrets,
-): Promise<boolean> {
-  const present = await db
-    .selectFrom('tokens')
-    .select('id')
-    .where('user_id', '=', userId)
-    // Matches by key too, because the user may have renamed the token.
-    .where((eb) =>
-      eb.or([
-        eb('name', '=', name),
-        ...(key === undefined ? [] : [eb('key_hash', '=', hashKey(secrets, key))]),
-      ]),
+  table: 'users' | 'tokens',
+  changes: ReadonlyMap<number, ColumnChanges>,
+): Promise<void> {
+  const alike = Map.groupBy(changes, ([, columns]) => JSON.stringify(columns))
+  for (const rows of alike.values()) {
+    const [, columns] = rows[0] ?? [0, {}]
+    await inChunks(
+      rows.map(([id]) => id),
+      (ids) => db.updateTable(table).set(columns).where('id', 'in', ids).execute(),
     )
-    .execute()
-  const changes = { ...(status !== undefined && { status }), ...termColumns(declared) }
-  if (present.length > 0 && Object.keys(changes).length > 0) {
-    const ids = present.map(({ id }) => id)
-    await db
-      .updateTable('tokens')
-      .set(changes)
-      .where('id', 'in', ids)
-      .where('deleted_time', 'is', null)
-      .execute()
   }
-  return present.length > 0
+}
+
+async function refuseTakenKeys(
+  db: Db,
+  present: PresentAccounts,
+  tokens: readonly NewTokenSeed[],
+  secrets: Secrets,
+): Promise<void> {
+  for (const { seed } of tokens)
+    if (seed.key !== undefined && present.holderOf(seed.key))
+      await refuseTakenKey(db, seed.name, hashKey(secrets, seed.key))
 }
 
 function newUser({ accessToken, status, ...seed }: UserSeed, nowSeconds: number): NewUser {
   return { ...seed, status: status ?? 1, accessToken: accessToken ?? null, createdTime: nowSeconds }
 }
 
-function newToken(userId: number, { key, status, terms, ...seed }: TokenSeed, nowSeconds: number): NewToken {
+function newToken(
+  userId: number,
+  { key, status, terms, ...seed }: NewTokenSeed['seed'],
+  nowSeconds: number,
+): NewToken {
   return {
     ...seed,
     ...terms,

@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../store-unavailable.ts'
 import { deserializeError } from './failure.ts'
 import { READS, WRITES } from './fair-batch.ts'
 import { GroupCommit } from './group-commit.ts'
-import type { FromThread, ThreadOptions, ToThread } from './messages.ts'
+import type { FromThread, ThreadExpectation, ThreadOptions, ToThread } from './messages.ts'
 
 /**
  * Memory limits of a thread. Messages are small and short-lived, so a small young generation suffices; the
@@ -19,10 +19,14 @@ const WORKER = new URL(`./worker${extname(fileURLToPath(import.meta.url))}`, imp
 /** Started thread without a task. Does not keep the process alive. */
 export type IdleThread = Worker
 
-/** Starts an idle thread. Can run in parallel with reading the configuration, which takes as long. */
-export function startThread(): IdleThread {
+/**
+ * Starts an idle thread. Can run in parallel with reading the configuration, which takes as long.
+ * `expectsMigrations`: it loads what a new database needs before it is told to open it.
+ */
+export function startThread({ expectsMigrations = false }: ThreadExpectation = {}): IdleThread {
   const thread = new Worker(WORKER, {
     name: 'sluice database',
+    workerData: { expectsMigrations } satisfies ThreadExpectation,
     // Without the options of the main program, such as `--eval` or a debugger's port.
     execArgv: [],
     resourceLimits: MEMORY_LIMITS,

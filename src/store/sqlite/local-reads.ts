@@ -14,6 +14,11 @@ import { termColumns } from '../term-columns.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 
+/** Columns that a declaration may change, and those that tell what it means. */
+const DECLARED_COLUMNS =
+  'id, status, deleted_time, budget, budget_period, rate_limit_requests, rate_limit_tokens, ' +
+  'rate_limit_parallel, rate_limit_window'
+
 /**
  * Reads that every start and the first call of a key need, as prepared statements on the writer's thread, so
  * that a gateway with known users loads neither a second thread nor Kysely. Each returns the same as the
@@ -25,6 +30,7 @@ export class LocalReads {
   readonly #count: StatementSync
   readonly #userByName: StatementSync
   readonly #tokensByName: StatementSync
+  readonly #formerNames: StatementSync
   readonly #channels: StatementSync
   readonly #entries: StatementSync
   readonly #alertState: StatementSync
@@ -43,8 +49,13 @@ export class LocalReads {
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
     this.#count = db.prepare('SELECT count(*) AS count FROM users')
-    this.#userByName = db.prepare('SELECT * FROM users WHERE username = ?')
-    this.#tokensByName = db.prepare('SELECT * FROM tokens WHERE user_id = ? AND name = ?')
+    this.#userByName = db.prepare(`SELECT ${DECLARED_COLUMNS} FROM users WHERE username = ?`)
+    this.#tokensByName = db.prepare(
+      `SELECT name, ${DECLARED_COLUMNS} FROM tokens WHERE user_id = ? AND name IN (SELECT value FROM json_each(?))`,
+    )
+    this.#formerNames = db.prepare(
+      'SELECT first_username FROM users WHERE first_username IN (SELECT value FROM json_each(?))',
+    )
   }
 
   tokenByKeyHash(keyHash: string): { readonly token: Token; readonly user: User } | null {
@@ -77,24 +88,37 @@ export class LocalReads {
     return isSameRows(present, declaredRows(settings, this.#secrets))
   }
 
-  /** Tells whether `seedUsers` with these seeds would change nothing, as is usual. */
-  hasSeeds(seeds: readonly UserSeed[]): boolean {
-    return seeds.every((seed) => {
-      const user = this.#userByName.get(seed.username)
-      if (!user || (seed.status !== undefined && seed.status !== user['status'])) return false
-      if (user['deleted_time'] !== null) return true
-      if (!hasTerms(user, seed.terms)) return false
-      return seed.tokens.every((token) => this.#hasToken(user['id'] as number, token))
-    })
+  /** Indexes of the seeds for which `seedUsers` may change something, which is none, as is usual. */
+  pendingSeeds({ seeds }: { readonly seeds: readonly UserSeed[] }): number[] {
+    const renamed = this.#renamed(seeds)
+    return seeds.flatMap((seed, index) => (!renamed.has(seed.username) && this.#hasSeed(seed) ? [] : [index]))
   }
 
-  #hasToken(userId: number, { name, status, terms }: TokenSeed): boolean {
-    const tokens = this.#tokensByName.all(userId, name)
-    if (tokens.length === 0) return false
-    return tokens.every(
-      (token) =>
-        token['deleted_time'] !== null ||
-        ((status === undefined || token['status'] === status) && hasTerms(token, terms)),
+  /** Declared names that users had once: another user with such a name is not the declared one. */
+  #renamed(seeds: readonly UserSeed[]): ReadonlySet<unknown> {
+    const names = JSON.stringify(seeds.map(({ username }) => username))
+    return new Set(this.#formerNames.all(names).map((user) => user['first_username']))
+  }
+
+  #hasSeed(seed: UserSeed): boolean {
+    const user = this.#userByName.get(seed.username)
+    if (!user || (seed.status !== undefined && seed.status !== user['status'])) return false
+    if (user['deleted_time'] !== null) return true
+    return hasTerms(user, seed.terms) && this.#hasTokens(user['id'] as number, seed.tokens)
+  }
+
+  #hasTokens(userId: number, declared: readonly TokenSeed[]): boolean {
+    if (declared.length === 0) return true
+    const names = JSON.stringify(declared.map(({ name }) => name))
+    const tokens = Map.groupBy(this.#tokensByName.all(userId, names), (token) => token['name'])
+    return declared.every(({ name, status, terms }) =>
+      tokens
+        .get(name)
+        ?.every(
+          (token) =>
+            token['deleted_time'] !== null ||
+            ((status === undefined || token['status'] === status) && hasTerms(token, terms)),
+        ),
     )
   }
 }

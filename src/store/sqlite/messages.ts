@@ -2,6 +2,12 @@ import type { ErrorCode } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'
 import type { PackedBatch } from './packed-batch.ts'
 
+/** Knowledge of a thread's task before its first message. */
+export interface ThreadExpectation {
+  /** Whether its database is probably new. */
+  readonly expectsMigrations?: boolean
+}
+
 /** First message to a thread. */
 export type ThreadOptions =
   | { readonly role: 'writer' | 'reader'; readonly path: string; readonly secrets: Secrets }
@@ -22,7 +28,13 @@ export function isSeriesRead(name: string): boolean {
 }
 
 /** Reads that the writer answers, in the order of its queue. */
-const LOCAL_READS = ['countUsers', 'hasAlertState', 'storedConfiguration', 'tokenByKeyHash'] as const
+const LOCAL_READS = [
+  'countUsers',
+  'hasAlertState',
+  'pendingSeeds',
+  'storedConfiguration',
+  'tokenByKeyHash',
+] as const
 
 /** Name of a read that the writer answers. */
 export type LocalRead = (typeof LOCAL_READS)[number]

@@ -1,8 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DeclaredSetting } from '../../domain/audit.ts'
-import type { UserSeed } from '../../domain/seed.ts'
 import type { LedgerWrites, SettledCall } from '../ledger-writes.ts'
-import type { seedUsers } from '../operations/seed-users.ts'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { mapDatabaseError, serializeError } from './failure.ts'
@@ -31,8 +29,6 @@ const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'prune',
   'storePriceSet',
 ])
-
-const NO_SEEDS: Awaited<ReturnType<typeof seedUsers>> = { users: [], tokens: [] }
 
 /**
  * Writes batches, each in one transaction. An operation that fails changes nothing and fails alone; a fault
@@ -121,9 +117,6 @@ export class WriteBatches {
 
   async #runWrite(name: string, input: unknown): Promise<Outcome> {
     this.#ledger.writeSums()
-    if (name === 'seedUsers' && this.#reads.hasSeeds((input as { seeds: readonly UserSeed[] }).seeds)) {
-      return { value: NO_SEEDS }
-    }
     if (
       name === 'noteDeclared' &&
       this.#reads.hasDeclared((input as { settings: readonly DeclaredSetting[] }).settings)

@@ -1,0 +1,60 @@
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import type { UserSeed } from '../domain/seed.ts'
+import { type Config, configOf } from './config.ts'
+import type { FileContent } from './content.ts'
+import { ConfigError, type Diagnostic } from './diagnostics.ts'
+import type { Environment } from './environment.ts'
+import type { FileReading } from './file-reading.ts'
+import { freeze } from './freeze.ts'
+import { type PackedNode, unpackNode } from './packed-node.ts'
+import type { BuiltInPrices } from './prices/built-in-prices.ts'
+
+/** Message of the thread: some of the users, and at last the rest of the file or its errors. */
+export type FromReadingThread =
+  | { readonly kind: 'users'; readonly users: readonly UserSeed[] }
+  | ({
+      readonly kind: 'read'
+      readonly content: Omit<FileContent, 'users'>
+      readonly tree: PackedNode
+    } & Omit<FileReading, 'content' | 'tree'>)
+  | { readonly kind: 'refused'; readonly diagnostics: readonly Diagnostic[] }
+
+// The extension is .ts in the source and .js in the build.
+const WORKER = new URL(`./reading-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
+
+/**
+ * Reads the configuration file as `readConfig` does, in a thread, so that calls go on: a large file takes
+ * seconds. `builtIn` are the prices of the running configuration, which are the same.
+ */
+export async function readConfigInThread(environment: Environment, builtIn: BuiltInPrices): Promise<Config> {
+  const worker = new Worker(WORKER, {
+    workerData: environment,
+    name: 'sluice configuration',
+    execArgv: [],
+  })
+  const users: UserSeed[] = []
+  try {
+    return await new Promise<Config>((resolve, reject) => {
+      worker.on('message', (message: FromReadingThread) => {
+        switch (message.kind) {
+          case 'users':
+            users.push(...freeze(message.users))
+            return
+          case 'read': {
+            const { content, tree, ...rest } = message
+            const reading = { content: { ...content, users }, tree: unpackNode(tree), ...rest }
+            return resolve(configOf(environment, reading, builtIn))
+          }
+          case 'refused':
+            return reject(new ConfigError(message.diagnostics))
+        }
+      })
+      worker.once('error', reject)
+      worker.once('exit', () => reject(new Error('the thread that reads the configuration has ended')))
+    })
+  } finally {
+    await worker.terminate()
+  }
+}
