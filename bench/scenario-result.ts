@@ -28,7 +28,7 @@ export interface ScenarioResult {
 /** Summary of the rounds for each candidate, in the order of these names. */
 export function findingsOf(rounds: readonly Round[], order: readonly string[]): ScenarioResult[] {
   const names = Object.keys(Object.assign({}, ...rounds) as Round).toSorted(
-    (a, b) => order.indexOf(a) - order.indexOf(b),
+    (a, b) => rank(a, order) - rank(b, order),
   )
   return names.map((name) => {
     const over = (top: string, bottom: string): Spread | undefined =>
@@ -49,6 +49,12 @@ export function findingsOf(rounds: readonly Round[], order: readonly string[]): 
       p50OverForwarder: above('p50', name, 'forwarder'),
     }
   })
+}
+
+/** The place of a name, or of what stands before its comma. */
+function rank(name: string, order: readonly string[]): number {
+  const at = order.indexOf(name)
+  return at === -1 ? order.indexOf(name.split(',', 1)[0] ?? '') : at
 }
 
 /** The forwarder under the same conditions, which follow a comma in the names of both. */

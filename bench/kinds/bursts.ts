@@ -58,7 +58,7 @@ export async function measureBursts(
       started.push({ name, running: opened.use(await testBed.startAnother(name)), isOften })
   await sleep(QUIET_AFTER_START_MS)
 
-  const rounds: Round[] = []
+  const beginnings: [Record<string, Figure>, Record<string, Figure>] = [{}, {}]
   const subjects: Subject[] = []
   for (const one of shuffled(started, random)) {
     const { name, running } = one
@@ -69,8 +69,9 @@ export async function measureBursts(
     for (let i = 0; i < STEADY_MEASUREMENTS; i++) costs.push(await cost(name, running, CALLS_OF_A_BURST))
     const steady = costs.toSorted((a, b) => a - b)[1] ?? 0
     subjects.push({ ...one, steady })
-    rounds.push({ [`${name}, ${FIRST_CALLS}`]: { cost: first, steady } })
+    beginnings[one.isOften ? 0 : 1][`${name}, ${FIRST_CALLS}`] = { cost: first, steady }
   }
+  const rounds: Round[] = beginnings
   for (let pause = 1; pause <= pauses; pause++) {
     await sleep(QUIET_MS)
     const isLong = pause % PAUSES_IN_A_LONG_ONE === 0
