@@ -2,12 +2,13 @@ import { flushCompileCache } from 'node:module'
 import process from 'node:process'
 import type { Config } from '../config/config.ts'
 import type { Gateway } from '../main.ts'
-import { setCollectorFlags } from '../process/collector-flags.ts'
+import { setCollectorFlags, setThreadFlags } from '../process/collector-flags.ts'
 import { untilStopSignal } from '../process/stop-signals.ts'
 import { type IdleThread, startThread } from '../store/sqlite/database-thread.ts'
 
 /** `sluice start`: runs until a signal. The exit code is 0 after a graceful stop, 1 after a failed start. */
 export async function start(options: { readonly config?: string }): Promise<number> {
+  setThreadFlags()
   const thread = startThread()
   const { loadConfig } = await import('./load-config.ts')
   const config = loadConfig(options)
@@ -19,6 +20,7 @@ export async function start(options: { readonly config?: string }): Promise<numb
 
 /** Runs a gateway with a configuration, and with a thread if one was started already. */
 export async function run(config: Config, thread?: IdleThread): Promise<number> {
+  setThreadFlags()
   const { startGateway } = await import('../main.ts')
   let gateway: Gateway
   try {
