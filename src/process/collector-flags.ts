@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8'
  * Flags for threads that are started later: the main thread's nursery keeps the size that it got at the start
  * (`bin/sluice.mjs`), and theirs begin small.
  */
-export const THREAD_FLAGS = ['--min-semi-space-size=0'] as const
+const THREAD_FLAGS = ['--min-semi-space-size=0'] as const
 
 /** Flags of V8's garbage collector for a process that serves calls, set once it has started. */
 export const COLLECTOR_FLAGS = [

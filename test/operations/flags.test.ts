@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { COLLECTOR_FLAGS, RECENT_COLLECTOR_FLAGS, THREAD_FLAGS } from '../../src/process/collector-flags.ts'
+import { COLLECTOR_FLAGS, RECENT_COLLECTOR_FLAGS } from '../../src/process/collector-flags.ts'
 import { family } from './process-family.ts'
-import { readyProgram } from './program.ts'
+import { eventually, readyProgram } from './program.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const PROGRAM = readFileSync(join(ROOT, 'bin/sluice.mjs'), 'utf8')
@@ -55,6 +55,8 @@ test('the program has the same flags however it is started: by its first line, b
   expect(flagsIn(PROGRAM.match(/const FLAGS = \[[^\]]*\]/)?.[0] ?? '')).toEqual(FIRST_LINE)
 })
 
+/** Size of the nursery that the flags ask for. */
+const NURSERY_BYTES = 32 * 2 ** 20
 const BIN = join(ROOT, 'bin/sluice.mjs')
 const WAYS: readonly (readonly [name: string, command: readonly string[]])[] = [
   ['npm start', ['npm', 'start']],
@@ -91,16 +93,29 @@ test('a flag of the operator’s replaces the one of the same name, and others s
   expect(given.slice(1, 3 + FIRST_LINE.length)).toEqual([...FIRST_LINE, ...own])
 })
 
-test('the nursery of the main thread begins with its whole size, those of other threads begin small', () => {
-  const nursery = `require('node:v8').getHeapSpaceStatistics().find((one) => one.space_name === 'new_space').space_size`
-  const program = `
-    for (const flag of ${JSON.stringify(THREAD_FLAGS)}) require('node:v8').setFlagsFromString(flag)
-    const worker = new (require('node:worker_threads').Worker)('console.log(${nursery.replaceAll("'", '"')})', { eval: true })
-    worker.on('exit', () => console.log(${nursery}))`
-  const { stdout } = spawnSync(process.execPath, [...FIRST_LINE, '-e', program], { timeout: 60_000 })
-  const [ofThread = 0, ofMain = 0] = stdout.toString().trim().split('\n').map(Number)
-  expect(ofMain).toBe(32 * 2 ** 20)
-  expect(ofThread).toBeLessThan(8 * 2 ** 20)
+/** Prints the heap of each thread and the nursery of the main one, again and again. */
+const OBSERVER = `
+  import { getHeapSpaceStatistics } from 'node:v8'
+  const print = (name, bytes) => console.log(JSON.stringify({ heap: name, bytes }))
+  process.on('worker', (thread) => setInterval(async () => {
+    print(thread.threadName, (await thread.getHeapStatistics()).total_heap_size)
+    print('nursery', getHeapSpaceStatistics().find((one) => one.space_name === 'new_space').space_size)
+  }, 100).unref())`
+
+test('the nursery of the main thread has its whole size from the start on, those of other threads begin small', async () => {
+  const program = await readyProgram({
+    command: [
+      process.execPath,
+      `--import=data:text/javascript,${encodeURIComponent(OBSERVER)}`,
+      BIN,
+      'start',
+    ],
+    config: {},
+  })
+  const bytesOf = (name: string): unknown => program.log().findLast(({ heap }) => heap === name)?.['bytes']
+  await eventually(() => bytesOf('nursery') !== undefined, 'the heaps are known')
+  expect(bytesOf('nursery')).toBeGreaterThanOrEqual(NURSERY_BYTES)
+  expect(bytesOf('sluice database')).toBeLessThan(1.5 * NURSERY_BYTES)
 })
 
 test('the flags that the program sets once it has started are known to this Node', () => {
