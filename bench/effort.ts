@@ -40,10 +40,10 @@ export const FULL: Effort = {
 /** A quick run: under four minutes. */
 export const QUICK: Effort = {
   rounds: [3, 5],
-  budgetMs: 8000,
-  cpuMicros: 250_000,
+  budgetMs: 5000,
+  cpuMicros: 150_000,
   firstWarmUp: { requests: 25_000, cpuMicros: 4_000_000 },
-  warmUp: { requests: 4000, cpuMicros: 1_000_000 },
-  windowMs: 1000,
-  pauses: 8,
+  warmUp: { requests: 3000, cpuMicros: 600_000 },
+  windowMs: 700,
+  pauses: 4,
 }

@@ -92,5 +92,5 @@ async function retry<Value>(testBed: TestBed, one: () => Promise<Value>): Promis
 
 const ATTEMPTS = 4
 const PAUSE_MS = 2000
-const WARM_UP_MS = 700
+const WARM_UP_MS = 400
 const NOTHING = { [Symbol.asyncDispose]: () => Promise.resolve() }

@@ -13,7 +13,7 @@ export interface Arrivals {
 }
 
 /** Calls of a measurement, at least. */
-const MIN_CALLS = 100
+const MIN_CALLS = 60
 
 /**
  * Measures CPU microseconds per request, and the latency that was added to the time for which the upstream
