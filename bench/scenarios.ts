@@ -38,7 +38,7 @@ const fromMessages: Call = { ...native, upstream: 'messages' }
 const nativeResponses: Call = { ...native, client: 'responses', upstream: 'responses' }
 const nativeGemini: Call = { ...native, client: 'gemini', upstream: 'gemini' }
 const toMessages: Call = { ...native, client: 'messages' }
-const agent = (bytes: number): Call => ({ ...native, bytes, content: 'agent' })
+const agent = (bytes: number): Call => ({ ...native, bytes, content: 'agent, ASCII' })
 const late: Call = { ...native, behaviour: 'late' }
 
 const burst = (call: Call): Saturated => ({
