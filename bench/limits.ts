@@ -13,7 +13,7 @@ const FIGURES = {
   'over steady': ({ overSteady }: ScenarioResult) => overSteady?.median,
 } as const
 type FigureName = keyof typeof FIGURES
-/** Limits by scenario; where a scenario has several rows of this gateway, the row's conditions follow a comma. */
+/** Limits by scenario; where one has several rows of this gateway, the row's conditions follow a comma. */
 type Limits = Readonly<Record<string, Partial<Readonly<Record<FigureName, number>>>>>
 
 interface LimitsFile {

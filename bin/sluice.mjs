@@ -18,8 +18,8 @@ const FLAGS = [
   '--single-threaded-gc',
   '--v8-pool-size=1',
 ]
-/** Commands that serve calls. */
-const SERVICES = ['start', 'demo']
+// Commands that serve calls.
+const SERVICES = new Set(['start', 'demo'])
 
 // Older versions truncate text at NUL in node:sqlite, or cannot run TypeScript.
 function newEnough([major, minor]) {
@@ -40,8 +40,8 @@ function bundledNode() {
 
 // A flag of the operator's replaces ours of the same name.
 function lacksFlags() {
-  const given = process.execArgv.map((flag) => flag.split('=')[0])
-  return FLAGS.some((flag) => !given.includes(flag.split('=')[0]))
+  const given = new Set(process.execArgv.map((flag) => flag.split('=')[0]))
+  return FLAGS.some((flag) => !given.has(flag.split('=')[0]))
 }
 
 // Starts the program again with the flags: as the same process where the system can do that.
@@ -72,7 +72,7 @@ if (!newEnough(process.versions.node.split('.').map(Number))) {
     )
     process.exit(1)
   }
-} else if (process.argv.slice(2).some((word) => SERVICES.includes(word)) && lacksFlags()) startAgain()
+} else if (process.argv.slice(2).some((word) => SERVICES.has(word)) && lacksFlags()) startAgain()
 else {
   // Caches compiled code, with types stripped: later starts are faster and use less memory.
   const { directory } = nodeModule.enableCompileCache()
