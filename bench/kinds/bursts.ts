@@ -39,8 +39,8 @@ interface Subject {
 
 /**
  * Measures CPU microseconds per call: of the first calls of a process, and of bursts after pauses, each
- * beside the steady cost in the same process. Two processes of each candidate share the pauses: one gets a burst
- * after each, the other after every fourth.
+ * beside the steady cost in the same process. Two processes of each candidate share the pauses: one gets a
+ * burst after each, the other after every fourth.
  */
 export async function measureBursts(
   testBed: TestBed,
