@@ -43,6 +43,15 @@ const LINES = [
   ``,
   `}`,
 ]
+/** Lines of a file of settings. */
+const SETTINGS = [
+  `    "NAME": { "enabled": true, "path": "src/NAME", "include": ["**/*.ts", "**/*.json"] },`,
+  `    "description": "The \\"NAME\\" of a request, as in C:\\\\work\\\\NAME",`,
+  `    "scripts": { "NAME": "node --test \\"test/**/*.test.js\\" && echo \\"NAME\\"" },`,
+  `    "NAME": [1, 2, 3],`,
+  `  },`,
+  `  {`,
+]
 const OUTPUT = [
   `\u001b[32m✓\u001b[39m src/NAME.test.ts \u001b[2m(12 tests)\u001b[22m\u001b[32m 48\u001b[2mms\u001b[22m\u001b[39m`,
   `\u001b[31m×\u001b[39m NAME > reads "a\\tb" as two words`,
@@ -55,7 +64,10 @@ const PROSE = [
   'Please make "NAME" configurable, and keep the old name as an alias.',
 ]
 
-/** Fields of a chat request as a coding agent sends it: tools, code, output of commands, and edits. */
+/**
+ * Fields of a chat request as a coding agent sends it: tools, and a history of code, settings, output of
+ * commands, and edits. Some files end their lines with CR and LF.
+ */
 export interface AgentConversation {
   readonly tools: readonly object[]
   readonly messages: readonly object[]
@@ -75,17 +87,19 @@ export function agentConversation(bytes: number): AgentConversation {
     tool_calls: [{ id, type: 'function', function: { name, arguments: JSON.stringify(input) } }],
   })
   const turn = (index: number): object[] => {
-    const path = `/home/user/project/src/${oneOf(NAMES)}.ts`
+    const isSettings = index % 3 === 2
+    const path = `/home/user/project/src/${oneOf(NAMES)}.${isSettings ? 'json' : 'ts'}`
+    const [source, lineEnd] = isSettings ? [SETTINGS, '\r\n'] : [LINES, '\n']
     const [read, edit, run] = [`call_${index}a`, `call_${index}b`, `call_${index}c`]
-    const numbered = lines(LINES, 60).map((text, at) => `${String(at + 1).padStart(6)}\t${text}`)
+    const numbered = lines(source, 60).map((text, at) => `${String(at + 1).padStart(6)}\t${text}`)
     return [
       { role: 'user', content: line(PROSE) },
       called(read, 'read_file', { path, limit: 60 }),
-      { role: 'tool', tool_call_id: read, content: numbered.join('\n') },
+      { role: 'tool', tool_call_id: read, content: numbered.join(lineEnd) },
       called(edit, 'edit_file', {
         path,
-        old_string: lines(LINES, 8).join('\n'),
-        new_string: lines(LINES, 12).join('\n'),
+        old_string: lines(source, 8).join(lineEnd),
+        new_string: lines(source, 12).join(lineEnd),
       }),
       { role: 'tool', tool_call_id: edit, content: `The file ${path} has been updated.` },
       called(run, 'run_command', { command: `npm test -- "${path}" 2>&1 | tail -n 20` }),
@@ -110,8 +124,12 @@ export function agentConversation(bytes: number): AgentConversation {
     },
   }))
   const messages: object[] = [{ role: 'system', content: lines(PROSE, 40).join('\n\n') }]
-  const length = (): number => Buffer.byteLength(JSON.stringify({ tools, messages }))
-  for (let index = 0; length() < bytes; index++) messages.push(...turn(index))
+  let length = Buffer.byteLength(JSON.stringify({ tools, messages }))
+  for (let index = 0; length < bytes; index++) {
+    const added = turn(index)
+    messages.push(...added)
+    length += Buffer.byteLength(JSON.stringify(added))
+  }
   messages.push({ role: 'user', content: line(PROSE) })
   return { tools, messages }
 }

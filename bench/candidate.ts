@@ -9,8 +9,11 @@ export interface Call {
   readonly behaviour: Behaviour
   /** Approximate bytes of the request's body. */
   readonly bytes: number
-  /** Prose by default; a coding agent's requests are of the chat dialect. */
-  readonly content?: 'prose' | 'agent'
+  /**
+   * Prose by default; a coding agent's requests are of the chat dialect. One character beyond Latin-1 makes
+   * the text of a request twice as wide for a program that decodes it: ASCII is what costs that one least.
+   */
+  readonly content?: 'prose' | 'agent' | 'agent, ASCII'
 }
 
 /** A running program between client and upstream, or nothing for the direct path. */

@@ -1,17 +1,28 @@
-import { allStats, treeOf } from './process-tree.ts'
-
-/** Ticks per second of the times in /proc; 100 on every Linux that Node runs on. */
-const TICKS_PER_SECOND = 100
+import { readdirSync, readFileSync } from 'node:fs'
+import { treeOf } from './process-tree.ts'
 
 /**
- * Seconds of CPU time, user and system, that all threads of a process and its descendants have used so far.
- * Linux only.
+ * Seconds of CPU time, user and system, that the threads of a process and its descendants have used so far,
+ * to the nanosecond. Threads that have ended are not counted. Linux only.
  */
 export function cpuSeconds(pid: number): number {
-  const stats = allStats()
-  const ticks = treeOf(pid, stats).reduce((sum, id) => {
-    const fields = stats.get(id)
-    return sum + Number(fields?.[11] ?? 0) + Number(fields?.[12] ?? 0)
-  }, 0)
-  return ticks / TICKS_PER_SECOND
+  return treeOf(pid).reduce((sum, id) => sum + threadsOf(id).reduce((all, one) => all + one, 0), 0) / 1e9
+}
+
+function threadsOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).map((thread) => runNanoseconds(`/proc/${pid}/task/${thread}`))
+  } catch {
+    // The process has ended meanwhile.
+    return []
+  }
+}
+
+function runNanoseconds(thread: string): number {
+  try {
+    return Number(readFileSync(`${thread}/schedstat`, 'latin1').split(' ', 1)[0])
+  } catch {
+    // The thread has ended meanwhile.
+    return 0
+  }
 }

@@ -7,8 +7,8 @@ export interface Effort {
    */
   readonly budgetMs: number
   /**
-   * CPU time that a candidate should spend in one measurement, in microseconds: the clock ticks in steps of
-   * 10 ms.
+   * CPU time that a candidate should spend in one measurement, in microseconds: several collections of
+   * garbage, at least.
    */
   readonly cpuMicros: number
   /** The warm-up before everything, and the warm-up before each scenario that saturates. */
@@ -16,6 +16,8 @@ export interface Effort {
   readonly warmUp: WarmUp
   /** Milliseconds for which streams and arrivals are observed. */
   readonly windowMs: number
+  /** Pauses between bursts, a multiple of four. */
+  readonly pauses: number
 }
 
 /** A warm-up ends after this many requests or this much CPU time. */
@@ -32,14 +34,16 @@ export const FULL: Effort = {
   firstWarmUp: { requests: 40_000, cpuMicros: 8_000_000 },
   warmUp: { requests: 6000, cpuMicros: 3_000_000 },
   windowMs: 3000,
+  pauses: 16,
 }
 
 /** A quick run: under four minutes. */
 export const QUICK: Effort = {
   rounds: [3, 5],
-  budgetMs: 8000,
-  cpuMicros: 250_000,
+  budgetMs: 5000,
+  cpuMicros: 150_000,
   firstWarmUp: { requests: 25_000, cpuMicros: 4_000_000 },
-  warmUp: { requests: 4000, cpuMicros: 1_000_000 },
-  windowMs: 1200,
+  warmUp: { requests: 3000, cpuMicros: 600_000 },
+  windowMs: 700,
+  pauses: 4,
 }

@@ -7,7 +7,7 @@ import type { Figure, Round } from './figure.ts'
  */
 export async function interleaved<Name extends string>(
   names: readonly Name[],
-  { rounds: [min, max], budgetMs }: Effort,
+  { rounds: [min, max], budgetMs }: Pick<Effort, 'rounds' | 'budgetMs'>,
   random: () => number,
   measure: (name: Name) => Promise<Figure>,
 ): Promise<Round[]> {
@@ -21,7 +21,8 @@ export async function interleaved<Name extends string>(
   return rounds
 }
 
-function shuffled<Value>(values: readonly Value[], random: () => number): Value[] {
+/** The values in a random order. */
+export function shuffled<Value>(values: readonly Value[], random: () => number): Value[] {
   return values
     .map((value) => ({ value, at: random() }))
     .toSorted((a, b) => a.at - b.at)

@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { scanObject } from '../src/protocols/json/json-scan.ts'
-import { bodyOf } from './requests.ts'
+import { asciiOf, bodyOf } from './requests.ts'
 import { type Spread, spread } from './statistics.ts'
 
 /**
@@ -37,11 +37,7 @@ const repeated = (json: string): string =>
 const CASES: readonly Case[] = [
   { name: 'prose', limit: REQUEST_LIMIT, text: bodyOf(call, 'chat') },
   { name: 'coding agent', limit: REQUEST_LIMIT, text: agent },
-  {
-    name: 'coding agent, ASCII only',
-    limit: REQUEST_LIMIT,
-    text: agent.replace(/[^\0-\x7f]/g, '-'),
-  },
+  { name: 'coding agent, ASCII only', limit: REQUEST_LIMIT, text: asciiOf(agent) },
   {
     name: 'coding agent, as JSON in a string',
     limit: ESCAPES_LIMIT,

@@ -70,7 +70,7 @@ const rounds = await interleaved(
       testBed,
       'sluice',
       running,
-      SCENARIOS.latency,
+      SCENARIOS['rate-500'],
       WINDOW_MS,
     )
     await sleep(CERTAINLY_GONE_MS)

@@ -5,6 +5,7 @@ import type { Effort } from './effort.ts'
 import type { Figure, Round } from './figure.ts'
 import { interleaved } from './interleaved.ts'
 import { measureArrivals } from './kinds/arrivals.ts'
+import { measureBursts } from './kinds/bursts.ts'
 import { measureIdleMemory } from './kinds/idle-memory.ts'
 import { measurePaced } from './kinds/paced.ts'
 import { measureSaturated, warmed } from './kinds/saturated.ts'
@@ -48,6 +49,8 @@ export async function measure(
       for (const name of names)
         await retry(testBed, () => measureArrivals(testBed, name, running(name), scenario, WARM_UP_MS))
       return rounds((name) => measureArrivals(testBed, name, running(name), scenario, effort.windowMs))
+    case 'bursts':
+      return await retry(testBed, () => measureBursts(testBed, names, scenario, effort.pauses, random))
     case 'stream memory':
       return interleaved(names, { ...effort, rounds: [1, 2] }, random, (name) =>
         retry(testBed, () => measureStreamMemory(testBed, name, scenario)),
@@ -89,5 +92,5 @@ async function retry<Value>(testBed: TestBed, one: () => Promise<Value>): Promis
 
 const ATTEMPTS = 4
 const PAUSE_MS = 2000
-const WARM_UP_MS = 700
+const WARM_UP_MS = 400
 const NOTHING = { [Symbol.asyncDispose]: () => Promise.resolve() }

@@ -22,13 +22,19 @@ export function bodyOf({ behaviour, upstream, bytes, content }: Call, wire: Wire
     const { messages: input } = proseConversation(bytes)
     return JSON.stringify({ model, max_output_tokens: 500, ...(isStream && { stream: true }), input })
   }
-  return JSON.stringify({
+  const body = JSON.stringify({
     model,
     max_tokens: 500,
     ...(isStream ? { stream: true } : {}),
     ...(isStream && wire === 'chat' ? { stream_options: { include_usage: true } } : {}),
-    ...(content === 'agent' ? agentConversation(bytes) : proseConversation(bytes)),
+    ...(content?.startsWith('agent') ? agentConversation(bytes) : proseConversation(bytes)),
   })
+  return content === 'agent, ASCII' ? asciiOf(body) : body
+}
+
+/** The text with a hyphen for every other character. */
+export function asciiOf(text: string): string {
+  return text.replace(/[^\0-\x7f]/g, '-')
 }
 
 function streams(behaviour: Behaviour): boolean {

@@ -101,7 +101,12 @@ async function main(): Promise<number> {
 }
 
 /** Kinds of scenarios whose processes are started cold for each measurement. */
-const STARTED_ANEW: ReadonlySet<Scenario['kind']> = new Set(['stream memory', 'idle memory', 'start-up'])
+const STARTED_ANEW: ReadonlySet<Scenario['kind']> = new Set([
+  'bursts',
+  'stream memory',
+  'idle memory',
+  'start-up',
+])
 
 /** Prints unreached targets and regressions. Returns the exit code. */
 function reportLimits(results: readonly Result[]): number {

@@ -9,6 +9,8 @@ export interface ScenarioResult {
   /** Medians of the ratios within each round; undefined where the forwarder was not measured. */
   readonly overForwarder: Spread | undefined
   readonly overNginx: Spread | undefined
+  /** Cost as a multiple of the steady cost in the same process. */
+  readonly overSteady: Spread | undefined
   /** Cost of the peer as a multiple of this candidate's cost. */
   readonly portkeyOver: Spread | undefined
   /** Median latency in microseconds: the median over the rounds. */
@@ -26,9 +28,8 @@ export interface ScenarioResult {
 /** Summary of the rounds for each candidate, in the order of these names. */
 export function findingsOf(rounds: readonly Round[], order: readonly string[]): ScenarioResult[] {
   const names = Object.keys(Object.assign({}, ...rounds) as Round).toSorted(
-    (a, b) => order.indexOf(a) - order.indexOf(b),
+    (a, b) => rank(a, order) - rank(b, order),
   )
-  const base = names.includes('bare server') ? 'bare server' : 'forwarder'
   return names.map((name) => {
     const over = (top: string, bottom: string): Spread | undefined =>
       spread(each(rounds, ({ [top]: above, [bottom]: below }) => ratio(above?.cost, below?.cost)))
@@ -37,8 +38,9 @@ export function findingsOf(rounds: readonly Round[], order: readonly string[]): 
     return {
       name,
       cost: spread(each(rounds, (round) => round[name]?.cost)) ?? { median: 0, p25: 0, p75: 0 },
-      overForwarder: over(name, base),
+      overForwarder: over(name, baseOf(name, names)),
       overNginx: over(name, 'nginx'),
+      overSteady: spread(each(rounds, ({ [name]: own }) => ratio(own?.cost, own?.steady))),
       portkeyOver: over('portkey', name),
       p50: spread(each(rounds, (round) => round[name]?.p50))?.median,
       p99: spread(each(rounds, (round) => round[name]?.p99))?.median,
@@ -47,6 +49,19 @@ export function findingsOf(rounds: readonly Round[], order: readonly string[]): 
       p50OverForwarder: above('p50', name, 'forwarder'),
     }
   })
+}
+
+/** The place of a name, or of what stands before its comma. */
+function rank(name: string, order: readonly string[]): number {
+  const at = order.indexOf(name)
+  return at === -1 ? order.indexOf(name.split(',', 1)[0] ?? '') : at
+}
+
+/** The forwarder under the same conditions, which follow a comma in the names of both. */
+function baseOf(name: string, names: readonly string[]): string {
+  if (names.includes('bare server')) return 'bare server'
+  const comma = name.indexOf(',')
+  return comma === -1 ? 'forwarder' : `forwarder${name.slice(comma)}`
 }
 
 function each(rounds: readonly Round[], value: (round: Round) => number | undefined): number[] {

@@ -1,6 +1,7 @@
 import type { Call } from './candidate.ts'
 import type { CandidateName } from './candidates.ts'
 import type { Arrivals } from './kinds/arrivals.ts'
+import type { Bursts } from './kinds/bursts.ts'
 import type { IdleMemory } from './kinds/idle-memory.ts'
 import type { Paced } from './kinds/paced.ts'
 import type { Saturated } from './kinds/saturated.ts'
@@ -18,6 +19,7 @@ export type Scenario = {
   | ({ readonly kind: 'saturated' } & Saturated)
   | ({ readonly kind: 'paced' } & Paced)
   | ({ readonly kind: 'arrivals' } & Arrivals)
+  | ({ readonly kind: 'bursts' } & Bursts)
   | ({ readonly kind: 'stream memory' } & StreamMemory)
   | ({ readonly kind: 'idle memory' } & IdleMemory)
   | { readonly kind: 'start-up' }
@@ -27,6 +29,8 @@ const REQUEST = 'CPU µs a request'
 const EVENT = 'CPU µs an event'
 const EVERYBODY: readonly CandidateName[] = ['nginx', 'haproxy', 'forwarder', 'sluice', 'portkey']
 const WITHOUT_PEER: readonly CandidateName[] = ['nginx', 'haproxy', 'forwarder', 'sluice']
+/** Candidates of quick runs: HAProxy costs what nginx does. */
+const QUICKLY: readonly CandidateName[] = ['nginx', 'forwarder', 'sluice', 'portkey']
 const FEW: readonly CandidateName[] = ['nginx', 'forwarder', 'sluice']
 
 const native: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour: 'whole', bytes: 2000 }
@@ -34,6 +38,8 @@ const fromMessages: Call = { ...native, upstream: 'messages' }
 const nativeResponses: Call = { ...native, client: 'responses', upstream: 'responses' }
 const nativeGemini: Call = { ...native, client: 'gemini', upstream: 'gemini' }
 const toMessages: Call = { ...native, client: 'messages' }
+const agent = (bytes: number): Call => ({ ...native, bytes, content: 'agent, ASCII' })
+const late: Call = { ...native, behaviour: 'late' }
 
 const burst = (call: Call): Saturated => ({
   call: { ...call, behaviour: 'burst' },
@@ -49,6 +55,7 @@ export const SCENARIOS = {
     title: 'whole answer, request of 2 KB, 64 connections',
     unit: REQUEST,
     candidates: EVERYBODY,
+    quick: QUICKLY,
     call: native,
     connections: 64,
     units: 1,
@@ -58,6 +65,7 @@ export const SCENARIOS = {
     title: 'whole answer, request of 100 KB, same protocol, 16 connections',
     unit: REQUEST,
     candidates: EVERYBODY,
+    quick: QUICKLY,
     call: { ...native, bytes: 100_000 },
     connections: 16,
     units: 1,
@@ -67,7 +75,18 @@ export const SCENARIOS = {
     title: 'whole answer, request of 100 KB of a coding agent, same protocol, 16 connections',
     unit: REQUEST,
     candidates: EVERYBODY,
-    call: { ...native, bytes: 100_000, content: 'agent' },
+    quick: QUICKLY,
+    call: agent(100_000),
+    connections: 16,
+    units: 1,
+  },
+  'whole-1mb-agent': {
+    kind: 'saturated',
+    title: 'whole answer, request of 1 MB of a coding agent, same protocol, 16 connections',
+    unit: REQUEST,
+    candidates: EVERYBODY,
+    quick: FEW,
+    call: agent(1_000_000),
     connections: 16,
     units: 1,
   },
@@ -76,6 +95,7 @@ export const SCENARIOS = {
     title: 'stream passed on, 200 events at once',
     unit: EVENT,
     candidates: EVERYBODY,
+    quick: QUICKLY,
     ...burst(native),
   },
   'whole-2kb-responses': {
@@ -129,6 +149,7 @@ export const SCENARIOS = {
     title: 'stream converted for a chat client, 200 events at once',
     unit: EVENT,
     candidates: EVERYBODY,
+    quick: QUICKLY,
     ...burst(fromMessages),
   },
   'burst-to-messages': {
@@ -136,6 +157,7 @@ export const SCENARIOS = {
     title: 'stream converted for a messages client, 200 events at once',
     unit: EVENT,
     candidates: WITHOUT_PEER,
+    quick: FEW,
     ...burst(toMessages),
   },
   'paced-100-pass': {
@@ -186,14 +208,40 @@ export const SCENARIOS = {
     quick: FEW,
     ...paced(toMessages, 400),
   },
-  latency: {
+  'rate-50': {
+    kind: 'arrivals',
+    title: '50 requests/s, upstream that answers after 20 ms',
+    unit: REQUEST,
+    candidates: ['direct', ...EVERYBODY],
+    quick: ['forwarder', 'sluice'],
+    call: late,
+    perSecond: 50,
+  },
+  'rate-500': {
     kind: 'arrivals',
     title: '500 requests/s, upstream that answers after 20 ms',
     unit: REQUEST,
     candidates: ['direct', ...EVERYBODY],
     quick: ['direct', ...FEW],
-    call: { ...native, behaviour: 'late' },
+    call: late,
     perSecond: 500,
+  },
+  'rate-2000': {
+    kind: 'arrivals',
+    title: '2,000 requests/s, upstream that answers after 20 ms; Portkey cannot',
+    unit: REQUEST,
+    candidates: ['direct', ...WITHOUT_PEER],
+    quick: FEW,
+    call: late,
+    perSecond: 2000,
+  },
+  bursts: {
+    kind: 'bursts',
+    title: 'whole answer, request of 2 KB, 64 connections: a new process, and bursts of 3,000 after quiet',
+    unit: REQUEST,
+    candidates: ['forwarder', 'sluice'],
+    call: native,
+    connections: 64,
   },
   'stream-memory': {
     kind: 'stream memory',

@@ -11,15 +11,22 @@ const LATENCY: readonly Column[] = [
   ['p50 over the forwarder, ms', ({ p50OverForwarder }) => milliseconds(p50OverForwarder)],
 ]
 
+const OTHERS: readonly Column[] = [
+  ['× nginx', ({ overNginx }) => threeDigits(overNginx?.median)],
+  ['Portkey ÷ this', ({ portkeyOver }) => threeDigits(portkeyOver?.median)],
+]
+
+const STEADY: readonly Column[] = [['× steady', ({ overSteady }) => withQuartiles(overSteady)]]
+
 /** The findings of a scenario as a table of Markdown; `unit` is the unit of the costs. */
 export function tableOf(unit: string, findings: readonly ScenarioResult[]): string {
   const hasLatency = findings.some(({ p50 }) => p50 !== undefined)
+  const hasSteady = findings.some(({ overSteady }) => overSteady !== undefined)
   const columns: Column[] = [
     ['', ({ name }) => name],
     [unit, ({ cost }) => (cost.median === 0 ? '' : withQuartiles(cost))],
     ['× forwarder', ({ overForwarder }) => withQuartiles(overForwarder)],
-    ['× nginx', ({ overNginx }) => threeDigits(overNginx?.median)],
-    ['Portkey ÷ this', ({ portkeyOver }) => threeDigits(portkeyOver?.median)],
+    ...(hasSteady ? STEADY : OTHERS),
     ...(hasLatency ? LATENCY : []),
   ]
   const lines = [

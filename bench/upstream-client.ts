@@ -65,14 +65,10 @@ const random = randomFrom(Number(options.seed))
 
 async function measure(one: Case, cost: (name: ClientName, load: Load) => Promise<number>): Promise<Result> {
   for (let i = 0; i < one.warmUps; i++) for (const name of names) await cost(name, one.load)
-  const effort = { rounds: [ROUNDS, ROUNDS], budgetMs: 0, cpuMicros: 0, windowMs: 0 } as const
-  const warmUp = { requests: 0, cpuMicros: 0 }
-  const rounds = await interleaved(
-    names,
-    { ...effort, firstWarmUp: warmUp, warmUp },
-    random,
-    async (name) => ({ cost: await cost(name, one.load) }),
-  )
+  const effort = { rounds: [ROUNDS, ROUNDS], budgetMs: 0 } as const
+  const rounds = await interleaved(names, effort, random, async (name) => ({
+    cost: await cost(name, one.load),
+  }))
   const figures = (name: ClientName): number[] => rounds.map((round) => round[name]?.cost ?? 0)
   const over = (name: ClientName): Spread =>
     spread(figures('ours').map((ours, at) => ours / (figures(name)[at] ?? 0))) ?? {

@@ -1,7 +1,8 @@
-#!/usr/bin/env -S node --max-semi-space-size=32 --single-threaded-gc --v8-pool-size=1
+#!/usr/bin/env -S node --min-semi-space-size=32 --max-semi-space-size=32 --no-memory-reducer --single-threaded-gc --v8-pool-size=1
 // Plain JavaScript that every Node can parse: finds a suitable Node, then runs the command. Calls are many
 // and short-lived, so their garbage is collected in the young generation: a large one, by one thread (several
-// have too little work and wait for each other). Nodes 20 to 26 know these flags; an unknown flag would end
+// have too little work and wait for each other). It keeps its size when nobody calls: after a pause V8 would
+// shrink it, and learn anew how large it must be. Nodes 20 to 26 know these flags; an unknown flag would end
 // Node before this file is read. src/process/collector-flags.ts has those that need not be set before.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -10,7 +11,15 @@ import { dirname } from 'node:path'
 import process from 'node:process'
 
 // The flags of the first line.
-const FLAGS = ['--max-semi-space-size=32', '--single-threaded-gc', '--v8-pool-size=1']
+const FLAGS = [
+  '--min-semi-space-size=32',
+  '--max-semi-space-size=32',
+  '--no-memory-reducer',
+  '--single-threaded-gc',
+  '--v8-pool-size=1',
+]
+// Commands that serve calls.
+const SERVICES = new Set(['start', 'demo'])
 
 // Older versions truncate text at NUL in node:sqlite, or cannot run TypeScript.
 function newEnough([major, minor]) {
@@ -29,8 +38,21 @@ function bundledNode() {
   }
 }
 
-function runWith(node) {
-  const child = spawn(node, [...FLAGS, ...process.argv.slice(1)], { stdio: 'inherit' })
+// A flag of the operator's replaces ours of the same name.
+function lacksFlags() {
+  const given = new Set(process.execArgv.map((flag) => flag.split('=')[0]))
+  return FLAGS.some((flag) => !given.has(flag.split('=')[0]))
+}
+
+// Starts the program again with the flags: as the same process where the system can do that.
+function startAgain() {
+  const args = [...FLAGS, ...process.execArgv, ...process.argv.slice(1)]
+  if (process.execve) process.execve(process.execPath, [process.execPath, ...args])
+  else runWith(process.execPath, args)
+}
+
+function runWith(node, args = [...FLAGS, ...process.argv.slice(1)]) {
+  const child = spawn(node, args, { stdio: 'inherit' })
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => {
     if (signal) {
@@ -40,16 +62,7 @@ function runWith(node) {
   })
 }
 
-if (newEnough(process.versions.node.split('.').map(Number))) {
-  // Caches compiled code, with types stripped: later starts are faster and use less memory.
-  const { directory } = nodeModule.enableCompileCache()
-  // Worker threads find the cache through this variable.
-  if (directory) process.env.NODE_COMPILE_CACHE ??= dirname(directory)
-  // A clone runs its sources; a package contains only the built files.
-  const source = new URL('../src/cli/index.ts', import.meta.url)
-  const built = new URL('../dist/cli/index.js', import.meta.url)
-  await import((existsSync(source) ? source : built).href)
-} else {
+if (!newEnough(process.versions.node.split('.').map(Number))) {
   const node = bundledNode()
   if (node) runWith(node)
   else {
@@ -59,4 +72,14 @@ if (newEnough(process.versions.node.split('.').map(Number))) {
     )
     process.exit(1)
   }
+} else if (process.argv.slice(2).some((word) => SERVICES.has(word)) && lacksFlags()) startAgain()
+else {
+  // Caches compiled code, with types stripped: later starts are faster and use less memory.
+  const { directory } = nodeModule.enableCompileCache()
+  // Worker threads find the cache through this variable.
+  if (directory) process.env.NODE_COMPILE_CACHE ??= dirname(directory)
+  // A clone runs its sources; a package contains only the built files.
+  const source = new URL('../src/cli/index.ts', import.meta.url)
+  const built = new URL('../dist/cli/index.js', import.meta.url)
+  await import((existsSync(source) ? source : built).href)
 }

@@ -36,7 +36,8 @@ http {
   ${temporary.map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')}
   access_log off;
   keepalive_requests 1000000000;
-  client_body_buffer_size 256k;
+  client_max_body_size 16m;
+  client_body_buffer_size 2m;
   upstream model { server 127.0.0.1:${upstreamPort}; keepalive 2048; keepalive_requests 1000000000; }
   server {
     listen 127.0.0.1:${port} backlog=4096;

@@ -12,6 +12,9 @@ export interface Arrivals {
   readonly perSecond: number
 }
 
+/** Calls of a measurement, at least. */
+const MIN_CALLS = 60
+
 /**
  * Measures CPU microseconds per request, and the latency that was added to the time for which the upstream
  * held the response.
@@ -24,8 +27,9 @@ export async function measureArrivals(
   windowMs: number,
 ): Promise<Figure> {
   const message = messageTo(CANDIDATES[name], port, call) ?? ''
+  const seconds = Math.max(windowMs / 1000, MIN_CALLS / perSecond)
   const before = cpuSeconds(pid)
-  const seen = await testBed.execute({ kind: 'arrive', port, message, perSecond, seconds: windowMs / 1000 })
+  const seen = await testBed.execute({ kind: 'arrive', port, message, perSecond, seconds })
   const micros = (cpuSeconds(pid) - before) * 1e6
   return {
     cost: micros / seen.events,

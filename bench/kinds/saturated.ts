@@ -14,9 +14,10 @@ export interface Saturated {
 }
 
 /** Bounds of the number of requests in a measurement. */
-const MIN_REQUESTS = 200
+const MIN_REQUESTS = 40
 const MAX_REQUESTS = 10_000
-/** Requests in one step of the warm-up. */
+/** Requests in the first step of the warm-up, and in a step at most. */
+const FIRST_STEP = 50
 const WARM_UP_STEP = 1000
 
 /** Warms a candidate up, and finds how many requests cost the intended CPU time. */
@@ -30,9 +31,13 @@ export async function warmed(
 ): Promise<number> {
   let each = 0
   let spent = 0
-  for (let sent = 0; sent < warmUp.requests && spent < warmUp.cpuMicros; sent += WARM_UP_STEP) {
-    each = await perRequest(testBed, name, running, saturated, WARM_UP_STEP)
-    spent += each * WARM_UP_STEP
+  let sent = 0
+  while (sent < warmUp.requests && spent < warmUp.cpuMicros) {
+    const affordable = Math.ceil((warmUp.cpuMicros - spent) / Math.max(1, each))
+    const step = sent === 0 ? FIRST_STEP : Math.max(FIRST_STEP, Math.min(WARM_UP_STEP, affordable))
+    each = await costOfRequest(testBed, name, running, saturated, step)
+    spent += each * step
+    sent += step
   }
   return Math.round(Math.min(MAX_REQUESTS, Math.max(MIN_REQUESTS, cpuMicros / Math.max(1, each))))
 }
@@ -45,10 +50,11 @@ export async function measureSaturated(
   saturated: Saturated,
   requests: number,
 ): Promise<Figure> {
-  return { cost: (await perRequest(testBed, name, running, saturated, requests)) / saturated.units }
+  return { cost: (await costOfRequest(testBed, name, running, saturated, requests)) / saturated.units }
 }
 
-async function perRequest(
+/** CPU microseconds of a request, of so many. */
+export async function costOfRequest(
   testBed: TestBed,
   name: CandidateName,
   { port, pid }: Running,

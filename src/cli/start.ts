@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { sqlitePath } from '../domain/database-url.ts'
 import type { Gateway } from '../main.ts'
-import { setCollectorFlags } from '../process/collector-flags.ts'
+import { setCollectorFlags, setThreadFlags } from '../process/collector-flags.ts'
 import { untilStopSignal } from '../process/stop-signals.ts'
 import { type IdleThread, startThread } from '../store/sqlite/database-thread.ts'
 import { loadEnvironment } from './load-environment.ts'
@@ -21,6 +21,7 @@ export async function start(options: { readonly config?: string }): Promise<numb
 
 async function startIn(environment: Environment): Promise<number> {
   const path = sqlitePath(environment.databaseUrl)
+  setThreadFlags()
   // The thread loads its modules beside this one, which loads those of the configuration.
   const thread = startThread({ expectsMigrations: path !== undefined && !existsSync(path) })
   const { loadConfig } = await import('./load-config.ts')
@@ -30,6 +31,7 @@ async function startIn(environment: Environment): Promise<number> {
 
 /** Runs a gateway with a configuration, and with a thread if one was started already. */
 export async function run(config: Config, thread?: IdleThread): Promise<number> {
+  setThreadFlags()
   const { startGateway } = await import('../main.ts')
   let gateway: Gateway
   try {

@@ -1,11 +1,20 @@
 import process from 'node:process'
 import { setFlagsFromString } from 'node:v8'
 
+/**
+ * Flags for threads that are started later: the main thread's nursery keeps the size that it got at the start
+ * (`bin/sluice.mjs`), and theirs begin small.
+ */
+const THREAD_FLAGS = ['--min-semi-space-size=0'] as const
+
 /** Flags of V8's garbage collector for a process that serves calls, set once it has started. */
 export const COLLECTOR_FLAGS = [
   // V8 allocates objects that mostly survived directly in the old generation, where those of calls become
   // garbage that refers to the young one.
   '--no-allocation-site-pretenuring',
+  // V8 throws away the bytecode of functions that were not called for some collections, and compiles them
+  // anew after a pause.
+  '--no-flush-bytecode',
 ] as const
 
 /** Flags that some Nodes do not know: they exist up to V8 14.7. */
@@ -18,6 +27,11 @@ export const RECENT_COLLECTOR_FLAGS = [
   // brings about the next full collection.
   '--no-separate-gc-phases',
 ] as const
+
+/** Sets the flags for threads, before the first one is started. */
+export function setThreadFlags(): void {
+  for (const flag of THREAD_FLAGS) setFlagsFromString(flag)
+}
 
 /**
  * Sets the flags. V8 rejects code that was compiled under other flags: if these were set before the start,

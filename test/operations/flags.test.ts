@@ -1,9 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import process from 'node:process'
-import { expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { COLLECTOR_FLAGS, RECENT_COLLECTOR_FLAGS } from '../../src/process/collector-flags.ts'
+import { family } from './process-family.ts'
+import { eventually, readyProgram } from './program.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const PROGRAM = readFileSync(join(ROOT, 'bin/sluice.mjs'), 'utf8')
@@ -25,11 +28,94 @@ const OLD_NODE = ['/usr/bin/node', '/usr/local/bin/node'].find(
 if (OLD_NODE === undefined)
   console.info('a Node that is too old is left out: there is none in /usr/bin or /usr/local/bin')
 
+/** The command of the image, in this folder. */
+function entryOfContainer(): string[] {
+  const file = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
+  const words = ['ENTRYPOINT', 'CMD'].flatMap(
+    (name) => JSON.parse(new RegExp(`^${name} (.+)$`, 'm').exec(file)?.[1] ?? '[]') as string[],
+  )
+  return words.map((word) => word.replace('/app/', `${ROOT}/`))
+}
+
+/** A folder in which the program is installed, as npm links it. */
+function installed(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-installed-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true })
+  writeFileSync(join(folder, 'package.json'), '{ "name": "site" }')
+  symlinkSync(ROOT, join(folder, 'node_modules/sluice'))
+  symlinkSync('../sluice/bin/sluice.mjs', join(folder, 'node_modules/.bin/sluice'))
+  return folder
+}
+
 test('the program has the same flags however it is started: by its first line, by npm, by an older Node', () => {
   expect(FIRST_LINE.length).toBeGreaterThan(0)
   expect(flagsIn(scripts.start)).toEqual(FIRST_LINE)
   expect(flagsIn(scripts.demo)).toEqual(FIRST_LINE)
   expect(flagsIn(PROGRAM.match(/const FLAGS = \[[^\]]*\]/)?.[0] ?? '')).toEqual(FIRST_LINE)
+})
+
+/** Size of the nursery that the flags ask for. */
+const NURSERY_BYTES = 32 * 2 ** 20
+const BIN = join(ROOT, 'bin/sluice.mjs')
+const WAYS: readonly (readonly [name: string, command: readonly string[]])[] = [
+  ['npm start', ['npm', 'start']],
+  ['the program itself, by its first line', [BIN, 'start']],
+  ['npx', ['npx', '--offline', 'sluice', 'start']],
+  ['node, without the flags', [process.execPath, BIN, 'start']],
+  ['the container', entryOfContainer()],
+  ...(OLD_NODE === undefined ? [] : [['an older Node', [OLD_NODE, BIN, 'start']] as const]),
+]
+
+describe.each(WAYS)('started by %s', (name, command) => {
+  test('the process that serves calls runs with the flags', async () => {
+    const { pid } = await readyProgram({
+      command,
+      config: {},
+      group: true,
+      ...(name === 'npx' && { cwd: installed() }),
+      // The Node of the tests, as the first one that is found.
+      env: { PATH: `${dirname(process.execPath)}:${process.env['PATH']}` },
+    })
+    const server = family(pid).at(-1)
+    const given = readFileSync(`/proc/${server}/cmdline`, 'utf8').split('\0')
+    expect(given.slice(1, 1 + FIRST_LINE.length)).toEqual(FIRST_LINE)
+  })
+})
+
+test('a flag of the operator’s replaces the one of the same name, and others stay', async () => {
+  const own = ['--max-semi-space-size=48', '--stack-trace-limit=20']
+  const { pid } = await readyProgram({
+    command: [process.execPath, ...own, BIN, 'start'],
+    config: {},
+  })
+  const given = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+  expect(given.slice(1, 3 + FIRST_LINE.length)).toEqual([...FIRST_LINE, ...own])
+})
+
+/** Prints the heap of each thread and the nursery of the main one, again and again. */
+const OBSERVER = `
+  import { getHeapSpaceStatistics } from 'node:v8'
+  const print = (name, bytes) => console.log(JSON.stringify({ heap: name, bytes }))
+  process.on('worker', (thread) => setInterval(async () => {
+    print(thread.threadName, (await thread.getHeapStatistics()).total_heap_size)
+    print('nursery', getHeapSpaceStatistics().find((one) => one.space_name === 'new_space').space_size)
+  }, 100).unref())`
+
+test('the nursery of the main thread has its whole size from the start on, those of other threads begin small', async () => {
+  const program = await readyProgram({
+    command: [
+      process.execPath,
+      `--import=data:text/javascript,${encodeURIComponent(OBSERVER)}`,
+      BIN,
+      'start',
+    ],
+    config: {},
+  })
+  const bytesOf = (name: string): unknown => program.log().findLast(({ heap }) => heap === name)?.['bytes']
+  await eventually(() => bytesOf('nursery') !== undefined, 'the heaps are known')
+  expect(bytesOf('nursery')).toBeGreaterThanOrEqual(NURSERY_BYTES)
+  expect(bytesOf('sluice database')).toBeLessThan(1.5 * NURSERY_BYTES)
 })
 
 test('the flags that the program sets once it has started are known to this Node', () => {

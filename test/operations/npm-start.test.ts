@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import process from 'node:process'
 import { afterEach, expect, test } from 'vitest'
@@ -7,6 +7,7 @@ import { plainConfiguration } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { askStream } from '../equipment/fixture.ts'
+import { family } from './process-family.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 
 let program: Program | undefined
@@ -22,23 +23,6 @@ afterEach(async () => {
   await discard(program)
   await upstream?.stop()
 })
-
-/** A process and all its descendants. */
-function family(pid: number): number[] {
-  const parents = new Map<number, number>()
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
-      parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]))
-    } catch {
-      // The process has ended meanwhile.
-    }
-  }
-  const found = [pid]
-  for (const member of found) for (const [child, parent] of parents) if (parent === member) found.push(child)
-  return found
-}
 
 test.each([
   ['SIGTERM to npm alone, as from a supervisor,', 'SIGTERM', false],

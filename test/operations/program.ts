@@ -28,6 +28,8 @@ export interface ProgramOptions {
    * path through the environment.
    */
   readonly command?: readonly string[]
+  /** The folder in which a command is run, in place of the repository. */
+  readonly cwd?: string
   /** Makes a process group of its own, which then gets signals as a whole: as from a terminal. */
   readonly group?: boolean
 }
@@ -97,7 +99,7 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
     folder.configFile,
   ]
   const child = spawn(file, args, {
-    cwd: options.command ? REPOSITORY : await programFolder(),
+    cwd: options.cwd ?? (options.command ? REPOSITORY : await programFolder()),
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: options.group === true,
     env: {
