@@ -31,6 +31,8 @@ export interface CallFilter {
   readonly channel?: string | undefined
   readonly group?: string | undefined
   readonly request_id?: string | undefined
+  /** With commas between several. */
+  readonly reason?: string | undefined
 }
 
 /** Calls of the account alone, or of all users. */

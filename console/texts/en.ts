@@ -235,6 +235,7 @@ export const texts = {
     table: 'Calls',
     time: 'Time',
     status: 'Status',
+    anyStatus: 'Any',
     tokens: 'Tokens',
     tokensHint: 'input / cached / output',
     cost: 'Cost',

@@ -229,6 +229,7 @@ export const texts: Texts = {
     table: '调用',
     time: '时间',
     status: '状态',
+    anyStatus: '全部',
     tokens: 'Token 数',
     tokensHint: '输入 / 缓存 / 输出',
     cost: '费用',

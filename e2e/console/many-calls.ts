@@ -3,7 +3,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { LATENCY_COLUMNS, POINT_COLUMNS, POINT_TABLES, SLOTS_PER_DAY } from '../../src/store/usage-points.ts'
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
-import { newToken } from '../../test/store-rows.ts'
 
 /** Secret of the gateways that tests start. */
 const SECRET = 'a-secret-for-tests-0123456789abcdef'
@@ -11,6 +10,20 @@ const DAYS = 90
 const DAY_MS = 86_400_000
 const MODELS = 20
 const CHANNELS = 10
+/** A key of root's without limits. */
+const KEY = {
+  userId: 1,
+  status: 1,
+  createdTime: 1_760_000_000,
+  expiredTime: -1,
+  remainQuota: 0,
+  unlimitedQuota: true,
+  modelLimitsEnabled: false,
+  modelLimits: '',
+  allowIps: null,
+  group: '',
+  vendorRoutes: '',
+} as const
 /** The sums that the log and the series share. */
 const SUMS = ['requests', 'quota', 'input_tokens', 'output_tokens']
 
@@ -26,10 +39,11 @@ export async function addManyCalls(
   const store = await openSqliteStore({ path, secrets: deriveSecrets(SECRET), onCallingThread: true })
   let firstKey = 0
   for (let n = 0; n < keys; n += 1) {
-    const { id } = await store.write(
-      'createToken',
-      newToken(1, { name: `team ${n % 97} key ${n}`, key: `many${n}` }),
-    )
+    const { id } = await store.write('createToken', {
+      ...KEY,
+      name: `team ${n % 97} key ${n}`,
+      key: `many${n}`,
+    })
     firstKey ||= id
   }
   await store.close()
