@@ -167,6 +167,20 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
+  test('the overview says who spends most of the month, and leads to their usage', async () => {
+    const page = await stage.open('admin', '/')
+    const spenders = page.getByRole('region', { name: 'Who spends most' })
+    await spenders.getByRole('listitem').filter({ hasText: 'root' }).getByText('100%').waitFor()
+    await spenders.getByRole('link', { name: 'root' }).click()
+    await settled(page, 'Usage')
+    expect(page.url()).toMatch(/\?period=month&user=root$/)
+    await page.context().close()
+    const own = await stage.open('member', '/')
+    await settled(own, 'Overview')
+    expect(await own.getByRole('region', { name: 'Who spends most' }).count()).toBe(0)
+    await own.context().close()
+  })
+
   test('51: an administrator adds a user, and $5 to its quota: before and after are shown', async () => {
     const page = await stage.open('admin', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
