@@ -25,12 +25,10 @@ export async function unlinkIdentity(
     readonly acceptsPasswords: boolean
   },
 ): Promise<UnlinkOutcome> {
-  // Changes the user first: two requests for the last two identities come one after the other.
   const user = await db
-    .updateTable('users')
-    .set((eb) => ({ oidc_id: eb.ref('oidc_id') }))
+    .selectFrom('users')
     .where('id', '=', userId)
-    .returning(['password_hash', 'access_token_hash'])
+    .select(['password_hash', 'access_token_hash'])
     .executeTakeFirstOrThrow()
   const all = await db
     .selectFrom('identities')
