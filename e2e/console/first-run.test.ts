@@ -175,7 +175,7 @@ describe.skipIf(withoutBrowser())('from the sign-in to the cost of a first call'
 function focusFault(): string {
   const element = document.activeElement
   if (!element || element === document.body) return ''
-  // What is drawn for a field may stand around it, or behind it.
+  // The mark of a field may be drawn around it, or behind it.
   const drawn = [element, element.closest('.mantine-Input-input'), element.nextElementSibling]
   const isSeen = drawn.some((one) => {
     if (!one) return false

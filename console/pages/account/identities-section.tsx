@@ -17,7 +17,7 @@ import { useAction } from '../../parts/use-action.ts'
 import { useTexts } from '../../texts/use-texts.tsx'
 import classes from './sessions-section.module.css'
 
-/** Identities at providers that open this account; nothing where there are neither identities nor providers. */
+/** Identities at providers that open this account; nothing where there are no providers either. */
 export function IdentitiesSection() {
   const texts = useTexts()
   const { account } = texts

@@ -55,7 +55,7 @@ export async function keyedTokensOf(
   return rows.map((row) => keyedFromRow(row, secrets))
 }
 
-/** Lists the names of all live tokens of a user, newest first: without their keys, whose decryption takes time. */
+/** Lists the names of a user's live tokens, newest first: decrypting their keys would take time. */
 export function ownTokenNames(
   db: Db,
   { userId }: { readonly userId: number },
