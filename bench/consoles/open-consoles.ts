@@ -61,7 +61,7 @@ export async function openConsoles(url: string, cookies: readonly string[]): Pro
       cookie,
       `/api/log/?${new URLSearchParams({ start_timestamp: start, p: '1', page_size: String(PAGE) })}`,
     )
-    await ask(cookie, `/api/log/stat?${new URLSearchParams({ start_timestamp: start })}`)
+    await ask(cookie, `/api/usage?${new URLSearchParams({ from: start, by: 'none', step: 'month' })}`)
   }
   for (const cookie of cookies) {
     await ask(cookie, '/api/console')

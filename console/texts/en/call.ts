@@ -7,6 +7,7 @@ export const call = {
   timing: 'Timing',
   ids: 'Origin',
   charge: 'Charge',
+  nothingCharged: 'Nothing was delivered, so nothing was charged.',
   exact: (text: string) => `exactly ${text}`,
   lines: {
     input: 'Input',

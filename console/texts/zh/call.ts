@@ -8,6 +8,7 @@ export const call: Texts['call'] = {
   cost: '费用',
   timing: '耗时',
   ids: '来源',
+  nothingCharged: '没有返回任何内容，因此不收费。',
   charge: '扣费',
   exact: (text) => `精确值 ${text}`,
   lines: {
