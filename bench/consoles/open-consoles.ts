@@ -84,7 +84,7 @@ export async function openConsoles(url: string, cookies: readonly string[]): Pro
   }
 }
 
-/** Opens so many consoles of the gateway at a port, until they are disposed of; none where there is no gateway. */
+/** Opens so many consoles of the gateway at a port; none where there is no gateway. */
 export async function consolesOf(port: number | undefined, count: number): Promise<Clients | undefined> {
   if (port === undefined || count === 0) return undefined
   const url = `http://127.0.0.1:${port}`
