@@ -9,7 +9,7 @@ const KEYS = byTier(1_500, 10_000)
 const CALLS = byTier(50_000, 1_000_000)
 /** Each time is the best of these: other work on the machine is not the console's. */
 const RUNS = byTier(2, 5)
-/** By day the machine is shared with other tests: the times are printed, and only a standstill is a failure. */
+/** By day the machine is shared with other tests: times are printed, and only a standstill is a failure. */
 const PATIENCE = byTier(30, 1)
 
 describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} calls`, () => {
