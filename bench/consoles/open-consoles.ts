@@ -30,7 +30,7 @@ export async function openReaders(url: string, cookies: readonly string[], each 
     for (let n = 0; n < each; n += 1) {
       const stream = await open(url, undefined, {
         method: 'GET',
-        path: `/api/log/stream?${new URLSearchParams({ start_timestamp: String(since()) })}`,
+        path: `/api/log/stream?${query({ start_timestamp: String(since()) })}`,
         headers: { cookie },
       })
       if (stream.status !== 200) throw new Error(`${stream.status}: ${(await stream.end()).text}`)
@@ -57,11 +57,8 @@ export async function openConsoles(url: string, cookies: readonly string[]): Pro
   }
   const list = async (cookie: string): Promise<void> => {
     const start = String(since())
-    await ask(
-      cookie,
-      `/api/log/?${new URLSearchParams({ start_timestamp: start, p: '1', page_size: String(PAGE) })}`,
-    )
-    await ask(cookie, `/api/usage?${new URLSearchParams({ from: start, by: 'none', step: 'month' })}`)
+    await ask(cookie, `/api/log/?${query({ start_timestamp: start, p: '1', page_size: String(PAGE) })}`)
+    await ask(cookie, `/api/usage?${query({ from: start, by: 'none', step: 'month' })}`)
   }
   for (const cookie of cookies) {
     await ask(cookie, '/api/console')
@@ -89,6 +86,10 @@ export async function consolesOf(port: number | undefined, count: number): Promi
   if (port === undefined || count === 0) return undefined
   const url = `http://127.0.0.1:${port}`
   return openConsoles(url, await sessions(url, count))
+}
+
+function query(fields: Readonly<Record<string, string>>): string {
+  return new URLSearchParams(fields).toString()
 }
 
 // The page's period begins with a day.

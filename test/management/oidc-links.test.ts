@@ -197,7 +197,7 @@ describe('an identity is unlinked', () => {
   const without = (browser: Browser, subject: string, issuer = provider.issuer): Promise<FullResponse> =>
     call(gateway.url, undefined, {
       method: 'DELETE',
-      path: `${PATH}?${new URLSearchParams({ issuer, subject })}`,
+      path: `${PATH}?${new URLSearchParams({ issuer, subject }).toString()}`,
       headers: { cookie: browser.session.cookie },
     })
 

@@ -75,7 +75,7 @@ export function OverviewPage() {
             <section aria-label={overview.spenders}>
               <h2 className={classes['heading']}>
                 {overview.spenders}
-                <Link to="/usage" search={{ period: 'month', by: 'user' } as never}>
+                <Link to="/usage" search={{ period: 'month', by: 'user' }}>
                   {overview.allSpenders}
                 </Link>
               </h2>

@@ -21,7 +21,7 @@ export function TopSpenders({ month }: { readonly month: Usage }) {
     <ol className={classes['keys']}>
       {spenders.map(({ key, label, quota }) => (
         <li key={key}>
-          <Link to="/usage" search={{ period: 'month', user: label } as never}>
+          <Link to="/usage" search={{ period: 'month', user: label }}>
             {label}
           </Link>
           <span>{percent(quota / month.totals.quota)}</span>
