@@ -1,95 +1,104 @@
-import process from 'node:process'
-import { ROOT } from '../test/equipment/configuration.ts'
-import { CERTAINLY_GONE_MS, type LiveResponse, open } from '../test/equipment/client.ts'
-import { logIn } from '../test/equipment/console.ts'
+import { parseArgs } from 'node:util'
 import { randomFrom } from '../test/equipment/random.ts'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { CANDIDATES } from './candidates.ts'
+import { type Clients, openConsoles, openReaders, sessions } from './consoles/open-consoles.ts'
+import { cpuSeconds } from './cpu-time.ts'
 import { FULL } from './effort.ts'
 import { interleaved } from './interleaved.ts'
 import { measureArrivals } from './kinds/arrivals.ts'
-import { CANDIDATES } from './candidates.ts'
+import { warmed } from './kinds/saturated.ts'
 import { messageTo } from './requests.ts'
 import { SCENARIOS } from './scenarios.ts'
-import { quantile } from './statistics.ts'
+import { spread } from './statistics.ts'
 import { openTestBed } from './test-bed.ts'
 
 /**
- * Measures what ten readers of the live stream of calls cost the relay: calls a second with 16 connections
- * back to back, and the added latency of 500 calls a second; rounds with and without readers by turns.
- * `node bench/live-readers.ts [ROUNDS]`.
+ * Measures what people who look at the log cost the relay: ten readers of the live stream of calls, and ten
+ * open consoles with their lists and sums. Each round measures all cases in another order, and each
+ * case is compared with that round's measurement without them; printed are medians and quartiles of these
+ * ratios.
  */
-const SESSIONS = 5
-const STREAMS_EACH = 2
-const REQUESTS = 6_000
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    consoles: { type: 'string', default: '10' },
+    seconds: { type: 'string', default: '5' },
+    latency: { type: 'boolean', default: false },
+  },
+})
+const ROUNDS = Number(positionals[0] ?? 8)
+const COUNT = Number(options.consoles)
+const SLICE_MS = Number(options.seconds) * 1000
 const CONNECTIONS = 16
-const WINDOW_MS = 4_000
-const ROUNDS = Number(process.argv[2] ?? 12)
-const CASES = ['alone', 'ten readers'] as const
+/** Calls by which the speed of this machine is found. */
+const STEP = 5_000
+const STREAMS_EACH = 2
+const CASES = ['alone', 'readers', 'consoles'] as const
 
 await using testBed = await openTestBed(['sluice'])
 const running = testBed.running.get('sluice')
 if (!running) throw new Error(testBed.skipped.join())
-const { port } = running
+const { port, pid } = running
 const url = `http://127.0.0.1:${port}`
-const cookies: string[] = []
-for (let n = 0; n < SESSIONS; n += 1)
-  cookies.push((await logIn(url, { access_token: ROOT.access_token })).cookie)
-
-const message = messageTo(CANDIDATES.sluice, port, SCENARIOS['whole-2kb'].call) ?? ''
+const scenario = SCENARIOS['whole-2kb']
+const message = messageTo(CANDIDATES.sluice, port, scenario.call) ?? ''
 const saturate = (requests: number) =>
   testBed.execute({ kind: 'saturate', port, message, requests, connections: CONNECTIONS })
 
-/** Opens ten streams of all calls. */
-async function readers(): Promise<readonly LiveResponse[]> {
-  const opened: LiveResponse[] = []
-  for (const cookie of cookies)
-    for (let n = 0; n < STREAMS_EACH; n += 1) {
-      const stream = await open(url, undefined, {
-        method: 'GET',
-        path: '/api/log/stream',
-        headers: { cookie },
-      })
-      if (stream.status !== 200) throw new Error(`${stream.status}: ${(await stream.end()).text}`)
-      opened.push(stream)
-    }
-  return opened
+const OPEN: Readonly<Record<string, (cookies: readonly string[]) => Promise<Clients>>> = {
+  alone: () => openReaders(url, []),
+  readers: (cookies) => openReaders(url, cookies.slice(0, COUNT / STREAMS_EACH), STREAMS_EACH),
+  consoles: (cookies) => openConsoles(url, cookies),
 }
 
-for (let n = 0; n < 3; n += 1) await saturate(REQUESTS)
+const cookies = await sessions(url, COUNT)
+await warmed(testBed, 'sluice', running, scenario, FULL.firstWarmUp, FULL.cpuMicros)
+const began = performance.now()
+await saturate(STEP)
+const requests = Math.round((STEP * SLICE_MS) / (performance.now() - began))
 let sent = 0
 const rounds = await interleaved(
   CASES,
   { ...FULL, rounds: [ROUNDS, ROUNDS] },
   randomFrom(20_261_122),
   async (name) => {
-    const streams = name === 'alone' ? [] : await readers()
-    const began = performance.now()
-    await saturate(REQUESTS)
-    const perSecond = (REQUESTS / (performance.now() - began)) * 1000
-    const { p50 = 0, p99 = 0 } = await measureArrivals(
-      testBed,
-      'sluice',
-      running,
-      SCENARIOS['rate-500'],
-      WINDOW_MS,
-    )
-    await sleep(CERTAINLY_GONE_MS)
-    for (const stream of streams) stream.abort()
-    for (const stream of streams) sent += (await stream.end()).text.split('event: call').length - 1
-    return { cost: perSecond, p50, p99 }
+    const clients = await OPEN[name]?.(cookies)
+    if (!clients) throw new Error(name)
+    const started = performance.now()
+    const before = cpuSeconds(pid)
+    if (!options.latency) await saturate(requests)
+    const cost = ((cpuSeconds(pid) - before) * 1e6) / requests
+    const perSecond = (requests / (performance.now() - started)) * 1000
+    const figure = options.latency
+      ? await measureArrivals(testBed, 'sluice', running, SCENARIOS['rate-500'], SLICE_MS)
+      : { cost, p50: perSecond }
+    await clients[Symbol.asyncDispose]()
+    sent += clients.sent()
+    return figure
   },
 )
 
-for (const figure of ['cost', 'p50', 'p99'] as const) {
+const FIGURES = options.latency
+  ? ([
+      ['cost', 'CPU µs a call'],
+      ['p50', 'added p50 µs'],
+      ['p99', 'added p99 µs'],
+    ] as const)
+  : ([
+      ['cost', 'CPU µs a call'],
+      ['p50', 'calls a second'],
+    ] as const)
+for (const [figure, title] of FIGURES) {
   const of = (name: string): number[] => rounds.map((round) => round[name]?.[figure] ?? 0)
-  const ratios = of('ten readers').map((value, n) => value / (of('alone')[n] ?? 1))
-  const median = (values: readonly number[]): number =>
-    quantile(
-      values.toSorted((a, b) => a - b),
-      0.5,
+  const alone = of('alone')
+  console.log(`${title}: alone ${spread(alone)?.median.toFixed(1)}`)
+  for (const name of CASES.slice(1)) {
+    const ratios = spread(of(name).map((value, n) => value / (alone[n] ?? 1)))
+    console.log(
+      `  with ${COUNT} ${name}: ${spread(of(name))?.median.toFixed(1)}, ratio ${ratios?.median.toFixed(3)} (${ratios?.p25.toFixed(3)} to ${ratios?.p75.toFixed(3)})`,
     )
-  console.log(
-    `${figure === 'cost' ? 'calls a second' : `${figure} µs`}: alone ${median(of('alone')).toFixed(0)}, with ten readers ${median(of('ten readers')).toFixed(0)}, ratio by rounds ${median(ratios).toFixed(3)}`,
-  )
+  }
 }
-console.log(`${rounds.length} rounds; the readers were sent ${sent} calls`)
+console.log(
+  `${rounds.length} rounds of ${options.latency ? `${SLICE_MS} ms` : `${requests} calls`}; the clients were sent ${sent} calls`,
+)

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { randomFrom } from '../test/equipment/random.ts'
 import { CANDIDATES, type CandidateName } from './candidates.ts'
 import { commitCost } from './commit-cost.ts'
+import { consolesOf } from './consoles/open-consoles.ts'
 import { cores } from './cores.ts'
 import { FULL, QUICK } from './effort.ts'
 import { type ScenarioResult, findingsOf } from './scenario-result.ts'
@@ -13,9 +14,10 @@ import { SCENARIOS, type Scenario, type ScenarioName } from './scenarios.ts'
 import { openTestBed } from './test-bed.ts'
 import { tableOf } from './table.ts'
 
-const USAGE = `npm run bench -- [--quick] [--only SCENARIO]… [--json] [--check] [--seed NUMBER]
+const USAGE = `npm run bench -- [--quick] [--only SCENARIO]… [--json] [--check] [--seed NUMBER] [--consoles NUMBER]
 
-Measures this gateway beside others, in one run, and prints ratios. Scenarios:
+Measures this gateway beside others, in one run, and prints ratios. With --consoles, so many
+consoles show this gateway's log meanwhile, with Live on. Scenarios:
   ${Object.keys(SCENARIOS).join('\n  ')}
 `
 
@@ -23,6 +25,7 @@ const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
+    consoles: { type: 'string', default: '0' },
     check: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true, default: [] },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
@@ -76,6 +79,8 @@ async function main(): Promise<number> {
   await using testBed = await openTestBed(Object.keys(CANDIDATES).filter(isNeeded))
   for (const line of testBed.skipped) note(line)
   if (names.some((name) => !STARTED_ANEW.has(SCENARIOS[name].kind))) await warmUp(testBed, effort)
+  await using consoles = await consolesOf(testBed.running.get('sluice')?.port, Number(options.consoles))
+  if (consoles) note(`${options.consoles} consoles show the log of sluice`)
   const results: Result[] = []
   for (const name of names) results.push(await measured(name))
   const commit = commitCost()

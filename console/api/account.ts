@@ -2,8 +2,9 @@ import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { consoleShellSchema } from '../../src/management/console/console-shell.ts'
 import type { statusSchema } from '../../src/management/status/gateway-status.ts'
+import type { identitiesSchema } from '../../src/management/users/own-identities.ts'
 import type { sessionsSchema } from '../../src/management/users/own-sessions.ts'
-import { request, send } from './client.ts'
+import { queryText, request, send } from './client.ts'
 
 /** The account that is signed in, and the gateway as every page needs it. */
 export type Shell = z.output<typeof consoleShellSchema>
@@ -13,6 +14,9 @@ export type Profile = Shell['user']
 
 /** A session of the account. */
 export type Session = z.output<typeof sessionsSchema>[number]
+
+/** An identity of the account at a provider. */
+export type LinkedIdentity = z.output<typeof identitiesSchema>[number]
 
 /** Credentials of a sign-in. */
 export type Credentials =
@@ -55,6 +59,28 @@ export function sessionsQuery(userId: number) {
     queryKey: [userId, 'sessions'],
     queryFn: () => request<Session[]>('GET', '/api/user/self/sessions'),
   })
+}
+
+/** The identities of the account at providers. */
+export function identitiesQuery(userId: number) {
+  return queryOptions({
+    queryKey: [userId, 'identities'],
+    queryFn: () => request<LinkedIdentity[]>('GET', '/api/user/self/identities'),
+  })
+}
+
+/** Begins to link an identity at a provider. Resolves to where the browser goes for that. */
+export async function beginLink(provider: string, next: string): Promise<string> {
+  const { url } = await request<{ readonly url: string }>('POST', '/api/user/self/identities', {
+    provider,
+    next,
+  })
+  return url
+}
+
+/** Takes an identity from the account. */
+export async function unlinkIdentity({ issuer, subject }: LinkedIdentity): Promise<void> {
+  await request('DELETE', `/api/user/self/identities${queryText({ issuer, subject })}`)
 }
 
 /** Signs in; the session is a cookie. */

@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from 'react'
 import classes from './data-table.module.css'
+import { useOverflow } from './use-overflow.ts'
 
 /** A column of a table. */
 export interface Column<Row> {
@@ -44,40 +45,47 @@ export function DataTable<Row>({
   readonly foot?: Row
 }) {
   const [order, setOrder] = useState<Order>()
+  const { region, bar } = useOverflow()
   return (
-    <div
-      className={classes['scroll']}
-      data-stale={isStale || undefined}
-      // Keyboards scroll it where it is wider than the page.
-      tabIndex={0}
-      role="group"
-      aria-label={label}
-    >
-      {/* Roles are stated, since browsers drop those of tables that are laid out otherwise. */}
-      <table role="table" aria-label={label} className={classes['table']}>
-        <thead role="rowgroup">
-          <tr role="row">
-            {columns.map((column) => (
-              <Heading key={column.key} column={column} order={order} onOrder={setOrder} />
-            ))}
-          </tr>
-        </thead>
-        <tbody role="rowgroup">
-          {sorted(rows, columns, order).map((row) => (
-            <tr role="row" key={keyOf(row)}>
-              <Cells columns={columns} row={row} />
-            </tr>
-          ))}
-        </tbody>
-        {foot !== undefined && (
-          <tfoot role="rowgroup">
+    <>
+      <div
+        ref={region}
+        className={classes['scroll']}
+        data-stale={isStale || undefined}
+        // Keyboards scroll it where it is wider than the page.
+        tabIndex={0}
+        role="group"
+        aria-label={label}
+      >
+        {/* Roles are stated, since browsers drop those of tables that are laid out otherwise. */}
+        <table role="table" aria-label={label} className={classes['table']}>
+          <thead role="rowgroup">
             <tr role="row">
-              <Cells columns={columns} row={foot} />
+              {columns.map((column) => (
+                <Heading key={column.key} column={column} order={order} onOrder={setOrder} />
+              ))}
             </tr>
-          </tfoot>
-        )}
-      </table>
-    </div>
+          </thead>
+          <tbody role="rowgroup">
+            {sorted(rows, columns, order).map((row) => (
+              <tr role="row" key={keyOf(row)}>
+                <Cells columns={columns} row={row} />
+              </tr>
+            ))}
+          </tbody>
+          {foot !== undefined && (
+            <tfoot role="rowgroup">
+              <tr role="row">
+                <Cells columns={columns} row={foot} />
+              </tr>
+            </tfoot>
+          )}
+        </table>
+      </div>
+      <div ref={bar} className={classes['bar']} tabIndex={-1} aria-hidden>
+        <div />
+      </div>
+    </>
   )
 }
 

@@ -46,9 +46,11 @@ export function useFormats() {
   const { display } = useSignedIn()
   return useMemo(() => {
     const number = new Intl.NumberFormat(tag)
+    const percent = new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 0 })
     const inUnits = display.kind === 'TOKENS'
     return {
       count: (count: number) => number.format(count),
+      percent: (share: number) => percent.format(share),
       money: (quota: Quota) => {
         const text = formatMoney(quota, display, tag)
         return inUnits ? common.unitsOf(text) : text

@@ -54,6 +54,40 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
+  test('an identity is linked and unlinked on the account page', async () => {
+    provider.people.set('p2', { preferred_username: 'bea-at-corp' })
+    provider.who = 'p2'
+    const page = await stage.open('admin', '/account')
+    const section = page.getByRole('region', { name: 'Directory sign-in' })
+    await section.getByRole('button', { name: 'Link corp' }).click()
+    const row = section.getByRole('listitem').filter({ hasText: 'p2' })
+    await row.waitFor()
+    expect(page.url()).toBe(`${stage.gateway.url}/account`)
+
+    const other = await stage.open(undefined, '/')
+    await other.getByRole('link', { name: 'Sign in with corp' }).click()
+    await other.getByRole('button', { name: 'Account menu' }).filter({ hasText: 'bea' }).waitFor()
+    await other.context().close()
+
+    await row.getByRole('button', { name: 'Unlink' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Unlink identity' })
+    await dialog.getByRole('button', { name: 'Unlink' }).click()
+    await row.waitFor({ state: 'detached' })
+    await page.context().close()
+  })
+
+  test('that is refused ends on a page that says why, and leads back', async () => {
+    provider.people.set('p3', { preferred_username: 'root' })
+    provider.who = 'p3'
+    const page = await stage.open(undefined, '/')
+    await page.getByRole('link', { name: 'Sign in with corp' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Sign-in refused' }).waitFor()
+    expect(await page.getByRole('main').innerText()).toMatch(/"root" is taken|already/)
+    await page.getByRole('link', { name: 'Back to the console' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    await page.context().close()
+  })
+
   test('leaves access tokens where passwords are switched off', async () => {
     await declare({ password: false })
     const page = await stage.open(undefined, '/login')

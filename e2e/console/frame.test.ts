@@ -167,6 +167,20 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
+  test('the overview says who spends most of the month, and leads to their usage', async () => {
+    const page = await stage.open('admin', '/')
+    const spenders = page.getByRole('region', { name: 'Who spends most' })
+    await spenders.getByRole('listitem').filter({ hasText: 'root' }).getByText('100%').waitFor()
+    await spenders.getByRole('link', { name: 'root' }).click()
+    await settled(page, 'Usage')
+    expect(page.url()).toMatch(/\?period=month&user=root$/)
+    await page.context().close()
+    const own = await stage.open('member', '/')
+    await settled(own, 'Overview')
+    expect(await own.getByRole('region', { name: 'Who spends most' }).count()).toBe(0)
+    await own.context().close()
+  })
+
   test('51: an administrator adds a user, and $5 to its quota: before and after are shown', async () => {
     const page = await stage.open('admin', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
@@ -194,6 +208,19 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.reload()
     await totals.filter({ hasText: '1 call ·' }).waitFor()
     expect(await page.getByRole('textbox', { name: 'Model' }).inputValue()).toBe('demo-reason')
+    await page.getByRole('button', { name: 'Clear filters' }).click()
+    await totals.filter({ hasText: '2 calls' }).waitFor()
+
+    stage.upstream.script('scripted', { kind: 'status', status: 500 })
+    expect(await stage.call('scripted')).toBe(500)
+    await page.getByRole('combobox', { name: 'Status' }).click()
+    await page.getByRole('option', { name: 'Failed' }).click()
+    await totals.filter({ hasText: '1 call · 0 tokens' }).waitFor()
+    await page.getByRole('table', { name: 'Calls' }).getByRole('cell', { name: 'scripted' }).first().waitFor()
+    expect(page.url()).toContain('status=failed')
+    await page.getByRole('combobox', { name: 'Status' }).click()
+    await page.getByRole('option', { name: 'Complete' }).click()
+    await totals.filter({ hasText: '2 calls' }).waitFor()
     await page.context().close()
   })
 

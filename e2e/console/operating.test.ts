@@ -181,8 +181,8 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     const totals = page.getByRole('status', { name: 'Totals of these calls' })
     await totals.filter({ hasText: 'calls' }).waitFor()
     await page.waitForLoadState('networkidle')
-    const answers = ['stream', 'stat', '?'].map((part) =>
-      page.waitForResponse((response) => response.url().includes(`/api/log/${part}`)),
+    const answers = ['log/stream', 'usage?', 'log/?'].map((part) =>
+      page.waitForResponse((response) => response.url().includes(`/api/${part}`)),
     )
     await page.getByRole('switch', { name: 'Live' }).click({ force: true })
     await Promise.all(answers)
@@ -205,7 +205,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     expect(await rows.first().innerText()).toContain('demo-chat')
     await waiting.click()
     await rows.first().filter({ hasText: 'demo-claude' }).waitFor()
-    expect(asked.filter((path) => path.startsWith('/api/log'))).toEqual([])
+    expect(asked.filter((path) => /^\/api\/(?:log|usage)/.test(path))).toEqual([])
     await page.context().close()
   })
 

@@ -6,6 +6,7 @@ import type { ErrorParts } from '../protocols/upstream-error.ts'
 import { type ErrorEnvelope, UpstreamRefusal } from '../relay/failure.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
+import { PAGE_HEADERS, refusalPage } from './refusal-page.ts'
 
 /** The parts of the API, each with one shape of errors; `docs/api.md: Envelopes`. */
 export type Area =
@@ -18,6 +19,8 @@ export type Area =
   | 'usage'
   | 'billing-subscription'
   | 'billing-usage'
+  | 'page'
+  | 'page-zh'
 
 /** An error, ready to be sent. */
 export interface RenderedError {
@@ -97,6 +100,8 @@ const RENDERERS: Record<Area, Renderer> = {
       facts.status === 429 && !facts.hasOwnType ? { ...facts, type: 'gateway_error' } : facts,
       requestId,
     ),
+  page: ({ message }, requestId) => refusalPage('en', message, requestId),
+  'page-zh': ({ message }, requestId) => refusalPage('zh', message, requestId),
   management: ({ code, message, details, present }) =>
     json({ success: false, message, code, ...details, ...(present && { data: present }) }),
 }
@@ -163,6 +168,7 @@ export function renderError(area: Area, error: unknown, requestId: string): Rend
     'content-length': String(body.length),
     'cache-control': 'no-store',
     ...idHeaders(requestId, area === 'messages'),
+    ...((area === 'page' || area === 'page-zh') && PAGE_HEADERS),
   }
   if (facts.retryAfter !== undefined) headers['retry-after'] = facts.retryAfter
   if (facts.recurs) headers['x-should-retry'] = 'false'

@@ -25,7 +25,7 @@ import { logout, logoutByGet } from './users/logout.ts'
 import { manage } from './users/manage-user.ts'
 import { deleteModel, model } from './models/model.ts'
 import { models } from './models/models.ts'
-import { linkOwnIdentity, listOwnIdentities } from './users/own-identities.ts'
+import { linkOwnIdentity, listOwnIdentities, unlinkOwnIdentity } from './users/own-identities.ts'
 import { oidcCallback, oidcStart } from './users/oidc-sign-in.ts'
 import { openApi } from './openapi/openapi.ts'
 import { ownAccessToken } from './users/own-access-token.ts'
@@ -92,6 +92,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   logout,
   logoutByGet,
   listOwnIdentities,
+  unlinkOwnIdentity,
   linkOwnIdentity,
   oidcStart,
   oidcCallback,

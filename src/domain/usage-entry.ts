@@ -55,4 +55,6 @@ export interface UsageFilter {
   readonly channel?: string | undefined
   readonly group?: string | undefined
   readonly id?: string | undefined
+  /** One of these is the reason of the call's charge. */
+  readonly reasons?: readonly string[] | undefined
 }

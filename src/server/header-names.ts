@@ -3,7 +3,9 @@
  * count towards the limits, but are never decoded.
  */
 const HEADER_NAMES = [
+  'accept',
   'accept-encoding',
+  'accept-language',
   'access-control-request-headers',
   'access-control-request-method',
   'anthropic-beta',

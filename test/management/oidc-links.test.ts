@@ -192,3 +192,70 @@ describe('nobody is linked by', () => {
     expect((await call(gateway.url, {}, options)).status).toBe(400)
   })
 })
+
+describe('an identity is unlinked', () => {
+  const without = (browser: Browser, subject: string, issuer = provider.issuer): Promise<FullResponse> =>
+    call(gateway.url, undefined, {
+      method: 'DELETE',
+      path: `${PATH}?${new URLSearchParams({ issuer, subject }).toString()}`,
+      headers: { cookie: browser.session.cookie },
+    })
+
+  test('by its user, whose other sessions end; it opens the account no more', async () => {
+    const browser = await signedIn('ann')
+    const byIdentity = await signIn('ann-2')
+    expect((await without(browser, 'ann-2')).status).toBe(200)
+    expect((await self(browser, PATH)).data).toEqual([expect.objectContaining({ subject: 'ann-at-corp' })])
+    expect((await self(byIdentity)).status).toBe(401)
+    const { data } = await self(await signIn('ann-2'))
+    expect(data.username).toBe('ann-2')
+    const log = await manage(gateway.url, ROOT_ACCOUNT, 'GET /api/audit?kind=user&action=user.update')
+    expect(log.data).toMatchObject({
+      items: expect.arrayContaining([
+        expect.objectContaining({ changes: [{ field: 'oidc_id', before: 'ann-2', after: 'ann-at-corp' }] }),
+      ]),
+    })
+  })
+
+  test("not by another user, and not where it is none of the account's", async () => {
+    const browser = await signedIn('cid')
+    for (const [subject, issuer] of [
+      ['ann-at-corp'],
+      ['none'],
+      ['ann-at-corp', 'https://other.example'],
+    ] as const)
+      expect((await without(browser, subject, issuer)).status).toBe(404)
+    expect((await self(await signIn('ann-at-corp'))).data.id).toBe(2)
+  })
+
+  test('not where nobody could sign in any more', async () => {
+    const browser = await signIn('only-at-corp')
+    const refused = await without(browser, 'only-at-corp')
+    expect([refused.status, JSON.parse(refused.text).message]).toEqual([
+      400,
+      expect.stringContaining('the only way to sign in'),
+    ])
+    const { data } = await self(browser)
+    await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id: data.id, password: PASSWORD })
+    const again = await signedIn('only-at-corp')
+    expect((await without(again, 'only-at-corp')).status).toBe(200)
+  })
+})
+
+test('a refusal is a page for a browser, and JSON for a program', async () => {
+  const refusedOf = async (headers: Readonly<Record<string, string>>): Promise<FullResponse> => {
+    const browser = await signedIn('cid')
+    const callback = await callbackOf(browser, 'ann-at-corp')
+    return browser.get(callback, headers)
+  }
+  const program = await refusedOf({ accept: '*/*' })
+  expect([program.status, JSON.parse(program.text).code]).toEqual([403, 'sign_in_refused'])
+  const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
+  const page = await refusedOf({ accept })
+  expect([page.status, page.headers['content-type']]).toEqual([403, 'text/html; charset=utf-8'])
+  expect(page.headers['content-security-policy']).toContain("default-src 'none'")
+  expect(page.text).toContain('This identity belongs to another user here.')
+  expect(page.text).toContain(page.headers['x-request-id'])
+  const chinese = await refusedOf({ accept, 'accept-language': 'zh-CN,en;q=0.5' })
+  expect(chinese.text).toContain('<h1>登录被拒绝</h1>')
+})

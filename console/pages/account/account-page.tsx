@@ -11,6 +11,7 @@ import { useAction } from '../../parts/use-action.ts'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { AccessTokenSection } from './access-token-section.tsx'
 import { DisplaySection } from './display-section.tsx'
+import { IdentitiesSection } from './identities-section.tsx'
 import { PasswordSection } from './password-section.tsx'
 import { SessionsSection } from './sessions-section.tsx'
 
@@ -22,6 +23,7 @@ export function AccountPage() {
       <PageHead title={account.title} />
       <ProfileSection />
       <PasswordSection />
+      <IdentitiesSection />
       <DisplaySection />
       <AccessTokenSection />
       <SessionsSection />

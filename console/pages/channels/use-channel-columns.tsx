@@ -24,11 +24,10 @@ export function useChannelColumns(
   node: NodeHealth | undefined,
   onDelete: (channel: Channel) => void,
 ): readonly Column<Channel>[] {
-  const { channels, common, tag } = useTexts()
-  const { duration, recent, count } = useFormats()
+  const { channels, common } = useTexts()
+  const { duration, recent, count, percent } = useFormats()
   const healthOf = new Map(node?.items.map((health) => [health.id, health]))
   const shares = sharesOf(all)
-  const percent = new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 0 })
   const models = (channel: Channel): readonly string[] => channel.models.split(',').filter(Boolean)
   return [
     {
@@ -70,7 +69,7 @@ export function useChannelColumns(
       isNumber: true,
       cell: ({ id }) => {
         const { requests, failed } = hourOf(healthOf.get(id)?.minutes ?? [])
-        return requests === 0 ? '–' : <span title={count(failed)}>{percent.format(failed / requests)}</span>
+        return requests === 0 ? '–' : <span title={count(failed)}>{percent(failed / requests)}</span>
       },
     },
     { key: 'priority', label: channels.priority, isNumber: true, cell: ({ priority }) => count(priority) },
@@ -78,7 +77,7 @@ export function useChannelColumns(
       key: 'share',
       label: channels.share,
       isNumber: true,
-      cell: ({ id }) => (shares.has(id) ? percent.format(shares.get(id) ?? 0) : '–'),
+      cell: ({ id }) => (shares.has(id) ? percent(shares.get(id) ?? 0) : '–'),
     },
     {
       key: 'models',

@@ -10,6 +10,8 @@ export function CostLines({ call }: { readonly call: CallDetail }) {
   const { call: texts } = useTexts()
   const { count, money, exact } = useFormats()
   const { cost, rounded, ratio } = call
+  if (call.reason === 'failed' && call.quota === 0)
+    return <p className={classes['note']}>{texts.nothingCharged}</p>
   return (
     <>
       <table className={classes['lines']} aria-label={texts.table}>

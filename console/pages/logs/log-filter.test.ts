@@ -34,4 +34,11 @@ test('members do not filter by user and channel', () => {
 test('the period alone is no filter', () => {
   expect(isFiltered({ period: 'today' })).toBe(false)
   expect(isFiltered({ model: 'm' })).toBe(true)
+  expect(isFiltered({ status: 'failed' })).toBe(true)
+})
+
+test('a status is all reasons that are told by its word; an unknown one is none', () => {
+  expect(filterOf({ status: 'crash' }, 'own', NOW, 'UTC').reason).toBe('crash,lost-node')
+  expect(filterOf({ status: 'lost' }, 'own', NOW, 'UTC').reason).toBeUndefined()
+  expect(isFiltered({ status: 'lost' })).toBe(false)
 })

@@ -11,6 +11,22 @@ export type Period = (typeof PERIODS)[number]
 /** The filters that are typed, by their name in the address. */
 export const TYPED_FILTERS = ['model', 'key', 'user', 'channel', 'id'] as const
 
+/** The ways in which a call may have ended, by their name in the address; each is told by one word. */
+export const STATUSES = {
+  complete: 'complete',
+  estimated: 'estimated',
+  cut: 'cut',
+  client_gone: 'client_gone',
+  failed: 'failed',
+  crash: 'crash,lost-node',
+} as const
+
+/** The name of such a way. */
+export type Status = keyof typeof STATUSES
+
+/** The names of such ways. */
+export const STATUS_NAMES = Object.keys(STATUSES) as readonly Status[]
+
 const DEFAULT_PERIOD: Period = '7d'
 const HOUR_S = 3600
 const DAYS = { today: 0, '7d': 6, '30d': 29 } as const
@@ -20,14 +36,25 @@ export function periodOf({ period }: SearchState): Period {
   return PERIODS.find((one) => one === period) ?? DEFAULT_PERIOD
 }
 
+/** The way of ending in the address; undefined for all of them. */
+export function statusOf({ status }: SearchState): Status | undefined {
+  return STATUS_NAMES.find((one) => one === status)
+}
+
+/** Changes of the address that take all filters away but the period. */
+export const NO_FILTERS: SearchState = Object.fromEntries(
+  [...TYPED_FILTERS, 'status'].map((name) => [name, undefined]),
+)
+
 /** Whether anything narrows the list beside its period. */
 export function isFiltered(search: SearchState): boolean {
-  return TYPED_FILTERS.some((name) => (search[name] ?? '') !== '')
+  return statusOf(search) !== undefined || TYPED_FILTERS.some((name) => (search[name] ?? '') !== '')
 }
 
 /** The filter of the address. Periods begin at a full minute, so that a page asks once for each. */
 export function filterOf(search: SearchState, scope: Scope, nowMs: number, timeZone: string): CallFilter {
   const isAll = scope === 'all'
+  const status = statusOf(search)
   return {
     start_timestamp: startOf(periodOf(search), Math.floor(nowMs / 60_000) * 60, timeZone),
     model_name: search['model'],
@@ -35,6 +62,7 @@ export function filterOf(search: SearchState, scope: Scope, nowMs: number, timeZ
     username: isAll ? search['user'] : undefined,
     channel: isAll ? search['channel'] : undefined,
     request_id: search['id'],
+    reason: status && STATUSES[status],
   }
 }
 

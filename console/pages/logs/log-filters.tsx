@@ -3,7 +3,15 @@ import type { SearchState } from '../../parts/search-state.ts'
 import { Toolbar } from '../../parts/toolbar.tsx'
 import { TypedFilter } from '../../parts/typed-filter.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
-import { isFiltered, PERIODS, periodOf, TYPED_FILTERS } from './log-filter.ts'
+import {
+  isFiltered,
+  NO_FILTERS,
+  PERIODS,
+  periodOf,
+  STATUS_NAMES,
+  statusOf,
+  TYPED_FILTERS,
+} from './log-filter.ts'
 
 const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
 
@@ -28,6 +36,14 @@ export function LogFilters({
         value={periodOf(search)}
         onChange={(period) => onChange({ period: period ?? undefined })}
       />
+      <Select
+        label={logs.status}
+        placeholder={logs.anyStatus}
+        clearable
+        data={STATUS_NAMES.map((status) => ({ value: status, label: logs.reasons[status] }))}
+        value={statusOf(search) ?? null}
+        onChange={(status) => onChange({ status: status ?? undefined })}
+      />
       {TYPED_FILTERS.filter((name) => isAdmin || !OF_ADMINS.has(name)).map((name, index) => (
         <TypedFilter
           key={name}
@@ -38,10 +54,7 @@ export function LogFilters({
         />
       ))}
       {isFiltered(search) && (
-        <Button
-          variant="subtle"
-          onClick={() => onChange(Object.fromEntries(TYPED_FILTERS.map((name) => [name, undefined])))}
-        >
+        <Button variant="subtle" onClick={() => onChange(NO_FILTERS)}>
           {common.clearFilters}
         </Button>
       )}

@@ -3,7 +3,7 @@ import { IconDownload } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { CALL_PAGE_SIZE, type CallSums, callsCsvUrl, callSumsQuery, callsQuery } from '../../api/calls.ts'
+import { CALL_PAGE_SIZE, callsCsvUrl, callSumsQuery, callsQuery } from '../../api/calls.ts'
 import { AnswerOf } from '../../parts/answer-of.tsx'
 import { CallTable } from '../../parts/call-table.tsx'
 import { Empty } from '../../parts/empty.tsx'
@@ -11,14 +11,15 @@ import { PageHead } from '../../parts/page-head.tsx'
 import { Pager } from '../../parts/pager.tsx'
 import { usePreferences } from '../../parts/preferences.ts'
 import { useSearchState } from '../../parts/search-state.ts'
-import { useFormats, useSignedIn } from '../../parts/session.tsx'
+import { useSignedIn } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { CallSheet } from './call-sheet.tsx'
+import { CallTotals } from './call-totals.tsx'
 import { ColumnsMenu } from './columns-menu.tsx'
-import { filterOf, isFiltered, TYPED_FILTERS } from './log-filter.ts'
+import { filterOf, isFiltered, NO_FILTERS } from './log-filter.ts'
 import { LogFilters } from './log-filters.tsx'
 import classes from './logs-page.module.css'
-import { mergedCalls, mergedSums } from './merged-calls.ts'
+import { mergedCalls } from './merged-calls.ts'
 import { MAX_LIVE, useLiveCalls } from './use-live-calls.ts'
 
 const OF_ADMINS = ['user', 'channel']
@@ -44,7 +45,7 @@ export function LogsPage() {
   })
   const sums = useQuery({ ...callSumsQuery(profile.id, scope, filter), placeholderData: keepPreviousData })
   const hidden = isAdmin ? hiddenColumns : [...hiddenColumns, ...OF_ADMINS]
-  const clear = (): void => setSearch(Object.fromEntries(TYPED_FILTERS.map((name) => [name, undefined])))
+  const clear = (): void => setSearch(NO_FILTERS)
   return (
     <>
       <PageHead title={id === undefined ? logs.title : call.title}>
@@ -72,7 +73,12 @@ export function LogsPage() {
         onChange={(changes) => setSearch({ ...changes, p: undefined })}
       />
       <div className={classes['sums']}>
-        <Totals sums={sums.data && mergedSums(sums.data, live.shown, calls.data?.items ?? [])} />
+        <CallTotals
+          sums={sums.data}
+          page={calls.data}
+          live={live.shown}
+          isByStatus={filter.reason !== undefined}
+        />
         {live.waiting.length > 0 && (
           <Button variant="subtle" size="xs" className={classes['waiting'] ?? ''} onClick={live.show}>
             {logs.waiting(live.waiting.length)}
@@ -111,21 +117,5 @@ export function LogsPage() {
       </AnswerOf>
       <CallSheet id={id} scope={scope} />
     </>
-  )
-}
-
-function Totals({ sums }: { readonly sums: CallSums | undefined }) {
-  const { logs } = useTexts()
-  const { count, money, exact } = useFormats()
-  if (!sums) return <div role="status" aria-label={logs.totals} />
-  const tokens = sums.prompt_tokens + sums.completion_tokens
-  return (
-    <div role="status" aria-label={logs.totals} title={exact(sums.quota)}>
-      {logs.totalsText(
-        logs.callCount(sums.requests, count(sums.requests)),
-        logs.tokenCount(count(tokens)),
-        money(sums.quota),
-      )}
-    </div>
   )
 }

@@ -6,7 +6,7 @@ function call(id: string, fields: Partial<Call> = {}): Call {
   return { id, quota: 10, prompt_tokens: 1, completion_tokens: 2, reason: 'complete', ...fields } as Call
 }
 
-const SUMS = { quota: 100, requests: 5, prompt_tokens: 50, completion_tokens: 70 } as CallSums
+const SUMS: CallSums = { quota: 100, requests: 5, prompt_tokens: 50, completion_tokens: 70 }
 
 test('a call that both the stream and the list have is shown and counted once', () => {
   const live = [call('d'), call('c', { reason: 'failed', quota: 0 }), call('b')]

@@ -2,15 +2,12 @@ import type { Call, CallSums } from '../../api/calls.ts'
 
 /** A list with the calls that ended since it was asked for, the newest first, each once. */
 export function mergedCalls(live: readonly Call[], listed: readonly Call[], most: number): readonly Call[] {
-  const known = new Set(listed.map(({ id }) => id))
-  const fresh = live.filter(({ id }) => !known.has(id))
-  return [...fresh, ...listed].slice(0, Math.max(most, listed.length))
+  return [...freshCalls(live, listed), ...listed].slice(0, Math.max(most, listed.length))
 }
 
 /** Sums with those calls added that the list does not have, as it was asked for at the same time. */
 export function mergedSums(sums: CallSums, live: readonly Call[], listed: readonly Call[]): CallSums {
-  const known = new Set(listed.map(({ id }) => id))
-  const fresh = live.filter(({ id }) => !known.has(id))
+  const fresh = freshCalls(live, listed)
   return {
     ...sums,
     quota: sums.quota + total(fresh, ({ quota }) => quota),
@@ -18,6 +15,12 @@ export function mergedSums(sums: CallSums, live: readonly Call[], listed: readon
     prompt_tokens: sums.prompt_tokens + total(fresh, ({ prompt_tokens }) => prompt_tokens),
     completion_tokens: sums.completion_tokens + total(fresh, ({ completion_tokens }) => completion_tokens),
   }
+}
+
+/** Calls of the stream that the list does not have. */
+export function freshCalls(live: readonly Call[], listed: readonly Call[]): readonly Call[] {
+  const known = new Set(listed.map(({ id }) => id))
+  return live.filter(({ id }) => !known.has(id))
 }
 
 function total(calls: readonly Call[], of: (call: Call) => number): number {

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { callSumsQuery, callsQuery } from '../../api/calls.ts'
+import { callsQuery } from '../../api/calls.ts'
 import { keysQuery } from '../../api/keys.ts'
+import { type UsagePoint, usageQuery } from '../../api/usage.ts'
 import { AnswerOf } from '../../parts/answer-of.tsx'
 import { CallTable } from '../../parts/call-table.tsx'
 import { Empty } from '../../parts/empty.tsx'
@@ -14,9 +15,12 @@ import { startOfMonth } from '../../parts/time.ts'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { KeyList } from './key-list.tsx'
 import classes from './overview-page.module.css'
+import { TopSpenders } from './top-spenders.tsx'
 import { TroubledChannels } from './troubled-channels.tsx'
 
 const RECENT = 5
+const SPENDERS = 5
+const MINUTE_S = 60
 
 /** Spend, keys and the last calls: of the account, or of all for administrators. */
 export function OverviewPage() {
@@ -25,8 +29,16 @@ export function OverviewPage() {
   const { timeZone } = usePreferences()
   const scope = isAdmin ? 'all' : 'own'
   const [openedAt] = useState(() => Date.now() / 1000)
-  const filter = { start_timestamp: startOfMonth(openedAt, timeZone) }
-  const sums = useQuery(callSumsQuery(profile.id, scope, filter))
+  const month = useQuery(
+    usageQuery(profile.id, scope, {
+      from: startOfMonth(openedAt, timeZone),
+      to: (Math.floor(openedAt / MINUTE_S) + 1) * MINUTE_S,
+      tz: timeZone,
+      step: 'month',
+      by: isAdmin ? 'user' : 'none',
+      top: SPENDERS,
+    }),
+  )
   const keys = useQuery(keysQuery(profile.id, 1, ''))
   const calls = useQuery(callsQuery(profile.id, scope, {}, 1, RECENT))
   return (
@@ -37,8 +49,8 @@ export function OverviewPage() {
           {overview.spend}
           <span>{isAdmin ? overview.allUsers : overview.thisMonth}</span>
         </h2>
-        <AnswerOf query={sums} rows={2}>
-          {(month) => <Spend month={month} />}
+        <AnswerOf query={month} rows={2}>
+          {({ totals }) => <Spend totals={totals} />}
         </AnswerOf>
       </section>
       <div className={classes['two']}>
@@ -59,6 +71,17 @@ export function OverviewPage() {
         </section>
         <div className={classes['side']}>
           {isAdmin && <TroubledChannels />}
+          {isAdmin && (
+            <section aria-label={overview.spenders}>
+              <h2 className={classes['heading']}>
+                {overview.spenders}
+                <Link to="/usage" search={{ period: 'month', by: 'user' }}>
+                  {overview.allSpenders}
+                </Link>
+              </h2>
+              <AnswerOf query={month}>{(found) => <TopSpenders month={found} />}</AnswerOf>
+            </section>
+          )}
           <section aria-label={overview.keys}>
             <h2 className={classes['heading']}>
               {overview.keys}
@@ -72,20 +95,17 @@ export function OverviewPage() {
   )
 }
 
-function Spend({
-  month,
-}: {
-  readonly month: { quota: number; requests: number; prompt_tokens: number; completion_tokens: number }
-}) {
+function Spend({ totals }: { readonly totals: UsagePoint }) {
   const { overview } = useTexts()
   const { profile } = useSignedIn()
   const { money, exact, count } = useFormats()
+  const { quota, requests, input, cached, cache_write, output } = totals
   return (
     <Figures
       figures={[
-        { label: overview.thisMonth, value: money(month.quota), title: exact(month.quota) },
-        { label: overview.calls, value: count(month.requests) },
-        { label: overview.tokens, value: count(month.prompt_tokens + month.completion_tokens) },
+        { label: overview.thisMonth, value: money(quota), title: exact(quota) },
+        { label: overview.calls, value: count(requests) },
+        { label: overview.tokens, value: count(input + cached + cache_write + output) },
         { label: overview.leftHere, value: money(profile.quota), title: exact(profile.quota) },
       ]}
     />

@@ -1,11 +1,12 @@
 import { BarChart, LineChart } from '@mantine/charts'
 import '@mantine/charts/styles.css'
 import { Button, UnstyledButton } from '@mantine/core'
-import { useState } from 'react'
+import { startTransition, useEffect, useState } from 'react'
 import type { Usage } from '../../api/usage.ts'
 import { DataTable } from '../../parts/data-table.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { usePreferences } from '../../parts/preferences.ts'
+import { BarPart } from './bar-part.tsx'
 import type { ChartData, ChartSeries } from './chart-rows.ts'
 import { formatSlot } from './format-slot.ts'
 import classes from './usage-page.module.css'
@@ -35,6 +36,9 @@ export function ChartFigure({
 }) {
   const { usage } = useTexts()
   const [isTable, setIsTable] = useState(false)
+  // The first chart is on the screen before the others are drawn.
+  const [isDrawn, setIsDrawn] = useState(isWide)
+  useEffect(() => startTransition(() => setIsDrawn(true)), [])
   const isEmpty = data.rows.every((row) => data.series.every(({ name }) => !row[name]))
   return (
     <figure aria-label={title} className={classes['figure']} data-wide={isWide || undefined}>
@@ -50,8 +54,8 @@ export function ChartFigure({
         <>
           <Legend series={data.series} onFilter={onFilter} />
           {/* The table has the same numbers for those who do not see the drawing. */}
-          <div aria-hidden>
-            <Drawing step={step} data={data} format={format} axis={axis} areLines={areLines} />
+          <div aria-hidden className={classes['drawing']}>
+            {isDrawn && <Drawing step={step} data={data} format={format} axis={axis} areLines={areLines} />}
           </div>
         </>
       )}
@@ -112,7 +116,7 @@ function Drawing({
       maxBarWidth={32}
       fillOpacity={1}
       barChartProps={{ accessibilityLayer: false }}
-      barProps={{ isAnimationActive: false }}
+      barProps={{ isAnimationActive: false, shape: BarPart }}
       series={data.series.map(({ name, label, color }) => ({ name, label, color }))}
     />
   )

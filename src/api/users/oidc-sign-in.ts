@@ -5,7 +5,11 @@ import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
 import { linkIdentity } from '../../management/users/link-identity.ts'
 import { signInByIdentity } from '../../management/users/sign-in-by-identity.ts'
+import type { Request } from '../../server/request.ts'
 import { defineEndpoint } from '../endpoint.ts'
+import { pageLanguage, wantsPage } from '../refusal-page.ts'
+
+const PAGE_AREAS = { en: 'page', zh: 'page-zh' } as const
 
 const COMMON = {
   method: 'GET',
@@ -14,6 +18,9 @@ const COMMON = {
   access: 'visitor',
   cache: 'never',
   redirects: true,
+  // A person at the end of a sign-in reads a page.
+  areaOf: ({ headers }: Request) =>
+    wantsPage(headers.accept) ? PAGE_AREAS[pageLanguage(headers['accept-language'])] : 'management',
   params: z.object({
     name: z.string().regex(/^[a-z0-9-]{1,40}$/, { error: 'expected the name of an identity provider' }),
   }),

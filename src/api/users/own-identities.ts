@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
+import { unlinkIdentity } from '../../management/users/unlink-identity.ts'
 import { identitiesSchema, ownIdentities } from '../../management/users/own-identities.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { providerNamed } from './oidc-sign-in.ts'
@@ -37,4 +38,17 @@ export const linkOwnIdentity = defineEndpoint({
     response.setHeader('set-cookie', cookie)
     return { url: location }
   },
+})
+
+/** Takes an identity from the account. */
+export const unlinkOwnIdentity = defineEndpoint({
+  ...COMMON,
+  method: 'DELETE',
+  summary: "Take an identity from the account, and end the account's other sessions",
+  errorStatuses: [400, 404],
+  query: z.object({
+    issuer: z.string().describe('As the list names it'),
+    subject: z.string().describe('As the list names it'),
+  }),
+  handle: ({ user, sessionHash, query, parts }) => unlinkIdentity(parts, user, query, sessionHash),
 })

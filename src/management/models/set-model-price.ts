@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { requireVersion } from '../../domain/object-version.ts'
 import type { Json } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
+import type { EntryChange } from '../../store/operations/set-entries.ts'
 import { versionField } from '../changed-meanwhile.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { pricePart } from './managed-models.ts'
@@ -36,14 +37,20 @@ export async function setModelPrice(
     )
   }
   const value = price === null ? undefined : { exact: price as { readonly [key: string]: Json } }
+  const isBased = version !== undefined && version !== null
+  let expected: readonly EntryChange[] = []
   await liveConfig.change(
     (stored) => {
-      const present = pricePart(settings(), liveConfig, stored, model).version
-      requireVersion(version ?? undefined, present)
+      if (isBased) {
+        requireVersion(version, pricePart(settings(), liveConfig, stored, model).version)
+        const before = stored.entries.find(({ section, name }) => section === 'ratios' && name === model)
+        // Another node may set the price before this one writes.
+        expected = [{ section: 'ratios', name: model, value: before?.value }]
+      }
       const others = stored.entries.filter(({ section, name }) => section !== 'ratios' || name !== model)
       const entry = value && { section: 'ratios' as const, name: model, value }
       return { ...stored, entries: entry ? [...others, entry] : others }
     },
-    () => store.write('setEntries', { changes: [{ section: 'ratios', name: model, value }] }),
+    () => store.write('setEntries', { changes: [{ section: 'ratios', name: model, value }], expected }),
   )
 }

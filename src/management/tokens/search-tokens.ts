@@ -15,28 +15,35 @@ export interface TokenSearch extends Page {
 
 /**
  * A page of the user's tokens that match both patterns, newest first. Names match case-insensitively, keys
- * case-sensitively. Keys are stored encrypted, so they are decrypted and compared here. An invalid pattern is
- * `invalid_request`.
+ * case-sensitively. Keys are stored encrypted, so they are decrypted and compared here, where a key is
+ * wanted. An invalid pattern is `invalid_request`.
  */
 export async function searchTokens(
   parts: ManagementParts,
   { user: userId, keyword = '', token = '', ...page }: TokenSearch,
 ): Promise<TokenPage> {
-  const { store, settings } = parts
   const keyPattern = token.replace(/^(?:sk-)+/, '')
   refuse('keyword', patternError(keyword))
   refuse('token', patternError(keyPattern))
-  const tokens = await store.read('keyedTokens', { userId })
-  if (tokens.length >= settings().options.maxUserTokens) {
+  const checkCount = (tokens: number): void => {
+    if (tokens < parts.settings().options.maxUserTokens) return
     const error = 'at the maximum number of tokens, only an exact search is possible, without %'
     if (hasWildcard(keyword)) refuse('keyword', error)
     if (hasWildcard(keyPattern)) refuse('token', error)
   }
-  const found = tokens.filter(
-    ({ token: { name }, key }) =>
-      (keyword === '' || matchesAnyCase(keyword, name)) && (keyPattern === '' || matches(keyPattern, key)),
-  )
+  const hasName = (name: string): boolean => keyword === '' || matchesAnyCase(keyword, name)
   const start = offsetOf(page)
+  if (keyPattern === '') {
+    const names = await parts.store.read('ownTokenNames', { userId })
+    checkCount(names.length)
+    const found = names.filter(({ name }) => hasName(name))
+    const tokenIds = found.slice(start, start + page.pageSize).map(({ id }) => id)
+    const tokens = tokenIds.length === 0 ? [] : await parts.store.read('keyedTokensOf', { userId, tokenIds })
+    return tokenPageObject(parts, page, found.length, tokens)
+  }
+  const tokens = await parts.store.read('keyedTokens', { userId })
+  checkCount(tokens.length)
+  const found = tokens.filter(({ token: { name }, key }) => hasName(name) && matches(keyPattern, key))
   return tokenPageObject(parts, page, found.length, found.slice(start, start + page.pageSize))
 }
 

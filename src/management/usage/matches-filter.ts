@@ -5,6 +5,7 @@ export function matchesFilter(entry: UsageEntry, filter: UsageFilter): boolean {
   const { fromMs, beforeMs } = filter
   if (fromMs !== undefined && entry.endedMs < fromMs) return false
   if (beforeMs !== undefined && entry.endedMs >= beforeMs) return false
+  if (filter.reasons?.includes(entry.reason) === false) return false
   return FIELDS.every(([wanted, field]) => filter[wanted] === undefined || filter[wanted] === entry[field])
 }
 

@@ -41,7 +41,8 @@ export async function usageStat(
 }
 
 async function totalOf(store: Pick<Store, 'read'>, filter: UsageFilter, nowMs: number): Promise<UsageTotals> {
-  if (filter.id !== undefined) return rowsTotal(store, filter)
+  // The daily sums know neither calls nor how these ended.
+  if (filter.id !== undefined || filter.reasons !== undefined) return rowsTotal(store, filter)
   const { days, edges } = wholeDays(filter, nowMs)
   let total = days ? await store.read('sumUsageDays', { filter, days }) : NO_TOTALS
   for (const edge of edges) total = added(total, await rowsTotal(store, { ...filter, ...edge }))

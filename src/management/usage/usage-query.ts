@@ -14,6 +14,7 @@ export const ownUsageQuery = z.object({
   model_name: wantedText(),
   group: wantedText(),
   request_id: wantedText(),
+  reason: wantedText(),
 })
 
 /** The filters of all rows. */
@@ -35,6 +36,7 @@ export function filterOf(
     model: query.model_name,
     group: query.group,
     id: query.request_id,
+    reasons: query.reason?.split(','),
   }
 }
 

@@ -137,6 +137,7 @@ export const AUDITED: {
   storeResponsePart: null,
   subscribeAlerts: null,
   switchToken: { touches: ({ tokenId }) => [key(tokenId)] },
+  unlinkIdentity: { touches: ({ userId }) => [user(userId)] },
 }
 
 function sessionEntry(

@@ -41,6 +41,28 @@ export async function keyedTokens(
   return rows.map((row) => keyedFromRow(row, secrets))
 }
 
+/** Lists live tokens of a user among these ids, newest first. */
+export async function keyedTokensOf(
+  db: Db,
+  { userId, tokenIds }: { readonly userId: number; readonly tokenIds: readonly number[] },
+  secrets: Secrets,
+): Promise<KeyedToken[]> {
+  const rows = await ofUser(db, userId)
+    .where('id', 'in', tokenIds)
+    .selectAll()
+    .orderBy('id', 'desc')
+    .execute()
+  return rows.map((row) => keyedFromRow(row, secrets))
+}
+
+/** Lists the names of a user's live tokens, newest first: decrypting their keys would take time. */
+export function ownTokenNames(
+  db: Db,
+  { userId }: { readonly userId: number },
+): Promise<{ readonly id: number; readonly name: string }[]> {
+  return ofUser(db, userId).select(['id', 'name']).orderBy('id', 'desc').execute()
+}
+
 /** Reads a page of a user's live tokens, newest first, and their total number. */
 export async function keyedTokenPage(
   db: Db,

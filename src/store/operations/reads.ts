@@ -7,7 +7,7 @@ import { conservation } from './conservation.ts'
 import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
-import { keyedToken, keyedTokenPage, keyedTokens } from './keyed-tokens.ts'
+import { keyedToken, keyedTokenPage, keyedTokens, keyedTokensOf, ownTokenNames } from './keyed-tokens.ts'
 import { identitiesOf, userByIdentity } from './identities.ts'
 import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
@@ -51,6 +51,7 @@ export const reads = {
   keyedToken,
   keyedTokenPage,
   keyedTokens,
+  keyedTokensOf,
   keptSignatures,
   listUsage,
   listUsers,
@@ -58,6 +59,7 @@ export const reads = {
   managedUser,
   pageOfUsers,
   orphanedContents,
+  ownTokenNames,
   pendingSeeds,
   profile,
   reasoningOrigins,

@@ -118,6 +118,8 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     ],
     ["times of a user's", { userId: 1, fromMs: T0 + 2 * MINUTE, beforeMs: T0 + 4 * MINUTE }, ['c']],
     ['two at once', { model: 'm', channel: 'd' }, ['d']],
+    ['how a call ended', { reasons: ['failed'] }, ['c']],
+    ['several ends', { reasons: ['failed', 'cut'], userId: 1 }, ['d', 'c']],
   ])('is filtered by %s', async (_, filter, expected) => {
     const { store, database } = await rowsWithAccount(engine)
     await second(store)
@@ -127,8 +129,8 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     await filled(database, [
       at('a'),
       { ...at('b'), userId: 2, tokenId: 2 },
-      { ...at('c'), model: 'n' },
-      { ...at('d'), channel: 'd' },
+      { ...at('c'), model: 'n', reason: 'failed' },
+      { ...at('d'), channel: 'd', reason: 'cut' },
       { ...at('e'), group: 'vip' },
     ])
     const asked = filter.id === undefined ? filter : { ...filter, id: idOf(filter.id) }

@@ -119,7 +119,7 @@ function pastCursor(eb: Rows, side: '<' | '>', { id, endedMs }: UsageCursor): Ex
 
 /** Condition of the filter that the index does not cover. */
 export function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
-  const { userId, fromMs, beforeMs, tokenName, model, channel, group } = filter
+  const { userId, fromMs, beforeMs, tokenName, model, channel, group, reasons } = filter
   const wanted: Expression<SqlBool>[] = []
   // For a user's rows, the index covers the times.
   if (userId === undefined && fromMs !== undefined) wanted.push(eb('usage_log.ended_ms', '>=', fromMs))
@@ -131,5 +131,6 @@ export function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool
   if (model !== undefined) wanted.push(eb('model', '=', model))
   if (channel !== undefined) wanted.push(eb('channel', '=', channel))
   if (group !== undefined) wanted.push(eb('usage_log.group_name', '=', group))
+  if (reasons !== undefined) wanted.push(eb('reason', 'in', reasons))
   return eb.and(wanted)
 }

@@ -28,6 +28,7 @@ import { deleteResponse, noteOutcome, pruneResponses, storeResponse } from './st
 import { storePriceSet } from './price-sets.ts'
 import { storeProvenance } from './store-provenance.ts'
 import { setTokenStatus, switchToken } from './token-status.ts'
+import { unlinkIdentity } from './unlink-identity.ts'
 import { pruneSlots } from './usage-series.ts'
 
 /** Write operations, without those of calls (`LedgerWrites`). */
@@ -81,4 +82,5 @@ export const writes = {
   storeResponsePart,
   subscribeAlerts,
   switchToken,
+  unlinkIdentity,
 } as const

@@ -1,0 +1,99 @@
+import { CERTAINLY_GONE_MS, call, type LiveResponse, open } from '../../test/equipment/client.ts'
+import { ROOT } from '../../test/equipment/configuration.ts'
+import { logIn } from '../../test/equipment/console.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** How often a console whose stream has gaps asks for its list and its sums again. */
+const ASK_AGAIN_MS = 30_000
+const PERIOD_S = 7 * 86_400
+const PAGE = 50
+
+/** Clients of the gateway's management API, until they are disposed of. */
+export interface Clients extends AsyncDisposable {
+  /** Calls that they have been sent; known once they are disposed of. */
+  readonly sent: () => number
+}
+
+/** Cookies of so many sessions of root's. */
+export async function sessions(url: string, count: number): Promise<readonly string[]> {
+  const cookies: string[] = []
+  for (let n = 0; n < count; n += 1)
+    cookies.push((await logIn(url, { access_token: ROOT.access_token })).cookie)
+  return cookies
+}
+
+/** Opens live streams of all calls, so many for each session. */
+export async function openReaders(url: string, cookies: readonly string[], each = 1): Promise<Clients> {
+  const streams: LiveResponse[] = []
+  let sent = 0
+  for (const cookie of cookies)
+    for (let n = 0; n < each; n += 1) {
+      const stream = await open(url, undefined, {
+        method: 'GET',
+        path: `/api/log/stream?${query({ start_timestamp: String(since()) })}`,
+        headers: { cookie },
+      })
+      if (stream.status !== 200) throw new Error(`${stream.status}: ${(await stream.end()).text}`)
+      streams.push(stream)
+    }
+  return {
+    sent: () => sent,
+    async [Symbol.asyncDispose]() {
+      await sleep(CERTAINLY_GONE_MS)
+      for (const stream of streams) stream.abort()
+      for (const stream of streams) sent += (await stream.end()).text.split('event: call').length - 1
+    },
+  }
+}
+
+/**
+ * Opens the log with *Live* on, once for each session: what the page asks first, the stream, and from then on
+ * the list and the sums in turn, as the gaps of a busy gateway make it do.
+ */
+export async function openConsoles(url: string, cookies: readonly string[]): Promise<Clients> {
+  const ask = async (cookie: string, path: string): Promise<void> => {
+    const { status, text } = await call(url, undefined, { method: 'GET', path, headers: { cookie } })
+    if (status !== 200) throw new Error(`${path}: ${status} ${text.slice(0, 200)}`)
+  }
+  const list = async (cookie: string): Promise<void> => {
+    const start = String(since())
+    await ask(cookie, `/api/log/?${query({ start_timestamp: start, p: '1', page_size: String(PAGE) })}`)
+    await ask(cookie, `/api/usage?${query({ from: start, by: 'none', step: 'month' })}`)
+  }
+  for (const cookie of cookies) {
+    await ask(cookie, '/api/console')
+    await list(cookie)
+  }
+  const readers = await openReaders(url, cookies)
+  let turn = 0
+  const failures: unknown[] = []
+  const asking = setInterval(() => {
+    turn += 1
+    list(cookies[turn % cookies.length] ?? '').catch((error: unknown) => failures.push(error))
+  }, ASK_AGAIN_MS / cookies.length)
+  return {
+    sent: readers.sent,
+    async [Symbol.asyncDispose]() {
+      clearInterval(asking)
+      await readers[Symbol.asyncDispose]()
+      if (failures.length > 0) throw failures[0]
+    },
+  }
+}
+
+/** Opens so many consoles of the gateway at a port; none where there is no gateway. */
+export async function consolesOf(port: number | undefined, count: number): Promise<Clients | undefined> {
+  if (port === undefined || count === 0) return undefined
+  const url = `http://127.0.0.1:${port}`
+  return openConsoles(url, await sessions(url, count))
+}
+
+function query(fields: Readonly<Record<string, string>>): string {
+  return new URLSearchParams(fields).toString()
+}
+
+// The page's period begins with a day.
+function since(): number {
+  const now = Math.floor(Date.now() / 1000) - PERIOD_S
+  return now - (now % 86_400)
+}

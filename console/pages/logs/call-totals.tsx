@@ -1,0 +1,37 @@
+import type { Call, CallSums } from '../../api/calls.ts'
+import type { Paged } from '../../api/paged.ts'
+import { useFormats } from '../../parts/session.tsx'
+import { useTexts } from '../../texts/use-texts.tsx'
+import { freshCalls, mergedSums } from './merged-calls.ts'
+
+/** The sums of all calls that a filter finds, with those that ended meanwhile. */
+export function CallTotals({
+  sums,
+  page,
+  live,
+  isByStatus,
+}: {
+  readonly sums: CallSums | undefined
+  readonly page: Paged<Call> | undefined
+  readonly live: readonly Call[]
+  /** Whether calls of some ways of ending are asked for. */
+  readonly isByStatus: boolean
+}) {
+  const { logs } = useTexts()
+  const { count, money, exact } = useFormats()
+  if (!sums) return <div role="status" aria-label={logs.totals} />
+  const listed = page?.items ?? []
+  const merged = mergedSums(sums, live, listed)
+  // The sums count answered calls, but who asks for failed ones wants to know how many there are.
+  const calls = isByStatus && page ? page.total + freshCalls(live, listed).length : merged.requests
+  const tokens = merged.prompt_tokens + merged.completion_tokens
+  return (
+    <div role="status" aria-label={logs.totals} title={exact(merged.quota)}>
+      {logs.totalsText(
+        logs.callCount(calls, count(calls)),
+        logs.tokenCount(count(tokens)),
+        money(merged.quota),
+      )}
+    </div>
+  )
+}

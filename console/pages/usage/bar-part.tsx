@@ -1,0 +1,16 @@
+interface Place {
+  readonly x?: number
+  readonly y?: number
+  readonly width?: number
+  readonly height?: number
+  readonly fill?: string
+}
+
+/**
+ * A part of a bar. The library's own shape measures each of a thousand rectangles and renders it again, for
+ * an animation that is switched off: half of the time that the page takes.
+ */
+export function BarPart({ x = 0, y = 0, width = 0, height = 0, fill }: Place) {
+  if (width === 0 || height === 0) return <g />
+  return <rect x={x} y={y} width={width} height={height} fill={fill} />
+}

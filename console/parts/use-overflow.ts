@@ -1,0 +1,45 @@
+import { type RefObject, useEffect, useRef } from 'react'
+
+/** Elements of a region whose content may be wider than itself. */
+export interface Overflow {
+  /** The region; its first child is the content. */
+  readonly region: RefObject<HTMLDivElement | null>
+  /** A scroll bar for it, with one child, which stays in the window when the region's end does not. */
+  readonly bar: RefObject<HTMLDivElement | null>
+}
+
+/**
+ * Marks a region with `data-wide` while its content is wider than itself: only then does it scroll by itself,
+ * and only otherwise can a heading in it stay at the top of the window.
+ */
+export function useOverflow(): Overflow {
+  const region = useRef<HTMLDivElement>(null)
+  const bar = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const [one, other] = [region.current, bar.current]
+    const content = one?.firstElementChild
+    const length = other?.firstElementChild
+    if (!one || !other || !content || !(length instanceof HTMLElement)) return
+    const look = (): void => {
+      const width = content.scrollWidth
+      one.toggleAttribute('data-wide', width > one.clientWidth)
+      length.style.width = `${width}px`
+    }
+    const follow = ({ target }: Event): void => {
+      const [from, to] = target === one ? [one, other] : [other, one]
+      // Equal positions send no further event, so the two do not answer each other for ever.
+      if (to.scrollLeft !== from.scrollLeft) to.scrollLeft = from.scrollLeft
+    }
+    const watching = new ResizeObserver(look)
+    watching.observe(one)
+    watching.observe(content)
+    one.addEventListener('scroll', follow)
+    other.addEventListener('scroll', follow)
+    return () => {
+      watching.disconnect()
+      one.removeEventListener('scroll', follow)
+      other.removeEventListener('scroll', follow)
+    }
+  }, [])
+  return { region, bar }
+}

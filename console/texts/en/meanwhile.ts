@@ -1,0 +1,11 @@
+/** Texts in English: meanwhile. */
+export const meanwhile = {
+  title: 'Changed meanwhile',
+  text: 'Somebody else has saved changes since you opened this. Nothing of yours is saved yet.',
+  same: 'Somebody else has saved changes since you opened this, in other fields or with the same values.',
+  field: 'Field',
+  mine: 'Yours',
+  theirs: 'Theirs',
+  take: 'Take theirs',
+  overwrite: 'Overwrite',
+}

@@ -1,0 +1,32 @@
+import { s } from './plural.ts'
+
+/** Texts in English: models. */
+export const models = {
+  title: 'Models',
+  filter: 'Filter models',
+  empty: 'No models yet. A model is here when a channel serves it and it has a price.',
+  emptyFiltered: 'No model has this in its name.',
+  model: 'Model',
+  vendor: 'Vendor',
+  input: 'Input',
+  output: 'Output',
+  cached: 'Cached',
+  protocols: 'Protocols',
+  perMillion: 'USD per million tokens, before the ratio of your group',
+  source: 'Source',
+  sources: { file: 'gateway.yaml', set: 'Set here', 'built-in': 'Built in', none: 'Without a price' },
+  channels: 'Channels',
+  channelCount: (count: number) => `${count} channel${s(count)}`,
+  editPrice: 'Edit price',
+  prices: { input: 'Input', output: 'Output', cached: 'Cached input' },
+  usd: 'USD',
+  cachedHint: 'Left empty, a tenth of the input.',
+  perMillionOnly: 'Prices are in USD per million tokens.',
+  example: (cost: string) => `Per million tokens. 1,000 in + 500 out = ${cost}`,
+  tiersStay: (count: number) => `The ${count} price${s(count)} for longer prompts stay as they are.`,
+  savePrice: 'Save price',
+  useBuiltIn: 'Use built-in price',
+  priceSaved: (model: string) => `Price of “${model}” saved`,
+  perCall: (price: string) => `${price} a call`,
+  count: (count: number) => `${count} model${s(count)}`,
+}

@@ -1,0 +1,22 @@
+/** Texts in English: overview. */
+export const overview = {
+  title: 'Overview',
+  spend: 'Spend',
+  keys: 'Keys',
+  recent: 'Recent calls',
+  thisMonth: 'This month',
+  today: 'Today',
+  leftHere: 'Left on your account',
+  left: 'Left',
+  calls: 'Calls',
+  tokens: 'Tokens',
+  noCalls: 'No calls yet. The first one shows here a moment after its end.',
+  allCalls: 'All calls',
+  allKeys: 'All keys',
+  allUsers: 'All users together',
+  spenders: 'Who spends most',
+  allSpenders: 'All users',
+  noSpend: 'Nobody has spent anything this month.',
+  troubled: 'Channels that need attention',
+  noTrouble: 'None: every channel answers.',
+}

@@ -1,0 +1,39 @@
+import { s } from './plural.ts'
+
+/** Texts in English: settings. */
+export const settings = {
+  title: 'Settings',
+  money: 'Accounts and money',
+  routing: 'Routing',
+  groups: 'Groups',
+  retention: 'Retention',
+  save: 'Save settings',
+  fromFile: 'from gateway.yaml',
+  unsaved: (count: number) => `${count} change${s(count)} not saved`,
+  options: {
+    'general_setting.quota_display_type': [
+      'Show amounts in',
+      'How the console and billing answers show quota.',
+    ],
+    QuotaPerUnit: ['Quota units in one US dollar', 'Stored quota is not converted when this changes.'],
+    USDExchangeRate: ['CNY per USD', 'For amounts in CNY.'],
+    DisplayTokenStatEnabled: ['Billing answers speak of the key', 'Otherwise of the whole account.'],
+    'token_setting.max_user_tokens': ['Keys per user', 'How many a user may have.'],
+    unpriced_models: ['Models without a price', 'Refuse their calls, or serve them free of charge.'],
+    RetryTimes: ['Further channels after a failure', 'Tried before the first byte of an answer.'],
+    hold_tokens: ['Output tokens held', 'For a request that names no maximum.'],
+    'global.pass_through_request_enabled': [
+      'Pass all fields through',
+      'Also those that are removed otherwise.',
+    ],
+    usage_log_days: ['Days that single calls are kept', 'Sums stay.'],
+  },
+  values: { refuse: 'Refuse', free: 'Free of charge', USD: 'USD', CNY: 'CNY', TOKENS: 'Units' },
+  groupName: 'Group',
+  groupRatio: 'Ratio',
+  groupOpen: 'Open to all users',
+  groupHint: 'A call costs its price times the ratio of its group.',
+  addGroup: 'Add group',
+  removeGroup: (name: string) => `Remove group ${name}`,
+  notANumber: 'Enter a number.',
+}

@@ -1,0 +1,20 @@
+/** Texts in English: shell. */
+export const shell = {
+  skip: 'Skip to content',
+  main: 'Main',
+  operate: 'Operate',
+  accountMenu: 'Account menu',
+  signOut: 'Sign out',
+  theme: 'Theme',
+  language: 'Language',
+  openMenu: 'Open menu',
+  fold: 'Fold menu',
+  unfold: 'Unfold menu',
+  search: 'Search',
+  searchKeys: 'Ctrl K',
+  sessionEnded: 'Session ended',
+  sessionEndedHint: 'Sign in again to go on. What you have typed is kept.',
+  setPasswordHint: 'You signed in without a password.',
+  setPassword: 'Set a password',
+  themes: { system: 'System', light: 'Light', dark: 'Dark' },
+}

@@ -1,0 +1,32 @@
+import type { Texts } from '../en.ts'
+
+/** Texts in simplified Chinese: models. */
+export const models: Texts['models'] = {
+  title: '模型',
+  filter: '筛选模型',
+  empty: '还没有模型。有渠道提供且有价格的模型会显示在这里。',
+  emptyFiltered: '没有名称包含此内容的模型。',
+  model: '模型',
+  vendor: '厂商',
+  input: '输入',
+  output: '输出',
+  cached: '缓存',
+  protocols: '协议',
+  perMillion: '每百万 token 的美元价格，未乘以你的分组倍率',
+  source: '来源',
+  sources: { file: 'gateway.yaml', set: '在此设置', 'built-in': '内置', none: '无价格' },
+  channels: '渠道',
+  channelCount: (count) => `${count} 个渠道`,
+  editPrice: '编辑价格',
+  prices: { input: '输入', output: '输出', cached: '缓存输入' },
+  usd: 'USD',
+  cachedHint: '留空时为输入价格的十分之一。',
+  perMillionOnly: '价格单位为每百万 token 的美元。',
+  example: (cost) => `每百万 token。1,000 输入 + 500 输出 = ${cost}`,
+  tiersStay: (count) => `长提示词的 ${count} 档价格保持不变。`,
+  savePrice: '保存价格',
+  useBuiltIn: '使用内置价格',
+  priceSaved: (model) => `“${model}”的价格已保存`,
+  perCall: (price) => `每次 ${price}`,
+  count: (count) => `${count} 个模型`,
+}

@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { PAGE_HEADERS, pageLanguage, refusalPage, wantsPage } from './refusal-page.ts'
+
+test('a sentence of the page is text, whatever is in it', () => {
+  const page = refusalPage('en', 'the claim "<img onerror=alert(1)>" is missing', 'id').toString()
+  expect(page).toContain('The claim &#34;&#60;img onerror=alert(1)&#62;&#34; is missing.')
+  expect(page).not.toContain('<img')
+})
+
+test('the style is the one that the policy names', () => {
+  const [, style = ''] = /<style>([^]*)<\/style>/.exec(refusalPage('zh', '', 'id').toString()) ?? []
+  const digest = createHash('sha256').update(style).digest('base64')
+  expect(PAGE_HEADERS['content-security-policy']).toContain(`'sha256-${digest}'`)
+})
+
+test.each([
+  ['text/html,application/xhtml+xml', true],
+  ['*/*', false],
+  ['application/json', false],
+  [undefined, false],
+])('who accepts %s waits for a page: %s', (accept, isPage) => {
+  expect(wantsPage(accept)).toBe(isPage)
+})
+
+test.each([
+  ['zh-CN,zh;q=0.9', 'zh'],
+  ['en,zh;q=0.9', 'en'],
+  [undefined, 'en'],
+])('%s is read as %s', (header, language) => {
+  expect(pageLanguage(header)).toBe(language)
+})

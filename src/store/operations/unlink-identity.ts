@@ -1,0 +1,53 @@
+import type { Identity } from './identities.ts'
+import type { Db } from './operation.ts'
+import { endSessionsOf } from './sessions.ts'
+
+/** Result of `unlinkIdentity`. */
+export type UnlinkOutcome = 'unlinked' | 'unknown' | 'last way'
+
+/**
+ * Takes an identity from its user, unless the user could not sign in any more. Ends the user's sessions but
+ * one, since the identity may have begun them.
+ */
+export async function unlinkIdentity(
+  db: Db,
+  {
+    identity: { issuer, subject },
+    userId,
+    keptSession,
+    acceptsPasswords,
+  }: {
+    readonly identity: Identity
+    readonly userId: number
+    /** HMAC of the session that goes on. */
+    readonly keptSession: string | undefined
+    /** Whether a password is a way to sign in. */
+    readonly acceptsPasswords: boolean
+  },
+): Promise<UnlinkOutcome> {
+  const user = await db
+    .selectFrom('users')
+    .where('id', '=', userId)
+    .select(['password_hash', 'access_token_hash'])
+    .executeTakeFirstOrThrow()
+  const all = await db
+    .selectFrom('identities')
+    .select(['issuer', 'subject'])
+    .where('user_id', '=', userId)
+    .orderBy('created_time', 'desc')
+    .execute()
+  const others = all.filter((one) => one.issuer !== issuer || one.subject !== subject)
+  if (others.length === all.length) return 'unknown'
+  const hasPassword = acceptsPasswords && user.password_hash !== null
+  if (others.length === 0 && !hasPassword && user.access_token_hash === null) return 'last way'
+  await db
+    .deleteFrom('identities')
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .where('user_id', '=', userId)
+    .execute()
+  const present = others[0]?.subject ?? ''
+  await db.updateTable('users').set({ oidc_id: present }).where('id', '=', userId).execute()
+  await endSessionsOf(db, userId, keptSession)
+  return 'unlinked'
+}
