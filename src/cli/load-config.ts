@@ -5,7 +5,7 @@ import { ConfigError, formatDiagnostic } from '../config/diagnostics.ts'
 
 /** Reads environment and configuration; prints errors on standard error, and then returns undefined. */
 export function loadConfig(
-  options: { readonly config?: string },
+  options: { readonly config?: string; readonly workers?: string },
   env: NodeJS.ProcessEnv = process.env,
 ): Config | undefined {
   try {

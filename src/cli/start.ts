@@ -6,9 +6,17 @@ import { setCollectorFlags } from '../process/collector-flags.ts'
 import { untilStopSignal } from '../process/stop-signals.ts'
 import { type IdleThread, startThread } from '../store/sqlite/database-thread.ts'
 
+/** Options of `sluice start`. */
+interface StartOptions {
+  readonly config?: string
+  /** A number, or `auto`. */
+  readonly workers?: string
+}
+
 /** `sluice start`: runs until a signal. The exit code is 0 after a graceful stop, 1 after a failed start. */
-export async function start(options: { readonly config?: string }): Promise<number> {
-  const thread = startThread()
+export async function start(options: StartOptions): Promise<number> {
+  const isAlone = (options.workers ?? process.env['WORKERS'] ?? '') === ''
+  const thread = isAlone ? startThread() : undefined
   const { loadConfig } = await import('./load-config.ts')
   const config = loadConfig(options)
   const code = config ? await run(config, thread) : 1

@@ -22,6 +22,8 @@ export interface Config {
   readonly users: readonly UserSeed[]
   /** Diagnostics of settings that are valid but probably not intended. */
   readonly warnings: readonly Diagnostic[]
+  /** The file as it was read; empty where there is none. */
+  readonly fileText: string
   /** The file with its variables substituted, for merging with settings set over HTTP. */
   readonly fileNode: YamlNode
   /** Channels made from vendor keys in the environment; none where the file declares any channel. */
@@ -31,12 +33,13 @@ export interface Config {
 
 /**
  * Reads the configuration file, if there is one, over the defaults. May be called again when the file has
- * changed. Throws a ConfigError with every error in the file.
+ * changed. `given`: the text to read in place of the file's. Throws a ConfigError with every error in the file.
  */
-export function readConfig(environment: Environment): Config {
+export function readConfig(environment: Environment, given?: string): Config {
   const { configFile } = environment
   const file = configFile === undefined ? 'environment' : displayPath(configFile)
-  const parsed = parseYamlDocument(contentOf(configFile, file), (name) => environment.variables.get(name))
+  const fileText = given ?? contentOf(configFile, file)
+  const parsed = parseYamlDocument(fileText, (name) => environment.variables.get(name))
   const document = withKeyFiles(parsed, dirname(configFile ?? ''))
   const { content, diagnostics } = readContent(document)
   if (!content) {
@@ -68,6 +71,7 @@ export function readConfig(environment: Environment): Config {
     settings,
     users,
     warnings: found,
+    fileText,
     fileNode: document.tree,
     environmentChannels,
     builtIn,

@@ -13,7 +13,6 @@ import { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
 import { Console } from '../console/console.ts'
 import { LiveConfig } from '../config/live-config.ts'
-import { serveControl } from '../control/serve-control.ts'
 import type { Settings } from '../domain/settings.ts'
 import { recordFile } from '../bootstrap/record-file.ts'
 import { followChanges } from './follow-changes.ts'
@@ -45,8 +44,9 @@ import { jsonApiWhenNeeded } from './json-api-when-needed.ts'
 import { openAlerts } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
 import { ChannelProbes } from './probe-channels.ts'
+import { shareMetrics } from './share-metrics.ts'
 import { soon } from './soon.ts'
-import { reloadOnChange } from './reload.ts'
+import { takeOrders } from './take-orders.ts'
 import type { ConnectionFigures } from '../server/http-server.ts'
 import { hashAccessToken, hashKey, namespaceOf, loopMarker, type Secrets } from '../store/secrets.ts'
 import { openTracing } from '../tracing/tracing.ts'
@@ -96,12 +96,14 @@ export async function serve({
 }: ServeParts): Promise<Serving> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
-  const { store, ledger } = accounts
+  const { store, ledger, others } = accounts
+  const workers = typeof others === 'object' ? others : undefined
   const node = randomUUID()
   const nodes = opened.adopt(
     await joinCluster({
       redisUrl: environment.redisUrl,
-      postgresUrl: accounts.announcements && environment.databaseUrl,
+      postgresUrl: others === 'nodes' ? environment.databaseUrl : undefined,
+      workers,
       namespace: namespaceOf(secrets, accounts.databaseId),
       node,
       log,
@@ -145,6 +147,7 @@ export async function serve({
     droppedLines: () => lines.dropped,
     isRedisReachable: nodes.isRedisReachable,
   })
+  if (workers) shareMetrics(metrics, workers.link)
   const nowMs = (): number => performance.now()
   const bodies = BodyReader.open(environment.dataDir, () => inForce.settings.options.bodyLimit, nowMs)
   const limits = new RateLimiter(nodes.limitCounter)
@@ -191,7 +194,8 @@ export async function serve({
     }),
     (open) => open.close(),
   )
-  const slots = new CallSlots(() => inForce.settings.options.maxCalls, nowMs)
+  const maxCalls = (): number => Math.ceil(inForce.settings.options.maxCalls / (workers?.planned ?? 1))
+  const slots = new CallSlots(maxCalls, nowMs)
   const liveCalls = new LiveCalls({ ledger, store, maxReaders: () => slots.streams })
   opened.defer(() => liveCalls.close())
   const management: AdministrationParts = {
@@ -214,19 +218,20 @@ export async function serve({
     nowMs: () => Date.now(),
   }
   nodes.reports?.answerWith(async () => JSON.stringify(await ownHealth(management)))
-  const control = await serveControl({ ...management, dataDir: environment.dataDir, log })
-  opened.defer(() => control.close())
-  const reloading = await reloadOnChange(
-    environment,
-    async (next) => {
-      await inForce.replaceFile(next, async () => void (await recordFile(store, next)))
-      addressOf = addresses()
-      apiKeys.forgetAll()
-    },
-    (result) => metrics.reloads.add(1, result),
-    log,
+  opened.use(
+    await takeOrders({
+      environment,
+      management,
+      workers,
+      async apply(next) {
+        await inForce.replaceFile(next, async () => void (await recordFile(store, next)))
+        addressOf = addresses()
+        apiKeys.forgetAll()
+      },
+      onReload: (result) => metrics.reloads.add(1, result),
+      log,
+    }),
   )
-  opened.defer(() => reloading.close())
 
   opened.adopt(
     pruneRegularly(accounts.prune, () => keptDays(inForce.settings.options), log),

@@ -1,0 +1,153 @@
+import type { Secrets } from '../secrets.ts'
+import type { Store } from '../store.ts'
+import type { StoreUnavailable } from '../store-unavailable.ts'
+import type { AccountName, Bank } from '../bank.ts'
+import type { ParkedHold } from '../ledger-writes.ts'
+import { AccountChanges } from './account-changes.ts'
+import { BatchPort } from './batch-port.ts'
+import { openForWriting, wasClosedCleanly } from './connection.ts'
+import { mapOpeningError } from './failure.ts'
+import { IdleSums } from './idle-sums.ts'
+import { LocalBank } from './local-bank.ts'
+import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
+import { openSqliteStore } from './open.ts'
+import { unpack } from './packed-batch.ts'
+import { prepareDatabase } from './prepare-database.ts'
+import { type ClientBatch, SharedWriter } from './shared-writer.ts'
+import { LEDGER_WRITES, WriteBatches } from './write-batch.ts'
+
+/** Name of the owner itself among the clients of its database. */
+const OWNER = 'owner'
+
+/** Request of a client for an operation of the bank: its name and its input. */
+export type BankRequest = {
+  readonly [Name in keyof Bank]: readonly [name: Name, ...input: Parameters<Bank[Name]>]
+}[keyof Bank]
+
+/** Result of recovering a client that is gone: its calls that were settled, and the sum of their charges. */
+interface Recovered {
+  readonly count: number
+  readonly quota: number
+}
+
+/** Database of one process, which runs it on the calling thread and serves other processes with it. */
+export interface OwnedDatabase {
+  /** The owner's own access. */
+  readonly store: Store
+  /** Resolves if the database fails for good; never rejects. */
+  readonly failed: Promise<StoreUnavailable>
+  /** Writes a batch of a client; never rejects. */
+  write(client: string, operations: Parameters<typeof unpack>[0]): Promise<BatchReply>
+  /** Runs an operation of the bank for a client. */
+  bank(client: string, request: BankRequest): Promise<unknown>
+  /**
+   * Settles the holds of a client that is gone, as after a crash, and only then ends its leases. The client's
+   * name is the owner of its holds. Its parked holds are for the client that asks for them next.
+   */
+  lose(client: string): Promise<Recovered>
+  close(): Promise<void>
+}
+
+/** Opens the database file; see `openSqliteStore`. `announce` is called when an account was changed. */
+export async function openOwnedDatabase(options: {
+  readonly path: string
+  readonly secrets: Secrets
+  readonly announce: (account: AccountName, epoch: number) => void
+}): Promise<OwnedDatabase> {
+  const { path, secrets, announce } = options
+  const db = await opened(path, secrets)
+  const changes = new AccountChanges(db)
+  const batches = new WriteBatches(db, secrets)
+  const bank = new LocalBank(db, announce)
+  const parked = new ParkedHolds()
+  const summed = new IdleSums(batches)
+  batches.takeCharged()
+  const writer = new SharedWriter({
+    batches: summed,
+    onCommitted(committed, replies) {
+      const clients = new Map(committed.flatMap(settlementsOf))
+      for (const call of batches.takeCharged()) {
+        const client = clients.get(call.id)
+        if (client !== undefined) bank.charge(client, call)
+      }
+      if (committed.some(mayChangeAccounts)) bank.applyChanges(changes.take())
+      for (const [index, { client, operations }] of committed.entries())
+        parked.observe(client, operations, (replies[index] as DoneReply).outcomes)
+    },
+  })
+  const write: OwnedDatabase['write'] = (client, operations) => writer.write(client, unpack(operations))
+  const store = await openSqliteStore({
+    path,
+    secrets,
+    thread: new BatchPort((operations) => write(OWNER, operations)),
+  })
+  return {
+    store,
+    failed: writer.failed,
+    write,
+    bank: (client, [name, ...input]) =>
+      writer.between(() => (bank[name] as (...given: unknown[]) => unknown)(client, ...input)),
+    async lose(client) {
+      const recovered = await store.write('recoverRun', { owner: client, nowMs: Date.now() })
+      bank.drop(client)
+      parked.drop(client)
+      return recovered
+    },
+    async close() {
+      await store.close()
+      await writer.whenIdle()
+      await summed.close()
+      db.close()
+    },
+  }
+}
+
+type DoneReply = Extract<BatchReply, { kind: 'done' }>
+
+async function opened(path: string, secrets: Secrets): Promise<ReturnType<typeof openForWriting>> {
+  try {
+    const stoppedClean = wasClosedCleanly(path)
+    const db = openForWriting(path)
+    await prepareDatabase(db, secrets, { stoppedClean })
+    return db
+  } catch (error) {
+    throw mapOpeningError(error, path)
+  }
+}
+
+function settlementsOf({ client, operations }: ClientBatch): [id: string, client: string][] {
+  return operations.flatMap(([name, input]): [string, string][] =>
+    name === 'settle' ? [[(input as { id: string }).id, client]] : [],
+  )
+}
+
+function mayChangeAccounts({ operations }: ClientBatch): boolean {
+  return operations.some(([name]) => !LEDGER_WRITES.has(name))
+}
+
+/** Which client goes on with which parked hold: each with those that it has parked or taken up. */
+class ParkedHolds {
+  readonly #clients = new Map<string, string>()
+
+  /** Notes what was parked and settled, and leaves out of a list what others go on with. */
+  observe(client: string, operations: readonly QueuedOperation[], outcomes: readonly Outcome[]): void {
+    for (const [index, [name, input]] of operations.entries()) {
+      const outcome = outcomes[index]
+      if (outcome && 'failure' in outcome) continue
+      const { id } = (input ?? {}) as { readonly id?: string }
+      if (name === 'parkHold' && id !== undefined) this.#clients.set(id, client)
+      else if (name === 'settle' && id !== undefined) this.#clients.delete(id)
+      else if (name === 'parkedHolds' && outcome) this.#takeUp(client, outcome.value as ParkedHold[])
+    }
+  }
+
+  drop(client: string): void {
+    for (const [id, one] of this.#clients) if (one === client) this.#clients.delete(id)
+  }
+
+  #takeUp(client: string, holds: ParkedHold[]): void {
+    const free = holds.filter(({ id }) => !this.#clients.has(id))
+    for (const { id } of free) this.#clients.set(id, client)
+    holds.splice(0, holds.length, ...free)
+  }
+}
