@@ -13,10 +13,13 @@ export interface OpenLog {
   readonly lines: LogQueue
 }
 
-/** Opens the log. `worker`: the number of the process among several that write to the same output; in each line. */
-export function openLog({ logLevel }: Environment, worker?: number): OpenLog {
+/** Process among several that write to the same output: the owner of the database, or a worker's number. */
+type Writer = 'owner' | number
+
+/** Opens the log. The number of a worker is in each of its lines. */
+export function openLog({ logLevel }: Environment, writer?: Writer): OpenLog {
   const onDropped = (dropped: number): void => log.warn({ dropped }, DROPPED)
-  const lines = new LogQueue(process.stdout.fd, onDropped, worker === undefined ? undefined : WHOLE_PIECE)
-  const log = pino({ level: logLevel, base: worker === undefined ? null : { worker } }, lines)
+  const lines = new LogQueue(process.stdout.fd, onDropped, writer === undefined ? undefined : WHOLE_PIECE)
+  const log = pino({ level: logLevel, base: typeof writer === 'number' ? { worker: writer } : null }, lines)
   return { log, lines }
 }

@@ -42,7 +42,7 @@ export async function startOwner(config: Config): Promise<OwnedGateway> {
   const path = sqlitePath(environment.databaseUrl)
   if (path === undefined) throw new Error(NOT_ON_POSTGRES)
   if (!CAN_SHARE) throw new Error('several workers need Linux, which spreads connections over them')
-  const { log, lines } = openLog(environment, 0)
+  const { log, lines } = openLog(environment, 'owner')
   opened.adopt(lines, (open) => open.close())
   opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) => lock.release())
   const port = await portOf(environment)
