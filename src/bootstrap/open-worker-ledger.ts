@@ -33,7 +33,9 @@ interface WorkerLedgerOptions {
  * Opens the ledger of one worker: the owner of the database writes for it and lends to it; it reads the file
  * itself.
  */
-export async function openWorkerLedger(options: WorkerLedgerOptions): Promise<OpenedLedger> {
+export async function openWorkerLedger(
+  options: WorkerLedgerOptions,
+): Promise<OpenedLedger & { readonly bankClient: BankClient }> {
   const { path, secrets, name, workers, log } = options
   const { link, announcer } = workers
   const port = new BatchPort((operations) => link.request('batch', operations))
@@ -64,6 +66,7 @@ export async function openWorkerLedger(options: WorkerLedgerOptions): Promise<Op
     store,
     databaseId: `${hostname()} ${path}`,
     ledger,
+    bankClient,
     firstCredentials: undefined,
     // The owner has recovered the database.
     recovered: { count: 0, quota: 0 },

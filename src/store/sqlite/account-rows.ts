@@ -18,6 +18,7 @@ export class AccountRows {
   readonly #userRemain: StatementSync
   readonly #budget: StatementSync
   readonly #setBudget: StatementSync
+  readonly #held: StatementSync
 
   constructor(db: DatabaseSync) {
     this.#tokenById = db.prepare('SELECT * FROM tokens WHERE id = ?')
@@ -30,6 +31,9 @@ export class AccountRows {
     this.#setBudget = db.prepare(
       `INSERT INTO budget_periods (account, owner, amount, used) VALUES (?, ?, CAST(? AS INTEGER), 0)
        ON CONFLICT (account) DO UPDATE SET amount = excluded.amount`,
+    )
+    this.#held = db.prepare(
+      'SELECT owner, sum(amount) AS held FROM holds WHERE instr(budgets, json_quote(?)) > 0 GROUP BY owner',
     )
   }
 
@@ -58,6 +62,12 @@ export class AccountRows {
       amount: (row?.['amount'] as number | undefined) ?? 0,
       used: (row?.['used'] as number | undefined) ?? 0,
     }
+  }
+
+  /** Sums of the open holds on a budget, by their owners. */
+  heldOn(account: AccountName): ReadonlyMap<string, number> {
+    const rows = this.#held.all(account) as { owner: string; held: number }[]
+    return new Map(rows.map(({ owner, held }) => [owner, held]))
   }
 
   setBudget(account: BudgetName, amount: number): void {

@@ -1,12 +1,10 @@
 import { ownerOf } from '../../domain/budget.ts'
-import type { AccountName, HeldReport } from '../bank.ts'
+import type { AccountName } from '../bank.ts'
 
 /** What one borrower has of an account, in quota units. */
 interface Lease {
   /** Amount lent that is not spent. */
   amount: number
-  /** Sum of its open holds, as last reported. */
-  held: number
   /** Charges that the borrower has not been told of. */
   untold: number
 }
@@ -17,6 +15,8 @@ interface LentAccount {
   leased: number
   readonly leases: Map<string, Lease>
 }
+
+const NOTHING: ReadonlyMap<string, number> = new Map()
 
 /**
  * Leases on the accounts of a database that several processes share. They are in memory alone: the process
@@ -71,11 +71,6 @@ export class LeaseBook {
     reduce(lent, lease, Math.min(lease.amount, Math.max(0, amount)))
   }
 
-  noteHeld(borrower: string, { account, held }: HeldReport): void {
-    if (held !== 0 || this.#accounts.get(account)?.leases.has(borrower))
-      leaseOf(this.#lent(account), borrower).held = held
-  }
-
   /** Takes the charges that the borrower is told of with the next statement. */
   takeUntold(account: AccountName, borrower: string): number {
     const lent = this.#accounts.get(account)
@@ -87,12 +82,12 @@ export class LeaseBook {
     return untold
   }
 
-  /** Ends the leases of an account, except for what open holds need if `keepsHeld`. Returns the new epoch. */
-  recall(account: AccountName, { keepsHeld = false }: { readonly keepsHeld?: boolean } = {}): number {
+  /** Ends the leases of an account, but for the amounts that borrowers keep. Returns the new epoch. */
+  recall(account: AccountName, kept: ReadonlyMap<string, number> = NOTHING): number {
     const lent = this.#lent(account)
     lent.epoch += 1
-    for (const lease of lent.leases.values())
-      reduce(lent, lease, keepsHeld ? Math.min(lease.amount, Math.max(0, lease.held)) : 0)
+    for (const [borrower, lease] of lent.leases)
+      reduce(lent, lease, Math.min(lease.amount, kept.get(borrower) ?? 0))
     return lent.epoch
   }
 
@@ -115,15 +110,15 @@ export class LeaseBook {
 
   // An epoch above zero stays: a borrower may know it.
   #tidy(account: AccountName, lent: LentAccount): void {
-    for (const [borrower, { amount, held, untold }] of lent.leases)
-      if (amount === 0 && held === 0 && untold === 0) lent.leases.delete(borrower)
+    for (const [borrower, { amount, untold }] of lent.leases)
+      if (amount === 0 && untold === 0) lent.leases.delete(borrower)
     if (lent.leases.size === 0 && lent.epoch === 0) this.#accounts.delete(account)
   }
 }
 
 function leaseOf(lent: LentAccount, borrower: string): Lease {
   let lease = lent.leases.get(borrower)
-  if (!lease) lent.leases.set(borrower, (lease = { amount: 0, held: 0, untold: 0 }))
+  if (!lease) lent.leases.set(borrower, (lease = { amount: 0, untold: 0 }))
   return lease
 }
 

@@ -57,9 +57,10 @@ export class LocalBank implements BankOperations {
     })
   }
 
-  /** Notes open holds. `accounts`: lists of further accounts whose state is wanted, as JSON. */
+  /**
+   * States of accounts. `accounts`: lists of names, as JSON. Open holds need no report: their rows are here.
+   */
   apply(borrower: string, accounts: readonly string[], held: readonly HeldReport[]): AccountState[] {
-    for (const one of held) this.#book.noteHeld(borrower, one)
     const wanted = accounts.flatMap((list) => JSON.parse(list) as AccountName[])
     const isComparison = wanted.length + held.length === 0
     const names = isComparison
@@ -162,8 +163,8 @@ export class LocalBank implements BankOperations {
   }
 
   #recallBudget(account: AccountName): void {
-    if (this.#book.leased(account) > 0)
-      this.#announce(account, this.#book.recall(account, { keepsHeld: true }))
+    if (this.#book.leased(account) === 0) return
+    this.#announce(account, this.#book.recall(account, this.#rows.heldOn(account)))
   }
 }
 
