@@ -30,7 +30,14 @@ beforeAll(async () => {
         models: priced(['m', 'slow']),
         channels: [channel('m', upstream.baseUrl('m')), channel('slow', upstream.baseUrl('slow'))],
         users: [
-          { ...ROOT, tokens: [token('crowd', { remain_quota: FOR_TEN }), token('doomed'), token('set', { remain_quota: 1_000_000 })] },
+          {
+            ...ROOT,
+            tokens: [
+              token('crowd', { remain_quota: FOR_TEN }),
+              token('doomed'),
+              token('set', { remain_quota: 1_000_000 }),
+            ],
+          },
           user(2, 'ann', [token('ann', { remain_quota: GRANTED })], { quota: GRANTED }),
           user(3, 'bob', [
             token('five', { rate_limit: { parallel: 5 } }),
