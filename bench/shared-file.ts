@@ -68,7 +68,8 @@ async function measure(mode: 'own' | 'ask'): Promise<void> {
   const first = await openSqliteStore({ path, secrets: SECRETS, onCallingThread: true })
   await addAccount(first)
   await first.close()
-  const owner = mode === 'ask' ? await openOwnedDatabase({ path, secrets: SECRETS, announce: () => {} }) : undefined
+  const owner =
+    mode === 'ask' ? await openOwnedDatabase({ path, secrets: SECRETS, announce: () => {} }) : undefined
   const begin = Promise.withResolvers<void>()
   const ends: Promise<Seen>[] = []
   const read = Promise.withResolvers<void>()

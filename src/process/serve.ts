@@ -43,7 +43,9 @@ import { Relay } from '../relay/relay.ts'
 import { jsonApiWhenNeeded } from './json-api-when-needed.ts'
 import { openAlerts } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
+import { openUpstreams } from './open-upstreams.ts'
 import { ChannelProbes } from './probe-channels.ts'
+import { settledByAll } from './settled-by-all.ts'
 import { shareMetrics } from './share-metrics.ts'
 import { soon } from './soon.ts'
 import { takeOrders } from './take-orders.ts'
@@ -53,14 +55,8 @@ import { openTracing } from '../tracing/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
-import { Providers } from '../upstreams/providers.ts'
-import { UpstreamClient } from '../upstreams/upstream-client.ts'
-import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
-
-const UNASKED =
-  'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
 
 /** Parts that are ready before any call is served. */
 interface ServeParts {
@@ -152,14 +148,7 @@ export async function serve({
   const bodies = BodyReader.open(environment.dataDir, () => inForce.settings.options.bodyLimit, nowMs)
   const limits = new RateLimiter(nodes.limitCounter)
   const upstreams = opened.adopt(
-    new UpstreamClient(loopMarker(secrets), {
-      channels: () => inForce.settings.channels,
-      providers: new Providers(tokenEndpoint(() => inForce.settings.options.media.allowPrivateNetworks)),
-      onUnsolicited(channel, isNews) {
-        metrics.unsolicitedBytes.add(1, channel)
-        if (isNews) log.warn({ channel }, UNASKED)
-      },
-    }),
+    openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
     (upstreams) => upstreams.close(),
   )
   const count = opened.adopt(new LocalCount(), (open) => open.close())
@@ -196,7 +185,11 @@ export async function serve({
   )
   const maxCalls = (): number => Math.ceil(inForce.settings.options.maxCalls / (workers?.planned ?? 1))
   const slots = new CallSlots(maxCalls, nowMs)
-  const liveCalls = new LiveCalls({ ledger, store, maxReaders: () => slots.streams })
+  const liveCalls = new LiveCalls({
+    ledger: workers ? settledByAll(ledger, workers.link) : ledger,
+    store,
+    maxReaders: () => slots.streams,
+  })
   opened.defer(() => liveCalls.close())
   const management: AdministrationParts = {
     databaseUrl: environment.databaseUrl,

@@ -15,6 +15,7 @@ import { openLog } from '../open-log.ts'
 import { type ReloadResult, reloadOnChange } from '../reload.ts'
 import { answerWorker } from './answer-worker.ts'
 import { CollectedMetrics } from './collected-metrics.ts'
+import { FollowedCalls } from './followed-calls.ts'
 import { WorkerCrew } from './worker-crew.ts'
 import { WorkerProcess } from './worker-process.ts'
 
@@ -64,6 +65,7 @@ export async function startOwner(config: Config): Promise<OwnedGateway> {
   const { workers: planned, configFile, variables } = environment
   const places = new HeldPlaces()
   const metrics = new CollectedMetrics(() => started.serving)
+  const followed = new FollowedCalls(() => started.workers)
   const shared = { database, announce, shares: new HeldShares(), places, metrics }
   let unresolved = 0
   const started: WorkerCrew = new WorkerCrew({
@@ -72,6 +74,7 @@ export async function startOwner(config: Config): Promise<OwnedGateway> {
       const worker = new WorkerProcess(index, variables)
       const { name, link } = worker
       answerWorker(worker, { ...shared, crew: started })
+      followed.add(worker)
       link.answer('setup', () => ({ index, planned, name, port, configFile, fileText }))
       link.answer<{ unresolved: number }>('end', (end) => void (unresolved += end.unresolved))
       return worker
@@ -79,6 +82,7 @@ export async function startOwner(config: Config): Promise<OwnedGateway> {
     async lose(worker) {
       const { count, quota } = await database.lose(worker.name)
       places.drop(worker.name)
+      followed.drop(worker)
       metrics.keepOf(worker)
       if (count > 0)
         log.warn({ worker: worker.index, calls: count, quota }, 'calls of a lost worker were settled')
