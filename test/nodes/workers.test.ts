@@ -201,6 +201,25 @@ describe('workers share', () => {
     expect(new Set(await statuses())).not.toContain(200)
   })
 
+  test('the live stream of calls: it shows those of all', async () => {
+    const live = await open(fixture.gateway.url, undefined, {
+      method: 'GET',
+      path: '/api/log/stream',
+      headers: { authorization: ROOT.access_token, 'gateway-user': '1' },
+    })
+    const before = fixture.gateway.logs().length
+    const ids: string[] = []
+    // The other workers follow in the turn in which they are told.
+    await vi.waitFor(async () => {
+      const answers = await Promise.all(Array.from({ length: 8 }, () => fixture.chat('ann', ask('m'))))
+      ids.splice(0, ids.length, ...answers.map(({ headers }) => String(headers['x-request-id'])))
+      expect(workersIn(fixture.gateway.logs().slice(before)).size).toBe(WORKERS)
+      await Promise.all(ids.map((id) => live.until(id)))
+    }, SOON)
+    live.abort()
+    await live.end()
+  })
+
   test('metrics: one text has the sums of all, and no counter falls when a worker dies', async () => {
     const requests = async (): Promise<number> => {
       const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
