@@ -71,6 +71,17 @@ export class LeaseBook {
     reduce(lent, lease, Math.min(lease.amount, Math.max(0, amount)))
   }
 
+  /** Moves a lease to another borrower, as far as it goes. */
+  move(account: AccountName, from: string, to: string, most: number): void {
+    const lent = this.#accounts.get(account)
+    const lease = lent?.leases.get(from)
+    if (!lent || !lease) return
+    const amount = Math.min(lease.amount, most)
+    lease.amount -= amount
+    if (amount > 0) leaseOf(lent, to).amount += amount
+    this.#tidy(account, lent)
+  }
+
   /** Takes the charges that the borrower is told of with the next statement. */
   takeUntold(account: AccountName, borrower: string): number {
     const lent = this.#accounts.get(account)

@@ -9,7 +9,7 @@ import type {
   Loan,
   LoanRequest,
 } from '../bank.ts'
-import type { SettledCall } from '../ledger-writes.ts'
+import type { ParkedHold, SettledCall } from '../ledger-writes.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import type { AccountChange } from './account-changes.ts'
@@ -84,16 +84,25 @@ export class LocalBank implements BankOperations {
     for (const account of this.#book.accountsOf(borrower)) this.#book.keep(account, borrower, 0)
   }
 
+  /** Keeps the lease of a parked hold for whoever goes on with it; its borrower is about to be dropped. */
+  setAside(borrower: string, hold: ParkedHold): void {
+    for (const account of accountsOf(hold)) this.#book.move(account, borrower, nameOf(hold), hold.amount)
+  }
+
+  /** Lends a borrower what was set aside for a parked hold. */
+  takeUp(borrower: string, hold: ParkedHold): void {
+    for (const account of accountsOf(hold)) this.#book.move(account, nameOf(hold), borrower, hold.amount)
+  }
+
   /** Ends all leases of a borrower that is gone. */
   drop(borrower: string): void {
     this.#book.drop(borrower)
   }
 
   /** Takes a charge that is committed out of the borrower's leases. */
-  charge(borrower: string, { tokenId, userId, budgets, quota }: SettledCall): void {
-    if (quota === 0) return
-    for (const account of [`t:${tokenId}`, `u:${userId}`, ...budgetsIn(budgets)] as const)
-      this.#book.spend(account, borrower, quota)
+  charge(borrower: string, call: SettledCall): void {
+    if (call.quota === 0) return
+    for (const account of accountsOf(call)) this.#book.spend(account, borrower, call.quota)
   }
 
   /** Applies changes that are committed. */
@@ -166,6 +175,15 @@ export class LocalBank implements BankOperations {
     if (this.#book.leased(account) === 0) return
     this.#announce(account, this.#book.recall(account, this.#rows.heldOn(account)))
   }
+}
+
+function accountsOf({ tokenId, userId, budgets }: ParkedHold | SettledCall): readonly AccountName[] {
+  return [`t:${tokenId}`, `u:${userId}`, ...budgetsIn(budgets)]
+}
+
+/** Name of the borrower that a parked hold is while no process goes on with it. */
+function nameOf({ id }: ParkedHold): string {
+  return `parked ${id}`
 }
 
 /** Part of a loan. */

@@ -2,15 +2,15 @@ import type { Secrets } from '../secrets.ts'
 import type { Store } from '../store.ts'
 import type { StoreUnavailable } from '../store-unavailable.ts'
 import type { AccountName, Bank } from '../bank.ts'
-import type { ParkedHold } from '../ledger-writes.ts'
 import { AccountChanges } from './account-changes.ts'
 import { BatchPort } from './batch-port.ts'
 import { openForWriting, wasClosedCleanly } from './connection.ts'
 import { mapOpeningError } from './failure.ts'
 import { IdleSums } from './idle-sums.ts'
 import { LocalBank } from './local-bank.ts'
-import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
+import type { BatchReply } from './messages.ts'
 import { openSqliteStore } from './open.ts'
+import { ParkedHolds } from './parked-holds.ts'
 import { unpack } from './packed-batch.ts'
 import { prepareDatabase } from './prepare-database.ts'
 import { type ClientBatch, SharedWriter } from './shared-writer.ts'
@@ -59,7 +59,7 @@ export async function openOwnedDatabase(options: {
   const changes = new AccountChanges(db)
   const batches = new WriteBatches(db, secrets)
   const bank = new LocalBank(db, announce)
-  const parked = new ParkedHolds()
+  const parked = new ParkedHolds(db, (client, hold) => bank.takeUp(client, hold))
   const summed = new IdleSums(batches)
   batches.takeCharged()
   const writer = new SharedWriter({
@@ -89,8 +89,10 @@ export async function openOwnedDatabase(options: {
       writer.between(() => (bank[name] as (...given: unknown[]) => unknown)(client, ...input)),
     async lose(client) {
       const recovered = await store.write('recoverRun', { owner: client, nowMs: Date.now() })
-      bank.drop(client)
-      parked.drop(client)
+      await writer.between(() => {
+        for (const hold of parked.leave(client)) bank.setAside(client, hold)
+        bank.drop(client)
+      })
       return recovered
     },
     async close() {
@@ -123,31 +125,4 @@ function settlementsOf({ client, operations }: ClientBatch): [id: string, client
 
 function mayChangeAccounts({ operations }: ClientBatch): boolean {
   return operations.some(([name]) => !LEDGER_WRITES.has(name))
-}
-
-/** Which client goes on with which parked hold: each with those that it has parked or taken up. */
-class ParkedHolds {
-  readonly #clients = new Map<string, string>()
-
-  /** Notes what was parked and settled, and leaves out of a list what others go on with. */
-  observe(client: string, operations: readonly QueuedOperation[], outcomes: readonly Outcome[]): void {
-    for (const [index, [name, input]] of operations.entries()) {
-      const outcome = outcomes[index]
-      if (outcome && 'failure' in outcome) continue
-      const { id } = (input ?? {}) as { readonly id?: string }
-      if (name === 'parkHold' && id !== undefined) this.#clients.set(id, client)
-      else if (name === 'settle' && id !== undefined) this.#clients.delete(id)
-      else if (name === 'parkedHolds' && outcome) this.#takeUp(client, outcome.value as ParkedHold[])
-    }
-  }
-
-  drop(client: string): void {
-    for (const [id, one] of this.#clients) if (one === client) this.#clients.delete(id)
-  }
-
-  #takeUp(client: string, holds: ParkedHold[]): void {
-    const free = holds.filter(({ id }) => !this.#clients.has(id))
-    for (const { id } of free) this.#clients.set(id, client)
-    holds.splice(0, holds.length, ...free)
-  }
 }
