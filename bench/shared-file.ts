@@ -24,7 +24,7 @@ const LANES = 32
 const CALLS = 6_000
 const WHO = { userId: 1, tokenId: 1 }
 
-/** What one process has seen. */
+/** Records of one process. */
 interface Seen {
   /** Commits that failed because the file was locked for too long. */
   readonly refused: number

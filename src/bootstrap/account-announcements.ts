@@ -3,8 +3,8 @@ import type { LeasedAccounts } from '../ledger/leased-accounts.ts'
 import type { AccountName } from '../store/bank.ts'
 
 /**
- * Handles an announcement of another node. `account u:3 7`: that account was changed, and its epoch is 7. `recall t:5 NODE`:
- * that node needs what others do not use of that account.
+ * Handles an announcement of another node. `account u:3 7`: that account was changed, and its epoch is 7.
+ * `recall t:5 NODE`: that node needs what others do not use of that account.
  */
 export function handleAnnouncement(
   text: string,

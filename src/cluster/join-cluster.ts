@@ -37,8 +37,8 @@ export interface ClusterOptions {
 }
 
 /**
- * Joins the workers of this machine, or the cluster through Redis, else through the shared database; without either, the node is alone.
- * Resolves when it is known whether the other nodes can be reached.
+ * Joins the workers of this machine, or the cluster through Redis, else through the shared database; without
+ * any of them, the node is alone. Resolves when it is known whether the other nodes can be reached.
  */
 export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
   const { redisUrl, postgresUrl, workers } = options

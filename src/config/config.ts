@@ -33,7 +33,7 @@ export interface Config {
 
 /**
  * Reads the configuration file, if there is one, over the defaults. May be called again when the file has
- * changed. `given`: the text to read in place of the file's. Throws a ConfigError with every error in the file.
+ * changed. `given`: the text to read in place of the file's. Throws a ConfigError with every error in it.
  */
 export function readConfig(environment: Environment, given?: string): Config {
   const { configFile } = environment

@@ -6,7 +6,7 @@ import { serveControl } from '../control/serve-control.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { type ReloadResult, reloadOnChange } from './reload.ts'
 
-/** What an operator's orders are carried out with. */
+/** Services that carry out an operator's orders. */
 interface OrderParts {
   readonly environment: Environment
   readonly management: AdministrationParts

@@ -92,7 +92,7 @@ async function streams(count: number, after: Promise<unknown>): Promise<LiveResp
 
 const idOf = (name: string): number => database.token(`token-${name}`).id
 
-/** What was given to ann is what remains and what the rows of the log charge. */
+/** Compares the quota given to ann with what remains and what the rows of the log charge. */
 function expectExact(): void {
   const ann = database.token('token-ann')
   const rows = database.usage().filter(({ token_id }) => token_id === ann.id)

@@ -8,7 +8,7 @@ import type { CollectedMetrics } from './collected-metrics.ts'
 import type { WorkerCrew } from './worker-crew.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
-/** What the workers share. */
+/** Services that the workers share. */
 interface SharedParts {
   readonly database: OwnedDatabase
   /** Sends a text to all workers. */

@@ -18,7 +18,7 @@ export class CollectedMetrics {
     this.#workers = workers
   }
 
-  /** The texts of the workers beside one, of those that have ended, and of this process. `own`: that one's. */
+  /** The texts of the other workers, of those that have ended, and of this process. `own`: the asker's. */
   async collect(asker: WorkerProcess, own: string): Promise<readonly string[]> {
     this.#last.set(asker, own)
     const others = this.#workers().filter((worker) => worker !== asker)

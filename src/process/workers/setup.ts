@@ -1,7 +1,7 @@
 /** File descriptor of a worker's socket to its owner. */
 export const LINK_DESCRIPTOR = 3
 
-/** What the owner tells a worker first. */
+/** The owner's first message to a worker. */
 export interface WorkerSetup {
   /** Number of the worker, from 1. */
   readonly index: number
@@ -15,7 +15,7 @@ export interface WorkerSetup {
   readonly fileText: string
 }
 
-/** What a worker tells last, as far as it gets. */
+/** The last message of a worker, as far as it gets. */
 export interface WorkerEnd {
   /** Calls that could not be settled. */
   readonly unresolved: number

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { ProcessEnd, WorkerProcess } from './worker-process.ts'
 
-/** Delay before a worker that ended soon after its start is replaced; doubled each time, up to the maximum. */
+/** Delay before a worker that ended soon after its start is replaced: doubled each time, to the maximum. */
 const MIN_PAUSE_MS = 100
 const MAX_PAUSE_MS = 5_000
 /** Time after which a worker has not ended soon after its start. */
@@ -13,12 +13,12 @@ const RETRY_MS = 200
 const WATCH_MS = 5_000
 const MAX_SILENT = 12
 
-/** What a crew of workers needs. */
+/** Dependencies of a crew of workers. */
 interface CrewParts {
   readonly planned: number
   /** Starts the process of one worker, and answers it. */
   readonly start: (index: number) => WorkerProcess
-  /** Settles what a worker left open, and takes back what was lent to it; rejects while that is impossible. */
+  /** Settles what a worker left open, and takes back what was lent; rejects while that is impossible. */
   readonly lose: (worker: WorkerProcess) => Promise<void>
   readonly log: Pick<Logger, 'warn' | 'error'>
 }

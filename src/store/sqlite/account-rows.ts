@@ -75,7 +75,7 @@ export class AccountRows {
   }
 }
 
-/** The amount of a budget: as the rows of token and user have it, else as the request states it; 0 = unknown. */
+/** The amount of a budget: by the rows of token and user, else as the request states it; 0 = unknown. */
 export function budgetAmount({ account, amount }: BudgetRequest, { token, user }: AccountPair): number {
   const period = account.split(':')[1]
   const owner = ownerOf(account)

@@ -1,7 +1,7 @@
 import { ownerOf } from '../../domain/budget.ts'
 import type { AccountName } from '../bank.ts'
 
-/** What one borrower has of an account, in quota units. */
+/** Lease of one borrower on an account, in quota units. */
 interface Lease {
   /** Amount lent that is not spent. */
   amount: number

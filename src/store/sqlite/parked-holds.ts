@@ -4,7 +4,7 @@ import type { Database } from '../schema.ts'
 import { parkedHold } from './hold-statements.ts'
 import type { Outcome, QueuedOperation } from './messages.ts'
 
-/** Which client of a database goes on with which parked hold: each with those that it has parked or taken up. */
+/** Parked holds by the clients of a database that go on with them: those who parked or took them up. */
 export class ParkedHolds {
   readonly #clients = new Map<string, string>()
   readonly #all: StatementSync

@@ -13,7 +13,7 @@ interface WaitingBatch extends ClientBatch {
   readonly reply: (reply: BatchReply) => void
 }
 
-/** What a writer needs. */
+/** Dependencies of a writer. */
 interface SharedWriterParts {
   readonly batches: { write(operations: readonly QueuedOperation[]): Promise<BatchReply> }
   /** Called after each commit, in the turn in which the clients are told of it, and before they are. */
