@@ -45,6 +45,8 @@ export async function startOwner(config: Config): Promise<OwnedGateway> {
   if (!CAN_SHARE) throw new Error('several workers need Linux, which spreads connections over them')
   const { log, lines } = openLog(environment, 'owner')
   opened.adopt(lines, (open) => open.close())
+  if (environment.redisUrl !== undefined)
+    log.warn('REDIS_URL is not used: limits of workers are counted on this machine')
   opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) => lock.release())
   const port = await portOf(environment)
   let crew: WorkerCrew | undefined
