@@ -99,13 +99,18 @@ async function main(): Promise<number> {
     const ratio = median(ratios)
     worst = Math.max(worst, ratio)
     const [alone, withWorkers] = [0, 1].map((side) => median(costs.map((pair) => pair[side] ?? 0)))
+    // Other work on the machine only adds to a cost.
+    const [least = 1, leastWithWorkers = 1] = [0, 1].map((side) =>
+      Math.min(...costs.map((pair) => pair[side] ?? 0)),
+    )
     console.log(
       `${name}: ${alone?.toFixed(0)} µs of CPU a call in one process, ${withWorkers?.toFixed(0)} µs with ` +
         `${options.workers} workers; median ratio ${ratio.toFixed(2)} ` +
         `(${ratios
           .map((value) => value.toFixed(2))
           .toSorted()
-          .join(' ')})`,
+          .join(' ')}); at the least ${least.toFixed(0)} and ${leastWithWorkers.toFixed(0)} µs, ratio ` +
+        `${(leastWithWorkers / least).toFixed(2)}`,
     )
   }
   return options.check && worst > LIMIT ? 1 : 0

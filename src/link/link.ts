@@ -26,6 +26,7 @@ export class Link {
   readonly #answerers = new Map<string, (value: never) => unknown>()
   readonly #asked = new Map<number, Asked>()
   #lastId = 0
+  #outgoing: Buffer[] = []
   #received: Buffer[] = []
   #receivedBytes = 0
   /** Bytes of the frame that is being received, its length included. */
@@ -74,16 +75,23 @@ export class Link {
 
   /** Closes the socket; what was sent before still arrives. */
   close(): void {
-    this.#socket.end()
+    queueMicrotask(() => this.#socket.end())
   }
 
   #write(frame: Frame): void {
     if (this.#isClosed || this.#socket.destroyed) return
     const content = serialize(frame)
-    const bytes = Buffer.allocUnsafe(LENGTH_BYTES + content.length)
-    bytes.writeUInt32LE(content.length)
-    content.copy(bytes, LENGTH_BYTES)
-    this.#socket.write(bytes)
+    const length = Buffer.allocUnsafe(LENGTH_BYTES)
+    length.writeUInt32LE(content.length)
+    this.#outgoing.push(length, content)
+    if (this.#outgoing.length === 2) queueMicrotask(() => this.#flush())
+  }
+
+  // Frames of one turn leave in one write, and are read as one.
+  #flush(): void {
+    const bytes = Buffer.concat(this.#outgoing)
+    this.#outgoing = []
+    if (!this.#socket.destroyed) this.#socket.write(bytes)
   }
 
   #onBytes(bytes: Buffer): void {
