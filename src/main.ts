@@ -1,18 +1,13 @@
-import process from 'node:process'
-import pino, { type Logger } from 'pino'
 import type { App } from './app.ts'
 import type { Config } from './config/config.ts'
-import type { Environment } from './config/environment.ts'
 import type { Settings } from './domain/settings.ts'
 import type { FirstCredentials } from './bootstrap/seed-accounts.ts'
 import { listen } from './process/listen.ts'
-import { LogQueue } from './process/log-queue.ts'
+import { openLog } from './process/open-log.ts'
+import { gatewaySecrets } from './bootstrap/gateway-secrets.ts'
 import { openLedger } from './bootstrap/open-ledger.ts'
-import { lockDataFolderInTurn, secretOfDataFolder } from './store/data-folder.ts'
-import { deriveSecrets, type Secrets } from './store/secrets.ts'
+import { lockDataFolderInTurn } from './store/data-folder.ts'
 import type { IdleThread } from './store/sqlite/database-thread.ts'
-
-const DROPPED = 'log lines were dropped: their reader was too slow, or its disk was full'
 
 /** A gateway that listens. */
 export interface Gateway {
@@ -40,8 +35,12 @@ export interface Gateway {
  * Rejects with a message for the operator.
  */
 export async function startGateway(config: Config, thread?: IdleThread): Promise<Gateway> {
-  await using opened = new AsyncDisposableStack()
   const { environment } = config
+  if (environment.workers > 1) {
+    const { startOwner } = await import('./process/workers/owner.ts')
+    return startOwner(config)
+  }
+  await using opened = new AsyncDisposableStack()
   const { log, lines } = openLog(environment)
   opened.adopt(lines, (open) => open.close())
   opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) => lock.release())
@@ -49,7 +48,7 @@ export async function startGateway(config: Config, thread?: IdleThread): Promise
   const server = opened.adopt(await listen(environment, () => app), (open) => open.close())
   if (server.fewConnections) log.warn(server.fewConnections)
 
-  const secrets = secretsOf(environment)
+  const secrets = gatewaySecrets(environment)
   const opening = openLedger({
     config,
     secrets,
@@ -76,14 +75,4 @@ export async function startGateway(config: Config, thread?: IdleThread): Promise
       return unresolved
     },
   }
-}
-
-function openLog({ logLevel }: Environment): { readonly log: Logger; readonly lines: LogQueue } {
-  const lines = new LogQueue(process.stdout.fd, (dropped) => log.warn({ dropped }, DROPPED))
-  const log = pino({ level: logLevel, base: null }, lines)
-  return { log, lines }
-}
-
-function secretsOf({ secret, dataDir }: Environment): Secrets {
-  return deriveSecrets(secret ?? secretOfDataFolder(dataDir))
 }

@@ -13,7 +13,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['relay', 'management'],
   ['auth', 'alerts'],
   ['limits', 'ledger', 'upstreams'],
-  ['store', 'protocols', 'metrics', 'tracing', 'redis', 'server'],
+  ['store', 'protocols', 'metrics', 'tracing', 'redis', 'server', 'link'],
   ['domain', 'http1'],
   ['errors.ts', 'webassembly.d.ts'],
 ]

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import { AMPLE, channel, priced, ROOT, token, user } from '../../test/equipment/configuration.ts'
 import { freePort } from '../../test/equipment/port.ts'
-import type { Candidate } from '../candidate.ts'
+import type { Candidate, Running } from '../candidate.ts'
 import { gatewayRequest } from '../requests.ts'
 import { startMeasured } from '../started.ts'
 import { CLIENT_KEY, MODELS, type Wire } from '../wire.ts'
@@ -15,21 +15,24 @@ const LIMIT = { requests: 1_000_000_000, tokens: 1_000_000_000_000, window: '60s
 
 /** This gateway with keys, holds, settlement, every rate limit of a call, and its log on. */
 export const sluice: Candidate = {
-  async start(upstreamPort, folder) {
-    const port = await freePort()
-    const file = join(folder, 'gateway.yaml')
-    writeFileSync(file, stringify(configuration(upstreamPort)))
-    const started = await startMeasured({
-      // The program itself: its first line starts Node as `npm start` does.
-      command: [PROGRAM, 'start', '--config', file],
-      port,
-      folder,
-      readyPath: '/readyz',
-      env: { PORT: String(port), DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'info' },
-    })
-    return { ...started, port }
-  },
+  start: (upstreamPort, folder) => startSluice(upstreamPort, folder, 1),
   request: gatewayRequest,
+}
+
+/** Starts this gateway with so many workers. */
+export async function startSluice(upstreamPort: number, folder: string, workers: number): Promise<Running> {
+  const port = await freePort()
+  const file = join(folder, 'gateway.yaml')
+  writeFileSync(file, stringify(configuration(upstreamPort)))
+  const started = await startMeasured({
+    // The program itself: its first line starts Node as `npm start` does.
+    command: [PROGRAM, 'start', '--config', file, '--workers', String(workers)],
+    port,
+    folder,
+    readyPath: '/readyz',
+    env: { PORT: String(port), DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'info' },
+  })
+  return { ...started, port }
 }
 
 function configuration(upstreamPort: number): object {

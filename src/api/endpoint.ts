@@ -88,7 +88,7 @@ export interface OpenEndpoint extends EndpointDeclaration, RawDescription {
 export interface OperatorEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'
   readonly access: 'operator'
-  handle(exchange: ClientExchange, metrics: Metrics): void
+  handle(exchange: ClientExchange, metrics: Metrics): void | Promise<void>
 }
 
 /** The kinds of access, and what each of them tells the handler about the client. */

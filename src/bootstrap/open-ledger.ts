@@ -3,9 +3,7 @@ import { hostname } from 'node:os'
 import { sqlitePath } from '../domain/database-url.ts'
 import { recordFile } from './record-file.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { slotsBefore } from './prune.ts'
-import { pruneExpired, pruneParts } from '../store/prune-expired.ts'
-import { pruneUsage } from '../store/prune-usage.ts'
+import { pruneOwn } from './prune-own.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { OpenedLedger, OpenLedgerOptions } from './opened-ledger.ts'
 
@@ -33,16 +31,8 @@ async function openOwnLedger(
       ledger,
       firstCredentials,
       recovered,
-      announcements: undefined,
-      prune: async (days, signal) => ({
-        removed: await pruneUsage(store, days.log, Date.now(), signal),
-        removedResponses: await pruneExpired(store, 'pruneResponses', Date.now(), signal),
-        removedParts: await pruneParts(store, Date.now(), signal),
-        removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
-        removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),
-        removedSlots: await pruneExpired(store, 'pruneSlots', slotsBefore(days), signal),
-        removedAuditEntries: await pruneExpired(store, 'pruneAuditLog', Date.now(), signal),
-      }),
+      others: undefined,
+      prune: pruneOwn(store),
       isReady: () => ledger.probe(),
       close: () => store.close(),
     }

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { handleAnnouncement } from './account-announcements.ts'
 import { recordFile } from './record-file.ts'
 import { LeasedAccounts } from '../ledger/leased-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { sharedStore } from '../ledger/shared-store.ts'
 import { BankClient } from '../ledger/bank-client.ts'
-import type { AccountName } from '../store/bank.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import { postgresBank } from '../store/postgres/bank.ts'
 import { BankConnection } from '../store/postgres/bank-connection.ts'
@@ -91,7 +91,7 @@ export async function openSharedLedger({
     ledger,
     firstCredentials,
     recovered,
-    announcements,
+    others: 'nodes',
     prune: async (days, signal) => ({
       ...(await rows.maintainUsageLog(days.log, signal)),
       removedResponses: await pruneExpired(rows, 'pruneResponses', Date.now(), signal),
@@ -104,22 +104,6 @@ export async function openSharedLedger({
     // Calls of known keys are answered without the database for as long as leased quota lasts.
     isReady: async () => bankClient.isConnected && (await ledger.probe()),
     close: () => resources.disposeAsync(),
-  }
-}
-
-/**
- * Handles an announcement. `account u:3 7`: that account was changed, and its epoch is 7. `recall t:5 NODE`:
- * that node needs what others do not use of that account.
- */
-function handleAnnouncement(
-  text: string,
-  to: { readonly accounts: LeasedAccounts; readonly bankClient: BankClient; readonly node: string },
-): void {
-  const [, kind, account, rest] = /^(account|recall) ([ut]:\d+|b:.+) (\S+)$/s.exec(text) ?? []
-  if (kind === 'account') to.accounts.onChanged(account as AccountName, Number(rest))
-  if (kind === 'recall' && rest !== to.node) {
-    to.bankClient.leases.requestRecall(account as AccountName)
-    to.bankClient.wake()
   }
 }
 

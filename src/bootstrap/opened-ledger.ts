@@ -1,8 +1,8 @@
+import type { Workers } from '../cluster/join-through-owner.ts'
 import type { Config } from '../config/config.ts'
 import type { FirstCredentials } from './seed-accounts.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Prune } from './prune.ts'
-import type { Announcements } from '../store/postgres/announcements.ts'
 import type { Secrets } from '../store/secrets.ts'
 import type { IdleThread } from '../store/sqlite/database-thread.ts'
 import type { Store } from '../store/store.ts'
@@ -18,8 +18,11 @@ export interface OpenedLedger {
   readonly recovered: { readonly count: number; readonly quota: number }
   /** Whether calls can be charged at this moment. */
   isReady(): Promise<boolean>
-  /** Connection to the other nodes; undefined where the node has the database to itself. */
-  readonly announcements: Announcements | undefined
+  /**
+   * Other processes on the database: nodes on other machines, or the workers of this one; undefined where the
+   * process has it to itself.
+   */
+  readonly others: 'nodes' | Workers | undefined
   /** Removes old rows of the usage log. */
   readonly prune: Prune
   /** Releases all leases and closes the store. */

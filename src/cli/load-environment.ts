@@ -12,7 +12,7 @@ export function printMistakes(error: unknown): undefined {
 
 /** Reads the environment; prints errors on standard error, and then returns undefined. */
 export function loadEnvironment(
-  options: { readonly config?: string },
+  options: { readonly config?: string; readonly workers?: string },
   env: NodeJS.ProcessEnv = process.env,
 ): Environment | undefined {
   try {

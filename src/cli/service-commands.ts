@@ -13,11 +13,21 @@ export function addServiceCommands(program: Command, shell: Shell): void {
     .command('start')
     .description('run the gateway until a signal stops it (SIGTERM, SIGINT)')
     .addOption(CONFIG)
+    .option(
+      '--workers <number>',
+      'processes that take calls, or "auto": one for each core (env: WORKERS; default 1)',
+    )
     .addHelpText('after', START_HELP)
-    .action(async (options: { config?: string }) => {
+    .action(async (options: { config?: string; workers?: string }) => {
       const { start } = await import('./start.ts')
       shell.exitCode = await start(options)
     })
+
+  // Started by "start --workers"; of no use by hand.
+  program.command('worker', { hidden: true }).action(async () => {
+    const { worker } = await import('./worker.ts')
+    await worker()
+  })
 
   program
     .command('demo')

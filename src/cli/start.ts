@@ -10,8 +10,15 @@ import { untilStopSignal } from '../process/stop-signals.ts'
 import { type IdleThread, startThread } from '../store/sqlite/database-thread.ts'
 import { loadEnvironment } from './load-environment.ts'
 
+/** Options of `sluice start`. */
+interface StartOptions {
+  readonly config?: string
+  /** A number, or `auto`. */
+  readonly workers?: string
+}
+
 /** `sluice start`: runs until a signal. The exit code is 0 after a graceful stop, 1 after a failed start. */
-export async function start(options: { readonly config?: string }): Promise<number> {
+export async function start(options: StartOptions): Promise<number> {
   const environment = loadEnvironment(options)
   const code = environment ? await startIn(environment) : 1
   // Unread output would keep the process from ending.
@@ -23,7 +30,8 @@ async function startIn(environment: Environment): Promise<number> {
   const path = sqlitePath(environment.databaseUrl)
   setThreadFlags()
   // The thread loads its modules beside this one, which loads those of the configuration.
-  const thread = startThread({ expectsMigrations: path !== undefined && !existsSync(path) })
+  const expectsMigrations = path !== undefined && !existsSync(path)
+  const thread = environment.workers === 1 ? startThread({ expectsMigrations }) : undefined
   const { loadConfig } = await import('./load-config.ts')
   const config = loadConfig(environment)
   return config ? run(config, thread) : 1

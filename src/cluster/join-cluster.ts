@@ -1,4 +1,5 @@
 import type { ChangeFeed } from './change-feed.ts'
+import type { Workers } from './join-through-owner.ts'
 import { type CallPlaces, LocalPlaces } from '../limits/call-places.ts'
 import type { NodeReports } from './node-reports.ts'
 import type { LimitCounter } from '../limits/limit-counter.ts'
@@ -24,6 +25,8 @@ export interface ClusterOptions {
   readonly redisUrl: string | undefined
   /** Shared database; undefined where this node has its own. */
   readonly postgresUrl: string | undefined
+  /** Workers of this machine, of which this process is one. */
+  readonly workers?: Workers | undefined
   /** Identifies the cluster: the same on all of its nodes. */
   readonly namespace: string
   /** Identifies this node. */
@@ -34,11 +37,15 @@ export interface ClusterOptions {
 }
 
 /**
- * Joins the cluster through Redis, else through the shared database; without either, the node is alone.
- * Resolves when it is known whether the other nodes can be reached.
+ * Joins the workers of this machine, or the cluster through Redis, else through the shared database; without
+ * any of them, the node is alone. Resolves when it is known whether the other nodes can be reached.
  */
 export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
-  const { redisUrl, postgresUrl } = options
+  const { redisUrl, postgresUrl, workers } = options
+  if (workers) {
+    const { joinThroughOwner } = await import('./join-through-owner.ts')
+    return joinThroughOwner(workers, options.node)
+  }
   // Most gateways run alone, and should not load what they never use.
   if (redisUrl !== undefined) {
     const { joinThroughRedis } = await import('./join-through-redis.ts')

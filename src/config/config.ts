@@ -17,6 +17,8 @@ export interface Config {
   readonly users: readonly UserSeed[]
   /** Diagnostics of settings that are valid but probably not intended. */
   readonly warnings: readonly Diagnostic[]
+  /** The file as it was read; empty where there is none. */
+  readonly fileText: string
   /** The file with its variables substituted and without users, for merging with settings set over HTTP. */
   readonly fileNode: YamlNode
   /** Channels made from vendor keys in the environment; none where the file declares any channel. */
@@ -25,18 +27,18 @@ export interface Config {
 }
 
 /**
- * Reads the configuration file, if there is one, over the defaults. Throws a ConfigError with every error in
- * the file.
+ * Reads the configuration file, if there is one, over the defaults. `given`: the text to read in place of the
+ * file's. Throws a ConfigError with every error in it.
  */
-export function readConfig(environment: Environment): Config {
+export function readConfig(environment: Environment, given?: string): Config {
   const builtIn = builtInPrices()
-  return configOf(environment, readFile(environment, builtIn), builtIn)
+  return configOf(environment, readFile(environment, builtIn, given), builtIn)
 }
 
 /** The configuration that a file states. */
 export function configOf(
   environment: Environment,
-  { content, channels, tree, warnings, environmentChannels }: FileReading,
+  { text, content, channels, tree, warnings, environmentChannels }: FileReading,
   builtIn: BuiltInPrices,
 ): Config {
   return freeze({
@@ -44,6 +46,7 @@ export function configOf(
     settings: settingsOf(content, channels, environmentChannels, builtIn),
     users: content.users,
     warnings,
+    fileText: text,
     fileNode: tree,
     environmentChannels,
     builtIn,

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
 import { nearest } from '../domain/nearest.ts'
@@ -6,6 +7,9 @@ import { KEY_VARIABLES } from './vendors/vendors.ts'
 import { sqlitePath, sqliteUrl } from '../domain/database-url.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+/** Most processes that take calls: one for each core of a large machine. */
+const MAX_WORKERS = 128
 
 /** The lowest level that is logged; `silent` logs nothing. */
 type LogLevel = (typeof LOG_LEVELS)[number]
@@ -27,6 +31,8 @@ export interface Environment {
   /** Encrypts keys at rest; undefined = the one in `dataDir`. */
   readonly secret: string | undefined
   readonly logLevel: LogLevel
+  /** Processes that take calls. */
+  readonly workers: number
   /** Variable → key, for known vendors. */
   readonly vendorKeys: ReadonlyMap<string, string>
   /** The values of `${NAME}` in the configuration file. */
@@ -39,7 +45,7 @@ export interface Environment {
  */
 export function readEnvironment(
   env: NodeJS.ProcessEnv,
-  flags: { config?: string | undefined } = {},
+  flags: { config?: string | undefined; workers?: string | undefined } = {},
   folder = process.cwd(),
 ): Environment {
   const diagnostics: Diagnostic[] = []
@@ -57,6 +63,7 @@ export function readEnvironment(
     configFile: readConfigFile(flags.config, given('GATEWAY_CONFIG'), folder, expect),
     secret: readSecret(env['GATEWAY_SECRET'] || undefined, expect),
     logLevel: readLogLevel(given('LOG_LEVEL') ?? 'info', expect) ?? 'info',
+    workers: readWorkers(flags.workers, given('WORKERS'), expect) ?? 1,
     vendorKeys: new Map(
       [...KEY_VARIABLES].flatMap((name): [string, string][] => {
         const key = given(name)
@@ -124,6 +131,18 @@ function readConfigFile(
     named &&
     expect(flag === undefined ? 'GATEWAY_CONFIG' : '--config', `a file, but there is none at ${file}`)
   )
+}
+
+function readWorkers(
+  flag: string | undefined,
+  variable: string | undefined,
+  expect: Expect,
+): number | undefined {
+  const text = flag ?? variable ?? '1'
+  if (text === 'auto') return Math.min(availableParallelism(), MAX_WORKERS)
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (count >= 1 && count <= MAX_WORKERS) return count
+  return expect(flag === undefined ? 'WORKERS' : '--workers', `a number from 1 to ${MAX_WORKERS}, or auto`)
 }
 
 function readSecret(text: string | undefined, expect: Expect): string | undefined {

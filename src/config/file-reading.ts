@@ -14,6 +14,8 @@ import { child, keys, type YamlNode } from './yaml-node.ts'
 
 /** A valid configuration file. Plain values, but for the tree. */
 export interface FileReading {
+  /** The file as it was read; empty where there is none. */
+  readonly text: string
   readonly content: FileContent
   /** Channels of the file, else of the environment, with the names of models in place of patterns. */
   readonly channels: readonly Channel[]
@@ -23,11 +25,12 @@ export interface FileReading {
   readonly environmentChannels: VendorChannels
 }
 
-/** Reads and checks the configuration file. Throws a ConfigError with every error in the file. */
-export function readFile(environment: Environment, builtIn: BuiltInPrices): FileReading {
+/** Reads and checks the configuration file, or the text given in its place. Throws a ConfigError with every error in the file. */
+export function readFile(environment: Environment, builtIn: BuiltInPrices, given?: string): FileReading {
   const { configFile } = environment
   const file = configFile === undefined ? 'environment' : displayPath(configFile)
-  const parsed = parseYamlDocument(contentOf(configFile, file), (name) => environment.variables.get(name))
+  const text = given ?? contentOf(configFile, file)
+  const parsed = parseYamlDocument(text, (name) => environment.variables.get(name))
   const document = withKeyFiles(parsed, dirname(configFile ?? ''))
   const { content, diagnostics } = readContent(document)
   if (!content) {
@@ -50,7 +53,7 @@ export function readFile(environment: Environment, builtIn: BuiltInPrices): File
     )
   })
   const { channels } = settings
-  return { content, channels, tree: withoutUsers(document.tree), warnings: found, environmentChannels }
+  return { text, content, channels, tree: withoutUsers(document.tree), warnings: found, environmentChannels }
 }
 
 function withoutUsers(tree: YamlNode): YamlNode {

@@ -11,6 +11,12 @@ import { freeze } from './freeze.ts'
 import { type PackedNode, unpackNode } from './packed-node.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
 
+/** What the thread is given. */
+export interface ToReadingThread {
+  readonly environment: Environment
+  readonly given: string | undefined
+}
+
 /** Message of the thread: some of the users, and at last the rest of the file or its errors. */
 export type FromReadingThread =
   | { readonly kind: 'users'; readonly users: readonly UserSeed[] }
@@ -26,11 +32,16 @@ const WORKER = new URL(`./reading-worker${extname(fileURLToPath(import.meta.url)
 
 /**
  * Reads the configuration file as `readConfig` does, in a thread, so that calls go on: a large file takes
- * seconds. `builtIn` are the prices of the running configuration, which are the same.
+ * seconds. `builtIn` are the prices of the running configuration, which are the same; `given` is the text to
+ * read in place of the file's.
  */
-export async function readConfigInThread(environment: Environment, builtIn: BuiltInPrices): Promise<Config> {
+export async function readConfigInThread(
+  environment: Environment,
+  builtIn: BuiltInPrices,
+  given?: string,
+): Promise<Config> {
   const worker = new Worker(WORKER, {
-    workerData: environment,
+    workerData: { environment, given } satisfies ToReadingThread,
     name: 'sluice configuration',
     execArgv: [],
   })

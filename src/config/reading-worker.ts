@@ -2,19 +2,21 @@ import process from 'node:process'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { UserSeed } from '../domain/seed.ts'
 import { ConfigError } from './diagnostics.ts'
-import type { Environment } from './environment.ts'
 import { readFile } from './file-reading.ts'
 import { packNode } from './packed-node.ts'
 import { builtInPrices } from './prices/built-in-prices.ts'
-import type { FromReadingThread } from './reading-thread.ts'
+import type { FromReadingThread, ToReadingThread } from './reading-thread.ts'
 
 /** Users and tokens in one message: the main thread restores them in a few milliseconds. */
 const MAX_ACCOUNTS = 500
 
 /** Reads the configuration file, and posts it in messages that the main thread takes without a pause. */
-function postReading(environment: Environment, post: (message: FromReadingThread) => void): void {
+function postReading(
+  { environment, given }: ToReadingThread,
+  post: (message: FromReadingThread) => void,
+): void {
   try {
-    const { content, tree, ...rest } = readFile(environment, builtInPrices())
+    const { content, tree, ...rest } = readFile(environment, builtInPrices(), given)
     const { users, ...others } = content
     let part: UserSeed[] = []
     let accounts = 0
@@ -36,4 +38,4 @@ function postReading(environment: Environment, post: (message: FromReadingThread
 
 // The YAML library looks for a variable at each token: in the real environment, a seventh of its time.
 process.env = {}
-postReading(workerData as Environment, (message) => parentPort?.postMessage(message))
+postReading(workerData as ToReadingThread, (message) => parentPort?.postMessage(message))

@@ -25,7 +25,7 @@ const FLUSH_TIMEOUT_MS = 1_000
 /** Dependencies of a bank client. */
 export interface BankClientParts {
   readonly bank: Bank
-  readonly file: NodeFile
+  readonly file: Pick<NodeFile, 'write'>
   readonly openHolds: () => Iterable<OpenHold>
   /** Called with the error when the bank becomes unreachable, and with undefined on its return. */
   readonly onReachabilityChange: (failure: Error | undefined) => void

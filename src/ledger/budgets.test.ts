@@ -1,9 +1,9 @@
 import process from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
-import { BANKS } from '../../test/bank-fixture.ts'
 import { randomFrom } from '../../test/equipment/random.ts'
 import { factsOf, settlementOf } from '../../test/ledger-calls.ts'
+import { LEDGER_BANKS } from '../../test/ledger-banks.ts'
 import { nodesOn } from '../../test/ledger-nodes.ts'
 import { ENGINES, rowsWithAccount } from '../../test/store-engines.ts'
 import { newToken, openedStore, addAccount } from '../../test/store-rows.ts'
@@ -205,12 +205,11 @@ test('on SQLite, of 1,000 calls at once on a budget for 100, exactly 100 are adm
   await expect(call('late')).rejects.toThrow(BudgetExceeded)
 })
 
-describe.each(BANKS)('nodes that borrow from $name', (engine) => {
+describe.each(LEDGER_BANKS)('$name', ({ open }) => {
   test.for([1, 3])(
     '%i nodes: of 1,000 calls at once on a budget for 100, exactly 100 are admitted',
     async (count, { signal }) => {
-      const { store, database, userId, tokenId } = await rowsWithAccount(engine)
-      const nodes = await nodesOn(store, database.place, count)
+      const { store, userId, tokenId, nodes } = await open(count)
       const terms: Terms = { tokenId, userId, group: { amount: 1000, period: 'month' } }
       const call = async (n: number, id: string): Promise<OpenHold | undefined> => {
         const node = nodes[n % count]
@@ -246,9 +245,12 @@ describe.each(BANKS)('nodes that borrow from $name', (engine) => {
   )
 
   test('a budget that is lowered below what is held and spent is refused from then on, and nothing is lost', async () => {
-    const { store, database, userId, tokenId } = await rowsWithAccount(engine)
-    const nodes = await nodesOn(store, database.place, 2)
-    const [a, b] = nodes
+    const {
+      store,
+      userId,
+      tokenId,
+      nodes: [a, b],
+    } = await open(2)
     if (!a || !b) throw new Error('no nodes')
     const group = (amount: number): Terms => ({ tokenId, userId, group: { amount, period: 'week' } })
     const spent = await admitted(of(a.ledger), group(1000), { id: 'a', startedMs: BOUNDARY, amount: 300 })

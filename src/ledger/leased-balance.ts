@@ -83,8 +83,10 @@ export class LeasedBalance extends Balance {
     this.#unreported -= quota
   }
 
-  /** Applies a state that the bank has sent, unless it belongs to an earlier epoch. */
-  applyState({ epoch, amount, remain, free }: AccountState): void {
+  /** Applies a state that the bank has sent; of an earlier epoch, only the charges that it has counted. */
+  applyState({ epoch, amount, remain, free, counted = 0 }: AccountState): void {
+    this.#unreported -= counted
+    this.remain += counted
     if (epoch < this.epoch) return
     if (epoch > this.epoch) this.#enterEpoch(epoch)
     this.#bankRemain = remain

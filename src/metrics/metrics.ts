@@ -75,6 +75,8 @@ export class Metrics {
     'Requests whose limits were counted without the other nodes.',
     [],
   )
+  /** Reads the texts of the other workers, given that of this one; undefined for a gateway of one process. */
+  ofOthers: ((own: string) => Promise<readonly string[]>) | undefined
   readonly #gauges: readonly Metric[]
   readonly #loopDelay: ReturnType<typeof monitorEventLoopDelay>
 

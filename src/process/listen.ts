@@ -7,7 +7,7 @@ import { pathArea, pathOf } from '../api/routing/path-area.ts'
 import type { App } from '../app.ts'
 import { isLoopback } from '../domain/ip-allow-list.ts'
 import { GatewayError } from '../errors.ts'
-import { type Address, listenOnManySockets } from './listeners.ts'
+import { type Address, type Listeners, listenOnManySockets } from './listeners.ts'
 import type { Refusal } from '../server/client-connection-owner.ts'
 import type { ConnectionLimits } from '../server/connection-shares.ts'
 import {
@@ -51,11 +51,22 @@ export interface ListeningServer {
   close(): void
 }
 
+/** The HTTP server of the gateway, before it listens. */
+export interface PreparedServer extends Pick<ListeningServer, 'connections' | 'fewConnections' | 'close'> {
+  /** Listens on an address; rejects with a message for the operator. Once only. */
+  listen(address: Address, onSockets: typeof listenOnManySockets): Promise<ListeningServer>
+}
+
 /**
  * Listens at once, so that a taken address is noticed first; calls get a 503 until there is an application.
  * Rejects with a message for the operator.
  */
 export async function listen(address: Address, app: () => App | undefined): Promise<ListeningServer> {
+  return prepareServer(app).listen(address, listenOnManySockets)
+}
+
+/** Makes the HTTP server; calls get a 503 until there is an application. */
+export function prepareServer(app: () => App | undefined): PreparedServer {
   const limits = connectionLimits(openFilesLimit())
   const server = new HttpServer({
     listener: (request, response) => (app()?.listener ?? startingListener)(request, response),
@@ -63,21 +74,36 @@ export async function listen(address: Address, app: () => App | undefined): Prom
     limits,
     clientAddresses: clientAddressesOf(app),
   })
-  const { host } = address
-  const listeners = await listenOnManySockets(address, (socket) => server.accept(socket)).catch(
-    (error: NodeJS.ErrnoException) => {
-      server.close()
-      throw explainedError(error, address)
+  const fewConnections =
+    limits.total < MAX_CONNECTIONS
+      ? `${limits.total} connections can be open at one time; for ${MAX_CONNECTIONS}, allow ${2 * MAX_CONNECTIONS} open files (ulimit -n)`
+      : undefined
+  return {
+    connections: server.figures,
+    fewConnections,
+    close: () => server.close(),
+    async listen(address, onSockets) {
+      const listeners = await onSockets(address, (socket) => server.accept(socket)).catch(
+        (error: NodeJS.ErrnoException) => {
+          server.close()
+          throw explainedError(error, address)
+        },
+      )
+      return listeningServer(server, listeners, { host: address.host, fewConnections })
     },
-  )
+  }
+}
+
+function listeningServer(
+  server: HttpServer,
+  listeners: Listeners,
+  { host, fewConnections }: { readonly host: string; readonly fewConnections: string | undefined },
+): ListeningServer {
   let closingIdle: NodeJS.Timeout | undefined
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${listeners.port}`,
+    url: urlOf({ host, port: listeners.port }),
     connections: server.figures,
-    fewConnections:
-      limits.total < MAX_CONNECTIONS
-        ? `${limits.total} connections can be open at one time; for ${MAX_CONNECTIONS}, allow ${2 * MAX_CONNECTIONS} open files (ulimit -n)`
-        : undefined,
+    fewConnections,
     async stopListening(maxMs) {
       const startMs = performance.now()
       await waitForPause(server, startMs + Math.min(MAX_LISTENING_MS, maxMs))
@@ -92,6 +118,11 @@ export async function listen(address: Address, app: () => App | undefined): Prom
       server.close()
     },
   }
+}
+
+/** URL of an address. */
+export function urlOf({ host, port }: Address): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 /** Limits of connections for a limit of open files. */
@@ -160,7 +191,8 @@ const EXPLANATIONS = new Map<string | undefined, (host: string, port: number) =>
   ['ENOTFOUND', (host) => `${host} is not an address of this machine: set HOST to one that is`],
 ])
 
-function explainedError(error: NodeJS.ErrnoException, { host, port }: Address): Error {
+/** Explains to the operator why an address cannot be listened on. */
+export function explainedError(error: NodeJS.ErrnoException, { host, port }: Address): Error {
   const explanation = EXPLANATIONS.get(error.code)?.(host, port)
   return explanation === undefined ? error : new Error(explanation, { cause: error })
 }

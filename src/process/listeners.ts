@@ -9,7 +9,7 @@ const SOCKETS = 32
  */
 const BACKLOG = 4_096
 /** Whether the kernel can spread connections over several sockets of one address. */
-const CAN_SHARE = process.platform === 'linux'
+export const CAN_SHARE = process.platform === 'linux'
 
 /** Address to listen on. */
 export interface Address {
@@ -34,26 +34,41 @@ export async function listenOnManySockets(
   { host, port }: Address,
   accept: (socket: Socket) => void,
 ): Promise<Listeners> {
-  const listener = (): Server =>
-    createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept)
-  if (!CAN_SHARE) {
-    const only = listener()
-    await listening(only, { host, port })
-    return { port: portOf(only), close: () => only.close() }
-  }
-  // The first socket is not shared, or two gateways could take the same address.
-  const first = createServer()
-  await listening(first, { host, port })
-  const free = portOf(first)
-  await new Promise((resolve) => first.close(resolve))
-  const all = Array.from({ length: SOCKETS }, listener)
-  await Promise.all(all.map((each) => listening(each, { host, port: free, reusePort: true })))
+  if (CAN_SHARE) return listenBesideOthers({ host, port: await freePort({ host, port }) }, accept)
+  const only = listenerFor(accept)
+  await listening(only, { host, port })
+  return { port: portOf(only), close: () => only.close() }
+}
+
+/**
+ * Finds the port of an address; rejects as `listen` does if anybody listens there. A socket that is not
+ * shared finds out, or two gateways could take the same address.
+ */
+export async function freePort({ host, port }: Address): Promise<number> {
+  const only = createServer()
+  await listening(only, { host, port })
+  const free = portOf(only)
+  await new Promise((resolve) => only.close(resolve))
+  return free
+}
+
+/** Listens like `listenOnManySockets`, beside other processes that do; the kernel spreads the connections. */
+export async function listenBesideOthers(
+  { host, port }: Address,
+  accept: (socket: Socket) => void,
+): Promise<Listeners> {
+  const all = Array.from({ length: SOCKETS }, () => listenerFor(accept))
+  await Promise.all(all.map((each) => listening(each, { host, port, reusePort: true })))
   return {
-    port: free,
+    port,
     close() {
       for (const each of all) each.close()
     },
   }
+}
+
+function listenerFor(accept: (socket: Socket) => void): Server {
+  return createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept)
 }
 
 function portOf(server: Server): number {

@@ -8,6 +8,7 @@ const WRITE_AT = 12_288
 const FLUSH_INTERVAL_MS = 250
 /** Delay before a reader that took nothing is tried again. */
 const RETRY_MS = 20
+const NEWLINE = 10
 /** How long `close` waits for a reader. */
 const CLOSE_TIMEOUT_MS = 1_000
 
@@ -26,13 +27,16 @@ export class LogQueue {
   #dropped = 0
   #unreported = 0
   readonly #onDropped: (count: number) => void
+  readonly #maxPiece: number
 
   /**
    * Writes to a file descriptor. `onDropped` is called with the number of dropped lines once there is room
-   * for a line about them.
+   * for a line about them. `maxPiece`: bytes of a write, if its lines are shorter; 4,096 at most where other
+   * processes write to the same pipe, or lines would come mixed.
    */
-  constructor(file: number, onDropped: (count: number) => void) {
+  constructor(file: number, onDropped: (count: number) => void, maxPiece = Number.POSITIVE_INFINITY) {
     this.#file = file
+    this.#maxPiece = maxPiece
     this.#onDropped = onDropped
     this.#timer = setInterval(() => this.#flush(), FLUSH_INTERVAL_MS).unref()
     process.on('exit', this.#atExit)
@@ -79,7 +83,7 @@ export class LogQueue {
     if (this.#isWriting || this.#isEmpty) return
     this.#nextPiece()
     this.#isWriting = true
-    write(this.#file, this.#unwritten, (error, written) => {
+    write(this.#file, this.#unwritten, 0, this.#pieceLength, (error, written) => {
       this.#isWriting = false
       if (error) {
         if (error.code === 'EAGAIN') setTimeout(() => this.#write(), RETRY_MS).unref()
@@ -96,13 +100,22 @@ export class LogQueue {
     this.#queued = ''
   }
 
+  get #pieceLength(): number {
+    const bytes = this.#unwritten
+    if (bytes.length <= this.#maxPiece) return bytes.length
+    const end = bytes.lastIndexOf(NEWLINE, this.#maxPiece - 1) + 1
+    return end > 0 ? end : bytes.indexOf(NEWLINE) + 1 || bytes.length
+  }
+
   // Writes synchronously, as no turn of the event loop is left. At most the piece that is being written is
   // lost.
   readonly #atExit = (): void => {
     if (this.#isWriting) this.#unwritten = this.#unwritten.subarray(this.#unwritten.length)
     try {
       for (this.#nextPiece(); this.#unwritten.length > 0; this.#nextPiece())
-        this.#unwritten = this.#unwritten.subarray(writeSync(this.#file, this.#unwritten))
+        this.#unwritten = this.#unwritten.subarray(
+          writeSync(this.#file, this.#unwritten, 0, this.#pieceLength),
+        )
     } catch {}
   }
 }

@@ -19,7 +19,7 @@ interface AlertedParts {
 
 /** Starts to watch for alerts, and to deliver them; before calls are served, so that none is missed. */
 export function openAlerts(
-  { store, announcements }: Pick<OpenedLedger, 'store' | 'announcements'>,
+  { store, others }: Pick<OpenedLedger, 'store' | 'others'>,
   secrets: Secrets,
   { settings, health, overload, metrics, log }: AlertedParts,
 ): Promise<Alerts> {
@@ -27,7 +27,7 @@ export function openAlerts(
     rows: store,
     settings,
     // A node that has the database to itself goes on where its last run ended.
-    node: announcements ? randomUUID() : 'alone',
+    node: others ? randomUUID() : 'alone',
     tag: (url) => tagOf(secrets, 'alert receiver', url),
     resting: () => health.resting(),
     shed: () => overload.shed,

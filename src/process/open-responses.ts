@@ -13,12 +13,12 @@ interface OpenedResponses {
 
 /** Opens the store of responses, and takes up the calls that an earlier run left in the background. */
 export async function openResponses(
-  { store, announcements }: Pick<OpenedLedger, 'store' | 'announcements'>,
+  { store, others }: Pick<OpenedLedger, 'store' | 'others'>,
   secrets: Secrets,
   parts: Omit<BackgroundParts, 'responses' | 'isShared'>,
 ): Promise<OpenedResponses> {
   const tag = (purpose: Parameters<typeof tagOf>[1], text: string): string => tagOf(secrets, purpose, text)
-  const isShared = announcements !== undefined
+  const isShared = others !== undefined
   const responses = new ResponseStore({
     rows: store,
     tag,

@@ -13,7 +13,6 @@ import { App } from '../app.ts'
 import type { Config } from '../config/config.ts'
 import { Console } from '../console/console.ts'
 import { LiveConfig } from '../config/live-config.ts'
-import { serveControl } from '../control/serve-control.ts'
 import type { Settings } from '../domain/settings.ts'
 import { recordFile } from '../bootstrap/record-file.ts'
 import { followChanges } from './follow-changes.ts'
@@ -44,23 +43,20 @@ import { Relay } from '../relay/relay.ts'
 import { jsonApiWhenNeeded } from './json-api-when-needed.ts'
 import { openAlerts } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
+import { openUpstreams } from './open-upstreams.ts'
 import { ChannelProbes } from './probe-channels.ts'
+import { settledByAll } from './settled-by-all.ts'
+import { shareMetrics } from './share-metrics.ts'
 import { soon } from './soon.ts'
-import { reloadOnChange } from './reload.ts'
+import { takeOrders } from './take-orders.ts'
 import type { ConnectionFigures } from '../server/http-server.ts'
 import { hashAccessToken, hashKey, namespaceOf, loopMarker, type Secrets } from '../store/secrets.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
-import { Providers } from '../upstreams/providers.ts'
-import { UpstreamClient } from '../upstreams/upstream-client.ts'
-import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
-
-const UNASKED =
-  'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
 
 /** Parts that are ready before any call is served. */
 interface ServeParts {
@@ -96,12 +92,14 @@ export async function serve({
 }: ServeParts): Promise<Serving> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
-  const { store, ledger } = accounts
+  const { store, ledger, others } = accounts
+  const workers = typeof others === 'object' ? others : undefined
   const node = randomUUID()
   const nodes = opened.adopt(
     await joinCluster({
       redisUrl: environment.redisUrl,
-      postgresUrl: accounts.announcements && environment.databaseUrl,
+      postgresUrl: others === 'nodes' ? environment.databaseUrl : undefined,
+      workers,
       namespace: namespaceOf(secrets, accounts.databaseId),
       node,
       log,
@@ -145,18 +143,12 @@ export async function serve({
     droppedLines: () => lines.dropped,
     isRedisReachable: nodes.isRedisReachable,
   })
+  if (workers) shareMetrics(metrics, workers.link)
   const nowMs = (): number => performance.now()
   const bodies = BodyReader.open(environment.dataDir, () => inForce.settings.options.bodyLimit, nowMs)
   const limits = new RateLimiter(nodes.limitCounter)
   const upstreams = opened.adopt(
-    new UpstreamClient(loopMarker(secrets), {
-      channels: () => inForce.settings.channels,
-      providers: new Providers(tokenEndpoint(() => inForce.settings.options.media.allowPrivateNetworks)),
-      onUnsolicited(channel, isNews) {
-        metrics.unsolicitedBytes.add(1, channel)
-        if (isNews) log.warn({ channel }, UNASKED)
-      },
-    }),
+    openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
     (upstreams) => upstreams.close(),
   )
   const count = opened.adopt(new LocalCount(), (open) => open.close())
@@ -191,8 +183,13 @@ export async function serve({
     }),
     (open) => open.close(),
   )
-  const slots = new CallSlots(() => inForce.settings.options.maxCalls, nowMs)
-  const liveCalls = new LiveCalls({ ledger, store, maxReaders: () => slots.streams })
+  const maxCalls = (): number => Math.ceil(inForce.settings.options.maxCalls / (workers?.planned ?? 1))
+  const slots = new CallSlots(maxCalls, nowMs)
+  const liveCalls = new LiveCalls({
+    ledger: workers ? settledByAll(ledger, workers.link) : ledger,
+    store,
+    maxReaders: () => slots.streams,
+  })
   opened.defer(() => liveCalls.close())
   const management: AdministrationParts = {
     databaseUrl: environment.databaseUrl,
@@ -214,19 +211,20 @@ export async function serve({
     nowMs: () => Date.now(),
   }
   nodes.reports?.answerWith(async () => JSON.stringify(await ownHealth(management)))
-  const control = await serveControl({ ...management, dataDir: environment.dataDir, log })
-  opened.defer(() => control.close())
-  const reloading = await reloadOnChange(
-    config,
-    async (next) => {
-      await inForce.replaceFile(next, async () => void (await recordFile(store, next)))
-      addressOf = addresses()
-      apiKeys.forgetAll()
-    },
-    (result) => metrics.reloads.add(1, result),
-    log,
+  opened.use(
+    await takeOrders({
+      running: config,
+      management,
+      workers,
+      async apply(next) {
+        await inForce.replaceFile(next, async () => void (await recordFile(store, next)))
+        addressOf = addresses()
+        apiKeys.forgetAll()
+      },
+      onReload: (result) => metrics.reloads.add(1, result),
+      log,
+    }),
   )
-  opened.defer(() => reloading.close())
 
   opened.adopt(
     pruneRegularly(accounts.prune, () => keptDays(inForce.settings.options), log),

@@ -48,6 +48,8 @@ export interface AccountState {
   readonly free: number
   /** Amount lent to the node that it has not reported as spent. */
   readonly amount: number
+  /** Charges of the node that were counted since the last state, where nobody reports them. */
+  readonly counted?: number
 }
 
 /** Report of a node's open holds on an account, in quota units. */

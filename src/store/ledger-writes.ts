@@ -110,6 +110,12 @@ export interface LedgerWrites {
     /** Sum of the charges. */
     readonly quota: number
   }
+  /** Settles the holds of one run that has ended, at what was delivered. Its parked holds stay open. */
+  recoverRun(run: { readonly owner: string; readonly nowMs: number }): {
+    readonly count: number
+    /** Sum of the charges. */
+    readonly quota: number
+  }
   /**
    * Removes those of the `limit` oldest rows of the usage log whose calls ended before `beforeMs`. Keeps the
    * daily sums.

@@ -62,6 +62,9 @@ const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 const APPLIED = /"msg":"configuration applied"/g
 /** Node's flags, as `npm start` gives them. */
 const FLAGS = startScript().match(/--\S+/g) ?? []
+/** Variables of all gateways: `TEST_WORKERS=2 npx vitest run test/http` runs tests on two workers. */
+const EVERY_GATEWAY =
+  process.env['TEST_WORKERS'] === undefined ? {} : { WORKERS: process.env['TEST_WORKERS'] }
 const START_LIMIT_MS = 240_000
 /**
  * A database on a busy machine may answer later than a gateway waits: then the start is repeated, as a
@@ -99,6 +102,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
         DATA_DIR: dataDir,
         GATEWAY_SECRET: 'a-secret-for-tests-0123456789abcdef',
         LOG_LEVEL: 'info',
+        ...EVERY_GATEWAY,
         ...options.env,
       },
     })

@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
+import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startBedrockFront } from './bedrock-front.ts'
 import { ACCOUNT, REGION } from './providers/bedrock.ts'
@@ -14,6 +15,7 @@ import { dialectChannels } from './dialect-traffic.ts'
 import { MEDIA_MODELS } from './media-traffic.ts'
 import { hangDisk } from './slow-disk.ts'
 import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
+import { workerPids } from './worker-pids.ts'
 import { CONTENT, type ObservedCall, sentBy, serveTraffic, startTraffic, TRAFFIC_MODEL } from './traffic.ts'
 
 /** Options of a storm. */
@@ -30,6 +32,8 @@ export interface StormPlan {
    * was delivered, or all upstreams have answered and nothing more is delivered.
    */
   readonly hasHangingDisk?: boolean
+  /** Workers of the program; one of them is killed in each round, some time before all of it is. */
+  readonly workers?: number
   /** The provider of the channel, for conversations; the others go to a channel without one. */
   readonly provider?: 'bedrock' | 'vertex'
 }
@@ -62,6 +66,8 @@ const LESS = { budget: 4_000, budget_period: 'week' }
  */
 const ANSWERS = 25
 const LONGEST_MS = 350
+/** Longest time between the kill of a worker and that of all: a successor takes about a second to start. */
+const LONGEST_LOSS_MS = 3_000
 /**
  * Milliseconds between two words of an answer when the disk is to hang: at any moment many streams are under
  * way whose holds are durable and whose charges are not written.
@@ -87,7 +93,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
     plan.provider === 'bedrock' ? await startBedrockFront(upstream.baseUrl(TRAFFIC_MODEL)) : undefined
   const gateway = await startGateway({
     config: configuration(upstream, plan.provider, front?.url),
-    env: { LOG_LEVEL: 'warn', ...plan.env },
+    env: { LOG_LEVEL: 'warn', ...(plan.workers && { WORKERS: String(plan.workers) }), ...plan.env },
     ...(plan.root === undefined ? {} : { root: plan.root }),
   })
   const seen: ObservedCall[] = []
@@ -124,6 +130,7 @@ export async function storm(plan: StormPlan): Promise<StormReport> {
         await untilUnderWay(seen, round % 10 === 0 ? 10 * ANSWERS : ANSWERS)
         if (round % 10 === 0) await untilLeft(gateway.dataDir)
         await sleep(random() * LONGEST_MS)
+        if (plan.workers !== undefined) await killWorker(gateway.pid, random)
         await gateway.kill()
       }
       await traffic.stop()
@@ -236,6 +243,14 @@ async function untilUnderWay(observations: readonly Observation[], answers: numb
   const isUnderWay = (): boolean =>
     observations.slice(before).filter(({ status, complete }) => status === 200 && complete).length >= answers
   while (!isUnderWay() && performance.now() < giveUpAt) await sleep(5)
+}
+
+/** Kills a worker, and lets the others and its successor work for a while. */
+async function killWorker(owner: number, random: () => number): Promise<void> {
+  const pids = workerPids(owner)
+  const pid = pids[Math.floor(random() * pids.length)]
+  if (pid !== undefined) process.kill(pid, 'SIGKILL')
+  await sleep(random() * LONGEST_LOSS_MS)
 }
 
 async function untilLeft(dataDir: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { mergedText } from '../../metrics/merged-text.ts'
 import { METRICS_CONTENT_TYPE, metricsText } from '../../metrics/text.ts'
 import type { OperatorEndpoint } from '../endpoint.ts'
 
@@ -11,8 +12,10 @@ export const metricsEndpoint: OperatorEndpoint = {
   access: 'operator',
   summary: "The gateway's figures for Prometheus",
   contentTypes: [METRICS_CONTENT_TYPE],
-  handle({ response }, metrics) {
+  async handle({ response }, metrics) {
+    const own = metricsText(metrics.read())
+    const others = await metrics.ofOthers?.(own)
     response.writeHead(200, { 'content-type': METRICS_CONTENT_TYPE, 'cache-control': 'no-store' })
-    response.end(metricsText(metrics.read()))
+    response.end(others ? mergedText([own, ...others]) : own)
   },
 }

@@ -35,8 +35,14 @@ export function startThread({ expectsMigrations = false }: ThreadExpectation = {
   return thread
 }
 
-/** Connection to a database: a thread, or a port whose other end runs on this thread. */
-export type DatabasePort = IdleThread | MessagePort
+/** Connection to a database: a thread, a port whose other end runs on this thread, or a `BatchPort`. */
+export interface DatabasePort {
+  on(event: 'message', listener: (message: FromThread) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'exit' | 'close', listener: () => void): unknown
+  postMessage(message: ThreadOptions | ToThread): void
+  ref(): void
+}
 
 /** Client of a database thread, which commits what the client queues in groups. */
 export class DatabaseThread {
@@ -79,7 +85,7 @@ export class DatabaseThread {
         ready.reject(this.#threadError)
       } else this.#queue.finish(message)
     })
-    this.#worker.on('error', (error) => {
+    this.#worker.on('error', (error: Error) => {
       this.#threadError = error
     })
     this.#ended = new Promise((resolve) => {

@@ -6,7 +6,14 @@ import { boundValues } from './bound-values.ts'
 /** Prepared statements on holds, for either kind of file. */
 export type HoldStatements = Readonly<
   Record<
-    'insertHold' | 'growHold' | 'markProgress' | 'parkHold' | 'parkedHolds' | 'deleteHold' | 'orphans',
+    | 'insertHold'
+    | 'growHold'
+    | 'markProgress'
+    | 'parkHold'
+    | 'parkedHolds'
+    | 'deleteHold'
+    | 'orphans'
+    | 'holdsOf',
     StatementSync
   >
 >
@@ -26,6 +33,7 @@ export function prepareHolds(db: DatabaseSync): HoldStatements {
     deleteHold: db.prepare('DELETE FROM holds WHERE id = ?'),
     parkHold: db.prepare(`UPDATE holds SET owner = '${PARKED}' WHERE id = ?`),
     parkedHolds: db.prepare(`SELECT * FROM holds WHERE owner = '${PARKED}'`),
+    holdsOf: db.prepare('SELECT * FROM holds WHERE owner = ? LIMIT ?'),
     orphans: db.prepare('SELECT * FROM holds WHERE owner NOT IN (?, ?) LIMIT ?'),
   }
 }

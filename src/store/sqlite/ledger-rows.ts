@@ -39,6 +39,8 @@ export class LedgerRows implements LedgerWrites {
   readonly #provenance: ProvenanceRows
   /** Calls that this transaction settles and whose holds it has not opened so far. */
   #settled = new Set<string>()
+  /** Calls that this transaction has charged; undefined where nobody asks. */
+  #charged: SettledCall[] | undefined
   /** Parameters of holds that are not written, because this transaction settles them. */
   #unwrittenHolds = new Map<string, readonly SQLInputValue[]>()
 
@@ -57,6 +59,14 @@ export class LedgerRows implements LedgerWrites {
   begin(settled: Set<string>): void {
     this.#settled = settled
     this.#unwrittenHolds = new Map()
+    if (this.#charged) this.#charged = []
+  }
+
+  /** Lists the calls that the last transaction has charged; the first call begins the listing. */
+  takeCharged(): readonly SettledCall[] {
+    const charged = this.#charged ?? []
+    this.#charged = []
+    return charged
   }
 
   hold(opening: HoldOpening): void {
@@ -85,6 +95,7 @@ export class LedgerRows implements LedgerWrites {
     const isNew = this.#insertUsage(call)
     if (!this.#unwrittenHolds.delete(call.id)) this.#statements.deleteHold.run(call.id)
     if (isNew) {
+      this.#charged?.push(call)
       this.#charge(call)
       this.#days.add(call)
       this.#series.add(call)
@@ -104,13 +115,21 @@ export class LedgerRows implements LedgerWrites {
   }
 
   recover({ nowMs, ...run }: Parameters<LedgerWrites['recover']>[0]): { count: number; quota: number } {
+    return this.#settleCrashed(nowMs, () =>
+      this.#statements.orphans.all(...orphanValues(run, RECOVERY_BATCH)),
+    )
+  }
+
+  recoverRun({ owner, nowMs }: Parameters<LedgerWrites['recoverRun']>[0]): { count: number; quota: number } {
+    return this.#settleCrashed(nowMs, () => this.#statements.holdsOf.all(owner, RECOVERY_BATCH))
+  }
+
+  #settleCrashed(nowMs: number, nextHolds: () => unknown): { count: number; quota: number } {
     this.#writeAllHolds()
     let count = 0
     let sum = 0
     for (;;) {
-      const orphans = this.#statements.orphans.all(
-        ...orphanValues(run, RECOVERY_BATCH),
-      ) as unknown as Database['holds'][]
+      const orphans = nextHolds() as Database['holds'][]
       for (const hold of orphans) {
         const call = crashedCall(hold, nowMs)
         this.settle(call)

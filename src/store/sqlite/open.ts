@@ -3,7 +3,7 @@ import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
 import { isLocalRead, isSeriesRead, SUM_UP } from './messages.ts'
-import { DatabaseThread, type IdleThread, startThread } from './database-thread.ts'
+import { type DatabasePort, DatabaseThread, startThread } from './database-thread.ts'
 import { joined } from './joined.ts'
 import type { SumProgress } from './series-sums.ts'
 
@@ -14,8 +14,8 @@ import type { SumProgress } from './series-sums.ts'
 export async function openSqliteStore(options: {
   readonly path: string
   readonly secrets: Secrets
-  /** Idle thread to use; undefined = starts one. */
-  readonly thread?: IdleThread | undefined
+  /** Idle thread, or another connection, to write with; undefined = starts a thread. */
+  readonly thread?: DatabasePort | undefined
   /**
    * True = the database runs on the calling thread. For commands, whose few operations cost less than a
    * thread, and which have nothing else to serve.

@@ -16,7 +16,8 @@ import {
 } from './messages.ts'
 import type { WriteOperation } from './write-operations.ts'
 
-const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
+/** Names of the writes that calls, recovery and pruning make: they change no terms of an account. */
+export const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'hold',
   'growHold',
   'markProgress',
@@ -24,6 +25,7 @@ const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'parkedHolds',
   'settle',
   'recover',
+  'recoverRun',
   'loadAccount',
   'openBudget',
   'prune',
@@ -77,6 +79,11 @@ export class WriteBatches {
       this.#rollback()
       return { kind: 'failed', failure: serializeError(unavailable(error)) }
     }
+  }
+
+  /** Lists the calls that the last batch has charged; the first call begins the listing. */
+  takeCharged(): readonly SettledCall[] {
+    return this.#ledger.takeCharged()
   }
 
   /** Number of noted rows that the sums for series lack; 0 only if there are none. */

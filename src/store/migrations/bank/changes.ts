@@ -1,34 +1,11 @@
+import {
+  RECALLING_TOKEN_COLUMNS,
+  RECALLING_USER_COLUMNS,
+  TERM_COLUMNS,
+  TOKEN_COLUMNS,
+  USER_COLUMNS,
+} from '../../account-columns.ts'
 import { quoted } from './bank-function.ts'
-
-/** Columns of tokens that the admission of calls depends on, without the balance. */
-const TOKEN_COLUMNS = [
-  'status',
-  'deleted_time',
-  'unlimited_quota',
-  'expired_time',
-  'model_limits_enabled',
-  'model_limits',
-  'allow_ips',
-  'group_name',
-  'vendor_routes',
-]
-/** Columns of users that the admission of calls depends on, without the balance. */
-const USER_COLUMNS = ['status', 'deleted_time', 'group_name', 'role']
-
-/** Columns of both with the terms of calls: budgets and rate limits. */
-const TERM_COLUMNS = [
-  'budget',
-  'budget_period',
-  'rate_limit_requests',
-  'rate_limit_tokens',
-  'rate_limit_parallel',
-  'rate_limit_window',
-]
-
-/** Columns of tokens whose changes recall the leases. */
-const RECALLING_TOKEN_COLUMNS = ['status', 'deleted_time', 'unlimited_quota']
-/** Columns of users whose changes recall the leases. */
-const RECALLING_USER_COLUMNS = ['status', 'deleted_time']
 
 /**
  * Returns triggers that notify every node of changes of accounts that the bank's functions did not make.

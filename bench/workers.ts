@@ -1,0 +1,123 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { parseArgs } from 'node:util'
+import type { Call, Running } from './candidate.ts'
+import { sluice, startSluice } from './candidates/sluice.ts'
+import { cpuSeconds } from './cpu-time.ts'
+import type { Measurements, Order } from './load/orders.ts'
+import { messageTo } from './requests.ts'
+import { nextMessage, type Started, startHelper } from './started.ts'
+
+/**
+ * Measures what a call costs in a gateway of several workers, against one of a single process: CPU time of
+ * all its processes per call, both on the same core and in alternation. `--check` fails where a median ratio
+ * is above the limit.
+ */
+const LIMIT = 1.15
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
+    workers: { type: 'string', default: '2' },
+  },
+})
+const ROUNDS = options.quick ? 5 : 11
+const WARM_UP = 12_000
+const REQUESTS = options.quick ? 3_000 : 6_000
+const SECONDS = options.quick ? 2 : 4
+
+const call: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour: 'whole', bytes: 2000 }
+
+type Load = (port: number) => Order
+const LOADS: Readonly<Record<string, Load>> = {
+  '64 connections': (port) => saturate(port, REQUESTS),
+  '500 a second': (port) => ({
+    kind: 'arrive',
+    port,
+    message: messageTo(sluice, port, call) ?? '',
+    perSecond: 500,
+    seconds: SECONDS,
+  }),
+  '50 a second': (port) => ({
+    kind: 'arrive',
+    port,
+    message: messageTo(sluice, port, call) ?? '',
+    perSecond: 50,
+    seconds: 2 * SECONDS,
+  }),
+}
+
+function saturate(port: number, requests: number): Order {
+  return { kind: 'saturate', port, message: messageTo(sluice, port, call) ?? '', requests, connections: 64 }
+}
+
+async function execute(generator: Started, order: Order): Promise<Measurements> {
+  const answer = nextMessage<Measurements>(generator)
+  generator.child.send(order)
+  const seen = await answer
+  if (seen.failed > 0) throw new Error(`${seen.failed} calls failed; the first: ${seen.firstFailure}`)
+  return seen
+}
+
+/** Microseconds of CPU time per call. */
+async function perCall(generator: Started, { port, pid }: Running, load: Load): Promise<number> {
+  const before = cpuSeconds(pid)
+  const { events } = await execute(generator, load(port))
+  return ((cpuSeconds(pid) - before) * 1e6) / events
+}
+
+async function main(): Promise<number> {
+  await using opened = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-workers-'))
+  opened.defer(() => rmSync(folder, { recursive: true, force: true }))
+  const upstream = opened.use(startHelper('./lean-upstream.ts'))
+  const upstreamPort = await nextMessage<number>(upstream)
+  const generator = opened.use(startHelper('./load/generator.ts'))
+  await nextMessage(generator)
+  const started = async (workers: number): Promise<Running> => {
+    const own = join(folder, `${workers}`)
+    mkdirSync(own)
+    return opened.use(await startSluice(upstreamPort, own, workers))
+  }
+  const one = await started(1)
+  const several = await started(Number(options.workers))
+  for (const { port } of [one, several]) await execute(generator, saturate(port, WARM_UP))
+  let worst = 0
+  for (const [name, load] of Object.entries(LOADS)) {
+    const ratios: number[] = []
+    const costs: [number, number][] = []
+    for (let round = 0; round < ROUNDS; round += 1) {
+      // Alternates the order, so that load from outside meets both.
+      const first = round % 2 === 0 ? await perCall(generator, one, load) : undefined
+      const withWorkers = await perCall(generator, several, load)
+      const alone = first ?? (await perCall(generator, one, load))
+      costs.push([alone, withWorkers])
+      ratios.push(withWorkers / alone)
+    }
+    const ratio = median(ratios)
+    worst = Math.max(worst, ratio)
+    const [alone, withWorkers] = [0, 1].map((side) => median(costs.map((pair) => pair[side] ?? 0)))
+    // Other work on the machine only adds to a cost.
+    const [least = 1, leastWithWorkers = 1] = [0, 1].map((side) =>
+      Math.min(...costs.map((pair) => pair[side] ?? 0)),
+    )
+    console.log(
+      `${name}: ${alone?.toFixed(0)} µs of CPU a call in one process, ${withWorkers?.toFixed(0)} µs with ` +
+        `${options.workers} workers; median ratio ${ratio.toFixed(2)} ` +
+        `(${ratios
+          .map((value) => value.toFixed(2))
+          .toSorted()
+          .join(' ')}); at the least ${least.toFixed(0)} and ${leastWithWorkers.toFixed(0)} µs, ratio ` +
+        `${(leastWithWorkers / least).toFixed(2)}`,
+    )
+  }
+  return options.check && worst > LIMIT ? 1 : 0
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+}
+
+process.exitCode = await main()

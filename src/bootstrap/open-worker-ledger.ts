@@ -1,0 +1,114 @@
+import { hostname } from 'node:os'
+import type { OwnerAnnouncer } from '../cluster/owner-announcer.ts'
+import type { Workers } from '../cluster/join-through-owner.ts'
+import { BankClient } from '../ledger/bank-client.ts'
+import { LeasedAccounts } from '../ledger/leased-accounts.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { SettledAccounts } from '../ledger/settled-accounts.ts'
+import type { Link } from '../link/link.ts'
+import type { Bank } from '../store/bank.ts'
+import type { SettledCall } from '../store/ledger-writes.ts'
+import type { Secrets } from '../store/secrets.ts'
+import { BatchPort } from '../store/sqlite/batch-port.ts'
+import { openSqliteStore } from '../store/sqlite/open.ts'
+import type { BankRequest } from '../store/sqlite/owned-database.ts'
+import type { Store } from '../store/store.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
+import { handleAnnouncement } from './account-announcements.ts'
+import type { OpenedLedger, StartupLog } from './opened-ledger.ts'
+import { pruneOwn } from './prune-own.ts'
+
+/** Input of `openWorkerLedger`. */
+interface WorkerLedgerOptions {
+  /** The database file, which the owner has open. */
+  readonly path: string
+  readonly secrets: Secrets
+  /** Name of the worker: the owner of its holds, and a borrower of the bank. */
+  readonly name: string
+  readonly workers: Workers & { readonly announcer: OwnerAnnouncer }
+  readonly log: StartupLog
+}
+
+/**
+ * Opens the ledger of one worker: the owner of the database writes for it and lends to it; it reads the file
+ * itself.
+ */
+export async function openWorkerLedger(
+  options: WorkerLedgerOptions,
+): Promise<OpenedLedger & { readonly bankClient: BankClient }> {
+  const { path, secrets, name, workers, log } = options
+  const { link, announcer } = workers
+  const port = new BatchPort((operations) => link.request('batch', operations))
+  void link.closed.then(() => port.end(new Error('the owner of the database is gone')))
+  const rows = await openSqliteStore({ path, secrets, thread: port })
+  const settled = new SettledAccounts()
+  const bankClient = new BankClient({
+    bank: bankOver(link),
+    file: settled,
+    openHolds: () => [...ledger.openHolds, ...ledger.parkedHolds],
+    onReachabilityChange(failure) {
+      if (failure) log.warn(`calls continue on leased quota: ${failure.message}`)
+      else log.info('the database can be reached again')
+    },
+    onUnknownTokens: () => {},
+  })
+  const accounts = new LeasedAccounts(rows, bankClient, (account) =>
+    announcer.announce(`recall ${account} ${name}`),
+  )
+  announcer.listen({ received: (text) => handleAnnouncement(text, { accounts, bankClient, node: name }) })
+  const store = withSettlements(rows, (call) => {
+    settled.add(call)
+    bankClient.onSettled()
+  })
+  const ledger: Ledger = new Ledger(store, name, accounts)
+  await bankClient.start()
+  return {
+    store,
+    databaseId: `${hostname()} ${path}`,
+    ledger,
+    bankClient,
+    firstCredentials: undefined,
+    // The owner has recovered the database.
+    recovered: { count: 0, quota: 0 },
+    others: workers,
+    prune: workers.index === 1 ? pruneOwn(store) : () => Promise.resolve({}),
+    isReady: async () => bankClient.isConnected && (await ledger.probe()),
+    async close() {
+      await bankClient.close({ isUnresolved: ledger.unresolved + ledger.parkedHolds.size > 0 })
+      await store.close()
+    },
+  }
+}
+
+function bankOver(link: Link): Bank {
+  const ask = async <Result>(request: BankRequest): Promise<Result> => {
+    try {
+      return await link.request<Result>('bank', request)
+    } catch (error) {
+      throw new StoreUnavailable('the database cannot lend quota', { cause: error })
+    }
+  }
+  return {
+    acquire: (requests) => ask(['acquire', requests]),
+    apply: (calls, held) => ask(['apply', calls, held]),
+    release: (kept) => ask(['release', kept]),
+    leave: () => ask(['leave']),
+  }
+}
+
+function withSettlements(rows: Store, onSettled: (call: SettledCall) => void): Store {
+  const write = async (name: string, input: unknown): Promise<unknown> => {
+    const result: unknown = await rows.write(name as never, ...([input] as never))
+    if (name === 'settle') onSettled(input as SettledCall)
+    return result
+  }
+  return {
+    read: (name, ...input) => rows.read(name, ...input),
+    write: (name, ...[input]) => write(name, input) as never,
+    get queued() {
+      return rows.queued
+    },
+    failed: rows.failed,
+    close: () => rows.close(),
+  }
+}

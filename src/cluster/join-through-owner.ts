@@ -1,0 +1,48 @@
+import type { Link } from '../link/link.ts'
+import { OwnerPeers } from '../limits/owner-peers.ts'
+import { SharedCounter } from '../limits/shared-counter.ts'
+import { SharedPlaces } from '../limits/shared-places.ts'
+import { type Announcer, ChangeFeed } from './change-feed.ts'
+import type { Cluster } from './join-cluster.ts'
+import { NodeReports } from './node-reports.ts'
+
+/** Time that a request waits for its count: the owner may be busy with a commit to a slow disk. */
+const WAIT_TIMEOUT_MS = 5_000
+
+/** The workers of one machine, as one of them sees them. */
+export interface Workers {
+  readonly link: Link
+  readonly announcer: Announcer
+  /** Number of this worker, from 1. */
+  readonly index: number
+  /** Number of workers that there should be. */
+  readonly planned: number
+  /** Number of workers that run. */
+  readonly count: () => number
+}
+
+/** Joins the workers that share one machine's database: its owner counts their limits. */
+export function joinThroughOwner({ link, announcer, count }: Workers, node: string): Cluster {
+  const peers = new OwnerPeers(link, count)
+  const changes = new ChangeFeed(node, announcer)
+  const reports = new NodeReports(node, announcer, () => peers.nodes)
+  const limitCounter = new SharedCounter(
+    peers,
+    () => {},
+    () => performance.now(),
+    WAIT_TIMEOUT_MS,
+  )
+  const callPlaces = new SharedPlaces(peers)
+  return {
+    limitCounter,
+    callPlaces,
+    changes,
+    reports,
+    isRedisReachable: undefined,
+    async close() {
+      await Promise.all([limitCounter.close(), callPlaces.close()])
+      changes.close()
+      reports.close()
+    },
+  }
+}

@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest'
+import { HeldPlaces } from './held-places.ts'
+import { HeldShares } from './held-shares.ts'
+import { SharedCounter } from './shared-counter.ts'
+import { SharedPlaces } from './shared-places.ts'
+
+const NODES = ['a', 'b', 'c'] as const
+
+/** Counters of several nodes on one table, whose exchanges take a turn of the event loop. */
+function counters(shares: HeldShares, nowMs: () => number): readonly SharedCounter[] {
+  return NODES.map(
+    () =>
+      new SharedCounter(
+        {
+          isReachable: true,
+          isRefilling: false,
+          generation: 'owner',
+          nodes: NODES.length,
+          exchange: async (counted, request) => shares.exchange(counted, request, NODES.length),
+        },
+        () => {},
+        nowMs,
+      ),
+  )
+}
+
+test('of calls at once over several processes exactly the limit is let through, and again a window later', async () => {
+  let now = 1_000_000
+  const shares = new HeldShares(() => now)
+  const nodes = counters(shares, () => now)
+  const counted = { name: 'key requests', subject: 1, max: 50, windowMs: 60_000 }
+  const burst = async (): Promise<number> => {
+    const verdicts = await Promise.all(
+      Array.from({ length: 200 }, async (_, index) => nodes[index % NODES.length]?.take(counted)),
+    )
+    return verdicts.filter((verdict) => verdict?.allowed).length
+  }
+  expect(await burst()).toBe(50)
+  expect(await burst()).toBe(0)
+  // Permits that were in stock count for as long as they might have been used.
+  now += 60_000 + 15_000
+  expect(await burst()).toBe(50)
+  await Promise.all(nodes.map((node) => node.close()))
+})
+
+test('use that is added on one process is refused on another', async () => {
+  let now = 1_000_000
+  const shares = new HeldShares(() => now)
+  const [a, b] = counters(shares, () => now)
+  const counted = { name: 'key tokens', subject: 1, max: 100, windowMs: 60_000 }
+  a?.add(counted, 100)
+  await a?.close()
+  now += 2_000
+  expect((await b?.check(counted))?.allowed).toBe(false)
+  await b?.close()
+})
+
+test('places of all processes are counted together, and those of a lost one are free at once', async () => {
+  const places = new HeldPlaces()
+  const [a, b] = NODES.map(
+    (node) =>
+      new SharedPlaces({
+        isReachable: true,
+        isRefilling: false,
+        generation: 'owner',
+        nodes: NODES.length,
+        exchangePlaces: async (subject, report) => places.exchange(node, subject, report),
+      }),
+  )
+  if (!a || !b) throw new Error('no nodes')
+  const limit = { subject: 'key:1', max: 5 }
+  const taken = await Promise.all(
+    Array.from({ length: 20 }, async (_, index) => (index % 2 === 0 ? a : b).take(limit)),
+  )
+  expect(taken.filter(Boolean)).toHaveLength(5)
+  expect(await b.take(limit)).toBe(false)
+  places.drop('a')
+  expect(await b.take(limit)).toBe(true)
+  await b.close()
+})

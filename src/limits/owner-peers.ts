@@ -1,0 +1,38 @@
+import type { Link } from '../link/link.ts'
+import type { CountedLimit } from './limit-counter.ts'
+import type { Peers } from './peers.ts'
+import type { PlacePeers, PlaceReport } from './place-peers.ts'
+import type { ShareRequest, ShareResponse } from './share-messages.ts'
+
+/**
+ * The other workers of this machine, whose counts the owner of their database keeps. It is always within
+ * reach: when it is gone, so are the workers.
+ */
+export class OwnerPeers implements Peers, PlacePeers {
+  readonly isReachable = true
+  readonly isRefilling = false
+  readonly generation = 'owner'
+  readonly #link: Link
+  readonly #count: () => number
+
+  /** `count`: number of workers. */
+  constructor(link: Link, count: () => number) {
+    this.#link = link
+    this.#count = count
+  }
+
+  get nodes(): number {
+    return Math.max(1, this.#count())
+  }
+
+  exchange(
+    { name, subject, max, windowMs }: CountedLimit,
+    request: ShareRequest,
+  ): Promise<ShareResponse | 'stale'> {
+    return this.#link.request('share', [{ name, subject, max, windowMs }, request])
+  }
+
+  exchangePlaces(subject: string, report: PlaceReport): Promise<number | 'stale'> {
+    return this.#link.request('places', [subject, report])
+  }
+}

@@ -1,0 +1,69 @@
+import { createServer, Socket } from 'node:net'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { Link } from './link.ts'
+
+/** Both ends of a local socket, and the socket of the first. */
+async function pair(): Promise<readonly [Link, Link, Socket]> {
+  const folder = mkdtempSync(join(tmpdir(), 'link-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(join(folder, 'socket'), resolve))
+  const accepted = new Promise<Socket>((resolve) => server.once('connection', resolve))
+  const other = new Socket().connect(join(folder, 'socket'))
+  const own = await accepted
+  server.close()
+  onTestFinished(() => void own.destroy())
+  return [new Link(own), new Link(other), own]
+}
+
+test('messages come in order, whatever their sizes', async () => {
+  const [a, b] = await pair()
+  const received: unknown[] = []
+  const done = new Promise<void>((resolve) =>
+    b.on('number', (value) => {
+      received.push(value)
+      if (received.length === 200) resolve()
+    }),
+  )
+  const sent = Array.from({ length: 200 }, (_, index) =>
+    index % 50 === 7 ? 'x'.repeat(300_000) : [index, undefined, null, { at: index }],
+  )
+  for (const value of sent) a.send('number', value)
+  await done
+  expect(received).toEqual(sent)
+})
+
+test('requests are answered, and fail with the message of the other end', async () => {
+  const [a, b] = await pair()
+  b.answer<number>('double', (value) => 2 * value)
+  b.answer<number>('later', (value) => new Promise((resolve) => setImmediate(() => resolve(value))))
+  b.answer('fail', () => {
+    throw new Error('that is impossible')
+  })
+  b.answer('reject', () => Promise.reject(new Error('not now')))
+  expect(await Promise.all([a.request('double', 21), a.request('later', 7)])).toEqual([42, 7])
+  await expect(a.request('fail')).rejects.toThrow('that is impossible')
+  await expect(a.request('reject')).rejects.toThrow('not now')
+})
+
+test('when the other end is gone, requests fail, and nothing of a part of a message is seen', async () => {
+  const [a, b, socket] = await pair()
+  const received: unknown[] = []
+  b.on('value', (value) => received.push(value))
+  a.send('value', 1)
+  const waiting = b.request('nobody answers')
+  a.answer('nobody answers', () => new Promise(() => {}))
+  // What was sent in this turn leaves at its end.
+  await new Promise((resolve) => setImmediate(resolve))
+  // A message of a thousand bytes, cut off.
+  socket.write(Buffer.from([0xe8, 3, 0, 0, 255, 15]))
+  socket.destroySoon()
+  await b.closed
+  await expect(waiting).rejects.toThrow('the other process is gone')
+  await expect(b.request('more')).rejects.toThrow('the other process is gone')
+  b.send('value', 2)
+  expect(received).toEqual([1])
+})

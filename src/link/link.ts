@@ -1,0 +1,148 @@
+import type { Socket } from 'node:net'
+import { deserialize, serialize } from 'node:v8'
+
+/** Bytes of a frame's length. */
+const LENGTH_BYTES = 4
+
+/** Message without a response, request, response, or the failure of a request. */
+type Kind = 'message' | 'request' | 'response' | 'failure'
+type Frame = readonly [kind: Kind, topic: string, id: number, value: unknown]
+
+interface Asked {
+  resolve(value: unknown): void
+  reject(error: Error): void
+}
+
+/**
+ * Exchanges values with another process over a local socket, in order. Values are what `structuredClone`
+ * takes. Nothing of it is checked: both ends are the same program, and the socket has no name that others
+ * could open.
+ */
+export class Link {
+  /** Resolves when the other end is gone, or `close` was called; never rejects. */
+  readonly closed: Promise<void>
+  readonly #socket: Socket
+  readonly #listeners = new Map<string, (value: never) => void>()
+  readonly #answerers = new Map<string, (value: never) => unknown>()
+  readonly #asked = new Map<number, Asked>()
+  #lastId = 0
+  #outgoing: Buffer[] = []
+  #received: Buffer[] = []
+  #receivedBytes = 0
+  /** Bytes of the frame that is being received, its length included. */
+  #wantedBytes = LENGTH_BYTES
+  #isClosed = false
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+    socket.on('data', (bytes: Buffer) => this.#onBytes(bytes))
+    // Errors are followed by `close`.
+    socket.on('error', () => {})
+    this.closed = new Promise((resolve) =>
+      socket.on('close', () => {
+        this.#isClosed = true
+        for (const { reject } of this.#asked.values()) reject(linkClosed())
+        this.#asked.clear()
+        resolve()
+      }),
+    )
+  }
+
+  /** Sends a message; nothing happens if the other end is gone. */
+  send(topic: string, value?: unknown): void {
+    this.#write(['message', topic, 0, value])
+  }
+
+  /** Calls back with each message of the topic; one listener for each. */
+  on<Value>(topic: string, listener: (value: Value) => void): void {
+    this.#listeners.set(topic, listener)
+  }
+
+  /** Sends a request. Rejects if it fails, or if the other end is gone. */
+  request<Result>(topic: string, value?: unknown): Promise<Result> {
+    if (this.#isClosed) return Promise.reject(linkClosed())
+    return new Promise((resolve, reject) => {
+      this.#lastId += 1
+      this.#asked.set(this.#lastId, { resolve: resolve as (value: unknown) => void, reject })
+      this.#write(['request', topic, this.#lastId, value])
+    })
+  }
+
+  /** Answers requests of the topic; one function for each. */
+  answer<Value>(topic: string, answerer: (value: Value) => unknown): void {
+    this.#answerers.set(topic, answerer)
+  }
+
+  /** Closes the socket; what was sent before still arrives. */
+  close(): void {
+    queueMicrotask(() => this.#socket.end())
+  }
+
+  #write(frame: Frame): void {
+    if (this.#isClosed || this.#socket.destroyed) return
+    const content = serialize(frame)
+    const length = Buffer.allocUnsafe(LENGTH_BYTES)
+    length.writeUInt32LE(content.length)
+    this.#outgoing.push(length, content)
+    if (this.#outgoing.length === 2) queueMicrotask(() => this.#flush())
+  }
+
+  // Frames of one turn leave in one write, and are read as one.
+  #flush(): void {
+    const bytes = Buffer.concat(this.#outgoing)
+    this.#outgoing = []
+    if (!this.#socket.destroyed) this.#socket.write(bytes)
+  }
+
+  #onBytes(bytes: Buffer): void {
+    this.#received.push(bytes)
+    this.#receivedBytes += bytes.length
+    if (this.#receivedBytes < this.#wantedBytes) return
+    let rest = this.#received.length === 1 ? bytes : Buffer.concat(this.#received)
+    for (;;) {
+      this.#wantedBytes = LENGTH_BYTES + (rest.length < LENGTH_BYTES ? 0 : rest.readUInt32LE())
+      if (rest.length < Math.max(this.#wantedBytes, LENGTH_BYTES + 1)) break
+      const content = rest.subarray(LENGTH_BYTES, this.#wantedBytes)
+      rest = rest.subarray(this.#wantedBytes)
+      this.#onFrame(deserialize(content) as Frame)
+    }
+    this.#received = rest.length === 0 ? [] : [rest]
+    this.#receivedBytes = rest.length
+  }
+
+  #onFrame([kind, topic, id, value]: Frame): void {
+    switch (kind) {
+      case 'message':
+        this.#listeners.get(topic)?.(value as never)
+        return
+      case 'request':
+        this.#respond(topic, id, value)
+        return
+      case 'response':
+      case 'failure': {
+        const asked = this.#asked.get(id)
+        this.#asked.delete(id)
+        if (kind === 'response') asked?.resolve(value)
+        else asked?.reject(new Error(String(value)))
+      }
+    }
+  }
+
+  // Answers in the same turn where the answer is no promise, so that answers keep the order of requests.
+  #respond(topic: string, id: number, value: unknown): void {
+    const fail = (error: unknown): void =>
+      this.#write(['failure', topic, id, error instanceof Error ? error.message : String(error)])
+    try {
+      const answer = this.#answerers.get(topic)?.(value as never)
+      if (answer instanceof Promise)
+        answer.then((result: unknown) => this.#write(['response', topic, id, result]), fail)
+      else this.#write(['response', topic, id, answer])
+    } catch (error) {
+      fail(error)
+    }
+  }
+}
+
+function linkClosed(): Error {
+  return new Error('the other process is gone')
+}

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { mergedText } from './merged-text.ts'
+
+const one = `# HELP sluice_requests_total Requests answered.
+# TYPE sluice_requests_total counter
+sluice_requests_total{path="/v1/models",status="200"} 3
+# HELP sluice_open_calls Requests whose response is not complete.
+# TYPE sluice_open_calls gauge
+sluice_open_calls 2
+# HELP sluice_event_loop_delay_p99_seconds Delay.
+# TYPE sluice_event_loop_delay_p99_seconds gauge
+sluice_event_loop_delay_p99_seconds 0.5
+`
+const other = `# HELP sluice_requests_total Requests answered.
+# TYPE sluice_requests_total counter
+sluice_requests_total{path="/v1/models",status="200"} 4
+sluice_requests_total{path="a b",status="404"} 1
+# HELP sluice_event_loop_delay_p99_seconds Delay.
+# TYPE sluice_event_loop_delay_p99_seconds gauge
+sluice_event_loop_delay_p99_seconds 0.25
+`
+
+test('texts are merged: sums of counters and amounts, the largest delay', () => {
+  expect(mergedText([one, other])).toBe(`# HELP sluice_requests_total Requests answered.
+# TYPE sluice_requests_total counter
+sluice_requests_total{path="/v1/models",status="200"} 7
+sluice_requests_total{path="a b",status="404"} 1
+# HELP sluice_open_calls Requests whose response is not complete.
+# TYPE sluice_open_calls gauge
+sluice_open_calls 2
+# HELP sluice_event_loop_delay_p99_seconds Delay.
+# TYPE sluice_event_loop_delay_p99_seconds gauge
+sluice_event_loop_delay_p99_seconds 0.5
+`)
+  expect(mergedText([one])).toBe(one)
+})
+
+test('of a process that has ended, the counters alone stay', () => {
+  expect(
+    mergedText([one, other], { countersOnly: true }),
+  ).toBe(`# HELP sluice_requests_total Requests answered.
+# TYPE sluice_requests_total counter
+sluice_requests_total{path="/v1/models",status="200"} 7
+sluice_requests_total{path="a b",status="404"} 1
+`)
+})

@@ -1,0 +1,47 @@
+/** Metrics of which the largest value counts; of all others, the sum. */
+const LARGEST = /^sluice_(?:event_loop_delay_\w+_seconds|missing_models|resting_channels)$/
+
+/**
+ * Merges texts of `metricsText` of several processes, in the order of the first that has a series: counters
+ * and amounts are added up. With `countersOnly`, everything else is left out.
+ */
+export function mergedText(
+  texts: readonly string[],
+  { countersOnly = false }: { readonly countersOnly?: boolean } = {},
+): string {
+  const families = new Map<string, { readonly head: string[]; readonly values: Map<string, number> }>()
+  for (const text of texts) {
+    let family: { readonly head: string[]; readonly values: Map<string, number> } | undefined
+    let name = ''
+    for (const line of text.split('\n')) {
+      const [, kind, called = '', type] = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line) ?? []
+      if (kind === 'HELP') {
+        name = called
+        family = families.get(name) ?? { head: [], values: new Map() }
+        families.set(name, family)
+        if (family.head.length < 2) family.head[0] = line
+      } else if (kind === 'TYPE' && family) {
+        family.head[1] = line
+        if (countersOnly && type === 'gauge') {
+          families.delete(name)
+          family = undefined
+        }
+      } else if (family) addSample(family.values, line, LARGEST.test(name))
+    }
+  }
+  const lines = [...families.values()].flatMap(({ head, values }) => [
+    ...head,
+    ...[...values].map(([series, value]) => `${series} ${value}`),
+  ])
+  return `${lines.join('\n')}\n`
+}
+
+function addSample(values: Map<string, number>, line: string, isLargest: boolean): void {
+  const at = line.lastIndexOf(' ')
+  if (at < 0) return
+  const series = line.slice(0, at)
+  const value = Number(line.slice(at + 1))
+  const before = values.get(series)
+  if (before === undefined) values.set(series, value)
+  else values.set(series, isLargest ? Math.max(before, value) : before + value)
+}

@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto'
+import { gatewaySecrets } from '../../bootstrap/gateway-secrets.ts'
+import { recordFile } from '../../bootstrap/record-file.ts'
+import type { FirstCredentials } from '../../bootstrap/seed-accounts.ts'
+import type { Config } from '../../config/config.ts'
+import { sqlitePath } from '../../domain/database-url.ts'
+import type { Settings } from '../../domain/settings.ts'
+import { HeldPlaces } from '../../limits/held-places.ts'
+import { HeldShares } from '../../limits/held-shares.ts'
+import { lockDataFolderInTurn } from '../../store/data-folder.ts'
+import { openOwnedDatabase } from '../../store/sqlite/owned-database.ts'
+import { explainedError, urlOf } from '../listen.ts'
+import { CAN_SHARE, freePort } from '../listeners.ts'
+import { openLog } from '../open-log.ts'
+import { type ReloadResult, reloadOnChange } from '../reload.ts'
+import { answerWorker } from './answer-worker.ts'
+import { CollectedMetrics } from './collected-metrics.ts'
+import { FollowedCalls } from './followed-calls.ts'
+import { WorkerCrew } from './worker-crew.ts'
+import { WorkerProcess } from './worker-process.ts'
+
+/** How long a start waits for the port: workers of an owner that was killed may still be ending. */
+const PORT_TIMEOUT_MS = 3_000
+const PORT_RETRY_MS = 20
+
+/** A gateway of several workers. */
+interface OwnedGateway {
+  readonly url: string
+  readonly settings: Settings
+  readonly firstCredentials: FirstCredentials | undefined
+  readonly recovered: { readonly count: number; readonly quota: number }
+  readonly failed: Promise<Error>
+  close(): Promise<number>
+}
+
+/**
+ * Starts a gateway of several workers. This process owns the database, lends to the workers and counts their
+ * limits; it takes no calls itself. Rejects with a message for the operator.
+ */
+export async function startOwner(config: Config): Promise<OwnedGateway> {
+  await using opened = new AsyncDisposableStack()
+  const { environment } = config
+  const path = sqlitePath(environment.databaseUrl)
+  if (path === undefined) throw new Error(NOT_ON_POSTGRES)
+  if (!CAN_SHARE) throw new Error('several workers need Linux, which spreads connections over them')
+  const { log, lines } = openLog(environment, 'owner')
+  opened.adopt(lines, (open) => open.close())
+  if (environment.redisUrl !== undefined)
+    log.warn('REDIS_URL is not used: limits of workers are counted on this machine')
+  opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) => lock.release())
+  const port = await portOf(environment)
+  let crew: WorkerCrew | undefined
+  const announce = (text: string): void => {
+    for (const { link } of crew?.workers ?? []) link.send('announce', text)
+  }
+  const database = opened.adopt(
+    await openOwnedDatabase({
+      path,
+      secrets: gatewaySecrets(environment),
+      announce: (account, epoch) => announce(`account ${account} ${epoch}`),
+    }),
+    (open) => open.close(),
+  )
+  const firstCredentials = await recordFile(database.store, config)
+  const recovered = await database.store.write('recover', { owner: randomUUID(), nowMs: Date.now() })
+  let { fileText } = config
+  const { workers: planned, configFile, variables } = environment
+  const places = new HeldPlaces()
+  const metrics = new CollectedMetrics(() => started.serving)
+  const followed = new FollowedCalls(() => started.workers)
+  const shared = { database, announce, shares: new HeldShares(), places, metrics }
+  let unresolved = 0
+  const started: WorkerCrew = new WorkerCrew({
+    planned,
+    start(index) {
+      const worker = new WorkerProcess(index, variables)
+      const { name, link } = worker
+      answerWorker(worker, { ...shared, crew: started })
+      followed.add(worker)
+      link.answer('setup', () => ({ index, planned, name, port, configFile, fileText }))
+      link.answer<{ unresolved: number }>('end', (end) => void (unresolved += end.unresolved))
+      return worker
+    },
+    async lose(worker) {
+      const { count, quota } = await database.lose(worker.name)
+      places.drop(worker.name)
+      followed.drop(worker)
+      metrics.keepOf(worker)
+      if (count > 0)
+        log.warn({ worker: worker.index, calls: count, quota }, 'calls of a lost worker were settled')
+    },
+    log,
+  })
+  crew = started
+  opened.defer(() => started.kill())
+  await started.start()
+
+  const reloading = await reloadOnChange(
+    config,
+    async (next) => {
+      await applyInTurn(started, next.fileText)
+      ;({ fileText } = next)
+    },
+    (result: ReloadResult) => started.serving[0]?.link.send('reloaded', result),
+    log,
+  )
+  opened.defer(() => reloading.close())
+  const everything = opened.move()
+  return {
+    url: urlOf({ host: environment.host, port }),
+    settings: config.settings,
+    firstCredentials,
+    recovered,
+    failed: database.failed,
+    async close() {
+      await reloading.close()
+      await started.stop()
+      await everything.disposeAsync()
+      return unresolved
+    },
+  }
+}
+
+const NOT_ON_POSTGRES =
+  'several workers share the embedded database; on PostgreSQL, start several gateways instead, each with a ' +
+  'DATA_DIR of its own (docs/scaling.md)'
+
+async function portOf(address: { readonly host: string; readonly port: number }): Promise<number> {
+  const endMs = performance.now() + PORT_TIMEOUT_MS
+  for (;;) {
+    try {
+      return await freePort(address)
+    } catch (error) {
+      const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+      if (!isTaken || performance.now() > endMs) throw explainedError(error as NodeJS.ErrnoException, address)
+    }
+    await new Promise((resolve) => setTimeout(resolve, PORT_RETRY_MS))
+  }
+}
+
+// The first one may refuse; the others find the same, or begin anew with what it has taken over.
+async function applyInTurn(crew: WorkerCrew, fileText: string): Promise<void> {
+  const [first, ...others] = crew.serving
+  await first?.link.request('reload', fileText)
+  await Promise.all(
+    others.map((worker) => worker.link.request('reload', fileText).catch(() => worker.kill())),
+  )
+}

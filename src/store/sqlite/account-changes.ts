@@ -1,0 +1,70 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import {
+  RECALLING_TOKEN_COLUMNS,
+  RECALLING_USER_COLUMNS,
+  TERM_COLUMNS,
+  TOKEN_COLUMNS,
+  USER_COLUMNS,
+} from '../account-columns.ts'
+
+/** Change of an account that no charge has made. */
+export interface AccountChange {
+  readonly account: `u:${number}` | `t:${number}`
+  /** Whether its leases end, as with a lower balance, another status or a deletion. */
+  readonly recalls: boolean
+  /** Whether the leases of its budgets end. */
+  readonly recallsBudgets: boolean
+}
+
+/**
+ * Changes of accounts on one connection, whichever operation makes them: found by triggers of that connection
+ * alone, which are in no file. A charge moves `used_quota` too, and is no change.
+ */
+export class AccountChanges {
+  readonly #list: StatementSync
+  readonly #clear: StatementSync
+
+  constructor(db: DatabaseSync) {
+    db.exec('PRAGMA temp_store = MEMORY')
+    db.exec('CREATE TEMP TABLE account_changes (account TEXT, recalls INTEGER, recalls_budgets INTEGER)')
+    db.exec(trigger('users', 'u', 'quota', USER_COLUMNS, RECALLING_USER_COLUMNS))
+    db.exec(trigger('tokens', 't', 'remain_quota', TOKEN_COLUMNS, RECALLING_TOKEN_COLUMNS))
+    this.#list = db.prepare(
+      'SELECT account, max(recalls) AS recalls, max(recalls_budgets) AS recallsBudgets ' +
+        'FROM temp.account_changes GROUP BY account',
+    )
+    this.#clear = db.prepare('DELETE FROM temp.account_changes')
+  }
+
+  /** Takes what the committed transactions have changed, each account once. */
+  take(): AccountChange[] {
+    const rows = this.#list.all() as {
+      account: AccountChange['account']
+      recalls: number
+      recallsBudgets: number
+    }[]
+    if (rows.length > 0) this.#clear.run()
+    return rows.map(({ account, recalls, recallsBudgets }) => ({
+      account,
+      recalls: recalls === 1,
+      recallsBudgets: recallsBudgets === 1,
+    }))
+  }
+}
+
+function trigger(
+  table: 'users' | 'tokens',
+  letter: 'u' | 't',
+  remain: string,
+  columns: readonly string[],
+  recalling: readonly string[],
+): string {
+  const differs = (name: string): string => `new.${name} IS NOT old.${name}`
+  const any = (names: readonly string[]): string => names.map(differs).join(' OR ')
+  return `CREATE TEMP TRIGGER ${table}_changed AFTER UPDATE ON main.${table}
+    WHEN new.used_quota = old.used_quota AND (${any([remain, ...columns, ...TERM_COLUMNS])})
+    BEGIN
+      INSERT INTO account_changes VALUES ('${letter}:' || new.id,
+        new.${remain} < old.${remain} OR ${any(recalling)}, ${any(['budget', 'budget_period'])});
+    END`
+}

@@ -1,0 +1,37 @@
+import { EventEmitter } from 'node:events'
+import type { BatchReply, FromThread, ThreadOptions, ToThread } from './messages.ts'
+import type { PackedBatch } from './packed-batch.ts'
+
+/** Port to a database that is open already, elsewhere: batches are passed on by `run`. */
+export class BatchPort extends EventEmitter {
+  readonly #run: (operations: PackedBatch) => Promise<BatchReply>
+
+  constructor(run: (operations: PackedBatch) => Promise<BatchReply>) {
+    super()
+    this.#run = run
+  }
+
+  /** Takes the messages that a thread takes. The database stays open when this port is closed. */
+  postMessage(message: ThreadOptions | ToThread): void {
+    if ('role' in message) queueMicrotask(() => this.#reply({ kind: 'ready' }))
+    else if (message.kind === 'close') queueMicrotask(() => this.emit('exit'))
+    else
+      this.#run(message.operations).then(
+        (reply) => this.#reply(reply),
+        (error: unknown) => this.end(error),
+      )
+  }
+
+  /** The database is gone: what is queued fails. */
+  end(reason: unknown): void {
+    this.emit('error', reason)
+    this.emit('exit')
+  }
+
+  /** Does nothing: a port keeps no process alive. */
+  ref(): void {}
+
+  #reply(message: FromThread): void {
+    this.emit('message', message)
+  }
+}

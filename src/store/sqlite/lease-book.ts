@@ -1,0 +1,139 @@
+import { ownerOf } from '../../domain/budget.ts'
+import type { AccountName } from '../bank.ts'
+
+/** Lease of one borrower on an account, in quota units. */
+interface Lease {
+  /** Amount lent that is not spent. */
+  amount: number
+  /** Charges that the borrower has not been told of. */
+  untold: number
+}
+
+/** The leases on one account. */
+interface LentAccount {
+  epoch: number
+  leased: number
+  readonly leases: Map<string, Lease>
+}
+
+const NOTHING: ReadonlyMap<string, number> = new Map()
+
+/**
+ * Leases on the accounts of a database that several processes share. They are in memory alone: the process
+ * that has them owns the database, and no borrower outlives it.
+ */
+export class LeaseBook {
+  readonly #accounts = new Map<AccountName, LentAccount>()
+
+  epoch(account: AccountName): number {
+    return this.#accounts.get(account)?.epoch ?? 0
+  }
+
+  /** Sum of the leases on an account. */
+  leased(account: AccountName): number {
+    return this.#accounts.get(account)?.leased ?? 0
+  }
+
+  amount(account: AccountName, borrower: string): number {
+    return this.#accounts.get(account)?.leases.get(borrower)?.amount ?? 0
+  }
+
+  /** The accounts on which a borrower has a lease. */
+  accountsOf(borrower: string): AccountName[] {
+    return [...this.#accounts].flatMap(([name, { leases }]) => (leases.has(borrower) ? [name] : []))
+  }
+
+  /** The accounts of an owner's budgets that are lent. */
+  budgetsOf(owner: string): AccountName[] {
+    return [...this.#accounts.keys()].filter((name) => name.startsWith('b:') && ownerOf(name) === owner)
+  }
+
+  lend(account: AccountName, borrower: string, amount: number): void {
+    if (amount === 0) return
+    const lent = this.#lent(account)
+    lent.leased += amount
+    leaseOf(lent, borrower).amount += amount
+  }
+
+  /** Takes a charge out of the borrower's lease, as far as that goes. */
+  spend(account: AccountName, borrower: string, quota: number): void {
+    const lent = this.#lent(account)
+    const lease = leaseOf(lent, borrower)
+    lease.untold += quota
+    reduce(lent, lease, Math.max(0, lease.amount - quota))
+  }
+
+  /** Returns a lease but for the amount to keep. */
+  keep(account: AccountName, borrower: string, amount: number): void {
+    const lent = this.#accounts.get(account)
+    const lease = lent?.leases.get(borrower)
+    if (!lent || !lease) return
+    reduce(lent, lease, Math.min(lease.amount, Math.max(0, amount)))
+  }
+
+  /** Moves a lease to another borrower, as far as it goes. */
+  move(account: AccountName, from: string, to: string, most: number): void {
+    const lent = this.#accounts.get(account)
+    const lease = lent?.leases.get(from)
+    if (!lent || !lease) return
+    const amount = Math.min(lease.amount, most)
+    lease.amount -= amount
+    if (amount > 0) leaseOf(lent, to).amount += amount
+    this.#tidy(account, lent)
+  }
+
+  /** Takes the charges that the borrower is told of with the next statement. */
+  takeUntold(account: AccountName, borrower: string): number {
+    const lent = this.#accounts.get(account)
+    const lease = lent?.leases.get(borrower)
+    if (!lent || !lease) return 0
+    const { untold } = lease
+    lease.untold = 0
+    this.#tidy(account, lent)
+    return untold
+  }
+
+  /** Ends the leases of an account, but for the amounts that borrowers keep. Returns the new epoch. */
+  recall(account: AccountName, kept: ReadonlyMap<string, number> = NOTHING): number {
+    const lent = this.#lent(account)
+    lent.epoch += 1
+    for (const [borrower, lease] of lent.leases)
+      reduce(lent, lease, Math.min(lease.amount, kept.get(borrower) ?? 0))
+    return lent.epoch
+  }
+
+  /** Ends all leases of a borrower that is gone. */
+  drop(borrower: string): void {
+    for (const [account, lent] of this.#accounts) {
+      const lease = lent.leases.get(borrower)
+      if (!lease) continue
+      reduce(lent, lease, 0)
+      lent.leases.delete(borrower)
+      this.#tidy(account, lent)
+    }
+  }
+
+  #lent(account: AccountName): LentAccount {
+    let lent = this.#accounts.get(account)
+    if (!lent) this.#accounts.set(account, (lent = { epoch: 0, leased: 0, leases: new Map() }))
+    return lent
+  }
+
+  // An epoch above zero stays: a borrower may know it.
+  #tidy(account: AccountName, lent: LentAccount): void {
+    for (const [borrower, { amount, untold }] of lent.leases)
+      if (amount === 0 && untold === 0) lent.leases.delete(borrower)
+    if (lent.leases.size === 0 && lent.epoch === 0) this.#accounts.delete(account)
+  }
+}
+
+function leaseOf(lent: LentAccount, borrower: string): Lease {
+  let lease = lent.leases.get(borrower)
+  if (!lease) lent.leases.set(borrower, (lease = { amount: 0, untold: 0 }))
+  return lease
+}
+
+function reduce(lent: LentAccount, lease: Lease, to: number): void {
+  lent.leased -= lease.amount - to
+  lease.amount = to
+}

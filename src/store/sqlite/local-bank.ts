@@ -1,0 +1,198 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { budgetsIn } from '../../domain/budget.ts'
+import type {
+  AccountName,
+  AccountState,
+  Bank,
+  BudgetRequest,
+  HeldReport,
+  Loan,
+  LoanRequest,
+} from '../bank.ts'
+import type { ParkedHold, SettledCall } from '../ledger-writes.ts'
+import { tokenFromRow } from '../token-rows.ts'
+import { userFromRow } from '../user-rows.ts'
+import type { AccountChange } from './account-changes.ts'
+import { type AccountPair, AccountRows, budgetAmount } from './account-rows.ts'
+import { LeaseBook } from './lease-book.ts'
+
+/** Part of what is free that one loan takes, unless more is needed. */
+const LOAN_SHARE = 8
+const DISABLED = 2
+
+/** The bank's methods, which return at once, for one of its borrowers. */
+export type BankOperations = {
+  readonly [Name in keyof Bank]: (
+    borrower: string,
+    ...input: Parameters<Bank[Name]>
+  ) => Awaited<ReturnType<Bank[Name]>>
+}
+
+/**
+ * Bank of the processes that share one SQLite file, by the rules of the bank in PostgreSQL
+ * (`migrations/bank`). Its methods run between transactions. Charges reach it with the commit that books
+ * them, so that nobody reports any.
+ */
+export class LocalBank implements BankOperations {
+  readonly #rows: AccountRows
+  readonly #book = new LeaseBook()
+  readonly #announce: (account: AccountName, epoch: number) => void
+  readonly #nowMs: () => number
+
+  /** `announce` is called when an account was changed, with its epoch. */
+  constructor(
+    db: DatabaseSync,
+    announce: (account: AccountName, epoch: number) => void,
+    nowMs: () => number = Date.now,
+  ) {
+    this.#rows = new AccountRows(db)
+    this.#announce = announce
+    this.#nowMs = nowMs
+  }
+
+  acquire(borrower: string, requests: readonly LoanRequest[]): (Loan | undefined)[] {
+    return requests.map((request) => {
+      const pair = this.#rows.pair(request.token)
+      return pair && this.#lend(borrower, request, pair)
+    })
+  }
+
+  /**
+   * States of accounts. `accounts`: lists of names, as JSON. Open holds need no report: their rows are here.
+   */
+  apply(borrower: string, accounts: readonly string[], held: readonly HeldReport[]): AccountState[] {
+    const wanted = accounts.flatMap((list) => JSON.parse(list) as AccountName[])
+    const isComparison = wanted.length + held.length === 0
+    const names = isComparison
+      ? this.#book.accountsOf(borrower)
+      : [...new Set([...wanted, ...held.map(({ account }) => account)])]
+    return this.#states(borrower, names)
+  }
+
+  release(
+    borrower: string,
+    kept: readonly { readonly account: AccountName; readonly keep: number }[],
+  ): AccountState[] {
+    for (const { account, keep } of kept) this.#book.keep(account, borrower, keep)
+    return this.#states(
+      borrower,
+      kept.map(({ account }) => account),
+    )
+  }
+
+  leave(borrower: string): void {
+    for (const account of this.#book.accountsOf(borrower)) this.#book.keep(account, borrower, 0)
+  }
+
+  /** Keeps the lease of a parked hold for whoever goes on with it; its borrower is about to be dropped. */
+  setAside(borrower: string, hold: ParkedHold): void {
+    for (const account of accountsOf(hold)) this.#book.move(account, borrower, nameOf(hold), hold.amount)
+  }
+
+  /** Lends a borrower what was set aside for a parked hold. */
+  takeUp(borrower: string, hold: ParkedHold): void {
+    for (const account of accountsOf(hold)) this.#book.move(account, nameOf(hold), borrower, hold.amount)
+  }
+
+  /** Ends all leases of a borrower that is gone. */
+  drop(borrower: string): void {
+    this.#book.drop(borrower)
+  }
+
+  /** Takes a charge that is committed out of the borrower's leases. */
+  charge(borrower: string, call: SettledCall): void {
+    if (call.quota === 0) return
+    for (const account of accountsOf(call)) this.#book.spend(account, borrower, call.quota)
+  }
+
+  /** Applies changes that are committed. */
+  applyChanges(changes: readonly AccountChange[]): void {
+    for (const { account, recalls, recallsBudgets } of changes) {
+      if (recallsBudgets) for (const budget of this.#book.budgetsOf(account)) this.#recallBudget(budget)
+      this.#announce(account, recalls ? this.#book.recall(account) : this.#book.epoch(account))
+    }
+  }
+
+  #lend(borrower: string, { need, max, budgets = [] }: LoanRequest, pair: AccountPair): Loan {
+    for (const budget of budgets) this.#setBudget(budget, budgetAmount(budget, pair))
+    const { token, user } = pair
+    const wanted: Wanted[] = [
+      { account: `u:${user.id}`, need: need.user, max: max.user },
+      ...(token.unlimited_quota === 0
+        ? [{ account: `t:${token.id}` as const, need: need.token, max: max.token }]
+        : []),
+      ...budgets,
+    ]
+    const granted =
+      this.#isUsable(pair) && wanted.every((one) => one.need <= 0 || this.#free(one.account) >= one.need)
+    if (granted)
+      for (const one of wanted)
+        this.#book.lend(one.account, borrower, share(this.#free(one.account), one.need, one.max))
+    return {
+      granted,
+      token: tokenFromRow(token),
+      user: userFromRow(user),
+      tokenState: this.#state(borrower, `t:${token.id}`, token.remain_quota),
+      userState: this.#state(borrower, `u:${user.id}`, user.quota),
+      budgetStates: this.#states(
+        borrower,
+        budgets.map(({ account }) => account),
+      ),
+    }
+  }
+
+  #isUsable({ token, user }: AccountPair): boolean {
+    const isExpired = token.expired_time !== -1 && token.expired_time <= this.#nowMs() / 1000
+    return [token, user].every((one) => one.status !== DISABLED && one.deleted_time === null) && !isExpired
+  }
+
+  #free(account: AccountName): number {
+    return (this.#rows.remain(account) ?? 0) - this.#book.leased(account)
+  }
+
+  #states(borrower: string, accounts: readonly AccountName[]): AccountState[] {
+    return accounts.flatMap((account) => {
+      const remain = this.#rows.remain(account)
+      return remain === undefined ? [] : [this.#state(borrower, account, remain)]
+    })
+  }
+
+  #state(borrower: string, account: AccountName, remain: number): AccountState {
+    const [epoch, amount] = [this.#book.epoch(account), this.#book.amount(account, borrower)]
+    const free = remain - this.#book.leased(account)
+    return { account, epoch, remain, free, amount, counted: this.#book.takeUntold(account, borrower) }
+  }
+
+  // A lower amount ends the leases, which were lent under the higher one.
+  #setBudget({ account }: BudgetRequest, to: number): void {
+    const { amount } = this.#rows.budget(account)
+    if (to <= 0 || to === amount) return
+    if (to < amount) this.#recallBudget(account)
+    this.#rows.setBudget(account, to)
+  }
+
+  #recallBudget(account: AccountName): void {
+    if (this.#book.leased(account) === 0) return
+    this.#announce(account, this.#book.recall(account, this.#rows.heldOn(account)))
+  }
+}
+
+function accountsOf({ tokenId, userId, budgets }: ParkedHold | SettledCall): readonly AccountName[] {
+  return [`t:${tokenId}`, `u:${userId}`, ...budgetsIn(budgets)]
+}
+
+/** Name of the borrower that a parked hold is while no process goes on with it. */
+function nameOf({ id }: ParkedHold): string {
+  return `parked ${id}`
+}
+
+/** Part of a loan. */
+interface Wanted {
+  readonly account: AccountName
+  readonly need: number
+  readonly max: number
+}
+
+function share(free: number, need: number, max: number): number {
+  return Math.max(0, Math.min(free, Math.max(need, Math.min(max, Math.trunc(free / LOAN_SHARE)))))
+}

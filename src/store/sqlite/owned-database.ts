@@ -1,0 +1,128 @@
+import type { Secrets } from '../secrets.ts'
+import type { Store } from '../store.ts'
+import type { StoreUnavailable } from '../store-unavailable.ts'
+import type { AccountName, Bank } from '../bank.ts'
+import { AccountChanges } from './account-changes.ts'
+import { BatchPort } from './batch-port.ts'
+import { openForWriting, wasClosedCleanly } from './connection.ts'
+import { mapOpeningError } from './failure.ts'
+import { IdleSums } from './idle-sums.ts'
+import { LocalBank } from './local-bank.ts'
+import type { BatchReply } from './messages.ts'
+import { openSqliteStore } from './open.ts'
+import { ParkedHolds } from './parked-holds.ts'
+import { unpack } from './packed-batch.ts'
+import { prepareDatabase } from './prepare-database.ts'
+import { type ClientBatch, SharedWriter } from './shared-writer.ts'
+import { LEDGER_WRITES, WriteBatches } from './write-batch.ts'
+
+/** Name of the owner itself among the clients of its database. */
+const OWNER = 'owner'
+
+/** Request of a client for an operation of the bank: its name and its input. */
+export type BankRequest = {
+  readonly [Name in keyof Bank]: readonly [name: Name, ...input: Parameters<Bank[Name]>]
+}[keyof Bank]
+
+/** Result of recovering a client that is gone: its calls that were settled, and the sum of their charges. */
+interface Recovered {
+  readonly count: number
+  readonly quota: number
+}
+
+/** Database of one process, which runs it on the calling thread and serves other processes with it. */
+export interface OwnedDatabase {
+  /** The owner's own access. */
+  readonly store: Store
+  /** Resolves if the database fails for good; never rejects. */
+  readonly failed: Promise<StoreUnavailable>
+  /** Writes a batch of a client; never rejects. */
+  write(client: string, operations: Parameters<typeof unpack>[0]): Promise<BatchReply>
+  /** Runs an operation of the bank for a client. */
+  bank(client: string, request: BankRequest): Promise<unknown>
+  /**
+   * Settles the holds of a client that is gone, as after a crash, and only then ends its leases. The client's
+   * name is the owner of its holds. Its parked holds are for the client that asks for them next.
+   */
+  lose(client: string): Promise<Recovered>
+  close(): Promise<void>
+}
+
+/** Opens the database file; see `openSqliteStore`. `announce` is called when an account was changed. */
+export async function openOwnedDatabase(options: {
+  readonly path: string
+  readonly secrets: Secrets
+  readonly announce: (account: AccountName, epoch: number) => void
+}): Promise<OwnedDatabase> {
+  const { path, secrets, announce } = options
+  const db = await opened(path, secrets)
+  const changes = new AccountChanges(db)
+  const batches = new WriteBatches(db, secrets)
+  const bank = new LocalBank(db, announce)
+  const parked = new ParkedHolds(db, (client, hold) => bank.takeUp(client, hold))
+  const summed = new IdleSums(batches)
+  batches.takeCharged()
+  const writer = new SharedWriter({
+    batches: summed,
+    onCommitted(committed, replies) {
+      const clients = new Map(committed.flatMap(settlementsOf))
+      for (const call of batches.takeCharged()) {
+        const client = clients.get(call.id)
+        if (client !== undefined) bank.charge(client, call)
+      }
+      if (committed.some(mayChangeAccounts)) bank.applyChanges(changes.take())
+      for (const [index, { client, operations }] of committed.entries())
+        parked.observe(client, operations, (replies[index] as DoneReply).outcomes)
+    },
+  })
+  const write: OwnedDatabase['write'] = (client, operations) => writer.write(client, unpack(operations))
+  const store = await openSqliteStore({
+    path,
+    secrets,
+    thread: new BatchPort((operations) => write(OWNER, operations)),
+  })
+  return {
+    store,
+    failed: writer.failed,
+    write,
+    bank: (client, [name, ...input]) =>
+      writer.between(() => (bank[name] as (...given: unknown[]) => unknown)(client, ...input)),
+    async lose(client) {
+      const recovered = await store.write('recoverRun', { owner: client, nowMs: Date.now() })
+      await writer.between(() => {
+        for (const hold of parked.leave(client)) bank.setAside(client, hold)
+        bank.drop(client)
+      })
+      return recovered
+    },
+    async close() {
+      await store.close()
+      await writer.whenIdle()
+      await summed.close()
+      db.close()
+    },
+  }
+}
+
+type DoneReply = Extract<BatchReply, { kind: 'done' }>
+
+async function opened(path: string, secrets: Secrets): Promise<ReturnType<typeof openForWriting>> {
+  try {
+    const stoppedClean = wasClosedCleanly(path)
+    const db = openForWriting(path)
+    await prepareDatabase(db, secrets, { stoppedClean })
+    return db
+  } catch (error) {
+    throw mapOpeningError(error, path)
+  }
+}
+
+function settlementsOf({ client, operations }: ClientBatch): [id: string, client: string][] {
+  return operations.flatMap(([name, input]): [string, string][] =>
+    name === 'settle' ? [[(input as { id: string }).id, client]] : [],
+  )
+}
+
+function mayChangeAccounts({ operations }: ClientBatch): boolean {
+  return operations.some(([name]) => !LEDGER_WRITES.has(name))
+}

@@ -1,0 +1,336 @@
+import process from 'node:process'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { usageText } from '../equipment/behaviour.ts'
+import { call, type FullResponse, type LiveResponse, open } from '../equipment/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { isAlive, workerPids } from '../equipment/worker-pids.ts'
+
+/** Maximum output of a call; at four units each it far outweighs the prompt. */
+const MAXIMUM = 100_000
+/** Ten holds and a margin below an eleventh. */
+const FOR_TEN = 10 * (4 * MAXIMUM + 10_000)
+/** Ten prompt and five output tokens. */
+const COST = 30
+const ADMIN = { id: 1, accessToken: ROOT.access_token }
+const SOON = { timeout: 60_000, interval: 50 }
+const GRANTED = 1_000_000_000
+const WORKERS = 2
+
+let fixture: Fixture
+let database: GatewayDatabase
+let config: Configuration
+
+beforeAll(async () => {
+  fixture = await startFixture(
+    (upstream) =>
+      (config = {
+        models: priced(['m', 'slow']),
+        channels: [channel('m', upstream.baseUrl('m')), channel('slow', upstream.baseUrl('slow'))],
+        users: [
+          {
+            ...ROOT,
+            tokens: [
+              token('crowd', { remain_quota: FOR_TEN }),
+              token('doomed'),
+              token('set', { remain_quota: 1_000_000 }),
+            ],
+          },
+          user(2, 'ann', [token('ann', { remain_quota: GRANTED })], { quota: GRANTED }),
+          user(3, 'bob', [
+            token('five', { rate_limit: { parallel: 5 } }),
+            token('thirty', { rate_limit: { requests: 30, window: '1h' } }),
+          ]),
+        ],
+      }),
+    { env: { WORKERS: String(WORKERS) } },
+  )
+  database = databaseOf(fixture.gateway.dataDir)
+})
+afterAll(() => fixture?.close())
+beforeEach(async () => {
+  await vi.waitFor(() => expect(workerPids(fixture.gateway.pid)).toHaveLength(WORKERS), SOON)
+  await untilAllServe()
+  fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+})
+
+/** The numbers of the workers that answered requests, by the log. */
+function workersIn(log: string): Set<string | undefined> {
+  return new Set([...log.matchAll(/"worker":(\d+),.*"msg":"request"/g)].map(([, worker]) => worker))
+}
+
+/** Waits until each worker has answered: connections are spread by chance. */
+async function untilAllServe(): Promise<void> {
+  const before = fixture.gateway.logs().length
+  await vi.waitFor(async () => {
+    await Promise.all(Array.from({ length: 8 }, () => fixture.chat('nobody', ask('m'))))
+    expect(workersIn(fixture.gateway.logs().slice(before)).size).toBe(WORKERS)
+  }, SOON)
+}
+
+function gate(): { readonly opens: Promise<void>; readonly open: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { opens: promise, open: resolve }
+}
+
+/** Streams under way over all workers, each with some content. */
+async function streams(count: number, after: Promise<unknown>): Promise<LiveResponse[]> {
+  const frames = [
+    `data: {"id":"x","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":${usageText(10, 5)}}\n\n`,
+    'data: [DONE]\n\n',
+  ]
+  const word = 'data: {"id":"x","choices":[{"index":0,"delta":{"content":"hello"},"finish_reason":null}]}\n\n'
+  fixture.upstream.script('slow', { kind: 'stream', frames: [word], rest: { after, frames } })
+  const live = await Promise.all(
+    Array.from({ length: count }, () => fixture.live('ann', askStream('slow', { max_tokens: 1000 }))),
+  )
+  await Promise.all(live.map((one) => one.until('hello')))
+  return live
+}
+
+const idOf = (name: string): number => database.token(`token-${name}`).id
+
+/** Compares the quota given to ann with what remains and what the rows of the log charge. */
+function expectExact(): void {
+  const ann = database.token('token-ann')
+  const rows = database.usage().filter(({ token_id }) => token_id === ann.id)
+  const charged = rows.reduce((sum, { quota }) => sum + quota, 0)
+  expect(ann).toMatchObject({ used_quota: charged, remain_quota: GRANTED - charged })
+  expect(database.user('ann')).toMatchObject({ used_quota: charged, quota: GRANTED - charged })
+}
+
+describe('workers share', () => {
+  test('a balance: of fifty calls at once on a token for ten, exactly ten are served', async () => {
+    const { opens, open: release } = gate()
+    fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after: opens })
+    let refused = 0
+    const calls: Promise<FullResponse>[] = []
+    const answered = async (): Promise<FullResponse> => {
+      const answer = await fixture.chat('crowd', ask('m', { max_tokens: MAXIMUM }))
+      if (answer.status !== 200) refused += 1
+      return answer
+    }
+    const held = async (): Promise<number> => {
+      await expect.poll(() => refused + fixture.upstream.received('m').length, SOON).toBe(calls.length)
+      return fixture.upstream.received('m').length
+    }
+    while (calls.length < 50) calls.push(answered())
+    // On a busy machine a worker may return its unused lease too late for one call; the next call gets it.
+    while ((await held()) < 10) calls.push(answered())
+    release()
+    const answers = await Promise.all(calls)
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(10)
+    for (const answer of answers.filter(({ status }) => status !== 200))
+      expect([answer.status, answer.json().error.code]).toEqual([403, 'insufficient_quota'])
+    expect(database.token('token-crowd')).toMatchObject({
+      used_quota: 10 * COST,
+      remain_quota: FOR_TEN - 10 * COST,
+    })
+  })
+
+  test('the calls under way of a key: of fifty at once, five are', async () => {
+    const { opens, open: release } = gate()
+    fixture.upstream.script('m', { kind: 'whole', after: opens })
+    const statuses: number[] = []
+    const calls = Array.from({ length: 50 }, async () => {
+      statuses.push((await fixture.chat('five', ask('m'))).status)
+    })
+    await expect.poll(() => statuses.length + fixture.upstream.received('m').length, SOON).toBe(50)
+    expect(statuses).toEqual(Array.from({ length: 45 }, () => 429))
+    release()
+    await Promise.all(calls)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(5)
+  })
+
+  test('the requests of a key: of sixty, thirty are let through', async () => {
+    const answers = await Promise.all(Array.from({ length: 60 }, () => fixture.chat('thirty', ask('m'))))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(30)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(30)
+  })
+
+  test('changes: a key that is disabled over one is refused by all, and enabled again served by all', async () => {
+    const id = idOf('doomed')
+    const all = async (status: number): Promise<void> => {
+      await vi.waitFor(async () => {
+        const answers = await Promise.all(Array.from({ length: 16 }, () => fixture.chat('doomed', ask('m'))))
+        expect(new Set(answers.map((one) => one.status))).toEqual(new Set([status]))
+      }, SOON)
+    }
+    await all(200)
+    await manage(fixture.gateway.url, ADMIN, 'PUT /api/token/?status_only=1', { id, status: 2 })
+    await all(401)
+    await manage(fixture.gateway.url, ADMIN, 'PUT /api/token/?status_only=1', { id, status: 1 })
+    await all(200)
+  })
+
+  test('a quota that is set over one: no worker spends more', async () => {
+    const set = (remain_quota: number) =>
+      manage(fixture.gateway.url, ADMIN, 'PUT /api/token/', {
+        id: idOf('set'),
+        name: 'token-set',
+        remain_quota,
+      })
+    const statuses = async (): Promise<Set<number>> => {
+      const answers = await Promise.all(
+        Array.from({ length: 16 }, () => fixture.chat('set', ask('m', { max_tokens: 100 }))),
+      )
+      return new Set(answers.map(({ status }) => status))
+    }
+    await set(1_000_000)
+    await expect.poll(statuses, SOON).toEqual(new Set([200]))
+    await set(100)
+    await expect.poll(statuses, SOON).toEqual(new Set([403]))
+    expect(database.token('token-set').remain_quota).toBe(100)
+  })
+
+  test('the configuration: once it is applied, each call of any worker has it', async () => {
+    const { upstream, gateway } = fixture
+    upstream.script('new', { kind: 'whole', usage: usageText(10, 5) })
+    const statuses = async (): Promise<number[]> =>
+      Promise.all(Array.from({ length: 16 }, async () => (await fixture.chat('ann', ask('new'))).status))
+    await gateway.apply({
+      ...config,
+      models: priced(['m', 'slow', 'new']),
+      channels: [...(config.channels ?? []), channel('new', upstream.baseUrl('new'))],
+    })
+    expect(new Set(await statuses())).toEqual(new Set([200]))
+    expect(gateway.logs().match(/"msg":"configuration applied"/g)).toHaveLength(1)
+    await gateway.apply(config)
+    expect(new Set(await statuses())).not.toContain(200)
+  })
+
+  test('the live stream of calls: it shows those of all', async () => {
+    const live = await open(fixture.gateway.url, undefined, {
+      method: 'GET',
+      path: '/api/log/stream',
+      headers: { authorization: ROOT.access_token, 'gateway-user': '1' },
+    })
+    const before = fixture.gateway.logs().length
+    const ids: string[] = []
+    // The other workers follow in the turn in which they are told.
+    await vi.waitFor(async () => {
+      const answers = await Promise.all(Array.from({ length: 8 }, () => fixture.chat('ann', ask('m'))))
+      ids.splice(0, ids.length, ...answers.map(({ headers }) => String(headers['x-request-id'])))
+      expect(workersIn(fixture.gateway.logs().slice(before)).size).toBe(WORKERS)
+      await Promise.all(ids.map((id) => live.until(id)))
+    }, SOON)
+    live.abort()
+    await live.end()
+  })
+
+  test('metrics: one text has the sums of all, and no counter falls when a worker dies', async () => {
+    const requests = async (): Promise<number> => {
+      const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+      const line = /^sluice_requests_total\{path="\/v1\/chat\/completions",status="200"\} (\d+)$/m.exec(text)
+      return Number(line?.[1])
+    }
+    const before = await requests()
+    await Promise.all(Array.from({ length: 20 }, () => fixture.chat('ann', ask('m'))))
+    await expect.poll(requests, SOON).toBe(before + 20)
+    const [pid = 0] = workerPids(fixture.gateway.pid)
+    process.kill(pid, 'SIGKILL')
+    await vi.waitFor(() => {
+      expect(workerPids(fixture.gateway.pid)).toHaveLength(WORKERS)
+      expect(workerPids(fixture.gateway.pid)).not.toContain(pid)
+    }, SOON)
+    await untilAllServe()
+    expect(await requests()).toBe(before + 20)
+  })
+})
+
+describe('a worker that is killed', () => {
+  test('is replaced; its calls are charged what they delivered, and those of others go on', async () => {
+    const { opens, open: release } = gate()
+    const live = await streams(24, opens)
+    await expect.poll(() => database.openHolds().length, SOON).toBe(24)
+    const [pid = 0] = workerPids(fixture.gateway.pid)
+    process.kill(pid, 'SIGKILL')
+    await vi.waitFor(() => expect(isAlive(pid)).toBe(false), SOON)
+    await vi.waitFor(() => expect(workerPids(fixture.gateway.pid)).toHaveLength(WORKERS), SOON)
+    release()
+    const answers = await Promise.all(live.map((one) => one.end()))
+    const broken = answers.filter((answer) => answer.broken)
+    const whole = answers.filter((answer) => !answer.broken)
+    expect([broken.length, whole.length].every((count) => count > 0)).toBe(true)
+    await expect.poll(() => database.openHolds(), SOON).toEqual([])
+    for (const { headers } of broken)
+      expect(database.usageOf(String(headers['x-request-id']))).toMatchObject({ reason: 'crash' })
+    for (const { headers, text } of whole) {
+      expect(text).toContain('[DONE]')
+      expect(database.usageOf(String(headers['x-request-id']))).toMatchObject({
+        reason: 'complete',
+        quota: COST,
+      })
+    }
+    expectExact()
+    await untilAllServe()
+  })
+
+  test('gives back its leases and its places at once', async () => {
+    const { opens, open: release } = gate()
+    const live = await streams(8, opens)
+    fixture.upstream.script('m', { kind: 'whole', after: opens })
+    const held = Array.from({ length: 5 }, () => fixture.chat('five', ask('m')).catch(() => undefined))
+    await expect.poll(() => fixture.upstream.received('m').length, SOON).toBe(5)
+    for (const pid of workerPids(fixture.gateway.pid)) process.kill(pid, 'SIGKILL')
+    await Promise.all([...held, ...live.map((one) => one.end())])
+    await expect.poll(() => database.openHolds(), SOON).toEqual([])
+    release()
+    fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    await vi.waitFor(async () => expect((await fixture.chat('five', ask('m'))).status).toBe(200), SOON)
+    expectExact()
+  })
+
+  test('starts again with the configuration in force, though the file has a mistake meanwhile', async () => {
+    const refused = (): number => fixture.gateway.logs().match(/configuration refused/g)?.length ?? 0
+    const before = refused()
+    void fixture.gateway.apply('models: [').catch(() => {})
+    await expect.poll(refused, SOON).toBe(before + 1)
+    const [pid = 0] = workerPids(fixture.gateway.pid)
+    process.kill(pid, 'SIGKILL')
+    await vi.waitFor(() => expect(isAlive(pid)).toBe(false), SOON)
+    await vi.waitFor(() => expect(workerPids(fixture.gateway.pid)).toHaveLength(WORKERS), SOON)
+    await untilAllServe()
+    await fixture.gateway.apply(config)
+  })
+})
+
+describe('the end of all', () => {
+  test('the owner is killed: all end, and the next start settles what was under way', async () => {
+    const { opens, open: release } = gate()
+    const live = await streams(16, opens)
+    await expect.poll(() => database.openHolds().length, SOON).toBe(16)
+    const pids = workerPids(fixture.gateway.pid)
+    await fixture.gateway.kill()
+    await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]), SOON)
+    expect((await Promise.all(live.map((one) => one.end()))).map(({ broken }) => broken)).not.toContain(false)
+    release()
+    await fixture.gateway.restart()
+    expect(database.openHolds()).toEqual([])
+    for (const { headers } of live)
+      expect(database.usageOf(String(headers['x-request-id']))).toMatchObject({ reason: 'crash' })
+    expectExact()
+    expect(fixture.gateway.logs()).toContain('Settled 16 calls that an earlier run left open')
+  })
+
+  test('SIGTERM: streams of all workers come to their ends, and nothing is left open', async () => {
+    const { opens, open: release } = gate()
+    const live = await streams(16, opens)
+    const pids = workerPids(fixture.gateway.pid)
+    const stopping = fixture.gateway.stop()
+    // No worker listens any more.
+    await vi.waitFor(() => expect(open(fixture.gateway.url, ask('m'))).rejects.toThrow(), SOON)
+    release()
+    const answers = await Promise.all(live.map((one) => one.end()))
+    expect(answers.map(({ broken }) => broken)).not.toContain(true)
+    expect(await stopping).toBe(0)
+    expect(pids.filter(isAlive)).toEqual([])
+    expect(database.openHolds()).toEqual([])
+    for (const { headers } of live)
+      expect(database.usageOf(String(headers['x-request-id']))).toMatchObject({ reason: 'complete' })
+    expectExact()
+    await fixture.gateway.restart()
+  })
+})

@@ -1,0 +1,97 @@
+import { afterAll, expect, test, vi } from 'vitest'
+import { call } from '../equipment/client.ts'
+import { isAlive, workerPids } from '../equipment/worker-pids.ts'
+import { sluice } from '../equipment/command.ts'
+import { type Program, runProgram, SECRET } from './program.ts'
+
+const programs: Program[] = []
+afterAll(async () => {
+  for (const program of programs) {
+    program.kill('SIGKILL')
+    await program.exit
+    program.folder.discard()
+  }
+})
+
+async function run(...options: Parameters<typeof runProgram>): Promise<Program> {
+  const program = await runProgram(...options)
+  programs.push(program)
+  return program
+}
+
+/** Patience, and no assertion. */
+const SOON = { timeout: 60_000, interval: 50 }
+
+test.each(['0', 'x', '129'])('%s workers are refused before anything is started', async (workers) => {
+  const program = await run({ config: {}, env: { WORKERS: workers } })
+  expect((await program.exit).code).toBe(1)
+  expect(program.err()).toContain('WORKERS: expected a number from 1 to 128, or auto')
+})
+
+test('workers on PostgreSQL are refused, with what to do instead', async () => {
+  const program = await run({
+    config: {},
+    env: { WORKERS: '2', DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' },
+  })
+  expect((await program.exit).code).toBe(1)
+  expect(program.err()).toMatch(/^sluice cannot start: several workers share the embedded database/)
+})
+
+test('a taken port is told once, and nothing is left running', async () => {
+  const one = await run({ config: {}, env: { WORKERS: '2' } })
+  await one.ready()
+  const two = await run({ config: {}, port: one.port, env: { WORKERS: '2' } })
+  expect((await two.exit).code).toBe(1)
+  expect(two.err()).toMatch(/^sluice cannot start: port \d+ of 127\.0\.0\.1 is taken/)
+  expect(two.err().match(/taken/g)).toHaveLength(1)
+})
+
+test('with port 0 all workers listen on the port that is printed, and the first user is told once', async () => {
+  const program = await run({ config: {}, env: { WORKERS: '3', PORT: '0', HOST: '127.0.0.1' } })
+  await vi.waitFor(() => expect(program.out()).toMatch(/API key/), SOON)
+  const [, url = ''] = /listens on (http:\S+)/.exec(program.out()) ?? []
+  expect(program.out().match(/A root user was created/g)).toHaveLength(1)
+  const [key = ''] = /sk-\w+/.exec(program.out()) ?? []
+  for (let turn = 0; turn < 12; turn += 1) {
+    const { status } = await call(url, undefined, { method: 'GET', path: '/v1/models', key: key.slice(3) })
+    expect(status).toBe(200)
+  }
+})
+
+test('SIGINT to the whole group, as from a terminal, stops all with code 0', async () => {
+  const program = await run({ config: {}, env: { WORKERS: '2' }, group: true })
+  await program.ready()
+  const pids = workerPids(program.pid)
+  program.kill('SIGINT')
+  expect((await program.exit).code).toBe(0)
+  expect(pids.filter(isAlive)).toEqual([])
+  expect(program.err()).toBe('')
+})
+
+test('commands reach the gateway, also after the first worker was replaced', async () => {
+  const program = await run({ config: {}, env: { WORKERS: '2' } })
+  await program.ready()
+  const env = { DATA_DIR: program.folder.path, GATEWAY_SECRET: SECRET }
+  expect((await sluice(['user', 'create', 'ann', '--quota', '100'], env)).code).toBe(0)
+  const [first = 0] = workerPids(program.pid)
+  process.kill(first, 'SIGKILL')
+  await vi.waitFor(async () => {
+    const { out } = await sluice(['user', 'list'], env)
+    expect(workerPids(program.pid)).not.toContain(first)
+    expect(out).toContain('ann')
+  }, SOON)
+})
+
+test('lines of the log stay whole, and name their worker', async () => {
+  const program = await run({ config: {}, env: { WORKERS: '2' } })
+  await program.ready()
+  const paths = Array.from({ length: 400 }, (_, index) => `/v1/models?page=${index}`)
+  await Promise.all(paths.map((path) => call(program.url, undefined, { method: 'GET', path, key: 'x' })))
+  await vi.waitFor(() => {
+    const lines = program.log().filter(({ msg }) => msg === 'request')
+    expect(lines.filter(({ path }) => path === '/v1/models')).toHaveLength(paths.length)
+    expect(new Set(lines.map(({ worker }) => worker))).toEqual(new Set([1, 2]))
+  }, SOON)
+  for (const line of program.out().split('\n'))
+    if (line.startsWith('{')) expect(() => JSON.parse(line) as unknown).not.toThrow()
+})
