@@ -13,6 +13,8 @@ const START = `
   const { readConfig } = await import(src + 'config/config.ts')
   const { readEnvironment } = await import(src + 'config/environment.ts')
   readConfig(readEnvironment({ DATA_DIR: '/nowhere' }, {}, '/'))
+  // Without a command, the program prints its help and fails.
+  process.exitCode = 0
   process.stdout.write('\\n' + JSON.stringify(seen))
 `
 
