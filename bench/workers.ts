@@ -24,7 +24,7 @@ const { values: options } = parseArgs({
   },
 })
 const ROUNDS = options.quick ? 5 : 11
-const WARM_UP = 12_000
+const WARM_UP = 40_000
 const REQUESTS = options.quick ? 3_000 : 6_000
 const SECONDS = options.quick ? 2 : 4
 

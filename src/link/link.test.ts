@@ -56,7 +56,7 @@ test('when the other end is gone, requests fail, and nothing of a part of a mess
   a.send('value', 1)
   const waiting = b.request('nobody answers')
   a.answer('nobody answers', () => new Promise(() => {}))
-  // What was sent in this turn leaves at its end.
+  // Messages of this turn leave at its end.
   await new Promise((resolve) => setImmediate(resolve))
   // A message of a thousand bytes, cut off.
   socket.write(Buffer.from([0xe8, 3, 0, 0, 255, 15]))
