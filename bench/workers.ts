@@ -110,7 +110,7 @@ async function main(): Promise<number> {
           .map((value) => value.toFixed(2))
           .toSorted()
           .join(' ')}); at the least ${least.toFixed(0)} and ${leastWithWorkers.toFixed(0)} µs, ratio ` +
-        `${(leastWithWorkers / least).toFixed(2)}`,
+        (leastWithWorkers / least).toFixed(2),
     )
   }
   return options.check && worst > LIMIT ? 1 : 0

@@ -38,8 +38,8 @@ test('messages come in order, whatever their sizes', async () => {
 
 test('requests are answered, and fail with the message of the other end', async () => {
   const [a, b] = await pair()
-  b.answer<number>('double', (value) => 2 * value)
-  b.answer<number>('later', (value) => new Promise((resolve) => setImmediate(() => resolve(value))))
+  b.answer('double', (value: number) => 2 * value)
+  b.answer('later', (value: number) => new Promise((resolve) => setImmediate(() => resolve(value))))
   b.answer('fail', () => {
     throw new Error('that is impossible')
   })

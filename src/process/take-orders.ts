@@ -30,8 +30,8 @@ export async function takeOrders(parts: OrderParts): Promise<AsyncDisposable> {
     opened.defer(() => control.close())
   }
   if (workers) {
-    workers.link.answer<string>('reload', (text) => apply(readConfig(environment, text)))
-    workers.link.on<ReloadResult>('reloaded', onReload)
+    workers.link.answer('reload', (text: string) => apply(readConfig(environment, text)))
+    workers.link.on('reloaded', onReload)
   } else {
     const reloading = await reloadOnChange(environment, apply, onReload, log)
     opened.defer(() => reloading.close())
