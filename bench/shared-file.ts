@@ -78,7 +78,7 @@ async function measure(mode: 'own' | 'ask'): Promise<void> {
     const args = [...process.execArgv, fileURLToPath(import.meta.url), mode, path, `w${index}`]
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit', 'pipe'] })
     const link = new Link(child.stdio[3] as Socket)
-    link.answer<Parameters<OwnedDatabase['write']>[1]>('batch', (batch) => owner?.write(`w${index}`, batch))
+    link.answer('batch', (batch: Parameters<OwnedDatabase['write']>[1]) => owner?.write(`w${index}`, batch))
     link.answer('begin', () => {
       ready += 1
       if (ready === WRITERS) begin.resolve()
@@ -86,7 +86,7 @@ async function measure(mode: 'own' | 'ask'): Promise<void> {
     })
     ends.push(
       new Promise((resolve) =>
-        link.answer<Seen>('end', (seen) => {
+        link.answer('end', (seen: Seen) => {
           resolve(seen)
           return read.promise
         }),

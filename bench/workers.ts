@@ -24,7 +24,7 @@ const { values: options } = parseArgs({
   },
 })
 const ROUNDS = options.quick ? 5 : 11
-const WARM_UP = 12_000
+const WARM_UP = 40_000
 const REQUESTS = options.quick ? 3_000 : 6_000
 const SECONDS = options.quick ? 2 : 4
 
@@ -110,7 +110,7 @@ async function main(): Promise<number> {
           .map((value) => value.toFixed(2))
           .toSorted()
           .join(' ')}); at the least ${least.toFixed(0)} and ${leastWithWorkers.toFixed(0)} µs, ratio ` +
-        `${(leastWithWorkers / least).toFixed(2)}`,
+        (leastWithWorkers / least).toFixed(2),
     )
   }
   return options.check && worst > LIMIT ? 1 : 0

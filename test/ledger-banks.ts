@@ -85,8 +85,8 @@ async function openWorkers(count: number): Promise<LedgersOfBank> {
 }
 
 function answer(link: Link, database: OwnedDatabase, name: string, announce: (text: string) => void): void {
-  link.answer<Parameters<OwnedDatabase['write']>[1]>('batch', (batch) => database.write(name, batch))
-  link.answer<BankRequest>('bank', (request) => database.bank(name, request))
+  link.answer('batch', (batch: Parameters<OwnedDatabase['write']>[1]) => database.write(name, batch))
+  link.answer('bank', (request: BankRequest) => database.bank(name, request))
   link.on('announce', announce)
 }
 

@@ -9,7 +9,7 @@ export class OwnerAnnouncer implements Announcer {
 
   constructor(link: Link) {
     this.#link = link
-    link.on<string>('announce', (text) => {
+    link.on('announce', (text: string) => {
       for (const listener of this.#listeners) listener.received(text)
     })
   }

@@ -25,7 +25,10 @@ export interface FileReading {
   readonly environmentChannels: VendorChannels
 }
 
-/** Reads and checks the configuration file, or the text given in its place. Throws a ConfigError with every error in the file. */
+/**
+ * Reads and checks the configuration file, or the text given in its place. Throws a ConfigError with every
+ * error in it.
+ */
 export function readFile(environment: Environment, builtIn: BuiltInPrices, given?: string): FileReading {
   const { configFile } = environment
   const file = configFile === undefined ? 'environment' : displayPath(configFile)

@@ -11,7 +11,7 @@ import { freeze } from './freeze.ts'
 import { type PackedNode, unpackNode } from './packed-node.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
 
-/** What the thread is given. */
+/** Task of the thread. */
 export interface ToReadingThread {
   readonly environment: Environment
   readonly given: string | undefined

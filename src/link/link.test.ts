@@ -38,8 +38,8 @@ test('messages come in order, whatever their sizes', async () => {
 
 test('requests are answered, and fail with the message of the other end', async () => {
   const [a, b] = await pair()
-  b.answer<number>('double', (value) => 2 * value)
-  b.answer<number>('later', (value) => new Promise((resolve) => setImmediate(() => resolve(value))))
+  b.answer('double', (value: number) => 2 * value)
+  b.answer('later', (value: number) => new Promise((resolve) => setImmediate(() => resolve(value))))
   b.answer('fail', () => {
     throw new Error('that is impossible')
   })
@@ -56,7 +56,7 @@ test('when the other end is gone, requests fail, and nothing of a part of a mess
   a.send('value', 1)
   const waiting = b.request('nobody answers')
   a.answer('nobody answers', () => new Promise(() => {}))
-  // What was sent in this turn leaves at its end.
+  // Messages of this turn leave at its end.
   await new Promise((resolve) => setImmediate(resolve))
   // A message of a thousand bytes, cut off.
   socket.write(Buffer.from([0xe8, 3, 0, 0, 255, 15]))

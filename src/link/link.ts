@@ -41,7 +41,7 @@ export class Link {
     this.closed = new Promise((resolve) =>
       socket.on('close', () => {
         this.#isClosed = true
-        for (const { reject } of this.#asked.values()) reject(linkClosed())
+        for (const asked of this.#asked.values()) asked.reject(linkClosed())
         this.#asked.clear()
         resolve()
       }),
@@ -54,7 +54,7 @@ export class Link {
   }
 
   /** Calls back with each message of the topic; one listener for each. */
-  on<Value>(topic: string, listener: (value: Value) => void): void {
+  on(topic: string, listener: (value: never) => void): void {
     this.#listeners.set(topic, listener)
   }
 
@@ -63,13 +63,13 @@ export class Link {
     if (this.#isClosed) return Promise.reject(linkClosed())
     return new Promise((resolve, reject) => {
       this.#lastId += 1
-      this.#asked.set(this.#lastId, { resolve: resolve as (value: unknown) => void, reject })
+      this.#asked.set(this.#lastId, { resolve, reject })
       this.#write(['request', topic, this.#lastId, value])
     })
   }
 
   /** Answers requests of the topic; one function for each. */
-  answer<Value>(topic: string, answerer: (value: Value) => unknown): void {
+  answer(topic: string, answerer: (value: never) => unknown): void {
     this.#answerers.set(topic, answerer)
   }
 

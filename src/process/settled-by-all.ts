@@ -15,11 +15,11 @@ export function settledByAll(ledger: SettledCalls, link: Link): SettledCalls {
     listener?.(call)
     if (isFollowed) link.send('settled', call)
   }
-  link.on<boolean>('followed', (now) => {
+  link.on('followed', (now: boolean) => {
     isFollowed = now
     follow()
   })
-  link.on<SettledCall>('settled', (call) => listener?.(call))
+  link.on('settled', (call: SettledCall) => listener?.(call))
   return {
     get onSettled() {
       return listener

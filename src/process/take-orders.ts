@@ -31,10 +31,10 @@ export async function takeOrders(parts: OrderParts): Promise<AsyncDisposable> {
     opened.defer(() => control.close())
   }
   if (workers) {
-    workers.link.answer<string>('reload', async (text) =>
+    workers.link.answer('reload', async (text: string) =>
       apply(await readConfigInThread(environment, builtIn, text)),
     )
-    workers.link.on<ReloadResult>('reloaded', onReload)
+    workers.link.on('reloaded', onReload)
   } else {
     const reloading = await reloadOnChange(running, apply, onReload, log)
     opened.defer(() => reloading.close())

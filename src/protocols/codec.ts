@@ -68,7 +68,9 @@ export interface StreamOptions {
 
 /** Decoder of a stream, whose bytes may be split anywhere. */
 export interface StreamDecoder {
-  /** Set where `push` may return events that refer to the pushed bytes (`CopiedText`); absent if it never does. */
+  /**
+   * Whether `push` may return events that refer to the pushed bytes (`CopiedText`); absent if it never does.
+   */
   copiesTexts?: boolean
   /** Usage that the upstream reported so far; final once the stream has ended. */
   readonly usage: ReportedUsage | undefined

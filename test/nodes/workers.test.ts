@@ -51,7 +51,6 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 beforeEach(async () => {
-  await vi.waitFor(() => expect(workerPids(fixture.gateway.pid)).toHaveLength(WORKERS), SOON)
   await untilAllServe()
   fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
 })

@@ -23,19 +23,19 @@ interface SharedParts {
 export function answerWorker(worker: WorkerProcess, parts: SharedParts): void {
   const { link, name } = worker
   const { database, announce, shares, places, metrics, crew } = parts
-  link.answer<Parameters<OwnedDatabase['write']>[1]>('batch', (operations) =>
+  link.answer('batch', (operations: Parameters<OwnedDatabase['write']>[1]) =>
     database.write(name, operations),
   )
   // A bank client speaks at least every two seconds.
-  link.answer<BankRequest>('bank', (request) => {
+  link.answer('bank', (request: BankRequest) => {
     crew.heard(worker)
     return database.bank(name, request)
   })
-  link.on<string>('announce', announce)
-  link.answer<[CountedLimit, ShareRequest]>('share', ([counted, request]) =>
+  link.on('announce', announce)
+  link.answer('share', ([counted, request]: [CountedLimit, ShareRequest]) =>
     shares.exchange(counted, request, crew.serving.length),
   )
-  link.answer<[string, PlaceReport]>('places', ([subject, report]) => places.exchange(name, subject, report))
+  link.answer('places', ([subject, report]: [string, PlaceReport]) => places.exchange(name, subject, report))
   link.answer('ready', () => crew.ready(worker))
-  link.answer<string>('metrics of others', (own) => metrics.collect(worker, own))
+  link.answer('metrics of others', (own: string) => metrics.collect(worker, own))
 }

@@ -11,7 +11,7 @@ export class FollowedCalls {
 
   /** Answers a worker that has started. */
   add(worker: WorkerProcess): void {
-    worker.link.on<boolean>('follow', (follows) => {
+    worker.link.on('follow', (follows: boolean) => {
       if (follows) this.#followers.add(worker)
       else this.#followers.delete(worker)
       this.#tell()

@@ -78,7 +78,7 @@ export async function startOwner(config: Config): Promise<OwnedGateway> {
       answerWorker(worker, { ...shared, crew: started })
       followed.add(worker)
       link.answer('setup', () => ({ index, planned, name, port, configFile, fileText }))
-      link.answer<{ unresolved: number }>('end', (end) => void (unresolved += end.unresolved))
+      link.answer('end', (end: { unresolved: number }) => void (unresolved += end.unresolved))
       return worker
     },
     async lose(worker) {

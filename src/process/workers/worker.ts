@@ -44,7 +44,7 @@ export async function runWorker(given: Environment): Promise<number> {
   )
   if (server.fewConnections && index === 1) log.warn(server.fewConnections)
   let count = planned
-  link.on<number>('count', (workers) => (count = workers))
+  link.on('count', (workers: number) => (count = workers))
   const secrets = gatewaySecrets(environment)
   const accounts = opened.adopt(
     await openWorkerLedger({
