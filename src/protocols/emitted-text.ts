@@ -71,7 +71,7 @@ export class EmittedText {
 const BACKSLASH = 0x5c
 /** Bytes that the escapes of one character each stand for. */
 const UNESCAPED: ReadonlyMap<number, number> = new Map(
-  [...'"\\bfnrt'].map((letter) => [
+  Array.from('"\\bfnrt', (letter) => [
     letter.charCodeAt(0),
     (JSON.parse(`"\\${letter}"`) as string).charCodeAt(0),
   ]),
