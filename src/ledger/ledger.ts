@@ -66,7 +66,10 @@ export class Ledger {
     }
   }
 
-  /** Whether the last write of a call succeeded; while it did not, holds must be durable before dispatch. */
+  /**
+   * Whether the last write succeeded. While it did not, a hold has to be durable before its upstream is called:
+   * no upstream should work for what a full disk cannot charge.
+   */
   get isWritable(): boolean {
     return this.#lastWriteSucceeded
   }

@@ -47,12 +47,7 @@ export class OpenHold implements Hold {
   readonly #ledger: HoldLedger
 
   /** Called by `Ledger.admit` and `OpenHold.unrecorded` alone. */
-  constructor(
-    ledger: HoldLedger,
-    { account, budgets }: Payer,
-    facts: HoldFacts,
-    amount: number,
-  ) {
+  constructor(ledger: HoldLedger, { account, budgets }: Payer, facts: HoldFacts, amount: number) {
     this.#ledger = ledger
     this.account = account
     this.budgets = budgets

@@ -33,9 +33,13 @@ export class WaitingHolds {
     if (this.#holds.size === 0) return
     const now = performance.now()
     if (now < this.#dueAt) return
+    // Each of these writes asks for those that are due, too.
+    this.#dueAt = Number.POSITIVE_INFINITY
     for (const hold of this.#holds) {
-      this.#dueAt = hold.admittedAt + DUE_MS
-      if (now < this.#dueAt) return
+      if (now < hold.admittedAt + DUE_MS) {
+        this.#dueAt = hold.admittedAt + DUE_MS
+        return
+      }
       void hold.whenDurable()
     }
   }
