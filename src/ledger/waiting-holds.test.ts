@@ -11,7 +11,7 @@ interface Bench {
   readonly ledger: Ledger
   readonly store: Store
   readonly tokenId: number
-  admit(id: string, amount?: number): OpenHold
+  readonly admit: (id: string, amount?: number) => OpenHold
   /** Names and ids of the calls' writes so far, in order. */
   readonly writes: string[]
 }
