@@ -73,7 +73,7 @@ test("a hold that has waited goes with another call's settlement, and one that h
   const other = admit('other')
   const [old] = [admit('old')]
   // In one turn: no timer comes between.
-  for (const endAt = performance.now() + 21; performance.now() < endAt; );
+  for (const endAt = performance.now() + 31; performance.now() < endAt; );
   const young = admit('young')
   const settled = other.settle(settlementOf(1))
   expect(writes).toEqual(['hold old', 'settle other'])

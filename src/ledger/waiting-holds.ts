@@ -1,7 +1,7 @@
 import type { OpenHold } from './open-hold.ts'
 
 /** How long a hold waits for the end of its call; then it is written with whatever is written next. */
-const DUE_MS = 20
+const DUE_MS = 30
 /** How long it waits for company after that, counted from its admission. */
 const LATEST_MS = 40
 

@@ -13,7 +13,7 @@ const QUOTA = 1_000_000
 
 /** No hold is written because it has waited: only because it must. */
 const PATIENT: readonly Patch[] = [
-  { file: 'src/ledger/waiting-holds.ts', text: 'const DUE_MS = 20', by: 'const DUE_MS = 600_000' },
+  { file: 'src/ledger/waiting-holds.ts', text: 'const DUE_MS = 30', by: 'const DUE_MS = 600_000' },
   { file: 'src/ledger/waiting-holds.ts', text: 'const LATEST_MS = 40', by: 'const LATEST_MS = 600_000' },
 ]
 
