@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { contentFrame, DONE_FRAME, finishFrame } from '../equipment/behaviour.ts'
 import { call, type LiveResponse, open } from '../equipment/client.ts'
 import { plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
@@ -38,15 +38,17 @@ afterAll(async () => {
   await upstream?.stop()
 })
 
-/** A gateway on which one key has a quota. */
-function gatewayOf(copy: PatchedCopy | undefined): Promise<RunningGateway> {
-  return startGateway({
+/** A gateway on which one key has a quota, until the test ends. */
+async function gatewayOf(copy: PatchedCopy | undefined): Promise<RunningGateway> {
+  const gateway = await startGateway({
     config: {
       ...plainConfiguration(upstream.baseUrl('m')),
       users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: QUOTA })], { quota: QUOTA })],
     },
     ...(copy && { root: copy.root }),
   })
+  onTestFinished(() => gateway.discard())
+  return gateway
 }
 
 interface Books {
@@ -88,7 +90,6 @@ describe('a kill while the upstream is silent', () => {
     const gateway = await askSilent(patient)
     expect(booksOf(gateway)).toEqual(UNTOUCHED)
     expect(await afterKill(gateway)).toEqual(UNTOUCHED)
-    await gateway.discard()
   })
 
   test('charges the prompt of one whose hold is written, as it is within a twentieth of a second', async () => {
@@ -98,7 +99,6 @@ describe('a kill while the upstream is silent', () => {
     expect([rows.map(({ reason }) => reason), holds]).toEqual([['crash', 'crash'], 0])
     for (const { quota } of rows) expect(quota).toBeGreaterThan(0)
     expect(remain).toBe(QUOTA - rows.reduce((sum, { quota }) => sum + quota, 0))
-    await gateway.discard()
   })
 })
 
@@ -120,13 +120,11 @@ describe('a kill after the first content', () => {
     const { rows, holds } = await afterKill(gateway)
     expect([rows.map(({ reason }) => reason), holds]).toEqual([['crash'], 0])
     expect(rows[0]?.quota).toBeGreaterThan(0)
-    await gateway.discard()
   })
 
   test('without that gate it would charge nothing for content that was seen', async () => {
     const [gateway] = await askBegun(broken)
     expect(await afterKill(gateway)).toEqual(UNTOUCHED)
-    await gateway.discard()
   })
 })
 
@@ -143,5 +141,4 @@ test('a stop settles calls whose holds were never written: each leaves its row, 
   expect(await stopped).toBe(0)
   const { rows, holds } = booksOf(gateway)
   expect([rows.map(({ reason }) => reason), holds]).toEqual([['complete', 'complete', 'complete'], 0])
-  await gateway.discard()
 })
