@@ -300,7 +300,9 @@ class Slot {
 
   crashed(): void {
     const isWritten = (id: string): boolean => this.#open.get(id)?.isDurable === true
-    for (const id of this.#open.keys()) isWritten(id) ? (this.written += 1) : (this.unwritten += 1)
+    const written = [...this.#open.keys()].filter(isWritten).length
+    this.written += written
+    this.unwritten += this.#open.size - written
     this.#model.crash(isWritten)
     this.#open = new Map()
   }

@@ -67,8 +67,8 @@ export class Ledger {
   }
 
   /**
-   * Whether the last write succeeded. While it did not, a hold has to be durable before its upstream is called:
-   * no upstream should work for what a full disk cannot charge.
+   * Whether the last write succeeded. While it did not, a hold has to be durable before its upstream is
+   * called: no upstream should work for what a full disk cannot charge.
    */
   get isWritable(): boolean {
     return this.#lastWriteSucceeded

@@ -94,8 +94,9 @@ export class OpenHold implements Hold {
   }
 
   /**
-   * Has the hold written, unless it is on its way already. Resolves to true once it is durable, to false if it
-   * could not be written: then nothing may be sent for its call. The first byte to the client waits for this.
+   * Has the hold written, unless it is on its way already. Resolves to true once it is durable, to false if
+   * it could not be written: then nothing may be sent for its call. The first byte to the client waits for
+   * this.
    */
   whenDurable(): Promise<boolean> {
     // Its settlement says more than it would, and nothing may follow that.

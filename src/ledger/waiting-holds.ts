@@ -6,8 +6,9 @@ const DUE_MS = 30
 const LATEST_MS = 40
 
 /**
- * Holds that nothing has been written of yet: quick calls end before it would be, and those of slow calls share
- * a commit, most often a settlement's. One timer watches the oldest: one for each would cost more than it saves.
+ * Holds that nothing has been written of yet: quick calls end before it would be, and those of slow calls
+ * share a commit, most often a settlement's. One timer watches the oldest: one for each would cost more than
+ * it saves.
  */
 export class WaitingHolds {
   /** In the order of their admission. */
@@ -28,7 +29,7 @@ export class WaitingHolds {
     this.#holds.delete(hold)
   }
 
-  /** Has the holds written that are due. To be called before any other write, which then shares its commit. */
+  /** Has the holds written that are due. Call before any other write, which then shares its commit. */
   writeDue(): void {
     if (this.#holds.size === 0) return
     const now = performance.now()
