@@ -307,7 +307,7 @@ class Slot {
     this.#open = new Map()
   }
 
-  /** What the file has of the token's holds. */
+  /** Sum of the token's holds that the file has. */
   #heldInFile(token: 0 | 1): number {
     const sums = [...this.#model.open].filter(
       ([id, sum]) => sum.token === token && this.#open.get(id)?.isDurable === true,
