@@ -51,7 +51,9 @@ export class LedgerModel {
     if (hold) hold.progress = Math.max(hold.progress, amount)
   }
 
-  crash(): void {
-    for (const [id, { amount, progress }] of this.open) this.settle(id, Math.min(amount, PROMPT + progress))
+  /** Charges what a crash leaves; of a hold that was never written, nothing was delivered. */
+  crash(isWritten: (id: string) => boolean): void {
+    for (const [id, { amount, progress }] of this.open)
+      this.settle(id, isWritten(id) ? Math.min(amount, PROMPT + progress) : 0)
   }
 }

@@ -12,7 +12,7 @@ import { newToken, newUser, SECRETS, temporaryFolder } from './store-rows.ts'
 type Command =
   | { readonly do: 'hold'; readonly token: 0 | 1; readonly amount: number }
   | { readonly do: 'extend' | 'mark' | 'settle'; readonly nth: number; readonly by: number }
-  | { readonly do: 'void'; readonly nth: number }
+  | { readonly do: 'void' | 'show'; readonly nth: number }
   | { readonly do: 'grant'; readonly by: number }
   | { readonly do: 'set'; readonly token: 0 | 1; readonly remain: number }
   | { readonly do: 'delete'; readonly token: 0 | 1 }
@@ -24,6 +24,9 @@ export interface SequencesReport {
   readonly holds: number
   readonly refusals: number
   readonly crashes: number
+  /** Holds that a crash found on the disk, and those that it did not find there. */
+  readonly written: number
+  readonly unwritten: number
   /** The shortest sequence that violated the model, if any, and the place. */
   readonly violation: string | undefined
 }
@@ -44,8 +47,10 @@ export async function runSequences(seed: number, count: number): Promise<Sequenc
   const slots = Array.from({ length: Math.min(AT_ONCE, count) }, (_, index) => new Slot(bench, index))
   const compareAll = async (when: string): Promise<void> => {
     await Promise.all(slots.map((slot) => slot.settled()))
-    // Writes are committed in order: after an empty write, all are in the file.
-    await bench.ledger.probe()
+    // Writes are committed in order: after an empty write, all are in the file, but for holds that were
+    // written meanwhile.
+    do await bench.ledger.probe()
+    while (slots.some((slot) => slot.isBeingWritten))
     const balances = bench.balances()
     await Promise.all(slots.map((slot) => slot.compare(when, balances)))
   }
@@ -77,6 +82,8 @@ export async function runSequences(seed: number, count: number): Promise<Sequenc
     holds: sum(({ holds }) => holds),
     refusals: sum(({ refusals }) => refusals),
     crashes: bench.crashes,
+    written: sum(({ written }) => written),
+    unwritten: sum(({ unwritten }) => unwritten),
     violation,
   }
 }
@@ -88,8 +95,9 @@ function sequenceOf(random: () => number): Command[] {
   return Array.from({ length }, (): Command => {
     const dice = random()
     if (dice < 0.34) return { do: 'hold', token: token(), amount: upTo(400) }
-    if (dice < 0.56) return { do: 'settle', nth: upTo(9), by: upTo(500) }
-    if (dice < 0.64) return { do: 'void', nth: upTo(9) }
+    if (dice < 0.4) return { do: 'show', nth: upTo(9) }
+    if (dice < 0.58) return { do: 'settle', nth: upTo(9), by: upTo(500) }
+    if (dice < 0.65) return { do: 'void', nth: upTo(9) }
     if (dice < 0.76) return { do: 'extend', nth: upTo(9), by: upTo(300) }
     if (dice < 0.86) return { do: 'mark', nth: upTo(9), by: upTo(300) }
     if (dice < 0.92) return { do: 'grant', by: upTo(800) }
@@ -169,6 +177,8 @@ class Slot {
   commands = 0
   holds = 0
   refusals = 0
+  written = 0
+  unwritten = 0
 
   constructor(bench: LedgerRun, index: number) {
     this.#bench = bench
@@ -227,6 +237,8 @@ class Slot {
         if (id === undefined) return
         hold?.markProgress(command.by)
         return model.mark(id, command.by)
+      case 'show':
+        return void (await hold?.whenDurable())
       case 'settle':
       case 'void': {
         if (id === undefined || !hold) return
@@ -281,12 +293,30 @@ class Slot {
     await Promise.all(this.#changes.splice(0))
   }
 
+  /** Whether a hold is on its way to the disk: then the file may have it or not. */
+  get isBeingWritten(): boolean {
+    return [...this.#open.values()].some(({ isUnwritten, isDurable }) => !isUnwritten && !isDurable)
+  }
+
   crashed(): void {
+    const isWritten = (id: string): boolean => this.#open.get(id)?.isDurable === true
+    const written = [...this.#open.keys()].filter(isWritten).length
+    this.written += written
+    this.unwritten += this.#open.size - written
+    this.#model.crash(isWritten)
     this.#open = new Map()
-    this.#model.crash()
+  }
+
+  /** Sum of the token's holds that the file has. */
+  #heldInFile(token: 0 | 1): number {
+    const sums = [...this.#model.open].filter(
+      ([id, sum]) => sum.token === token && this.#open.get(id)?.isDurable === true,
+    )
+    return sums.reduce((total, [, { amount }]) => total + amount, 0)
   }
 
   async compare(when: string, balances: Balances): Promise<void> {
+    const heldInFile = [this.#heldInFile(0), this.#heldInFile(1)] as const
     const user = balances.users.get(this.#userId)
     for (const token of [0, 1] as const) {
       const id = this.#tokenIds[token]
@@ -297,7 +327,7 @@ class Slot {
       this.#same(
         `${when}, in the file`,
         [row?.remain_quota, row?.used_quota, user?.quota, user?.used_quota, balances.held.get(id) ?? 0],
-        [remain[token], used[token], userRemain, userUsed, held],
+        [remain[token], used[token], userRemain, userUsed, heldInFile[token]],
       )
       this.#same(
         `${when}, in memory`,

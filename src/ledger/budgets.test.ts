@@ -135,7 +135,7 @@ test(`${CALLS} calls at clocks that jump, with kills, leave each budget at the s
     }
     if (random() < 0.02) {
       // Another run, which knows nothing but the file.
-      await ledger.probe()
+      await Promise.all([...open.values()].map(({ hold }) => hold.whenDurable()))
       ledger = new Ledger(store, `run ${++runs}`)
       await ledger.recover()
       for (const [at, { amount: held }] of open) charge(at, Math.min(held, PROMPT))

@@ -139,7 +139,7 @@ describe('the ledger', () => {
     const hold = new Ledger(store, 'run')
     const open = hold.admit(await accountOf(hold, tokenId), 100, factsOf('h1'))
     expect(open.isDurable).toBe(false)
-    await open.durable
+    await open.whenDurable()
     expect(open.isDurable).toBe(true)
     expect((await store.read('conservation')).openHolds).toEqual({ count: 1, amount: 100 })
   })

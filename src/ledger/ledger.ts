@@ -18,6 +18,7 @@ import { LocalAccounts } from './local-accounts.ts'
 import { PriceSets } from './price-sets.ts'
 import { addHold, affordable, charge, countWrite, namesOf, NO_BUDGETS, type Payer, payerIn } from './payer.ts'
 import { refusalOf, Unaffordable } from './unaffordable.ts'
+import { WaitingHolds } from './waiting-holds.ts'
 
 /** Delay before a settlement that the store refused, as on a full disk, is repeated. */
 const SETTLE_RETRY_MS = 200
@@ -34,6 +35,7 @@ export class Ledger {
   onSettled: ((call: SettledCall) => void) | undefined
   readonly #store: Store
   readonly #owner: string
+  readonly #waiting = new WaitingHolds()
   /** Holds for whose growth quota is being borrowed. */
   readonly #borrowing = new WeakSet<OpenHold>()
   #settling = 0
@@ -53,12 +55,21 @@ export class Ledger {
     return this.openHolds.size + this.#settling
   }
 
-  /** Checks whether the store can write, by a write that changes nothing. */
-  probe(): Promise<boolean> {
-    return this.#recordOutcome(this.#store.write('markProgress', { id: '', userId: 0, amount: 0 }))
+  /** Checks whether the store takes writes, by one that changes nothing and so needs no room on the disk. */
+  async probe(): Promise<boolean> {
+    try {
+      await this.#store.write('markProgress', { id: '', userId: 0, amount: 0 })
+      return true
+    } catch {
+      this.#lastWriteSucceeded = false
+      return false
+    }
   }
 
-  /** Whether the last write succeeded; after a failure only `probe` can tell. */
+  /**
+   * Whether the last write succeeded. While it did not, a hold has to be durable before its upstream is
+   * called: no upstream should work for what a full disk cannot charge.
+   */
   get isWritable(): boolean {
     return this.#lastWriteSucceeded
   }
@@ -74,16 +85,27 @@ export class Ledger {
   }
 
   /**
-   * Takes `amount` off all that the call is charged to in the same turn, or throws `Unaffordable`. The write
-   * of the hold is queued: the upstream may be called at once, but nothing may be sent to the client before
-   * the hold is durable.
+   * Takes `amount` off all that the call is charged to in the same turn, or throws `Unaffordable`. The
+   * upstream may be called at once, but nothing may be sent to the client before the hold is durable, which
+   * `WaitingHolds` delays.
    */
   admit(account: Account, amount: number, facts: HoldFacts, budgets = NO_BUDGETS): OpenHold {
     if (amount > affordable(account, budgets)) throw refusalOf(account, budgets, amount, Date.now())
     const payer = { account, budgets }
     addHold(payer, amount)
-    const written = this.#write(
-      payer,
+    const hold = new OpenHold(this, payer, facts, amount)
+    this.openHolds.add(hold)
+    this.#waiting.add(hold)
+    return hold
+  }
+
+  /** Called by `OpenHold.whenDurable`, once. */
+  write(hold: OpenHold): Promise<boolean> {
+    const { facts, account, amount, budgets } = hold
+    this.#waiting.delete(hold)
+    this.#waiting.writeDue()
+    return this.#write(
+      hold,
       this.#store.write('hold', {
         ...facts,
         owner: this.#owner,
@@ -93,9 +115,6 @@ export class Ledger {
         budgets: budgetList(namesOf(budgets)),
       }),
     )
-    const hold = new OpenHold(this, payer, facts, amount, written)
-    this.openHolds.add(hold)
-    return hold
   }
 
   /**
@@ -124,6 +143,8 @@ export class Ledger {
     }
     hold.refusal = undefined
     addHold(hold, by)
+    // An unwritten hold is written with all of its amount.
+    if (hold.isUnwritten) return true
     const userId = account.user.id
     void this.#write(hold, this.#store.write('growHold', { id: facts.id, userId, by }))
     return true
@@ -146,6 +167,7 @@ export class Ledger {
   markProgress(hold: OpenHold, amount: number): void {
     const { facts, account } = hold
     const userId = account.user.id
+    void hold.whenDurable()
     void this.#write(hold, this.#store.write('markProgress', { id: facts.id, userId, amount }))
   }
 
@@ -154,6 +176,7 @@ export class Ledger {
     const { facts, account } = hold
     this.openHolds.delete(hold)
     this.parkedHolds.add(hold)
+    void hold.whenDurable()
     const written = this.#store.write('parkHold', { id: facts.id, userId: account.user.id })
     if (await this.#write(hold, written)) return true
     if (hold.isSettled) return false
@@ -189,6 +212,7 @@ export class Ledger {
     addHold(hold, -hold.amount)
     const payer = payerIn(hold, settlement.answeredBy?.group ?? hold.facts.group)
     charge(payer, settlement.quota)
+    this.#waiting.delete(hold)
     ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)
     return this.#settleUntilWritten(hold, payer, settlement)
   }
@@ -215,7 +239,7 @@ export class Ledger {
     this.#settling += 1
     try {
       while (!(await this.#writeSettlement(payer, row))) {
-        if (hold.hasWriteFailed) throw this.#revert(payer, settlement)
+        if (hold.hasWriteFailed || hold.isUnwritten) throw this.#revert(payer, settlement)
         await delay(SETTLE_RETRY_MS)
       }
       this.onSettled?.(row)
@@ -224,7 +248,7 @@ export class Ledger {
     }
   }
 
-  // Reverts a charge whose hold could not be written either: nothing of that call was delivered.
+  // Reverts a charge whose hold is not on the disk either: nothing of that call was delivered.
   #revert(payer: Payer, { quota }: Settlement): StoreUnavailable {
     charge(payer, -quota)
     return new StoreUnavailable('neither the hold of a call nor its charge could be written')
@@ -232,6 +256,7 @@ export class Ledger {
 
   async #writeSettlement(payer: Payer, row: SettledCall): Promise<boolean> {
     countWrite(payer, 1)
+    this.#waiting.writeDue()
     try {
       await this.#store.write('settle', row)
       this.#lastWriteSucceeded = true

@@ -7,6 +7,7 @@ import type { Unaffordable } from './unaffordable.ts'
 
 /** Receiver of a hold's changes: a ledger, or `NO_LEDGER`. */
 interface HoldLedger {
+  write(hold: OpenHold): Promise<boolean>
   grow(hold: OpenHold, by: number): boolean
   markProgress(hold: OpenHold, amount: number): void
   park(hold: OpenHold): Promise<boolean>
@@ -14,6 +15,7 @@ interface HoldLedger {
 }
 
 const NO_LEDGER: HoldLedger = {
+  write: () => Promise.resolve(true),
   grow: () => true,
   markProgress: () => {},
   park: () => Promise.resolve(true),
@@ -25,17 +27,17 @@ export class OpenHold implements Hold {
   readonly facts: HoldFacts
   readonly account: Account
   readonly budgets: readonly ChargedBudget[]
-  /**
-   * Resolves to true once the hold is durable, to false if it could not be written: then nothing may be sent
-   * for its call. The first byte to the client waits for this.
-   */
-  readonly durable: Promise<boolean>
+  /** The moment of its admission, by `performance.now()`. */
+  readonly admittedAt = performance.now()
   /** Position in the ledger's set of open holds. */
   index = -1
   /** Why the hold could not grow when it was last asked to; written by the ledger. */
   refusal: Unaffordable | undefined
+  /** Outcome of the hold's write, once that is queued. */
+  #written: Promise<boolean> | undefined
   #isDurable = false
   #hasWriteFailed = false
+  #settling: Promise<void> | undefined
   #isSettled = false
   #isParked = false
   /** Outcome of parking, once that began; undefined again where it failed. */
@@ -45,37 +47,32 @@ export class OpenHold implements Hold {
   readonly #ledger: HoldLedger
 
   /** Called by `Ledger.admit` and `OpenHold.unrecorded` alone. */
-  constructor(
-    ledger: HoldLedger,
-    { account, budgets }: Payer,
-    facts: HoldFacts,
-    amount: number,
-    written: Promise<boolean>,
-  ) {
+  constructor(ledger: HoldLedger, { account, budgets }: Payer, facts: HoldFacts, amount: number) {
     this.#ledger = ledger
     this.account = account
     this.budgets = budgets
     this.facts = facts
     this.#amount = amount
-    this.durable = written.then((isWritten) => {
-      this.#isDurable = isWritten
-      this.#hasWriteFailed = !isWritten
-      return isWritten
-    })
   }
 
   /** A hold of a call that costs nothing and is not recorded, neither now nor at its settlement. */
   static unrecorded(account: Account, facts: HoldFacts): OpenHold {
-    return new OpenHold(NO_LEDGER, { account, budgets: NO_BUDGETS }, facts, 0, Promise.resolve(true))
+    return new OpenHold(NO_LEDGER, { account, budgets: NO_BUDGETS }, facts, 0).#alreadyDurable()
   }
 
   /** A parked hold of an earlier run. */
   static takenUp(ledger: HoldLedger, payer: Payer, parked: ParkedHold): OpenHold {
-    const hold = new OpenHold(ledger, payer, parked, parked.amount, Promise.resolve(true))
+    const hold = new OpenHold(ledger, payer, parked, parked.amount).#alreadyDurable()
     hold.#isParked = true
     hold.#parking = Promise.resolve(true)
     hold.#marked = parked.progressAmount
     return hold
+  }
+
+  #alreadyDurable(): this {
+    this.#written = Promise.resolve(true)
+    this.#isDurable = true
+    return this
   }
 
   get amount(): number {
@@ -89,6 +86,29 @@ export class OpenHold implements Hold {
 
   get isDurable(): boolean {
     return this.#isDurable
+  }
+
+  /** Whether the hold is neither on the disk nor on its way there: a crash would charge its call nothing. */
+  get isUnwritten(): boolean {
+    return this.#written === undefined
+  }
+
+  /**
+   * Has the hold written, unless it is on its way already. Resolves to true once it is durable, to false if
+   * it could not be written: then nothing may be sent for its call. The first byte to the client waits for
+   * this.
+   */
+  whenDurable(): Promise<boolean> {
+    // Its settlement says more than it would, and nothing may follow that.
+    if (!this.#written && this.#settling) return isFulfilled(this.#settling)
+    return (this.#written ??= this.#write())
+  }
+
+  async #write(): Promise<boolean> {
+    const isWritten = await this.#ledger.write(this)
+    this.#isDurable = isWritten
+    this.#hasWriteFailed = !isWritten
+    return isWritten
   }
 
   /** Whether the write of the hold failed: then nothing may be sent for its call. */
@@ -149,6 +169,14 @@ export class OpenHold implements Hold {
   settle(settlement: Settlement): Promise<void> {
     if (this.#isSettled) throw new Error(`hold ${this.facts.id} was resolved twice`)
     this.#isSettled = true
-    return this.#ledger.settle(this, settlement)
+    this.#settling = this.#ledger.settle(this, settlement)
+    return this.#settling
   }
+}
+
+function isFulfilled(promise: Promise<void>): Promise<boolean> {
+  return promise.then(
+    () => true,
+    () => false,
+  )
 }

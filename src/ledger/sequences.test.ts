@@ -17,4 +17,5 @@ test(`${SEQUENCES} sequences of calls, grants, deletions and crashes leave the e
   expect(report.holds).toBeGreaterThan(SEQUENCES)
   expect(report.refusals).toBeGreaterThan(SEQUENCES)
   expect(report.crashes).toBeGreaterThanOrEqual(4)
+  expect(report.written).toBeGreaterThan(100)
 })

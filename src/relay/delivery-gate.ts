@@ -22,8 +22,8 @@ export class DeliveryGate {
    * goes on without its client.
    */
   open(goOn: (() => Promise<boolean>) | undefined): Promise<boolean> | undefined {
-    const { isParked, isDurable, durable } = this.#hold
-    if (!goOn || isParked) return isDurable ? undefined : durable
+    const hold = this.#hold
+    if (!goOn || hold.isParked) return hold.isDurable ? undefined : hold.whenDurable()
     return (this.#parking ??= this.#park(goOn))
   }
 
@@ -38,7 +38,7 @@ export class DeliveryGate {
   }
 
   async #park(goOn: () => Promise<boolean>): Promise<boolean> {
-    const isParked = (await this.#hold.durable) && (await goOn())
+    const isParked = (await this.#hold.whenDurable()) && (await goOn())
     if (!isParked) this.#parking = undefined
     return isParked
   }

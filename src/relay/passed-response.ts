@@ -155,7 +155,8 @@ export class PassedResponse extends ResponseHandler {
     if (hold.isDurable) return this.#send()
     if (this.#pauses.has('hold')) return
     this.#pauses.begin('hold')
-    hold.durable
+    hold
+      .whenDurable()
       .then((isDurable) => {
         this.#pauses.remove('hold')
         if (this.state === 'over') return

@@ -259,7 +259,6 @@ export class Relay {
     const { ledger, limits } = this.#parts
     const entering = limits.enter(settings, caller, asked)
     if (entering) await entering
-    if (!ledger.isWritable && !(await ledger.probe())) throw unwritable()
     const made = admittedRequests({ opened, request, asked, settings }, resolutions, this.#rates)
     const options = made instanceof Promise ? await made : made
     const [first] = options
@@ -292,6 +291,7 @@ export class Relay {
       : ledger.admit(account, amount, facts, budgets)
     const call = new Call(this.#parts, incoming, first, hold)
     try {
+      if (!ledger.isWritable && !(await hold.whenDurable())) throw unwritable()
       await this.#attempts.run(call, options)
     } finally {
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)

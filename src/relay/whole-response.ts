@@ -77,7 +77,7 @@ export class WholeResponse extends ResponseHandler {
   // The upstream goes on: the call's hold stays open, and is durable before the client sees the response.
   async #deliverBegun(reply: PreparedReply, goOn: NonNullable<PreparedReply['goOn']>): Promise<void> {
     const { hold } = this.call
-    if (!(await hold.durable) || !(await goOn(this.target, this.call)))
+    if (!(await hold.whenDurable()) || !(await goOn(this.target, this.call)))
       throw new StoreUnavailable('the hold of a background call could not be written')
     this.#send(reply.body(NO_USAGE))
   }

@@ -24,8 +24,8 @@ const THROWS: Patch[] = [
   },
   {
     file: 'src/relay/delivery-gate.ts',
-    text: 'return isDurable ? undefined',
-    by: `return this.#hold.facts.model !== 'hold' ? undefined`,
+    text: 'return hold.isDurable ? undefined',
+    by: `return hold.facts.model !== 'hold' ? undefined`,
   },
   { file: 'src/relay/prompt-count.ts', text: 'return this.#isPending', by: 'return true' },
   { file: 'src/protocols/sse/event-budget.ts', text: '= 268_435_456', by: '= 1_500' },

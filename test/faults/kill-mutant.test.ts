@@ -31,7 +31,7 @@ const DEFECTS: readonly Patch[] = [
     text: 'const charging = this.call.settle(',
     by: `const charging = (async (...all) => {
     if (${has('no gate two, streamed')} && lastFrame && ending !== 'client_gone') {
-      await this.call.hold.durable
+      await this.call.hold.whenDurable()
       this.#outgoing.release()
       this.#sendOutgoing()
       this.#sendHead()

@@ -51,6 +51,13 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
     const refused = await call(program.url, ask('m'), { key: 'ann' })
     expect(refused.json().error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    // The upstream is asked again once there is room.
+    const asked = upstream.received('m').length
+    for (const { status } of await Promise.all(
+      Array.from({ length: 20 }, () => call(program.url, ask('m'), { key: 'ann' })),
+    ))
+      expect(status).toBe(503)
+    expect(upstream.received('m')).toHaveLength(asked)
 
     rmSync(filler)
     const { text } = await live.end()

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { contentFrame, DONE_FRAME, finishFrame } from '../equipment/behaviour.ts'
+import { call, type LiveResponse, open } from '../equipment/client.ts'
+import { plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { ask, askStream } from '../equipment/fixture.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import type { Patch } from '../equipment/patch.ts'
+import { type PatchedCopy, patchedProgram } from '../equipment/patched-copy.ts'
+import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+
+const QUOTA = 1_000_000
+
+/** No hold is written because it has waited: only because it must. */
+const PATIENT: readonly Patch[] = [
+  { file: 'src/ledger/waiting-holds.ts', text: 'const DUE_MS = 30', by: 'const DUE_MS = 600_000' },
+  { file: 'src/ledger/waiting-holds.ts', text: 'const LATEST_MS = 40', by: 'const LATEST_MS = 600_000' },
+]
+
+/** Sends content without a look at its hold. */
+const WITHOUT_GATE: Patch = {
+  file: 'src/relay/streamed-response.ts',
+  text: 'const { goOn } = this.#tap',
+  by: 'return',
+}
+
+let upstream: ScriptedUpstream
+let patient: PatchedCopy
+let broken: PatchedCopy
+beforeAll(async () => {
+  upstream = await startUpstream()
+  patient = await patchedProgram(PATIENT)
+  broken = await patchedProgram([...PATIENT, WITHOUT_GATE])
+})
+afterAll(async () => {
+  patient?.discard()
+  broken?.discard()
+  await upstream?.stop()
+})
+
+/** A gateway on which one key has a quota, until the test ends. */
+async function gatewayOf(copy: PatchedCopy | undefined): Promise<RunningGateway> {
+  const gateway = await startGateway({
+    config: {
+      ...plainConfiguration(upstream.baseUrl('m')),
+      users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: QUOTA })], { quota: QUOTA })],
+    },
+    ...(copy && { root: copy.root }),
+  })
+  onTestFinished(() => gateway.discard())
+  return gateway
+}
+
+interface Books {
+  readonly rows: readonly { readonly reason: string; readonly quota: number }[]
+  readonly holds: number
+  readonly remain: number
+}
+
+function booksOf({ dataDir }: RunningGateway): Books {
+  const database = databaseOf(dataDir)
+  return {
+    rows: database.usage().map(({ reason, quota }) => ({ reason, quota })),
+    holds: database.openHolds().length,
+    remain: database.token('token-ann').remain_quota,
+  }
+}
+
+/** Starts again after a kill, and returns what the accounts say then. */
+async function afterKill(gateway: RunningGateway): Promise<Books> {
+  await gateway.kill()
+  await gateway.restart()
+  return booksOf(gateway)
+}
+
+const UNTOUCHED: Books = { rows: [], holds: 0, remain: QUOTA }
+
+describe('a kill while the upstream is silent', () => {
+  const askSilent = async (copy: PatchedCopy | undefined): Promise<RunningGateway> => {
+    const gateway = await gatewayOf(copy)
+    upstream.forget('m')
+    upstream.script('m', { kind: 'silence' })
+    for (const body of [ask('m'), askStream('m')])
+      call(gateway.url, body, { key: 'ann' }).catch(() => undefined)
+    await upstream.receivedAtLeast('m', 2)
+    return gateway
+  }
+
+  test('charges nothing for a call that was sent so lately that its hold is not written', async () => {
+    const gateway = await askSilent(patient)
+    expect(booksOf(gateway)).toEqual(UNTOUCHED)
+    expect(await afterKill(gateway)).toEqual(UNTOUCHED)
+  })
+
+  test('charges the prompt of one whose hold is written, as it is within a twentieth of a second', async () => {
+    const gateway = await askSilent(undefined)
+    await expect.poll(() => booksOf(gateway).holds).toBe(2)
+    const { rows, holds, remain } = await afterKill(gateway)
+    expect([rows.map(({ reason }) => reason), holds]).toEqual([['crash', 'crash'], 0])
+    for (const { quota } of rows) expect(quota).toBeGreaterThan(0)
+    expect(remain).toBe(QUOTA - rows.reduce((sum, { quota }) => sum + quota, 0))
+  })
+})
+
+describe('a kill after the first content', () => {
+  const askBegun = async (copy: PatchedCopy): Promise<[RunningGateway, LiveResponse]> => {
+    const gateway = await gatewayOf(copy)
+    upstream.script('m', {
+      kind: 'stream',
+      frames: [contentFrame(' word0')],
+      rest: { after: new Promise(() => {}), frames: [finishFrame(), DONE_FRAME] },
+    })
+    const live = await open(gateway.url, askStream('m'), { key: 'ann' })
+    await live.until(' word0')
+    return [gateway, live]
+  }
+
+  test('charges by rule, however lately the call was sent: its hold was written before the content', async () => {
+    const [gateway] = await askBegun(patient)
+    const { rows, holds } = await afterKill(gateway)
+    expect([rows.map(({ reason }) => reason), holds]).toEqual([['crash'], 0])
+    expect(rows[0]?.quota).toBeGreaterThan(0)
+  })
+
+  test('without that gate it would charge nothing for content that was seen', async () => {
+    const [gateway] = await askBegun(broken)
+    expect(await afterKill(gateway)).toEqual(UNTOUCHED)
+  })
+})
+
+test('a stop settles calls whose holds were never written: each leaves its row, and no hold stays', async () => {
+  const gateway = await gatewayOf(patient)
+  upstream.forget('m')
+  const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+  upstream.script('m', { kind: 'whole', after })
+  const answers = [1, 2, 3].map(() => call(gateway.url, ask('m'), { key: 'ann' }))
+  await upstream.receivedAtLeast('m', 3)
+  const stopped = gateway.stop()
+  answer()
+  for (const { status } of await Promise.all(answers)) expect(status).toBe(200)
+  expect(await stopped).toBe(0)
+  const { rows, holds } = booksOf(gateway)
+  expect([rows.map(({ reason }) => reason), holds]).toEqual([['complete', 'complete', 'complete'], 0])
+})
