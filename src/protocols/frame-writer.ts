@@ -9,8 +9,8 @@ const MAX_LOOP_BYTES = 32
 
 /**
  * Joins frames as UTF-8. Texts are not joined as strings first: a single character beyond Latin-1 makes a
- * long string wide, which takes several times as long to encode. Writers share one buffer, so that only one may be
- * in use at a time: from its first write to `take`, within one turn.
+ * long string wide, which takes several times as long to encode. Writers share one buffer, so that only one
+ * may be in use at a time: from its first write to `take`, within one turn.
  */
 export class FrameWriter {
   readonly #full: Buffer[] = []
