@@ -38,6 +38,20 @@ export function termColumns({ budget, rateLimit = {} }: TermChanges): Partial<Te
   }
 }
 
+const NO_TERMS: TermColumns = {
+  budget: 0,
+  budget_period: '',
+  rate_limit_requests: 0,
+  rate_limit_tokens: 0,
+  rate_limit_parallel: 0,
+  rate_limit_window: 0,
+}
+
+/** All columns of a new row: rows of one statement that lack some would have NULL there. */
+export function newTermColumns(given: TermChanges): TermColumns {
+  return { ...NO_TERMS, ...termColumns(given) }
+}
+
 /** The columns of terms. */
 export function columnsOfTerms({ budget, rateLimit }: CallTerms): TermColumns {
   return {

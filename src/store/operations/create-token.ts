@@ -4,7 +4,7 @@ import type { CallRateLimit } from '../../domain/call-terms.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Token, TokenStatus } from '../../domain/token.ts'
 import type { Database } from '../schema.ts'
-import { termColumns } from '../term-columns.ts'
+import { newTermColumns } from '../term-columns.ts'
 import { hashKey, type Secrets, seal } from '../secrets.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import type { Db } from './operation.ts'
@@ -77,7 +77,7 @@ export function columnsOfNewToken(
     allow_ips: token.allowIps,
     group_name: token.group,
     vendor_routes: token.vendorRoutes,
-    ...termColumns(token),
+    ...newTermColumns(token),
     deleted_time: null,
   }
 }

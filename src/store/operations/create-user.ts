@@ -5,7 +5,7 @@ import type { ManagedUser } from '../../domain/profile.ts'
 import type { Role, User } from '../../domain/user.ts'
 import type { Database } from '../schema.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
-import { termColumns } from '../term-columns.ts'
+import { newTermColumns } from '../term-columns.ts'
 import { managedUserFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 import { refuseName, takenName } from './refuse-name.ts'
@@ -90,7 +90,7 @@ export function columnsOfNewUser(
     password_hash: user.passwordHash ?? null,
     access_token_hash: accessTokenHash,
     remark: user.remark ?? '',
-    ...termColumns(user.terms ?? {}),
+    ...newTermColumns(user.terms ?? {}),
     created_time: user.createdTime,
     deleted_time: null,
   }

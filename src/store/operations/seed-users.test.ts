@@ -81,6 +81,29 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     ])
   })
 
+  test('terms that one declares are no matter of the others', async () => {
+    const { store } = await openedRows(engine)
+    const terms = { rateLimit: { parallel: 3 } }
+    const seeds = [
+      userSeed({ terms, tokens: [tokenSeed({ terms }), tokenSeed({ name: 'two', key: 'K2' })] }),
+      userSeed({
+        id: undefined,
+        accessToken: undefined,
+        username: 'ada',
+        tokens: [tokenSeed({ key: 'K3' })],
+      }),
+    ]
+    await store.write('seedUsers', { seeds, nowSeconds: NOW })
+    const found = await Promise.all(
+      ['RootKey1', 'K2', 'K3'].map((key) => store.read('tokenByKeyHash', hashKey(SECRETS, key))),
+    )
+    expect(found.map((one) => [one?.user.rateLimit.parallel, one?.token.rateLimit.parallel])).toEqual([
+      [3, 3],
+      [3, 0],
+      [0, 0],
+    ])
+  })
+
   test('the key of a deleted token is refused, and whose it was is said', async () => {
     const { store } = await openedRows(engine)
     const [root, ann] = withKeys([
