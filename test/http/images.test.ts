@@ -203,7 +203,7 @@ test('a response that breaks off is broken off for the client, and charged for t
   fixture.upstream.script('image', {
     kind: 'raw',
     bytes: `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 999999\r\n\r\n${half}`,
-    ending: 'reset',
+    ending: 'close',
   })
   const body = { model: 'image', prompt: 'x', n: 3 }
   const live = await open(fixture.gateway.url, body, { path: PATH, key: 'ann' })

@@ -261,7 +261,7 @@ async function provokeByName(): Promise<void> {
   await at('GET /metrics', { authorization: 'Bearer token-of-metrics' })
 }
 
-/** Signs in at an identity provider, is refused as a user of its name exists, links; ends a session. */
+/** Signs in at an identity provider, is refused as a user of its name exists, links, unlinks; ends a session. */
 async function provokeSignIns(): Promise<void> {
   const named = (path: string, method?: string): Endpoint => {
     const route = ROUTES.find((one) => one.path === path && (method ?? one.method) === one.method)
@@ -285,6 +285,23 @@ async function provokeSignIns(): Promise<void> {
   person.keep(await call(fixture.gateway.url, { access_token: ROOT.access_token }, login))
   const link = named('/api/user/self/identities', 'POST')
   await requestAndRecord(link, link.path, { cookie: person.session.cookie }, { provider: 'corp' })
+  for (const sub of ['root one', 'root two']) {
+    provider.person = { sub, preferred_username: 'root' }
+    const headers = { cookie: person.session.cookie }
+    const begun = await call(
+      fixture.gateway.url,
+      { provider: 'corp' },
+      { method: 'POST', path: link.path, headers },
+    )
+    person.keep(begun)
+    await person.get(provider.authorize(JSON.parse(begun.text).data.url))
+  }
+  const unlink = named('/api/user/self/identities', 'DELETE')
+  for (const subject of ['root one', 'nobody']) {
+    const { issuer } = provider
+    const query = new URLSearchParams({ issuer, subject }).toString()
+    await requestAndRecord(unlink, `${unlink.path}?${query}`, { cookie: person.session.cookie })
+  }
   const list = await call(fixture.gateway.url, undefined, {
     method: 'GET',
     path: '/api/user/self/sessions',
