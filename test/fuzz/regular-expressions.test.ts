@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createContext, Script } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { cpuMs } from './equipment/pace.ts'
-import { type Literal, literalsIn } from './regular-expressions.ts'
-import { byTier } from './tier.ts'
+import { cpuMs } from '../equipment/pace.ts'
+import { type Literal, literalsIn } from '../regular-expressions.ts'
+import { byTier } from '../tier.ts'
 
 const SRC = join(import.meta.dirname, '..', 'src')
 const LENGTH = byTier(8_000, 20_000)
