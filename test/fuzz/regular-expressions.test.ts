@@ -6,7 +6,7 @@ import { cpuMs } from '../equipment/pace.ts'
 import { type Literal, literalsIn } from '../regular-expressions.ts'
 import { byTier } from '../tier.ts'
 
-const SRC = join(import.meta.dirname, '..', 'src')
+const SRC = join(import.meta.dirname, '..', '..', 'src')
 const LENGTH = byTier(8_000, 20_000)
 /**
  * Maximum milliseconds of an expression for a text of that length; a busy machine is given more, but not for
