@@ -261,7 +261,7 @@ async function provokeByName(): Promise<void> {
   await at('GET /metrics', { authorization: 'Bearer token-of-metrics' })
 }
 
-/** Signs in at an identity provider, is refused as a user of its name exists, links, unlinks; ends a session. */
+/** Signs in at a provider, is refused as a user of its name exists; links, unlinks, ends a session. */
 async function provokeSignIns(): Promise<void> {
   const named = (path: string, method?: string): Endpoint => {
     const route = ROUTES.find((one) => one.path === path && (method ?? one.method) === one.method)
