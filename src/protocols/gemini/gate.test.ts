@@ -101,4 +101,10 @@ describe('a request for a channel of its own protocol', () => {
     expect(gate(contents(USER, model(OWN), USER), {}, false, true).same).toBe(true)
     expect(gate(contents(USER, `{"parts":[${FIRST}]}`), {}, false, true).same).toBe(true)
   })
+
+  test('has it at a call whose name is written with escapes', () => {
+    const escaped = String.raw`{"functi\u006fnCall":{"name":"look"}}`
+    const { text } = gate(contents(USER, model(escaped)), {}, false, true)
+    expect(text).toBe(contents(USER, model(signedBy(escaped, STAND_IN))))
+  })
 })

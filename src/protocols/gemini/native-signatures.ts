@@ -8,9 +8,9 @@ import { nodeOf, snakeCase, topMember } from './spelling.ts'
 
 const SIGNATURE = 'thoughtSignature'
 
-/** Spellings of a call; a body without them has none. */
 const CALL = 'functionCall'
-const CALL_SPELLINGS = [CALL, snakeCase(CALL)].map((spelling) => Buffer.from(spelling))
+/** Beginning of a call's name in both spellings, and of an escape in a name: a body without them has none. */
+const CALL_MARKS = ['"function', '\\u'].map((mark) => Buffer.from(mark))
 
 /**
  * `contents` with signatures that the upstream accepts, as the name of the member and its text; undefined if
@@ -23,7 +23,7 @@ export function contentsWithAcceptedSignatures(
   isRequired: () => boolean,
 ): readonly [key: Member['key'], text: string] | undefined {
   const { bytes } = scan
-  const maySign = CALL_SPELLINGS.some((spelling) => bytes.includes(spelling)) && isRequired()
+  const maySign = CALL_MARKS.some((mark) => bytes.includes(mark)) && isRequired()
   if (!maySign && !mayHoldSealedSignature(bytes)) return undefined
   const contents = topMember(scan, 'contents')
   if (!contents || scan.kindOf(contents.node) !== 'array') return undefined

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { scanObject } from '../json/json-scan.ts'
-import { hasMedia, promptBound, promptText } from './prompt.ts'
+import { mediaOf, promptText } from './prompt.ts'
 
 test('the text of a prompt has its words, calls and responses, and an allowance for media', () => {
   const body = {
@@ -25,7 +25,8 @@ test.each(['inlineData', 'inline_data', 'fileData', 'file_data', String.raw`inli
     const bodyOf = (part: string): string => `{"contents":[{"parts":[${part}]}]}`
     const seen = scanObject(Buffer.from(bodyOf(`{"${name}":{"mimeType":"image/png"}}`)))
     const unseen = scanObject(Buffer.from(bodyOf(`{"text":"${name} and file"}`)))
-    expect([hasMedia(seen), hasMedia(unseen)]).toEqual([true, false])
-    expect(promptBound(seen, 'm') - promptBound(unseen, 'm')).toBeGreaterThan(5_000)
+    expect(mediaOf(unseen, 'm')).toEqual({ isAny: false, excess: 0 })
+    expect(mediaOf(seen, 'm').isAny).toBe(true)
+    expect(mediaOf(seen, 'm').excess).toBeGreaterThan(5_000)
   },
 )

@@ -54,27 +54,37 @@ interface MediaPart {
 }
 
 /**
- * Upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a
- * byte, so the bytes of the body bound its text; media count by their kind.
+ * Upper bound in tokens for the prompt of a checked request without its media, and without a tokenizer: no
+ * token is less than a byte, so the bytes of the body bound its text.
  */
-export function promptBound(scan: ScannedObject, model: string): number {
+export function promptBound(scan: ScannedObject): number {
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   if (INSTRUCTED_FIELDS.some((field) => topMember(scan, field))) tokens += TOOLS_TOKENS
   if (topMember(scan, 'cachedContent')) tokens += NAMED_TOKENS
-  const contents = contentsOf(scan)
-  tokens += Math.max(contents.length, 1) * MESSAGE_TOKENS
-  if (mayHaveMedia(scan)) for (const content of contents) tokens += mediaExcess(scan, content, model)
-  return tokens
+  return tokens + Math.max(contentsOf(scan).length, 1) * MESSAGE_TOKENS
+}
+
+/**
+ * Whether the contents have anything but text, calls and code, and the tokens that this can have beyond the
+ * bytes that it has in the body.
+ */
+export function mediaOf(
+  scan: ScannedObject,
+  model: string,
+): { readonly isAny: boolean; readonly excess: number } {
+  let isAny = false
+  let excess = 0
+  if (mayHaveMedia(scan))
+    for (const content of contentsOf(scan)) {
+      isAny ||= hasMediaIn(scan, content)
+      excess += mediaExcess(scan, content, model)
+    }
+  return { isAny, excess }
 }
 
 /** Tokens that the media of a content can have beyond the bytes that they have in the body. */
 export function mediaExcess(scan: ScannedObject, content: Node, model: string): number {
   return mediaIn(scan, content).reduce((sum, { tokens, bytes }) => sum + tokens.max(bytes, model) - bytes, 0)
-}
-
-/** Whether the contents have anything but text, calls and code. */
-export function hasMedia(scan: ScannedObject): boolean {
-  return mayHaveMedia(scan) && contentsOf(scan).some((content) => hasMediaIn(scan, content))
 }
 
 /** Whether the body has a member that could hold media: none does where this is false. */

@@ -19,7 +19,7 @@ import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
 import { type JsonSchema, type ValueTest, withSchema } from '../with-schema.ts'
 import { type PromptBounds, respondsInMedia } from '../prompt-tokens.ts'
-import { hasMedia, promptBound } from './prompt.ts'
+import { mediaOf, promptBound } from './prompt.ts'
 import { either, nodeOf, snakeCase, topMember, topValue } from './spelling.ts'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
@@ -88,12 +88,13 @@ export function geminiRequestSchema(): JsonSchema {
 export function readGeminiRequest(scan: ScannedObject, model: string): GeminiRequest {
   checkMembers(scan, REQUIRED, CHECKS)
   const config = asRecord(topValue(scan, CONFIG)) ?? {}
+  const media = mediaOf(scan, model)
   return {
     maxTokens: either(config, 'maxOutputTokens') as number | undefined,
     candidateCount: (either(config, 'candidateCount') as number | undefined) ?? 1,
     webSearch: searches(scan),
-    promptBound: promptBound(scan, model),
-    hasMedia: hasMedia(scan) || answersInMedia(either(config, 'responseModalities'), model),
+    promptBound: promptBound(scan) + media.excess,
+    hasMedia: media.isAny || answersInMedia(either(config, 'responseModalities'), model),
   }
 }
 

@@ -22,8 +22,9 @@ export class RenamedIds {
 
   /** Adds an id; one that is known already stays as it is. */
   add(from: string, to: string): void {
+    if (from === '') return
     const quoted = Buffer.from(JSON.stringify(from))
-    if (from === '' || this.#renamings.some((known) => known.from.equals(quoted))) return
+    if (this.#renamings.some((known) => known.from.equals(quoted))) return
     this.#renamings.push({ from: quoted, to: Buffer.from(JSON.stringify(to)) })
   }
 

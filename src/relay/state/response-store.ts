@@ -1,19 +1,21 @@
-import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Provenance } from '../../domain/provenance.ts'
 import type { ReasoningOrigin, StoredContent, StoredResponse } from '../../domain/stored-response.ts'
 import { isLarge, LargeContents, removeParts } from '../../store/kept-contents.ts'
 import type { Rows } from '../../store/store.ts'
+import { RandomText } from './random-text.ts'
 import { RetriedWrites } from './retried-writes.ts'
 
 /** How long the ids of native responses are known: as long as providers store the responses themselves. */
 export const NATIVE_RETENTION_MS = 30 * 24 * 3_600_000
-/** Lengths of ids that the gateway issues, in hexadecimal digits unless there is room for fewer than 32. */
+/** Lengths of ids that the gateway issues. */
 const MIN_ID_LENGTH = 37
 const ID_LENGTH = 49
 const MAX_ID_LENGTH = 65
 /** Keys whose tags are remembered: making a tag costs more than storing it. */
 const MAX_KEY_TAGS = 1_000
+
+const random = new RandomText(MAX_ID_LENGTH)
 
 /** Services that the store of responses needs. */
 export interface ResponseStoreParts {
@@ -40,19 +42,14 @@ export class ResponseStore {
   }
 
   /**
-   * A new id, which nobody can guess (at least 110 random bits), of `length` characters where that is
+   * A new id, which nobody can guess (at least 120 random bits), of `length` characters where that is
    * possible: an id as long as the one that it stands for is written over it without a copy. It begins with
    * the time, so that rows of new responses are neighbours: a commit of many writes few pages.
    */
   static newId(length = ID_LENGTH): string {
     const size = length >= MIN_ID_LENGTH && length <= MAX_ID_LENGTH ? length : ID_LENGTH
     const head = `resp_${Date.now().toString(16).padStart(12, '0')}`
-    if (size === ID_LENGTH) return head + randomDigits()
-    const random = randomDigits() + randomDigits()
-    return (head + (size < ID_LENGTH ? Buffer.from(random, 'hex').toString('base64url') : random)).slice(
-      0,
-      size,
-    )
+    return head + random.next(size - head.length)
   }
 
   /** Tag of a channel's key. */
@@ -150,9 +147,4 @@ export class ResponseStore {
 /** Whether an id can be one of the gateway's: others need no look-up. */
 function isIssued(id: string): boolean {
   return /^resp_[\w-]{1,60}$/.test(id)
-}
-
-/** 32 hexadecimal digits, from a source that keeps random bytes in store. */
-function randomDigits(): string {
-  return randomUUID().replaceAll('-', '')
 }
