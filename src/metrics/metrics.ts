@@ -5,7 +5,7 @@ import { Counter, Gauge, Histogram, type Metric, LabelSetGauge } from './series.
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900]
 
 /** Sampling interval of the event loop's delay, which is included in each sample. */
-const SAMPLE_MS = 20
+const SAMPLE_MS = 100
 
 const TOKEN_KINDS = ['input', 'cacheRead', 'cacheWrite5m', 'cacheWrite1h', 'output', 'reasoning'] as const
 

@@ -1,25 +1,32 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { RandomText } from './random-text.ts'
 
-test('texts have the length that is asked for, in characters of base64url', () => {
-  const random = new RandomText(48)
-  for (let length = 1; length <= 48; length++)
-    expect(random.next(length)).toMatch(new RegExp(`^[\\w-]{${length}}$`))
-})
+describe.each([
+  ['hex', '[0-9a-f]', 16],
+  ['base64url', '[\\w-]', 64],
+] as const)('random texts in %s', (alphabet, character, characters) => {
+  test('have the length that is asked for', () => {
+    const random = new RandomText(36)
+    for (let length = 1; length <= 48; length++)
+      expect(random.next(length, alphabet)).toMatch(new RegExp(`^${character}{${length}}$`))
+  })
 
-test('no two texts are alike, over many fillings of the pool', () => {
-  const random = new RandomText(20)
-  expect(new Set(Array.from({ length: 5_000 }, () => random.next(20))).size).toBe(5_000)
-})
+  test('are all different, over many fillings of the pool', () => {
+    const random = new RandomText(15)
+    expect(new Set(Array.from({ length: 5_000 }, () => random.next(20, alphabet))).size).toBe(5_000)
+  })
 
-test('each character is as frequent as any other, at every place', () => {
-  const random = new RandomText(21)
-  const texts = Array.from({ length: 64_000 }, () => random.next(21))
-  for (let place = 0; place < 21; place++) {
-    const counts = new Map<string, number>()
-    for (const text of texts) counts.set(text[place] ?? '', (counts.get(text[place] ?? '') ?? 0) + 1)
-    expect(counts.size).toBe(64)
-    // 1,000 are expected of each, with a standard deviation of 32: eight of them are never seen by chance.
-    for (const count of counts.values()) expect(Math.abs(count - 1_000)).toBeLessThan(8 * 32)
-  }
+  test('have each character as often as any other, at every place', () => {
+    const random = new RandomText(16)
+    const expected = 1_000
+    const texts = Array.from({ length: expected * characters }, () => random.next(21, alphabet))
+    for (let place = 0; place < 21; place++) {
+      const counts = new Map<string, number>()
+      for (const text of texts) counts.set(text[place] ?? '', (counts.get(text[place] ?? '') ?? 0) + 1)
+      expect(counts.size).toBe(characters)
+      // Chance does not lead eight standard deviations away from what is expected.
+      for (const count of counts.values())
+        expect(Math.abs(count - expected)).toBeLessThan(8 * Math.sqrt(expected))
+    }
+  })
 })

@@ -8,14 +8,16 @@ import { RetriedWrites } from './retried-writes.ts'
 
 /** How long the ids of native responses are known: as long as providers store the responses themselves. */
 export const NATIVE_RETENTION_MS = 30 * 24 * 3_600_000
-/** Lengths of ids that the gateway issues. */
+/** Lengths of ids that the gateway issues, in hexadecimal digits unless there is room for fewer than 32. */
 const MIN_ID_LENGTH = 37
 const ID_LENGTH = 49
 const MAX_ID_LENGTH = 65
 /** Keys whose tags are remembered: making a tag costs more than storing it. */
 const MAX_KEY_TAGS = 1_000
 
-const random = new RandomText(MAX_ID_LENGTH)
+/** Random bytes of an id at most. */
+const RANDOM_BYTES = 24
+const random = new RandomText(RANDOM_BYTES)
 
 /** Services that the store of responses needs. */
 export interface ResponseStoreParts {
@@ -49,7 +51,7 @@ export class ResponseStore {
   static newId(length = ID_LENGTH): string {
     const size = length >= MIN_ID_LENGTH && length <= MAX_ID_LENGTH ? length : ID_LENGTH
     const head = `resp_${Date.now().toString(16).padStart(12, '0')}`
-    return head + random.next(size - head.length)
+    return head + random.next(size - head.length, size < ID_LENGTH ? 'base64url' : 'hex')
   }
 
   /** Tag of a channel's key. */
