@@ -92,10 +92,9 @@ export interface StreamEncoder {
    */
   push(events: readonly ReplyEvent[]): string
   /**
-   * Writes the frame for this text with the text as it came; false where `push` must write it. Absent where
-   * texts are not copied.
+   * Writes the frame for this text with the text as it came; false where `push` must write it.
    */
-  copy?(event: CopiedText, out: FrameWriter): boolean
+  copy(event: CopiedText, out: FrameWriter): boolean
   /**
    * Returns an event that only says that the answer goes on; '' where the dialect has none, or none may come
    * yet. `model`: the name to state where the upstream has not stated one.

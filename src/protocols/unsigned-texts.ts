@@ -1,5 +1,7 @@
 import type { Usage } from '../domain/usage.ts'
 import type { StreamEncoder } from './codec.ts'
+import type { CopiedText } from './copied-text.ts'
+import type { FrameWriter } from './frame-writer.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ErrorParts } from './upstream-error.ts'
 
@@ -25,6 +27,15 @@ export class UnsignedTexts implements StreamEncoder {
 
   push(events: readonly ReplyEvent[]): string {
     return this.#inner.push(events.flatMap((event) => this.#taken(event)))
+  }
+
+  copy(event: CopiedText, out: FrameWriter): boolean {
+    const begun = this.#begun
+    if (begun) {
+      this.#begun = undefined
+      out.text(this.#inner.push([begun]))
+    }
+    return this.#inner.copy(event, out)
   }
 
   keepAliveFrame(model: string): string {

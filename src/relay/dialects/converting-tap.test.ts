@@ -2,11 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../../domain/usage.ts'
 import { chatCodec } from '../../protocols/chat/codec.ts'
-import type { Codec, StreamEncoder } from '../../protocols/codec.ts'
+import { CompletionStreamEncoder } from '../../protocols/chat/completions/stream-encoder.ts'
+import type { Codec, StreamDecoder, StreamEncoder } from '../../protocols/codec.ts'
 import { geminiCodec } from '../../protocols/gemini/codec.ts'
 import { messagesCodec } from '../../protocols/messages/codec.ts'
 import type { ReplyEvent, StartedPart } from '../../protocols/reply.ts'
 import { responsesCodec } from '../../protocols/responses/codec.ts'
+import { UnsignedTexts } from '../../protocols/unsigned-texts.ts'
 import { ConvertingTap } from './converting-tap.ts'
 
 const CODECS: Record<string, Codec> = {
@@ -15,10 +17,21 @@ const CODECS: Record<string, Codec> = {
   gemini: geminiCodec,
   responses: responsesCodec,
 }
-const PAIRS = Object.entries(CODECS).flatMap(([from, upstream]) =>
-  Object.entries(CODECS).map(([to, client]) => ({ from, to, upstream, client })),
-)
 const MINTED = { created: 1_760_000_000, id: '0123456789abcdef0123456789abcdef' }
+const OPTIONS = { includeUsage: true }
+
+/** Every encoder that a client's stream goes through. */
+const ENCODERS: Record<string, () => StreamEncoder> = {
+  ...Object.fromEntries(
+    Object.entries(CODECS).map(([name, codec]) => [name, () => codec.streamEncoder(MINTED, OPTIONS)]),
+  ),
+  'messages without signatures of texts': () =>
+    new UnsignedTexts(messagesCodec.streamEncoder(MINTED, OPTIONS)),
+  completions: () => new CompletionStreamEncoder(MINTED, OPTIONS),
+}
+const PAIRS = Object.entries(CODECS).flatMap(([from, upstream]) =>
+  Object.entries(ENCODERS).map(([to, encoder]) => ({ from, to, upstream, encoder })),
+)
 const USAGE = { ...NO_USAGE, input: 5, output: 7 }
 
 /** UTF-8 bytes, one character each. */
@@ -70,7 +83,7 @@ function streamOf(codec: Codec, parts: readonly Part[]): Buffer {
     events.push({ kind: 'part-end', index })
   }
   events.push({ kind: 'end', stop: { reason: 'end' }, usage: USAGE })
-  const encoder = codec.streamEncoder(MINTED, { includeUsage: true })
+  const encoder = codec.streamEncoder(MINTED, OPTIONS)
   const frames = events.map((event) => encoder.push([event])).join('') + encoder.finalFrames(USAGE)
   const bytes = frames.replaceAll(/@@(\d+)@@/g, (_, number: string) => literals[Number(number)] as string)
   return Buffer.from(bytes, 'latin1')
@@ -81,18 +94,32 @@ function chunksOf(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   return ends.map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end))
 }
 
-/** An encoder that is told each text as a text. */
-function withoutCopies(encoder: StreamEncoder): StreamEncoder {
+/** A decoder that decodes every text. */
+function withoutCopies(decoder: StreamDecoder): StreamDecoder {
   return {
-    push: (events) => encoder.push(events),
-    keepAliveFrame: (model) => encoder.keepAliveFrame(model),
-    finalFrames: (charged) => encoder.finalFrames(charged),
-    failureFrame: (error) => encoder.failureFrame(error),
+    get usage() {
+      return decoder.usage
+    },
+    push: (chunk) => decoder.push(chunk),
+    end: () => decoder.end(),
+    release: () => decoder.release(),
   }
 }
 
-function converted(upstream: Codec, encoder: StreamEncoder, chunks: readonly Buffer[]): object {
-  const tap = new ConvertingTap(upstream.streamDecoder(), encoder, { model: 'm', promptTokens: () => 3 })
+/** The same encoder with another method in the place of one of its own. */
+function changed(encoder: StreamEncoder, change: Partial<StreamEncoder>): StreamEncoder {
+  return {
+    push: (events) => encoder.push(events),
+    copy: (event, out) => encoder.copy(event, out),
+    keepAliveFrame: (model) => encoder.keepAliveFrame(model),
+    finalFrames: (charged) => encoder.finalFrames(charged),
+    failureFrame: (error) => encoder.failureFrame(error),
+    ...change,
+  }
+}
+
+function converted(decoder: StreamDecoder, encoder: StreamEncoder, chunks: readonly Buffer[]): object {
+  const tap = new ConvertingTap(decoder, encoder, { model: 'm', promptTokens: () => 3 })
   const out: Buffer[] = []
   const forwarded: (string | undefined)[] = []
   let error: string | undefined
@@ -123,8 +150,8 @@ function converted(upstream: Codec, encoder: StreamEncoder, chunks: readonly Buf
   }
 }
 
-describe.each(PAIRS)('$from to $to', ({ upstream, client }) => {
-  const encoder = (): StreamEncoder => client.streamEncoder(MINTED, { includeUsage: true })
+describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
+  const decoder = (): StreamDecoder => upstream.streamDecoder()
 
   test('a text that is copied arrives as one that is decoded and encoded', () => {
     fc.assert(
@@ -133,8 +160,8 @@ describe.each(PAIRS)('$from to $to', ({ upstream, client }) => {
         fc.array(fc.nat(20_000), { maxLength: 8 }),
         (parts, cuts) => {
           const chunks = chunksOf(streamOf(upstream, parts), cuts)
-          expect(converted(upstream, encoder(), chunks)).toEqual(
-            converted(upstream, withoutCopies(encoder()), chunks),
+          expect(converted(decoder(), encoder(), chunks)).toEqual(
+            converted(withoutCopies(decoder()), encoder(), chunks),
           )
         },
       ),
@@ -143,32 +170,30 @@ describe.each(PAIRS)('$from to $to', ({ upstream, client }) => {
   })
 
   test('an encoder that fails leaves nothing behind for other streams', () => {
-    const failing: StreamEncoder = {
-      ...withoutCopies(encoder()),
+    const failing = changed(encoder(), {
       push(events) {
         if (events[0]?.kind === 'end') throw new Error('failed')
         return 'of another'
       },
-    }
+    })
     const chunks = [streamOf(upstream, [{ kind: 'text', literals: ['a', 'b'] }])]
-    const alone = converted(upstream, encoder(), chunks)
-    expect(converted(upstream, failing, chunks)).toMatchObject({ error: 'Error: failed' })
-    expect(converted(upstream, encoder(), chunks)).toEqual(alone)
+    const alone = converted(decoder(), encoder(), chunks)
+    expect(converted(decoder(), failing, chunks)).toMatchObject({ error: 'Error: failed' })
+    expect(converted(decoder(), encoder(), chunks)).toEqual(alone)
   })
 
   test.each(['text', 'thinking'])('most %s of a stream is copied', (kind) => {
     const literals = Array.from({ length: 20 }, (_, i) => ` wörd ${i}\\n`)
     const inner = encoder()
     let copied = 0
-    const counting: StreamEncoder = {
-      ...withoutCopies(inner),
+    const counting = changed(inner, {
       copy(event, out) {
-        const isCopied = inner.copy?.(event, out) ?? false
+        const isCopied = inner.copy(event, out)
         if (isCopied) copied++
         return isCopied
       },
-    }
-    converted(upstream, counting, [streamOf(upstream, [{ kind, literals: literals.map(latin) }])])
+    })
+    converted(decoder(), counting, [streamOf(upstream, [{ kind, literals: literals.map(latin) }])])
     expect(copied).toBeGreaterThanOrEqual(17)
   })
 })

@@ -51,7 +51,7 @@ export class ConvertingTap implements Tap {
     signatures?: StreamSignatures,
   ) {
     this.#decoder = decoder
-    this.#decoder.copiesTexts = encoder.copy !== undefined
+    this.#decoder.copiesTexts = true
     this.#encoder = encoder
     this.#defaults = defaults
     this.#signatures = signatures
@@ -128,7 +128,7 @@ export class ConvertingTap implements Tap {
     this.emittedBytes += this.#text.addCopied(event)
     this.contentFrames += 1
     this.#signatures?.add(event)
-    if (!this.#encoder.copy?.(event, WRITER)) WRITER.text(this.#encoder.push([event.decoded()]))
+    if (!this.#encoder.copy(event, WRITER)) WRITER.text(this.#encoder.push([event.decoded()]))
   }
 
   #fail({ type, message, code }: ReplyEvent & { readonly kind: 'failure' }): void {

@@ -1,11 +1,15 @@
 import type { Usage } from '../../../domain/usage.ts'
 import type { ReplyIdentity, StreamEncoder } from '../../codec.ts'
+import { type CopiedText, frameOf, type TextFrame } from '../../copied-text.ts'
+import type { FrameWriter } from '../../frame-writer.ts'
 import type { ReplyEvent } from '../../reply.ts'
 import { chatErrorFrame } from '../errors.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
 import { usageOut } from '../usage-out.ts'
 
 const DONE = 'data: [DONE]\n\n'
+/** End of a chunk, from behind its text. */
+const CHOICE_TAIL = ',"index":0,"logprobs":null,"finish_reason":null}]}\n\n'
 
 /** Encodes a stream for a client of completions: `docs/api.md: Completions`. Only text is part of it. */
 export class CompletionStreamEncoder implements StreamEncoder {
@@ -13,6 +17,7 @@ export class CompletionStreamEncoder implements StreamEncoder {
   readonly #includeUsage: boolean
   /** Beginning of every chunk, up to the choices. */
   #chunk: string
+  #textFrame: TextFrame | undefined
   #isComplete = false
   #usage: Usage | undefined
 
@@ -25,8 +30,10 @@ export class CompletionStreamEncoder implements StreamEncoder {
   push(events: readonly ReplyEvent[]): string {
     let text = ''
     for (const event of events) {
-      if (event.kind === 'start') this.#chunk = this.#chunkStart(event.id, event.model)
-      else if (event.kind === 'text') text += this.#choice(event.text, null)
+      if (event.kind === 'start') {
+        this.#chunk = this.#chunkStart(event.id, event.model)
+        this.#textFrame = undefined
+      } else if (event.kind === 'text') text += this.#choice(event.text, null)
       else if (event.kind === 'end') {
         this.#isComplete = true
         this.#usage = event.usage
@@ -34,6 +41,12 @@ export class CompletionStreamEncoder implements StreamEncoder {
       }
     }
     return text
+  }
+
+  copy(event: CopiedText, out: FrameWriter): boolean {
+    if (event.kind === 'text')
+      out.copied((this.#textFrame ??= frameOf(`${this.#chunk}{"text":`, CHOICE_TAIL)), event)
+    return true
   }
 
   finalFrames(charged = this.#usage): string {
