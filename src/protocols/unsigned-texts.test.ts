@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { StreamEncoder } from './codec.ts'
 import type { ReplyEvent } from './reply.ts'
+import { CopiedText } from './copied-text.ts'
+import { FrameWriter } from './frame-writer.ts'
 import { UnsignedTexts } from './unsigned-texts.ts'
 
 const start = (index: number): ReplyEvent => ({ kind: 'part-start', index, part: { kind: 'thinking' } })
@@ -42,5 +44,27 @@ describe('a stream without signatures of texts', () => {
       end(3),
     ]
     expect(passed(others)).toEqual(others)
+  })
+
+  test('begins a thought before a text of it that is copied', () => {
+    const seen: string[] = []
+    const inner = {
+      push: (some: readonly ReplyEvent[]) => (seen.push(...some.map(({ kind }) => kind)), ''),
+      copy: () => (seen.push('copied'), true),
+    } as unknown as StreamEncoder
+    const encoder = new UnsignedTexts(inner)
+    encoder.push([start(0)])
+    const text = new CopiedText('thinking', 0, Buffer.from('"Hm."'), {
+      from: 1,
+      to: 4,
+      escapes: 0,
+      codePoints: 3,
+    })
+    expect([encoder.copy(text, new FrameWriter()), encoder.copy(text, new FrameWriter())]).toEqual([
+      true,
+      true,
+    ])
+    encoder.push([end(0)])
+    expect(seen).toEqual(['part-start', 'copied', 'copied', 'part-end'])
   })
 })
