@@ -24,6 +24,8 @@ export interface Streamed {
   readonly word?: string
   /** Milliseconds between two events. */
   readonly paceMs?: number
+  /** A promise that must settle before the stream ends. */
+  readonly endsAfter?: Promise<unknown>
   /** The JSON text of the usage object; null leaves it out. */
   readonly usage?: string | null
   /**

@@ -91,6 +91,7 @@ async function playStream(stream: Streamed, performance: Playback): Promise<void
       performance.sent()
     }
   }
+  await stream.endsAfter
   if (!socket.destroyed) await end(stream, performance, write)
 }
 

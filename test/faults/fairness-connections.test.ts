@@ -152,10 +152,12 @@ describe('while one address opens more connections than there may be,', () => {
 
   test('its requests that are under way are not cut', async () => {
     const attacker = freshAddress()
-    fixture.upstream.script('m', { kind: 'stream', events: 40, paceMs: 50 })
+    const attacked = Promise.withResolvers<void>()
+    fixture.upstream.script('m', { kind: 'stream', endsAfter: attacked.promise })
     const stream = connected(attacker, post(askStream('m'), 'connection: close\r\n'))
     await stream.until('word1')
     await openConnections(TOTAL, attacker)
+    attacked.resolve()
     expect(await stream.closed()).toMatch(/data: \[DONE\]\s+0\s+$/)
   })
 

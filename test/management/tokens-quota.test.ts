@@ -31,12 +31,17 @@ const put = (id: number, fields: Record<string, unknown>) =>
 async function streaming(name: string, quota: number) {
   const { id } = await createToken(fixture.gateway.url, ANN, name, { remain_quota: quota })
   const key = await keyOf(fixture.gateway.url, ANN, id)
-  fixture.upstream.script('slow', { kind: 'stream', events: 20, paceMs: 40, usage: usageText(10, 20) })
+  const finished = Promise.withResolvers<void>()
+  fixture.upstream.script('slow', { kind: 'stream', endsAfter: finished.promise, usage: usageText(10, 20) })
   const answer = await fixture.live(key, askStream('slow', { max_tokens: 1000 }))
   await answer.until('"content"')
   const hold = database.openHolds().find(({ token_id: tokenId }) => tokenId === id)?.amount ?? 0
   expect(hold).toBeGreaterThanOrEqual(4000)
-  return { id, key, hold, finish: () => answer.end() }
+  const finish = (): ReturnType<typeof answer.end> => {
+    finished.resolve()
+    return answer.end()
+  }
+  return { id, key, hold, finish }
 }
 
 describe('a quota set while a stream is open', () => {

@@ -42,12 +42,14 @@ describe('a quota changed during a call', () => {
     ['override', 50_000, 50_000],
     ['override', 0, 0],
   ])('by %s %i is charged with the rest of the call, to the unit', async (mode, value, after) => {
-    fixture.upstream.script('m', { kind: 'stream', events: 20, paceMs: 40, usage: usageText(10, 5) })
+    const finished = Promise.withResolvers<void>()
+    fixture.upstream.script('m', { kind: 'stream', endsAfter: finished.promise, usage: usageText(10, 5) })
     const stream = await fixture.live('ann', askStream('m', { max_tokens: 100 }))
     await stream.until('data:')
     const { status, data } = await quota(mode, value)
     expect([status, data.quota]).toEqual([200, after])
     expect(databaseOf(fixture.gateway.dataDir).openHolds()).toHaveLength(1)
+    finished.resolve()
     expect((await stream.end()).text).toContain('[DONE]')
     expect(row().quota).toBe(after - COST)
     // The balance in memory equals the row: exactly that much can be spent, and no more.

@@ -37,7 +37,8 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
     })
     upstream.script('m', { kind: 'whole' })
     expect((await call(program.url, ask('m'), { key: 'ann' })).status).toBe(200)
-    upstream.script('m', { kind: 'stream', events: 100, paceMs: 10 })
+    const refusing = Promise.withResolvers<void>()
+    upstream.script('m', { kind: 'stream', events: 100, paceMs: 10, endsAfter: refusing.promise })
     const live = await open(program.url, askStream('m'), { key: 'ann' })
     await live.until(' word2')
 
@@ -60,6 +61,7 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
     expect(upstream.received('m')).toHaveLength(asked)
 
     rmSync(filler)
+    refusing.resolve()
     const { text } = await live.end()
     expect(text).toContain(' word99')
     expect(text).toContain('data: [DONE]')

@@ -32,7 +32,8 @@ test.each([
   'npm start: after %s running streams end, no process is left, the port is free',
   async (_, signal, group) => {
     upstream = await startUpstream()
-    upstream.script('m', { kind: 'stream', events: 20, paceMs: 50 })
+    const stopping = Promise.withResolvers<void>()
+    upstream.script('m', { kind: 'stream', endsAfter: stopping.promise })
     program = await runProgram({
       command: ['npm', 'start'],
       group,
@@ -44,6 +45,11 @@ test.each([
     const pids = family(program.pid)
     expect(pids.length).toBeGreaterThan(1)
     program.kill(signal)
+    await eventually(
+      () => program?.out().includes(`${signal}: no new calls are accepted`) ?? false,
+      'it stops',
+    )
+    stopping.resolve()
     const answer = await live.end()
     expect(answer.broken).toBe(false)
     expect(answer.text).toContain('data: [DONE]')
@@ -56,6 +62,5 @@ test.each([
         .on('error', () => resolve())
     })
     expect(databaseOf(program.folder.path).openHolds()).toEqual([])
-    expect(program.out()).toContain(`${signal}: no new calls are accepted`)
   },
 )
