@@ -18,7 +18,10 @@ export function pathPattern(path: string): (given: string) => PathParams | undef
     return piece.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll(':', COLON)
   })
   const expression = new RegExp(`^${pieces.join('')}$`)
+  // Most patterns are of other paths: comparing text rules them out at a fraction of the cost.
+  const [beginning = ''] = path.split(':', 1)
   return (given) => {
+    if (!given.startsWith(beginning)) return undefined
     const found = expression.exec(given)
     return found ? Object.fromEntries(names.map((name, index) => [name, found[index + 1] ?? ''])) : undefined
   }

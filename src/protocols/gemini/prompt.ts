@@ -64,6 +64,9 @@ export function promptBound(scan: ScannedObject): number {
   return tokens + Math.max(contentsOf(scan).length, 1) * MESSAGE_TOKENS
 }
 
+/** Contents without media. */
+export const NO_MEDIA: ReturnType<typeof mediaOf> = { isAny: false, excess: 0 }
+
 /**
  * Whether the contents have anything but text, calls and code, and the tokens that this can have beyond the
  * bytes that it has in the body.

@@ -19,7 +19,8 @@ import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
 import { type JsonSchema, type ValueTest, withSchema } from '../with-schema.ts'
 import { type PromptBounds, respondsInMedia } from '../prompt-tokens.ts'
-import { mediaOf, promptBound } from './prompt.ts'
+import { hasOnlyTexts } from './plain-contents.ts'
+import { mediaOf, NO_MEDIA, promptBound } from './prompt.ts'
 import { either, nodeOf, snakeCase, topMember, topValue } from './spelling.ts'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
@@ -29,6 +30,8 @@ export interface GeminiRequest extends PromptBounds {
   readonly candidateCount: number
   /** The provider's own search is among the tools. */
   readonly webSearch: boolean
+  /** Whether the contents are texts alone. */
+  readonly hasOnlyTexts: boolean
 }
 
 /** Largest accepted maximum of output tokens, as for other dialects. */
@@ -37,7 +40,7 @@ const MAX_OUTPUT_TOKENS = 10_000_000
 const CONFIG = 'generationConfig'
 
 /** Ranges of fields in `generationConfig`; floats where the provider's own types are. */
-const CONFIG_CHECKS: readonly (readonly [name: string, expected: string, test: ValueTest])[] = [
+const CONFIG_FIELDS: readonly (readonly [name: string, expected: string, test: ValueTest])[] = [
   ['maxOutputTokens', `an integer from 1 to ${MAX_OUTPUT_TOKENS}`, isInteger(1, MAX_OUTPUT_TOKENS)],
   ['candidateCount', 'an integer from 1 to 8', isInteger(1, 8)],
   ['temperature', 'a number from 0 to 2', isNumber(0, 2)],
@@ -48,6 +51,11 @@ const CONFIG_CHECKS: readonly (readonly [name: string, expected: string, test: V
   ['presencePenalty', 'a number from -2 to 2', isNumber(-2, 2)],
   ['frequencyPenalty', 'a number from -2 to 2', isNumber(-2, 2)],
 ]
+
+/** The same by either spelling. */
+const CONFIG_CHECKS = new Map(
+  CONFIG_FIELDS.flatMap((field) => [field[0], snakeCase(field[0])].map((spelling) => [spelling, field])),
+)
 
 /** A number of the provider's own, which a list may stand for where it has one element. */
 const list = checkSecret(
@@ -88,11 +96,13 @@ export function geminiRequestSchema(): JsonSchema {
 export function readGeminiRequest(scan: ScannedObject, model: string): GeminiRequest {
   checkMembers(scan, REQUIRED, CHECKS)
   const config = asRecord(topValue(scan, CONFIG)) ?? {}
-  const media = mediaOf(scan, model)
+  const isPlain = hasOnlyTexts(scan)
+  const media = isPlain ? NO_MEDIA : mediaOf(scan, model)
   return {
     maxTokens: either(config, 'maxOutputTokens') as number | undefined,
     candidateCount: (either(config, 'candidateCount') as number | undefined) ?? 1,
     webSearch: searches(scan),
+    hasOnlyTexts: isPlain,
     promptBound: promptBound(scan) + media.excess,
     hasMedia: media.isAny || answersInMedia(either(config, 'responseModalities'), model),
   }
@@ -117,7 +127,10 @@ function checkContents(scan: ScannedObject, { key, node, count }: Member): void 
 function checkConfig(scan: ScannedObject, { key, node }: Member): void {
   if (scan.kindOf(node) !== 'object') refuse(key, 'an object', kindName(scan, node))
   const config = scan.value(key) as Fields
-  for (const [name, expected, test] of CONFIG_CHECKS) {
+  for (const spelling of Object.keys(config)) {
+    const field = CONFIG_CHECKS.get(spelling)
+    if (!field) continue
+    const [name, expected, test] = field
     const value = either(config, name)
     if (value !== undefined && !test(value))
       refuse(`${key}.${name}`, expected, typeof value === 'number' ? String(value) : 'something else')

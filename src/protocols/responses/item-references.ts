@@ -1,10 +1,7 @@
-import { isEnvelope, mayHoldEnvelope } from '../envelope.ts'
+import { isEnvelope } from '../envelope.ts'
 import { edit } from '../json/json-edit.ts'
 import { scanObject } from '../json/json-scan.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
-
-/** The beginning of the id of a reasoning item. */
-const REASONING_ID = Buffer.from('"rs_')
 
 /** Reference to an item of a response that this gateway converted. */
 export interface ItemReference {
@@ -67,8 +64,6 @@ export function withItems(scan: ScannedObject, items: ReadonlyMap<string, ItemTe
 
 /** Whether a request's input has thoughts that only another dialect can read. */
 export function hasForeignThoughts(scan: ScannedObject): boolean {
-  // Most requests end here: nothing in them looks like one.
-  if (!mayHoldEnvelope(scan.bytes) && !scan.bytes.includes(REASONING_ID)) return false
   const input = scan.span('input')
   if (!input || scan.kindOf(input.node) !== 'array') return false
   return scan.elements(input.node).some((node) => scan.kindOf(node) === 'object' && isForeign(scan, node))

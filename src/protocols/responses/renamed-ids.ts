@@ -9,6 +9,14 @@ interface Renaming {
   readonly to: Buffer
 }
 
+/** Bytes whose ids are renamed: pieces up to `end`, and from there on the bytes themselves. */
+interface RenamedBytes {
+  readonly pieces: Buffer[]
+  readonly end: number
+  /** Offset after the last id. */
+  readonly read: number
+}
+
 /**
  * Replaces ids in the bytes of responses, wherever one is a whole JSON string. All other bytes stay. Chunks
  * may be cut anywhere: what may be the beginning of an id waits for the next chunk. An id of equal length is
@@ -69,7 +77,9 @@ export class RenamedIds {
   }
 
   /** Pieces up to the end of the last id that needed a copy; other ids are renamed in their place. */
-  #renamed(bytes: Buffer): { readonly pieces: Buffer[]; readonly end: number; readonly read: number } {
+  #renamed(bytes: Buffer): RenamedBytes {
+    const [only, another] = this.#renamings
+    if (only && !another && only.from.length === only.to.length) return this.#renamedInPlace(bytes, only)
     const pieces: Buffer[] = []
     let end = 0
     /** Offset after the last id. */
@@ -95,6 +105,17 @@ export class RenamedIds {
       pieces.push(bytes.subarray(end, at), to)
       end = read
     }
+  }
+
+  // The usual case: one id, which the new one is as long as.
+  #renamedInPlace(bytes: Buffer, { from, to }: Renaming): RenamedBytes {
+    let read = 0
+    for (let at = bytes.indexOf(from); at >= 0; at = bytes.indexOf(from, Math.max(at + 1, read))) {
+      if (!this.#isWhole(bytes, at, read)) continue
+      bytes.set(to, at)
+      read = at + from.length
+    }
+    return { pieces: [], end: 0, read }
   }
 
   /** An escaped quote is part of a text. */

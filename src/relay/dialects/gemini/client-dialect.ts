@@ -35,7 +35,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
     promptText,
     read(scan, _headers, reader) {
       const forModel = (name: string): RelayedRequest => {
-        const { candidateCount, hasMedia, ...request } = readGeminiRequest(scan, name)
+        const { candidateCount, hasMedia, hasOnlyTexts, ...request } = readGeminiRequest(scan, name)
         const { maxTokens } = request
         const native = (channel: Channel, { capabilities }: Model): ChannelRequest => ({
           channel,
@@ -51,9 +51,11 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
                 scan,
                 channel,
                 passThrough,
-                () =>
-                  isGemini(upstreamModel, name) &&
-                  capabilitiesOf(upstreamModel, name, capabilities).gemini.requiresSignatures,
+                hasOnlyTexts
+                  ? undefined
+                  : () =>
+                      isGemini(upstreamModel, name) &&
+                      capabilitiesOf(upstreamModel, name, capabilities).gemini.requiresSignatures,
               ),
               upstreamModel,
               dropped: [],
