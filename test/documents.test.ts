@@ -53,6 +53,10 @@ test('every file in the map exists', () => {
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })
 
+test('no page has two versions of a part, as a merge leaves them', () => {
+  expect(pages().filter((path) => /^(<{7} |={7}$|>{7} )/m.test(page(path)))).toEqual([])
+})
+
 test('every source file that a page names exists', () => {
   const files = ['src', 'console', 'test', 'bench', 'bin', 'e2e', 'tools'].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
