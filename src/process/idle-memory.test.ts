@@ -1,19 +1,26 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { collectWhenIdle } from './idle-memory.ts'
 
+/** Resident size after the start. */
+const START_BYTES = 150e6
+
 let openExchanges = 0
-let given = 0
-let residentBytes = 0
-let trimmedBytes = 0
+let full = 0
+let young = 0
+let residentBytes = START_BYTES
+/** What a trim of the C library's heap leaves. */
+let trimmedBytes = Number.POSITIVE_INFINITY
 let giving: { stop(): void }
 beforeEach(() => {
   vi.useFakeTimers()
   openExchanges = 0
-  given = 0
-  residentBytes = 150e6
-  trimmedBytes = 150e6
+  full = 0
+  young = 0
+  residentBytes = START_BYTES
+  trimmedBytes = Number.POSITIVE_INFINITY
   giving = collectWhenIdle(() => openExchanges, {
-    collect: () => (given += 1),
+    collectAll: () => (full += 1),
+    collectYoung: () => (young += 1),
     trim: async () => void (residentBytes = Math.min(residentBytes, trimmedBytes)),
     residentBytes: () => residentBytes,
   })
@@ -24,75 +31,122 @@ afterEach(() => {
 })
 
 /** So many seconds with so many requests under way at each. */
-function pass(seconds: number, underWay = 0): void {
+async function pass(seconds: number, underWay = 0): Promise<void> {
   openExchanges = underWay
-  vi.advanceTimersByTime(seconds * 1_000)
+  await vi.advanceTimersByTimeAsync(seconds * 1_000)
 }
 
 describe('memory is given back', () => {
-  test('three seconds after the start, once', () => {
-    pass(2)
-    expect(given).toBe(0)
-    pass(1)
-    expect(given).toBe(1)
-    pass(3_600)
-    expect(given).toBe(1)
+  test('three seconds after the start, once', async () => {
+    await pass(2)
+    expect(full).toBe(0)
+    await pass(1)
+    expect(full).toBe(1)
+    await pass(3_600)
+    expect([full, young]).toEqual([1, 0])
   })
 
-  test('three seconds after what was done at the start', () => {
-    pass(20, 1)
-    pass(3)
-    expect(given).toBe(1)
+  test('three seconds after what was done at the start', async () => {
+    await pass(20, 1)
+    await pass(3)
+    expect(full).toBe(1)
   })
 
-  test('a minute after work that was there from the start on, not in a pause', () => {
-    pass(100, 1)
-    pass(59)
-    expect(given).toBe(0)
-    pass(1)
-    expect(given).toBe(1)
+  test('a minute after work, not in a pause: young garbage and buffers, while the rest is not much', async () => {
+    await pass(3)
+    await pass(100, 1)
+    residentBytes = 1.74 * START_BYTES
+    await pass(59)
+    expect(young).toBe(0)
+    await pass(1)
+    expect(young).toBe(1)
+    await pass(500)
+    expect([full, young]).toEqual([1, 1])
   })
 
-  test('every ten minutes at most', () => {
-    pass(3)
-    pass(10, 1)
-    pass(60)
-    expect(given).toBe(2)
-    pass(10, 1)
-    pass(500)
-    expect(given).toBe(2)
-    pass(100)
-    expect(given).toBe(3)
+  test('ten minutes after work, all of it, where the process has grown by a quarter', async () => {
+    await pass(3)
+    await pass(10, 1)
+    residentBytes = 1.24 * START_BYTES
+    await pass(3_600)
+    expect([full, young]).toEqual([1, 1])
+    await pass(10, 1)
+    residentBytes = 1.26 * START_BYTES
+    await pass(599)
+    expect(full).toBe(1)
+    await pass(1)
+    expect(full).toBe(2)
+    await pass(3_600)
+    expect(full).toBe(2)
   })
 
-  test('a minute after work, however recently before, if the resident size has grown by a quarter', () => {
-    pass(3)
-    pass(10, 1)
-    pass(60)
-    expect(given).toBe(2)
-    pass(10, 1)
-    residentBytes *= 1.24
-    pass(100)
-    expect(given).toBe(2)
-    residentBytes *= 1.02
-    pass(1)
-    expect(given).toBe(3)
+  test('a minute after work that was there from the start on', async () => {
+    await pass(100, 1)
+    await pass(60)
+    expect([full, young]).toEqual([0, 1])
+  })
+
+  test('all of it, where the process is three quarters larger than after the start, and the heap is trimmed', async () => {
+    await pass(3)
+    await pass(100, 1)
+    residentBytes = 1.76 * START_BYTES
+    await pass(60)
+    expect([full, young]).toEqual([1, 1])
+    await pass(1)
+    expect([full, young]).toEqual([2, 1])
     // Memory that was no garbage is not collected again before there was more work.
-    pass(1_000)
-    expect(given).toBe(3)
+    await pass(3_600)
+    expect([full, young]).toEqual([2, 1])
   })
 
-  test('a growth counts from what was left after the heap of the C library was trimmed', async () => {
-    pass(3)
-    trimmedBytes = 100e6
-    pass(10, 1)
-    await vi.advanceTimersByTimeAsync(0)
-    pass(60)
-    await vi.advanceTimersByTimeAsync(0)
-    expect(given).toBe(2)
-    pass(10, 1)
-    residentBytes = 130e6
-    pass(60)
-    expect(given).toBe(3)
+  test('not all of it, where trimming the heap was enough', async () => {
+    await pass(3)
+    await pass(100, 1)
+    residentBytes = 2 * START_BYTES
+    trimmedBytes = 1.2 * START_BYTES
+    await pass(3_600)
+    expect([full, young]).toEqual([1, 1])
+  })
+
+  test('every ten minutes at most, as far as all is concerned', async () => {
+    residentBytes = 2 * START_BYTES
+    await pass(100, 1)
+    residentBytes = 4 * START_BYTES
+    await pass(61)
+    expect(full).toBe(1)
+    await pass(10, 1)
+    await pass(500)
+    expect([full, young]).toEqual([1, 2])
+    await pass(100)
+    expect([full, young]).toEqual([2, 2])
+  })
+
+  test('however recently before, where the process has grown by a quarter since', async () => {
+    await pass(3)
+    await pass(10, 1)
+    residentBytes = 2 * START_BYTES
+    await pass(61)
+    expect(full).toBe(2)
+    await pass(10, 1)
+    residentBytes = 2.49 * START_BYTES
+    await pass(100)
+    expect(full).toBe(2)
+    residentBytes = 2.51 * START_BYTES
+    await pass(1)
+    expect(full).toBe(3)
+  })
+
+  test('by a growth that counts from what was left after the heap was trimmed', async () => {
+    await pass(3)
+    await pass(10, 1)
+    residentBytes = 4 * START_BYTES
+    trimmedBytes = 2 * START_BYTES
+    await pass(61)
+    expect(full).toBe(2)
+    await pass(10, 1)
+    trimmedBytes = Number.POSITIVE_INFINITY
+    residentBytes = 2.6 * START_BYTES
+    await pass(61)
+    expect(full).toBe(3)
   })
 })

@@ -11,66 +11,99 @@ const QUIET_SAMPLES_AFTER_START = 3
 const QUIET_SAMPLES_AFTER_WORK = 60
 /** Checks that the start takes at most. */
 const START_SAMPLES = 60
-/** Checks between two collections after work, at least, unless the resident size has grown much. */
+/** Resident size, as a multiple of that after the start, above which all is collected at once. */
+const LARGE = 1.75
+/** Idle checks in a row after which all is collected, if the resident size is a quarter above the start's. */
+const LONG_QUIET_SAMPLES = 600
+/** Checks between two full collections after work, at least, unless the resident size has grown much. */
 const SAMPLES_BETWEEN = 600
-/** Growth of the resident size since the last collection, above which the interval does not matter. */
+/** Growth of the resident size that matters. */
 const MUCH_GROWTH = 1.25
 
-type Collect = (options: { readonly type: 'major'; readonly flavor: 'last-resort' }) => void
+type Collect = (
+  options: { readonly type: 'major'; readonly flavor: 'last-resort' } | { readonly type: 'minor' },
+) => void
 
 /** Operations on the memory of the process, replaced in tests. */
 interface ProcessMemory {
-  readonly collect: () => void
+  readonly collectAll: () => void
+  readonly collectYoung: () => void
   readonly trim: () => Promise<void>
   readonly residentBytes: () => number
 }
 
+const PROCESS: ProcessMemory = {
+  collectAll,
+  collectYoung: () => collector()({ type: 'minor' }),
+  trim: trimHeap,
+  residentBytes: () => process.memoryUsage.rss(),
+}
+
 /**
- * Gives memory back to the system when the gateway is idle: once after the start, when nothing was under
- * way for three seconds of its first minute; later when nothing was for a minute, at most every ten unless
- * the resident size has grown much. V8 would keep it until the next work; the nursery alone is tens of
- * megabytes. Not more often: V8 also forgets how its code was used, and the next twenty thousand calls cost a
- * third more. Takes about 30 ms.
+ * Gives memory back to the system when the gateway is idle: V8 would keep it until the next work; the nursery
+ * alone is tens of megabytes. Once after the start, when nothing was under way for three seconds of its first
+ * minute; later when nothing was for a minute. Then only buffers and young garbage go, and the rest after ten
+ * minutes, or at once if it is much: a full collection makes V8 forget how its code was used, and the next
+ * three thousand calls cost more than twice as much. Takes about 30 ms.
  */
 export function collectWhenIdle(
   openRequests: () => number,
-  { collect, trim, residentBytes }: ProcessMemory = {
-    collect: collectAll,
-    trim: trimHeap,
-    residentBytes: () => process.memoryUsage.rss(),
-  },
+  { collectAll: collect, collectYoung, trim, residentBytes }: ProcessMemory = PROCESS,
 ): { stop(): void } {
   let samples = 0
   let quiet = 0
-  let needed = QUIET_SAMPLES_AFTER_START
-  let since = SAMPLES_BETWEEN
-  let worked = true
+  let hasWorked = true
+  let isTrimmed = false
+  /** Resident size after the start. */
+  let startBytes = residentBytes()
   let collectedBytes = Number.POSITIVE_INFINITY
-  const timer = setInterval(() => {
-    since += 1
-    samples += 1
-    if (samples === START_SAMPLES) needed = QUIET_SAMPLES_AFTER_WORK
-    const isQuiet = openRequests() === 0
-    quiet = isQuiet ? quiet + 1 : 0
-    worked ||= !isQuiet
-    if (!worked || quiet < needed) return
-    if (since < SAMPLES_BETWEEN && residentBytes() <= MUCH_GROWTH * collectedBytes) return
-    worked = false
-    // The collection after the start does not count.
-    since = needed === QUIET_SAMPLES_AFTER_START ? SAMPLES_BETWEEN : 0
-    needed = QUIET_SAMPLES_AFTER_WORK
+  let sinceCollection = SAMPLES_BETWEEN
+
+  async function collectFully(): Promise<void> {
     collect()
     collectedBytes = residentBytes()
-    void trim().then(() => (collectedBytes = Math.min(collectedBytes, residentBytes())))
+    await trim()
+    collectedBytes = Math.min(collectedBytes, residentBytes())
+  }
+
+  const timer = setInterval(() => {
+    samples += 1
+    sinceCollection += 1
+    const isQuiet = openRequests() === 0
+    quiet = isQuiet ? quiet + 1 : 0
+    hasWorked ||= !isQuiet
+    const isStart = collectedBytes === Number.POSITIVE_INFINITY && samples < START_SAMPLES
+    if (quiet < (isStart ? QUIET_SAMPLES_AFTER_START : QUIET_SAMPLES_AFTER_WORK)) return
+    if (isStart) {
+      hasWorked = false
+      void collectFully().then(() => (startBytes = collectedBytes))
+    } else if (hasWorked) {
+      hasWorked = false
+      isTrimmed = false
+      collectYoung()
+      void trim().then(() => (isTrimmed = true))
+    } else if (
+      isTrimmed &&
+      residentBytes() > (quiet < LONG_QUIET_SAMPLES ? LARGE : MUCH_GROWTH) * startBytes
+    ) {
+      if (sinceCollection < SAMPLES_BETWEEN && residentBytes() <= MUCH_GROWTH * collectedBytes) return
+      isTrimmed = false
+      sinceCollection = 0
+      void collectFully()
+    }
   }, SAMPLE_MS).unref()
   return { stop: () => clearInterval(timer) }
 }
 
 /** Collects all garbage and shrinks V8's reserves. Takes about 30 ms, and longer with a large heap. */
 export function collectAll(): void {
+  collector()({ type: 'major', flavor: 'last-resort' })
+}
+
+function collector(): Collect {
   // A new context has the function while the flag is set. It is reset for the key of the compile cache.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect
   setFlagsFromString('--no-expose-gc')
-  collect({ type: 'major', flavor: 'last-resort' })
+  return collect
 }
