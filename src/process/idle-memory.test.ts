@@ -8,7 +8,7 @@ let openExchanges = 0
 let full = 0
 let young = 0
 let residentBytes = START_BYTES
-/** What a trim of the C library's heap leaves. */
+/** Resident size that a trim of the C library's heap leaves. */
 let trimmedBytes = Number.POSITIVE_INFINITY
 let giving: { stop(): void }
 beforeEach(() => {
