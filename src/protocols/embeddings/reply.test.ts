@@ -61,6 +61,26 @@ describe('a response', () => {
     }
   })
 
+  const vectorOf = (numbers: number): string =>
+    base64(Array.from({ length: numbers }, (_, index) => (index % 97) / 64))
+
+  test.each([49_000, 50_000])('in base64 is converted up to 256 KiB of a vector: %i numbers', (numbers) => {
+    const vector = vectorOf(numbers)
+    const bytes = Buffer.from(answer(vector, '[1]'))
+    const halves = [bytes.subarray(0, 150_000), bytes.subarray(150_000)]
+    for (const pieces of [[bytes], halves])
+      expect(!readPieces(pieces, 'numbers').text.includes(vector)).toBe(vector.length <= 262_144)
+  })
+
+  test.each([261_000, 263_000])(
+    'of numbers is converted up to 512 KiB of a vector: %i numbers',
+    (numbers) => {
+      const vector = `[${'1,'.repeat(numbers - 1)}1]`
+      const isConverted = !read(answer(vector, '[1]'), 'base64').text.includes(vector)
+      expect(isConverted).toBe(vector.length <= 524_288)
+    },
+  )
+
   test('that quotes the word is read right', () => {
     const text = answer('[1]', '[2]').replace('m €', String.raw`\"embedding\": [`)
     expect(read(text, 'base64')).toMatchObject({ valid: true })
