@@ -17,11 +17,11 @@ export async function mostTurnCpuMs(gateway: RunningGateway, work: () => Promise
   return report(gateway)
 }
 
-async function report({ pid, logs }: RunningGateway): Promise<number> {
-  const before = logs().length
-  process.kill(pid, 'SIGUSR2')
+async function report(gateway: RunningGateway): Promise<number> {
+  const before = gateway.logs().length
+  process.kill(gateway.pid, 'SIGUSR2')
   for (;;) {
-    const said = /CPU milliseconds of a turn: ([\d.e-]+)\n/.exec(logs().slice(before))
+    const said = /CPU milliseconds of a turn: ([\d.e-]+)\n/.exec(gateway.logs().slice(before))
     if (said) return Number(said[1])
     await sleep(10)
   }
