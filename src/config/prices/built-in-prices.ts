@@ -39,7 +39,7 @@ interface PriceListEntry {
 const MAX_CACHED_NAMES = 4096
 const MAX_NAME_LENGTH = 200
 
-/** Models that the data does not list. `docs/configuration.md: Prices` names pages that state their prices. */
+/** Models that the data does not list; `docs/configuration.md: Prices` names pages with their prices. */
 const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<string, readonly ModelInfo[]>([
   [
     'openai',
