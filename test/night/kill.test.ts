@@ -15,6 +15,7 @@ const KINDS = [
   'images',
   'messages',
   'moderations',
+  'rerank',
   'responses',
   'speech',
   'transcriptions',

@@ -3,9 +3,13 @@ import { describe, expect, test } from 'vitest'
 import { toBase64, toNumbers } from './vector.ts'
 
 const bits = fc.integer({ min: 0, max: 0xff_ff_ff_ff })
-/** Numbers as vectors have them, and any bits of single precision. */
+const integer = fc.integer({ min: -(2 ** 31), max: 2 ** 31 })
+/** Numbers as vectors have them, with many digits and with few, very small ones, and any bits of single precision. */
 const float = fc.oneof(
-  fc.double({ min: -1, max: 1, noNaN: true }).map(Math.fround),
+  integer.map((value) => Math.fround(value / 2 ** 34)),
+  fc
+    .tuple(integer, fc.integer({ min: -37, max: -7 }))
+    .map(([value, power]) => Math.fround(value * 10 ** power)),
   fc.integer({ min: -1000, max: 1000 }).map((value) => Math.fround(value / 1000)),
   bits.map(floatOf).filter(Number.isFinite),
 )
@@ -137,6 +141,7 @@ describe('a vector as base64', () => {
     '[ ]',
     '[]',
     '[1e400,-1e400,1e-400]',
+    '[1.636252878303620e-15,4.489398536927594e-24]',
     `[0.${'0'.repeat(400)}1,1${'0'.repeat(400)}]`,
   ])('is made of what the runtime takes for a list of numbers alone: %s', (list) => {
     expect(toBase64(Buffer.from(list))?.toString()).toBe(reference(list))
