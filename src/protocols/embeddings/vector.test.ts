@@ -4,7 +4,7 @@ import { toBase64, toNumbers } from './vector.ts'
 
 const bits = fc.integer({ min: 0, max: 0xff_ff_ff_ff })
 const integer = fc.integer({ min: -(2 ** 31), max: 2 ** 31 })
-/** Numbers as vectors have them, with many digits and with few, very small ones, and any bits of single precision. */
+/** Numbers as vectors have them, with many digits and with few, very small ones, and any bits. */
 const float = fc.oneof(
   integer.map((value) => Math.fround(value / 2 ** 34)),
   fc
