@@ -4,9 +4,12 @@ import { MAX_TEXT_BYTES, writeSingle } from './single-text.ts'
 /** Bytes of a number in a base64 vector: IEEE 754 single precision, little-endian. */
 const BYTES = 4
 
-/** Scratch memory of the longest usual vectors; a longer one gets memory of its own. */
-const SINGLES = Buffer.allocUnsafeSlow(131_072)
-const TEXT = Buffer.allocUnsafeSlow(262_144)
+/**
+ * Scratch memory of the longest vectors that are converted, of which the system gives what is used; a longer
+ * one gets memory of its own.
+ */
+const SINGLES = Buffer.allocUnsafeSlow(1_048_576)
+const TEXT = Buffer.allocUnsafeSlow(1_179_648)
 
 const QUOTE = 0x22
 const COMMA = 0x2c
