@@ -297,6 +297,14 @@ describe('a warning is said of', () => {
     ])
   })
 
+  test('a model without a price that a vendor key makes a channel for', () => {
+    expect(warnings(withoutFile({ JINA_API_KEY: 'j' }))).toContain(
+      'environment: channels: jina-embeddings-v4 has no price: calls to it are refused',
+    )
+    const priced = 'models: { jina-embeddings-v4: { price: { input: 0.05, output: 0 } } }\n'
+    expect(warnings(config(priced, { JINA_API_KEY: 'j' })).join()).not.toContain('embeddings-v4')
+  })
+
   test('a kind of price that is not charged', () => {
     const text = CHANNEL.replace('gpt-4o-mini', 'sonar-deep-research')
     expect(warnings(config(text))).toEqual([

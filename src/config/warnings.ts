@@ -113,7 +113,9 @@ function unpriced(
     .filter((name) => models.get(name).price === undefined)
     .map((name) => {
       const index = channels.findIndex((channel) => channel.models.includes(name))
-      const path = ['channels', index, 'models', entriesOf(tree, index).indexOf(name)]
+      const position = entriesOf(tree, index).indexOf(name)
+      // A key of a vendor made the channel.
+      const path = position === -1 ? ['channels'] : ['channels', index, 'models', position]
       const effect = options.unpricedModels === 'refuse' ? 'calls to it are refused' : 'calls to it are free'
       return { path, message: `${name} has no price: ${effect}` }
     })

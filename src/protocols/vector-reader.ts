@@ -18,8 +18,11 @@ const QUOTE = 0x22
 const OPEN = 0x5b
 const CLOSE = 0x5d
 
-/** Most bytes of one vector: ten times those of the longest ones. A longer one passes as it is. */
-const MAX_VECTOR_BYTES = 1_048_576
+/**
+ * Most bytes of one vector by its last byte: twice those of the longest ones, of 12,288 numbers, or more.
+ * They are converted in a few milliseconds. A longer one passes as it is.
+ */
+const MAX_VECTOR_BYTES = { [CLOSE]: 524_288, [QUOTE]: 262_144 }
 /** Most bytes of a member's name with the colon and the spaces around it. */
 const MAX_NAME_BYTES = 256
 const NOTHING = Buffer.alloc(0)
@@ -35,7 +38,7 @@ export class VectorReader {
   readonly #outline = new JsonOutline()
   readonly #vector = new ChunkList()
   /** Last byte of the vector that is being read; 0 = none is. */
-  #closing = 0
+  #closing: 0 | typeof CLOSE | typeof QUOTE = 0
   /** Bytes that may be the beginning of a member with a vector. */
   #pending: Buffer = NOTHING
   #count = 0
@@ -58,7 +61,8 @@ export class VectorReader {
   push(chunk: Buffer): void {
     let rest = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
     this.#pending = NOTHING
-    while (rest.length > 0) rest = this.#closing === 0 ? this.#readOther(rest) : this.#readVector(rest)
+    while (rest.length > 0)
+      rest = this.#closing === 0 ? this.#readOther(rest) : this.#readVector(rest, this.#closing)
   }
 
   /** Ends the reading: a vector that was not complete is none. */
@@ -88,20 +92,21 @@ export class VectorReader {
   }
 
   /** Reads on in a vector; returns the bytes behind it. */
-  #readVector(bytes: Buffer): Buffer {
-    const last = bytes.indexOf(this.#closing)
+  #readVector(bytes: Buffer, closing: typeof CLOSE | typeof QUOTE): Buffer {
+    const last = bytes.indexOf(closing)
     this.#vector.add(last === -1 ? bytes : bytes.subarray(0, last + 1))
-    if (last !== -1) this.#endVector()
-    else if (this.#vector.length > MAX_VECTOR_BYTES) this.#endOther()
+    if (last !== -1) this.#endVector(closing)
+    else if (this.#vector.length > MAX_VECTOR_BYTES[closing]) this.#endOther()
     return last === -1 ? NOTHING : bytes.subarray(last + 1)
   }
 
-  #endVector(): void {
-    const form = this.#closing === CLOSE ? 'numbers' : 'base64'
+  #endVector(closing: typeof CLOSE | typeof QUOTE): void {
+    const form = closing === CLOSE ? 'numbers' : 'base64'
     const text = this.#vector.take()
     this.#closing = 0
     // A list of vectors is none.
     if (form === 'numbers' && text.indexOf(OPEN, 1) !== -1) return this.#other(text)
+    if (text.length > MAX_VECTOR_BYTES[closing]) return this.#other(text)
     this.#count++
     this.#outline.push(EMPTY_LIST)
     this.#listener.onVector({ form, text })

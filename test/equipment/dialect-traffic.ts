@@ -6,6 +6,7 @@ import { type LiveResponse, open } from './client.ts'
 import { channel, PLAIN_PRICE } from './configuration.ts'
 import { geminiUsage, streamedGemini, wholeGemini } from './gemini-behaviour.ts'
 import { json } from './media-fixture.ts'
+import { jinaAnswer, scored } from './rerank-behaviour.ts'
 import { streamedMessage, wholeMessage } from './messages-behaviour.ts'
 import { responsesUsage, streamedResponse, wholeResponse } from './responses-behaviour.ts'
 import type { Received, ScriptedUpstream } from './scripted-upstream.ts'
@@ -16,6 +17,7 @@ const INPUT = 3
 const OUTPUT = 2
 const COST = INPUT + 4 * OUTPUT
 const EMBEDDED_COST = INPUT
+const RANKED_COST = 7
 const MODERATION_COST = 100
 /** Upper bound of any hold. */
 const MAX_HOLD = 100_000
@@ -40,6 +42,7 @@ export const DIALECT_MODELS: Readonly<Record<string, object>> = {
   gem: { price: PLAIN_PRICE },
   vectors: { price: PLAIN_PRICE },
   judge: { price: { request: 0.0002 } },
+  ranker: { price: PLAIN_PRICE },
 }
 
 /** Channels of these models, one for each protocol, all to one lane of the upstream. */
@@ -50,13 +53,14 @@ export function dialectChannels(upstream: ScriptedUpstream, lane: string): Recor
     channel('of-messages', url, { models: ['claude'], protocol: 'messages' }),
     channel('of-responses', url, { models: ['answers'], protocol: 'responses' }),
     channel('of-gemini', url, { models: ['gem'], protocol: 'gemini' }),
+    channel('of-rerank', url, { models: ['ranker'], protocol: 'rerank' }),
   ]
 }
 
 /** Whether a request is for one of these models. */
 export function isDialectCall({ path, text }: Pick<Received, 'path' | 'text'>): boolean {
   return (
-    /^\/v1\/(?:completions|moderations|messages|responses|models)\b/.test(path) ||
+    /^\/v1\/(?:completions|moderations|messages|responses|rerank|models)\b/.test(path) ||
     text.includes('"model":"vectors"')
   )
 }
@@ -73,6 +77,7 @@ export function dialectBehaviour({ path, text }: Pick<Received, 'path' | 'text'>
 function responseTo(path: string, stream: boolean): Behaviour {
   if (path.startsWith('/v1/completions')) return stream ? streamedCompletion() : wholeCompletion()
   if (path.startsWith('/v1/moderations')) return json({ results: [{ flagged: false }] })
+  if (path.startsWith('/v1/rerank')) return jinaAnswer(scored(0.1, 0.9), RANKED_COST)
   if (path.startsWith('/v1/embeddings')) return { kind: 'whole', body: VECTORS }
   if (path.startsWith('/v1/messages')) {
     const counts = { input_tokens: INPUT, output_tokens: OUTPUT }
@@ -155,6 +160,11 @@ const ORDERS: readonly ((stream: boolean) => DialectOrder)[] = [
   }),
   () => ({ path: '/v1beta/models/gem:embedContent', body: { content: CONTENTS[0] }, cost: EMBEDDED_COST }),
   () => ({ path: '/v1/embeddings', body: { model: 'vectors', input: 'hi' }, cost: EMBEDDED_COST }),
+  () => ({
+    path: '/v1/rerank',
+    body: { model: 'ranker', query: 'which?', documents: ['zero', 'one'] },
+    cost: RANKED_COST,
+  }),
   () => ({ path: '/v1/moderations', body: { model: 'judge', input: 'hi' }, cost: MODERATION_COST }),
 ]
 

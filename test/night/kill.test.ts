@@ -15,6 +15,7 @@ const KINDS = [
   'images',
   'messages',
   'moderations',
+  'rerank',
   'responses',
   'speech',
   'transcriptions',
@@ -23,7 +24,7 @@ const KINDS = [
 const kills = Number(process.env['KILLS'] ?? 200)
 
 test(`${kills} kills lose no charge, double none, and overdraw nobody (seed ${seed})`, {
-  timeout: 1_800_000,
+  timeout: Math.max(300_000, 15_000 * kills),
 }, async () => {
   const report = await storm({ seed, rounds: kills, clients: 128 })
   console.info(report)

@@ -92,6 +92,13 @@ describe('the built-in prices', () => {
     expect(prices.get('dall-e-3')?.vendor).toBe('openai')
   })
 
+  test.each(VENDORS.flatMap(({ id, unpriced = [] }) => unpriced.map((name) => [name, id] as const)))(
+    'of %s are none, because no page states them',
+    (name, vendor) => {
+      expect(prices.get(name, vendor)).toBeUndefined()
+    },
+  )
+
   test('are read from any name without an error', () => {
     fc.assert(
       fc.property(fc.string(), (name) => {
@@ -104,7 +111,8 @@ describe('the built-in prices', () => {
     expect(builtInPrices().version).toBe(prices.version)
   })
 
-  test.each(VENDORS.map((vendor) => [vendor.id, vendor.protocol, vendor] as const))(
+  const priced = VENDORS.filter(({ unpriced }) => unpriced === undefined)
+  test.each(priced.map((vendor) => [vendor.id, vendor.protocol, vendor] as const))(
     '%s (%s) lists names that it can be asked for and that have a price',
     (id, _, vendor) => {
       const names = prices.namesOf(vendor)

@@ -39,10 +39,7 @@ interface PriceListEntry {
 const MAX_CACHED_NAMES = 4096
 const MAX_NAME_LENGTH = 200
 
-/**
- * Models that the data does not list. No page of Jina's states its price, which depends on the package:
- * `docs/configuration.md: Prices` says so.
- */
+/** Models that the data does not list; `docs/configuration.md: Prices` names pages with their prices. */
 const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<string, readonly ModelInfo[]>([
   [
     'openai',
@@ -59,16 +56,6 @@ const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<str
       match: { equals: id },
       prices: { requests_kcount: 2 },
     })),
-  ],
-  [
-    'jina',
-    [
-      'jina-embeddings-v3',
-      'jina-embeddings-v4',
-      'jina-reranker-v2-base-multilingual',
-      'jina-reranker-m0',
-      'jina-reranker-v3',
-    ].map((id) => ({ id, match: { equals: id }, prices: { input_mtok: 0.05, output_mtok: 0 } })),
   ],
 ])
 

@@ -69,11 +69,8 @@ const XAI: VendorPrices = {
 }
 
 /**
- * Published prices that the price data does not have, by vendor. Compared in November 2026 with the vendors'
- * pages of models and prices: those of OpenAI for images and speech (developers.openai.com/api/docs/models;
- * DALL·E, gone there, at its last prices), and those of Google (ai.google.dev/gemini-api/docs/pricing, as its
- * own forum quotes it). Those of xAI are as other pages cite docs.x.ai/docs/models, whose known copies have
- * no images: `docs/configuration.md: Prices` says so.
+ * Published prices that the price data does not have, by vendor; compared in November 2026 with the pages
+ * that `docs/configuration.md: Prices` names.
  */
 const PRICES: Readonly<Record<string, VendorPrices>> = { openai: OPENAI, google: GOOGLE, 'x-ai': XAI }
 

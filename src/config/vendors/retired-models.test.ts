@@ -10,6 +10,11 @@ test.each([
   ['openai', 'gpt-4o', '2027-01-14', true],
   ['openai', 'ada', '2026-11-21', true],
   ['openai', 'o3-mini-2025-01-31', '2026-11-21', true],
+  ['openai', 'dall-e-3', '2026-05-12', true],
+  ['openai', 'gpt-image-1', '2026-10-23', true],
+  ['openai', 'gpt-image-1.5-2025-12-16', '2026-11-30', false],
+  ['openai', 'gpt-image-1-mini', '2026-12-01', true],
+  ['openai', 'gpt-image-2', '2026-12-01', false],
   ['openai', 'gpt-6-sol', '2027-06-01', false],
   ['anthropic', 'claude-opus-4-20250514', '2026-11-21', true],
   ['anthropic', 'claude-opus-4-5', '2026-11-21', false],
@@ -36,7 +41,7 @@ test('a key of OpenAI makes a channel for what the gateway can call there today'
       'o3',
     ]),
   )
-  for (const name of ['gpt-image-1', 'dall-e-3', 'tts-1', 'whisper-1', 'gpt-4o-transcribe'])
+  for (const name of ['gpt-image-1.5', 'gpt-image-2', 'tts-1', 'whisper-1', 'gpt-4o-transcribe'])
     expect(names).toContain(name)
   for (const name of [
     'ada',
@@ -47,6 +52,8 @@ test('a key of OpenAI makes a channel for what the gateway can call there today'
     'gpt-5-1',
     'gpt-5.2-codex',
     'gpt-5.5-pro',
+    'dall-e-3',
+    'gpt-image-1',
   ])
     expect(names).not.toContain(name)
   expect(names.filter((name) => /gpt-\d.*-image|realtime|text-moderation/.test(name))).toEqual([])

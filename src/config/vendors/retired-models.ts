@@ -21,6 +21,7 @@ const RETIREMENTS: ReadonlyMap<string, readonly Retirement[]> = new Map([
       { on: '2025-10-27', models: /^o1-mini/ },
       { on: '2026-02-17', models: /^(?:chatgpt-4o-latest|codex-mini.*)$/ },
       { on: '2026-03-26', models: /^gpt-4-(?:turbo-preview|turbo-0125-preview|0125-preview)$/ },
+      { on: '2026-05-12', models: /^dall-e-[23]$/ },
       {
         on: '2026-07-23',
         models: /^(?:computer-use.*|gpt-4o.*-(?:audio|realtime|search)-preview.*|gpt-5(?:\.1)?-chat-latest)$/,
@@ -32,6 +33,11 @@ const RETIREMENTS: ReadonlyMap<string, readonly Retirement[]> = new Map([
       { on: '2026-10-23', models: /^(?:gpt-3\.5-turbo(?:-0125)?|gpt-4|gpt-4-0613|gpt-4-1106-preview)$/ },
       { on: '2026-10-23', models: /^(?:gpt-4-turbo(?:-2024-04-09)?|gpt-4o-2024-05-13|gpt-4\.1-nano.*)$/ },
       { on: '2026-10-23', models: /^(?:o1|o1-pro|o3-mini|o4-mini)(?:-\d{4}-\d\d-\d\d)?$/ },
+      { on: '2026-10-23', models: /^gpt-image-1$/ },
+      {
+        on: '2026-12-01',
+        models: /^(?:gpt-image-1-mini|gpt-image-1\.5(?:-\d{4}-\d\d-\d\d)?|chatgpt-image-latest)$/,
+      },
       { on: '2026-12-11', models: /^(?:gpt-5(?:-mini|-nano|-pro)?|o3(?:-pro)?)(?:-\d{4}-\d\d-\d\d)?$/ },
       { on: '2027-01-14', models: /^gpt-4(?:o|\.1)(?:-mini)?(?:-\d{4}-\d\d-\d\d)?$/ },
       { on: '2027-04-01', models: /^gpt-5\.(?:3-codex|1.*|4-nano.*)$/ },

@@ -14,16 +14,17 @@ export interface VendorChannels {
 }
 
 /**
- * One channel for each vendor with a key, with every model of its price list. A name that several vendors
- * list goes to the first of them, since it can have only one price.
+ * One channel for each vendor with a key, with every model of its price list, and those whose price the
+ * operator declares. A name that several vendors list goes to the first of them, since it can have only one
+ * price.
  */
 export function vendorChannels(keys: ReadonlyMap<string, string>, builtIn: BuiltInPrices): VendorChannels {
   const preferred = new Map<string, string>()
   const channels = VENDORS.flatMap((vendor): Channel[] => {
-    const { id, variables, protocol, baseUrl } = vendor
+    const { id, variables, protocol, baseUrl, unpriced = [] } = vendor
     const key = variables.map((variable) => keys.get(variable)).find((value) => value !== undefined)
     if (key === undefined) return []
-    const models = builtIn.namesOf(vendor).filter((name) => !preferred.has(name))
+    const models = [...builtIn.namesOf(vendor), ...unpriced].filter((name) => !preferred.has(name))
     for (const name of models) preferred.set(name, id)
     if (models.length === 0) return []
     return [

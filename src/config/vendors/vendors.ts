@@ -15,6 +15,11 @@ export interface Vendor {
    * Served models that the gateway cannot call there: resellers' spellings, and models of other endpoints.
    */
   readonly uncallable?: RegExp
+  /**
+   * Names that are served there and have no built-in price, because no page states one: their calls need a
+   * price that the operator declares.
+   */
+  readonly unpriced?: readonly string[]
 }
 
 /**
@@ -80,14 +85,14 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
     variables: ['JINA_API_KEY'],
     protocol: 'chat',
     baseUrl: 'https://api.jina.ai/v1',
-    served: /^jina-embeddings-/,
+    unpriced: ['jina-embeddings-v3', 'jina-embeddings-v4'],
   },
   {
     id: 'jina',
     variables: ['JINA_API_KEY'],
     protocol: 'rerank',
     baseUrl: 'https://api.jina.ai/v1',
-    served: /^jina-reranker-/,
+    unpriced: ['jina-reranker-v2-base-multilingual', 'jina-reranker-m0', 'jina-reranker-v3'],
   },
   {
     id: 'moonshotai',

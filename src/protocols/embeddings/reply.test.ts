@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EmbeddingsReply } from './reply.ts'
-import { toBase64 } from './vector.ts'
 
 type Form = 'numbers' | 'base64' | undefined
 
@@ -18,7 +17,10 @@ const answer = (first: string, second: string, usage = '{"prompt_tokens":5,"tota
   `{"object":"list","data":[{"object":"embedding","index":0,"embedding":${first}},
   { "embedding" : ${second}, "index": 1 ,"object": "embedding"}],"model":"m €","usage":${usage}}`
 
-const HALF = `"${toBase64([0.5, -2])}"`
+const base64 = (numbers: readonly number[]): string =>
+  `"${Buffer.from(new Float32Array(numbers).buffer).toString('base64')}"`
+
+const HALF = base64([0.5, -2])
 
 describe('a response', () => {
   test.each([
@@ -39,7 +41,7 @@ describe('a response', () => {
     const vector = fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 })
     fc.assert(
       fc.property(vector, vector, (one, other) => {
-        const text = answer(`"${toBase64(one)}"`, `"${toBase64(other)}"`)
+        const text = answer(base64(one), base64(other))
         expect(read(read(text, 'numbers').text, 'base64').text).toBe(text)
       }),
     )
@@ -58,6 +60,26 @@ describe('a response', () => {
       }
     }
   })
+
+  const vectorOf = (numbers: number): string =>
+    base64(Array.from({ length: numbers }, (_, index) => (index % 97) / 64))
+
+  test.each([49_000, 50_000])('in base64 is converted up to 256 KiB of a vector: %i numbers', (numbers) => {
+    const vector = vectorOf(numbers)
+    const bytes = Buffer.from(answer(vector, '[1]'))
+    const halves = [bytes.subarray(0, 150_000), bytes.subarray(150_000)]
+    for (const pieces of [[bytes], halves])
+      expect(!readPieces(pieces, 'numbers').text.includes(vector)).toBe(vector.length <= 262_144)
+  })
+
+  test.each([261_000, 263_000])(
+    'of numbers is converted up to 512 KiB of a vector: %i numbers',
+    (numbers) => {
+      const vector = `[${'1,'.repeat(numbers - 1)}1]`
+      const isConverted = !read(answer(vector, '[1]'), 'base64').text.includes(vector)
+      expect(isConverted).toBe(vector.length <= 524_288)
+    },
+  )
 
   test('that quotes the word is read right', () => {
     const text = answer('[1]', '[2]').replace('m €', String.raw`\"embedding\": [`)

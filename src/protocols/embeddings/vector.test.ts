@@ -1,26 +1,158 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { toBase64, toNumbers } from './vector.ts'
 
-const float = fc.float({ noNaN: true, noDefaultInfinity: true })
+const bits = fc.integer({ min: 0, max: 0xff_ff_ff_ff })
+const integer = fc.integer({ min: -(2 ** 31), max: 2 ** 31 })
+/** Numbers as vectors have them, with many digits and with few, very small ones, and any bits. */
+const float = fc.oneof(
+  integer.map((value) => Math.fround(value / 2 ** 34)),
+  fc
+    .tuple(integer, fc.integer({ min: -37, max: -7 }))
+    .map(([value, power]) => Math.fround(value * 10 ** power)),
+  fc.integer({ min: -1000, max: 1000 }).map((value) => Math.fround(value / 1000)),
+  bits.map(floatOf).filter(Number.isFinite),
+)
+const vector = fc.array(float, { minLength: 1, maxLength: 50 })
 
-test('a vector is the same after base64 and back, to the last bit of single precision', () => {
-  fc.assert(
-    fc.property(fc.array(float, { minLength: 1, maxLength: 50 }), (vector) => {
-      const numbers = JSON.parse(toNumbers(toBase64(vector)) ?? '') as number[]
-      expect(numbers.map((value) => Math.fround(value) + 0)).toEqual(vector.map((value) => value + 0))
-    }),
-  )
+function floatOf(integer: number): number {
+  return new DataView(new Uint32Array([integer]).buffer).getFloat32(0, true)
+}
+
+const quoted = (numbers: readonly number[]): Buffer =>
+  Buffer.from(`"${Buffer.from(new Float32Array(numbers).buffer).toString('base64')}"`)
+
+const numbersOf = (numbers: readonly number[]): string | undefined => toNumbers(quoted(numbers))?.toString()
+
+/** As a list is read by the runtime; undefined where it is none of numbers. */
+function reference(list: string): string | undefined {
+  try {
+    const numbers = JSON.parse(list) as unknown[]
+    const isVector = numbers.every((one) => typeof one === 'number')
+    return isVector ? quoted(numbers).toString() : undefined
+  } catch {
+    return undefined
+  }
+}
+
+describe('a vector as numbers', () => {
+  test('is the same after base64 and back, to the last bit of single precision', () => {
+    fc.assert(
+      fc.property(vector, (numbers) => {
+        const list = toNumbers(quoted(numbers)) ?? Buffer.alloc(0)
+        expect((JSON.parse(list.toString()) as number[]).map(Math.fround)).toEqual(numbers)
+        expect(toBase64(list)).toEqual(quoted(numbers))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('is written as the runtime writes its numbers', () => {
+    fc.assert(
+      fc.property(vector, (numbers) => {
+        const texts = numbersOf(numbers)?.slice(1, -1).split(',') ?? []
+        // JSON has a sign for zero, which the runtime leaves out.
+        expect(texts).toEqual(texts.map((text) => (text === '-0' ? text : String(Number(text)))))
+      }),
+    )
+  })
+
+  test.each([
+    [0.1, '0.1'],
+    [-0.0069292834, '-0.0069292835'],
+    [1, '1'],
+    [-1234567, '-1234567'],
+    [12345678, '12345678'],
+    [0.001, '0.001'],
+    [0.0000012, '0.0000012'],
+    [9.9999e-7, '9.9999e-7'],
+    [9.9999997e-7, '0.000001'],
+    [1e-8, '1e-8'],
+    [-175187.625, '-175187.63'],
+    [0.99999994, '0.99999994'],
+    [1e-45, '1.40129846e-45'],
+    [3.4028235e38, '3.40282347e+38'],
+    [0, '0'],
+    [-0, '-0'],
+  ])('has no more digits than single precision needs: %s', (value, text) => {
+    expect(numbersOf([value])).toBe(`[${text}]`)
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['half a number', 'AAA='],
+    ['what is no number', Buffer.from([0, 0, 192, 127]).toString('base64')],
+  ])('is made of no base64 of %s', (_, text) => {
+    expect(toNumbers(Buffer.from(`"${text}"`))).toBeUndefined()
+  })
 })
 
-test('numbers are written no longer than single precision needs', () => {
-  expect(toNumbers(toBase64([0.1, -0.0069292834, 1, 1e-8]))).toBe('[0.1,-0.0069292835,1,1e-8]')
-})
+describe('a vector as base64', () => {
+  const digits = fc.stringMatching(/^[0-9]{0,30}$/)
+  const written = fc
+    .tuple(fc.constantFrom('', '-'), digits, digits, fc.integer({ min: -60, max: 60 }), fc.integer())
+    .map(([sign, whole, part, power, form]) => {
+      const fraction = form % 3 === 0 ? '' : `.${part}0`
+      return `${sign}${whole.replace(/^0+(?!$)/, '') || '0'}${fraction}${form % 2 === 0 ? '' : `e${power}`}`
+    })
 
-test.each([
-  ['nothing', ''],
-  ['half a number', 'AAA='],
-  ['what is no number', Buffer.from([0, 0, 192, 127]).toString('base64')],
-])('base64 of %s is no vector', (_, text) => {
-  expect(toNumbers(text)).toBeUndefined()
+  test('has the numbers that the runtime reads', () => {
+    fc.assert(
+      fc.property(fc.array(written), fc.constantFrom(',', ' , ', ',\n'), (numbers, comma) => {
+        const list = `[${numbers.join(comma)}]`
+        expect(toBase64(Buffer.from(list))?.toString()).toBe(reference(list))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('has the nearest numbers, where their texts lie next to the middle between two', () => {
+    fc.assert(
+      fc.property(
+        float,
+        fc.integer({ min: 15, max: 40 }),
+        fc.integer({ min: -2, max: 2 }),
+        (value, count, by) => {
+          const next = Math.fround(value + Math.abs(value) * 2 ** -23)
+          const middle = ((value + next) / 2) * (1 + by * 2 ** -52)
+          const list = `[${middle.toPrecision(count)}]`
+          expect(toBase64(Buffer.from(list))?.toString()).toBe(reference(list))
+        },
+      ),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test.each([
+    '[01]',
+    '[1.]',
+    '[.5]',
+    '[+1]',
+    '[-]',
+    '[1e]',
+    '[1e+]',
+    '[1,]',
+    '[,1]',
+    '[1 2]',
+    '[null]',
+    '["1"]',
+    '[NaN]',
+    '[1x]',
+    '[ ]',
+    '[]',
+    '[1e400,-1e400,1e-400]',
+    '[1.636252878303620e-15,4.489398536927594e-24]',
+    `[0.${'0'.repeat(400)}1,1${'0'.repeat(400)}]`,
+  ])('is made of what the runtime takes for a list of numbers alone: %s', (list) => {
+    expect(toBase64(Buffer.from(list))?.toString()).toBe(reference(list))
+  })
+
+  test('may be longer than the memory that is kept for conversions', () => {
+    const numbers = Array.from({ length: 300_000 }, (_, index) => Math.fround(Math.sin(index)))
+    const list = toNumbers(quoted(numbers)) ?? Buffer.alloc(0)
+    expect(JSON.parse(list.toString()).map(Math.fround)).toEqual(numbers)
+    expect(toBase64(list)?.equals(quoted(numbers))).toBe(true)
+    const short = Buffer.from(`[${'1,'.repeat(300_000)}1]`)
+    expect(toBase64(short)?.toString()).toBe(reference(short.toString()))
+  })
 })

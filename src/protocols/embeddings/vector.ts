@@ -1,43 +1,59 @@
+import { readNumbers } from './number-list.ts'
+import { MAX_TEXT_BYTES, writeSingle } from './single-text.ts'
+
 /** Bytes of a number in a base64 vector: IEEE 754 single precision, little-endian. */
 const BYTES = 4
 
-/** Digits after which every single-precision number reads as itself. */
-const MAX_DIGITS = 9
+/**
+ * Scratch memory of the longest vectors that are converted, of which the system gives what is used; a longer
+ * one gets memory of its own.
+ */
+const SINGLES = Buffer.allocUnsafeSlow(1_048_576)
+const TEXT = Buffer.allocUnsafeSlow(1_179_648)
 
-/** A vector as base64 of its numbers in single precision. */
-export function toBase64(numbers: readonly number[]): string {
-  const bytes = Buffer.allocUnsafe(numbers.length * BYTES)
-  for (const [index, value] of numbers.entries()) bytes.writeFloatLE(value, index * BYTES)
-  return bytes.toString('base64')
+const QUOTE = 0x22
+const COMMA = 0x2c
+const OPEN = 0x5b
+const CLOSE = 0x5d
+
+/**
+ * A list of numbers in JSON as base64 of its numbers in single precision, in quotes; undefined if it is none.
+ */
+export function toBase64(list: Buffer): Buffer | undefined {
+  // A number and the comma behind it have two bytes or more.
+  const singles = roomFor((list.length >> 1) * BYTES, SINGLES)
+  const count = readNumbers(list, new DataView(singles.buffer))
+  if (count === undefined) return undefined
+  const text = singles.toString('base64', 0, count * BYTES)
+  const quoted = Buffer.allocUnsafe(text.length + 2)
+  quoted[0] = QUOTE
+  quoted.write(text, 1, 'latin1')
+  quoted[text.length + 1] = QUOTE
+  return quoted
 }
 
-/** JSON text of the numbers of a base64 vector; undefined if it holds none, or one that JSON cannot have. */
-export function toNumbers(base64: string): string | undefined {
-  const bytes = Buffer.from(base64, 'base64')
-  if (bytes.length === 0 || bytes.length % BYTES !== 0) return undefined
-  const texts: string[] = []
-  for (let at = 0; at < bytes.length; at += BYTES) {
-    const value = bytes.readFloatLE(at)
-    if (!Number.isFinite(value)) return undefined
-    texts.push(shortest(value))
+/**
+ * The numbers of a base64 vector in its quotes as a list in JSON; undefined if it holds none, or one that
+ * JSON cannot have.
+ */
+export function toNumbers(quoted: Buffer): Buffer | undefined {
+  const singles = roomFor(quoted.length, SINGLES)
+  const length = singles.write(quoted.toString('latin1', 1, quoted.length - 1), 'base64')
+  if (length === 0 || length % BYTES !== 0) return undefined
+  const numbers = new DataView(singles.buffer)
+  const text = roomFor((length / BYTES) * (MAX_TEXT_BYTES + 1) + 2, TEXT)
+  text[0] = OPEN
+  let end = 1
+  for (let at = 0; at < length; at += BYTES) {
+    end = writeSingle(numbers, at, text, end)
+    if (end < 0) return undefined
+    text[end++] = COMMA
   }
-  return `[${texts.join(',')}]`
+  // In the place of the last comma.
+  text[end - 1] = CLOSE
+  return Buffer.from(text.subarray(0, end))
 }
 
-/** Powers of ten up to the largest one that a double holds exactly. */
-const POWERS = Array.from({ length: 23 }, (_, exponent) => 10 ** exponent)
-const MIN_DIGITS = 7
-
-/** The text with the fewest digits from seven on that is the same number in single precision. */
-function shortest(value: number): string {
-  if (value === 0) return Object.is(value, -0) ? '-0' : '0'
-  const exponent = Math.floor(Math.log10(Math.abs(value)))
-  for (let digits = MIN_DIGITS; digits <= MAX_DIGITS; digits++) {
-    const power = POWERS[digits - 1 - exponent]
-    if (power === undefined) break
-    // The double nearest to a decimal of so few digits, whose text is that decimal.
-    const rounded = Math.round(value * power) / power
-    if (Math.fround(rounded) === value) return String(rounded)
-  }
-  return String(Number(value.toPrecision(MAX_DIGITS)))
+function roomFor(bytes: number, scratch: Buffer): Buffer {
+  return bytes <= scratch.length ? scratch : Buffer.allocUnsafeSlow(bytes)
 }

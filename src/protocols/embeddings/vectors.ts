@@ -6,19 +6,7 @@ import { toBase64, toNumbers } from './vector.ts'
 /** The vector in this form; as it came, where it has it already or holds no numbers. */
 export function inForm({ form, text }: RawVector, wanted: VectorForm): Buffer {
   if (wanted === undefined || wanted === form) return text
-  const ascii = text.toString('latin1')
-  const written = wanted === 'base64' ? base64Of(ascii) : toNumbers(ascii.slice(1, -1))
-  return written === undefined ? text : Buffer.from(written, 'latin1')
-}
-
-function base64Of(list: string): string | undefined {
-  try {
-    const numbers: unknown = JSON.parse(list)
-    const isVector = Array.isArray(numbers) && numbers.every((one) => typeof one === 'number')
-    return isVector ? `"${toBase64(numbers)}"` : undefined
-  } catch {
-    return undefined
-  }
+  return (wanted === 'base64' ? toBase64(text) : toNumbers(text)) ?? text
 }
 
 /** Writes a response piece by piece, with vectors in the form that the client asked for. */

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { call } from '../equipment/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { answered } from '../equipment/media-fixture.ts'
+import { MEASURED_TURNS, mostTurnCpuMs } from '../equipment/turn-cpu.ts'
+
+const AT_ONCE = 4
+const BYTES = 8 * 1024 * 1024
+const MOST_TURN_MS = 50
+/** Vectors that are nearly as long as they may be to be converted. */
+const NUMBERS = Array.from({ length: 48_000 }, (_, index) => Math.fround(Math.sin(index + 1) / 20))
+const BASE64 = `"${Buffer.from(new Float32Array(NUMBERS).buffer).toString('base64')}"`
+const LIST = JSON.stringify(NUMBERS.slice(0, 23_000))
+const SHORT_LIST = `[${'1,'.repeat(260_000)}1]`
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture(
+    (upstream) => ({
+      models: { m: { price: PLAIN_PRICE } },
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }),
+    { env: MEASURED_TURNS },
+  )
+})
+afterAll(() => fixture?.close())
+
+test.each([
+  ['base64 as lists of numbers', BASE64, 'float'],
+  ['lists of numbers as base64', LIST, 'base64'],
+  ['lists of single digits as base64', SHORT_LIST, 'base64'],
+])('the longest vectors take no more than 50 ms of a turn: %s', async (name, vector, form) => {
+  const vectors = Math.ceil(BYTES / vector.length)
+  const data = Array.from({ length: vectors }, (_, index) => `{"index":${index},"embedding":${vector}}`)
+  const body = `{"object":"list","data":[${data.join(',')}],"usage":{"prompt_tokens":9,"total_tokens":9}}`
+  fixture.upstream.script('m', answered('application/json', Buffer.from(body)))
+  const embed = async (): Promise<void> => {
+    const request = { model: 'm', input: 'one two three', encoding_format: form }
+    const answer = await call(fixture.gateway.url, request, { key: 'ann', path: '/v1/embeddings' })
+    expect(answer.status).toBe(200)
+    expect(answer.text.startsWith(`{"object":"list","data":[{"index":0,"embedding":${vector}`)).toBe(false)
+  }
+  // Code that is not compiled yet takes longer.
+  await embed()
+  const turnMs = await mostTurnCpuMs(fixture.gateway, async () => {
+    await Promise.all(Array.from({ length: AT_ONCE }, embed))
+  })
+  console.info(`${name}: ${turnMs.toFixed(1)} ms of CPU in a turn at most`)
+  expect(turnMs).toBeLessThan(MOST_TURN_MS)
+})
