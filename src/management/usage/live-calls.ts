@@ -51,7 +51,7 @@ interface Wanted {
   readonly lastId: string | undefined
 }
 
-/** Views are kept for a while without readers; `leftMs` is when the last one left. */
+/** A view, which is kept for a while without readers; `leftMs` is when the last one left. */
 interface KeptView {
   readonly wish: LiveWish
   readonly view: LiveView
@@ -68,7 +68,7 @@ export class LiveCalls {
   readonly #readers = new Map<LiveReader, string | number>()
   /** Read here, by the name of their wish. */
   readonly #views = new Map<string, KeptView>()
-  /** Names of wishes of other processes. */
+  /** Wishes of other processes, by their names. */
   #followed: ReadonlyMap<string, LiveWish> = new Map()
   /** One for each wish, here and elsewhere. */
   readonly #sources = new Map<string, LiveSource>()
