@@ -158,7 +158,7 @@ async function sumDays(db: Kysely<unknown>): Promise<void> {
   await sql`
     update usage_days as d set failed = s.failed from (
       select slot / ${sql.lit(SLOTS_PER_DAY)} as day, ${columns(key)}, sum(failed) as failed from usage_slots
-      group by slot / ${sql.lit(SLOTS_PER_DAY)}, ${columns(key)}
+      group by slot / ${sql.lit(SLOTS_PER_DAY)}, ${columns(key)} having sum(failed) > 0
     ) s where d.day = s.day and ${sql.join(
       key.map((name) => sql`d.${sql.ref(name)} = s.${sql.ref(name)}`),
       sql` and `,
