@@ -1,6 +1,9 @@
+import { spawnSync } from 'node:child_process'
+import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { randomFrom } from '../test/equipment/random.ts'
 import { CANDIDATES } from './candidates.ts'
+import { cores } from './cores.ts'
 import { type Clients, openConsoles, openReaders, sessions } from './consoles/open-consoles.ts'
 import { cpuSeconds } from './cpu-time.ts'
 import { FULL } from './effort.ts'
@@ -29,12 +32,14 @@ const { values: options, positionals } = parseArgs({
 const ROUNDS = Number(positionals[0] ?? 8)
 const COUNT = Number(options.consoles)
 const SLICE_MS = Number(options.seconds) * 1000
-const CONNECTIONS = 16
+const CONNECTIONS = 64
 /** Calls by which the speed of this machine is found. */
 const STEP = 5_000
 const STREAMS_EACH = 2
 const CASES = ['alone', 'readers', 'consoles'] as const
 
+// The clients are in this process: they take nothing from the core of what is measured.
+if (cores) spawnSync('taskset', ['-acp', cores.others, String(process.pid)], { stdio: 'ignore' })
 await using testBed = await openTestBed(['sluice'])
 const running = testBed.running.get('sluice')
 if (!running) throw new Error(testBed.skipped.join())

@@ -15,6 +15,7 @@ import { Console } from '../console/console.ts'
 import { LiveConfig } from '../config/live-config.ts'
 import type { Settings } from '../domain/settings.ts'
 import { recordFile } from '../bootstrap/record-file.ts'
+import { callsOfWorkers } from './calls-of-workers.ts'
 import { followChanges } from './follow-changes.ts'
 import { gracefulStop } from './graceful-stop.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
@@ -45,7 +46,6 @@ import { openAlerts } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
 import { openUpstreams } from './open-upstreams.ts'
 import { ChannelProbes } from './probe-channels.ts'
-import { settledByAll } from './settled-by-all.ts'
 import { shareMetrics } from './share-metrics.ts'
 import { soon } from './soon.ts'
 import { takeOrders } from './take-orders.ts'
@@ -186,9 +186,11 @@ export async function serve({
   const maxCalls = (): number => Math.ceil(inForce.settings.options.maxCalls / (workers?.planned ?? 1))
   const slots = new CallSlots(maxCalls, nowMs)
   const liveCalls = new LiveCalls({
-    ledger: workers ? settledByAll(ledger, workers.link) : ledger,
+    ledger,
     store,
     maxReaders: () => slots.streams,
+    nowMs,
+    others: workers && callsOfWorkers(workers.link),
   })
   opened.defer(() => liveCalls.close())
   const management: AdministrationParts = {

@@ -1,7 +1,6 @@
-import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsageFilter } from '../../domain/usage-entry.ts'
 import { GatewayError } from '../../errors.ts'
 import type { AdministrationParts } from '../../management/parts.ts'
-import { ownUsageObject, usageObject } from '../../management/usage/usage-object.ts'
 import { filterOf, ownUsageQuery, usageQuery } from '../../management/usage/usage-query.ts'
 import { type ClientExchange, defineEndpoint } from '../endpoint.ts'
 
@@ -20,7 +19,7 @@ export const usageStream = defineEndpoint({
   errorStatuses: [400],
   query: usageQuery,
   text: EVENTS,
-  handle: ({ query, ...input }) => Promise.resolve(live(input, filterOf(query), usageObject)),
+  handle: ({ query, ...input }) => Promise.resolve(live(input, filterOf(query), 'all')),
 })
 
 /** The account's own calls as they are settled. */
@@ -33,8 +32,7 @@ export const ownUsageStream = defineEndpoint({
   errorStatuses: [400],
   query: ownUsageQuery,
   text: EVENTS,
-  handle: ({ query, ...input }) =>
-    Promise.resolve(live(input, filterOf(query, input.user.id), ownUsageObject)),
+  handle: ({ query, ...input }) => Promise.resolve(live(input, filterOf(query, input.user.id), 'own')),
 })
 
 interface LiveInput {
@@ -48,13 +46,13 @@ interface LiveInput {
 function live(
   { user, sessionHash, exchange: { request, response }, parts, reauthenticate }: LiveInput,
   filter: UsageFilter | null,
-  shown: (entry: UsageEntry) => object,
+  scope: 'all' | 'own',
 ): AsyncIterable<string> {
   const lastId = request.headers['last-event-id']
   const reader = parts.liveCalls.open({
     subject: sessionHash ?? user.id,
+    scope,
     filter,
-    shown,
     lastId: typeof lastId === 'string' && lastId !== '' ? lastId : undefined,
   })
   let checks = 0

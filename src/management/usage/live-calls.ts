@@ -1,22 +1,33 @@
-import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsageFilter } from '../../domain/usage-entry.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { SettledCall } from '../../store/ledger-writes.ts'
 import type { Store } from '../../store/store.ts'
 import { LiveReader } from './live-reader.ts'
+import { LiveSource, type LiveTurn, type LiveWish, nameOf, RowTexts } from './live-source.ts'
+import { LiveView } from './live-view.ts'
 
 /** How often settled calls are handed to the readers. */
 const TURN_MS = 250
 /** Most calls of one turn; more are missed by every reader. */
 const MAX_CALLS_PER_TURN = 500
-/** Newest calls that a reader which comes back is sent. */
-const MAX_KEPT = 200
-/** How long calls are followed after the last reader has left, for one that comes back. */
+/** How long a view is kept after its last reader has left, for one that comes back. */
 const LINGER_MS = 60_000
 /** Streams of one session, or of one access token's user. */
 const MAX_PER_SUBJECT = 2
 /** When a client whose stream was refused may try again. */
 const RETRY_SECONDS = 15
+
+/** Other processes that settle calls of the same gateway. */
+export interface OtherProcesses {
+  /** Tells them which calls are read here, each time that changes. */
+  follow(wishes: readonly LiveWish[]): void
+  /** Calls back with what they read, each time that changes. */
+  onFollowed(listener: (wishes: readonly LiveWish[]) => void): void
+  /** Sends what they want of the calls that were settled here; `name` is the wish's. */
+  send(name: string, turn: LiveTurn): void
+  onTurn(listener: (name: string, turn: LiveTurn) => void): void
+}
 
 /** Dependencies of `LiveCalls`. */
 interface LiveCallsParts {
@@ -24,133 +35,162 @@ interface LiveCallsParts {
   readonly store: Pick<Store, 'read'>
   /** Most readers together. */
   readonly maxReaders: () => number
+  /** A clock that never goes back, in milliseconds. */
+  readonly nowMs: () => number
+  readonly others?: OtherProcesses | undefined
 }
 
 /** A reader to be opened. */
 interface Wanted {
   /** The session or user that the limit counts. */
   readonly subject: string | number
+  readonly scope: LiveWish['scope']
+  /** null wants no call. */
   readonly filter: UsageFilter | null
-  readonly shown: (entry: UsageEntry) => object
   /** Id of the last call that the client has, if it comes back. */
   readonly lastId: string | undefined
 }
 
+/** A view, which is kept for a while without readers; `leftMs` is when the last one left. */
+interface KeptView {
+  readonly wish: LiveWish
+  readonly view: LiveView
+  leftMs: number
+}
+
 /**
  * The calls that this node settles, as they happen, for those who read them. Nothing is done while nobody
- * reads; with readers, a call costs one entry of a list, and the rest is done in turns, for all readers at
- * once. `docs/api.md: Live calls`.
+ * reads; with readers, a call costs one entry of a list, and the rest is done in turns, once for all readers
+ * that want the same. `docs/api.md: Live calls`.
  */
 export class LiveCalls {
   readonly #parts: LiveCallsParts
   readonly #readers = new Map<LiveReader, string | number>()
-  /** Calls as JSON, by what shows them. */
-  readonly #texts = new WeakMap<Wanted['shown'], WeakMap<UsageEntry, string>>()
+  /** Read here, by the name of their wish. */
+  readonly #views = new Map<string, KeptView>()
+  /** Wishes of other processes, by their names. */
+  #followed: ReadonlyMap<string, LiveWish> = new Map()
+  /** One for each wish, here and elsewhere. */
+  readonly #sources = new Map<string, LiveSource>()
   #settled: SettledCall[] = []
-  #overflow = 0
-  /** Newest calls, oldest first. */
-  #kept: UsageEntry[] = []
+  #hasLost = false
   #turns: NodeJS.Timeout | undefined
-  #lingering: NodeJS.Timeout | undefined
   #isBusy = false
 
   constructor(parts: LiveCallsParts) {
     this.#parts = parts
+    parts.others?.onFollowed((wishes) => {
+      this.#followed = new Map(wishes.map((wish) => [nameOf(wish), wish]))
+      this.#follow()
+    })
+    parts.others?.onTurn((name, turn) => this.#views.get(name)?.view.show(turn, parts.nowMs()))
   }
 
   /** Opens a reader. Throws `rate_limited` where its subject or this node has enough of them. */
-  open({ subject, filter, shown, lastId }: Wanted): LiveReader {
+  open({ subject, scope, filter, lastId }: Wanted): LiveReader {
     const own = [...this.#readers.values()].filter((one) => one === subject).length
     if (own >= MAX_PER_SUBJECT) throw tooMany(`${MAX_PER_SUBJECT} live streams of this session are open`)
     const max = this.#parts.maxReaders()
     if (this.#readers.size >= max) throw tooMany(`${max} live streams of this gateway are open`)
-    const textOf = (entry: UsageEntry): string => this.#textOf(entry, shown)
-    const reader: LiveReader = new LiveReader(filter, textOf, () => this.#onLeft(reader))
-    if (lastId !== undefined) this.#catchUp(reader, lastId)
+    const kept = filter ? this.#viewOf({ scope, filter }, max) : undefined
+    const reader: LiveReader = new LiveReader(() => {
+      this.#readers.delete(reader)
+      kept?.view.readers.delete(reader)
+      if (kept) kept.leftMs = this.#parts.nowMs()
+    })
+    kept?.view.add(reader, lastId)
     this.#readers.set(reader, subject)
-    this.#follow()
     return reader
   }
 
   /** Ends all readers: the gateway stops. */
   close(): void {
     for (const reader of this.#readers.keys()) reader.end('gateway_stopping')
-    this.#unfollow()
+    this.#views.clear()
+    this.#followed = new Map()
+    this.#follow()
   }
 
-  // Written once for all readers that are shown the same.
-  #textOf(entry: UsageEntry, shown: Wanted['shown']): string {
-    const texts = this.#texts.get(shown) ?? new WeakMap<UsageEntry, string>()
-    this.#texts.set(shown, texts)
-    const text = texts.get(entry) ?? JSON.stringify(shown(entry))
-    texts.set(entry, text)
-    return text
+  #viewOf(wish: LiveWish, max: number): KeptView {
+    const name = nameOf(wish)
+    const found = this.#views.get(name)
+    if (found) return found
+    // Clients that open and leave with ever new filters leave no more than so many views.
+    const unread = [...this.#views].find(([, { view }]) => view.readers.size === 0)
+    if (this.#views.size >= max && unread) this.#views.delete(unread[0])
+    const made: KeptView = { wish, view: new LiveView(), leftMs: 0 }
+    this.#views.set(name, made)
+    this.#tellOthers()
+    this.#follow()
+    return made
   }
 
-  #catchUp(reader: LiveReader, lastId: string): void {
-    const at = this.#kept.findLastIndex(({ id }) => id === lastId)
-    const nowMs = performance.now()
-    if (at === -1) reader.miss(null)
-    else for (const entry of this.#kept.slice(at + 1)) reader.offer(entry, nowMs)
+  #tellOthers(): void {
+    this.#parts.others?.follow([...this.#views.values()].map(({ wish }) => wish))
   }
 
-  #onLeft(reader: LiveReader): void {
-    this.#readers.delete(reader)
-    if (this.#readers.size === 0) this.#lingering = setTimeout(() => this.#unfollow(), LINGER_MS).unref()
-  }
-
+  // Follows calls for each wish, or no longer.
   #follow(): void {
-    clearTimeout(this.#lingering)
-    if (this.#turns) return
-    this.#turns = setInterval(() => void this.#turn(), TURN_MS).unref()
+    const wishes = new Map(this.#followed)
+    for (const [name, { wish }] of this.#views) wishes.set(name, wish)
+    for (const name of this.#sources.keys()) if (!wishes.has(name)) this.#sources.delete(name)
+    for (const [name, wish] of wishes)
+      if (!this.#sources.has(name)) this.#sources.set(name, new LiveSource(wish))
+    if (wishes.size === 0) return this.#unfollow()
+    this.#turns ??= setInterval(() => void this.#turn(), TURN_MS).unref()
     this.#parts.ledger.onSettled = (call) => {
       if (this.#settled.length < MAX_CALLS_PER_TURN) this.#settled.push(call)
-      else this.#overflow += 1
+      else this.#hasLost = true
     }
   }
 
   #unfollow(): void {
-    clearTimeout(this.#lingering)
     clearInterval(this.#turns)
     this.#turns = undefined
     this.#parts.ledger.onSettled = undefined
     this.#settled = []
-    this.#overflow = 0
-    this.#kept = []
+    this.#hasLost = false
   }
 
   async #turn(): Promise<void> {
     if (this.#isBusy) return
+    const nowMs = this.#parts.nowMs()
+    this.#dropUnread(nowMs)
     const calls = this.#settled
-    const missed = this.#overflow
+    const hasLost = this.#hasLost
     this.#settled = []
-    this.#overflow = 0
+    this.#hasLost = false
+    const sources = [...this.#sources]
+    const shown = sources.flatMap(([, source]) => source.begin(calls, hasLost, nowMs))
     this.#isBusy = true
-    const entries = await this.#entriesOf(calls)
+    const rows = await this.#rowsOf(shown)
     this.#isBusy = false
-    const nowMs = performance.now()
-    this.#kept = [...this.#kept, ...entries].slice(-MAX_KEPT)
-    for (const reader of this.#readers.keys()) {
-      for (const entry of entries) reader.offer(entry, nowMs)
-      // Nobody knows which of these it wanted.
-      if (missed > 0 || entries.length < calls.length) reader.miss(null)
-      reader.settle(nowMs)
+    for (const [name, source] of sources) {
+      const turn = source.end(rows)
+      this.#views.get(name)?.view.show(turn, nowMs)
+      if (this.#followed.has(name) && (turn.calls.length > 0 || turn.missed !== 0))
+        this.#parts.others?.send(name, turn)
     }
   }
 
-  /** The calls with the names of their users and tokens; none while the database does not answer. */
-  async #entriesOf(calls: readonly SettledCall[]): Promise<UsageEntry[]> {
-    if (calls.length === 0) return []
+  #dropUnread(nowMs: number): void {
+    const { size } = this.#views
+    for (const [name, { view, leftMs }] of this.#views)
+      if (view.readers.size === 0 && nowMs - leftMs >= LINGER_MS) this.#views.delete(name)
+    if (this.#views.size === size) return
+    this.#tellOthers()
+    this.#follow()
+  }
+
+  /** Names of the calls' users and tokens; none while the database does not answer. */
+  async #rowsOf(calls: readonly SettledCall[]): Promise<RowTexts> {
+    if (calls.length === 0) return new RowTexts(new Map())
     try {
       const tokenIds = [...new Set(calls.map(({ tokenId }) => tokenId))]
       const found = await this.#parts.store.read('tokenNames', { tokenIds })
-      const names = new Map(found.map(({ tokenId, ...of }) => [tokenId, of]))
-      return calls.flatMap((call) => {
-        const of = names.get(call.tokenId)
-        return of ? [{ ...call, ...of }] : []
-      })
+      return new RowTexts(new Map(found.map(({ tokenId, ...names }) => [tokenId, names])))
     } catch {
-      return []
+      return new RowTexts(new Map())
     }
   }
 }

@@ -1,30 +1,28 @@
-import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
-import { matchesFilter } from './matches-filter.ts'
+import { gapText, sumOf } from './gap.ts'
 
-/** Most calls that a reader is sent in a second; more are a gap. */
-const CALLS_PER_SECOND = 20
-const SECOND_MS = 1_000
-/** Most events that wait for a slow client; what comes then is a gap. */
+/** Events that may wait for a slow client before it misses further ones. */
 const MAX_WAITING = 40
 
-/** One client of the live stream: the calls that it wants, as server-sent events, no more than it reads. */
+/** Events that are sent together. */
+export interface LivePiece {
+  readonly text: string
+  readonly events: number
+  /** How many calls a client misses that is not sent it; null if the number is unknown. */
+  readonly missed: number | null
+}
+
+/** One client of the live stream: server-sent events, no more than it reads. */
 export class LiveReader {
-  readonly #filter: UsageFilter | null
-  readonly #textOf: (entry: UsageEntry) => string
   readonly #left: () => void
   #waiting: string[] = []
+  #waitingEvents = 0
   #wake: (() => void) | undefined
   #hasEnded = false
-  /** Calls since the last gap that were not sent; null if their number is unknown. */
+  /** Calls since the last gap that it was not sent; null if their number is unknown. */
   #missed: number | null = 0
-  /** Begin of the second in which `#sent` calls were sent. */
-  #secondMs = 0
-  #sent = 0
 
-  /** `filter` null wants no call; `textOf` is a call as JSON; `left` is called once, at the end. */
-  constructor(filter: UsageFilter | null, textOf: (entry: UsageEntry) => string, left: () => void) {
-    this.#filter = filter
-    this.#textOf = textOf
+  /** `left` is called once, at the end. */
+  constructor(left: () => void) {
     this.#left = left
   }
 
@@ -33,31 +31,27 @@ export class LiveReader {
     return !this.#hasEnded
   }
 
-  /** Sends a call that it wants, or counts it as missed. `nowMs`: a clock that never goes back. */
-  offer(entry: UsageEntry, nowMs: number): void {
-    if (!this.#filter || !matchesFilter(entry, this.#filter)) return
-    this.#turn(nowMs)
+  /** Sends events, or counts their calls as missed. */
+  take({ text, events, missed }: LivePiece): void {
+    if (this.#waitingEvents >= MAX_WAITING) return this.miss(missed)
     // Events stay in the order of the calls: what was missed is told before the next call.
-    if (this.#sent >= CALLS_PER_SECOND || this.#waiting.length >= MAX_WAITING) return this.miss(1)
     this.#tellGap()
-    this.#sent += 1
-    this.#push(`event: call\nid: ${entry.id}\ndata: ${this.#textOf(entry)}\n\n`)
+    this.#push(text, events)
   }
 
   /** Counts calls that it cannot be sent; null = an unknown number. */
   miss(calls: number | null): void {
-    this.#missed = calls === null || this.#missed === null ? null : this.#missed + calls
+    this.#missed = sumOf([this.#missed, calls])
   }
 
   /** Tells of missed calls, as soon as further ones would be sent. */
-  settle(nowMs: number): void {
-    this.#turn(nowMs)
-    if (this.#sent < CALLS_PER_SECOND && this.#waiting.length < MAX_WAITING) this.#tellGap()
+  settle(): void {
+    if (this.#waitingEvents < MAX_WAITING) this.#tellGap()
   }
 
   /** Sends a comment, which keeps the connection open. */
   comment(): void {
-    if (this.#waiting.length < MAX_WAITING) this.#push(':\n\n')
+    if (this.#waitingEvents < MAX_WAITING) this.#push(':\n\n')
   }
 
   /** Ends it with an event that says why. */
@@ -84,6 +78,7 @@ export class LiveReader {
         if (this.#waiting.length > 0) {
           const text = this.#waiting.join('')
           this.#waiting = []
+          this.#waitingEvents = 0
           yield text
         } else if (this.#hasEnded) return
         else await new Promise<void>((resolve) => (this.#wake = resolve))
@@ -93,21 +88,16 @@ export class LiveReader {
     }
   }
 
-  #turn(nowMs: number): void {
-    if (nowMs - this.#secondMs < SECOND_MS) return
-    this.#secondMs = nowMs
-    this.#sent = 0
-  }
-
   #tellGap(): void {
     if (this.#missed === 0) return
-    this.#push(`event: gap\ndata: ${JSON.stringify({ missed: this.#missed })}\n\n`)
+    this.#push(gapText(this.#missed))
     this.#missed = 0
   }
 
-  #push(event: string): void {
+  #push(text: string, events = 1): void {
     if (this.#hasEnded) return
-    this.#waiting.push(event)
+    this.#waiting.push(text)
+    this.#waitingEvents += events
     this.#notify()
   }
 

@@ -1,9 +1,12 @@
+import { type LiveWish, nameOf } from '../../management/usage/live-source.ts'
+import type { FollowedTurn } from '../calls-of-workers.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
 /** Passes settled calls on to the workers that follow those of the others. */
 export class FollowedCalls {
   readonly #workers: () => readonly WorkerProcess[]
-  readonly #followers = new Set<WorkerProcess>()
+  /** Wishes of each worker, by their names. */
+  readonly #followers = new Map<WorkerProcess, ReadonlyMap<string, LiveWish>>()
 
   constructor(workers: () => readonly WorkerProcess[]) {
     this.#workers = workers
@@ -11,13 +14,13 @@ export class FollowedCalls {
 
   /** Answers a worker that has started. */
   add(worker: WorkerProcess): void {
-    worker.link.on('follow', (follows: boolean) => {
-      if (follows) this.#followers.add(worker)
-      else this.#followers.delete(worker)
+    worker.link.on('follow', (wishes: readonly LiveWish[]) => {
+      this.#followers.set(worker, new Map(wishes.map((wish) => [nameOf(wish), wish])))
       this.#tell()
     })
-    worker.link.on('settled', (call) => {
-      for (const follower of this.#followers) if (follower !== worker) follower.link.send('settled', call)
+    worker.link.on('settled', (turn: FollowedTurn) => {
+      for (const [follower, wishes] of this.#followers)
+        if (follower !== worker && wishes.has(turn.name)) follower.link.send('settled', turn)
     })
     this.#tellOne(worker)
   }
@@ -31,7 +34,8 @@ export class FollowedCalls {
   }
 
   #tellOne(worker: WorkerProcess): void {
-    const others = this.#followers.size - (this.#followers.has(worker) ? 1 : 0)
-    worker.link.send('followed', others > 0)
+    const others = [...this.#followers].filter(([follower]) => follower !== worker)
+    const wishes = new Map(others.flatMap(([, wanted]) => [...wanted]))
+    worker.link.send('followed', [...wishes.values()])
   }
 }

@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest'
+import { NO_USAGE } from '../../domain/usage.ts'
+import type { UsageFilter } from '../../domain/usage-entry.ts'
+import type { SettledCall } from '../../store/ledger-writes.ts'
+import { LiveSource, nameOf, RowTexts } from './live-source.ts'
+
+const CALL: SettledCall = {
+  id: '0',
+  endedMs: 1000,
+  userId: 2,
+  tokenId: 3,
+  model: 'm',
+  requestedModel: 'm',
+  upstreamModel: 'm',
+  channel: 'c',
+  group: 'default',
+  usage: NO_USAGE,
+  quota: 1,
+  priceVersion: 'v',
+  durationMs: 5,
+  firstByteMs: 4,
+  stream: false,
+  reason: 'complete',
+  kind: 'chat',
+  budgets: '',
+  delivered: true,
+}
+const NAMES = new Map([[3, { username: 'ann', tokenName: 'one' }]])
+const many = (count: number): SettledCall[] =>
+  Array.from({ length: count }, (_, n) => ({ ...CALL, id: String(n + 1) }))
+
+/** Ids of the calls that one turn shows, how many it misses, and the ids whose names it asked for. */
+function shown(
+  source: LiveSource,
+  calls: readonly SettledCall[],
+  { names = NAMES, hasLost = false, nowMs = 5000 } = {},
+) {
+  const asked = source.begin(calls, hasLost, nowMs).map(({ id }) => id)
+  const turn = source.end(new RowTexts(names))
+  return { asked, ids: turn.calls.map(({ id }) => id), missed: turn.missed }
+}
+const sourceOf = (filter: UsageFilter = {}): LiveSource => new LiveSource({ scope: 'all', filter })
+
+describe('a source of live calls', () => {
+  test.each([
+    ['userId', 2, 9],
+    ['username', 'ann', 'ada'],
+    ['tokenName', 'one', 'two'],
+    ['model', 'm', 'n'],
+    ['channel', 'c', 'd'],
+    ['group', 'default', 'vip'],
+    ['id', '1', '2'],
+    ['fromMs', 1000, 1001],
+    ['beforeMs', 1001, 1000],
+    ['reasons', ['complete', 'cut'], ['cut']],
+  ])('shows the calls of its filter by %s alone', (field, wanted, other) => {
+    expect(shown(sourceOf({ [field]: wanted }), many(1))).toMatchObject({ ids: ['1'], missed: 0 })
+    expect(shown(sourceOf({ [field]: other }), many(1))).toMatchObject({ ids: [], missed: 0 })
+  })
+
+  test('shows 20 calls in a second, and counts the others', () => {
+    const source = sourceOf()
+    expect(shown(source, many(15)).ids).toHaveLength(15)
+    const rest = shown(source, many(500), { nowMs: 5999 })
+    expect([rest.ids.length, rest.missed]).toEqual([5, 495])
+    expect(shown(source, many(25), { nowMs: 6000 })).toMatchObject({ ids: { length: 20 }, missed: 5 })
+  })
+
+  test('reads the names only of calls that it shows', () => {
+    const source = sourceOf()
+    expect(shown(source, many(500)).asked).toHaveLength(20)
+    expect(shown(source, many(500)).asked).toEqual([])
+    expect(shown(sourceOf({ model: 'n', username: 'ann' }), many(500)).asked).toEqual([])
+  })
+
+  test('counts, of a filter by name, those that have the name', () => {
+    const calls = many(60).map((one, n) => ({ ...one, tokenId: n % 2 === 0 ? 3 : 4 }))
+    const names = new Map([...NAMES, [4, { username: 'ben', tokenName: 'one' }]])
+    const { ids, missed } = shown(sourceOf({ username: 'ben' }), calls, { names })
+    expect([ids.length, missed]).toEqual([20, 10])
+    expect(ids).not.toContain('1')
+  })
+
+  test('misses an unknown number where calls were lost or their names are unknown', () => {
+    expect(shown(sourceOf(), many(1), { hasLost: true })).toMatchObject({ ids: ['1'], missed: null })
+    expect(shown(sourceOf(), many(1), { names: new Map() })).toMatchObject({ ids: [], missed: null })
+  })
+})
+
+describe('the row of a call', () => {
+  test('is written once for all that are shown the same', () => {
+    const rows = new RowTexts(NAMES)
+    let written = 0
+    const counted = {
+      ...CALL,
+      get model() {
+        written += 1
+        return 'm'
+      },
+    }
+    const sources = ['default', undefined].map((group) => new LiveSource({ scope: 'own', filter: { group } }))
+    for (const source of sources) source.begin([counted], false, 5000)
+    const [first, second] = sources.map((source) => source.end(rows).calls[0]?.text)
+    expect([first, written]).toEqual([second, 1])
+  })
+
+  test('has the channel for administrators alone', () => {
+    const texts = (['all', 'own'] as const).map((scope) => {
+      const source = new LiveSource({ scope, filter: {} })
+      source.begin([CALL], false, 5000)
+      return source.end(new RowTexts(NAMES)).calls[0]?.text
+    })
+    expect(texts).toEqual([
+      expect.stringContaining('"channel":"c"'),
+      expect.not.stringContaining('"channel"'),
+    ])
+  })
+})
+
+test('the name of a wish tells its scope and filter, whatever is left out', () => {
+  expect(nameOf({ scope: 'all', filter: { model: undefined } })).toBe(nameOf({ scope: 'all', filter: {} }))
+  const names = [
+    nameOf({ scope: 'all', filter: {} }),
+    nameOf({ scope: 'own', filter: {} }),
+    nameOf({ scope: 'own', filter: { userId: 1 } }),
+    nameOf({ scope: 'own', filter: { userId: 2 } }),
+  ]
+  expect(new Set(names).size).toBe(names.length)
+})

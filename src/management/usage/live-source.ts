@@ -1,0 +1,99 @@
+import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
+import type { SettledCall } from '../../store/ledger-writes.ts'
+import { type CallNames, matchOf, nameMatchOf } from './match-call.ts'
+import { PerSecond } from './per-second.ts'
+import { ownUsageObject, usageObject } from './usage-object.ts'
+
+/** Calls that readers want: all that share it are sent the same. */
+export interface LiveWish {
+  /** Rows as administrators see them, or as users see their own. */
+  readonly scope: 'all' | 'own'
+  readonly filter: UsageFilter
+}
+
+/** Name of a wish, the same for equal ones. */
+export function nameOf({ scope, filter }: LiveWish): string {
+  return JSON.stringify([scope, filter])
+}
+
+/** Calls of a short while for those with one wish. */
+export interface LiveTurn {
+  readonly calls: readonly { readonly id: string; readonly text: string }[]
+  /** Calls after these that are not shown; null if their number is unknown. */
+  readonly missed: number | null
+}
+
+/** Rows of one turn as JSON, by what shows them: written once for all who are shown the same. */
+export class RowTexts {
+  readonly #names: ReadonlyMap<number, CallNames>
+  readonly #texts = { all: new Map<SettledCall, string>(), own: new Map<SettledCall, string>() }
+
+  /** `names` by the id of the call's token. */
+  constructor(names: ReadonlyMap<number, CallNames>) {
+    this.#names = names
+  }
+
+  /** Names of a call; undefined where the database did not tell. */
+  namesOf({ tokenId }: SettledCall): CallNames | undefined {
+    return this.#names.get(tokenId)
+  }
+
+  textOf(call: SettledCall, { username, tokenName }: CallNames, scope: LiveWish['scope']): string {
+    const known = this.#texts[scope].get(call)
+    if (known !== undefined) return known
+    const entry: UsageEntry = { ...call, username, tokenName }
+    const text = JSON.stringify(scope === 'all' ? usageObject(entry) : ownUsageObject(entry))
+    this.#texts[scope].set(call, text)
+    return text
+  }
+}
+
+/**
+ * Chooses, of the calls that this process settles, those to show. A call that is not shown costs a few
+ * comparisons: its names are not read, and no row is made of it.
+ */
+export class LiveSource {
+  readonly #scope: LiveWish['scope']
+  readonly #matches: (call: SettledCall) => boolean
+  readonly #namesMatch: ((names: CallNames) => boolean) | undefined
+  readonly #budget = new PerSecond()
+  #candidates: readonly SettledCall[] = []
+  #room = 0
+  #missed: number | null = 0
+
+  constructor({ scope, filter }: LiveWish) {
+    this.#scope = scope
+    this.#matches = matchOf(filter)
+    this.#namesMatch = nameMatchOf(filter)
+  }
+
+  /**
+   * Begins a turn, of so many calls and others that were not kept; `nowMs`: a clock that never goes back.
+   * Returns the calls whose names are needed.
+   */
+  begin(calls: readonly SettledCall[], hasLost: boolean, nowMs: number): readonly SettledCall[] {
+    const matching = calls.filter(this.#matches)
+    this.#room = this.#budget.roomAt(nowMs)
+    this.#candidates = this.#namesMatch ? matching : matching.slice(0, this.#room)
+    this.#missed = hasLost ? null : matching.length - this.#candidates.length
+    return this.#candidates
+  }
+
+  /** Ends the turn that has begun. */
+  end(rows: RowTexts): LiveTurn {
+    const calls: { id: string; text: string }[] = []
+    let missed = this.#missed
+    for (const call of this.#candidates) {
+      const names = rows.namesOf(call)
+      // Nobody knows whether it was wanted, or what it is to be shown as.
+      if (!names) missed = null
+      else if (this.#namesMatch?.(names) === false) continue
+      else if (calls.length < this.#room)
+        calls.push({ id: call.id, text: rows.textOf(call, names, this.#scope) })
+      else if (missed !== null) missed += 1
+    }
+    this.#candidates = []
+    this.#budget.take(calls.length)
+    return { calls, missed }
+  }
+}

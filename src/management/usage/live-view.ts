@@ -1,0 +1,80 @@
+import { gapText, sumOf } from './gap.ts'
+import type { LivePiece, LiveReader } from './live-reader.ts'
+import type { LiveTurn } from './live-source.ts'
+import { PerSecond } from './per-second.ts'
+
+/** Newest events that are kept for a reader that comes back, and most calls that it is sent at once. */
+const MAX_KEPT = 200
+const MAX_AT_ONCE = 20
+
+/** An event that readers were sent: a call, or a gap of so many calls. */
+interface Event {
+  readonly id: string | null
+  readonly text: string
+  readonly missed: number | null
+}
+
+/** Shows readers with the same wish their calls: each event is written once for all of them. */
+export class LiveView {
+  readonly readers = new Set<LiveReader>()
+  readonly #budget = new PerSecond()
+  /** Oldest first. */
+  #kept: Event[] = []
+  /** Calls since the last gap that were not shown; null if their number is unknown. */
+  #missed: number | null = 0
+
+  /** Adds a reader, and tells it what was shown since the call that it had last, as far as that is known. */
+  add(reader: LiveReader, lastId: string | undefined): void {
+    // Calls that were missed before concern those who were here.
+    this.#send(this.#gap())
+    if (lastId !== undefined) this.#catchUp(reader, lastId)
+    this.readers.add(reader)
+  }
+
+  /** Shows calls, no more than fit into this second; tells of those that were missed before the next ones. */
+  show({ calls, missed }: LiveTurn, nowMs: number): void {
+    const room = this.#budget.roomAt(nowMs)
+    const shown = calls.slice(0, room)
+    this.#budget.take(shown.length)
+    this.#send([
+      ...(room > 0 ? this.#gap() : []),
+      ...shown.map(({ id, text }) => ({
+        id,
+        text: `event: call\nid: ${id}\ndata: ${text}\n\n`,
+        missed: 1,
+      })),
+    ])
+    this.#missed = sumOf([this.#missed, missed, calls.length - shown.length])
+    for (const reader of this.readers) reader.settle()
+  }
+
+  #gap(): Event[] {
+    const missed = this.#missed
+    this.#missed = 0
+    return missed === 0 ? [] : [{ id: null, text: gapText(missed), missed }]
+  }
+
+  #send(events: readonly Event[]): void {
+    if (events.length === 0) return
+    this.#kept = [...this.#kept, ...events].slice(-MAX_KEPT)
+    const piece = pieceOf(events)
+    for (const reader of this.readers) reader.take(piece)
+  }
+
+  #catchUp(reader: LiveReader, lastId: string): void {
+    const at = this.#kept.findLastIndex(({ id }) => id === lastId)
+    if (at === -1) return reader.miss(null)
+    const since = this.#kept.slice(at + 1)
+    const first = since.slice(0, MAX_AT_ONCE)
+    if (first.length > 0) reader.take(pieceOf(first))
+    reader.miss(sumOf(since.slice(MAX_AT_ONCE).map(({ missed }) => missed)))
+  }
+}
+
+function pieceOf(events: readonly Event[]): LivePiece {
+  return {
+    text: events.map(({ text }) => text).join(''),
+    events: events.length,
+    missed: sumOf(events.map(({ missed }) => missed)),
+  }
+}

@@ -1,0 +1,37 @@
+import type { UsageFilter } from '../../domain/usage-entry.ts'
+import type { SettledCall } from '../../store/ledger-writes.ts'
+
+/** Names of a call's user and key, which its settlement does not have. */
+export interface CallNames {
+  readonly username: string
+  readonly tokenName: string
+}
+
+type CallMatch = (call: SettledCall) => boolean
+
+/** Tells whether a call is one that the filter finds in the usage log, but for its names. */
+export function matchOf(filter: UsageFilter): CallMatch {
+  const { fromMs, beforeMs, reasons } = filter
+  const matches: CallMatch[] = FIELDS.flatMap((field) => {
+    const wanted = filter[field]
+    return wanted === undefined ? [] : [(call: SettledCall) => call[field] === wanted]
+  })
+  if (fromMs !== undefined) matches.push(({ endedMs }) => endedMs >= fromMs)
+  if (beforeMs !== undefined) matches.push(({ endedMs }) => endedMs < beforeMs)
+  if (reasons) matches.push(({ reason }) => reasons.includes(reason))
+  return (call) => matches.every((match) => match(call))
+}
+
+/** Tells whether the names of a call are those of the filter; undefined if it takes all names. */
+export function nameMatchOf({
+  username,
+  tokenName,
+}: UsageFilter): ((names: CallNames) => boolean) | undefined {
+  if (username === undefined && tokenName === undefined) return undefined
+  return (names) =>
+    (username ?? names.username) === names.username && (tokenName ?? names.tokenName) === names.tokenName
+}
+
+/** Fields that are compared for equality. */
+const FIELDS = ['id', 'userId', 'model', 'channel', 'group'] as const satisfies readonly (keyof UsageFilter &
+  keyof SettledCall)[]
