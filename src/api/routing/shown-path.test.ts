@@ -23,6 +23,17 @@ test.each([
   expect(shownPath(path)).toBe(shown)
 })
 
+test.each([
+  [`/v1/models/${KEY.slice(0, 31)}`, `/v1/models/${KEY.slice(0, 31)}`],
+  [`/v1/models/${KEY.slice(0, 32)}`, '/v1/models/…'],
+  ['/v1beta/models/gemini-2.5-flash:generateContent', '/v1beta/models/gemini-2.5-flash:generateContent'],
+  ['/v1beta/models/ask-me:generateContent', '/v1beta/models/ask-…'],
+  [`/${'x'.repeat(31)}/${'y/'.repeat(83)}z`, `/${'x'.repeat(31)}/${'y/'.repeat(83)}z`],
+  [`/${'x'.repeat(31)}/${'y/'.repeat(84)}z`, `/${'x'.repeat(31)}/${'y/'.repeat(83)}y`],
+])('%s, as most paths are, is shown as %s', (path, shown) => {
+  expect(shownPath(path)).toBe(shown)
+})
+
 test('a long path is shown in part, and no part of a key that would be cut', () => {
   expect(shownPath(`/${'x-'.repeat(5000)}`)).toHaveLength(200)
   expect(shownPath(`/${'x-'.repeat(90)}${KEY}`)).not.toContain('A1b2')
