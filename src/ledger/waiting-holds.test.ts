@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { accountOf, factsOf, settlementOf } from '../../test/ledger-calls.ts'
 import { storeWithAccount } from '../../test/store-rows.ts'
 import type { Store } from '../store/store.ts'
@@ -131,4 +131,28 @@ test('whoever asks for a hold after its call is settled gets the outcome of the 
   await settled
   await untilOlder(hold, 60)
   expect(writes).toEqual(['settle a'])
+})
+
+test('a hold that became due while another one was written is written next, without a warning of Node', async () => {
+  const { ledger, admit, store, writes } = await bench()
+  const warnings: string[] = []
+  const note = ({ name }: Error): void => void warnings.push(name)
+  process.on('warning', note)
+  onTestFinished(() => void process.off('warning', note))
+  const first = admit('a')
+  await untilOlder(first, 15)
+  const second = admit('b')
+  // Keeps the thread busy in the turn in which the first one is written.
+  const { whenDurable } = first
+  first.whenDurable = () => {
+    const untilMs = second.admittedAt + 100
+    while (performance.now() < untilMs);
+    return whenDurable.call(first)
+  }
+  await expect.poll(() => writes).toEqual(['hold a', 'hold b'])
+  await sleep(1)
+  expect(warnings).toEqual([])
+  await Promise.all([first.settle(settlementOf(1)), second.settle(settlementOf(1))])
+  expect(ledger.isWritable).toBe(true)
+  await store.close()
 })

@@ -50,7 +50,8 @@ export class WaitingHolds {
     this.writeDue()
     const [oldest] = this.#holds
     if (!oldest) return
-    const waitMs = oldest.admittedAt + LATEST_MS - performance.now()
+    // Writing the others may have taken longer than this one may wait.
+    const waitMs = Math.max(oldest.admittedAt + LATEST_MS - performance.now(), 0)
     this.#timer = setTimeout(() => this.#turn(), waitMs).unref()
   }
 }
