@@ -8,6 +8,8 @@ let openExchanges = 0
 let full = 0
 let young = 0
 let residentBytes = START_BYTES
+/** Resident size that a full collection leaves. */
+let collectedBytes = Number.POSITIVE_INFINITY
 /** Resident size that a trim of the C library's heap leaves. */
 let trimmedBytes = Number.POSITIVE_INFINITY
 let giving: { stop(): void }
@@ -17,18 +19,26 @@ beforeEach(() => {
   full = 0
   young = 0
   residentBytes = START_BYTES
+  collectedBytes = Number.POSITIVE_INFINITY
   trimmedBytes = Number.POSITIVE_INFINITY
-  giving = collectWhenIdle(() => openExchanges, {
-    collectAll: () => (full += 1),
-    collectYoung: () => (young += 1),
-    trim: async () => void (residentBytes = Math.min(residentBytes, trimmedBytes)),
-    residentBytes: () => residentBytes,
-  })
+  begin()
 })
 afterEach(() => {
   giving.stop()
   vi.useRealTimers()
 })
+
+function begin(): void {
+  giving = collectWhenIdle(() => openExchanges, {
+    collectAll: () => {
+      full += 1
+      residentBytes = Math.min(residentBytes, collectedBytes)
+    },
+    collectYoung: () => (young += 1),
+    trim: async () => void (residentBytes = Math.min(residentBytes, trimmedBytes)),
+    residentBytes: () => residentBytes,
+  })
+}
 
 /** So many seconds with so many requests under way at each. */
 async function pass(seconds: number, underWay = 0): Promise<void> {
@@ -98,6 +108,25 @@ describe('memory is given back', () => {
     await pass(3_600)
     expect([full, young]).toEqual([2, 1])
   })
+
+  test.each([
+    [2, 1.74, 1],
+    [2, 1.76, 2],
+  ])(
+    'as much as the size after the start says, which was %d times as much before it was collected',
+    async (before, after, collections) => {
+      giving.stop()
+      residentBytes = before * START_BYTES
+      collectedBytes = START_BYTES
+      begin()
+      await pass(3)
+      await pass(100, 1)
+      residentBytes = after * START_BYTES
+      collectedBytes = Number.POSITIVE_INFINITY
+      await pass(61)
+      expect(full).toBe(collections)
+    },
+  )
 
   test('not all of it, where trimming the heap was enough', async () => {
     await pass(3)
