@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import type { Fixture } from '../equipment/fixture.ts'
 import { answered } from '../equipment/media-fixture.ts'
-import { MEASURED_TURNS, mostTurnCpuMs } from '../equipment/turn-cpu.ts'
+import { mostTurnCpuMs } from '../equipment/turn-cpu.ts'
+import { startMeasuredFixture, vectorsResponse } from '../equipment/vector-responses.ts'
 
 const AT_ONCE = 4
 const BYTES = 8 * 1024 * 1024
@@ -16,14 +16,7 @@ const SHORT_LIST = `[${'1,'.repeat(260_000)}1]`
 
 let fixture: Fixture
 beforeAll(async () => {
-  fixture = await startFixture(
-    (upstream) => ({
-      models: { m: { price: PLAIN_PRICE } },
-      channels: [channel('m', upstream.baseUrl('m'))],
-      users: [ROOT, user(2, 'ann', [token('ann')])],
-    }),
-    { env: MEASURED_TURNS },
-  )
+  fixture = await startMeasuredFixture()
 })
 afterAll(() => fixture?.close())
 
@@ -33,9 +26,7 @@ test.each([
   ['lists of single digits as base64', SHORT_LIST, 'base64'],
 ])('the longest vectors take no more than 50 ms of a turn: %s', async (name, vector, form) => {
   const vectors = Math.ceil(BYTES / vector.length)
-  const data = Array.from({ length: vectors }, (_, index) => `{"index":${index},"embedding":${vector}}`)
-  const body = `{"object":"list","data":[${data.join(',')}],"usage":{"prompt_tokens":9,"total_tokens":9}}`
-  fixture.upstream.script('m', answered('application/json', Buffer.from(body)))
+  fixture.upstream.script('m', answered('application/json', vectorsResponse(vectors, vector)))
   const embed = async (): Promise<void> => {
     const request = { model: 'm', input: 'one two three', encoding_format: form }
     const answer = await call(fixture.gateway.url, request, { key: 'ann', path: '/v1/embeddings' })

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import type { Fixture } from '../equipment/fixture.ts'
 import { answered } from '../equipment/media-fixture.ts'
-import { MEASURED_TURNS, mostTurnCpuMs } from '../equipment/turn-cpu.ts'
+import { mostTurnCpuMs } from '../equipment/turn-cpu.ts'
+import { startMeasuredFixture, vectorsResponse } from '../equipment/vector-responses.ts'
 
 const MIB = 1024 * 1024
 const AT_ONCE = 4
@@ -24,23 +24,9 @@ const CASES = [
 
 let fixture: Fixture
 beforeAll(async () => {
-  fixture = await startFixture(
-    (upstream) => ({
-      models: { m: { price: PLAIN_PRICE } },
-      channels: [channel('m', upstream.baseUrl('m'))],
-      users: [ROOT, user(2, 'ann', [token('ann')])],
-    }),
-    { env: MEASURED_TURNS },
-  )
+  fixture = await startMeasuredFixture()
 })
 afterAll(() => fixture?.close())
-
-const response = (vectors: number, embedding: string): Buffer => {
-  const data = Array.from({ length: vectors }, (_, index) => `{"index":${index},"embedding":${embedding}}`)
-  return Buffer.from(
-    `{"object":"list","data":[${data.join(',')}],"usage":{"prompt_tokens":9,"total_tokens":9}}`,
-  )
-}
 
 /** The digest of a response, and its request's id. */
 function digestOfCall(form: string): Promise<readonly [digest: string, id: string]> {
@@ -61,8 +47,8 @@ function digestOfCall(form: string): Promise<readonly [digest: string, id: strin
 test.each(CASES)('four responses of 66 MiB at once take no more than 50 ms of a turn: %s', async (...of) => {
   const [, sent, form, wanted] = of
   const vectors = Math.ceil((66 * MIB) / sent.length)
-  fixture.upstream.script('m', answered('application/json', response(vectors, sent)))
-  const expected = createHash('sha256').update(response(vectors, wanted)).digest('hex')
+  fixture.upstream.script('m', answered('application/json', vectorsResponse(vectors, sent)))
+  const expected = createHash('sha256').update(vectorsResponse(vectors, wanted)).digest('hex')
   const database = databaseOf(fixture.gateway.dataDir)
   const turnMs = await mostTurnCpuMs(fixture.gateway, async () => {
     const calls = await Promise.all(Array.from({ length: AT_ONCE }, () => digestOfCall(form)))

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { NO_USAGE } from '../../domain/usage.ts'
+import { SETTLED_CALL } from '../../../test/settled-call.ts'
 import type { SettledCall } from '../../store/ledger-writes.ts'
 import { LiveCalls, type OtherProcesses } from './live-calls.ts'
 import type { LiveTurn, LiveWish } from './live-source.ts'
@@ -51,31 +51,10 @@ function started() {
     open: (subject: number, model?: string) =>
       live.open({ subject, scope: 'all', filter: { model }, lastId: undefined }),
     settle: async (count: number) => {
-      for (let n = 0; n < count; n += 1) ledger.onSettled?.({ ...CALL, id: String((number += 1)) })
+      for (let n = 0; n < count; n += 1) ledger.onSettled?.({ ...SETTLED_CALL, id: String((number += 1)) })
       await vi.advanceTimersByTimeAsync(TURN_MS)
     },
   }
-}
-const CALL: SettledCall = {
-  id: '0',
-  endedMs: 1000,
-  userId: 2,
-  tokenId: 3,
-  model: 'm',
-  requestedModel: 'm',
-  upstreamModel: 'm',
-  channel: 'c',
-  group: 'default',
-  usage: NO_USAGE,
-  quota: 1,
-  priceVersion: 'v',
-  durationMs: 5,
-  firstByteMs: 4,
-  stream: false,
-  reason: 'complete',
-  kind: 'chat',
-  budgets: '',
-  delivered: true,
 }
 
 test('calls are followed while somebody reads them, and for a minute after', async () => {

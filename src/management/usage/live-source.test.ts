@@ -1,33 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { NO_USAGE } from '../../domain/usage.ts'
+import { SETTLED_CALL } from '../../../test/settled-call.ts'
 import type { UsageFilter } from '../../domain/usage-entry.ts'
 import type { SettledCall } from '../../store/ledger-writes.ts'
 import { LiveSource, nameOf, RowTexts } from './live-source.ts'
 
-const CALL: SettledCall = {
-  id: '0',
-  endedMs: 1000,
-  userId: 2,
-  tokenId: 3,
-  model: 'm',
-  requestedModel: 'm',
-  upstreamModel: 'm',
-  channel: 'c',
-  group: 'default',
-  usage: NO_USAGE,
-  quota: 1,
-  priceVersion: 'v',
-  durationMs: 5,
-  firstByteMs: 4,
-  stream: false,
-  reason: 'complete',
-  kind: 'chat',
-  budgets: '',
-  delivered: true,
-}
 const NAMES = new Map([[3, { username: 'ann', tokenName: 'one' }]])
 const many = (count: number): SettledCall[] =>
-  Array.from({ length: count }, (_, n) => ({ ...CALL, id: String(n + 1) }))
+  Array.from({ length: count }, (_, n) => ({ ...SETTLED_CALL, id: String(n + 1) }))
 
 /** Ids of the calls that one turn shows, how many it misses, and the ids whose names it asked for. */
 function shown(
@@ -92,7 +71,7 @@ describe('the row of a call', () => {
     const rows = new RowTexts(NAMES)
     let written = 0
     const counted = {
-      ...CALL,
+      ...SETTLED_CALL,
       get model() {
         written += 1
         return 'm'
@@ -107,7 +86,7 @@ describe('the row of a call', () => {
   test('has the channel for administrators alone', () => {
     const texts = (['all', 'own'] as const).map((scope) => {
       const source = new LiveSource({ scope, filter: {} })
-      source.begin([CALL], false, 5000)
+      source.begin([SETTLED_CALL], false, 5000)
       return source.end(new RowTexts(NAMES)).calls[0]?.text
     })
     expect(texts).toEqual([
