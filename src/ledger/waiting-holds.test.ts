@@ -143,11 +143,11 @@ test('a hold that became due while another one was written is written next, with
   await untilOlder(first, 15)
   const second = admit('b')
   // Keeps the thread busy in the turn in which the first one is written.
-  const { whenDurable } = first
+  const written = first.whenDurable.bind(first)
   first.whenDurable = () => {
     const untilMs = second.admittedAt + 100
     while (performance.now() < untilMs);
-    return whenDurable.call(first)
+    return written()
   }
   await expect.poll(() => writes).toEqual(['hold a', 'hold b'])
   await sleep(1)
