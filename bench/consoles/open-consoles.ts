@@ -14,6 +14,12 @@ export interface Clients extends AsyncDisposable {
   readonly sent: () => number
 }
 
+/** Readers of the live stream, in the order in which they were opened. */
+interface Readers extends Clients {
+  /** Events that told this one of calls that it was not sent. */
+  readonly gaps: (reader: number) => number
+}
+
 /** Cookies of so many sessions of root's. */
 export async function sessions(url: string, count: number): Promise<readonly string[]> {
   const cookies: string[] = []
@@ -23,7 +29,7 @@ export async function sessions(url: string, count: number): Promise<readonly str
 }
 
 /** Opens live streams of all calls, so many for each session. */
-export async function openReaders(url: string, cookies: readonly string[], each = 1): Promise<Clients> {
+export async function openReaders(url: string, cookies: readonly string[], each = 1): Promise<Readers> {
   const streams: LiveResponse[] = []
   let sent = 0
   for (const cookie of cookies)
@@ -38,17 +44,18 @@ export async function openReaders(url: string, cookies: readonly string[], each 
     }
   return {
     sent: () => sent,
+    gaps: (reader) => timesIn(streams[reader]?.text() ?? '', 'event: gap'),
     async [Symbol.asyncDispose]() {
       await sleep(CERTAINLY_GONE_MS)
       for (const stream of streams) stream.abort()
-      for (const stream of streams) sent += (await stream.end()).text.split('event: call').length - 1
+      for (const stream of streams) sent += timesIn((await stream.end()).text, 'event: call')
     },
   }
 }
 
 /**
  * Opens the log with *Live* on, once for each session: what the page asks first, the stream, and from then on
- * the list and the sums in turn, as the gaps of a busy gateway make it do.
+ * the list and the sums in turn where the stream had a gap, as the page does.
  */
 export async function openConsoles(url: string, cookies: readonly string[]): Promise<Clients> {
   const ask = async (cookie: string, path: string): Promise<void> => {
@@ -66,10 +73,14 @@ export async function openConsoles(url: string, cookies: readonly string[]): Pro
   }
   const readers = await openReaders(url, cookies)
   let turn = 0
+  const known = cookies.map(() => 0)
   const failures: unknown[] = []
   const asking = setInterval(() => {
-    turn += 1
-    list(cookies[turn % cookies.length] ?? '').catch((error: unknown) => failures.push(error))
+    turn = (turn + 1) % cookies.length
+    const gaps = readers.gaps(turn)
+    if (gaps === known[turn]) return
+    known[turn] = gaps
+    list(cookies[turn] ?? '').catch((error: unknown) => failures.push(error))
   }, ASK_AGAIN_MS / cookies.length)
   return {
     sent: readers.sent,
@@ -86,6 +97,10 @@ export async function consolesOf(port: number | undefined, count: number): Promi
   if (port === undefined || count === 0) return undefined
   const url = `http://127.0.0.1:${port}`
   return openConsoles(url, await sessions(url, count))
+}
+
+function timesIn(text: string, part: string): number {
+  return text.split(part).length - 1
 }
 
 function query(fields: Readonly<Record<string, string>>): string {

@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
+import { randomFrom } from '../../../test/equipment/random.ts'
 import { newToken, newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
 import { type Call, filled, idAt } from '../../../test/usage-log-rows.ts'
 import type { UsageFilter } from '../../domain/usage-entry.ts'
@@ -98,6 +99,31 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
       total: 4,
       entries: [],
     })
+  })
+
+  test('is listed by the end of the calls on each page, however long they took', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    const random = randomFrom(7)
+    // Every third call takes up to an hour; three in ten end in the same millisecond as another one.
+    const calls = Array.from({ length: 120 }, (_, index) => {
+      const begin = T0 + index * MINUTE
+      const took = index % 3 === 0 ? Math.floor(random() * 60) * MINUTE : Math.floor(random() * 3)
+      return { id: idAt(begin), endedMs: begin + took, model: index % 4 === 0 ? 'n' : 'm' }
+    })
+    await filled(database, calls)
+    const times = { fromMs: T0 + 20 * MINUTE, beforeMs: T0 + 100 * MINUTE }
+    for (const filter of [{}, { model: 'n' }, times] as readonly UsageFilter[]) {
+      const { model: wanted, fromMs = 0, beforeMs = Number.MAX_SAFE_INTEGER } = filter
+      const meant = calls
+        .filter(({ model }) => model === (wanted ?? model))
+        .filter(({ endedMs }) => endedMs >= fromMs && endedMs < beforeMs)
+        .toSorted((a, b) => b.endedMs - a.endedMs || (a.id < b.id ? 1 : -1))
+      for (let offset = 0; offset <= meant.length; offset += 7) {
+        const { total, entries } = await store.read('listUsage', { filter, offset, limit: 7 })
+        expect(total).toBe(meant.length)
+        expect(entries.map(({ id }) => id)).toEqual(meant.slice(offset, offset + 7).map(({ id }) => id))
+      }
+    }
   })
 
   test.each<[string, UsageFilter, readonly string[]]>([

@@ -5,13 +5,14 @@ import type { UsageLogRow } from '../schema.ts'
 import { usageFromRow } from '../usage-from-row.ts'
 import type { Db } from './operation.ts'
 import {
-  withinIds,
-  withinScan,
+  type BoundedScan,
+  boundScan,
   matchesFilter,
   matchingRows,
-  boundScan,
   type UsageCursor,
   type UsageScan,
+  withinIds,
+  withinScan,
 } from './usage-scan.ts'
 
 /** Newest rows that one list scans; an earlier end of the filter reaches older ones. */
@@ -31,7 +32,7 @@ export async function listUsage(
   const { total } = await matchingRows(db, scan)
     .select((eb) => eb.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
-  const page = matchingRows(db, scan)
+  const page = latestRows(db, scan, offset + limit)
     .select('id')
     .orderBy('ended_ms', 'desc')
     .orderBy('id', 'desc')
@@ -45,6 +46,21 @@ export async function listUsage(
     .orderBy('usage_log.id', 'desc')
     .execute()
   return { total, entries: rows.map(entryFromRow) }
+}
+
+/**
+ * Selects the matching rows that can be among the `count` with the latest ends, which spares sorting all: none
+ * of those ended before all of the `count` newest by id had. A user's index has them sorted.
+ */
+function latestRows(db: Db, scan: BoundedScan, count: number) {
+  const rows = matchingRows(db, scan)
+  if (scan.filter.userId !== undefined) return rows
+  const newest = matchingRows(db, scan).select('ended_ms').orderBy('id', 'desc').limit(count).as('newest')
+  return rows.where(
+    'ended_ms',
+    '>=',
+    db.selectFrom(newest).select(({ fn }) => fn.min('ended_ms').as('least')),
+  )
 }
 
 /**
