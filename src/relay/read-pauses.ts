@@ -1,4 +1,4 @@
-import { LOOP_TURNS, MAX_TURN_MS, type SharedTurns } from './shared-turns.ts'
+import { LOOP_TURNS, MAX_TURN_MS, type SharedTurns } from '../limits/shared-turns.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /**

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { LiveReader } from './live-reader.ts'
 
@@ -35,6 +36,22 @@ describe('a reader of live calls', () => {
     take(2)
     take(1)
     expect(await read()).toEqual(calls(1, 3))
+  })
+
+  test('is written to when its turn comes, once for all that has gathered by then', async () => {
+    const turns: (() => void)[] = []
+    const reader = new LiveReader(() => {}, { wait: (goOn) => void turns.push(goOn) })
+    const text = reader.text()
+    await text.next()
+    const read: (string | void)[] = []
+    const reading = text.next().then(({ value }) => read.push(value))
+    for (const event of ['a', 'b']) reader.take({ text: event, events: 1, missed: 1 })
+    await nextTurn()
+    expect(read).toEqual([])
+    expect(turns).toHaveLength(1)
+    turns[0]?.()
+    await reading
+    expect(read).toEqual(['ab'])
   })
 
   test('misses what it does not read, and is told how many before the next one', async () => {

@@ -1,3 +1,4 @@
+import { LOOP_TURNS, type SharedTurns } from '../../limits/shared-turns.ts'
 import { gapText, sumOf } from './gap.ts'
 
 /** Events that may wait for a slow client before it misses further ones. */
@@ -11,9 +12,13 @@ export interface LivePiece {
   readonly missed: number | null
 }
 
-/** One client of the live stream: server-sent events, no more than it reads. */
+/**
+ * One client of the live stream: server-sent events, no more than it reads. All that read the same are sent it
+ * at once; each is written to in a turn of its own, so that calls wait for one of them at most.
+ */
 export class LiveReader {
   readonly #left: () => void
+  readonly #turns: Pick<SharedTurns, 'wait'>
   #waiting: string[] = []
   #waitingEvents = 0
   #wake: (() => void) | undefined
@@ -22,8 +27,9 @@ export class LiveReader {
   #missed: number | null = 0
 
   /** `left` is called once, at the end. */
-  constructor(left: () => void) {
+  constructor(left: () => void, turns: Pick<SharedTurns, 'wait'> = LOOP_TURNS) {
     this.#left = left
+    this.#turns = turns
   }
 
   /** Whether it goes on. */
@@ -108,7 +114,7 @@ export class LiveReader {
   }
 
   #notify(): void {
-    this.#wake?.()
+    if (this.#wake) this.#turns.wait(this.#wake)
     this.#wake = undefined
   }
 }

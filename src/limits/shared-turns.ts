@@ -5,15 +5,16 @@
 export const MAX_TURN_MS = 4
 
 /**
- * Shares each turn of the event loop among the large responses that are read: once they have worked for as
- * long as a turn may take, the others wait, and one of them reads on in each of the next turns. Without it,
- * a turn would last as many times longer as there are large responses.
+ * Shares each turn of the event loop among pieces of work that can wait: large responses that are read, and
+ * readers of live calls. Once a turn has worked for as long as it may take, responses wait; of all that wait,
+ * one goes on in each of the next turns. Without it, a turn would last as many times longer as there are such
+ * pieces.
  */
 export class SharedTurns {
   readonly #afterTurn: (callback: () => void) => void
   #workMs = 0
   #isScheduled = false
-  /** Responses that are not read, in the order of their turns. */
+  /** What goes on later, in the order of its turns. */
   readonly #waiting: (() => void)[] = []
 
   /** `afterTurn` calls back once the input of this turn is read. */
@@ -28,7 +29,7 @@ export class SharedTurns {
     return this.#workMs >= MAX_TURN_MS
   }
 
-  /** Calls `goOn` when it is the response's turn. */
+  /** Calls `goOn` when it is its turn, which is never this one. */
   wait(goOn: () => void): void {
     this.#waiting.push(goOn)
     this.#schedule()
