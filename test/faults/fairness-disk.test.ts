@@ -18,10 +18,10 @@ const copy = await patchedProgram([
     by: 'maxOperations: 8,\n  maxPerUser: Number.POSITIVE_INFINITY',
   },
   {
-    file: 'src/store/operations/usage-rows.ts',
-    text: 'const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })',
+    file: 'src/store/operations/list-usage.ts',
+    text: 'const listed = await listedRows(db, filter, offset + limit)',
     by: `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 40)
-  const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })`,
+  const listed = await listedRows(db, filter, offset + limit)`,
   },
 ])
 let fixture: Fixture

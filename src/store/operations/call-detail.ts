@@ -1,7 +1,7 @@
 import type { AttemptEntry, Particulars } from '../../domain/call-detail.ts'
 import type { UsageEntry } from '../../domain/usage-entry.ts'
 import type { Db } from './operation.ts'
-import { listUsage } from './usage-rows.ts'
+import { listUsage } from './list-usage.ts'
 
 /** A settled call with all that its cost is explained by. */
 export interface CallDetail {

@@ -28,7 +28,8 @@ import {
 } from './stored-responses.ts'
 import { tokenNames } from './token-names.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
-import { listUsage, scanUsage } from './usage-rows.ts'
+import { listUsage } from './list-usage.ts'
+import { scanUsage } from './usage-rows.ts'
 import { usageCoverage, usageSeries } from './usage-series.ts'
 import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-totals.ts'
 

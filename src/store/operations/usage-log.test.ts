@@ -29,6 +29,11 @@ async function second(store: Rows): Promise<void> {
   await store.write('createToken', newToken(user.id, { name: 'other', key: 'k2' }))
 }
 
+/** Adds so many users without calls. */
+async function addOthers(store: Rows, count: number): Promise<void> {
+  for (let n = 0; n < count; n += 1) await store.write('createUser', newUser({ username: `other ${n}` }))
+}
+
 async function ids(store: Rows, filter: UsageFilter): Promise<string[]> {
   const { entries, total } = await store.read('listUsage', { filter, offset: 0, limit: 100 })
   expect(total).toBe(entries.length)
@@ -101,8 +106,9 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     })
   })
 
-  test('is listed by the end of the calls on each page, however long they took', async () => {
+  test.each([1, 250])('is listed by the end of calls, however long they took: %i users', async (users) => {
     const { store, database } = await rowsWithAccount(engine)
+    await addOthers(store, users - 1)
     const random = randomFrom(7)
     // Every third call takes up to an hour; three in ten end in the same millisecond as another one.
     const calls = Array.from({ length: 120 }, (_, index) => {
@@ -124,6 +130,14 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
         expect(entries.map(({ id }) => id)).toEqual(meant.slice(offset, offset + 7).map(({ id }) => id))
       }
     }
+  })
+
+  test('lists calls that began days before the period in which they ended', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    const calls = [1, 2, 3].map((n) => ({ id: idAt(T0 - n * DAY), endedMs: T0 + 5 * MINUTE - n }))
+    const short = { id: idAt(T0 + 10 * MINUTE), endedMs: T0 + 11 * MINUTE }
+    await filled(database, [short, ...calls])
+    expect(await ids(store, { fromMs: T0 })).toEqual([short, ...calls].map(({ id }) => id))
   })
 
   test.each<[string, UsageFilter, readonly string[]]>([
@@ -274,21 +288,58 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
   })
 })
 
+test.each([1, 250])('a list is of the newest 100,000 rows: %i users', async (users) => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const store = await openedStore(path)
+  await addOthers(store, users)
+  await store.write('createToken', newToken(1))
+  const file = new DatabaseSync(path)
+  const columns = file
+    .prepare('SELECT * FROM usage_log')
+    .columns()
+    .map(({ name }) => name)
+  const values: Readonly<Record<string, string>> = {
+    id: `printf('%08x-0000-7000-8000-000000000000', n)`,
+    ended_ms: '65536 * n',
+    first_byte_ms: 'NULL',
+  }
+  file.exec(`WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100003)
+    INSERT INTO usage_log SELECT ${columns.map((name) => values[name] ?? '1').join()} FROM numbers`)
+  file.close()
+  const list = (offset: number) => store.read('listUsage', { filter: { fromMs: 1 }, offset, limit: 5 })
+  const first = await list(0)
+  expect([first.total, first.entries[0]?.endedMs]).toEqual([100_000, 65_536 * 100_003])
+  const last = await list(99_998)
+  expect(last.entries.map(({ endedMs }) => endedMs / 65_536)).toEqual([5, 4])
+  expect((await list(100_000)).entries).toEqual([])
+})
+
 describe('what the usage log is read by on SQLite', () => {
   const scan = (filter: UsageFilter) => ({ filter, after: { id: idAt(T0), endedMs: T0 }, maxRows: 100 })
 
-  test.each<[string, UsageFilter, RegExp]>([
-    ['a user', { userId: 1 }, /usage_log USING (COVERING )?INDEX usage_log_by_user/],
+  test.each<[string, UsageFilter, RegExp, number?]>([
+    ['a user', { userId: 1 }, /usage_log USING (COVERING )?INDEX usage_log_by_user|PRIMARY KEY \(id=\?\)/],
     [
       'a user and a time',
       { userId: 1, fromMs: T0 - DAY, beforeMs: T0 },
-      /usage_log USING (COVERING )?INDEX usage_log_by_user/,
+      /usage_log USING (COVERING )?INDEX usage_log_by_user|PRIMARY KEY \(id=\?\)/,
     ],
-    ['a time', { fromMs: T0 - DAY, beforeMs: T0 }, /SEARCH usage_log USING PRIMARY KEY \(id>\? AND id<\?\)/],
+    [
+      'a time',
+      { fromMs: T0 - DAY, beforeMs: T0 },
+      /SEARCH usage_log USING (PRIMARY KEY \(id(>\? AND id<)?=?\?\)|COVERING INDEX usage_log_by_user \(user_id=\? AND ended_ms>\? AND ended_ms<\?\))/,
+    ],
+    [
+      'a time, with many users',
+      { fromMs: T0 - DAY, beforeMs: T0 },
+      /SEARCH usage_log USING PRIMARY KEY \(id(>\? AND id<)?=?\?\)/,
+      250,
+    ],
     ['an id', { id: 'x' }, /SEARCH usage_log USING PRIMARY KEY \(id=\?\)/],
-  ])('%s: an index', async (_, filter, index) => {
+  ])('%s: an index', async (_, filter, index, users = 1) => {
     const path = join(temporaryFolder(), 'sluice.db')
-    await openedStore(path)
+    const store = await openedStore(path)
+    await addOthers(store, users)
     const file = new DatabaseSync(path)
     const asked: { sql: string; parameters: readonly unknown[] }[] = []
     const db = kyselyOver(file, ({ query }) => {

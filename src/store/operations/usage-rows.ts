@@ -1,67 +1,10 @@
 import type { CallKind } from '../../domain/call-kind.ts'
 import type { SettlementReason } from '../../domain/settlement.ts'
-import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsageEntry } from '../../domain/usage-entry.ts'
 import type { UsageLogRow } from '../schema.ts'
 import { usageFromRow } from '../usage-from-row.ts'
 import type { Db } from './operation.ts'
-import {
-  type BoundedScan,
-  boundScan,
-  matchesFilter,
-  matchingRows,
-  type UsageCursor,
-  type UsageScan,
-  withinIds,
-  withinScan,
-} from './usage-scan.ts'
-
-/** Newest rows that one list scans; an earlier end of the filter reaches older ones. */
-const MAX_LISTED_ROWS = 100_000
-
-/** Reads a page of matching rows, latest end first, and their number among the newest 100,000. */
-export async function listUsage(
-  db: Db,
-  {
-    filter,
-    offset,
-    limit,
-  }: { readonly filter: UsageFilter; readonly offset: number; readonly limit: number },
-): Promise<{ readonly total: number; readonly entries: readonly UsageEntry[] }> {
-  const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
-  if (!scan) return { total: 0, entries: [] }
-  const { total } = await matchingRows(db, scan)
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  const page = latestRows(db, scan, offset + limit)
-    .select('id')
-    .orderBy('ended_ms', 'desc')
-    .orderBy('id', 'desc')
-    .offset(offset)
-    .limit(limit)
-  // Repeats the bounds, because PostgreSQL does not derive the partitions from the ids of the subquery.
-  const rows = await withNames(db)
-    .where('usage_log.id', 'in', page)
-    .where((eb) => withinIds(eb, scan))
-    .orderBy('ended_ms', 'desc')
-    .orderBy('usage_log.id', 'desc')
-    .execute()
-  return { total, entries: rows.map(entryFromRow) }
-}
-
-/**
- * Selects the matching rows that can be among the `count` with the latest ends, which spares sorting all: none
- * of those ended before all of the `count` newest by id had. A user's index has them sorted.
- */
-function latestRows(db: Db, scan: BoundedScan, count: number) {
-  const rows = matchingRows(db, scan)
-  if (scan.filter.userId !== undefined) return rows
-  const newest = matchingRows(db, scan).select('ended_ms').orderBy('id', 'desc').limit(count).as('newest')
-  return rows.where(
-    'ended_ms',
-    '>=',
-    db.selectFrom(newest).select(({ fn }) => fn.min('ended_ms').as('least')),
-  )
-}
+import { boundScan, matchesFilter, type UsageCursor, type UsageScan, withinScan } from './usage-scan.ts'
 
 /**
  * Reads the matching rows of one scan, newest first, and the cursor of the next scan; `next` is null at the
@@ -81,7 +24,8 @@ export async function scanUsage(
   return { entries: rows.map(entryFromRow), next: scan.end }
 }
 
-function withNames(db: Db) {
+/** Selects rows with the names of their users and API keys, deleted ones included. */
+export function withNames(db: Db) {
   return db
     .selectFrom('usage_log')
     .innerJoin('users', 'users.id', 'usage_log.user_id')
@@ -90,7 +34,8 @@ function withNames(db: Db) {
     .select(['users.username', 'tokens.name as token_name'])
 }
 
-function entryFromRow(
+/** Reads a row of `withNames`. */
+export function entryFromRow(
   row: UsageLogRow & { readonly username: string; readonly token_name: string },
 ): UsageEntry {
   return {

@@ -1,0 +1,105 @@
+import { sql } from 'kysely'
+import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
+import type { Db } from './operation.ts'
+import { entryFromRow, withNames } from './usage-rows.ts'
+import { type BoundedScan, boundScan, matchingRows } from './usage-scan.ts'
+
+/** Newest rows that one list shows; an earlier end of the filter reaches older ones. */
+const MAX_LISTED_ROWS = 100_000
+/** Most users whose parts of the index are read one after the other, in place of all rows of the period. */
+const FEW_USERS = 200
+
+const ONE = sql`1`.as('one')
+
+/** Reads a page of matching rows, latest end first, and their number among the newest 100,000. */
+export async function listUsage(
+  db: Db,
+  {
+    filter,
+    offset,
+    limit,
+  }: { readonly filter: UsageFilter; readonly offset: number; readonly limit: number },
+): Promise<{ readonly total: number; readonly entries: readonly UsageEntry[] }> {
+  const listed = await listedRows(db, filter, offset + limit)
+  if (!listed) return { total: 0, entries: [] }
+  const { total } = await db
+    .selectFrom(listed.all.select(ONE).limit(MAX_LISTED_ROWS).as('listed'))
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  const page = await listed.latest
+    .select('usage_log.id')
+    .orderBy('ended_ms', 'desc')
+    .orderBy('usage_log.id', 'desc')
+    .offset(offset)
+    .limit(Math.max(0, Math.min(limit, MAX_LISTED_ROWS - offset)))
+    .execute()
+  if (page.length === 0) return { total, entries: [] }
+  // By values, from which PostgreSQL derives the partitions.
+  const rows = await withNames(db)
+    .where(
+      'usage_log.id',
+      'in',
+      page.map(({ id }) => id),
+    )
+    .orderBy('ended_ms', 'desc')
+    .orderBy('usage_log.id', 'desc')
+    .execute()
+  return { total, entries: rows.map(entryFromRow) }
+}
+
+/**
+ * Selects all matching rows, and of them those that can be among the `count` with the latest ends, which spares
+ * sorting all; null if the filter names an unknown user.
+ */
+async function listedRows(db: Db, filter: UsageFilter, count: number) {
+  if (hasTimesOnly(filter) && (await hasFewUsers(db))) {
+    const scan = { filter, after: null, end: null, maxRows: MAX_LISTED_ROWS }
+    const least = await leastLateEnd(db, scan, count)
+    // One bound per side, as in a scan.
+    const latest = { ...filter, fromMs: Math.max(filter.fromMs ?? 0, least) }
+    return { all: rowsByUser(db, filter), latest: rowsByUser(db, latest) }
+  }
+  const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
+  if (!scan) return null
+  const all = matchingRows(db, scan)
+  // A user's rows are read in the order of their ends.
+  if (scan.filter.userId !== undefined) return { all, latest: all }
+  return { all, latest: all.where('ended_ms', '>=', await leastLateEnd(db, scan, count)) }
+}
+
+/** Reads an end that each of the `count` latest has or exceeds: all of the `count` newest by id do. */
+async function leastLateEnd(db: Db, scan: BoundedScan, count: number): Promise<number> {
+  const newest = matchingRows(db, scan).select('ended_ms').orderBy('id', 'desc').limit(count).as('newest')
+  const { found, least } = await db
+    .selectFrom(newest)
+    .select(({ fn }) => [fn.countAll<number>().as('found'), fn.min<number | null>('ended_ms').as('least')])
+    .executeTakeFirstOrThrow()
+  return found < count || least === null ? 0 : least
+}
+
+/** Whether nothing but the end of calls is filtered, which `usage_log_by_user` covers. */
+function hasTimesOnly({ fromMs: _from, beforeMs: _before, ...others }: UsageFilter): boolean {
+  return Object.values(others).every((value) => value === undefined)
+}
+
+async function hasFewUsers(db: Db): Promise<boolean> {
+  const users = await db
+    .selectFrom('users')
+    .select(ONE)
+    .limit(FEW_USERS + 1)
+    .execute()
+  return users.length <= FEW_USERS
+}
+
+/**
+ * Selects rows over `usage_log_by_user`, whose entries are a small fraction of the rows. SQLite reads the tables
+ * of a cross join in this order.
+ */
+function rowsByUser(db: Db, { fromMs = 0, beforeMs }: UsageFilter) {
+  const rows = db
+    .selectFrom('users')
+    .crossJoin('usage_log')
+    .whereRef('usage_log.user_id', '=', 'users.id')
+    .where('ended_ms', '>=', fromMs)
+  return beforeMs === undefined ? rows : rows.where('ended_ms', '<', beforeMs)
+}
