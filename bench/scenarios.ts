@@ -32,6 +32,8 @@ const WITHOUT_PEER: readonly CandidateName[] = ['nginx', 'haproxy', 'forwarder',
 /** Candidates of quick runs: HAProxy costs what nginx does. */
 const QUICKLY: readonly CandidateName[] = ['nginx', 'forwarder', 'sluice', 'portkey']
 const FEW: readonly CandidateName[] = ['nginx', 'forwarder', 'sluice']
+/** The candidates that limits compare. */
+const COMPARED: readonly CandidateName[] = ['forwarder', 'sluice']
 
 const native: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour: 'whole', bytes: 2000 }
 const fromMessages: Call = { ...native, upstream: 'messages' }
@@ -197,7 +199,7 @@ export const SCENARIOS = {
     title: '400 streams of 20 events/s, converted for chat clients',
     unit: EVENT,
     candidates: EVERYBODY,
-    quick: FEW,
+    quick: COMPARED,
     ...paced(fromMessages, 400),
   },
   'paced-400-to-messages': {
@@ -205,7 +207,7 @@ export const SCENARIOS = {
     title: '400 streams of 20 events/s, converted for messages clients',
     unit: EVENT,
     candidates: WITHOUT_PEER,
-    quick: FEW,
+    quick: COMPARED,
     ...paced(toMessages, 400),
   },
   'rate-50': {
@@ -213,7 +215,7 @@ export const SCENARIOS = {
     title: '50 requests/s, upstream that answers after 20 ms',
     unit: REQUEST,
     candidates: ['direct', ...EVERYBODY],
-    quick: ['forwarder', 'sluice'],
+    quick: COMPARED,
     call: late,
     perSecond: 50,
   },
