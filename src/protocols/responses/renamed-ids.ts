@@ -3,9 +3,16 @@ const BACKSLASH = 0x5c
 const LF = 0x0a
 const EMPTY = Buffer.alloc(0)
 
+/** Bytes at the end of an id that are searched for: its first ones, a quote and a prefix, are everywhere. */
+const TAIL_LENGTH = 24
+/** Ids that are written in JSON as they are. */
+const PLAIN = /^[\w-]+$/
+
 /** Id as the upstream writes it, in quotes, and in its place the one that clients know. */
 interface Renaming {
   readonly from: Buffer
+  /** The end of `from`. */
+  readonly tail: Buffer
   readonly to: Buffer
 }
 
@@ -31,9 +38,10 @@ export class RenamedIds {
   /** Adds an id; one that is known already stays as it is. */
   add(from: string, to: string): void {
     if (from === '') return
-    const quoted = Buffer.from(JSON.stringify(from))
+    const quoted = inQuotes(from)
     if (this.#renamings.some((known) => known.from.equals(quoted))) return
-    this.#renamings.push({ from: quoted, to: Buffer.from(JSON.stringify(to)) })
+    const tail = quoted.subarray(Math.max(0, quoted.length - TAIL_LENGTH))
+    this.#renamings.push({ from: quoted, tail, to: inQuotes(to) })
   }
 
   /** Returns the next bytes, renamed; possibly fewer than were given. */
@@ -84,13 +92,13 @@ export class RenamedIds {
     let end = 0
     /** Offset after the last id. */
     let read = 0
-    const next = this.#renamings.map(({ from }) => bytes.indexOf(from))
+    const next = this.#renamings.map((renaming) => positionOf(bytes, renaming, 0))
     for (;;) {
       let found = -1
       for (let i = 0; i < next.length; i++) {
-        const { from } = this.#renamings[i] as Renaming
+        const renaming = this.#renamings[i] as Renaming
         while ((next[i] as number) >= 0 && !this.#isWhole(bytes, next[i] as number, read))
-          next[i] = bytes.indexOf(from, (next[i] as number) + 1)
+          next[i] = positionOf(bytes, renaming, (next[i] as number) + 1)
         if ((next[i] as number) >= 0 && (found < 0 || (next[i] as number) < (next[found] as number)))
           found = i
       }
@@ -108,12 +116,13 @@ export class RenamedIds {
   }
 
   // The usual case: one id, which the new one is as long as.
-  #renamedInPlace(bytes: Buffer, { from, to }: Renaming): RenamedBytes {
+  #renamedInPlace(bytes: Buffer, only: Renaming): RenamedBytes {
     let read = 0
-    for (let at = bytes.indexOf(from); at >= 0; at = bytes.indexOf(from, Math.max(at + 1, read))) {
+    let at = positionOf(bytes, only, 0)
+    for (; at >= 0; at = positionOf(bytes, only, Math.max(at + 1, read))) {
       if (!this.#isWhole(bytes, at, read)) continue
-      bytes.set(to, at)
-      read = at + from.length
+      bytes.set(only.to, at)
+      read = at + only.from.length
     }
     return { pieces: [], end: 0, read }
   }
@@ -122,6 +131,20 @@ export class RenamedIds {
   #isWhole(bytes: Buffer, at: number, from: number): boolean {
     return at >= from && (at === 0 ? this.#before : bytes[at - 1]) !== BACKSLASH
   }
+}
+
+function inQuotes(id: string): Buffer {
+  return PLAIN.test(id) ? Buffer.from(`"${id}"`, 'latin1') : Buffer.from(JSON.stringify(id))
+}
+
+/** Offset of the next id, `start` or later; -1 if there is none. */
+function positionOf(bytes: Buffer, { from, tail }: Renaming, start: number): number {
+  const before = from.length - tail.length
+  for (let found = bytes.indexOf(tail, start + before); found >= 0; found = bytes.indexOf(tail, found + 1)) {
+    const at = found - before
+    if (before === 0 || bytes.compare(from, 0, from.length, at, at + from.length) === 0) return at
+  }
+  return -1
 }
 
 /** Offset from `from` on at which the beginning of an id ends the bytes; their length if there is none. */

@@ -19,6 +19,10 @@ const MAX_KEY_TAGS = 1_000
 const RANDOM_BYTES = 24
 const random = new RandomText(RANDOM_BYTES)
 
+/** Length of `timeHead`. */
+const TIME_HEAD_LENGTH = 17
+const newest = { ms: 0, head: '' }
+
 /** Services that the store of responses needs. */
 export interface ResponseStoreParts {
   readonly rows: Pick<Rows, 'read' | 'write'>
@@ -50,8 +54,7 @@ export class ResponseStore {
    */
   static newId(length = ID_LENGTH): string {
     const size = length >= MIN_ID_LENGTH && length <= MAX_ID_LENGTH ? length : ID_LENGTH
-    const head = `resp_${Date.now().toString(16).padStart(12, '0')}`
-    return head + random.next(size - head.length, size < ID_LENGTH ? 'base64url' : 'hex')
+    return timeHead() + random.next(size - TIME_HEAD_LENGTH, size < ID_LENGTH ? 'base64url' : 'hex')
   }
 
   /** Tag of a channel's key. */
@@ -149,4 +152,14 @@ export class ResponseStore {
 /** Whether an id can be one of the gateway's: others need no look-up. */
 function isIssued(id: string): boolean {
   return /^resp_[\w-]{1,60}$/.test(id)
+}
+
+/** Begin of an id: the present millisecond, in hexadecimal digits. Many ids are made in one. */
+function timeHead(): string {
+  const nowMs = Date.now()
+  if (nowMs !== newest.ms) {
+    newest.ms = nowMs
+    newest.head = `resp_${nowMs.toString(16).padStart(12, '0')}`
+  }
+  return newest.head
 }

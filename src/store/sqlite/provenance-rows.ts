@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Provenance } from '../../domain/provenance.ts'
 import type { SettledCall } from '../ledger-writes.ts'
 
@@ -28,8 +28,20 @@ export class ProvenanceRows {
   insert(call: SettledCall, { keyTag, expiresMs, response, reasoning }: Provenance): void {
     if (response) {
       const { id, upstreamId, tokens, previousId } = response
-      const of: readonly SQLInputValue[] = [id, call.userId, call.model, call.group, call.channel, keyTag]
-      this.#response.run(...of, upstreamId, tokens, previousId, call.endedMs, expiresMs)
+      const { userId, model, group, channel, endedMs } = call
+      this.#response.run(
+        id,
+        userId,
+        model,
+        group,
+        channel,
+        keyTag,
+        upstreamId,
+        tokens,
+        previousId,
+        endedMs,
+        expiresMs,
+      )
     }
     for (const hash of reasoning) this.#reasoning.run(hash, call.channel, keyTag, expiresMs)
   }
