@@ -14,6 +14,7 @@ export interface GatedResponses {
 
 /** Removed before forwarding unless the channel allows them. */
 const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier']
+const NOTHING: ReadonlyMap<string, string> = new Map()
 
 /**
  * Returns the request for a channel that speaks responses: the model's mapped name, filtered fields removed,
@@ -29,17 +30,20 @@ export function gateResponsesRequest(
   options: { readonly passThrough: boolean; readonly replace?: ReadonlyMap<string, string> },
 ): GatedResponses {
   const remove: string[] = []
-  const replace = new Map(options.replace)
+  let replace = options.replace ?? NOTHING
+  const set = (member: string, text: string): void => {
+    replace = new Map(replace).set(member, text)
+  }
   const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
-  if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
-  if (channel.disableStore && request.store !== false) replace.set('store', 'false')
+  if (upstreamModel !== scan.value('model')) set('model', JSON.stringify(upstreamModel))
+  if (channel.disableStore && request.store !== false) set('store', 'false')
   if (!options.passThrough && !channel.passThrough) {
     remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
     const streamOptions = asRecord(scan.value('stream_options'))
     if (streamOptions?.['include_obfuscation'] !== undefined && !channel.allow.has('include_obfuscation')) {
       const { include_obfuscation: _, ...others } = streamOptions
       if (Object.keys(others).length === 0) remove.push('stream_options')
-      else replace.set('stream_options', JSON.stringify(others))
+      else set('stream_options', JSON.stringify(others))
     }
   }
   return { body: edit(scan.bytes, scan, { remove, replace }), upstreamModel }

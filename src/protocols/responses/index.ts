@@ -12,6 +12,7 @@ export {
   outputItems,
   withItems,
 } from './item-references.ts'
+export { hasOnlyMessages } from './plain-input.ts'
 export { itemPage, itemQuery } from './item-page.ts'
 export { promptText } from './prompt.ts'
 export { RenamedIds } from './renamed-ids.ts'

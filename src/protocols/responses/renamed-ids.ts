@@ -3,17 +3,20 @@ const BACKSLASH = 0x5c
 const LF = 0x0a
 const EMPTY = Buffer.alloc(0)
 
-/** Bytes at the end of an id that are searched for: its first ones, a quote and a prefix, are everywhere. */
+/** Characters at the end of an id that are searched for: its first ones, a quote and a prefix, are everywhere. */
 const TAIL_LENGTH = 24
 /** Ids that are written in JSON as they are. */
 const PLAIN = /^[\w-]+$/
 
-/** Id as the upstream writes it, in quotes, and in its place the one that clients know. */
+/**
+ * Id as the upstream writes it, in quotes, and in its place the one that clients know. One character is one
+ * byte: short texts are written, searched and compared in less time than buffers of them are made.
+ */
 interface Renaming {
-  readonly from: Buffer
+  readonly from: string
   /** The end of `from`. */
-  readonly tail: Buffer
-  readonly to: Buffer
+  readonly tail: string
+  readonly to: string
 }
 
 /** Bytes whose ids are renamed: pieces up to `end`, and from there on the bytes themselves. */
@@ -39,9 +42,8 @@ export class RenamedIds {
   add(from: string, to: string): void {
     if (from === '') return
     const quoted = inQuotes(from)
-    if (this.#renamings.some((known) => known.from.equals(quoted))) return
-    const tail = quoted.subarray(Math.max(0, quoted.length - TAIL_LENGTH))
-    this.#renamings.push({ from: quoted, tail, to: inQuotes(to) })
+    for (const known of this.#renamings) if (known.from === quoted) return
+    this.#renamings.push({ from: quoted, tail: quoted.slice(-TAIL_LENGTH), to: inQuotes(to) })
   }
 
   /** Returns the next bytes, renamed; possibly fewer than were given. */
@@ -74,11 +76,11 @@ export class RenamedIds {
   inProse(bytes: Buffer): Buffer {
     let text = bytes.toString('latin1')
     for (const { from, to } of this.#renamings) {
-      const id = from.toString('latin1', 1, from.length - 1)
+      const id = from.slice(1, -1)
       const parts = text.split(id)
       text = parts.reduce((before, after) => {
         const isWhole = !/[\w-]$/.test(before) && !/^[\w-]/.test(after)
-        return before + (isWhole ? to.toString('latin1', 1, to.length - 1) : id) + after
+        return before + (isWhole ? to.slice(1, -1) : id) + after
       })
     }
     return Buffer.from(text, 'latin1')
@@ -107,10 +109,10 @@ export class RenamedIds {
       const at = next[found] as number
       read = at + from.length
       if (from.length === to.length) {
-        bytes.set(to, at)
+        bytes.write(to, at, 'latin1')
         continue
       }
-      pieces.push(bytes.subarray(end, at), to)
+      pieces.push(bytes.subarray(end, at), Buffer.from(to, 'latin1'))
       end = read
     }
   }
@@ -121,7 +123,7 @@ export class RenamedIds {
     let at = positionOf(bytes, only, 0)
     for (; at >= 0; at = positionOf(bytes, only, Math.max(at + 1, read))) {
       if (!this.#isWhole(bytes, at, read)) continue
-      bytes.set(only.to, at)
+      bytes.write(only.to, at, 'latin1')
       read = at + only.from.length
     }
     return { pieces: [], end: 0, read }
@@ -133,16 +135,17 @@ export class RenamedIds {
   }
 }
 
-function inQuotes(id: string): Buffer {
-  return PLAIN.test(id) ? Buffer.from(`"${id}"`, 'latin1') : Buffer.from(JSON.stringify(id))
+function inQuotes(id: string): string {
+  return PLAIN.test(id) ? `"${id}"` : Buffer.from(JSON.stringify(id)).toString('latin1')
 }
 
 /** Offset of the next id, `start` or later; -1 if there is none. */
 function positionOf(bytes: Buffer, { from, tail }: Renaming, start: number): number {
   const before = from.length - tail.length
-  for (let found = bytes.indexOf(tail, start + before); found >= 0; found = bytes.indexOf(tail, found + 1)) {
+  let found = bytes.indexOf(tail, start + before, 'latin1')
+  for (; found >= 0; found = bytes.indexOf(tail, found + 1, 'latin1')) {
     const at = found - before
-    if (before === 0 || bytes.compare(from, 0, from.length, at, at + from.length) === 0) return at
+    if (before === 0 || bytes.toString('latin1', at, at + from.length) === from) return at
   }
   return -1
 }
@@ -154,11 +157,8 @@ function beginningAt(bytes: Buffer, from: number, renamings: readonly Renaming[]
   const longest = Math.max(...renamings.map((one) => one.from.length)) - 1
   for (let at = Math.max(from, length - longest); at < length; at++) {
     if (bytes[at] !== QUOTE) continue
-    const tail = bytes.subarray(at)
-    if (
-      renamings.some((one) => tail.length < one.from.length && one.from.subarray(0, tail.length).equals(tail))
-    )
-      return at
+    const tail = bytes.toString('latin1', at)
+    if (renamings.some(({ from }) => tail.length < from.length && from.startsWith(tail))) return at
   }
   return length
 }

@@ -1,5 +1,10 @@
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
-import { hasForeignThoughts, inputForProvider, itemReferences } from '../../protocols/responses/index.ts'
+import {
+  hasForeignThoughts,
+  hasOnlyMessages,
+  inputForProvider,
+  itemReferences,
+} from '../../protocols/responses/index.ts'
 import type { Reader } from '../dialects/dialect.ts'
 import { type Continued, findContinued } from './continued.ts'
 import { withKeptItems } from './kept-items.ts'
@@ -8,6 +13,8 @@ import type { ResponseStore } from './response-store.ts'
 
 /** Earlier responses that a request refers to. */
 export interface Referred {
+  /** The request refers to nothing, and its input has nothing but messages. */
+  readonly isPlain?: true
   readonly continued?: Continued | undefined
   /** The account that made the encrypted reasoning in its input. */
   readonly reasoning?: Origin | undefined
@@ -15,19 +22,23 @@ export interface Referred {
   readonly composed?: ScannedObject | undefined
 }
 
+const PLAIN: Referred = { isPlain: true }
+const NOTHING: Referred = {}
+
 /**
- * Finds what a request refers to; `previousId` is the response that it continues. Undefined where there is
- * nothing to look up. Throws as `findContinued` and `withKeptItems` do.
+ * Finds what a request refers to, at once where there is nothing to look up; `previousId` is the response that
+ * it continues. Throws as `findContinued` and `withKeptItems` do.
  */
 export function findReferred(
   scan: ScannedObject,
   previousId: string | undefined,
   reader: Reader,
   responses: ResponseStore,
-): Promise<Referred> | undefined {
+): Promise<Referred> | Referred {
+  if (previousId === undefined && hasOnlyMessages(scan)) return PLAIN
   // A continued response tells the account by itself.
   const origin = previousId === undefined ? findOrigin(scan, reader, responses) : undefined
-  if (previousId === undefined && !origin && itemReferences(scan).length === 0) return undefined
+  if (previousId === undefined && !origin && itemReferences(scan).length === 0) return NOTHING
   return find()
 
   async function find(): Promise<Referred> {
@@ -48,8 +59,11 @@ export interface ForProvider {
   readonly dropped: readonly string[]
 }
 
+const UNCHANGED: ForProvider = { replace: new Map(), dropped: [] }
+
 /** Translates a request for a provider of responses, which knows neither our ids nor thoughts of others. */
-export function forProvider(scan: ScannedObject, { continued, composed }: Referred): ForProvider {
+export function forProvider(scan: ScannedObject, { isPlain, continued, composed }: Referred): ForProvider {
+  if (isPlain) return UNCHANGED
   const replace = new Map<string, string>()
   if (continued?.kind === 'native')
     replace.set('previous_response_id', JSON.stringify(continued.response.upstreamId))

@@ -35,10 +35,9 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     read(scan, _headers, reader) {
       const request = readResponsesRequest(scan)
       const found = findReferred(scan, request.previousResponseId, reader, responses)
-      return (
-        found?.then((referred) => relayed(request, scan, referred, reader)) ??
-        relayed(request, scan, {}, reader)
-      )
+      return found instanceof Promise
+        ? found.then((referred) => relayed(request, scan, referred, reader))
+        : relayed(request, scan, found, reader)
     },
   }
 

@@ -25,7 +25,9 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     read(scan, _headers, reader) {
       const request = readCompactionRequest(scan)
       const found = findReferred(scan, request.previousResponseId, reader, responses)
-      return found?.then((referred) => compacted(request, scan, referred)) ?? compacted(request, scan, {})
+      return found instanceof Promise
+        ? found.then((referred) => compacted(request, scan, referred))
+        : compacted(request, scan, found)
     },
   }
 

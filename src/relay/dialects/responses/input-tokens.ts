@@ -21,8 +21,8 @@ export function responsesCounting(responses: ResponseStore): Counting {
     contextOf(scan, reader) {
       const id = scan.value('previous_response_id')
       const found = findReferred(scan, typeof id === 'string' ? id : undefined, reader, responses)
-      const referred = found ?? (hasForeignThoughts(scan) ? Promise.resolve({}) : undefined)
-      return referred?.then((known) => countedIn(scan, known))
+      if (found instanceof Promise) return found.then((known) => countedIn(scan, known))
+      return hasForeignThoughts(scan) ? Promise.resolve(countedIn(scan, found)) : undefined
     },
     countable: countableText,
     countedIn: 'input_tokens',

@@ -1,0 +1,20 @@
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
+
+/**
+ * Whether a request's input has nothing but messages: no reference, no reasoning, nothing encrypted. Most
+ * requests can be known for it by one look at each item.
+ */
+export function hasOnlyMessages(scan: ScannedObject): boolean {
+  const input = scan.span('input')
+  if (!input || scan.kindOf(input.node) !== 'array') return true
+  for (const item of scan.elements(input.node)) if (!isMessage(scan, item)) return false
+  return true
+}
+
+function isMessage(scan: ScannedObject, item: Node): boolean {
+  if (scan.kindOf(item) !== 'object' || scan.memberOf(item, 'role') === undefined) return false
+  const type = scan.memberOf(item, 'type')
+  const isTyped = type !== undefined && scan.kindOf(type) !== 'null'
+  if (isTyped && (scan.kindOf(type) !== 'string' || scan.parse(type) !== 'message')) return false
+  return scan.memberOf(item, 'encrypted_content') === undefined
+}
