@@ -1,13 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { scanObject } from '../json/json-scan.ts'
-import {
-  encryptedInput,
-  hasForeignThoughts,
-  hasOnlyMessages,
-  itemReferences,
-  refersToItems,
-} from './index.ts'
+import { encryptedInput, hasForeignThoughts, hasOnlyMessages, itemReferences } from './index.ts'
+import { refersToItems } from './item-references.ts'
 
 const MADE = `rs_${'0'.repeat(32)}001`
 const scanOf = (input: unknown) => scanObject(Buffer.from(JSON.stringify({ model: 'm', input })))
