@@ -38,12 +38,12 @@ export class RenamedIds {
   /** Last byte before the held ones. */
   #before = 0
 
-  /** Adds an id; one that is known already stays as it is. */
+  /** Adds an id, and one of the gateway in its place; one that is known already stays as it is. */
   add(from: string, to: string): void {
     if (from === '') return
     const quoted = inQuotes(from)
     for (const known of this.#renamings) if (known.from === quoted) return
-    this.#renamings.push({ from: quoted, tail: quoted.slice(-TAIL_LENGTH), to: inQuotes(to) })
+    this.#renamings.push({ from: quoted, tail: quoted.slice(-TAIL_LENGTH), to: `"${to}"` })
   }
 
   /** Returns the next bytes, renamed; possibly fewer than were given. */
