@@ -4,10 +4,12 @@ import { isEnvelope } from '../envelope.ts'
 /** Most items of a request whose contents are compared, from its end: they are the latest. */
 const MAX_COMPARED = 16
 
+const NONE: readonly string[] = []
+
 /** The encrypted content of an item, if a provider of this wire made it. */
-export function encryptedIn(item: Readonly<Record<string, unknown>> | undefined): string[] {
+export function encryptedIn(item: Readonly<Record<string, unknown>> | undefined): readonly string[] {
   const content = item?.['encrypted_content']
-  return typeof content === 'string' && content !== '' && !isEnvelope(content) ? [content] : []
+  return typeof content === 'string' && content !== '' && !isEnvelope(content) ? [content] : NONE
 }
 
 /** Encrypted contents in a request's input that providers of this wire made, the latest first. */

@@ -170,26 +170,29 @@ function listText(output: unknown): string[] {
   return Array.isArray(output) ? output.flatMap(generatedText) : []
 }
 
-function partsOf(scan: ScannedObject, item: Node, key: string): Node[] {
+const NO_PARTS: readonly Node[] = []
+
+function partsOf(scan: ScannedObject, item: Node, key: string): readonly Node[] {
   const list = scan.memberOf(item, key)
-  if (list === undefined) return []
+  if (list === undefined) return NO_PARTS
   if (scan.kindOf(list) === 'object') return [list]
   return scan.kindOf(list) === 'array'
     ? scan.elements(list).filter((part) => scan.kindOf(part) === 'object')
-    : []
+    : NO_PARTS
 }
 
 function mediaParts(scan: ScannedObject, item: Node): MediaPart[] {
-  return CONTENTS.flatMap((key) => partsOf(scan, item, key)).flatMap((node) => {
-    const type = scan.memberOf(node, 'type')
-    const tokens =
-      type === undefined || scan.kindOf(type) !== 'string' ? undefined : MEDIA.get(scan.parse(type) as string)
-    if (!tokens) return []
-    const bytes = scan.endOf(node) - scan.startOf(node)
-    return [
-      { node, tokens: tokens === IMAGE_TOKENS && !isPicture(scan, node) ? DOCUMENT_TOKENS : tokens, bytes },
-    ]
-  })
+  const parts: MediaPart[] = []
+  for (const key of CONTENTS)
+    for (const node of partsOf(scan, item, key)) {
+      const type = scan.memberOf(node, 'type')
+      if (type === undefined || scan.kindOf(type) !== 'string') continue
+      const kind = MEDIA.get(scan.parse(type) as string)
+      if (!kind) continue
+      const tokens = kind === IMAGE_TOKENS && !isPicture(scan, node) ? DOCUMENT_TOKENS : kind
+      parts.push({ node, tokens, bytes: scan.endOf(node) - scan.startOf(node) })
+    }
+  return parts
 }
 
 /** A picture by its id may be anything that was uploaded, yet is shown as one. */

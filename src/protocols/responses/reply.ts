@@ -30,11 +30,17 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
     id: typeof id === 'string' ? id : '',
     previousId: typeof previousId === 'string' ? previousId : '',
     status: typeof status === 'string' ? status : undefined,
-    encrypted: Array.isArray(output) ? output.flatMap((item) => encryptedIn(asRecord(item))) : [],
+    encrypted: Array.isArray(output) ? allEncrypted(output) : [],
     valid: Array.isArray(output) && !error,
     usage: usageOf(response),
     error,
     text: () =>
       Array.isArray(output) ? output.flatMap((item) => generatedText(asRecord(item))).join('\n') : '',
   }
+}
+
+function allEncrypted(output: readonly unknown[]): readonly string[] {
+  const found: string[] = []
+  for (const item of output) for (const content of encryptedIn(asRecord(item))) found.push(content)
+  return found
 }

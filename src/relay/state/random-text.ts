@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 
 /** Texts that are made ahead at a time: asking the system for bytes costs more than encoding them. */
 const TEXTS_AHEAD = 128
@@ -8,24 +8,27 @@ const BITS = { hex: 4, base64url: 6 } as const
 
 /** Random texts that nobody can guess. */
 export class RandomText {
-  readonly #pool: Buffer
-  #at: number
+  readonly #alphabet: keyof typeof BITS
+  readonly #bytes: number
+  /** Characters that are made ahead. */
+  #ahead = ''
+  #at = 0
 
-  /** `maxBytes`: random bytes of the longest text. */
-  constructor(maxBytes: number) {
-    this.#pool = Buffer.allocUnsafeSlow(maxBytes * TEXTS_AHEAD)
-    this.#at = this.#pool.length
+  /** `maxLength`: characters of the longest text. */
+  constructor(alphabet: keyof typeof BITS, maxLength: number) {
+    this.#alphabet = alphabet
+    // Whole groups of three bytes make whole characters in each alphabet.
+    this.#bytes = 3 * Math.ceil((maxLength * TEXTS_AHEAD * BITS[alphabet]) / 24)
   }
 
-  /** The next text, of `length` characters of that alphabet; no part of it is used again. */
-  next(length: number, alphabet: keyof typeof BITS): string {
-    const size = Math.ceil((length * BITS[alphabet]) / 8)
-    if (this.#at + size > this.#pool.length) {
-      randomFillSync(this.#pool)
+  /** The next text, of `length` characters; no part of it is used again. */
+  next(length: number): string {
+    if (this.#at + length > this.#ahead.length) {
+      this.#ahead = randomBytes(this.#bytes).toString(this.#alphabet)
       this.#at = 0
     }
-    const text = this.#pool.toString(alphabet, this.#at, this.#at + size)
-    this.#at += size
-    return text.length === length ? text : text.slice(0, length)
+    const text = this.#ahead.slice(this.#at, this.#at + length)
+    this.#at += length
+    return text
   }
 }

@@ -15,9 +15,9 @@ const MAX_ID_LENGTH = 65
 /** Keys whose tags are remembered: making a tag costs more than storing it. */
 const MAX_KEY_TAGS = 1_000
 
-/** Random bytes of an id at most. */
-const RANDOM_BYTES = 24
-const random = new RandomText(RANDOM_BYTES)
+/** Random texts in ids, of 120 bits at least. */
+const DIGITS = new RandomText('hex', MAX_ID_LENGTH)
+const CHARACTERS = new RandomText('base64url', ID_LENGTH)
 
 /** Length of `timeHead`. */
 const TIME_HEAD_LENGTH = 17
@@ -54,7 +54,7 @@ export class ResponseStore {
    */
   static newId(length = ID_LENGTH): string {
     const size = length >= MIN_ID_LENGTH && length <= MAX_ID_LENGTH ? length : ID_LENGTH
-    return timeHead() + random.next(size - TIME_HEAD_LENGTH, size < ID_LENGTH ? 'base64url' : 'hex')
+    return timeHead() + (size < ID_LENGTH ? CHARACTERS : DIGITS).next(size - TIME_HEAD_LENGTH)
   }
 
   /** Tag of a channel's key. */

@@ -71,11 +71,17 @@ const USAGE_FIELDS = fieldsOf<Omit<Usage, 'audioCacheRead' | 'imageCacheRead'>>(
   images: true,
 })
 
-const PROVENANCE_FIELDS = fieldsOf<Omit<Provenance, 'response'>>({
+/** Provenance as it is packed: most has no reasoning, and an empty list takes as long as three texts. */
+interface PlainProvenance extends Omit<Provenance, 'response' | 'reasoning'> {
+  readonly reasoning: Provenance['reasoning'] | undefined
+}
+
+const PROVENANCE_FIELDS = fieldsOf<PlainProvenance>({
   keyTag: true,
   expiresMs: true,
   reasoning: true,
 })
+const NONE: Provenance['reasoning'] = []
 
 const RESPONSE_FIELDS = fieldsOf<ProvenResponse>({
   id: true,
@@ -122,9 +128,9 @@ export function unpack(values: PackedBatch): QueuedOperation[] {
         operations.push([name, { ...call, usage }])
         continue
       }
-      const provenance = next<Omit<Provenance, 'response'>>(PROVENANCE_FIELDS)
+      const { keyTag, expiresMs, reasoning = NONE } = next<PlainProvenance>(PROVENANCE_FIELDS)
       const response = has === 'response' ? next<ProvenResponse>(RESPONSE_FIELDS) : null
-      operations.push([name, { ...call, usage, provenance: { ...provenance, response } }])
+      operations.push([name, { ...call, usage, provenance: { keyTag, expiresMs, reasoning, response } }])
     } else operations.push([name, values[position++]])
   }
   return operations
@@ -134,7 +140,9 @@ function packProvenance(values: unknown[], provenance: Provenance | undefined): 
   const mark: ProvenanceMark = provenance && (provenance.response ? 'response' : 'reasoning')
   values.push(mark)
   if (!provenance) return
-  packFields(values, provenance, PROVENANCE_FIELDS)
+  const { reasoning } = provenance
+  const plain = { ...provenance, reasoning: reasoning.length === 0 ? undefined : reasoning }
+  packFields<PlainProvenance>(values, plain, PROVENANCE_FIELDS)
   if (provenance.response) packFields(values, provenance.response, RESPONSE_FIELDS)
 }
 
