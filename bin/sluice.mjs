@@ -5,7 +5,7 @@
 // shrink it, and learn anew how large it must be. Nodes 20 to 26 know these flags; an unknown flag would end
 // Node before this file is read. src/process/collector-flags.ts has those that need not be set before.
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import nodeModule, { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import process from 'node:process'
@@ -36,6 +36,17 @@ function bundledNode() {
   } catch {
     return undefined
   }
+}
+
+// Looks at the files alone, by the list that tools/build.mjs wrote.
+function isBuiltOfSources() {
+  const list = new URL('../dist/sources.json', import.meta.url)
+  if (!existsSync(list)) return false
+  const states = Object.entries(JSON.parse(readFileSync(list, 'utf8')))
+  return states.every(([path, [size, mtimeMs]]) => {
+    const now = statSync(new URL(`../${path}`, import.meta.url), { throwIfNoEntry: false })
+    return now !== undefined && now.size === size && now.mtimeMs === mtimeMs
+  })
 }
 
 // A flag of the operator's replaces ours of the same name.
@@ -78,8 +89,8 @@ else {
   const { directory } = nodeModule.enableCompileCache()
   // Worker threads find the cache through this variable.
   if (directory) process.env.NODE_COMPILE_CACHE ??= dirname(directory)
-  // A clone runs its sources; a package contains only the built files.
+  // A package contains only the built files; a clone runs them while they are of its sources as they are.
   const source = new URL('../src/cli/index.ts', import.meta.url)
   const built = new URL('../dist/cli/index.js', import.meta.url)
-  await import((existsSync(source) ? source : built).href)
+  await import((existsSync(source) && !isBuiltOfSources() ? source : built).href)
 }

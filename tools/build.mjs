@@ -1,34 +1,28 @@
-// Builds dist/, the JavaScript of the package, from src/. A clone runs its sources and needs no build. Types
-// are only removed here: `npm run typecheck` checks them.
-import { execFileSync } from 'node:child_process'
-import { cpSync, readFileSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+// Builds dist/, the program in a few files: for a package, which has no sources and brings its dependencies;
+// and, as `npm ci` calls it with --for-clone, for this folder: bin/sluice.mjs runs it in place of the sources
+// as long as these have not changed. Types are only removed here: `npm run typecheck` checks them.
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+const sources = join(root, 'src')
+const isForClone = process.argv.includes('--for-clone')
+// npm prepares a folder that it packs as well, after what was built for the package.
+const isPacking = ['pack', 'publish'].includes(process.env.npm_command ?? '')
+const isPossible = existsSync(sources) && existsSync(join(root, 'node_modules/rolldown'))
 
-rmSync(join(root, 'dist'), { recursive: true, force: true })
-compile()
-copyDataFiles()
-
-function compile() {
-  const manifest = createRequire(import.meta.url).resolve('typescript/package.json')
-  const { bin } = JSON.parse(readFileSync(manifest, 'utf8'))
-  const tsc = join(dirname(manifest), bin.tsc)
-  try {
-    execFileSync(process.execPath, [tsc, '--project', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' })
-  } catch {
-    process.exit(1)
-  }
+if (!isForClone || (isPossible && !isPacking)) {
+  const { bundle } = await import('./bundle.mjs')
+  rmSync(join(root, 'dist'), { recursive: true, force: true })
+  const modules = await bundle(root, isForClone ? 'bundled' : 'linked', root)
+  if (isForClone) writeFileSync(join(root, 'dist/sources.json'), JSON.stringify(states(modules)))
 }
 
-// The sources read data files beside them at run time, so dist/ needs these too.
-function copyDataFiles() {
-  cpSync(join(root, 'src'), join(root, 'dist'), {
-    recursive: true,
-    filter: (path) =>
-      !/\.(ts|md|snap)$/.test(path) && !/[\\/](__snapshots__|__fixtures__)([\\/]|$)/.test(path),
-  })
+// Sources by their paths from the root, with their sizes and times of change.
+function states(modules) {
+  const own = modules.filter((path) => path.startsWith(sources))
+  const read = own.map((path) => [relative(root, path), statSync(path)])
+  return Object.fromEntries(read.map(([path, { size, mtimeMs }]) => [path, [size, mtimeMs]]))
 }

@@ -14,7 +14,7 @@ export class SharedTurns {
   readonly #afterTurn: (callback: () => void) => void
   #workMs = 0
   #isScheduled = false
-  /** What goes on later, in the order of its turns. */
+  /** Pieces that go on later, in the order of their turns. */
   readonly #waiting: (() => void)[] = []
 
   /** `afterTurn` calls back once the input of this turn is read. */

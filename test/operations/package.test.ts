@@ -21,7 +21,6 @@ const PARTS = [
   'SECURITY.md',
   'package-lock.json',
   'package.json',
-  'tsconfig.build.json',
   'tsconfig.json',
 ]
 
@@ -62,7 +61,7 @@ const env = {
   npm_config_registry: 'http://127.0.0.1:9',
 }
 
-// Packing builds, so it happens in a copy: a built program would run instead of its sources.
+// Packing builds, so it happens in a copy: this folder keeps what was built for it.
 const folder = mkdtempSync(join(tmpdir(), 'sluice-pack-'))
 let text = ''
 let bill: Bill
@@ -131,7 +130,7 @@ describe('a package carries a bill of materials', () => {
     const { hashes, ...parser } = bill.components.find(({ purl }) => purl === PARSER.purl) ?? { hashes: [] }
     expect(parser).toMatchObject({ ...PARSER, licenses: [{ license: { id: 'MIT' } }] })
     const carried = (file: string): Buffer =>
-      readFileSync(join(folder, 'package/dist/http1/vendor/llhttp', file))
+      readFileSync(join(folder, 'package/dist/cli/vendor/llhttp', file))
     const sha256 = hash('sha256', carried('llhttp.wasm'))
     expect(hashes).toEqual([{ alg: 'SHA-256', content: sha256 }])
     expect(JSON.parse(carried('origin.json').toString())).toMatchObject({ version: PARSER.version, sha256 })

@@ -13,8 +13,8 @@ export interface LivePiece {
 }
 
 /**
- * One client of the live stream: server-sent events, no more than it reads. All that read the same are sent it
- * at once; each is written to in a turn of its own, so that calls wait for one of them at most.
+ * One client of the live stream: server-sent events, no more than it reads. All that read the same are sent
+ * it at once; each is written to in a turn of its own, so that calls wait for one of them at most.
  */
 export class LiveReader {
   readonly #left: () => void

@@ -3,7 +3,7 @@ const BACKSLASH = 0x5c
 const LF = 0x0a
 const EMPTY = Buffer.alloc(0)
 
-/** Characters at the end of an id that are searched for: its first ones, a quote and a prefix, are everywhere. */
+/** Characters at the end of an id that are searched for: its begin, a quote and a prefix, is everywhere. */
 const TAIL_LENGTH = 24
 /** Ids that are written in JSON as they are. */
 const PLAIN = /^[\w-]+$/

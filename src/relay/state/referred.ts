@@ -26,8 +26,8 @@ const PLAIN: Referred = { isPlain: true }
 const NOTHING: Referred = {}
 
 /**
- * Finds what a request refers to, at once where there is nothing to look up; `previousId` is the response that
- * it continues. Throws as `findContinued` and `withKeptItems` do.
+ * Finds what a request refers to, at once where there is nothing to look up; `previousId` is the response
+ * that it continues. Throws as `findContinued` and `withKeptItems` do.
  */
 export function findReferred(
   scan: ScannedObject,

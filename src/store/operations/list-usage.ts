@@ -48,8 +48,8 @@ export async function listUsage(
 }
 
 /**
- * Selects all matching rows, and of them those that can be among the `count` with the latest ends, which spares
- * sorting all; null if the filter names an unknown user.
+ * Selects all matching rows, and of them those that can be among the `count` with the latest ends, which
+ * spares sorting all; null if the filter names an unknown user.
  */
 async function listedRows(db: Db, filter: UsageFilter, count: number) {
   if (hasTimesOnly(filter) && (await hasFewUsers(db))) {
@@ -92,8 +92,8 @@ async function hasFewUsers(db: Db): Promise<boolean> {
 }
 
 /**
- * Selects rows over `usage_log_by_user`, whose entries are a small fraction of the rows. SQLite reads the tables
- * of a cross join in this order.
+ * Selects rows over `usage_log_by_user`, whose entries are a small fraction of the rows. SQLite reads the
+ * tables of a cross join in this order.
  */
 function rowsByUser(db: Db, { fromMs = 0, beforeMs }: UsageFilter) {
   const rows = db

@@ -1,0 +1,94 @@
+import { execFileSync } from 'node:child_process'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+
+const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+const SOURCES = ['src/cli/index.ts', 'src/main.ts']
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-built-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A clone with a program that says what it is, and a build that says so too. */
+function clone() {
+  const folder = newFolder()
+  const write = (path: string, text: string): void => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  cpSync(join(REPOSITORY, 'bin'), join(folder, 'bin'), { recursive: true })
+  write('package.json', '{"type":"module"}')
+  for (const path of SOURCES) write(path, `console.log('sources')`)
+  write('dist/cli/index.js', `console.log('built')`)
+  for (const path of SOURCES) utimesSync(join(folder, path), 1_700_000_000.5, 1_700_000_000.5)
+  const states = (size = `console.log('sources')`.length, seconds = 1_700_000_000.5): void =>
+    write(
+      'dist/sources.json',
+      JSON.stringify(Object.fromEntries(SOURCES.map((path) => [path, [size, seconds * 1000]]))),
+    )
+  const run = (): string =>
+    execFileSync(process.execPath, ['bin/sluice.mjs', '--version'], { cwd: folder, encoding: 'utf8' }).trim()
+  return { folder, write, states, run }
+}
+
+describe('the program that a clone runs', () => {
+  test('is the built one while its sources are as they were', () => {
+    const { states, run } = clone()
+    states()
+    expect(run()).toBe('built')
+  })
+
+  test('is the sources where they were not built', () => {
+    expect(clone().run()).toBe('sources')
+  })
+
+  test.each<[string, (made: ReturnType<typeof clone>) => void]>([
+    ['of another size', ({ states }) => states(7)],
+    ['of another time', ({ states }) => states(undefined, 1_700_000_001)],
+    ['gone', ({ folder }) => rmSync(join(folder, 'src/main.ts'))],
+  ])('is the sources once one of them is %s', (_, change) => {
+    const made = clone()
+    made.states()
+    change(made)
+    expect(made.run()).toBe('sources')
+  })
+
+  test('is the built one in a package, which has no sources', () => {
+    const { folder, run } = clone()
+    rmSync(join(folder, 'src'), { recursive: true })
+    expect(run()).toBe('built')
+  })
+})
+
+test('a build for a clone has its packages in it, and lists all sources that it was made of', {
+  timeout: 120_000,
+}, () => {
+  const folder = newFolder()
+  for (const part of ['bin', 'src', 'tools', 'package.json'])
+    cpSync(join(REPOSITORY, part), join(folder, part), { recursive: true })
+  symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'))
+  const node = (...args: readonly string[]): string =>
+    execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
+  node('tools/build.mjs', '--for-clone')
+  rmSync(join(folder, 'node_modules'))
+  // Without its packages, the sources would fail.
+  expect(node('bin/sluice.mjs', '--version')).toMatch(/\d+\.\d+\.\d+/)
+  writeFileSync(join(folder, 'src/domain/price.ts'), '// changed')
+  expect(() => node('bin/sluice.mjs', 'check')).toThrow()
+  expect(readdirSync(join(folder, 'dist'))).toEqual(['cli', 'sources.json'])
+})
