@@ -42,7 +42,12 @@ function bundledNode() {
 function isBuiltOfSources() {
   const list = new URL('../dist/sources.json', import.meta.url)
   if (!existsSync(list)) return false
-  const states = Object.entries(JSON.parse(readFileSync(list, 'utf8')))
+  let states
+  try {
+    states = Object.entries(JSON.parse(readFileSync(list, 'utf8')))
+  } catch {
+    return false
+  }
   return states.every(([path, [size, mtimeMs]]) => {
     const now = statSync(new URL(`../${path}`, import.meta.url), { throwIfNoEntry: false })
     return now !== undefined && now.size === size && now.mtimeMs === mtimeMs

@@ -60,6 +60,7 @@ describe('the program that a clone runs', () => {
   test.each<[string, (made: ReturnType<typeof clone>) => void]>([
     ['of another size', ({ states }) => states(7)],
     ['of another time', ({ states }) => states(undefined, 1_700_000_001)],
+    ['not listed, as the list is broken', ({ write }) => write('dist/sources.json', '{"src/main.ts":')],
     ['gone', ({ folder }) => rmSync(join(folder, 'src/main.ts'))],
   ])('is the sources once one of them is %s', (_, change) => {
     const made = clone()
