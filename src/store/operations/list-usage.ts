@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
 import type { Db } from './operation.ts'
 import { entryFromRow, withNames } from './usage-rows.ts'
-import { type BoundedScan, boundScan, matchingRows } from './usage-scan.ts'
+import { type BoundedScan, boundScan, matchingRows, withinIds } from './usage-scan.ts'
 
 /** Newest rows that one list shows; an earlier end of the filter reaches older ones. */
 const MAX_LISTED_ROWS = 100_000
@@ -54,10 +54,8 @@ export async function listUsage(
 async function listedRows(db: Db, filter: UsageFilter, count: number) {
   if (hasTimesOnly(filter) && (await hasFewUsers(db))) {
     const scan = { filter, after: null, end: null, maxRows: MAX_LISTED_ROWS }
-    const least = await leastLateEnd(db, scan, count)
-    // One bound per side, as in a scan.
-    const latest = { ...filter, fromMs: Math.max(filter.fromMs ?? 0, least) }
-    return { all: rowsByUser(db, filter), latest: rowsByUser(db, latest) }
+    const least = Math.max(filter.fromMs ?? 0, await leastLateEnd(db, scan, count))
+    return { all: rowsByUser(db, scan, filter.fromMs), latest: rowsByUser(db, scan, least) }
   }
   const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
   if (!scan) return null
@@ -67,14 +65,14 @@ async function listedRows(db: Db, filter: UsageFilter, count: number) {
   return { all, latest: all.where('ended_ms', '>=', await leastLateEnd(db, scan, count)) }
 }
 
-/** Reads an end that each of the `count` latest has or exceeds: all of the `count` newest by id do. */
+/** Reads an end that the `count` latest have or exceed, as the `count` newest by id do; 0 = there is none. */
 async function leastLateEnd(db: Db, scan: BoundedScan, count: number): Promise<number> {
   const newest = matchingRows(db, scan).select('ended_ms').orderBy('id', 'desc').limit(count).as('newest')
-  const { found, least } = await db
+  const { least } = await db
     .selectFrom(newest)
-    .select(({ fn }) => [fn.countAll<number>().as('found'), fn.min<number | null>('ended_ms').as('least')])
+    .select(({ fn }) => fn.min<number | null>('ended_ms').as('least'))
     .executeTakeFirstOrThrow()
-  return found < count || least === null ? 0 : least
+  return least ?? 0
 }
 
 /** Whether nothing but the end of calls is filtered, which `usage_log_by_user` covers. */
@@ -92,14 +90,16 @@ async function hasFewUsers(db: Db): Promise<boolean> {
 }
 
 /**
- * Selects rows over `usage_log_by_user`, whose entries are a small fraction of the rows. SQLite reads the
- * tables of a cross join in this order.
+ * Selects the rows of a scan that ended at `fromMs` or later over `usage_log_by_user`, whose entries are a
+ * small fraction of the rows. SQLite reads the tables of a cross join in this order.
  */
-function rowsByUser(db: Db, { fromMs = 0, beforeMs }: UsageFilter) {
+function rowsByUser(db: Db, scan: BoundedScan, fromMs = 0) {
+  const { beforeMs } = scan.filter
   const rows = db
     .selectFrom('users')
     .crossJoin('usage_log')
     .whereRef('usage_log.user_id', '=', 'users.id')
     .where('ended_ms', '>=', fromMs)
+    .where((eb) => withinIds(eb, scan))
   return beforeMs === undefined ? rows : rows.where('ended_ms', '<', beforeMs)
 }
