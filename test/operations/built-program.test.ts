@@ -84,7 +84,11 @@ test('a build for a clone has its packages in it, and lists all sources that it 
     cpSync(join(REPOSITORY, part), join(folder, part), { recursive: true })
   symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'))
   const node = (...args: readonly string[]): string =>
-    execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
+    execFileSync(process.execPath, args, {
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
   node('tools/build.mjs', '--for-clone')
   rmSync(join(folder, 'node_modules'))
   // Without its packages, the sources would fail.

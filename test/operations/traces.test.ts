@@ -25,8 +25,8 @@ registerHooks({ load(url, context, next) {
   return next(url, context)
 } })`
 
-/** The program as it is in the repository: a bundle of it has no modules to record. */
-const SOURCES = [process.execPath, 'bin/sluice.mjs', 'start']
+/** The sources: a bundle of them has no modules to record. */
+const SOURCES = [process.execPath, 'src/cli/index.ts', 'start']
 
 const recordLoads = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOAD_RECORDER)}` }
 
