@@ -36,7 +36,7 @@ const LAST_COLUMNS: Readonly<Record<LogVersion, string>> = {
 
 /** Writes these rows into the log, beside the store. */
 export async function filled(
-  database: TestDatabase,
+  database: Pick<TestDatabase, 'sql'>,
   calls: readonly Call[],
   version: LogVersion = 'present',
 ): Promise<void> {

@@ -20,9 +20,11 @@ if (!isForClone || (isPossible && !isPacking)) {
   if (isForClone) writeFileSync(join(root, 'dist/sources.json'), JSON.stringify(states(modules)))
 }
 
-// Sources by their paths from the root, with their sizes and times of change.
+// Sources by their paths from the root, with their sizes and times of change; and the manifests that name the
+// packages, which are in the build as well.
 function states(modules) {
-  const own = modules.filter((path) => path.startsWith(sources))
+  const manifests = ['package.json', 'package-lock.json'].map((name) => join(root, name))
+  const own = [...modules.filter((path) => path.startsWith(sources)), ...manifests.filter(existsSync)]
   const read = own.map((path) => [relative(root, path), statSync(path)])
   return Object.fromEntries(read.map(([path, { size, mtimeMs }]) => [path, [size, mtimeMs]]))
 }

@@ -4,6 +4,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   utimesSync,
@@ -80,7 +81,7 @@ test('a build for a clone has its packages in it, and lists all sources that it 
   timeout: 120_000,
 }, () => {
   const folder = newFolder()
-  for (const part of ['bin', 'src', 'tools', 'package.json'])
+  for (const part of ['bin', 'src', 'tools', 'package.json', 'package-lock.json'])
     cpSync(join(REPOSITORY, part), join(folder, part), { recursive: true })
   symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'))
   const node = (...args: readonly string[]): string =>
@@ -93,7 +94,13 @@ test('a build for a clone has its packages in it, and lists all sources that it 
   rmSync(join(folder, 'node_modules'))
   // Without its packages, the sources would fail.
   expect(node('bin/sluice.mjs', '--version')).toMatch(/\d+\.\d+\.\d+/)
-  writeFileSync(join(folder, 'src/domain/price.ts'), '// changed')
-  expect(() => node('bin/sluice.mjs', 'check')).toThrow()
+  const list = readFileSync(join(folder, 'dist/sources.json'), 'utf8')
+  for (const path of ['src/domain/price.ts', 'package-lock.json']) {
+    // The list, not the file: a time of change cannot be put back to the nanosecond.
+    const states = { ...(JSON.parse(list) as object), [path]: [0, 0] }
+    writeFileSync(join(folder, 'dist/sources.json'), JSON.stringify(states))
+    expect(() => node('bin/sluice.mjs', '--version'), path).toThrow()
+    expect(list).toContain(`"${path}":`)
+  }
   expect(readdirSync(join(folder, 'dist'))).toEqual(['cli', 'sources.json'])
 })

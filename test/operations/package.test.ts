@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { hash } from 'node:crypto'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -83,6 +83,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 function own(): { readonly version: string; readonly dependencies: Record<string, string> } {
   return JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8'))
 }
+
+test('a package has the program without its packages, which npm installs', () => {
+  expect(readdirSync(join(folder, 'package/dist'))).toEqual(['cli'])
+})
 
 describe('a package carries a bill of materials', () => {
   test('in CycloneDX, of this version', () => {

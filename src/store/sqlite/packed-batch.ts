@@ -71,7 +71,7 @@ const USAGE_FIELDS = fieldsOf<Omit<Usage, 'audioCacheRead' | 'imageCacheRead'>>(
   images: true,
 })
 
-/** Provenance as it is packed: most has no reasoning, and an empty list takes as long as three texts. */
+/** Provenance as it is packed: most has no reasoning, and an empty list would be cloned as an object. */
 interface PlainProvenance extends Omit<Provenance, 'response' | 'reasoning'> {
   readonly reasoning: Provenance['reasoning'] | undefined
 }
