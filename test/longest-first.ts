@@ -8,7 +8,7 @@ const LONGEST = [
   'test/faults/slow-clients.test.ts',
   'test/commands/data-folder.test.ts',
   'test/operations/package.test.ts',
-  'test/http/responses-background.test.ts',
+  'test/faults/responses-background.test.ts',
   'test/commands/import.test.ts',
   'test/operations/stop.test.ts',
   'test/nodes/kill.test.ts',

@@ -1,5 +1,6 @@
 import OpenAI from 'openai'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { backgroundConfiguration, CHARGE } from '../equipment/background-stage.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { storingUpstream } from '../equipment/stored-responses.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
@@ -67,5 +68,33 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
     await clientOf(nodes, 0).responses.delete(second.id)
     const gone = clientOf(nodes, 1).responses.retrieve(second.id)
     await expect(gone).rejects.toMatchObject({ status: 404 })
+  })
+
+  test('know the responses of each other, and charge one in the background once, whoever sees its end', async () => {
+    const nodes = await setNodes(engine, 2, (upstream) => backgroundConfiguration(upstream, { m: {} }))
+    const provider = storingUpstream('m')
+    nodes.upstream.decide('m', (request) => provider.decision(request))
+    const one = clientOf(nodes, 0)
+    const two = clientOf(nodes, 1)
+    const first = await one.responses.create({ model: 'm', input: 'hi' })
+    const next = await two.responses.create({ model: 'm', input: 'on', previous_response_id: first.id })
+    expect(await one.responses.retrieve(next.id)).toMatchObject({ previous_response_id: first.id })
+    const kept = await one.responses.create({ model: 'chat', input: 'hi' })
+    await two.responses.create({ model: 'chat', input: 'on', previous_response_id: kept.id })
+    const [, said] = nodes.upstream.received('chat').map(({ text }) => JSON.parse(text).messages)
+    expect(said).toMatchObject([{ content: 'hi' }, { role: 'assistant' }, { content: 'on' }])
+    const { id } = await one.responses.create({ model: 'm', input: 'hi', background: true })
+    provider.backgroundStatus = 'completed'
+    expect((await two.responses.retrieve(id)).status).toBe('completed')
+    await two.responses.delete(id)
+    await vi.waitFor(async () => {
+      const rows = await nodes.database.sql(`select quota, reason from usage_log where model = 'm'`)
+      expect(rows).toEqual(Array.from({ length: 3 }, () => ({ quota: CHARGE, reason: 'complete' })))
+    }, 60_000)
+    const [sums] = await nodes.database.sql(
+      `select used_quota as used, (select sum(quota)::bigint from usage_log) as charged from users where username = 'ann'`,
+    )
+    expect(sums?.['used']).toBe(sums?.['charged'])
+    await expect(one.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
   })
 })

@@ -1,0 +1,209 @@
+import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  backgroundConfiguration,
+  begin,
+  type Cases,
+  CHARGE,
+  charged,
+  clientOf,
+  holds,
+  lanesOf,
+  type Stage,
+  stageOf,
+  usage,
+} from '../equipment/background-stage.ts'
+import { call, open, send } from '../equipment/client.ts'
+import { databaseOf } from '../equipment/database.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { dateClock, type MovedClock } from '../equipment/moved-clock.ts'
+import type { Patch } from '../equipment/patch.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
+
+const DAY_SECONDS = 24 * 3_600
+
+const CASES: Cases = { kill: {}, stop: {}, left: {}, drained: { channel: { on_client_gone: 'drain' } } }
+const PATCHED_CASES: Cases = {
+  unstored: { twin: true },
+  unstoredStream: { twin: true },
+  late: {},
+  asked: {},
+}
+/** The store refuses the ids of one model and waits with those of another; upstreams are asked often. */
+const PATCHES: readonly Patch[] = [
+  {
+    file: 'src/relay/state/response-store.ts',
+    text: "await this.#rows.write('storeResponse', response)",
+    by: `{
+      if (response.model.startsWith('unstored')) throw new StoreUnavailable('not ' + response.id)
+      if (response.model === 'late') {
+        console.log('storing ' + response.id + ';')
+        await new Promise((resolve) => process.once('SIGUSR2', resolve))
+      }
+      await this.#rows.write('storeResponse', response)
+    }`,
+  },
+  { file: 'src/relay/state/background-calls.ts', text: 'POLL_MS = 60_000', by: 'POLL_MS = 200' },
+]
+
+let shared: Fixture
+let patched: Fixture
+let clock: MovedClock
+const atEnd: (() => Promise<void> | void)[] = []
+beforeAll(async () => {
+  shared = await startFixture((upstream) => backgroundConfiguration(upstream, CASES))
+  const copy = await patchedProgram(PATCHES)
+  atEnd.push(() => copy.discard())
+  clock = dateClock((cleanUp) => atEnd.push(cleanUp))
+  patched = await startFixture((upstream) => backgroundConfiguration(upstream, PATCHED_CASES), {
+    root: copy.root,
+    env: clock.env,
+  })
+})
+beforeEach(async () => {
+  if (!shared.gateway.isRunning) await shared.gateway.restart()
+})
+afterAll(async () => {
+  await shared?.close()
+  await patched?.close()
+  for (const cleanUp of atEnd) await cleanUp()
+})
+
+const stage = (name: string): Stage =>
+  name in CASES ? stageOf(shared, CASES, name) : stageOf(patched, PATCHED_CASES, name)
+
+describe('a response in the background', () => {
+  test.each(['kill', 'stop'] as const)('outlives the gateway: %s', async (how) => {
+    const on = stage(how)
+    const { id } = await begin(on)
+    await on.gateway[how]()
+    await on.gateway.restart()
+    expect(usage(on)).toHaveLength(0)
+    expect(holds(on)).toHaveLength(1)
+    on.provider.backgroundStatus = 'completed'
+    expect((await clientOf(on.gateway, on.name).responses.retrieve(id)).status).toBe('completed')
+    expect(await charged(on)).toMatchObject({ quota: CHARGE, reason: 'complete' })
+    expect(databaseOf(on.gateway.dataDir).user(how).used_quota).toBe(CHARGE)
+  })
+
+  test.each([false, true])(
+    'whose id cannot be stored is begun once, and cancelled; stream: %s',
+    async (stream) => {
+      const on = stage(stream ? 'unstoredStream' : 'unstored')
+      for (const lane of lanesOf(on.name, PATCHED_CASES[on.name]))
+        on.upstream.decide(lane, (request) => {
+          const decided = on.provider.decision(request)
+          if (decided.kind !== 'stream') return decided
+          return { ...decided, frames: (decided.frames ?? []).slice(0, 2), ending: 'stall' }
+        })
+      const body = { model: on.name, input: 'hi', background: true, stream }
+      const refused = await call(on.gateway.url, body, { key: on.name, path: '/v1/responses' })
+      expect(refused.status).toBe(503)
+      await vi.waitFor(() => expect(on.provider.made).toMatchObject([{ status: 'cancelled' }]), 60_000)
+      expect(holds(on)).toHaveLength(0)
+    },
+  )
+
+  test('goes on when the client of its stream leaves, and when the gateway is killed meanwhile', async () => {
+    const on = stage('left')
+    const frames = await streamOf(on)
+    on.upstream.decide(on.name, (request) =>
+      request.method === 'POST'
+        ? { ...frames, frames: frames.frames.slice(0, 4), ending: 'stall' }
+        : on.provider.decision(request),
+    )
+    const body = { model: on.name, input: 'hi', background: true, stream: true, max_output_tokens: 100 }
+    const live = await open(on.gateway.url, body, { key: on.name, path: '/v1/responses' })
+    await live.until('output_text.delta')
+    const [, id = ''] = /"id":"(resp_[0-9a-f]{44})"/.exec(live.text()) ?? []
+    // Within 100 ms of a request, the end of sending does not mean yet that the client has left.
+    await sleep(200)
+    live.abort()
+    await on.upstream.received(on.name).at(-1)?.ended
+    await on.gateway.kill()
+    await on.gateway.restart()
+    expect(holds(on)).toHaveLength(1)
+    expect((await clientOf(on.gateway, on.name).responses.retrieve(id)).status).toBe('completed')
+    expect(await charged(on)).toMatchObject({ quota: CHARGE, reason: 'complete' })
+  })
+
+  test('goes on when the client of its stream leaves while its id is being stored', async () => {
+    const on = stage('late')
+    const frames = await streamOf(on)
+    on.upstream.decide(on.name, (request) =>
+      request.method === 'POST'
+        ? { ...frames, frames: frames.frames.slice(0, 4), ending: 'stall' }
+        : on.provider.decision(request),
+    )
+    const leaving = send(
+      on.gateway.url,
+      { model: on.name, input: 'hi', background: true, stream: true, max_output_tokens: 100 },
+      { key: on.name, path: '/v1/responses' },
+    )
+    const storing = /storing (resp_\w+);/
+    await vi.waitFor(() => expect(on.gateway.logs()).toMatch(storing), 60_000)
+    leaving.destroy()
+    await on.upstream.only(on.name).ended
+    // Counted after the prompt of the call, if that is counted: a charge would have been made by now.
+    await on.client.responses.inputTokens.count({ model: 'chat', input: 'hi' })
+    process.kill(on.gateway.pid, 'SIGUSR2')
+    const [, id = ''] = storing.exec(on.gateway.logs()) ?? []
+    await vi.waitFor(async () => {
+      expect((await on.client.responses.retrieve(id)).status).toBe('completed')
+      expect(usage(on)).toHaveLength(1)
+    }, 60_000)
+    expect(await charged(on)).toMatchObject({ quota: CHARGE, reason: 'complete' })
+  })
+
+  test('is asked for by the gateway itself, and after a day settled at the held amount', async () => {
+    const on = stage('asked')
+    await begin(on)
+    on.provider.backgroundStatus = 'completed'
+    expect(await charged(on)).toMatchObject({ quota: CHARGE, reason: 'complete' })
+    on.provider.backgroundStatus = 'in_progress'
+    await begin(on)
+    const held = holds(on)[0]?.amount
+    clock.move(DAY_SECONDS + 60)
+    const row = await vi.waitFor(() => {
+      expect(usage(on)).toHaveLength(2)
+      return usage(on).at(-1)
+    }, 60_000)
+    expect(row).toMatchObject({ quota: held, reason: 'estimated' })
+  })
+
+  test('goes on when its client leaves before the first answer, which is still read', async () => {
+    const on = stage('drained')
+    const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+    on.upstream.decide(on.name, (request) => ({
+      ...on.provider.decision(request),
+      ...(request.method === 'POST' ? { after } : {}),
+    }))
+    const leaving = new AbortController()
+    const begun = on.client.responses.create(
+      { model: on.name, input: 'hi', background: true },
+      { signal: leaving.signal },
+    )
+    await vi.waitFor(() => expect(on.upstream.received(on.name)).toHaveLength(1), 60_000)
+    leaving.abort()
+    await expect(begun).rejects.toThrow()
+    await sleep(200)
+    answer()
+    await on.upstream.only(on.name).ended
+    await on.gateway.stop()
+    expect(usage(on)).toHaveLength(0)
+    expect(holds(on)).toHaveLength(1)
+  })
+})
+
+/** The stream of a background response that the provider goes on to finish. */
+async function streamOf({ provider, name }: Stage): Promise<{ kind: 'stream'; frames: readonly string[] }> {
+  const made = provider.decision({
+    method: 'POST',
+    path: '/v1/responses',
+    headers: { authorization: `Bearer upstream-key-of-${name}` },
+    text: '{"background":true,"stream":true}',
+  } as never)
+  provider.backgroundStatus = 'completed'
+  return Promise.resolve(made as { kind: 'stream'; frames: readonly string[] })
+}
