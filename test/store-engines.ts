@@ -63,7 +63,9 @@ function postgres(server: string): Engine {
   }
   const make = async (template?: string, onEnd: OnEnd = onTestFinished): Promise<TestDatabase> => {
     const name = `${inject('postgresPrefix')}test_${randomBytes(6).toString('hex')}`
-    await run(server, `create database ${name}${template === undefined ? '' : ` template ${template}`}`)
+    const source = template === undefined ? '' : ` template ${template}`
+    // Copied files cost half of what a copy through the server's log does.
+    await run(server, `create database ${name}${source} strategy file_copy`)
     onEnd(async () => void (await run(server, `drop database ${name} with (force)`)))
     const place = placeOf(name)
     return {
