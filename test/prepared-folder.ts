@@ -5,7 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import type { TestProject } from 'vitest/node'
+import { deriveSecrets } from '../src/store/secrets.ts'
+import { openSqliteStore } from '../src/store/sqlite/open.ts'
 import { writeProgram } from './equipment/program-bundle.ts'
+import { GATEWAY_SECRET } from './equipment/program.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -15,16 +18,18 @@ declare module 'vitest' {
 }
 
 /**
- * Makes the folder; the program that tests start is written into it when the first of them asks for its path.
- * Variables of the environment reach helpers that also run outside of tests.
+ * Makes the folder; the program that tests start is written into it when the first of them asks for its path,
+ * with an empty database for gateways to begin with. Variables of the environment reach helpers that also run
+ * outside of tests.
  */
 export default async function setUp(project: TestProject): Promise<() => void> {
   const folder = mkdtempSync(join(project.config.env['TMPDIR'] ?? tmpdir(), 'sluice-prepared-'))
   project.provide('preparedFolder', folder)
   const program = join(folder, 'program')
-  let written: Promise<void> | undefined
+  const database = join(folder, 'first-start.db')
+  let written: Promise<unknown> | undefined
   const desk = createServer((_, response) => {
-    written ??= writeProgram(program, 'bundled')
+    written ??= Promise.all([writeProgram(program, 'bundled'), writeDatabase(database)])
     written.then(
       () => response.end(program),
       (error: unknown) => response.writeHead(500).end(String(error)),
@@ -32,10 +37,18 @@ export default async function setUp(project: TestProject): Promise<() => void> {
   })
   await new Promise<void>((resolve) => desk.listen(0, '127.0.0.1', resolve))
   process.env['TEST_PROGRAM_URL'] = `http://127.0.0.1:${(desk.address() as AddressInfo).port}`
+  process.env['TEST_DATABASE_FILE'] = database
   process.env['TEST_COMPILE_CACHE'] = join(folder, 'compile-cache')
   process.env['TEST_POSTGRES_TEMPLATE'] = join(folder, 'postgres')
   return () => {
     desk.close()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+// As the first start of a gateway leaves it before it adds users: the migrations take half of a start.
+async function writeDatabase(path: string): Promise<void> {
+  const secrets = deriveSecrets(GATEWAY_SECRET)
+  const store = await openSqliteStore({ path, secrets, onCallingThread: true })
+  await store.close()
 }

@@ -3,9 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { LATENCY_COLUMNS, POINT_COLUMNS, POINT_TABLES, SLOTS_PER_DAY } from '../../src/store/usage-points.ts'
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
+import { GATEWAY_SECRET } from '../../test/equipment/program.ts'
 
-/** Secret of the gateways that tests start. */
-const SECRET = 'a-secret-for-tests-0123456789abcdef'
 const DAYS = 90
 const DAY_MS = 86_400_000
 const MODELS = 20
@@ -36,7 +35,7 @@ export async function addManyCalls(
   { keys, calls }: { readonly keys: number; readonly calls: number },
 ): Promise<void> {
   const path = join(dataDir, 'sluice.db')
-  const store = await openSqliteStore({ path, secrets: deriveSecrets(SECRET), onCallingThread: true })
+  const store = await openSqliteStore({ path, secrets: deriveSecrets(GATEWAY_SECRET), onCallingThread: true })
   let firstKey = 0
   for (let n = 0; n < keys; n += 1) {
     const { id } = await store.write('createToken', {

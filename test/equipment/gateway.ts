@@ -1,5 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -8,7 +16,7 @@ import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import type { Configuration } from './configuration.ts'
 import { freePort, statusOn } from './port.ts'
-import { BASE_ENVIRONMENT, programFolder } from './program.ts'
+import { BASE_ENVIRONMENT, GATEWAY_SECRET, programFolder, TEST_DATABASE_FILE } from './program.ts'
 import { pauseBeforeProbe } from './readiness.ts'
 
 /** Options of a gateway's start. */
@@ -78,6 +86,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   const file = join(dataDir, 'gateway.yaml')
   const port = await freePort()
   const cwd = options.root ?? (await programFolder())
+  if (beginsWithDatabase(options)) copyFileSync(TEST_DATABASE_FILE ?? '', join(dataDir, 'sluice.db'))
   let output = ''
   let child: ChildProcess | undefined
   /** Whether the test asked the process to end. */
@@ -100,7 +109,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
         PORT: String(port),
         HOST: options.host ?? '127.0.0.1',
         DATA_DIR: dataDir,
-        GATEWAY_SECRET: 'a-secret-for-tests-0123456789abcdef',
+        GATEWAY_SECRET,
         LOG_LEVEL: 'info',
         ...EVERY_GATEWAY,
         ...options.env,
@@ -188,6 +197,13 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
     },
     discard: lose,
   }
+}
+
+/** Whether a start need not make its database: the data folder is a new one, and nothing says another. */
+function beginsWithDatabase({ root, dataDir, env }: GatewayOptions): boolean {
+  const isOrdinary = root === undefined && dataDir === undefined
+  const isPlain = !['DATABASE_URL', 'DATA_DIR', 'GATEWAY_SECRET'].some((name) => env?.[name] !== undefined)
+  return isOrdinary && isPlain && TEST_DATABASE_FILE !== undefined
 }
 
 function startScript(): string {

@@ -2,6 +2,10 @@ import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+/** Secret of the gateways that tests start. */
+export const GATEWAY_SECRET = 'a-secret-for-tests-0123456789abcdef'
+/** A database of that secret with the current schema, there once `programFolder` has settled. */
+export const { TEST_DATABASE_FILE } = process.env
 const { TEST_PROGRAM_URL, TEST_COMPILE_CACHE, PATH, HOME } = process.env
 let folder: Promise<string> | undefined
 

@@ -7,7 +7,8 @@ import { type FullResponse, call, open, retryWhileShed } from '../equipment/clie
 import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { messagesErrorText, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { discard, type Program, runProgram, SECRET } from '../operations/program.ts'
+import { GATEWAY_SECRET } from '../equipment/program.ts'
+import { discard, type Program, runProgram } from '../operations/program.ts'
 
 /** Secrets that exist in one place only; one that turns up elsewhere was leaked. */
 const UPSTREAM_KEYS = ['canaryupstreamkeyone9', 'canary/upstream+key"two\\9', 'sk-canary-upstream-three9']
@@ -253,14 +254,14 @@ describe('a secret', () => {
   test('is in no line of the log, at any level, and not on standard error', () => {
     expect(linesWith(program.out(), CANARY)).toEqual([])
     expect(linesWith(program.err(), CANARY)).toEqual([])
-    expect(linesWith(program.out(), SECRET)).toEqual([])
+    expect(linesWith(program.out(), GATEWAY_SECRET)).toEqual([])
   })
 
   test('is in no file of the data folder: keys are encrypted, prompts and answers are not stored', () => {
     const files = contentsOf(program.folder.path, ['gateway.yaml', 'secret'])
     expect(files).toContain('SQLite format 3')
     expect(CANARY.exec(files)?.[0]).toBeUndefined()
-    for (const secret of [SECRET, ...Object.values(KEYS), ACCESS.accessToken, ROOT.access_token])
+    for (const secret of [GATEWAY_SECRET, ...Object.values(KEYS), ACCESS.accessToken, ROOT.access_token])
       for (const spelling of spellings(secret)) expect(files).not.toContain(spelling)
   })
 
@@ -271,7 +272,7 @@ describe('a secret', () => {
   })
 
   test('does not come back to the client where it is the operator’s: keys, headers, addresses', () => {
-    for (const secret of [...UPSTREAM_KEYS, HEADER, METRICS, CLIENT_SECRET, SECRET])
+    for (const secret of [...UPSTREAM_KEYS, HEADER, METRICS, CLIENT_SECRET, GATEWAY_SECRET])
       for (const spelling of spellings(secret)) expect(linesWith(received.ann, spelling)).toEqual([])
     for (const text of [`127.0.0.1:${upstream.port}`, 'canarypath9', SECRET_TEXTS.query, SECRET_TEXTS.sent])
       expect(linesWith(received.ann, text)).toEqual([])

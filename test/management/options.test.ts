@@ -4,6 +4,7 @@ import { manage } from '../equipment/account.ts'
 import { inGatewayState, GATEWAY_STATES, sluice, untilItRuns } from '../equipment/command.ts'
 import { channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { startFixture, type Fixture } from '../equipment/fixture.ts'
+import { GATEWAY_SECRET } from '../equipment/program.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ADMIN = { id: 4, accessToken: 'the-access-token-of-an-admin' }
@@ -178,7 +179,7 @@ test.each(GATEWAY_STATES)('a command knows a group that was set over HTTP, %s', 
   const outcome = await inGatewayState(manner, fixture.gateway, () =>
     sluice(['user', 'create', `silver-${manner.length}`, '--group', 'silver'], {
       DATA_DIR: dataDir,
-      GATEWAY_SECRET: 'a-secret-for-tests-0123456789abcdef',
+      GATEWAY_SECRET,
       GATEWAY_CONFIG: join(dataDir, 'gateway.yaml'),
     }),
   )

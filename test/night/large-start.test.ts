@@ -16,7 +16,8 @@ import { randomFrom } from '../equipment/random.ts'
 import { startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask } from '../equipment/fixture.ts'
 import { migrateAndKill } from '../killed-migration.ts'
-import { newFolder, type Program, runProgram, SECRET } from '../operations/program.ts'
+import { GATEWAY_SECRET } from '../equipment/program.ts'
+import { newFolder, type Program, runProgram } from '../operations/program.ts'
 import { temporaryFolder } from '../store-rows.ts'
 import { nightSeed } from './night-seed.ts'
 
@@ -38,7 +39,7 @@ async function formerDatabase(path: string): Promise<void> {
   const db = kyselyOver(connection)
   await accountsAndLedger(SQLITE_TYPES).up(db)
   await usageDays(SQLITE_TYPES).up(db)
-  const secrets = deriveSecrets(SECRET)
+  const secrets = deriveSecrets(GATEWAY_SECRET)
   connection.exec(`
     CREATE TABLE kysely_migration (name varchar(255) NOT NULL PRIMARY KEY, timestamp varchar(255) NOT NULL);
     CREATE TABLE kysely_migration_lock (id varchar(255) NOT NULL PRIMARY KEY, is_locked integer DEFAULT 0 NOT NULL);

@@ -6,7 +6,8 @@ import { rawConnection } from '../equipment/raw-socket.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask, askStream } from '../equipment/fixture.ts'
 import { byTier } from '../tier.ts'
-import { eventually, newFolder, type Program, readyProgram, SECRET } from './program.ts'
+import { GATEWAY_SECRET } from '../equipment/program.ts'
+import { eventually, newFolder, type Program, readyProgram } from './program.ts'
 
 /** Secrets in places where users may put them by mistake; none may appear in any output. */
 const CANARIES = [
@@ -18,7 +19,7 @@ const CANARIES = [
   'canaryheader',
   'canaryaccess',
   'canarymetrics',
-  SECRET,
+  GATEWAY_SECRET,
 ]
 
 let upstream: ScriptedUpstream

@@ -9,7 +9,7 @@ import { onTestFinished } from 'vitest'
 import { stringify } from 'yaml'
 import type { Configuration } from '../equipment/configuration.ts'
 import { freePort, statusOn } from '../equipment/port.ts'
-import { BASE_ENVIRONMENT, programFolder } from '../equipment/program.ts'
+import { BASE_ENVIRONMENT, GATEWAY_SECRET, programFolder } from '../equipment/program.ts'
 import { pauseBeforeProbe } from '../equipment/readiness.ts'
 
 /** Options of a run of the program. */
@@ -70,9 +70,6 @@ export interface Folder {
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 const PATIENCE_MS = 240_000
 
-/** The default secret of programs. */
-export const SECRET = 'a-secret-for-tests-0123456789abcdef'
-
 /** A new data folder. */
 export function newFolder(): Folder {
   const path = mkdtempSync(join(tmpdir(), 'sluice-test-'))
@@ -107,7 +104,7 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
       PORT: String(port),
       DATA_DIR: folder.path,
       GATEWAY_CONFIG: folder.configFile,
-      GATEWAY_SECRET: SECRET,
+      GATEWAY_SECRET,
       ...options.env,
     },
   })

@@ -5,7 +5,8 @@ import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { join } from 'node:path'
 import { priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
-import { discard, type Program, runProgram, SECRET } from './program.ts'
+import { GATEWAY_SECRET } from '../equipment/program.ts'
+import { discard, type Program, runProgram } from './program.ts'
 
 const HOLDS = 10_000
 /** Milliseconds; the promise is 1 s on an idle machine, and this one runs other tests at the same time. */
@@ -15,7 +16,7 @@ const LIMIT_MS = 2500
 async function leaveHolds({ folder }: Program): Promise<void> {
   const store = await openSqliteStore({
     path: join(folder.path, 'sluice.db'),
-    secrets: deriveSecrets(SECRET),
+    secrets: deriveSecrets(GATEWAY_SECRET),
   })
   const { id, user_id } = databaseOf(folder.path).token('token-ann')
   const written = Array.from({ length: HOLDS }, () =>

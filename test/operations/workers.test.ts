@@ -2,7 +2,8 @@ import { afterAll, expect, test, vi } from 'vitest'
 import { call } from '../equipment/client.ts'
 import { isAlive, workerPids } from '../equipment/worker-pids.ts'
 import { sluice } from '../equipment/command.ts'
-import { type Program, runProgram, SECRET } from './program.ts'
+import { GATEWAY_SECRET } from '../equipment/program.ts'
+import { type Program, runProgram } from './program.ts'
 
 const programs: Program[] = []
 afterAll(async () => {
@@ -71,7 +72,7 @@ test('SIGINT to the whole group, as from a terminal, stops all with code 0', asy
 test('commands reach the gateway, also after the first worker was replaced', async () => {
   const program = await run({ config: {}, env: { WORKERS: '2' } })
   await program.ready()
-  const env = { DATA_DIR: program.folder.path, GATEWAY_SECRET: SECRET }
+  const env = { DATA_DIR: program.folder.path, GATEWAY_SECRET }
   expect((await sluice(['user', 'create', 'ann', '--quota', '100'], env)).code).toBe(0)
   const [first = 0] = workerPids(program.pid)
   process.kill(first, 'SIGKILL')
