@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { anyCharacter } from '../../test/generators/characters.ts'
 import { EmittedText } from './emitted-text.ts'
 
 const pieces = fc.array(
   fc.oneof(
     fc.string({ maxLength: 80 }),
-    fc.string({ unit: 'binary', maxLength: 80 }),
+    fc.string({ unit: anyCharacter, maxLength: 80 }),
     fc.constant('word '.repeat(30)),
   ),
 )

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anyCharacter } from '../generators/characters.ts'
 import { NO_USAGE, type Usage } from '../../src/domain/usage.ts'
 import type { Asked, Conversation, ClientProtocol, Tool } from '../../src/protocols/conversation.ts'
 import { foldReply } from '../../src/protocols/fold-reply.ts'
@@ -297,7 +298,7 @@ describe('a tool of the client', () => {
   test('that takes plain text gets it, however its arguments come', () => {
     fc.assert(
       fc.property(
-        fc.string({ unit: 'binary', maxLength: 40 }),
+        fc.string({ unit: anyCharacter, maxLength: 40 }),
         fc.integer(),
         fc.boolean(),
         (input, seed, isSpaced) => {

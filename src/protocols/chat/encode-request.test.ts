@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anyCharacter } from '../../../test/generators/characters.ts'
 import { conversationOf, upstreamOf } from '../../../test/conversation.ts'
 import type { Conversation, MediaPart, Part, Thinking, Turn } from '../conversation.ts'
 import { scanObject } from '../json/json-scan.ts'
@@ -363,7 +364,7 @@ describe('there and back', () => {
     expect(encodeRequest(conversation, upstreamOf('m'), new Set()).toString()).toBe(body)
   })
 
-  const words = fc.string({ minLength: 1, unit: 'binary' })
+  const words = fc.string({ minLength: 1, unit: anyCharacter })
   const name = fc.stringMatching(/^[a-z_]{1,8}$/)
   const cache = fc.option(
     fc.constantFrom({ cache: { ttl: undefined } }, { cache: { ttl: '5m' } }, { cache: { ttl: '1h' } }),

@@ -1,3 +1,4 @@
+import { anyCharacter } from '../../../test/generators/characters.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -410,7 +411,7 @@ describe('the end', () => {
 })
 
 describe('laws', () => {
-  const words = fc.string({ unit: 'binary' })
+  const words = fc.string({ unit: anyCharacter })
   const args = fc.oneof(
     fc.json().filter((text) => text !== 'null' && text !== '""'),
     fc.constant('{"a": 9007199254740993, "2":0, "1":0}'),

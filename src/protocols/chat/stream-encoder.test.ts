@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anyCharacter } from '../../../test/generators/characters.ts'
 import { NO_USAGE, type Usage } from '../../domain/usage.ts'
 import { foldReply } from '../fold-reply.ts'
 import type { Reply, ReplyEvent, ReplyPart, StopReason } from '../reply.ts'
@@ -245,7 +246,7 @@ describe('a whole reply', () => {
 })
 
 describe('laws', () => {
-  const words = fc.string({ unit: 'binary' })
+  const words = fc.string({ unit: anyCharacter })
   const args = fc.oneof(
     fc.json().filter((text) => text !== 'null' && text !== '""'),
     fc.constant('{"a": 9007199254740993, "2":0, "1":0}'),

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anyCharacter } from '../../../test/generators/characters.ts'
 import { generatedText } from './generated-text.ts'
 import type { TapEnd } from '../sse/stream-tap.ts'
 import { ChatTap } from './tap.ts'
@@ -140,7 +141,7 @@ function reference(stream: string, swallowUsage: boolean): object {
 }
 
 const words = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.string({ unit: anyCharacter, maxLength: 12 }),
   fc.constantFrom(
     'Hello',
     ' world',

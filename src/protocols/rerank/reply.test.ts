@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anyCharacter } from '../../../test/generators/characters.ts'
 import { jsonText } from '../../../test/generators/json.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
 import { scanObject } from '../json/json-scan.ts'
@@ -159,10 +160,13 @@ describe('no answer is', () => {
 
 test('whatever the upstream ranks, the caller gets it sorted, capped, with the right documents', () => {
   const cases = fc
-    .array(fc.oneof(fc.string({ unit: 'grapheme' }), fc.record({ text: fc.string({ unit: 'binary' }) })), {
-      minLength: 1,
-      maxLength: 12,
-    })
+    .array(
+      fc.oneof(fc.string({ unit: 'grapheme' }), fc.record({ text: fc.string({ unit: anyCharacter }) })),
+      {
+        minLength: 1,
+        maxLength: 12,
+      },
+    )
     .chain((documents) =>
       fc.record({
         documents: fc.constant(documents),

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anyCharacter } from '../../../test/generators/characters.ts'
 import { conversationOf } from '../../../test/conversation.ts'
 import type { Part, Proof, TextPart, Turn } from '../conversation.ts'
 import { CopiedText } from '../copied-text.ts'
@@ -85,7 +86,7 @@ describe('a turn that came back without its signatures', () => {
     const parts = fc.array(
       fc.oneof(
         fc.constantFrom<ReplyPart>(THOUGHT, REDACTED),
-        fc.string({ unit: 'binary', minLength: 1, maxLength: 5 }).map(said),
+        fc.string({ unit: anyCharacter, minLength: 1, maxLength: 5 }).map(said),
         fc.constant(undefined),
       ),
       { maxLength: 12 },

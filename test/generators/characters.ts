@@ -1,0 +1,13 @@
+import fc from 'fast-check'
+
+const MAX_CODE_POINT = 0x10ffff
+const FIRST_SURROGATE = 0xd800
+const SURROGATES = 0x800
+
+/**
+ * Any character but halves of surrogate pairs, as the unit of strings. The library's own unit of that kind,
+ * `binary`, first makes a table of all characters, which takes most of a second in each process.
+ */
+export const anyCharacter: fc.Arbitrary<string> = fc
+  .nat(MAX_CODE_POINT - SURROGATES)
+  .map((n) => String.fromCodePoint(n < FIRST_SURROGATE ? n : n + SURROGATES))
