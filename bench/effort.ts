@@ -43,7 +43,7 @@ export const QUICK: Effort = {
   budgetMs: 5000,
   cpuMicros: 150_000,
   firstWarmUp: { requests: 25_000, cpuMicros: 4_000_000 },
-  warmUp: { requests: 4000, cpuMicros: 1_200_000 },
+  warmUp: { requests: 25_000, cpuMicros: 800_000 },
   windowMs: 700,
   pauses: 4,
 }
