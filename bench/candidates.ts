@@ -6,11 +6,16 @@ import { nginx } from './candidates/nginx.ts'
 import { portkey } from './candidates/portkey.ts'
 import { sluice } from './candidates/sluice.ts'
 
-/** All candidates, by their names in the table. */
-export const CANDIDATES = { direct, nginx, haproxy, forwarder, sluice, portkey } satisfies Record<
-  string,
-  Candidate
->
+/** All candidates, by their names in the table; `watched` is a gateway whose log consoles show meanwhile. */
+export const CANDIDATES = {
+  direct,
+  nginx,
+  haproxy,
+  forwarder,
+  sluice,
+  watched: sluice,
+  portkey,
+} satisfies Record<string, Candidate>
 
 /** The name of a candidate. */
 export type CandidateName = keyof typeof CANDIDATES

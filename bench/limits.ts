@@ -12,9 +12,9 @@ const FIGURES = {
   'MB resident': ({ cost }: ScenarioResult) => cost.median,
   'over steady': ({ overSteady }: ScenarioResult) => overSteady?.median,
 } as const
-type FigureName = keyof typeof FIGURES
+type FigureName = keyof typeof FIGURES | 'over unwatched'
 /** Limits by scenario; where one has several rows of this gateway, the row's conditions follow a comma. */
-type Limits = Readonly<Record<string, Partial<Readonly<Record<FigureName, number>>>>>
+type Limits = Readonly<Record<string, Partial<Readonly<Record<keyof typeof FIGURES, number>>>>>
 
 interface LimitsFile {
   /** Target ratios. */
@@ -50,6 +50,16 @@ export function againstKept(scenario: ScenarioName, findings: readonly ScenarioR
   return compare(file.kept, file.tolerance, scenario, findings)
 }
 
+/** Compares what a gateway costs with consoles open with what it costs without, including the tolerance. */
+export function againstUnwatched(scenario: ScenarioName, findings: readonly ScenarioResult[]): Verdict[] {
+  const limit = file.tolerance
+  return findings.flatMap(({ overUnwatched }) => {
+    if (!overUnwatched) return []
+    const found = overUnwatched.median
+    return [{ scenario, figure: 'over unwatched', limit, found, isMet: found <= limit }]
+  })
+}
+
 function compare(
   limits: Limits,
   tolerance: number,
@@ -60,13 +70,15 @@ function compare(
     .filter(({ name }) => name.startsWith(OWN))
     .flatMap((own) => {
       const row = `${scenario}${own.name.slice(OWN.length)}`
-      return (Object.entries(limits[row] ?? {}) as [FigureName, number][]).flatMap(([figure, value]) => {
-        const found = FIGURES[figure](own)
-        if (found === undefined) return []
-        // Higher is better for this figure alone.
-        const isLeast = figure === 'portkey over this'
-        const limit = isLeast ? value / tolerance : value * tolerance
-        return [{ scenario: row, figure, limit, found, isMet: isLeast ? found >= limit : found <= limit }]
-      })
+      return (Object.entries(limits[row] ?? {}) as [keyof typeof FIGURES, number][]).flatMap(
+        ([figure, value]) => {
+          const found = FIGURES[figure](own)
+          if (found === undefined) return []
+          // Higher is better for this figure alone.
+          const isLeast = figure === 'portkey over this'
+          const limit = isLeast ? value / tolerance : value * tolerance
+          return [{ scenario: row, figure, limit, found, isMet: isLeast ? found >= limit : found <= limit }]
+        },
+      )
     })
 }

@@ -9,6 +9,8 @@ export interface ScenarioResult {
   /** Medians of the ratios within each round; undefined where the forwarder was not measured. */
   readonly overForwarder: Spread | undefined
   readonly overNginx: Spread | undefined
+  /** Cost with consoles open, as a multiple of that of a gateway which nobody watches. */
+  readonly overUnwatched: Spread | undefined
   /** Cost as a multiple of the steady cost in the same process. */
   readonly overSteady: Spread | undefined
   /** Cost of the peer as a multiple of this candidate's cost. */
@@ -40,6 +42,7 @@ export function findingsOf(rounds: readonly Round[], order: readonly string[]): 
       cost: spread(each(rounds, (round) => round[name]?.cost)) ?? { median: 0, p25: 0, p75: 0 },
       overForwarder: over(name, baseOf(name, names)),
       overNginx: over(name, 'nginx'),
+      overUnwatched: name === 'watched' ? over(name, 'sluice') : undefined,
       overSteady: spread(each(rounds, ({ [name]: own }) => ratio(own?.cost, own?.steady))),
       portkeyOver: over('portkey', name),
       p50: spread(each(rounds, (round) => round[name]?.p50))?.median,

@@ -11,10 +11,14 @@ const LATENCY: readonly Column[] = [
   ['p50 over the forwarder, ms', ({ p50OverForwarder }) => milliseconds(p50OverForwarder)],
 ]
 
+const FORWARDER: Column = ['× forwarder', ({ overForwarder }) => withQuartiles(overForwarder)]
+
 const OTHERS: readonly Column[] = [
   ['× nginx', ({ overNginx }) => threeDigits(overNginx?.median)],
   ['Portkey ÷ this', ({ portkeyOver }) => threeDigits(portkeyOver?.median)],
 ]
+
+const WATCHED: readonly Column[] = [['× unwatched', ({ overUnwatched }) => withQuartiles(overUnwatched)]]
 
 const STEADY: readonly Column[] = [['× steady', ({ overSteady }) => withQuartiles(overSteady)]]
 
@@ -22,11 +26,11 @@ const STEADY: readonly Column[] = [['× steady', ({ overSteady }) => withQuartil
 export function tableOf(unit: string, findings: readonly ScenarioResult[]): string {
   const hasLatency = findings.some(({ p50 }) => p50 !== undefined)
   const hasSteady = findings.some(({ overSteady }) => overSteady !== undefined)
+  const isWatched = findings.some(({ overUnwatched }) => overUnwatched !== undefined)
   const columns: Column[] = [
     ['', ({ name }) => name],
     [unit, ({ cost }) => (cost.median === 0 ? '' : withQuartiles(cost))],
-    ['× forwarder', ({ overForwarder }) => withQuartiles(overForwarder)],
-    ...(hasSteady ? STEADY : OTHERS),
+    ...(isWatched ? WATCHED : [FORWARDER, ...(hasSteady ? STEADY : OTHERS)]),
     ...(hasLatency ? LATENCY : []),
   ]
   const lines = [
