@@ -137,5 +137,8 @@ const unknown = options.only.find((name) => !(name in SCENARIOS))
 if (unknown !== undefined) {
   console.error(`there is no scenario ${unknown}\n\n${USAGE}`)
   process.exitCode = 1
+} else if (!Number.isSafeInteger(consoleCount) || consoleCount < 0) {
+  console.error(`--consoles: expected a number of consoles, found ${options.consoles}\n\n${USAGE}`)
+  process.exitCode = 1
 } else if (options.help) console.log(USAGE)
 else process.exitCode = await main()
