@@ -17,7 +17,7 @@ declare module 'vitest' {
   }
 }
 
-/** Files of compiled code that runs leave for the next one; where there are more, most are of gone sources. */
+/** Files of compiled code that runs leave for later ones; of more, most belong to sources that are gone. */
 const MAX_COMPILED = 20_000
 
 /**
