@@ -12,9 +12,9 @@ const FIGURES = {
   'MB resident': ({ cost }: ScenarioResult) => cost.median,
   'over steady': ({ overSteady }: ScenarioResult) => overSteady?.median,
 } as const
-type FigureName = keyof typeof FIGURES | 'over unwatched'
+type FigureName = keyof typeof FIGURES
 /** Limits by scenario; where one has several rows of this gateway, the row's conditions follow a comma. */
-type Limits = Readonly<Record<string, Partial<Readonly<Record<keyof typeof FIGURES, number>>>>>
+type Limits = Readonly<Record<string, Partial<Readonly<Record<FigureName, number>>>>>
 
 interface LimitsFile {
   /** Target ratios. */
@@ -29,7 +29,7 @@ interface LimitsFile {
 export interface Verdict {
   /** Name of the scenario, and the conditions where it has several rows. */
   readonly scenario: string
-  readonly figure: FigureName
+  readonly figure: FigureName | 'over unwatched'
   readonly limit: number
   readonly found: number
   readonly isMet: boolean
@@ -70,15 +70,13 @@ function compare(
     .filter(({ name }) => name.startsWith(OWN))
     .flatMap((own) => {
       const row = `${scenario}${own.name.slice(OWN.length)}`
-      return (Object.entries(limits[row] ?? {}) as [keyof typeof FIGURES, number][]).flatMap(
-        ([figure, value]) => {
-          const found = FIGURES[figure](own)
-          if (found === undefined) return []
-          // Higher is better for this figure alone.
-          const isLeast = figure === 'portkey over this'
-          const limit = isLeast ? value / tolerance : value * tolerance
-          return [{ scenario: row, figure, limit, found, isMet: isLeast ? found >= limit : found <= limit }]
-        },
-      )
+      return (Object.entries(limits[row] ?? {}) as [FigureName, number][]).flatMap(([figure, value]) => {
+        const found = FIGURES[figure](own)
+        if (found === undefined) return []
+        // Higher is better for this figure alone.
+        const isLeast = figure === 'portkey over this'
+        const limit = isLeast ? value / tolerance : value * tolerance
+        return [{ scenario: row, figure, limit, found, isMet: isLeast ? found >= limit : found <= limit }]
+      })
     })
 }

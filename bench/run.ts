@@ -5,12 +5,12 @@ import { CANDIDATES, type CandidateName } from './candidates.ts'
 import { commitCost } from './commit-cost.ts'
 import { consolesOf } from './consoles/open-consoles.ts'
 import { cores } from './cores.ts'
-import { FULL, QUICK, QUICK_PAIR } from './effort.ts'
+import { amongOthers, withConsoles } from './comparison.ts'
 import { type ScenarioResult, findingsOf } from './scenario-result.ts'
-import { againstGoals, againstKept, againstUnwatched, type Verdict } from './limits.ts'
+import type { Verdict } from './limits.ts'
 import { STARTS } from './kinds/start-up.ts'
 import { measure, warmUp } from './measure.ts'
-import { SCENARIOS, type Scenario, type ScenarioName } from './scenarios.ts'
+import { isStartedAnew, SCENARIOS, type Scenario, type ScenarioName } from './scenarios.ts'
 import { openTestBed } from './test-bed.ts'
 import { tableOf } from './table.ts'
 
@@ -34,6 +34,7 @@ const { values: options } = parseArgs({
   },
 })
 const consoleCount = Number(options.consoles)
+const comparison = (consoleCount > 0 ? withConsoles : amongOthers)(options.quick)
 
 interface Result {
   readonly scenario: ScenarioName
@@ -54,37 +55,23 @@ function note(text: string): void {
 function selectedScenarios(): ScenarioName[] {
   const all = Object.keys(SCENARIOS) as ScenarioName[]
   if (options.only.length > 0) return all.filter((name) => options.only.includes(name))
-  // Processes that are started anew have no consoles.
-  if (consoleCount > 0) return all.filter((name) => !STARTED_ANEW.has(SCENARIOS[name].kind))
-  return all.filter((name) => !options.quick || quickOf(SCENARIOS[name]) !== 'left out')
-}
-
-// Widens the type: each constant in the table has only the fields that it states.
-function quickOf({ quick }: Scenario): Scenario['quick'] {
-  return quick
-}
-
-function candidatesOf(scenario: Scenario): readonly CandidateName[] {
-  if (consoleCount > 0) return ['sluice', 'watched']
-  const { candidates, quick = candidates } = scenario
-  return options.quick && quick !== 'left out' ? quick : candidates
+  return all.filter((name) => comparison.has(SCENARIOS[name]) && !comparison.leavesOut(SCENARIOS[name]))
 }
 
 async function main(): Promise<number> {
   const names = selectedScenarios()
   const random = randomFrom(Number(options.seed))
-  const quick = consoleCount > 0 ? QUICK_PAIR : QUICK
-  const effort = options.quick ? quick : FULL
+  const { effort } = comparison
   note(`node ${process.version}, seed ${options.seed}`)
   note(
     cores
       ? `what is measured runs on core ${cores.measured}, generator and upstream on ${cores.others}`
       : 'nothing is pinned: there is one core, or no taskset',
   )
-  const needed = new Set(names.flatMap((name) => candidatesOf(SCENARIOS[name])))
+  const needed = new Set(names.flatMap((name) => comparison.candidatesOf(SCENARIOS[name])))
   await using testBed = await openTestBed(Object.keys(CANDIDATES).filter(isNeeded))
   for (const line of testBed.skipped) note(line)
-  if (names.some((name) => !STARTED_ANEW.has(SCENARIOS[name].kind))) await warmUp(testBed, effort)
+  if (names.some((name) => !isStartedAnew(SCENARIOS[name]))) await warmUp(testBed, effort)
   await using consoles = await consolesOf(testBed.running.get('watched')?.port, consoleCount)
   if (consoles) note(`${consoleCount} consoles show the log of the gateway that is watched`)
   const results: Result[] = []
@@ -102,25 +89,14 @@ async function main(): Promise<number> {
     const scenario: Scenario = SCENARIOS[name]
     const { title, unit } = scenario
     const began = performance.now()
-    const rounds = await measure(testBed, scenario, candidatesOf(scenario), effort, random)
+    const rounds = await measure(testBed, scenario, comparison.candidatesOf(scenario), effort, random)
     const seconds = ((performance.now() - began) / 1000).toFixed(0)
     const findings = findingsOf(rounds, [...Object.keys(CANDIDATES), ...STARTS])
     note(`\n### ${name}: ${title} (${rounds.length} rounds, ${seconds} s)\n\n${tableOf(unit, findings)}`)
-    const verdicts =
-      consoleCount > 0
-        ? { goals: [], kept: againstUnwatched(name, findings) }
-        : { goals: againstGoals(name, findings), kept: againstKept(name, findings) }
+    const verdicts = comparison.verdicts(name, findings)
     return { scenario: name, title, unit, rounds: rounds.length, findings, ...verdicts }
   }
 }
-
-/** Kinds of scenarios whose processes are started cold for each measurement. */
-const STARTED_ANEW: ReadonlySet<Scenario['kind']> = new Set([
-  'bursts',
-  'stream memory',
-  'idle memory',
-  'start-up',
-])
 
 /** Prints unreached targets and regressions. Returns the exit code. */
 function reportLimits(results: readonly Result[]): number {
@@ -133,9 +109,15 @@ function reportLimits(results: readonly Result[]): number {
   return worse.length > 0 ? 1 : 0
 }
 
-const unknown = options.only.find((name) => !(name in SCENARIOS))
+const unknown = options.only.find(
+  (name) => !(name in SCENARIOS) || !comparison.has(SCENARIOS[name as ScenarioName]),
+)
 if (unknown !== undefined) {
-  console.error(`there is no scenario ${unknown}\n\n${USAGE}`)
+  const why =
+    unknown in SCENARIOS
+      ? `${unknown} starts processes of its own, which have no consoles`
+      : `there is no scenario ${unknown}`
+  console.error(`${why}\n\n${USAGE}`)
   process.exitCode = 1
 } else if (!Number.isSafeInteger(consoleCount) || consoleCount < 0) {
   console.error(`--consoles: expected a number of consoles, found ${options.consoles}\n\n${USAGE}`)

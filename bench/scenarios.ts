@@ -283,3 +283,16 @@ export const SCENARIOS = {
 
 /** The name of a scenario. */
 export type ScenarioName = keyof typeof SCENARIOS
+
+/** Kinds of scenarios whose processes are started cold for each measurement. */
+const STARTED_ANEW: ReadonlySet<Scenario['kind']> = new Set([
+  'bursts',
+  'stream memory',
+  'idle memory',
+  'start-up',
+])
+
+/** Whether each measurement of a scenario starts a process of its own. */
+export function isStartedAnew({ kind }: Scenario): boolean {
+  return STARTED_ANEW.has(kind)
+}

@@ -1,0 +1,47 @@
+import type { CandidateName } from './candidates.ts'
+import { type Effort, FULL, QUICK, QUICK_PAIR } from './effort.ts'
+import { againstGoals, againstKept, againstUnwatched, type Verdict } from './limits.ts'
+import type { ScenarioResult } from './scenario-result.ts'
+import { isStartedAnew, type Scenario, type ScenarioName } from './scenarios.ts'
+
+/** A run's candidates, the scenarios that it has for them, and what is expected of their figures. */
+export interface Comparison {
+  readonly effort: Effort
+  /** Whether candidates can be compared in a scenario. */
+  has(scenario: Scenario): boolean
+  /** Whether a run that names no scenarios leaves one out. */
+  leavesOut(scenario: Scenario): boolean
+  candidatesOf(scenario: Scenario): readonly CandidateName[]
+  verdicts(name: ScenarioName, findings: readonly ScenarioResult[]): Verdicts
+}
+
+interface Verdicts {
+  readonly goals: readonly Verdict[]
+  readonly kept: readonly Verdict[]
+}
+
+/** Compares this gateway with others. */
+export function amongOthers(isQuick: boolean): Comparison {
+  return {
+    effort: isQuick ? QUICK : FULL,
+    has: () => true,
+    leavesOut: ({ quick }) => isQuick && quick === 'left out',
+    candidatesOf: ({ candidates, quick = candidates }) =>
+      isQuick && quick !== 'left out' ? quick : candidates,
+    verdicts: (name, findings) => ({
+      goals: againstGoals(name, findings),
+      kept: againstKept(name, findings),
+    }),
+  }
+}
+
+/** Compares a gateway that consoles watch with one that nobody watches. */
+export function withConsoles(isQuick: boolean): Comparison {
+  return {
+    effort: isQuick ? QUICK_PAIR : FULL,
+    has: (scenario) => !isStartedAnew(scenario),
+    leavesOut: () => false,
+    candidatesOf: () => ['sluice', 'watched'],
+    verdicts: (name, findings) => ({ goals: [], kept: againstUnwatched(name, findings) }),
+  }
+}
