@@ -30,7 +30,7 @@ export default defineConfig({
       { extends: true, test: { name: 'system', include: SYSTEM } },
     ],
     reporters: ['default', './test/stalled-run.ts'],
-    globalSetup: ['test/postgres-server.ts', 'test/prepared-folder.ts'],
+    globalSetup: ['test/old-compiled-code.ts', 'test/postgres-server.ts', 'test/prepared-folder.ts'],
     // Threads of databases compile their sources once, as they do in the program.
     env: { TMPDIR: temporaryFolder(), NODE_COMPILE_CACHE: join(temporaryFolder(), 'node-compile-cache') },
     // Patience, and no assertion: a slow machine may take it all, and a test that is right ends early.

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -17,16 +17,12 @@ declare module 'vitest' {
   }
 }
 
-/** Files of compiled code that runs leave for later ones; of more, most belong to sources that are gone. */
-const MAX_COMPILED = 20_000
-
 /**
  * Makes the folder; the program that tests start is written into it when the first of them asks for its path,
  * with an empty database for gateways to begin with. Variables of the environment reach helpers that also run
  * outside of tests.
  */
 export default async function setUp(project: TestProject): Promise<() => void> {
-  dropOldCode(project.config.env['NODE_COMPILE_CACHE'] ?? '')
   const folder = mkdtempSync(join(project.config.env['TMPDIR'] ?? tmpdir(), 'sluice-prepared-'))
   project.provide('preparedFolder', folder)
   const program = join(folder, 'program')
@@ -48,11 +44,6 @@ export default async function setUp(project: TestProject): Promise<() => void> {
     desk.close()
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-function dropOldCode(folder: string): void {
-  if (!existsSync(folder) || readdirSync(folder, { recursive: true }).length <= MAX_COMPILED) return
-  rmSync(folder, { recursive: true, force: true })
 }
 
 // As the first start of a gateway leaves it before it adds users: the migrations take half of a start.
