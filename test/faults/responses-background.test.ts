@@ -91,12 +91,7 @@ describe('a response in the background', () => {
     'whose id cannot be stored is begun once, and cancelled; stream: %s',
     async (stream) => {
       const on = stage(stream ? 'unstoredStream' : 'unstored')
-      for (const lane of lanesOf(on.name, PATCHED_CASES[on.name]))
-        on.upstream.decide(lane, (request) => {
-          const decided = on.provider.decision(request)
-          if (decided.kind !== 'stream') return decided
-          return { ...decided, frames: (decided.frames ?? []).slice(0, 2), ending: 'stall' }
-        })
+      for (const lane of lanesOf(on.name, PATCHED_CASES[on.name])) stallStreams(on, lane, 2)
       const body = { model: on.name, input: 'hi', background: true, stream }
       const refused = await call(on.gateway.url, body, { key: on.name, path: '/v1/responses' })
       expect(refused.status).toBe(503)
@@ -107,12 +102,8 @@ describe('a response in the background', () => {
 
   test('goes on when the client of its stream leaves, and when the gateway is killed meanwhile', async () => {
     const on = stage('left')
-    const frames = await streamOf(on)
-    on.upstream.decide(on.name, (request) =>
-      request.method === 'POST'
-        ? { ...frames, frames: frames.frames.slice(0, 4), ending: 'stall' }
-        : on.provider.decision(request),
-    )
+    on.provider.backgroundStatus = 'completed'
+    stallStreams(on, on.name, 4)
     const body = { model: on.name, input: 'hi', background: true, stream: true, max_output_tokens: 100 }
     const live = await open(on.gateway.url, body, { key: on.name, path: '/v1/responses' })
     await live.until('output_text.delta')
@@ -130,12 +121,8 @@ describe('a response in the background', () => {
 
   test('goes on when the client of its stream leaves while its id is being stored', async () => {
     const on = stage('late')
-    const frames = await streamOf(on)
-    on.upstream.decide(on.name, (request) =>
-      request.method === 'POST'
-        ? { ...frames, frames: frames.frames.slice(0, 4), ending: 'stall' }
-        : on.provider.decision(request),
-    )
+    on.provider.backgroundStatus = 'completed'
+    stallStreams(on, on.name, 4)
     const leaving = send(
       on.gateway.url,
       { model: on.name, input: 'hi', background: true, stream: true, max_output_tokens: 100 },
@@ -196,14 +183,11 @@ describe('a response in the background', () => {
   })
 })
 
-/** The stream of a background response that the provider goes on to finish. */
-async function streamOf({ provider, name }: Stage): Promise<{ kind: 'stream'; frames: readonly string[] }> {
-  const made = provider.decision({
-    method: 'POST',
-    path: '/v1/responses',
-    headers: { authorization: `Bearer upstream-key-of-${name}` },
-    text: '{"background":true,"stream":true}',
-  } as never)
-  provider.backgroundStatus = 'completed'
-  return Promise.resolve(made as { kind: 'stream'; frames: readonly string[] })
+/** Lets streams of a channel stop after so many frames. */
+function stallStreams({ upstream, provider }: Stage, lane: string, frames: number): void {
+  upstream.decide(lane, (request) => {
+    const decided = provider.decision(request)
+    if (decided.kind !== 'stream') return decided
+    return { ...decided, frames: (decided.frames ?? []).slice(0, frames), ending: 'stall' }
+  })
 }
