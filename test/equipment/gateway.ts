@@ -86,7 +86,8 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   const file = join(dataDir, 'gateway.yaml')
   const port = await freePort()
   const cwd = options.root ?? (await programFolder())
-  if (beginsWithDatabase(options)) copyFileSync(TEST_DATABASE_FILE ?? '', join(dataDir, 'sluice.db'))
+  const database = databaseToBegin(options)
+  if (database !== undefined) copyFileSync(database, join(dataDir, 'sluice.db'))
   let output = ''
   let child: ChildProcess | undefined
   /** Whether the test asked the process to end. */
@@ -199,11 +200,10 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   }
 }
 
-/** Whether a start need not make its database: the data folder is a new one, and nothing says another. */
-function beginsWithDatabase({ root, dataDir, env }: GatewayOptions): boolean {
-  const isOrdinary = root === undefined && dataDir === undefined
-  const isPlain = !['DATABASE_URL', 'DATA_DIR', 'GATEWAY_SECRET'].some((name) => env?.[name] !== undefined)
-  return isOrdinary && isPlain && TEST_DATABASE_FILE !== undefined
+/** The database that spares a start its migrations; undefined where a program, folder or secret is chosen. */
+function databaseToBegin({ root, dataDir, env }: GatewayOptions): string | undefined {
+  const chosen = [root, dataDir, env?.['DATABASE_URL'], env?.['DATA_DIR'], env?.['GATEWAY_SECRET']]
+  return chosen.every((one) => one === undefined) ? TEST_DATABASE_FILE : undefined
 }
 
 function startScript(): string {
