@@ -6,7 +6,15 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { databaseOf } from '../equipment/database.ts'
 import { call } from '../equipment/client.ts'
-import { discard, type Folder, newFolder, type Program, type ProgramOptions, runProgram } from './program.ts'
+import {
+  discard,
+  eventually,
+  type Folder,
+  newFolder,
+  type Program,
+  type ProgramOptions,
+  runProgram,
+} from './program.ts'
 
 const CONFIG = { models: { m: { price: { input: 1, output: 1 } } } }
 
@@ -68,7 +76,8 @@ describe.concurrent('a gateway that cannot start prints a hint, ends with 1, and
 
     const next = await run({ folder: program.folder, port })
     await next.ready()
-    await expect.poll(() => keyIn(next.out())).not.toBe('')
+    // No `expect.poll`: it asks for the running test, which concurrent ones forget.
+    await eventually(() => keyIn(next.out()) !== '', 'the first credentials are printed')
     const key = keyIn(next.out())
     expect((await call(next.url, { model: 'm', messages: [] }, { key })).status).not.toBe(401)
   })
