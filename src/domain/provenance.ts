@@ -2,7 +2,6 @@
 export interface Provenance {
   /** Tag of the key that the settlement's channel was called with. */
   readonly keyTag: string
-  readonly expiresMs: number
   /** Response that clients may refer to; null = the upstream does not store it. */
   readonly response: ProvenResponse | null
   /** Hashes of encrypted reasoning, which only this account can read. */

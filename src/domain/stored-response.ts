@@ -1,3 +1,6 @@
+/** How long the ids of native responses are known: as long as providers store the responses themselves. */
+export const NATIVE_RETENTION_MS = 30 * 24 * 3_600_000
+
 /** Response that clients may continue or read by the id that the gateway issued. */
 export interface StoredResponse {
   /** Issued by the gateway. */
@@ -47,4 +50,9 @@ export interface ReasoningOrigin {
   readonly hash: string
   readonly channel: string
   readonly keyTag: string
+}
+
+/** Beginning of the ids of native responses that are issued in a millisecond: they sort by their time. */
+export function idBeginning(issuedMs: number): string {
+  return `resp_${issuedMs.toString(16).padStart(12, '0')}`
 }

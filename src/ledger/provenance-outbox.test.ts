@@ -15,7 +15,6 @@ function callOf(id: string): SettledCall {
   return settledCall({ userId: 1, tokenId: 1 }, id, {
     provenance: {
       keyTag: 'tag',
-      expiresMs: ENDED_MS + 1_000,
       response: { id: `resp_${id}`, upstreamId: `up_${id}`, tokens: 30, previousId: null },
       reasoning: ['hash'],
     },

@@ -68,6 +68,11 @@ export class RenamedIds {
 
   /** Renames bytes that stand for themselves. */
   whole(bytes: Buffer): Buffer {
+    const only = this.#inPlace
+    if (only) {
+      this.#renameInPlace(bytes, only)
+      return bytes
+    }
     const { pieces, end } = this.#renamed(bytes)
     return pieces.length === 0 ? bytes : Buffer.concat([...pieces, bytes.subarray(end)])
   }
@@ -86,10 +91,16 @@ export class RenamedIds {
     return Buffer.from(text, 'latin1')
   }
 
+  /** The usual case: one id, which the new one is as long as. */
+  get #inPlace(): Renaming | undefined {
+    const [only, another] = this.#renamings
+    return only && !another && only.from.length === only.to.length ? only : undefined
+  }
+
   /** Pieces up to the end of the last id that needed a copy; other ids are renamed in their place. */
   #renamed(bytes: Buffer): RenamedBytes {
-    const [only, another] = this.#renamings
-    if (only && !another && only.from.length === only.to.length) return this.#renamedInPlace(bytes, only)
+    const only = this.#inPlace
+    if (only) return { pieces: [], end: 0, read: this.#renameInPlace(bytes, only) }
     const pieces: Buffer[] = []
     let end = 0
     /** Offset after the last id. */
@@ -117,8 +128,8 @@ export class RenamedIds {
     }
   }
 
-  // The usual case: one id, which the new one is as long as.
-  #renamedInPlace(bytes: Buffer, only: Renaming): RenamedBytes {
+  /** Returns the offset after the last id. */
+  #renameInPlace(bytes: Buffer, only: Renaming): number {
     let read = 0
     let at = positionOf(bytes, only, 0)
     for (; at >= 0; at = positionOf(bytes, only, Math.max(at + 1, read))) {
@@ -126,7 +137,7 @@ export class RenamedIds {
       bytes.write(only.to, at, 'latin1')
       read = at + only.from.length
     }
-    return { pieces: [], end: 0, read }
+    return read
   }
 
   /** An escaped quote is part of a text. */

@@ -1,12 +1,12 @@
 import { rateText } from '../../domain/price.ts'
 import type { Provenance } from '../../domain/provenance.ts'
-import type { StoredResponse } from '../../domain/stored-response.ts'
+import { NATIVE_RETENTION_MS, type StoredResponse } from '../../domain/stored-response.ts'
 import { promptTokens, type Usage } from '../../domain/usage.ts'
 import { RenamedIds, type ResponseFacts } from '../../protocols/responses/index.ts'
 import type { Call, Target } from '../call.ts'
 import type { PreparedReply } from '../dialects/dialect.ts'
 import type { BackgroundCalls } from './background-calls.ts'
-import { NATIVE_RETENTION_MS, ResponseStore } from './response-store.ts'
+import { ResponseStore } from './response-store.ts'
 
 /** Facts that a response told of itself. */
 interface Told {

@@ -1,13 +1,16 @@
 import { LRUCache } from 'lru-cache'
 import type { Provenance } from '../../domain/provenance.ts'
-import type { ReasoningOrigin, StoredContent, StoredResponse } from '../../domain/stored-response.ts'
+import {
+  idBeginning,
+  type ReasoningOrigin,
+  type StoredContent,
+  type StoredResponse,
+} from '../../domain/stored-response.ts'
 import { isLarge, LargeContents, removeParts } from '../../store/kept-contents.ts'
 import type { Rows } from '../../store/store.ts'
 import { RandomText } from './random-text.ts'
 import { RetriedWrites } from './retried-writes.ts'
 
-/** How long the ids of native responses are known: as long as providers store the responses themselves. */
-export const NATIVE_RETENTION_MS = 30 * 24 * 3_600_000
 /** Lengths of ids that the gateway issues, in hexadecimal digits unless there is room for fewer than 32. */
 const MIN_ID_LENGTH = 37
 const ID_LENGTH = 49
@@ -19,9 +22,8 @@ const MAX_KEY_TAGS = 1_000
 const DIGITS = new RandomText('hex', MAX_ID_LENGTH)
 const CHARACTERS = new RandomText('base64url', ID_LENGTH)
 
-/** Length of `timeHead`. */
-const TIME_HEAD_LENGTH = 17
-const newest = { ms: 0, head: '' }
+/** Beginning of the ids that are issued now: many are issued in a millisecond. */
+const newest = { ms: 0, beginning: idBeginning(0) }
 
 /** Services that the store of responses needs. */
 export interface ResponseStoreParts {
@@ -54,7 +56,13 @@ export class ResponseStore {
    */
   static newId(length = ID_LENGTH): string {
     const size = length >= MIN_ID_LENGTH && length <= MAX_ID_LENGTH ? length : ID_LENGTH
-    return timeHead() + (size < ID_LENGTH ? CHARACTERS : DIGITS).next(size - TIME_HEAD_LENGTH)
+    const nowMs = Date.now()
+    if (nowMs !== newest.ms) {
+      newest.ms = nowMs
+      newest.beginning = idBeginning(nowMs)
+    }
+    const random = size < ID_LENGTH ? CHARACTERS : DIGITS
+    return newest.beginning + random.next(size - newest.beginning.length)
   }
 
   /** Tag of a channel's key. */
@@ -119,7 +127,6 @@ export class ResponseStore {
     const hashes = encrypted.map((content) => this.#hash(userId, content))
     return {
       keyTag: this.keyTag(key),
-      expiresMs: Date.now() + NATIVE_RETENTION_MS,
       response,
       reasoning: hashes.length > 1 ? [...new Set(hashes)] : hashes,
     }
@@ -152,14 +159,4 @@ export class ResponseStore {
 /** Whether an id can be one of the gateway's: others need no look-up. */
 function isIssued(id: string): boolean {
   return /^resp_[\w-]{1,60}$/.test(id)
-}
-
-/** Begin of an id: the present millisecond, in hexadecimal digits. Many ids are made in one. */
-function timeHead(): string {
-  const nowMs = Date.now()
-  if (nowMs !== newest.ms) {
-    newest.ms = nowMs
-    newest.head = `resp_${nowMs.toString(16).padStart(12, '0')}`
-  }
-  return newest.head
 }

@@ -19,6 +19,7 @@ import { usageSeries } from './0018-usage-series.ts'
 import { callDetails } from './0019-call-details.ts'
 import { auditLog } from './0020-audit-log.ts'
 import { callPlaces } from './0022-call-places.ts'
+import { expiryOfKeptResponses } from './0023-expiry-of-kept-responses.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
@@ -42,6 +43,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0019-call-details': callDetails(types),
     '0020-audit-log': auditLog(types),
     '0022-call-places': callPlaces(types),
+    '0023-expiry-of-kept-responses': expiryOfKeptResponses(),
   }
 }
 

@@ -18,6 +18,7 @@ export const STEP_NAMES = [
   '0019-call-details',
   '0020-audit-log',
   '0022-call-places',
+  '0023-expiry-of-kept-responses',
 ] as const
 
 /**

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Provenance } from '../../domain/provenance.ts'
+import { NATIVE_RETENTION_MS } from '../../domain/stored-response.ts'
 import type { Db } from './operation.ts'
 
 /** Provenance of a settled call, with the facts of the call that its rows repeat. */
@@ -54,7 +55,7 @@ export async function storeProvenance(
 }
 
 function responseRow({ provenance, ...call }: ProvenCall) {
-  const { response, keyTag, expiresMs } = provenance
+  const { response, keyTag } = provenance
   if (!response) return []
   return [
     {
@@ -68,12 +69,13 @@ function responseRow({ provenance, ...call }: ProvenCall) {
       tokens: response.tokens,
       previous_id: response.previousId,
       created_ms: call.endedMs,
-      expires_ms: expiresMs,
+      expires_ms: call.endedMs + NATIVE_RETENTION_MS,
     },
   ]
 }
 
-function originRows({ channel, provenance: { keyTag, expiresMs, reasoning } }: ProvenCall) {
+function originRows({ channel, endedMs, provenance: { keyTag, reasoning } }: ProvenCall) {
+  const expiresMs = endedMs + NATIVE_RETENTION_MS
   return reasoning.map((hash) => ({ hash, channel, key_tag: keyTag, expires_ms: expiresMs }))
 }
 

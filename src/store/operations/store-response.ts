@@ -1,4 +1,9 @@
-import type { ContentParts, StoredResponse } from '../../domain/stored-response.ts'
+import {
+  type ContentParts,
+  idBeginning,
+  NATIVE_RETENTION_MS,
+  type StoredResponse,
+} from '../../domain/stored-response.ts'
 import { type Secrets, seal } from '../secrets.ts'
 import type { Db } from './operation.ts'
 import { RESPONSES_TABLE } from './stored-responses.ts'
@@ -79,17 +84,35 @@ export async function deleteResponse(
     .execute()
 }
 
-/** Removes at most `limit` expired responses and as many expired origins; resolves to their number. */
+/**
+ * Removes at most `limit` expired responses of each kind and as many expired origins; resolves to their
+ * number.
+ */
 export async function pruneResponses(
   db: Db,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
 ): Promise<number> {
-  const responses = await db
+  // The index over expiries leaves these out, as it was a fifth of their cost: their ids sort by time.
+  const native = await db
     .deleteFrom('stored_responses')
     .where('id', 'in', (eb) =>
       eb
         .selectFrom('stored_responses')
         .select('id')
+        .where('id', '<', idBeginning(nowMs - NATIVE_RETENTION_MS))
+        .where('content_cipher', 'is', null)
+        .where('call_id', 'is', null)
+        .where('expires_ms', '<=', nowMs)
+        .limit(limit),
+    )
+    .executeTakeFirst()
+  const others = await db
+    .deleteFrom('stored_responses')
+    .where('id', 'in', (eb) =>
+      eb
+        .selectFrom('stored_responses')
+        .select('id')
+        .where((or) => or('content_cipher', 'is not', null).or('call_id', 'is not', null))
         .where('expires_ms', '<=', nowMs)
         .where((or) => or('call_id', 'is', null).or('expires_ms', '<=', nowMs - SETTLED_WITHIN_MS))
         .limit(limit),
@@ -101,5 +124,5 @@ export async function pruneResponses(
       eb.selectFrom('reasoning_origins').select('hash').where('expires_ms', '<=', nowMs).limit(limit),
     )
     .executeTakeFirst()
-  return Number(responses.numDeletedRows + origins.numDeletedRows)
+  return Number(native.numDeletedRows + others.numDeletedRows + origins.numDeletedRows)
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
-import type { StoredResponse } from '../../domain/stored-response.ts'
+import { idBeginning, NATIVE_RETENTION_MS, type StoredResponse } from '../../domain/stored-response.ts'
 import type { ProvenCall } from './store-provenance.ts'
 
 const NOW = 1_760_000_000_000
@@ -29,13 +29,13 @@ function response(id: string, of: Partial<StoredResponse> = {}): StoredResponse 
 const kept = (id: string, previousId: string | null = null): StoredResponse =>
   response(id, { previousId, upstreamId: '', content: { input: `["${id}"]`, response: '{"output":[]}' } })
 
-const reasoned = (channel: string, expiresMs: number): ProvenCall => ({
+const reasoned = (channel: string, endedMs: number): ProvenCall => ({
   userId: 2,
   model: 'm',
   group: 'default',
   channel,
-  endedMs: NOW,
-  provenance: { keyTag: 't', expiresMs, response: null, reasoning: ['h'] },
+  endedMs,
+  provenance: { keyTag: 't', response: null, reasoning: ['h'] },
 })
 
 describe.each(ENGINES)('stored responses on $name', (engine) => {
@@ -76,9 +76,9 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
   test('are pruned when they have expired; those of a background call only when it must be settled', async () => {
     const { store, database } = await openedRows(engine)
     const prune = (nowMs: number): Promise<number> => store.write('pruneResponses', { nowMs, limit: 10 })
-    await store.write('storeResponse', response('a'))
+    await store.write('storeResponse', kept('a'))
     await store.write('storeResponse', response('b', { callId: 'call', rate: '{}' }))
-    await store.write('storeProvenance', { calls: [reasoned('c', NOW + 1_000)] })
+    await store.write('storeProvenance', { calls: [reasoned('c', NOW + 1_000 - NATIVE_RETENTION_MS)] })
     expect(await prune(NOW)).toBe(0)
     expect(await prune(NOW + 1_000)).toBe(2)
     await store.write('deleteResponse', { id: 'b', userId: 2, nowMs: NOW })
@@ -88,6 +88,35 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     ])
     expect(await prune(NOW + 8 * DAY_MS)).toBe(1)
     expect(await database.sql('select id from stored_responses')).toEqual([])
+  })
+
+  test('of native calls are pruned in the order of their ids, and kept ones beside them stay', async () => {
+    const { store, database } = await openedRows(engine)
+    // A call may last: it ends a while after its id was issued.
+    const call = (issuedMs: number, index: number): ProvenCall => ({
+      ...reasoned('c', issuedMs + 500),
+      provenance: {
+        keyTag: 't',
+        response: {
+          id: `${idBeginning(issuedMs)}${index}`,
+          upstreamId: `up_${index}`,
+          tokens: 1,
+          previousId: null,
+        },
+        reasoning: [],
+      },
+    })
+    const calls = Array.from({ length: 25 }, (_, index) => call(NOW + index, index))
+    await store.write('storeProvenance', { calls })
+    const expiryMs = NOW + 500 + NATIVE_RETENTION_MS
+    await store.write('storeResponse', { ...kept('resp_000'), expiresMs: expiryMs + DAY_MS })
+    const prune = (nowMs: number): Promise<number> => store.write('pruneResponses', { nowMs, limit: 10 })
+    expect(await prune(expiryMs - 1)).toBe(0)
+    expect(await prune(expiryMs + 19)).toBe(10)
+    expect(await prune(expiryMs + 19)).toBe(10)
+    expect(await prune(expiryMs + 19)).toBe(0)
+    expect(await prune(expiryMs + 24)).toBe(5)
+    expect(await database.sql('select id from stored_responses')).toEqual([{ id: 'resp_000' }])
   })
 
   test('of a user that was deleted meanwhile are stored without content alone', async () => {
@@ -110,7 +139,11 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
 
   test('know the account that can read encrypted reasoning', async () => {
     const { store } = await openedRows(engine)
-    const calls = [reasoned('old', NOW + 1), reasoned('c', NOW + 1_000)]
+    const [older, newer] = [NOW + 1, NOW + 1_000].map((expiryMs) => expiryMs - NATIVE_RETENTION_MS) as [
+      number,
+      number,
+    ]
+    const calls = [reasoned('old', older), reasoned('c', newer)]
     await store.write('storeProvenance', { calls: calls.slice(0, 1) })
     await store.write('storeProvenance', { calls })
     const find = (nowMs: number): Promise<unknown> =>

@@ -60,7 +60,6 @@ const call: fc.Arbitrary<SettledCall> = fc.record({
 })
 const provenance = fc.record({
   keyTag: text,
-  expiresMs: whole,
   reasoning: fc.array(text, { maxLength: 3 }),
   response: fc.option(fc.record({ id: text, upstreamId: text, tokens: whole, previousId: fc.option(text) })),
 })

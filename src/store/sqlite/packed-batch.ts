@@ -71,27 +71,15 @@ const USAGE_FIELDS = fieldsOf<Omit<Usage, 'audioCacheRead' | 'imageCacheRead'>>(
   images: true,
 })
 
-/** Provenance as it is packed: most has no reasoning, and an empty list would be cloned as an object. */
-interface PlainProvenance extends Omit<Provenance, 'response' | 'reasoning'> {
-  readonly reasoning: Provenance['reasoning'] | undefined
-}
+const NO_REASONING: Provenance['reasoning'] = []
 
-const PROVENANCE_FIELDS = fieldsOf<PlainProvenance>({
-  keyTag: true,
-  expiresMs: true,
-  reasoning: true,
-})
-const NONE: Provenance['reasoning'] = []
-
+/** Fields of a response; its id comes first, and tells that there is one. */
 const RESPONSE_FIELDS = fieldsOf<ProvenResponse>({
   id: true,
   upstreamId: true,
   tokens: true,
   previousId: true,
 })
-
-/** Fields that follow those of a settlement: of a response and its reasoning, of reasoning alone, or none. */
-type ProvenanceMark = 'response' | 'reasoning' | undefined
 
 /** Packs operations for a thread. */
 export function pack(operations: Iterable<QueuedOperation>): PackedBatch {
@@ -123,27 +111,28 @@ export function unpack(values: PackedBatch): QueuedOperation[] {
     else if (name === 'settle') {
       const call = next<PlainCall>(CALL_FIELDS)
       const usage = next<Usage>(USAGE_FIELDS)
-      const has = values[position++] as ProvenanceMark
-      if (has === undefined) {
+      const keyTag = values[position++] as string | undefined
+      if (keyTag === undefined) {
         operations.push([name, { ...call, usage }])
         continue
       }
-      const { keyTag, expiresMs, reasoning = NONE } = next<PlainProvenance>(PROVENANCE_FIELDS)
-      const response = has === 'response' ? next<ProvenResponse>(RESPONSE_FIELDS) : null
-      operations.push([name, { ...call, usage, provenance: { keyTag, expiresMs, reasoning, response } }])
+      const reasoning = (values[position++] as Provenance['reasoning'] | undefined) ?? NO_REASONING
+      const response = values[position] === undefined ? null : next<ProvenResponse>(RESPONSE_FIELDS)
+      if (!response) position++
+      operations.push([name, { ...call, usage, provenance: { keyTag, reasoning, response } }])
     } else operations.push([name, values[position++]])
   }
   return operations
 }
 
+// Missing parts are undefined in their place; an empty list would be cloned as an object.
 function packProvenance(values: unknown[], provenance: Provenance | undefined): void {
-  const mark: ProvenanceMark = provenance && (provenance.response ? 'response' : 'reasoning')
-  values.push(mark)
+  values.push(provenance?.keyTag)
   if (!provenance) return
-  const { reasoning } = provenance
-  const plain = { ...provenance, reasoning: reasoning.length === 0 ? undefined : reasoning }
-  packFields<PlainProvenance>(values, plain, PROVENANCE_FIELDS)
-  if (provenance.response) packFields(values, provenance.response, RESPONSE_FIELDS)
+  const { response, reasoning } = provenance
+  values.push(reasoning.length === 0 ? undefined : reasoning)
+  if (response) packFields(values, response, RESPONSE_FIELDS)
+  else values.push(undefined)
 }
 
 /** Lists the fields of a type in the order in which they are packed; a missing field does not compile. */

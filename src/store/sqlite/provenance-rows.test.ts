@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { newToken, newUser, openedStore, settledCall, temporaryFolder } from '../../../test/store-rows.ts'
-import type { StoredResponse } from '../../domain/stored-response.ts'
+import { NATIVE_RETENTION_MS, type StoredResponse } from '../../domain/stored-response.ts'
 import type { SettledCall } from '../ledger-writes.ts'
 import type { Store } from '../store.ts'
 
@@ -19,7 +19,7 @@ const STORED: StoredResponse = {
   tokens: 30,
   previousId: 'resp_before',
   createdMs: ENDED_MS,
-  expiresMs: ENDED_MS + 1_000,
+  expiresMs: ENDED_MS + NATIVE_RETENTION_MS,
   content: null,
   callId: null,
   rate: null,
@@ -27,7 +27,6 @@ const STORED: StoredResponse = {
 const CALL: SettledCall = settledCall(WHO, 'a', {
   provenance: {
     keyTag: 'tag',
-    expiresMs: ENDED_MS + 1_000,
     response: { id: 'resp_a', upstreamId: 'up_a', tokens: 30, previousId: 'resp_before' },
     reasoning: ['h1', 'h2'],
   },

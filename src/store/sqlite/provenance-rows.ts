@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Provenance } from '../../domain/provenance.ts'
+import { NATIVE_RETENTION_MS } from '../../domain/stored-response.ts'
 import type { SettledCall } from '../ledger-writes.ts'
 
 /** Rows of responses and reasoning, written with the settlements of their calls by prepared statements. */
@@ -25,7 +26,8 @@ export class ProvenanceRows {
   }
 
   /** Inserts what a settled call left behind. */
-  insert(call: SettledCall, { keyTag, expiresMs, response, reasoning }: Provenance): void {
+  insert(call: SettledCall, { keyTag, response, reasoning }: Provenance): void {
+    const expiresMs = call.endedMs + NATIVE_RETENTION_MS
     if (response) {
       const { id, upstreamId, tokens, previousId } = response
       const { userId, model, group, channel, endedMs } = call
