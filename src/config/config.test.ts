@@ -1,11 +1,13 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
 import { ConfigError, formatDiagnostic } from './diagnostics.ts'
-import { readConfigInThread } from './reading-thread.ts'
+import { type FromReadingThread, readConfigInThread, startReading } from './reading-thread.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'config-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -45,6 +47,28 @@ describe('the configuration', () => {
         { file, line: 5, path: 'channels[0].models' },
       ],
     })
+  })
+
+  test('comes from a thread in parts that are asked for, so that calls go between', async () => {
+    const file = join(folder, 'parts.yaml')
+    const users = Array.from({ length: 1_100 }, (_, index) => `  - { username: u${index} }`)
+    writeFileSync(file, ['users:', ...users].join('\n'))
+    const worker = startReading({
+      environment: readEnvironment({}, { config: file }, folder),
+      given: undefined,
+    })
+    onTestFinished(async () => void (await worker.terminate()))
+    const came: FromReadingThread[] = []
+    worker.on('message', (message: FromReadingThread) => came.push(message))
+    const sizes = (): (number | string)[] =>
+      came.map((message) => (message.kind === 'users' ? message.users.length : message.kind))
+    await once(worker, 'message')
+    for (const expected of [[500], [500, 500], [500, 500, 100], [500, 500, 100, 'read']]) {
+      await expect.poll(sizes).toEqual(expected)
+      await sleep(20)
+      expect(sizes()).toEqual(expected)
+      worker.postMessage('next')
+    }
   })
 
   test('is the same when a thread reads it, and is refused with the same errors', async () => {

@@ -30,6 +30,11 @@ export type FromReadingThread =
 // The extension is .ts in the source and .js in the build.
 const WORKER = new URL(`./reading-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
+/** Starts the thread, which posts parts of the users, the next for each message that it gets, then the rest. */
+export function startReading(task: ToReadingThread): Worker {
+  return new Worker(WORKER, { workerData: task, name: 'sluice configuration', execArgv: [] })
+}
+
 /**
  * Reads the configuration file as `readConfig` does, in a thread, so that calls go on: a large file takes
  * seconds. `builtIn` are the prices of the running configuration, which are the same; `given` is the text to
@@ -40,11 +45,7 @@ export async function readConfigInThread(
   builtIn: BuiltInPrices,
   given?: string,
 ): Promise<Config> {
-  const worker = new Worker(WORKER, {
-    workerData: { environment, given } satisfies ToReadingThread,
-    name: 'sluice configuration',
-    execArgv: [],
-  })
+  const worker = startReading({ environment, given })
   const users: UserSeed[] = []
   try {
     return await new Promise<Config>((resolve, reject) => {
@@ -52,6 +53,8 @@ export async function readConfigInThread(
         switch (message.kind) {
           case 'users':
             users.push(...freeze(message.users))
+            // In a later turn: calls go between.
+            setImmediate(() => worker.postMessage('next'))
             return
           case 'read': {
             const { content, tree, ...rest } = message

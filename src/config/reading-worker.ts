@@ -1,8 +1,8 @@
-import process from 'node:process'
-import { parentPort, workerData } from 'node:worker_threads'
+import { once } from 'node:events'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import type { UserSeed } from '../domain/seed.ts'
 import { ConfigError } from './diagnostics.ts'
-import { readFile } from './file-reading.ts'
+import { type FileReading, readFile } from './file-reading.ts'
 import { packNode } from './packed-node.ts'
 import { builtInPrices } from './prices/built-in-prices.ts'
 import type { FromReadingThread, ToReadingThread } from './reading-thread.ts'
@@ -10,32 +10,42 @@ import type { FromReadingThread, ToReadingThread } from './reading-thread.ts'
 /** Users and tokens in one message: the main thread restores them in a few milliseconds. */
 const MAX_ACCOUNTS = 500
 
-/** Reads the configuration file, and posts it in messages that the main thread takes without a pause. */
-function postReading(
-  { environment, given }: ToReadingThread,
-  post: (message: FromReadingThread) => void,
-): void {
+/**
+ * Reads the configuration file, and posts it in messages that the main thread takes without a pause: it asks
+ * for the next one when it has taken one, so that no turn of its event loop has to take several.
+ */
+async function postReading({ environment, given }: ToReadingThread, port: MessagePort): Promise<void> {
+  const post = (message: FromReadingThread): void => port.postMessage(message)
+  let reading: FileReading
   try {
-    const { content, tree, ...rest } = readFile(environment, builtInPrices(), given)
-    const { users, ...others } = content
-    let part: UserSeed[] = []
-    let accounts = 0
-    for (const user of users) {
-      part.push(user)
-      accounts += 1 + user.tokens.length
-      if (accounts < MAX_ACCOUNTS) continue
-      post({ kind: 'users', users: part })
-      part = []
-      accounts = 0
-    }
-    post({ kind: 'users', users: part })
-    post({ kind: 'read', content: others, tree: packNode(tree), ...rest })
+    reading = readFile(environment, builtInPrices(), given)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     post({ kind: 'refused', diagnostics: error.diagnostics })
+    return
   }
+  const { content, tree, ...rest } = reading
+  const { users, ...others } = content
+  for (const part of partsOf(users)) {
+    const asked = once(port, 'message')
+    post({ kind: 'users', users: part })
+    await asked
+  }
+  post({ kind: 'read', content: others, tree: packNode(tree), ...rest })
 }
 
-// The YAML library looks for a variable at each token: in the real environment, a seventh of its time.
-process.env = {}
-postReading(workerData as ToReadingThread, (message) => parentPort?.postMessage(message))
+function* partsOf(users: readonly UserSeed[]): Iterable<readonly UserSeed[]> {
+  let part: UserSeed[] = []
+  let accounts = 0
+  for (const user of users) {
+    part.push(user)
+    accounts += 1 + user.tokens.length
+    if (accounts < MAX_ACCOUNTS) continue
+    yield part
+    part = []
+    accounts = 0
+  }
+  if (part.length > 0) yield part
+}
+
+if (parentPort) await postReading(workerData as ToReadingThread, parentPort)

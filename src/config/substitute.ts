@@ -6,6 +6,7 @@ const NAME = /^[A-Za-z_]\w*$/
 
 /** Substitutes `${NAME}`; `$${` is a literal `${`. A variable's value is not scanned again. */
 export function substitute(text: string, lookup: (name: string) => string | undefined): Substituted {
+  if (!text.includes('${')) return { text }
   const errors: string[] = []
   const result = text.replaceAll(REFERENCE, (found: string, name: string | undefined) => {
     if (found === '$${') return '${'

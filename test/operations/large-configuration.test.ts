@@ -17,10 +17,12 @@ import { eventually } from './program.ts'
 const FEW = 10
 const MANY = 10_000
 /**
- * Cost of a start with many keys, as a multiple of that with few: measured 8 to 9, and 60 and more where each
- * user had a schema, a query and an insertion of its own.
+ * Cost of a start with many keys, as a multiple of that with few: measured 5, 8 to 9 with a YAML parser that
+ * makes a tree of its own, and 60 and more where each user had a schema, a query and an insertion of its own.
  */
-const MAX_RATIO = 16
+const MAX_RATIO = 8
+/** Duration of a reload, as a multiple of a start with few keys: measured 3 to 4, ten with that parser. */
+const MAX_RELOAD_RATIO = 8
 
 test(`${MANY} keys in gateway.yaml: a start costs a few times as much, and calls go on during a reload`, async () => {
   const upstream = await startUpstream()
@@ -43,8 +45,9 @@ test(`${MANY} keys in gateway.yaml: a start costs a few times as much, and calls
   expect((await call(gateway.url, ask('m'), { key: last })).status).toBe(200)
   const starts = [few, fewAgain, many, manyAgain].map(({ cpuMs, tookMs }) => [cpuMs, Math.round(tookMs)])
   console.info(JSON.stringify({ starts, reloads }))
-  expect(many.cpuMs / fewAgain.cpuMs).toBeLessThanOrEqual(1.5 * MAX_RATIO)
+  expect(many.cpuMs / fewAgain.cpuMs).toBeLessThanOrEqual(2 * MAX_RATIO)
   expect(manyAgain.cpuMs / fewAgain.cpuMs).toBeLessThanOrEqual(MAX_RATIO)
+  expect(reloads.tookMs / fewAgain.tookMs).toBeLessThanOrEqual(MAX_RELOAD_RATIO)
   expect(reloads.mainThreadCpuMs).toBeLessThanOrEqual(reloads.cpuMs / 3)
   expect(reloads.longestWaitMs).toBeLessThanOrEqual(reloads.probedMs / 3)
 
