@@ -30,7 +30,7 @@ export type FromReadingThread =
 // The extension is .ts in the source and .js in the build.
 const WORKER = new URL(`./reading-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
-/** Starts the thread, which posts parts of the users, the next for each message that it gets, then the rest. */
+/** Starts the thread: it posts parts of the users, the next for each message that it gets, then the rest. */
 export function startReading(task: ToReadingThread): Worker {
   return new Worker(WORKER, { workerData: task, name: 'sluice configuration', execArgv: [] })
 }
