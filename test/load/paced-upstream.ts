@@ -13,9 +13,13 @@ const END =
   frame([], { usage: { prompt_tokens: 5, completion_tokens: events, total_tokens: 5 + events } }) +
   'data: [DONE]\n\n'
 
-/** Streams by turn: those of one turn are written together, and turns are spread over the pace. */
-const TURNS = 20
-const turns = Array.from({ length: TURNS }, () => new Map<ServerResponse, number>())
+/**
+ * Streams by turn: those of one turn are written together, so that turns are short, or their length would be
+ * the jitter of all streams.
+ */
+const TURN_MS = 2
+const turnCount = Math.max(1, Math.round(paceMs / TURN_MS))
+const turns = Array.from({ length: turnCount }, () => new Map<ServerResponse, number>())
 let next = 0
 
 const server = createServer((request, response) => {
@@ -23,7 +27,7 @@ const server = createServer((request, response) => {
   request.on('end', () => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write(frame([{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }]))
-    const turn = turns[next++ % TURNS]
+    const turn = turns[next++ % turnCount]
     turn?.set(response, events)
     response.on('close', () => turn?.delete(response))
   })
@@ -34,8 +38,8 @@ let turn = 0
 let dueMs = performance.now()
 setInterval(() => {
   // Serves as many turns as are due: a late timer must not slow the pace.
-  for (; dueMs <= performance.now(); dueMs += paceMs / TURNS) {
-    const streams = turns[turn++ % TURNS]
+  for (; dueMs <= performance.now(); dueMs += paceMs / turnCount) {
+    const streams = turns[turn++ % turnCount]
     for (const [response, left] of streams ?? []) {
       if (left > 0) {
         response.write(WORD)
@@ -46,5 +50,5 @@ setInterval(() => {
       }
     }
   }
-}, paceMs / TURNS)
+}, paceMs / turnCount)
 process.on('disconnect', () => process.exit())
