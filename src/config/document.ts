@@ -60,11 +60,11 @@ function noTree(diagnostics: readonly DocumentDiagnostic[]): ParsedDocument {
 }
 
 function syntaxError(text: string, { reason, mark }: YAMLException): DocumentDiagnostic {
-  const line = mark?.line ?? 0
+  const { line = 0, column = 0 } = mark ?? {}
   const hint = text.split('\n')[line]?.includes('${')
     ? ' (a value with ${NAME} in a [list] needs quotes)'
     : ''
-  return { line: line + 1, path: '', message: `expected YAML: ${reason}${hint}` }
+  return { line: line + 1, path: '', message: `expected YAML: ${reason}, at column ${column + 1}${hint}` }
 }
 
 class TreeBuilder {

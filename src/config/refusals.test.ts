@@ -40,7 +40,7 @@ type Case = readonly [what: string, file: string, ...said: string[]]
 // One long table: all errors that a file may have, in the order of the documentation.
 
 const YAML: Case[] = [
-  ['a syntax error', 'options:\n  retries: [2\n', 'gateway.yaml:3: expected YAML: deficient indentation'],
+  ['a syntax error', 'options:\n  retries: [2\n', 'gateway.yaml:3: expected YAML: deficient indentation, at column 1'],
   [
     'a second document',
     'options: {}\n---\noptions: {}\n',
@@ -54,7 +54,7 @@ const YAML: Case[] = [
   [
     'a variable in a list without quotes',
     'channels:\n  - keys: [${KEY}]\n',
-    'gateway.yaml:2: expected YAML: missed comma between flow collection entries (a value with ${NAME} in a [list] needs quotes)',
+    'gateway.yaml:2: expected YAML: missed comma between flow collection entries, at column 13 (a value with ${NAME} in a [list] needs quotes)',
   ],
   [
     'a key written twice',
