@@ -40,7 +40,11 @@ type Case = readonly [what: string, file: string, ...said: string[]]
 // One long table: all errors that a file may have, in the order of the documentation.
 
 const YAML: Case[] = [
-  ['a syntax error', 'options:\n  retries: [2\n', 'gateway.yaml:3: expected YAML: deficient indentation, at column 1'],
+  [
+    'a syntax error',
+    'options:\n  retries: [2\n',
+    'gateway.yaml:3: expected YAML: deficient indentation, at column 1',
+  ],
   [
     'a second document',
     'options: {}\n---\noptions: {}\n',
