@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { NO_USAGE, type Usage } from '../domain/usage.ts'
 import type { TapStep } from '../protocols/sse/stream-tap.ts'
 import type { Call, Target } from './call.ts'
@@ -200,7 +201,9 @@ export class StreamedResponse extends ResponseHandler {
     this.#after(opening, (isDurable) => {
       this.#pauses.remove('hold')
       if (isDurable) {
-        this.#sendOutgoing()
+        // If the stream is over, its charge may be durable with its hold: then all goes out in one write.
+        if (this.state === 'over') this.#after(nextTurn(), () => this.#sendOutgoing())
+        else this.#sendOutgoing()
         return this.#pauses.apply()
       }
       this.#outgoing.drop()
@@ -270,7 +273,7 @@ export class StreamedResponse extends ResponseHandler {
     this.settled(this.#settleAndEnd(ending, lastFrame, isComplete))
   }
 
-  // The last frame goes out, in a write of its own, once the charge is durable.
+  // The last frame goes out once the charge is durable, with all that has not gone out before.
   async #settleAndEnd(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): Promise<void> {
     const tap = this.#tap
     const { response } = this.call
@@ -291,8 +294,8 @@ export class StreamedResponse extends ResponseHandler {
     }
     if (!lastFrame || ending === 'client_gone') return
     this.#outgoing.release()
-    this.#sendOutgoing()
+    const before = this.#outgoing.take()
     this.#sendHead()
-    response.end(lastFrame(charged))
+    response.end(lastFrame(charged), before)
   }
 }

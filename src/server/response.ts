@@ -30,6 +30,8 @@ export interface RequestTraits {
 const MAX_COALESCED_BYTES = 16_384
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 const CRLF = '\r\n'
+/** End of a chunk, and the last chunk behind it. */
+const LAST_CHUNK_AFTER = '\r\n0\r\n\r\n'
 
 type Listener = () => void
 const forgotten: Listener = () => {}
@@ -118,21 +120,20 @@ export class Response {
   /** Sends a piece of the body; false if the client is slow and the next should wait for `whenDrained`. */
   write(piece: Buffer): boolean {
     if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return true
-    const head = this.#takeHead(undefined)
-    if (this.#framing === 'no body' || piece.length === 0) return this.#sendHead(head)
-    if (this.#framing === 'chunks')
-      return this.#sendFramed(`${head}${piece.length.toString(16)}\r\n`, piece, CRLF)
-    if (head === '') return this.#sink.send(piece)
-    return this.#sendFramed(head, piece, '')
+    return this.#sendPiece(this.#takeHead(undefined), piece)
   }
 
-  /** Sends the rest, if any, and ends the response. */
-  end(rest?: Buffer | string): void {
+  /** Sends the rest, if any, and ends the response; in the same write, if it can, the piece that comes before. */
+  end(rest?: Buffer | string, before?: Buffer): void {
     if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return
     const last = typeof rest === 'string' ? Buffer.from(rest) : rest
-    const head = this.#takeHead(last?.length ?? 0)
+    const head = this.#takeHead(before ? undefined : (last?.length ?? 0))
     this.#hasEnded = true
-    this.#sendLast(head, this.#framing === 'no body' ? undefined : last)
+    if (before?.length && last?.length && this.#framing === 'chunks') this.#sendBoth(head, before, last)
+    else {
+      if (before) this.#sendPiece(head, before)
+      this.#sendLast(before ? '' : head, this.#framing === 'no body' ? undefined : last)
+    }
     this.#sink.responseEnded()
   }
 
@@ -215,6 +216,18 @@ export class Response {
       : `${head}connection: keep-alive\r\nkeep-alive: timeout=${IDLE_TIMEOUT_SECONDS}\r\n\r\n`
   }
 
+  #sendPiece(head: string, piece: Buffer): boolean {
+    if (this.#framing === 'no body' || piece.length === 0) return this.#sendHead(head)
+    if (this.#framing === 'chunks') return this.#sendFramed(`${head}${sizeLine(piece)}`, piece, CRLF)
+    if (head === '') return this.#sink.send(piece)
+    return this.#sendFramed(head, piece, '')
+  }
+
+  #sendBoth(head: string, piece: Buffer, last: Buffer): void {
+    const end = coalesced(`${CRLF}${sizeLine(last)}`, last, LAST_CHUNK_AFTER)
+    this.#sink.sendParts([`${head}${sizeLine(piece)}`, piece, end])
+  }
+
   #sendHead(head: string): boolean {
     return head === '' || this.#sink.send(head)
   }
@@ -224,7 +237,7 @@ export class Response {
     if (this.#framing === 'chunks') {
       // The head is sent already: chunks are used only when the length was unknown then.
       if (!last?.length) sink.send(LAST_CHUNK)
-      else this.#sendFramed(`${last.length.toString(16)}\r\n`, last, '\r\n0\r\n\r\n')
+      else this.#sendFramed(sizeLine(last), last, LAST_CHUNK_AFTER)
     } else if (!last?.length) this.#sendHead(head)
     else if (head === '') sink.send(last)
     else this.#sendFramed(head, last, '')
@@ -234,6 +247,10 @@ export class Response {
     if (bytes.length <= MAX_COALESCED_BYTES) return this.#sink.send(coalesced(before, bytes, after))
     return this.#sink.sendParts(after === '' ? [before, bytes] : [before, bytes, after])
   }
+}
+
+function sizeLine(chunk: Buffer): string {
+  return `${chunk.length.toString(16)}\r\n`
 }
 
 function coalesced(before: string, bytes: Buffer, after: string): Buffer {

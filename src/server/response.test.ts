@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest'
+import type { ResponseHeaders } from './response-head.ts'
+import { type RequestTraits, Response } from './response.ts'
+
+/** A request's traits, and the headers of its response. */
+type Case = Partial<RequestTraits> & { readonly written?: ResponseHeaders }
+
+/** The writes that a response makes of its pieces, as text without the date. */
+function writesOf({ written = {}, ...traits }: Case, use: (response: Response) => void): string[] {
+  const writes: string[] = []
+  const note = (parts: readonly (Buffer | string)[]): boolean => {
+    writes.push(parts.map((part) => part.toString('latin1')).join(''))
+    return true
+  }
+  const response = new Response(
+    {
+      isOpen: true,
+      send: (bytes) => note([bytes]),
+      sendParts: note,
+      responseEnded: () => {},
+      needsUpstream: () => {},
+      destroy: () => {},
+    },
+    { method: 'POST', version: '1.1', keepAlive: true, headers: {}, ...traits },
+  )
+  use(response.writeHead(200, written))
+  return writes.map((text) => text.replace(/date: [^\r]*\r\n/, ''))
+}
+
+describe('a response whose end comes with the piece before it', () => {
+  const before = Buffer.from('data: 1\n\n')
+  const last = Buffer.from('data: [DONE]\n\n')
+  const [once, twice] = [
+    (response: Response) => response.end(last, before),
+    (response: Response) => {
+      response.write(before)
+      response.end(last)
+    },
+  ]
+
+  test('is one write where it is chunked, with the bytes of two', () => {
+    const writes = writesOf({}, once)
+    expect(writes).toEqual([writesOf({}, twice).join('')])
+    expect(writes[0]?.split('\r\n\r\n')[1]).toBe('9\r\ndata: 1\n\n\r\ne\r\ndata: [DONE]\n\n\r\n0')
+  })
+
+  test('is one write behind what went out before, too', () => {
+    const begin = (response: Response): Response => {
+      response.write(Buffer.from('data: 0\n\n'))
+      return response
+    }
+    const writes = writesOf({}, (response) => once(begin(response)))
+    expect(writes).toHaveLength(2)
+    expect(writes.join('')).toBe(writesOf({}, (response) => twice(begin(response))).join(''))
+  })
+
+  test.each<[string, Case]>([
+    ['of HTTP/1.0', { version: '1.0' }],
+    ['to HEAD', { method: 'HEAD' }],
+    ['whose length is told', { written: { 'content-length': '23' } }],
+  ])('%s has the bytes of two writes', (_, traits) => {
+    expect(writesOf(traits, once).join('')).toBe(writesOf(traits, twice).join(''))
+  })
+
+  test.each([
+    ['nothing before it', undefined, last],
+    ['an empty piece before it', Buffer.alloc(0), last],
+    ['nothing in it', before, undefined],
+  ])('is the same with %s', (_, piece, rest) => {
+    const together = writesOf({}, (response) => response.end(rest, piece))
+    const apart = writesOf({}, (response) => {
+      if (piece) response.write(piece)
+      response.end(rest)
+    })
+    expect(together.join('')).toBe(apart.join(''))
+  })
+})
