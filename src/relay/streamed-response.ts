@@ -201,7 +201,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#after(opening, (isDurable) => {
       this.#pauses.remove('hold')
       if (isDurable) {
-        // If the stream is over, its charge may be durable with its hold: then all goes out in one write.
+        // The charge of a stream that is over may be durable with its hold: then all goes out in one write.
         if (this.state === 'over') this.#after(nextTurn(), () => this.#sendOutgoing())
         else this.#sendOutgoing()
         return this.#pauses.apply()
@@ -275,8 +275,7 @@ export class StreamedResponse extends ResponseHandler {
 
   // The last frame goes out once the charge is durable, with all that has not gone out before.
   async #settleAndEnd(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): Promise<void> {
-    const tap = this.#tap
-    const { response } = this.call
+    const [tap, { response }] = [this.#tap, this.call]
     const hasText = tap.emittedBytes > 0
     let charged: Usage = NO_USAGE
     if (this.#gate.isParking && (await this.#gate.goesOn(isComplete))) {

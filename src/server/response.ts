@@ -123,7 +123,7 @@ export class Response {
     return this.#sendPiece(this.#takeHead(undefined), piece)
   }
 
-  /** Sends the rest, if any, and ends the response; in the same write, if it can, the piece that comes before. */
+  /** Sends the rest, if any, and ends the response; `before` goes before it, in the same write if it can. */
   end(rest?: Buffer | string, before?: Buffer): void {
     if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return
     const last = typeof rest === 'string' ? Buffer.from(rest) : rest
