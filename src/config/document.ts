@@ -33,26 +33,17 @@ export function parseYamlDocument(
 ): ParsedDocument {
   if (text === '') return noTree([])
   const yaml = loadYaml()
-  let events: readonly Event[]
+  let parsed: readonly Event[]
   try {
-    events = yaml.parseEvents(text, {})
+    parsed = yaml.parseEvents(text, {})
   } catch (error) {
     if (!(error instanceof yaml.YAMLException)) throw error
     return noTree([syntaxError(text, error)])
   }
-  if (events.length === 0) return noTree([])
-  const places = new YamlEvents(yaml, text, events)
-  const second = events.findIndex(({ type }, index) => type === yaml.EVENT_ID.DOCUMENT && index > 0)
-  if (second > 0) {
-    return noTree([
-      {
-        line: places.lineOfDocument(second),
-        path: '',
-        message: 'expected one YAML document, found a second one',
-      },
-    ])
-  }
-  return new TreeBuilder(yaml, places, lookup).build()
+  if (parsed.length === 0) return noTree([])
+  const events = new YamlEvents(yaml, text, parsed)
+  const refusal = documentError(yaml, parsed, events)
+  return refusal ? noTree([refusal]) : new TreeBuilder(yaml, events, lookup).build()
 }
 
 function noTree(diagnostics: readonly DocumentDiagnostic[]): ParsedDocument {
@@ -67,6 +58,28 @@ function syntaxError(text: string, { reason, mark }: YAMLException): DocumentDia
   return { line: line + 1, path: '', message: `expected YAML: ${reason}, at column ${column + 1}${hint}` }
 }
 
+/** A text may be one document, of this version of YAML, without tags of its own. */
+function documentError(
+  yaml: Yaml,
+  parsed: readonly Event[],
+  events: YamlEvents,
+): DocumentDiagnostic | undefined {
+  for (const [index, event] of parsed.entries()) {
+    if (event.type !== yaml.EVENT_ID.DOCUMENT) continue
+    if (index > 0)
+      return {
+        line: events.lineOfDocument(index),
+        path: '',
+        message: 'expected one YAML document, found a second one',
+      }
+    const other = event.directives.find((one) => one.kind === 'tag' || one.version !== '1.2')
+    if (!other) continue
+    const found = other.kind === 'tag' ? `%TAG ${other.handle}` : `%YAML ${other.version}`
+    return { line: 1, path: '', message: `expected no directive but %YAML 1.2, found ${found}` }
+  }
+  return undefined
+}
+
 class TreeBuilder {
   readonly #yaml: Yaml
   readonly #events: YamlEvents
@@ -76,6 +89,8 @@ class TreeBuilder {
   readonly #implicit: readonly ScalarTagDefinition[]
   /** First characters of their texts. */
   readonly #implicitFirst: ReadonlySet<string>
+  /** Path of the node that is converted. */
+  readonly #path: (string | number)[] = []
   /** The event that is converted next. */
   #next = ROOT
   #aliased = 0
@@ -91,80 +106,82 @@ class TreeBuilder {
   }
 
   build(): ParsedDocument {
-    const tree = this.#convert([], this.#events.offsetOf(ROOT, 0))
+    const tree = this.#convert()
     return { tree, lineOf: (path) => this.#events.lineOf(path, ROOT), diagnostics: this.#diagnostics }
   }
 
-  /** `path` is that of the next node, and is reused for later ones; errors are reported at `offset`. */
-  #convert(path: (string | number)[], offset: number): YamlNode {
+  #convert(): YamlNode {
     if (this.#aliases > 0 && this.#aliased++ === MAX_ALIASED)
-      this.#report(path, offset, `expected at most ${MAX_ALIASED} values in aliases`)
+      this.#report(`expected at most ${MAX_ALIASED} values in aliases`)
     if (this.#aliased > MAX_ALIASED) return this.#skip()
-    if (path.length > MAX_DEPTH) {
-      this.#report(path, offset, `expected at most ${MAX_DEPTH} levels`)
+    if (this.#path.length > MAX_DEPTH) {
+      this.#report(`expected at most ${MAX_DEPTH} levels`)
       return this.#skip()
     }
-    const { ALIAS, MAPPING, SEQUENCE, SCALAR } = this.#yaml.EVENT_ID
+    const { ALIAS, MAPPING, SEQUENCE, SCALAR, DOCUMENT, POP } = this.#yaml.EVENT_ID
     const event = this.#events.at(this.#next++)
-    if (event.type === ALIAS) return this.#alias(this.#next - 1, path, offset)
-    if (event.type === SCALAR) return this.#scalar(event, path, offset)
-    if (event.type !== MAPPING && event.type !== SEQUENCE) return undefined
-    const { tagStart, tagEnd } = event
-    const tag = this.#events.text.slice(tagStart, tagEnd)
-    if (tagStart >= 0 && !isTag(tag, event.type === MAPPING ? 'map' : 'seq'))
-      this.#report(path, offset, unknownTag(tag))
-    return event.type === MAPPING ? this.#mapping(path, offset) : this.#sequence(path, offset)
+    switch (event.type) {
+      case ALIAS:
+        return this.#alias(event, this.#events.targetOf(this.#next - 1))
+      case SCALAR:
+        return this.#scalar(event)
+      case MAPPING:
+        this.#checkTag(event, 'map')
+        return this.#mapping()
+      case SEQUENCE:
+        this.#checkTag(event, 'seq')
+        return this.#sequence()
+      case DOCUMENT:
+      case POP:
+        return undefined
+    }
   }
 
   #skip(): undefined {
     this.#next = this.#events.after(this.#next)
   }
 
-  #alias(alias: number, path: (string | number)[], offset: number): YamlNode {
-    const target = this.#events.targetOf(alias)
-    if (target === undefined) {
-      const event = this.#events.at(alias)
-      const name = 'anchorStart' in event ? this.#events.text.slice(event.anchorStart, event.anchorEnd) : ''
-      return this.#report(path, offset, `expected the anchor &${name} further up`)
-    }
+  #alias(alias: Event, target: number | undefined): YamlNode {
+    if (target === undefined)
+      return this.#report(`expected the anchor &${this.#events.anchorOf(alias)} further up`)
     const next = this.#next
     this.#next = target
     this.#aliases += 1
-    const converted = this.#convert(path, offset)
+    const converted = this.#convert()
     this.#aliases -= 1
     this.#next = next
     return converted
   }
 
-  #sequence(path: (string | number)[], around: number): YamlNode {
+  #sequence(): YamlNode {
     const result: YamlNode[] = []
     while (!this.#ended()) {
-      path.push(result.length)
-      result.push(this.#convert(path, this.#events.itemOffset(this.#next, around)))
-      path.pop()
+      this.#path.push(result.length)
+      result.push(this.#convert())
+      this.#path.pop()
     }
     return result
   }
 
-  #mapping(path: (string | number)[], around: number): YamlNode {
+  #mapping(): YamlNode {
     const result: Record<string, YamlNode> = Object.create(null)
-    const begin = this.#next - 1
     while (!this.#ended()) {
-      const offset = this.#events.offsetOf(this.#next, around)
-      const name = this.#events.scalarAt(this.#next) ?? ''
+      const key = this.#next
+      const name = this.#events.scalarAt(key) ?? ''
       this.#skip()
       if (name === '' || name === '__proto__') {
-        this.#report(path, offset, 'expected a name as the key')
+        this.#report('expected a name as the key', key)
         this.#skip()
         continue
       }
-      path.push(name)
+      this.#path.push(name)
+      this.#checkTag(this.#events.at(key), 'str')
       if (name in result) {
-        const first = this.#events.lineOf([name], begin)
-        this.#report(path, offset, `expected this key once, it is already on line ${first}`)
+        const line = this.#events.lineOf(this.#path, ROOT)
+        this.#report(`expected this key once, it is already on line ${line}`, key)
         this.#skip()
-      } else result[name] = this.#convert(path, offset)
-      path.pop()
+      } else result[name] = this.#convert()
+      this.#path.pop()
     }
     return result
   }
@@ -176,29 +193,30 @@ class TreeBuilder {
     return true
   }
 
-  #scalar(event: ScalarEvent, path: Path, offset: number): YamlNode {
+  #scalar(event: ScalarEvent): YamlNode {
     const text = this.#yaml.getScalarValue(this.#events.text, event)
-    const value = this.#valueOf(event, text)
+    const tag = this.#events.tagOf(event)
+    const value = tag === undefined ? this.#plainValue(event, text) : this.#taggedValue(tag, text)
     if (typeof value === 'string') {
       const substituted = substitute(value, this.#lookup)
       if ('text' in substituted) return new YamlScalar(substituted.text, value)
-      for (const message of substituted.errors) this.#report(path, offset, message)
+      for (const message of substituted.errors) this.#report(message)
       return new UnresolvedScalar(value)
     }
     if (typeof value === 'number' || typeof value === 'boolean') return new YamlScalar(value, text)
-    if (value === null) return undefined
-    return this.#report(path, offset, unknownTag(this.#events.text.slice(event.tagStart, event.tagEnd)))
+    return value === null ? undefined : this.#report(unknownTag(tag))
   }
 
-  /** Value by the core schema of YAML 1.2; undefined where the tag is another, or does not fit the text. */
-  #valueOf({ tagStart, tagEnd, style }: ScalarEvent, text: string): unknown {
-    const tag = tagStart < 0 ? undefined : this.#events.text.slice(tagStart, tagEnd)
-    if (tag === undefined) {
-      if (style !== this.#yaml.SCALAR_STYLE.PLAIN || !this.#implicitFirst.has(text.charAt(0))) return text
-      const resolved = this.#resolved(this.#implicit, text, false)
-      return resolved === undefined ? text : resolved
-    }
-    if (tag === '!' || isTag(tag, 'str')) return text
+  /** Value by the core schema of YAML 1.2. */
+  #plainValue({ style }: ScalarEvent, text: string): unknown {
+    if (style !== this.#yaml.SCALAR_STYLE.PLAIN || !this.#implicitFirst.has(text.charAt(0))) return text
+    const value = this.#resolved(this.#implicit, text, false)
+    return value === undefined ? text : value
+  }
+
+  /** Value by a tag; undefined where the core schema does not know it, or the text is none of its. */
+  #taggedValue(tag: string, text: string): unknown {
+    if (isTag(tag, 'str')) return text
     const stated = this.#implicit.filter(({ tagName }) => isTag(tag, tagName.slice(CORE_PREFIX.length)))
     return this.#resolved(stated, text, true)
   }
@@ -211,17 +229,26 @@ class TreeBuilder {
     return undefined
   }
 
-  #report(path: Path, offset: number, message: string): undefined {
-    this.#diagnostics.push({ line: this.#events.lineAt(offset), path: pathText(path), message })
+  #checkTag(event: Event, expected: string): void {
+    const tag = this.#events.tagOf(event)
+    if (tag !== undefined && !isTag(tag, expected)) this.#report(unknownTag(tag))
+  }
+
+  /** Reports at the node that is converted, or at a key beside it. */
+  #report(message: string, key?: number): undefined {
+    const line = this.#events.lineOf(this.#path, ROOT)
+    const lineOfKey = key === undefined ? line : this.#events.lineAt(this.#events.offsetOf(key, -1)) || line
+    this.#diagnostics.push({ line: lineOfKey, path: pathText(this.#path), message })
   }
 }
 
 const CORE_PREFIX = 'tag:yaml.org,2002:'
 
+/** Whether a tag, as it is written, is one of the core schema. `!` is that of each node's kind. */
 function isTag(tag: string, name: string): boolean {
-  return tag === `!!${name}` || tag === `!<${CORE_PREFIX}${name}>`
+  return tag === '!' || tag === `!!${name}` || tag === `!<${CORE_PREFIX}${name}>`
 }
 
-function unknownTag(tag: string): string {
-  return `expected no tag, or one of YAML's core schema that fits the value, found ${tag}`
+function unknownTag(tag: string | undefined): string {
+  return `expected no tag, or one of YAML's core schema that fits the value, found ${tag ?? 'none'}`
 }

@@ -17,6 +17,9 @@ export interface ToReadingThread {
   readonly given: string | undefined
 }
 
+/** Message to the thread: it may post the next users. */
+export const NEXT = 'next'
+
 /** Message of the thread: some of the users, and at last the rest of the file or its errors. */
 export type FromReadingThread =
   | { readonly kind: 'users'; readonly users: readonly UserSeed[] }
@@ -54,12 +57,17 @@ export async function readConfigInThread(
           case 'users':
             users.push(...freeze(message.users))
             // In a later turn: calls go between.
-            setImmediate(() => worker.postMessage('next'))
+            setImmediate(() => worker.postMessage(NEXT))
             return
           case 'read': {
             const { content, tree, ...rest } = message
             const reading = { content: { ...content, users }, tree: unpackNode(tree), ...rest }
-            return resolve(configOf(environment, reading, builtIn))
+            try {
+              resolve(configOf(environment, reading, builtIn))
+            } catch (error) {
+              reject(error)
+            }
+            return
           }
           case 'refused':
             return reject(new ConfigError(message.diagnostics))

@@ -51,6 +51,31 @@ const YAML: Case[] = [
     'gateway.yaml:2: expected one YAML document, found a second one',
   ],
   [
+    'a second document behind the end of the first',
+    '---\noptions: {}\n...\noptions: {}\n',
+    'gateway.yaml:4: expected one YAML document, found a second one',
+  ],
+  [
+    'an empty second document',
+    'options: {}\n---\n---\noptions: {}\n',
+    'gateway.yaml:2: expected one YAML document, found a second one',
+  ],
+  [
+    'another version of YAML',
+    '%YAML 1.1\n---\noptions: {}\n',
+    'gateway.yaml:1: expected no directive but %YAML 1.2, found %YAML 1.1',
+  ],
+  [
+    'a tag of its own',
+    '%TAG !m! tag:example.com,2000:\n---\noptions: {}\n',
+    'gateway.yaml:1: expected no directive but %YAML 1.2, found %TAG !m!',
+  ],
+  [
+    'a tag at a key',
+    'options:\n  !!int retries: 2\n',
+    "gateway.yaml:2: options.retries: expected no tag, or one of YAML's core schema that fits the value, found !!int",
+  ],
+  [
     'an unknown tag',
     'options:\n  display: !money USD\n',
     "gateway.yaml:2: options.display: expected no tag, or one of YAML's core schema that fits the value, found !money",

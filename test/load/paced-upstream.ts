@@ -13,10 +13,7 @@ const END =
   frame([], { usage: { prompt_tokens: 5, completion_tokens: events, total_tokens: 5 + events } }) +
   'data: [DONE]\n\n'
 
-/**
- * Streams by turn: those of one turn are written together, so that turns are short, or their length would be
- * the jitter of all streams.
- */
+/** Streams by turn: one turn's are written together. Turns are short, as their length is jitter to them. */
 const TURN_MS = 2
 const turnCount = Math.max(1, Math.round(paceMs / TURN_MS))
 const turns = Array.from({ length: turnCount }, () => new Map<ServerResponse, number>())

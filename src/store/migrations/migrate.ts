@@ -43,7 +43,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0019-call-details': callDetails(types),
     '0020-audit-log': auditLog(types),
     '0022-call-places': callPlaces(types),
-    '0023-expiry-of-kept-responses': expiryOfKeptResponses(),
+    '0023-expiry-of-kept-responses': expiryOfKeptResponses(types),
   }
 }
 
