@@ -29,10 +29,9 @@ async function second(store: Rows): Promise<void> {
   await store.write('createToken', newToken(user.id, { name: 'other', key: 'k2' }))
 }
 
-/** Adds so many users without calls. */
+/** Adds so many users without calls, one by one: hundreds would wait for a connection for too long. */
 async function addOthers(store: Rows, count: number): Promise<void> {
-  const names = Array.from({ length: count }, (_, n) => `other ${n}`)
-  await Promise.all(names.map((username) => store.write('createUser', newUser({ username }))))
+  for (let n = 0; n < count; n++) await store.write('createUser', newUser({ username: `other ${n}` }))
 }
 
 async function ids(store: Rows, filter: UsageFilter): Promise<string[]> {
