@@ -35,15 +35,23 @@ describe('ids in a response', () => {
     ['of equal length, beside a second', 'fedcba9876543210'.repeat(3), false],
     ['of another length', 'new', true],
   ])('that are long, %s, are told from those that end alike', (_, random, isOnly) => {
-    const tail = '0123456789abcdef'.repeat(3)
-    const [from, to] = [`resp_${tail}`, `resp_${random}`]
-    const ids = new RenamedIds()
-    ids.add(from, to)
-    if (!isOnly) ids.add(`resp_${tail}0`, 'resp_second')
-    const text = (id: string): string =>
-      `{"ids":["item_${tail}","${id}","esp_${tail}","resp_1${tail}","${tail}","${id}"],"a":"\\"${from}"}`
-    expect(ids.whole(Buffer.from(text(from))).toString()).toBe(text(to))
-    expect(ids.whole(Buffer.from(`${tail}"`)).toString()).toBe(`${tail}"`)
+    // With digits and without, and with one where a search may begin, and where it may not.
+    const letters = 'abcdefgh'.repeat(5)
+    for (const tail of [
+      '0123456789abcdef'.repeat(3),
+      `${letters}abcdefgh`,
+      `${letters}1abcdefg`,
+      `${letters}abcdefg1`,
+    ]) {
+      const [from, to] = [`resp_${tail}`, `resp_${random}`]
+      const ids = new RenamedIds()
+      ids.add(from, to)
+      if (!isOnly) ids.add(`resp_${tail}0`, 'resp_second')
+      const text = (id: string): string =>
+        `{"ids":["item_${tail}","${id}","esp_${tail}","resp_1${tail}","${tail}","${id}"],"a":"\\"${from}"}`
+      expect(ids.whole(Buffer.from(text(from))).toString()).toBe(text(to))
+      expect(ids.whole(Buffer.from(`${tail}"`)).toString()).toBe(`${tail}"`)
+    }
   })
 
   test('are replaced wherever the bytes are cut', () => {

@@ -3,14 +3,15 @@ const BACKSLASH = 0x5c
 const LF = 0x0a
 const EMPTY = Buffer.alloc(0)
 
-/** Characters at the end of an id that are searched for: its begin, a quote and a prefix, is everywhere. */
+/** Characters at the end of an id that are searched for, at most and at least: its begin is everywhere. */
 const TAIL_LENGTH = 24
+const MIN_TAIL_LENGTH = 8
 /** Ids that are written in JSON as they are. */
 const PLAIN = /^[\w-]+$/
 
 /**
- * Id as the upstream writes it, in quotes, and in its place the one that clients know. One character is one
- * byte: short texts are written, searched and compared in less time than buffers of them are made.
+ * Id as the upstream writes it between quotes, and in its place the one that clients know. One character is
+ * one byte: short texts are written, searched and compared in less time than buffers of them are made.
  */
 interface Renaming {
   readonly from: string
@@ -18,6 +19,9 @@ interface Renaming {
   readonly tail: string
   readonly to: string
 }
+
+/** Bytes of the quotes around an id. */
+const QUOTES = 2
 
 /** Bytes whose ids are renamed: pieces up to `end`, and from there on the bytes themselves. */
 interface RenamedBytes {
@@ -41,9 +45,9 @@ export class RenamedIds {
   /** Adds an id, and one of the gateway in its place; one that is known already stays as it is. */
   add(from: string, to: string): void {
     if (from === '') return
-    const quoted = inQuotes(from)
-    for (const known of this.#renamings) if (known.from === quoted) return
-    this.#renamings.push({ from: quoted, tail: quoted.slice(-TAIL_LENGTH), to: `"${to}"` })
+    const text = inJson(from)
+    for (const known of this.#renamings) if (known.from === text) return
+    this.#renamings.push({ from: text, tail: tailOf(text), to })
   }
 
   /** Returns the next bytes, renamed; possibly fewer than were given. */
@@ -80,12 +84,11 @@ export class RenamedIds {
   /** Renames ids in prose, such as an error's message, where nothing but words stands around them. */
   inProse(bytes: Buffer): Buffer {
     let text = bytes.toString('latin1')
-    for (const { from, to } of this.#renamings) {
-      const id = from.slice(1, -1)
+    for (const { from: id, to } of this.#renamings) {
       const parts = text.split(id)
       text = parts.reduce((before, after) => {
         const isWhole = !/[\w-]$/.test(before) && !/^[\w-]/.test(after)
-        return before + (isWhole ? to.slice(1, -1) : id) + after
+        return before + (isWhole ? to : id) + after
       })
     }
     return Buffer.from(text, 'latin1')
@@ -118,13 +121,13 @@ export class RenamedIds {
       if (found < 0) return { pieces, end, read }
       const { from, to } = this.#renamings[found] as Renaming
       const at = next[found] as number
-      read = at + from.length
+      read = at + from.length + QUOTES
       if (from.length === to.length) {
-        bytes.write(to, at, 'latin1')
+        bytes.write(to, at + 1, 'latin1')
         continue
       }
-      pieces.push(bytes.subarray(end, at), Buffer.from(to, 'latin1'))
-      end = read
+      pieces.push(bytes.subarray(end, at + 1), Buffer.from(to, 'latin1'))
+      end = read - 1
     }
   }
 
@@ -134,8 +137,8 @@ export class RenamedIds {
     let at = positionOf(bytes, only, 0)
     for (; at >= 0; at = positionOf(bytes, only, Math.max(at + 1, read))) {
       if (!this.#isWhole(bytes, at, read)) continue
-      bytes.write(only.to, at, 'latin1')
-      read = at + only.from.length
+      bytes.write(only.to, at + 1, 'latin1')
+      read = at + only.from.length + QUOTES
     }
     return read
   }
@@ -146,17 +149,26 @@ export class RenamedIds {
   }
 }
 
-function inQuotes(id: string): string {
-  return PLAIN.test(id) ? `"${id}"` : Buffer.from(JSON.stringify(id)).toString('latin1')
+/** The end of an id, from a digit on if it has one: a search tries each begin, and texts have few digits. */
+function tailOf(id: string): string {
+  const tail = id.slice(-TAIL_LENGTH)
+  const digit = tail.search(/\d/)
+  return digit > 0 && digit <= tail.length - MIN_TAIL_LENGTH ? tail.slice(digit) : tail
 }
 
-/** Offset of the next id, `start` or later; -1 if there is none. */
+function inJson(id: string): string {
+  return PLAIN.test(id) ? id : Buffer.from(JSON.stringify(id)).toString('latin1').slice(1, -1)
+}
+
+/** Offset of the quote before the next id, `start` or later; -1 if there is none. */
 function positionOf(bytes: Buffer, { from, tail }: Renaming, start: number): number {
-  const before = from.length - tail.length
+  const before = 1 + from.length - tail.length
   let found = bytes.indexOf(tail, start + before, 'latin1')
   for (; found >= 0; found = bytes.indexOf(tail, found + 1, 'latin1')) {
     const at = found - before
-    if (before === 0 || bytes.toString('latin1', at, at + from.length) === from) return at
+    const end = found + tail.length
+    if (bytes[at] !== QUOTE || bytes[end] !== QUOTE) continue
+    if (before === 1 || bytes.toString('latin1', at + 1, end) === from) return at
   }
   return -1
 }
@@ -165,11 +177,11 @@ function positionOf(bytes: Buffer, { from, tail }: Renaming, start: number): num
 function beginningAt(bytes: Buffer, from: number, renamings: readonly Renaming[]): number {
   const { length } = bytes
   if (bytes[length - 1] === LF) return length
-  const longest = Math.max(...renamings.map((one) => one.from.length)) - 1
+  const longest = Math.max(...renamings.map((one) => one.from.length)) + QUOTES - 1
   for (let at = Math.max(from, length - longest); at < length; at++) {
     if (bytes[at] !== QUOTE) continue
-    const tail = bytes.toString('latin1', at)
-    if (renamings.some(({ from }) => tail.length < from.length && from.startsWith(tail))) return at
+    const begun = bytes.toString('latin1', at + 1)
+    if (renamings.some(({ from }) => from.startsWith(begun))) return at
   }
   return length
 }

@@ -25,13 +25,13 @@ export class ProvenanceRows {
     )
   }
 
-  /** Inserts what a settled call left behind. */
+  /** Inserts what a settled call left behind; by `get`, which makes no object of the numbers of changes. */
   insert(call: SettledCall, { keyTag, response, reasoning }: Provenance): void {
     const expiresMs = call.endedMs + NATIVE_RETENTION_MS
     if (response) {
       const { id, upstreamId, tokens, previousId } = response
       const { userId, model, group, channel, endedMs } = call
-      this.#response.run(
+      this.#response.get(
         id,
         userId,
         model,
@@ -45,6 +45,6 @@ export class ProvenanceRows {
         expiresMs,
       )
     }
-    for (const hash of reasoning) this.#reasoning.run(hash, call.channel, keyTag, expiresMs)
+    for (const hash of reasoning) this.#reasoning.get(hash, call.channel, keyTag, expiresMs)
   }
 }
