@@ -150,7 +150,7 @@ describe('a YAML document', () => {
         fc.pre(byOtherLibrary(text) !== undefined)
         expectSameReading(text)
       }),
-      { numRuns: 1_000, seed: SEED },
+      { numRuns: 400, seed: SEED },
     )
   })
 
@@ -188,8 +188,8 @@ describe('a YAML document', () => {
         both++
         expect(own, text).toEqual(other)
       }),
-      { numRuns: 2_000, seed: SEED },
+      { numRuns: 1_000, seed: SEED },
     )
-    expect(both).toBeGreaterThan(200)
+    expect(both).toBeGreaterThan(100)
   })
 })
