@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import { killMigrations } from '../../../test/killed-migration.ts'
 import { withoutSeries } from '../../../test/former-schema.ts'
 import { ENGINES } from '../../../test/store-engines.ts'
 import { newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
@@ -46,11 +45,6 @@ const TERM_COLUMNS = [
 ]
 
 describe.each(ENGINES)('a migration on $name', (engine) => {
-  test('killed at any moment leaves all of the schema or nothing of it, and the next start completes it', async () => {
-    // At night there are fifty.
-    await killMigrations(engine, 6)
-  }, 300_000)
-
   test('runs once: a second start changes nothing', async () => {
     const database = await engine.database()
     for (let start = 0; start < 2; start += 1) await (await database.open()).close()

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { newToken, newUser, openedStore, SECRETS, temporaryFolder } from '../../../test/store-rows.ts'
-import { POINT_TABLES } from '../usage-points.ts'
-import { openSqliteStore } from './open.ts'
+import { newToken, newUser, openedStore, SECRETS, temporaryFolder } from '../store-rows.ts'
+import { POINT_TABLES } from '../../src/store/usage-points.ts'
+import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 
 const WRITER = `
   const [open, secrets, usage, path, round] = process.argv.slice(1)
@@ -29,7 +29,7 @@ const WRITER = `
       await store.write('settle', { id, tokenId: 1, userId: 1, quota: 3, reason: 'complete', delivered: true, endedMs: 1,
         usage: { ...NO_USAGE, input: 1, output: 1 }, kind: 'chat',
         model: 'm', requestedModel: 'm', upstreamModel: 'm', channel: 'c', group: 'g', stream: false, priceVersion: 'v', durationMs: 1,
-        firstByteMs: null, budgets: '', provenance: { keyTag: 't', expiresMs: 2e12, reasoning: [],
+        firstByteMs: null, budgets: '', provenance: { keyTag: 't', reasoning: [],
           response: { id, upstreamId: 'up', tokens: 2, previousId: null } } })
       say(id + '\\n')
     }))
@@ -44,8 +44,8 @@ test('nothing that was acknowledged is lost when the process is killed, and the 
   await first.close()
   const acknowledged: string[] = []
   for (let round = 0; round < 5; round += 1) {
-    const modules = ['./open.ts', '../secrets.ts', '../../domain/usage.ts'].map(
-      (module) => new URL(module, import.meta.url).href,
+    const modules = ['store/sqlite/open.ts', 'store/secrets.ts', 'domain/usage.ts'].map(
+      (module) => new URL(`../../src/${module}`, import.meta.url).href,
     )
     const child = spawn(
       process.execPath,
