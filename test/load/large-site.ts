@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { longestWaitDuring } from '../equipment/latency-probe.ts'
 import { mainThreadCpuMs, processCpuMs } from '../equipment/process-cpu.ts'
+import { metricsOf } from '../operations/metrics-text.ts'
 
 /** Cost of readings of the configuration in a running gateway. */
 export interface ReloadCost {
@@ -11,6 +12,8 @@ export interface ReloadCost {
   /** CPU time of the whole process, and of the thread that serves calls. */
   readonly cpuMs: number
   readonly mainThreadCpuMs: number
+  /** Longest delay of the event loop, as the gateway tells it. */
+  readonly longestTurnMs: number
   /** Duration of a reading beside a client that sends one probe after another, and its longest latency. */
   readonly probedMs: number
   readonly longestWaitMs: number
@@ -79,12 +82,17 @@ export async function measuredReloads(gateway: RunningGateway): Promise<ReloadCo
     const { time } = JSON.parse(applied().at(-1) ?? '') as { readonly time: number }
     return time - began
   }
+  // A page of metrics begins the next interval, with its next sample.
+  await metricsOf(gateway.url)
+  await sleep(1_000)
   const [cpu, main] = [processCpuMs(pid), mainThreadCpuMs(pid)]
   const tookMs = await reload()
   const cost = { cpuMs: processCpuMs(pid) - cpu, mainThreadCpuMs: mainThreadCpuMs(pid) - main }
+  const turnSeconds = (await metricsOf(gateway.url)).sum('sluice_event_loop_delay_max_seconds')
+  const longestTurnMs = Math.round(turnSeconds * 1000)
   let probedMs = 0
   const longestWaitMs = await longestWaitDuring(gateway.url, async () => {
     probedMs = await reload()
   })
-  return { tookMs, ...cost, probedMs, longestWaitMs }
+  return { tookMs, ...cost, longestTurnMs, probedMs, longestWaitMs }
 }

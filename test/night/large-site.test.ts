@@ -72,6 +72,7 @@ describe.each(SHARED)(`${IN_FILE} keys in gateway.yaml, on $name`, (engine) => {
     console.info(JSON.stringify({ starts, reloads }))
     expect(many.cpuMs / fewAgain.cpuMs).toBeLessThanOrEqual(24)
     expect(manyAgain.cpuMs / fewAgain.cpuMs).toBeLessThanOrEqual(16)
+    expect(reloads.longestTurnMs).toBeLessThanOrEqual(reloads.tookMs / 3)
     expect(reloads.longestWaitMs).toBeLessThanOrEqual(reloads.probedMs / 3)
   })
 })

@@ -49,6 +49,7 @@ test(`${MANY} keys in gateway.yaml: a start costs a few times as much, and calls
   expect(manyAgain.cpuMs / fewAgain.cpuMs).toBeLessThanOrEqual(MAX_RATIO)
   expect(reloads.tookMs / fewAgain.tookMs).toBeLessThanOrEqual(MAX_RELOAD_RATIO)
   expect(reloads.mainThreadCpuMs).toBeLessThanOrEqual(reloads.cpuMs / 3)
+  expect(reloads.longestTurnMs).toBeLessThanOrEqual(reloads.tookMs / 3)
   expect(reloads.longestWaitMs).toBeLessThanOrEqual(reloads.probedMs / 3)
 
   const lines = of(MANY).split('\n')
