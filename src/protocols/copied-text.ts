@@ -1,47 +1,88 @@
+import { codePointsIn } from './citation.ts'
 import type { ReplyEvent } from './reply.ts'
 import type { TextMatch } from './sse/frame-template.ts'
 
 /**
- * Event of a stream with a text whose JSON every dialect writes alike, so that encoders copy it as it came.
- * It refers to the bytes that were pushed, and holds until the next are.
+ * Event of a stream with text of one part, from one frame or from several in a row, whose JSON every dialect
+ * writes alike, so that encoders copy it as it came. It refers to the bytes that were pushed, and holds until
+ * the next are.
  */
 export class CopiedText {
   readonly kind: 'text' | 'thinking' | 'tool-input'
   /** Number of the part. */
   readonly index: number
   readonly bytes: Buffer
-  /** Offsets of the text within its quotes. */
-  readonly from: number
-  readonly to: number
-  /** Number of escapes in it, each of one character in two bytes. */
-  readonly escapes: number
-  readonly codePoints: number
-  #text: string | undefined
+  /** Offsets at which the text of each frame begins and ends within its quotes: two for each. */
+  readonly spans: number[] = []
+  /** Bytes of all spans. */
+  size = 0
+  /** Number of escapes in them, each of one character in two bytes. */
+  escapes = 0
+  codePoints = 0
 
   constructor(kind: CopiedText['kind'], index: number, bytes: Buffer, match: TextMatch) {
     this.kind = kind
     this.index = index
     this.bytes = bytes
-    this.from = match.from
-    this.to = match.to
-    this.escapes = match.escapes
-    this.codePoints = match.codePoints
+    this.#add(match)
   }
 
+  /** Adds the text of one more frame to the previous event if that is of the same part, else makes an event. */
+  static after(
+    previous: CopiedText | undefined,
+    kind: CopiedText['kind'],
+    index: number,
+    bytes: Buffer,
+    match: TextMatch,
+  ): CopiedText {
+    if (previous?.kind !== kind || previous.index !== index || previous.bytes !== bytes)
+      return new CopiedText(kind, index, bytes, match)
+    previous.#add(match)
+    return previous
+  }
+
+  #add({ from, to, escapes, codePoints }: TextMatch): void {
+    this.spans.push(from, to)
+    this.size += to - from
+    this.escapes += escapes
+    this.codePoints += codePoints
+  }
+
+  /** Number of frames. */
+  get frames(): number {
+    return this.spans.length / 2
+  }
+
+  /** Text of all frames. */
   get text(): string {
-    return (this.#text ??= this.#decode())
+    const { spans } = this
+    let text = ''
+    for (let i = 0; i < spans.length; i += 2) text += this.#textAt(i)
+    return text
   }
 
-  /** The same as an event that lasts. */
-  decoded(): ReplyEvent {
-    const { kind, index, text } = this
+  /** Removes the first frame's text, and returns it as an event that lasts. */
+  takeFirst(): ReplyEvent {
+    const { kind, index } = this
+    const text = this.#textAt(0)
+    const [from = 0, to = 0] = this.spans.splice(0, 2)
+    this.size -= to - from
+    this.escapes -= to - from - Buffer.byteLength(text)
+    this.codePoints -= codePointsIn(text)
     return { kind, index, text }
   }
 
-  #decode(): string {
-    if (this.escapes === 0) return this.bytes.toString('utf8', this.from, this.to)
-    return JSON.parse(this.bytes.toString('utf8', this.from - 1, this.to + 1)) as string
+  #textAt(i: number): string {
+    const from = this.spans[i] as number
+    const to = this.spans[i + 1] as number
+    return textOf(this.bytes, { from, to, escapes: this.escapes })
   }
+}
+
+/** Decodes the text of a frame. */
+export function textOf(bytes: Buffer, { from, to, escapes }: Omit<TextMatch, 'codePoints'>): string {
+  if (escapes === 0) return bytes.toString('utf8', from, to)
+  return JSON.parse(bytes.toString('utf8', from - 1, to + 1)) as string
 }
 
 /** Bytes of a frame around the text that it brings. */
@@ -50,9 +91,13 @@ export interface TextFrame {
   readonly head: Buffer
   /** From its closing quote on. */
   readonly tail: Buffer
+  /** Between the texts of two such frames in a row. */
+  readonly between: Buffer
 }
 
 /** Makes the frame of the texts before and after the JSON of its text. */
 export function frameOf(before: string, after: string): TextFrame {
-  return { head: Buffer.from(`${before}"`), tail: Buffer.from(`"${after}`) }
+  const head = `${before}"`
+  const tail = `"${after}`
+  return { head: Buffer.from(head), tail: Buffer.from(tail), between: Buffer.from(tail + head) }
 }

@@ -5,6 +5,11 @@ const INITIAL_BYTES = 256
 const MAX_BYTES = 8 * 1024 * 1024
 /** Size up to which a loop copies faster than a call. */
 const MAX_LOOP_BYTES = 48
+const BACKSLASH = 0x5c
+/** Bytes that the escapes of one character each stand for, by their letter. */
+const UNESCAPED = Buffer.alloc(128)
+for (const letter of '"\\bfnrt')
+  UNESCAPED[letter.charCodeAt(0)] = (JSON.parse(`"\\${letter}"`) as string).charCodeAt(0)
 
 /** Text that grows by small pieces, kept as UTF-8 in one buffer. */
 export class EmittedText {
@@ -50,11 +55,27 @@ export class EmittedText {
   }
 
   /** Adds a text as it came in JSON; returns the number of its UTF-8 bytes. */
-  addCopied({ bytes, from, to, escapes }: CopiedText): number {
-    const size = to - from - escapes
-    if (escapes === 0) this.append(bytes, from, to)
-    else this.append(unescaped(bytes, from, to), 0, size)
-    return size
+  addCopied({ bytes, spans, size, escapes }: CopiedText): number {
+    for (let i = 0; i < spans.length; i += 2) {
+      const from = spans[i] as number
+      const to = spans[i + 1] as number
+      if (escapes === 0) this.append(bytes, from, to)
+      else this.#appendUnescaped(bytes, from, to)
+    }
+    return size - escapes
+  }
+
+  #appendUnescaped(source: Buffer, from: number, to: number): void {
+    let at = this.#length
+    const max = at + to - from
+    if (max > MAX_BYTES) return
+    if (max > this.#bytes.length) this.#grow(max)
+    const bytes = this.#bytes
+    for (let i = from; i < to; i++) {
+      const byte = source[i] as number
+      bytes[at++] = byte === BACKSLASH ? (UNESCAPED[source[++i] as number] as number) : byte
+    }
+    this.#length = at
   }
 
   toString(): string {
@@ -66,22 +87,4 @@ export class EmittedText {
     this.#bytes.copy(larger, 0, 0, this.#length)
     this.#bytes = larger
   }
-}
-
-const BACKSLASH = 0x5c
-/** Bytes that the escapes of one character each stand for. */
-const UNESCAPED: ReadonlyMap<number, number> = new Map(
-  Array.from('"\\bfnrt', (letter) => [
-    letter.charCodeAt(0),
-    (JSON.parse(`"\\${letter}"`) as string).charCodeAt(0),
-  ]),
-)
-
-function unescaped(bytes: Buffer, from: number, to: number): Buffer {
-  const text = Buffer.allocUnsafe(to - from)
-  for (let at = from, end = 0; at < to; at++, end++) {
-    const byte = bytes[at] as number
-    text[end] = byte === BACKSLASH ? (UNESCAPED.get(bytes[++at] as number) as number) : byte
-  }
-  return text
 }

@@ -43,10 +43,34 @@ export class FrameWriter {
     else source.copy(SCRATCH, at, from, to)
   }
 
-  /** Writes a text as it came into its frame. */
-  copied({ head, tail }: TextFrame, { bytes, from, to }: CopiedText): void {
+  /** Writes texts as they came, each into a frame. */
+  copied(frame: TextFrame, { bytes, spans, size, frames }: CopiedText): void {
+    const { head, tail, between } = frame
+    if (!this.#fits(size + frames * between.length)) {
+      for (let i = 0; i < spans.length; i += 2) this.copiedAt(frame, bytes, spans, i)
+      return
+    }
+    SCRATCH.set(head, this.#at)
+    let at = this.#at + head.length
+    for (let i = 0; i < spans.length; i += 2) {
+      if (i > 0) {
+        SCRATCH.set(between, at)
+        at += between.length
+      }
+      const from = spans[i] as number
+      const to = spans[i + 1] as number
+      if (to - from > MAX_LOOP_BYTES) bytes.copy(SCRATCH, at, from, to)
+      else for (let k = from, end = at; k < to; k++, end++) SCRATCH[end] = bytes[k] as number
+      at += to - from
+    }
+    SCRATCH.set(tail, at)
+    this.#at = at + tail.length
+  }
+
+  /** Writes the text of the span at an index as it came into its frame. */
+  copiedAt({ head, tail }: TextFrame, bytes: Buffer, spans: readonly number[], i: number): void {
     this.bytes(head)
-    this.bytes(bytes, from, to)
+    this.bytes(bytes, spans[i], spans[i + 1])
     this.bytes(tail)
   }
 

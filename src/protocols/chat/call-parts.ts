@@ -1,4 +1,4 @@
-import { CopiedText } from '../copied-text.ts'
+import { CopiedText, textOf } from '../copied-text.ts'
 import type { ReplyEvent } from '../reply.ts'
 import type { TextMatch } from '../sse/frame-template.ts'
 import { asRecord } from '../json/record.ts'
@@ -66,13 +66,17 @@ export class CallParts {
   }
 
   /** Reads the same as it came, if the call has begun. */
-  copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedText | undefined {
+  copyArguments(
+    index: number,
+    bytes: Buffer,
+    match: TextMatch,
+    previous: CopiedText | undefined,
+  ): CopiedText | undefined {
     const call = this.#byIndex.get(index)
     if (call?.part === undefined || call.ended) return undefined
     this.#latest = call
-    const copied = new CopiedText('tool-input', call.part, bytes, match)
-    call.json.feed(copied.text)
-    return copied
+    call.json.feed(textOf(bytes, match))
+    return CopiedText.after(previous, 'tool-input', call.part, bytes, match)
   }
 
   /** Ends the calls that are complete, because something else begins. */

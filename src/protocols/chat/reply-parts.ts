@@ -83,15 +83,25 @@ export class ReplyParts {
   }
 
   /** Adds text or thinking as it came, if it is what grows. */
-  copy(kind: 'text' | 'thinking', bytes: Buffer, match: TextMatch): CopiedText | undefined {
+  copy(
+    kind: 'text' | 'thinking',
+    bytes: Buffer,
+    match: TextMatch,
+    previous: CopiedText | undefined,
+  ): CopiedText | undefined {
     if (this.#growing?.kind !== kind) return undefined
     if (kind === 'text') this.#contentLength += match.codePoints
-    return new CopiedText(kind, this.#growing.index, bytes, match)
+    return CopiedText.after(previous, kind, this.#growing.index, bytes, match)
   }
 
   /** Adds arguments as they came to the call under an index, if it has begun. */
-  copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedText | undefined {
-    return this.#calls.copyArguments(index, bytes, match)
+  copyArguments(
+    index: number,
+    bytes: Buffer,
+    match: TextMatch,
+    previous: CopiedText | undefined,
+  ): CopiedText | undefined {
+    return this.#calls.copyArguments(index, bytes, match, previous)
   }
 
   /** Adds arguments to the call under an index. */

@@ -50,10 +50,15 @@ export class ChatStreamDecoder extends FrameReader {
     else this.#parts.growCall(index - FIRST_CALL, text)
   }
 
-  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedText | undefined {
-    if (index === TEXT) return this.#parts.copy('text', bytes, match)
-    if (index === THINKING) return this.#parts.copy('thinking', bytes, match)
-    return this.#parts.copyArguments(index - FIRST_CALL, bytes, match)
+  protected override copyPiece(
+    index: number,
+    bytes: Buffer,
+    match: TextMatch,
+    previous: CopiedText | undefined,
+  ): CopiedText | undefined {
+    if (index === TEXT) return this.#parts.copy('text', bytes, match, previous)
+    if (index === THINKING) return this.#parts.copy('thinking', bytes, match, previous)
+    return this.#parts.copyArguments(index - FIRST_CALL, bytes, match, previous)
   }
 
   protected pieceOf(data: string): FramePiece | undefined {

@@ -49,8 +49,13 @@ export class GeminiStreamDecoder extends FrameReader {
     this.#parts.grow(index === THINKING ? 'thinking' : 'text', text)
   }
 
-  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedText | undefined {
-    return this.#parts.copy(index === THINKING ? 'thinking' : 'text', bytes, match)
+  protected override copyPiece(
+    index: number,
+    bytes: Buffer,
+    match: TextMatch,
+    previous: CopiedText | undefined,
+  ): CopiedText | undefined {
+    return this.#parts.copy(index === THINKING ? 'thinking' : 'text', bytes, match, previous)
   }
 
   /** Any last frame that is whole counts, since none of them is a terminator. */

@@ -109,11 +109,17 @@ export class MessagesStreamDecoder extends FrameReader {
     this.#add(Math.floor(index / TEXTS.length), kind, text)
   }
 
-  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedText | undefined {
+  protected override copyPiece(
+    index: number,
+    bytes: Buffer,
+    match: TextMatch,
+    previous: CopiedText | undefined,
+  ): CopiedText | undefined {
     const { kind } = TEXTS[index % TEXTS.length] as (typeof TEXTS)[number]
     const open = this.#open.get(Math.floor(index / TEXTS.length))
     if (open?.kind !== kind || open.input !== '') return undefined
-    return new CopiedText(kind === 'tool-call' ? 'tool-input' : kind, open.index, bytes, match)
+    const copiedKind = kind === 'tool-call' ? 'tool-input' : kind
+    return CopiedText.after(previous, copiedKind, open.index, bytes, match)
   }
 
   protected isTerminator(data: string): boolean {

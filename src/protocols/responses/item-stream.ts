@@ -120,11 +120,14 @@ export class ItemStream {
   /** Writes more of the item's text as it came; false for the first, and for any that is told otherwise. */
   copy(event: CopiedText, out: FrameWriter): boolean {
     if (!this.#delta || this.#custom || this.#logprobs.length > this.#toldLogprobs) return false
-    this.#text += event.text
-    this.#told += event.text
-    out.bytes(this.#delta.head)
-    out.text(String(this.#place.nextNumber()))
-    out.copied(this.#delta.afterNumber, event)
+    const { text, bytes, spans } = event
+    this.#text += text
+    this.#told += text
+    for (let i = 0; i < spans.length; i += 2) {
+      out.bytes(this.#delta.head)
+      out.text(String(this.#place.nextNumber()))
+      out.copiedAt(this.#delta.afterNumber, bytes, spans, i)
+    }
     return true
   }
 

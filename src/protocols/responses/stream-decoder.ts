@@ -106,11 +106,16 @@ export class ResponsesStreamDecoder extends FrameReader {
     this.#items.grow(Math.floor(place / MAX_TEXTS), place % MAX_TEXTS, kind, text)
   }
 
-  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedText | undefined {
+  protected override copyPiece(
+    index: number,
+    bytes: Buffer,
+    match: TextMatch,
+    previous: CopiedText | undefined,
+  ): CopiedText | undefined {
     const { kind } = DELTAS[index % DELTAS.length] as (typeof DELTAS)[number]
     const place = Math.floor(index / DELTAS.length)
     const item = { index: Math.floor(place / MAX_TEXTS), textIndex: place % MAX_TEXTS }
-    return kind === 'custom' ? undefined : this.#items.copy(item, kind, bytes, match)
+    return kind === 'custom' ? undefined : this.#items.copy(item, kind, bytes, match, previous)
   }
 
   protected isTerminator(data: string): boolean {

@@ -58,7 +58,7 @@ class GrowingText {
   #copiedBytes = 0
 
   add(event: { readonly text: string } | CopiedText): void {
-    if (!(event instanceof CopiedText) || event.to - event.from > MAX_COPIED_BYTES) {
+    if (!(event instanceof CopiedText) || event.size > MAX_COPIED_BYTES) {
       this.#decode()
       this.#texts.push(event.text)
       return

@@ -1,7 +1,7 @@
 import type { StreamDecoder } from '../codec.ts'
 import { EventBudget, MAX_EVENT_BYTES } from './event-budget.ts'
 import { FrameLoop, type Verdict } from './frame-loop.ts'
-import type { CopiedText } from '../copied-text.ts'
+import { CopiedText } from '../copied-text.ts'
 import type { FrameTemplate, TextMatch } from './frame-template.ts'
 import type { ReplyEvent } from '../reply.ts'
 import { FrameSplitter } from './frame-splitter.ts'
@@ -33,10 +33,15 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   protected abstract readPiece(index: number, text: string): void
 
   /**
-   * Reads the same as an event with its bytes; undefined where `readPiece` must read it, because it does more
-   * than add to a part.
+   * Reads the same as an event with its bytes, or adds it to the previous event; undefined where `readPiece`
+   * must read it, because it does more than add to a part.
    */
-  protected copyPiece(_index: number, _bytes: Buffer, _match: TextMatch): CopiedText | undefined {
+  protected copyPiece(
+    _index: number,
+    _bytes: Buffer,
+    _match: TextMatch,
+    _previous: CopiedText | undefined,
+  ): CopiedText | undefined {
     return undefined
   }
 
@@ -105,9 +110,11 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   protected readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     if (this.isOver) return true
     if (this.copiesTexts && known.to > known.from && known.isCopyable(bytes)) {
-      const copied = this.copyPiece(known.index, bytes, known)
+      const last = this.#events.at(-1)
+      const previous = last instanceof CopiedText ? last : undefined
+      const copied = this.copyPiece(known.index, bytes, known, previous)
       if (copied) {
-        this.#emitCopied(copied)
+        if (copied !== previous) this.#emitCopied(copied)
         return true
       }
     }

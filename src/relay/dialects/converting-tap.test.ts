@@ -188,8 +188,9 @@ describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
     let copied = 0
     const counting = changed(inner, {
       copy(event, out) {
+        const { frames } = event
         const isCopied = inner.copy(event, out)
-        if (isCopied) copied++
+        if (isCopied) copied += frames
         return isCopied
       },
     })

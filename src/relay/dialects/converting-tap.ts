@@ -123,12 +123,13 @@ export class ConvertingTap implements Tap {
     WRITER.text(this.#encoder.push([completed]))
   }
 
-  /** Writes a text as it came, if the encoder can. */
+  /** Writes a text as it came, as far as the encoder can. */
   #copy(event: CopiedText): void {
     this.emittedBytes += this.#text.addCopied(event)
-    this.contentFrames += 1
+    this.contentFrames += event.frames
     this.#signatures?.add(event)
-    if (!this.#encoder.copy(event, WRITER)) WRITER.text(this.#encoder.push([event.decoded()]))
+    while (event.frames > 0 && !this.#encoder.copy(event, WRITER))
+      WRITER.text(this.#encoder.push([event.takeFirst()]))
   }
 
   #fail({ type, message, code }: ReplyEvent & { readonly kind: 'failure' }): void {
