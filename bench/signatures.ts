@@ -81,7 +81,7 @@ const store = new SignatureStore({
   isShared: false,
   metrics: { signatures: { add: () => {} } } as never,
 })
-for (let step = 0; step < 15; step++) void store.keep(1, account, signedRuns(reply(step), ''), 3_600_000)
+for (let step = 0; step < 15; step++) void store.keep(1, account, signedRuns(reply(step), { context: '' }), 3_600_000)
 
 function restore(): void {
   const history = new SignedTurns(conversation)
@@ -92,7 +92,7 @@ function restore(): void {
 }
 
 function keep(): void {
-  void store.keep(1, account, signedRuns(reply(16), 'context'), 3_600_000)
+  void store.keep(1, account, signedRuns(reply(16), { context: 'context' }), 3_600_000)
 }
 
 const EVENT: ReplyEvent = { kind: 'text', index: 0, text: ' word' }

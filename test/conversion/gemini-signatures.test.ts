@@ -51,7 +51,7 @@ describe('signatures of Gemini', () => {
   test('stand at the first of parallel calls again, 200 KB or not; without one the stand-in does', () => {
     const { parts } = geminiCodec.decodeReply(bytes)
     const turns = new SignedTurns(came)
-    const runs = signedRuns(parts, '')
+    const runs = signedRuns(parts, { context: '' })
     expect(signaturesIn(turns.restored((anchor) => runs.get(anchor)))).toEqual([signature, undefined])
     expect(signaturesIn(came)).toEqual([UNSIGNED_CALL, undefined])
   })

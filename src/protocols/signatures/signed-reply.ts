@@ -5,10 +5,13 @@ import { callAnchor, textAnchor } from './anchors.ts'
 import { isSignedOpaque, type SignedRun, type SignedSlot } from './signed-run.ts'
 
 /**
- * Finds what a model signed in its reply, by anchor; empty if it signed nothing. `context` is the digest of
- * the conversation that it replied to.
+ * Finds what a model signed in its reply, by anchor; empty if it signed nothing. `history` has
+ * the digest of the conversation that it replied to, which is read only where it is needed.
  */
-export function signedRuns(parts: readonly ReplyPart[], context: string): ReadonlyMap<string, SignedRun> {
+export function signedRuns(
+  parts: readonly ReplyPart[],
+  history: { readonly context: string },
+): ReadonlyMap<string, SignedRun> {
   const runs = new Map<string, SignedRun>()
   if (!parts.some(isSigned)) return runs
   let slots: SignedSlot[] = []
@@ -24,7 +27,7 @@ export function signedRuns(parts: readonly ReplyPart[], context: string): Readon
     slots = []
   }
   if (last === undefined) {
-    const anchor = textAnchor(context, parts.map((part) => (part.kind === 'text' ? part.text : '')).join(''))
+    const anchor = textAnchor(history.context, parts.map((part) => (part.kind === 'text' ? part.text : '')).join(''))
     if (anchor !== undefined) runs.set(anchor, { before: slots, after: [] })
   } else if (slots.length > 0) runs.set(last, { before: runs.get(last)?.before ?? [], after: slots })
   return runs

@@ -23,7 +23,7 @@ const said = (text: string): TextPart => ({ kind: 'text', text })
 /** Look-up in all that is kept of a reply to the user, read back from its text. */
 function kept(parts: readonly ReplyPart[]): (anchor: string) => SignedRun | undefined {
   const { context } = new SignedTurns(conversationOf({ turns: [USER] }))
-  const runs = signedRuns(parts, context)
+  const runs = signedRuns(parts, { context })
   return (anchor) => {
     const run = runs.get(anchor)
     return run && readSignedRun(signedRunText(run))

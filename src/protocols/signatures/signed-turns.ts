@@ -11,21 +11,23 @@ interface UnsignedTurn {
 
 /** A conversation's turns of the assistant that came back without what its model signed. */
 export class SignedTurns {
-  /** Digest of the conversation, for the anchor of the reply to it. */
-  readonly context: string
   readonly #conversation: Conversation
+  #contexts: readonly string[] | undefined
   readonly #unsigned: ReadonlyMap<number, UnsignedTurn>
 
   constructor(conversation: Conversation) {
     this.#conversation = conversation
-    const contexts = contextsOf(conversation)
-    this.context = contexts.at(-1) ?? ''
     this.#unsigned = new Map(
       conversation.turns.flatMap((turn, index) => {
         if (turn.role !== 'assistant' || turn.parts.some(isSigned)) return []
-        return [[index, unsignedTurn(turn, contexts[index] ?? '')] as const]
+        return [[index, this.#unsignedTurn(turn, index)] as const]
       }),
     )
+  }
+
+  /** Digest of the conversation, for the anchor of the reply to it. */
+  get context(): string {
+    return this.#contextAt(this.#conversation.turns.length)
   }
 
   /** Anchors of these turns, in their order. */
@@ -47,11 +49,17 @@ export class SignedTurns {
     })
     return isChanged ? { ...this.#conversation, turns } : this.#conversation
   }
-}
 
-function unsignedTurn(turn: Turn, context: string): UnsignedTurn {
-  const calls = turn.parts.flatMap((part) => (part.kind === 'tool-call' ? [part.id] : []))
-  return { calls, text: calls.length > 0 ? undefined : textAnchor(context, textOf(turn)) }
+  // Most conversations and replies have nothing that is found by a digest.
+  #contextAt(index: number): string {
+    this.#contexts ??= contextsOf(this.#conversation)
+    return this.#contexts[index] ?? ''
+  }
+
+  #unsignedTurn(turn: Turn, index: number): UnsignedTurn {
+    const calls = turn.parts.flatMap((part) => (part.kind === 'tool-call' ? [part.id] : []))
+    return { calls, text: calls.length > 0 ? undefined : textAnchor(this.#contextAt(index), textOf(turn)) }
+  }
 }
 
 /** Whether the client sent something back that a provider made. */

@@ -138,7 +138,7 @@ class KnownHistory implements SignedHistory {
     call: Call,
   ): Promise<void> => {
     const { store, retentionMs } = this.#found
-    const runs = signedRuns(parts, this.#turns.context)
+    const runs = signedRuns(parts, this.#turns)
     if (runs.size === 0) return Promise.resolve()
     const account = { protocol: prepared.protocol, channel: channel.name, keyTag: store.keyTag(key.value) }
     return store.keep(call.hold.account.user.id, account, runs, retentionMs)
