@@ -1,4 +1,5 @@
-import { endOf, endOfDigits, type NumberedBytes } from './numbered-bytes.ts'
+import { BytePattern } from './byte-pattern.ts'
+import { endOfDigits, type NumberedBytes } from './numbered-bytes.ts'
 
 const NINE = 0x39
 const ZERO = 0x30
@@ -8,12 +9,14 @@ const ZERO = 0x30
  * one comparison then does for the end of the one and the beginning of the other.
  */
 export class CountedSeparator {
+  readonly #pattern: BytePattern
   readonly #bytes: Buffer
   readonly #from: number
   readonly #to: number
 
   /** `from` and `to`: offsets of the digits of the number in `bytes`, which become its own. */
   constructor(bytes: Buffer, from: number, to: number) {
+    this.#pattern = new BytePattern(bytes)
     this.#bytes = bytes
     this.#from = from
     this.#to = to
@@ -25,7 +28,7 @@ export class CountedSeparator {
 
   /** Whether these bytes stand at `at`. */
   stands(bytes: Buffer, at: number): boolean {
-    return endOf(bytes, at, this.#bytes) > 0
+    return this.#pattern.endIn(bytes, at) > 0
   }
 
   /** Counts the number up; false where that needs a further digit. */
@@ -53,9 +56,10 @@ export function separatorAfter(
 ): CountedSeparator | undefined {
   const [before, after, ...others] = head.pieces
   if (!before || !after || others.length > 0) return undefined
-  const from = start + before.length
+  const from = start + before.bytes.length
   const digits = bytes.subarray(from, endOfDigits(bytes, from))
-  const at = tail.length + before.length
-  const separator = new CountedSeparator(Buffer.concat([tail, before, digits, after]), at, at + digits.length)
+  const at = tail.length + before.bytes.length
+  const joined = Buffer.concat([tail, before.bytes, digits, after.bytes])
+  const separator = new CountedSeparator(joined, at, at + digits.length)
   return separator.countUp() && separator.countUp() ? separator : undefined
 }

@@ -1,10 +1,10 @@
+import { BytePattern } from './byte-pattern.ts'
+
 /**
  * Numbers that differ between the frames of one kind: those of the events, and counts of tokens so far. Their
  * marks cannot stand in a string of JSON, as its quotes would be escaped there.
  */
 const NUMBERS = /(?:,"sequence_number":|[Tt]okenCount":) ?(?=\d)/g
-/** Up to so many bytes a loop compares faster than a call does. */
-const MAX_LOOP_BYTES = 32
 
 /**
  * Bytes that frames of one kind share, with any such numbers in them. Numbers that stay the same from frame
@@ -12,30 +12,30 @@ const MAX_LOOP_BYTES = 32
  */
 export class NumberedBytes {
   /** The bytes between the numbers. */
-  readonly pieces: readonly Buffer[]
+  readonly pieces: readonly BytePattern[]
   /** Length with numbers of one digit. */
   readonly #minLength: number
   /** The bytes, where there is no number in them. */
   readonly plain: Buffer | undefined
   /** The bytes between the numbers that have changed, with those that have not. */
-  #steady: readonly Buffer[]
+  #steady: readonly BytePattern[]
   /** Texts of the numbers that have not changed; undefined for others. */
   readonly #numbers: (Buffer | undefined)[]
 
   constructor(bytes: Buffer) {
-    const pieces: Buffer[] = []
+    const pieces: BytePattern[] = []
     const numbers: (Buffer | undefined)[] = []
     let from = 0
     for (const { index, 0: mark } of bytes.toString('latin1').matchAll(NUMBERS)) {
       const number = index + mark.length
-      pieces.push(bytes.subarray(from, number))
+      pieces.push(new BytePattern(bytes.subarray(from, number)))
       from = endOfDigits(bytes, number)
       // Nothing tells where a number at the very end ends.
       numbers.push(from === bytes.length ? undefined : bytes.subarray(number, from))
     }
-    pieces.push(bytes.subarray(from))
+    pieces.push(new BytePattern(bytes.subarray(from)))
     this.pieces = pieces
-    this.#minLength = pieces.reduce((sum, { length }) => sum + length, pieces.length - 1)
+    this.#minLength = pieces.reduce((sum, piece) => sum + piece.bytes.length, pieces.length - 1)
     this.plain = pieces.length === 1 ? bytes : undefined
     this.#numbers = numbers
     this.#steady = this.#joined()
@@ -55,7 +55,7 @@ export class NumberedBytes {
   #noteChanges(bytes: Buffer, from: number): void {
     let at = from
     for (const [i, known] of this.#numbers.entries()) {
-      at += (this.pieces[i] as Buffer).length
+      at += (this.pieces[i] as BytePattern).bytes.length
       const end = endOfDigits(bytes, at)
       if (known?.equals(bytes.subarray(at, end)) === false) this.#numbers[i] = undefined
       at = end
@@ -63,34 +63,25 @@ export class NumberedBytes {
     this.#steady = this.#joined()
   }
 
-  #joined(): Buffer[] {
-    const groups: Buffer[][] = [[this.pieces[0] as Buffer]]
+  #joined(): BytePattern[] {
+    const [first, ...others] = this.pieces.map(({ bytes }) => bytes)
+    const groups: Buffer[][] = [[first as Buffer]]
     for (const [i, number] of this.#numbers.entries()) {
-      const next = this.pieces[i + 1] as Buffer
+      const next = others[i] as Buffer
       if (number) groups.at(-1)?.push(number, next)
       else groups.push([next])
     }
-    return groups.map((group) => (group.length === 1 ? (group[0] as Buffer) : Buffer.concat(group)))
+    return groups.map((group) => new BytePattern(Buffer.concat(group)))
   }
 }
 
 /** The offset after these pieces, with a number between each two, if they stand at `from`; else −1. */
-function endThrough(pieces: readonly Buffer[], bytes: Buffer, from: number): number {
-  let end = endOf(bytes, from, pieces[0] as Buffer)
+function endThrough(pieces: readonly BytePattern[], bytes: Buffer, from: number): number {
+  let end = (pieces[0] as BytePattern).endIn(bytes, from)
   for (let i = 1; i < pieces.length && end >= 0; i++) {
     const digits = endOfDigits(bytes, end)
-    end = digits > end ? endOf(bytes, digits, pieces[i] as Buffer) : -1
+    end = digits > end ? (pieces[i] as BytePattern).endIn(bytes, digits) : -1
   }
-  return end
-}
-
-/** The offset after `expected`, if it is what stands at `from`; else −1. */
-export function endOf(bytes: Buffer, from: number, expected: Buffer): number {
-  const size = expected.length
-  const end = from + size
-  if (end > bytes.length) return -1
-  if (size > MAX_LOOP_BYTES) return bytes.compare(expected, 0, size, from, end) === 0 ? end : -1
-  for (let i = 0; i < size; i++) if (bytes[from + i] !== expected[i]) return -1
   return end
 }
 
