@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../test/generators/characters.ts'
+import { CopiedText } from './copied-text.ts'
 import { EmittedText } from './emitted-text.ts'
 
 const pieces = fc.array(
@@ -40,4 +41,56 @@ test('text beyond eight megabytes is counted and not kept, however it comes', ()
     expect(emitted.add(piece)).toBe(40)
   expect(emitted.toString().length).toBeLessThanOrEqual(MOST)
   expect(emitted.toString().length).toBeGreaterThan(MOST - 40)
+})
+
+const plain = fc.string({ maxLength: 80, size: 'max', unit: fc.constantFrom('a', ' ', 'é', '詩', '🙂') })
+const escaped = fc.string({
+  maxLength: 80,
+  size: 'max',
+  unit: fc.constantFrom('a', '"', '\\', '\n', '\t', 'é'),
+})
+
+test('texts as they came in JSON are kept as what they say', () => {
+  fc.assert(
+    fc.property(fc.array(fc.oneof(plain, escaped), { minLength: 1, maxLength: 12 }), (texts) => {
+      const literals = texts.map((text) => JSON.stringify(text))
+      const bytes = Buffer.from(literals.join(','))
+      let at = 0
+      let event: CopiedText | undefined
+      for (const [i, literal] of literals.entries()) {
+        const from = at + 1
+        const to = from + Buffer.byteLength(literal) - 2
+        const escapes = to - from - Buffer.byteLength(texts[i] as string)
+        const match = { from, to, escapes, codePoints: [...(texts[i] as string)].length }
+        event = CopiedText.after(event, 'text', 0, bytes, match)
+        at = to + 2
+      }
+      const said = texts.join('')
+      const kept = new EmittedText()
+      expect(kept.add('before ')).toBe(7)
+      expect(kept.addCopied(event as CopiedText)).toBe(Buffer.byteLength(said))
+      expect(kept.toString()).toBe(`before ${said}`)
+      expect(event?.text).toBe(said)
+      const first = event?.takeFirst()
+      expect(first).toEqual({ kind: 'text', index: 0, text: texts[0] })
+      const rest = texts.slice(1).join('')
+      expect(event).toMatchObject({ text: rest, frames: texts.length - 1, codePoints: [...rest].length })
+      const size = literals.slice(1).reduce((sum, literal) => sum + Buffer.byteLength(literal) - 2, 0)
+      expect(event).toMatchObject({ size, escapes: size - Buffer.byteLength(rest) })
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('a copied text that would exceed eight megabytes is counted and not kept', () => {
+  const size = 5 * 1024 * 1024
+  const text = new CopiedText('text', 0, Buffer.alloc(size, 'z'), {
+    from: 0,
+    to: size,
+    escapes: 0,
+    codePoints: size,
+  })
+  const emitted = new EmittedText()
+  for (let i = 0; i < 2; i++) expect(emitted.addCopied(text)).toBe(size)
+  expect(emitted.toString().length).toBe(size)
 })

@@ -55,27 +55,26 @@ export class EmittedText {
   }
 
   /** Adds a text as it came in JSON; returns the number of its UTF-8 bytes. */
-  addCopied({ bytes, spans, size, escapes }: CopiedText): number {
+  addCopied({ bytes: source, spans, size, escapes }: CopiedText): number {
+    let at = this.#length
+    const max = at + size
+    if (max > MAX_BYTES) return size - escapes
+    if (max > this.#bytes.length) this.#grow(max)
+    const bytes = this.#bytes
     for (let i = 0; i < spans.length; i += 2) {
       const from = spans[i] as number
       const to = spans[i + 1] as number
-      if (escapes === 0) this.append(bytes, from, to)
-      else this.#appendUnescaped(bytes, from, to)
-    }
-    return size - escapes
-  }
-
-  #appendUnescaped(source: Buffer, from: number, to: number): void {
-    let at = this.#length
-    const max = at + to - from
-    if (max > MAX_BYTES) return
-    if (max > this.#bytes.length) this.#grow(max)
-    const bytes = this.#bytes
-    for (let i = from; i < to; i++) {
-      const byte = source[i] as number
-      bytes[at++] = byte === BACKSLASH ? (UNESCAPED[source[++i] as number] as number) : byte
+      if (escapes === 0 && to - from > MAX_LOOP_BYTES) {
+        at += source.copy(bytes, at, from, to)
+        continue
+      }
+      for (let k = from; k < to; k++) {
+        const byte = source[k] as number
+        bytes[at++] = byte === BACKSLASH ? (UNESCAPED[source[++k] as number] as number) : byte
+      }
     }
     this.#length = at
+    return size - escapes
   }
 
   toString(): string {

@@ -27,7 +27,10 @@ export function signedRuns(
     slots = []
   }
   if (last === undefined) {
-    const anchor = textAnchor(history.context, parts.map((part) => (part.kind === 'text' ? part.text : '')).join(''))
+    const anchor = textAnchor(
+      history.context,
+      parts.map((part) => (part.kind === 'text' ? part.text : '')).join(''),
+    )
     if (anchor !== undefined) runs.set(anchor, { before: slots, after: [] })
   } else if (slots.length > 0) runs.set(last, { before: runs.get(last)?.before ?? [], after: slots })
   return runs
