@@ -1,6 +1,8 @@
 import { CopiedText } from '../copied-text.ts'
 import type { FramePiece, TextMatch } from '../sse/frame-template.ts'
+import type { EventBudget } from '../sse/event-budget.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
+import { SharedTemplates } from '../sse/shared-templates.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import type { ReplyPart, StartedPart, Stop } from '../reply.ts'
@@ -39,6 +41,8 @@ const TEXTS = [
 
 type TextKind = (typeof TEXTS)[number]['kind']
 
+const SHARED = new SharedTemplates()
+
 /**
  * Decodes a messages stream. A block without start begins with its first text; other gaps (input of an
  * unknown call, another message within the first) are failures. The stream is complete with `message_stop`,
@@ -53,6 +57,11 @@ export class MessagesStreamDecoder extends FrameReader {
   readonly #searches = new ServerSearches()
   #stop: Stop | undefined
   #isComplete = false
+
+  /** Incomplete events take from `budget`. */
+  constructor(budget?: EventBudget) {
+    super(budget, SHARED)
+  }
 
   get usage(): ReportedUsage | undefined {
     return this.#isComplete ? this.#counts.final : this.#counts.partial

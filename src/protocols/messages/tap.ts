@@ -3,6 +3,7 @@ import type { FramePiece } from '../sse/frame-template.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
+import { SharedTemplates } from '../sse/shared-templates.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { messagesErrorFrame } from './errors.ts'
@@ -12,6 +13,7 @@ import { StreamedUsage } from './usage.ts'
 
 /** Number of blocks that are distinguished; no reply has more. */
 const MAX_BLOCKS = 1024
+const SHARED = new SharedTemplates()
 
 /**
  * Tap of a native messages stream, whose terminator is `message_stop`. Usage is known from `message_start`
@@ -21,6 +23,10 @@ export class MessagesTap extends StreamTap {
   #sawFinish = false
   #id: unknown
   readonly #counts = new StreamedUsage()
+
+  constructor() {
+    super(undefined, SHARED)
+  }
 
   get sawFinish(): boolean {
     return this.#sawFinish

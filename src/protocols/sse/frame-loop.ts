@@ -1,5 +1,6 @@
 import type { FramePiece, FrameTemplate } from './frame-template.ts'
 import { KnownFrames } from './known-frames.ts'
+import type { SharedTemplates } from './shared-templates.ts'
 import { dataOf, type FrameSplitter, MIN_DATA_FRAME_BYTES } from './frame-splitter.ts'
 
 /** Decision about a frame. */
@@ -22,10 +23,12 @@ export abstract class FrameLoop {
   protected isFirst = true
   /** Whether a frame with data was read: comments and fields alone are no event. */
   sawEvent = false
-  readonly #templates = new KnownFrames((data) => this.pieceOf(data))
+  readonly #templates: KnownFrames
 
-  constructor(frames: FrameSplitter) {
+  /** `shared`: templates of streams of the same class. */
+  constructor(frames: FrameSplitter, shared?: SharedTemplates) {
     this.frames = frames
+    this.#templates = new KnownFrames((data) => this.pieceOf(data), shared)
   }
 
   /** Returns the text of a frame that brings nothing else; frames like it match a template from then on. */
@@ -48,7 +51,7 @@ export abstract class FrameLoop {
     this.frames.takeHeld()
   }
 
-  /** Drops the templates, because frames of another kind follow. */
+  /** Drops the templates, because a part begins, of which frames of another kind follow. */
   protected resetTemplates(): void {
     this.#templates.reset()
   }

@@ -5,6 +5,7 @@ import { CopiedText } from '../copied-text.ts'
 import type { FrameTemplate, TextMatch } from './frame-template.ts'
 import type { ReplyEvent } from '../reply.ts'
 import { FrameSplitter } from './frame-splitter.ts'
+import type { SharedTemplates } from './shared-templates.ts'
 import { StreamedInputs } from '../tool-input.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 
@@ -19,9 +20,9 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   /** Error that stopped reading; thrown after the events before it were returned. */
   #failure: unknown
 
-  /** Incomplete events take from `budget`. */
-  constructor(budget = new EventBudget()) {
-    super(new FrameSplitter(MAX_EVENT_BYTES, budget))
+  /** Incomplete events take from `budget`; `shared`: templates of streams of the same class. */
+  constructor(budget = new EventBudget(), shared?: SharedTemplates) {
+    super(new FrameSplitter(MAX_EVENT_BYTES, budget), shared)
   }
 
   abstract get usage(): ReportedUsage | undefined

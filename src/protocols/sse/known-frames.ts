@@ -1,4 +1,5 @@
 import { type FrameTemplate, learnTemplate, type PieceReader } from './frame-template.ts'
+import type { SharedTemplates } from './shared-templates.ts'
 
 const MAX_TEMPLATES = 4
 /**
@@ -11,9 +12,14 @@ export class KnownFrames {
   readonly #read: PieceReader
   readonly #templates: FrameTemplate[] = []
   #failedTemplates = 0
+  readonly #shared: SharedTemplates | undefined
+  /** Whether a part has begun, of which later frames bring more: those before it are never shared. */
+  #isInPart = false
 
-  constructor(read: PieceReader) {
+  /** `shared`: templates of other streams that `read` as this one does. */
+  constructor(read: PieceReader, shared?: SharedTemplates) {
     this.#read = read
+    this.#shared = shared
   }
 
   /** Drops positions, because other bytes follow. */
@@ -29,7 +35,10 @@ export class KnownFrames {
       this.#failedTemplates = 0
       return template
     }
-    return undefined
+    if (!this.#isInPart || this.#templates.length > 0) return undefined
+    const known = this.#shared?.match(bytes, start)
+    if (known) this.#templates.push(known)
+    return known
   }
 
   /** Learns a template from a parsed frame that brought text. */
@@ -39,12 +48,14 @@ export class KnownFrames {
     const template = piece && learnTemplate(frame, piece, this.#read)
     this.#failedTemplates++
     if (template) this.#templates.unshift(template)
+    if (template && this.#isInPart) this.#shared?.keep(template)
     if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop()
     if (this.#failedTemplates === MAX_FAILED_TEMPLATES) this.#templates.length = 0
   }
 
-  /** Drops the templates, because frames of another kind follow. */
+  /** Drops the templates, because a part begins, of which frames of another kind follow. */
   reset(): void {
+    this.#isInPart = true
     this.#templates.length = 0
     this.#failedTemplates = 0
   }

@@ -6,6 +6,7 @@ import type { FrameTemplate } from './frame-template.ts'
 import { LargeEvent } from './large-event.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { FrameSplitter } from './frame-splitter.ts'
+import type { SharedTemplates } from './shared-templates.ts'
 
 /** Result of a push. */
 export interface TapStep {
@@ -75,9 +76,9 @@ export abstract class StreamTap extends FrameLoop {
   /** Event that is forwarded before it is complete. */
   #large: LargeEvent | undefined
 
-  /** `frames` bounds the events that `asksForWhole` asks for. */
-  constructor(frames = new FrameSplitter()) {
-    super(frames)
+  /** `frames` bounds the events that `asksForWhole` asks for; `shared`: templates of streams of the same class. */
+  constructor(frames = new FrameSplitter(), shared?: SharedTemplates) {
+    super(frames, shared)
   }
 
   /** Whether a reason for the end of the whole reply was stated. */

@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest'
+import { messagesCodec } from '../messages/codec.ts'
+import { KnownFrames } from './known-frames.ts'
+import { SharedTemplates } from './shared-templates.ts'
+
+const frame = (kind: number, text: string): string => `data: ${JSON.stringify({ kind, text })}\n\n`
+
+function stream(shared: SharedTemplates): {
+  readonly known: KnownFrames
+  learn(kind: number): void
+  texts(bytes: Buffer): string[]
+} {
+  const known = new KnownFrames(
+    (data) => ({ index: 0, text: (JSON.parse(data) as { text: string }).text }),
+    shared,
+  )
+  return {
+    known,
+    learn: (kind) => known.learn(Buffer.from(frame(kind, 'earlier')), frame(kind, 'earlier').slice(6, -2)),
+    texts(bytes) {
+      known.newBytes()
+      const texts: string[] = []
+      for (let at = 0; at < bytes.length; ) {
+        const match = known.match(bytes, at)
+        if (!match) break
+        texts.push(match.textIn(bytes) ?? '')
+        at = match.end
+      }
+      return texts
+    },
+  }
+}
+
+describe('a template that one stream learned', () => {
+  test('is known to another once a part has begun there, and only if it was learned in a part', () => {
+    const shared = new SharedTemplates()
+    const [first, second] = [stream(shared), stream(shared)]
+    first.learn(1)
+    second.known.reset()
+    expect(second.texts(Buffer.from(frame(1, 'a')))).toEqual([])
+    first.known.reset()
+    first.learn(1)
+    expect(stream(shared).texts(Buffer.from(frame(1, 'a')))).toEqual([])
+    expect(second.texts(Buffer.from(frame(1, 'a') + frame(1, 'b')))).toEqual(['a', 'b'])
+    second.known.reset()
+    expect(second.texts(Buffer.from(frame(2, 'a')))).toEqual([])
+  })
+
+  test('is used by streams in turns, each from its own chunk', () => {
+    const shared = new SharedTemplates()
+    const [first, second] = [stream(shared), stream(shared)]
+    for (const { known } of [first, second]) known.reset()
+    first.learn(1)
+    const long = Buffer.from(frame(1, 'a longer text') + frame(1, 'another') + frame(1, 'a third'))
+    const short = Buffer.from(frame(1, 'x') + frame(1, 'y') + frame(2, 'z'))
+    for (let turn = 0; turn < 3; turn++) {
+      expect(first.texts(long)).toEqual(['a longer text', 'another', 'a third'])
+      expect(second.texts(short)).toEqual(['x', 'y'])
+    }
+  })
+
+  test('is found by all of its bytes, wherever another stream has found it before', () => {
+    const shared = new SharedTemplates()
+    const [first, second] = [stream(shared), stream(shared)]
+    for (const { known } of [first, second]) known.reset()
+    first.learn(1)
+    expect(first.texts(Buffer.from(frame(1, 'a') + frame(1, 'b').slice(0, -5)))).toEqual(['a'])
+    const other = Buffer.from(frame(2, 'a') + frame(2, 'b'))
+    expect(second.known.match(other, frame(2, 'a').length)).toBeUndefined()
+  })
+
+  test('is forgotten when eight others were used or learned since', () => {
+    const shared = new SharedTemplates()
+    const teacher = stream(shared)
+    teacher.known.reset()
+    for (let kind = 0; kind < 8; kind++) {
+      teacher.learn(kind)
+      teacher.known.reset()
+    }
+    const knows = (kind: number): boolean => {
+      const reader = stream(shared)
+      reader.known.reset()
+      return reader.texts(Buffer.from(frame(kind, 'a'))).length > 0
+    }
+    expect(knows(0)).toBe(true)
+    teacher.learn(8)
+    expect([knows(0), knows(1), knows(8)]).toEqual([true, false, true])
+  })
+})
+
+test('a message that was not begun is a failure still after streams with the same deltas', () => {
+  const event = (type: string, fields: object): string =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
+  const delta = event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Hi' } })
+  const begun =
+    event('message_start', { message: { id: 'msg_1', usage: { input_tokens: 1 } } }) +
+    event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } })
+  for (let i = 0; i < 2; i++)
+    expect(
+      messagesCodec
+        .streamDecoder()
+        .push(Buffer.from(begun + delta + delta))
+        .slice(2),
+    ).toMatchObject([
+      { kind: 'text', text: 'Hi' },
+      { kind: 'text', text: 'Hi' },
+    ])
+  expect(messagesCodec.streamDecoder().push(Buffer.from(delta))).toMatchObject([{ kind: 'failure' }])
+})
