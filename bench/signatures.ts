@@ -81,7 +81,8 @@ const store = new SignatureStore({
   isShared: false,
   metrics: { signatures: { add: () => {} } } as never,
 })
-for (let step = 0; step < 15; step++) void store.keep(1, account, signedRuns(reply(step), { context: '' }), 3_600_000)
+for (let step = 0; step < 15; step++)
+  void store.keep(1, account, signedRuns(reply(step), { context: '' }), 3_600_000)
 
 function restore(): void {
   const history = new SignedTurns(conversation)

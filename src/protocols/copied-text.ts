@@ -27,7 +27,7 @@ export class CopiedText {
     this.#add(match)
   }
 
-  /** Adds the text of one more frame to the previous event if that is of the same part, else makes an event. */
+  /** Adds the text of a frame to the previous event if that is of the same part, else makes an event. */
   static after(
     previous: CopiedText | undefined,
     kind: CopiedText['kind'],

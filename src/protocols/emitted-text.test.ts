@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../test/generators/characters.ts'
+import { codePointsIn } from './citation.ts'
 import { CopiedText } from './copied-text.ts'
 import { EmittedText } from './emitted-text.ts'
 
@@ -61,7 +62,7 @@ test('texts as they came in JSON are kept as what they say', () => {
         const from = at + 1
         const to = from + Buffer.byteLength(literal) - 2
         const escapes = to - from - Buffer.byteLength(texts[i] as string)
-        const match = { from, to, escapes, codePoints: [...(texts[i] as string)].length }
+        const match = { from, to, escapes, codePoints: codePointsIn(texts[i] as string) }
         event = CopiedText.after(event, 'text', 0, bytes, match)
         at = to + 2
       }
@@ -74,7 +75,7 @@ test('texts as they came in JSON are kept as what they say', () => {
       const first = event?.takeFirst()
       expect(first).toEqual({ kind: 'text', index: 0, text: texts[0] })
       const rest = texts.slice(1).join('')
-      expect(event).toMatchObject({ text: rest, frames: texts.length - 1, codePoints: [...rest].length })
+      expect(event).toMatchObject({ text: rest, frames: texts.length - 1, codePoints: codePointsIn(rest) })
       const size = literals.slice(1).reduce((sum, literal) => sum + Buffer.byteLength(literal) - 2, 0)
       expect(event).toMatchObject({ size, escapes: size - Buffer.byteLength(rest) })
     }),

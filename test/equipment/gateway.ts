@@ -68,7 +68,7 @@ export interface RunningGateway {
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 /** Line of the log after each reading of a valid configuration. */
 const APPLIED = /"msg":"configuration applied"/g
-/** Node's flags, as `npm start` gives them, but for the copying of Node's code, which each start would wait for. */
+/** Node's flags, as `npm start` gives them, but for the large pages, which take 50 ms of each start. */
 const FLAGS = [...(startScript().match(/--\S+/g) ?? []), '--use-largepages=off']
 /** Variables of all gateways: `TEST_WORKERS=2 npx vitest run test/http` runs tests on two workers. */
 const EVERY_GATEWAY =

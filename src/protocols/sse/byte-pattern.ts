@@ -4,7 +4,9 @@ const WORD = 8
 let viewed: ArrayBufferLike = new ArrayBuffer(0)
 let view: DataView = new DataView(viewed)
 
-/** Bytes that are looked for in others; in words, which takes a third as long as a call of `Buffer.compare`. */
+/**
+ * Bytes that are looked for in others; in words, which takes a third as long as a call of `Buffer.compare`.
+ */
 export class BytePattern {
   readonly bytes: Buffer
   readonly #view: DataView

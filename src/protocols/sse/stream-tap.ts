@@ -76,7 +76,9 @@ export abstract class StreamTap extends FrameLoop {
   /** Event that is forwarded before it is complete. */
   #large: LargeEvent | undefined
 
-  /** `frames` bounds the events that `asksForWhole` asks for; `shared`: templates of streams of the same class. */
+  /**
+   * `frames` bounds the events that `asksForWhole` asks for; `shared`: templates of streams of the same class.
+   */
   constructor(frames = new FrameSplitter(), shared?: SharedTemplates) {
     super(frames, shared)
   }
