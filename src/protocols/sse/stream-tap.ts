@@ -77,7 +77,7 @@ export abstract class StreamTap extends FrameLoop {
   #large: LargeEvent | undefined
 
   /**
-   * `frames` bounds the events that `asksForWhole` asks for; `shared`: templates of streams of the same class.
+   * `frames` bounds the events that `asksForWhole` asks for; `shared`: templates of streams of this class.
    */
   constructor(frames = new FrameSplitter(), shared?: SharedTemplates) {
     super(frames, shared)
