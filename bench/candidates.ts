@@ -1,6 +1,6 @@
 import type { Candidate } from './candidate.ts'
 import { direct } from './candidates/direct.ts'
-import { forwarder } from './candidates/forwarder.ts'
+import { committing, forwarder } from './candidates/forwarder.ts'
 import { haproxy } from './candidates/haproxy.ts'
 import { nginx } from './candidates/nginx.ts'
 import { portkey } from './candidates/portkey.ts'
@@ -12,6 +12,7 @@ export const CANDIDATES = {
   nginx,
   haproxy,
   forwarder,
+  committing,
   sluice,
   watched: sluice,
   portkey,

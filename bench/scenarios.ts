@@ -32,6 +32,8 @@ const WITHOUT_PEER: readonly CandidateName[] = ['nginx', 'haproxy', 'forwarder',
 /** Candidates of quick runs: HAProxy costs what nginx does. */
 const QUICKLY: readonly CandidateName[] = ['nginx', 'forwarder', 'sluice', 'portkey']
 const FEW: readonly CandidateName[] = ['nginx', 'forwarder', 'sluice']
+/** Candidates where calls come at a rate, and what a commit for each costs shows. */
+const AT_A_RATE: readonly CandidateName[] = ['nginx', 'haproxy', 'forwarder', 'committing', 'sluice']
 /** The candidates that limits compare. */
 const COMPARED: readonly CandidateName[] = ['forwarder', 'sluice']
 
@@ -214,8 +216,8 @@ export const SCENARIOS = {
     kind: 'arrivals',
     title: '50 requests/s, upstream that answers after 20 ms',
     unit: REQUEST,
-    candidates: ['direct', ...EVERYBODY],
-    quick: COMPARED,
+    candidates: ['direct', ...AT_A_RATE, 'portkey'],
+    quick: ['forwarder', 'committing', 'sluice'],
     call: late,
     perSecond: 50,
   },
@@ -223,8 +225,8 @@ export const SCENARIOS = {
     kind: 'arrivals',
     title: '500 requests/s, upstream that answers after 20 ms',
     unit: REQUEST,
-    candidates: ['direct', ...EVERYBODY],
-    quick: ['direct', ...FEW],
+    candidates: ['direct', ...AT_A_RATE, 'portkey'],
+    quick: ['direct', 'nginx', 'forwarder', 'committing', 'sluice'],
     call: late,
     perSecond: 500,
   },
@@ -232,8 +234,8 @@ export const SCENARIOS = {
     kind: 'arrivals',
     title: '2,000 requests/s, upstream that answers after 20 ms; Portkey cannot',
     unit: REQUEST,
-    candidates: ['direct', ...WITHOUT_PEER],
-    quick: FEW,
+    candidates: ['direct', ...AT_A_RATE],
+    quick: ['nginx', 'forwarder', 'committing', 'sluice'],
     call: late,
     perSecond: 2000,
   },

@@ -1,7 +1,8 @@
+import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../test/equipment/port.ts'
-import type { Candidate } from '../candidate.ts'
+import type { Candidate, Running } from '../candidate.ts'
 import { gatewayRequest } from '../requests.ts'
 import { startMeasured } from '../started.ts'
 
@@ -9,11 +10,23 @@ const PROGRAM = fileURLToPath(new URL('../forwarder/program.ts', import.meta.url
 
 /** A bare forwarder on `node:http` and `undici`, on a plain Node. */
 export const forwarder: Candidate = {
-  async start(upstreamPort, folder) {
-    const port = await freePort()
-    const command = [process.execPath, PROGRAM, `http://127.0.0.1:${upstreamPort}`] as const
-    const started = await startMeasured({ command: [...command], port, folder, env: { PORT: String(port) } })
-    return { ...started, port }
-  },
+  start: (upstreamPort, folder) => startForwarder(upstreamPort, folder),
   request: gatewayRequest,
+}
+
+/** The same, where each answer waits until a row of it is on the disk. */
+export const committing: Candidate = {
+  start: (upstreamPort, folder) => startForwarder(upstreamPort, folder, join(folder, 'calls.db')),
+  request: gatewayRequest,
+}
+
+async function startForwarder(upstreamPort: number, folder: string, ...database: string[]): Promise<Running> {
+  const port = await freePort()
+  const started = await startMeasured({
+    command: [process.execPath, PROGRAM, `http://127.0.0.1:${upstreamPort}`, ...database],
+    port,
+    folder,
+    env: { PORT: String(port) },
+  })
+  return { ...started, port }
 }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import process from 'node:process'
 import { Pool } from 'undici'
 import { CLIENT_KEY, MODELS, PATHS, type Wire } from '../wire.ts'
+import { Commits } from './commits.ts'
 import { modelList } from './model-list.ts'
 import { chatRequest, messagesRequest } from './requests.ts'
 import { StreamAnswer } from './stream-answer.ts'
@@ -13,10 +14,13 @@ import { WholeAnswer } from './whole-answer.ts'
 /**
  * The least that a gateway costs on `node:http` and `undici`: parse the body, find the client's key and the
  * channel of the model, forward with the channel's key, and read the response's usage; events are converted
- * where the dialects differ, chat and messages. Nothing is checked, held, limited, kept, logged or charged.
+ * where the dialects differ, chat and messages. Nothing is checked, held, limited, kept, logged or charged;
+ * only where a database is named does each whole answer wait until its tokens are on the disk.
  * Sends its port to its parent process.
  */
-const upstream = new Pool(String(process.argv[2]), { connections: null })
+const [, , url, database] = process.argv
+const upstream = new Pool(String(url), { connections: null })
+const commits = database === undefined ? undefined : new Commits(database)
 const clients = new Map([[CLIENT_KEY, 1], ...Array.from({ length: 1000 }, (_, i) => [`sk-${i}`, i] as const)])
 const channels = new Map<unknown, { readonly key: string; readonly wire: Wire }>(
   (['chat', 'messages', 'responses', 'gemini'] as const).flatMap((wire) =>
@@ -39,7 +43,7 @@ function forward(request: IncomingMessage, reply: ServerResponse, body: Buffer):
   const answer =
     asked['stream'] === true || path.includes(':streamGenerateContent')
       ? new StreamAnswer(reply, converter())
-      : new WholeAnswer(reply)
+      : new WholeAnswer(reply, commits)
   upstream.dispatch(
     {
       path: channel.wire === 'gemini' ? path : PATHS[channel.wire],

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
+import type { Commits } from './commits.ts'
 import { used } from './used.ts'
 
 /** Usage in the dialects that are measured. */
@@ -15,10 +16,12 @@ function tokensOf({ usage, usageMetadata }: Counted): number {
 /** Passes a whole response on once it is complete, and reads its usage. */
 export class WholeAnswer implements Dispatcher.DispatchHandler {
   readonly #reply: ServerResponse
+  readonly #commits: Commits | undefined
   readonly #chunks: Buffer[] = []
 
-  constructor(reply: ServerResponse) {
+  constructor(reply: ServerResponse, commits: Commits | undefined) {
     this.#reply = reply
+    this.#commits = commits
   }
 
   onRequestStart(): void {}
@@ -30,12 +33,18 @@ export class WholeAnswer implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const body = Buffer.concat(this.#chunks)
-    used.tokens += tokensOf(JSON.parse(body.toString()) as Counted)
-    this.#reply.writeHead(200, { 'content-type': 'application/json', 'content-length': String(body.length) })
-    this.#reply.end(body)
+    const tokens = tokensOf(JSON.parse(body.toString()) as Counted)
+    used.tokens += tokens
+    if (this.#commits) this.#commits.add(tokens, () => this.#send(body))
+    else this.#send(body)
   }
 
   onResponseError(): void {
     this.#reply.destroy()
+  }
+
+  #send(body: Buffer): void {
+    this.#reply.writeHead(200, { 'content-type': 'application/json', 'content-length': String(body.length) })
+    this.#reply.end(body)
   }
 }

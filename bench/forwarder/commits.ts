@@ -1,0 +1,35 @@
+import { Worker } from 'node:worker_threads'
+
+/**
+ * Rows of calls on the disk, each before its answer ends: by a thread of their own, one commit at a time, with
+ * all that came during the one before.
+ */
+export class Commits {
+  readonly #thread: Worker
+  #waiting: { readonly tokens: number; readonly callback: () => void }[] = []
+  #underWay: readonly (() => void)[] = []
+
+  /** Opens the database at `path`. */
+  constructor(path: string) {
+    this.#thread = new Worker(new URL('./commit-thread.ts', import.meta.url), { workerData: path })
+    this.#thread.on('message', () => {
+      const written = this.#underWay
+      this.#underWay = []
+      this.#send()
+      for (const callback of written) callback()
+    })
+  }
+
+  /** Calls back once the tokens of a call are on the disk. */
+  add(tokens: number, callback: () => void): void {
+    this.#waiting.push({ tokens, callback })
+    this.#send()
+  }
+
+  #send(): void {
+    if (this.#underWay.length > 0 || this.#waiting.length === 0) return
+    this.#underWay = this.#waiting.map(({ callback }) => callback)
+    this.#thread.postMessage(this.#waiting.map(({ tokens }) => tokens))
+    this.#waiting = []
+  }
+}
