@@ -11,6 +11,9 @@ const UNESCAPED = Buffer.alloc(128)
 for (const letter of '"\\bfnrt')
   UNESCAPED[letter.charCodeAt(0)] = (JSON.parse(`"\\${letter}"`) as string).charCodeAt(0)
 
+/** Texts in bytes of JSON, whose escapes all are of one letter. */
+type JsonTexts = Pick<CopiedText, 'bytes' | 'spans' | 'size' | 'escapes'>
+
 /** Text that grows by small pieces, kept as UTF-8 in one buffer. */
 export class EmittedText {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
@@ -55,7 +58,7 @@ export class EmittedText {
   }
 
   /** Adds a text as it came in JSON; returns the number of its UTF-8 bytes. */
-  addCopied({ bytes: source, spans, size, escapes }: CopiedText): number {
+  addCopied({ bytes: source, spans, size, escapes }: JsonTexts): number {
     let at = this.#length
     const max = at + size
     if (max > MAX_BYTES) return size - escapes

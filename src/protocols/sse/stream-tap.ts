@@ -157,15 +157,19 @@ export abstract class StreamTap extends FrameLoop {
   /** Takes the text of a frame that matches a template; false if its text is invalid. */
   protected readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     const { index, from, to, escapes } = known
-    if (escapes > 0) {
+    const size = to - from
+    if (escapes === 0) {
+      if (size === 0) return true
+      this.emittedBytes += size
+      this.#textOf(index).append(bytes, from, to)
+    } else if (known.isCopyable(bytes)) {
+      this.emittedBytes += this.#textOf(index).addCopied({ bytes, spans: [from, to], size, escapes })
+    } else {
       const text = known.textIn(bytes)
       if (text === undefined) return false
       this.emit(index, text)
-    } else if (to > from) {
-      this.emittedBytes += to - from
-      this.#textOf(index).append(bytes, from, to)
     }
-    if (to > from) this.contentFrames++
+    this.contentFrames++
     return true
   }
 
