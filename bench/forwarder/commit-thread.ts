@@ -1,7 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 
-// A row for each call and the sum of one account, which is the least that a ledger writes; synced as the gateway's.
+// A row for each call and the sum of one account, which is the least that a ledger writes; synced as the
+// gateway's.
 const db = new DatabaseSync(workerData as string)
 db.exec(`
   PRAGMA journal_mode = WAL;
