@@ -25,7 +25,7 @@ export async function startSluice(upstreamPort: number, folder: string, workers:
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, stringify(configuration(upstreamPort)))
   const started = await startMeasured({
-    // The program itself: its first line starts Node as `npm start` does.
+    // The program itself, which gives Node the flags that `npm start` does.
     command: [PROGRAM, 'start', '--config', file, '--workers', String(workers)],
     port,
     folder,
