@@ -13,5 +13,11 @@ const shell: Shell = {
     return process.stdin
   },
 }
+// A reader that has seen enough, such as `head`, ends the command: there is nobody left to tell.
+for (const stream of [out, err])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(shell.exitCode)
+  })
 await runCommand(process.argv.slice(2), shell)
 process.exitCode = shell.exitCode

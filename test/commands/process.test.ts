@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import process from 'node:process'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SECRET, sluiceProcess } from '../equipment/command.ts'
 
@@ -46,4 +49,13 @@ test('help is on standard output, with exit code 0', async () => {
   expect(help.out.replaceAll(/\s+/g, ' ')).toContain(
     'default ./gateway.yaml if it exists (env: GATEWAY_CONFIG)',
   )
+})
+
+test('a reader that has seen enough ends a command quietly', async () => {
+  const child = spawn(process.execPath, ['bin/sluice.mjs', '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  child.stdout.destroy()
+  let errors = ''
+  child.stderr.on('data', (bytes: Buffer) => (errors += bytes.toString()))
+  const [code] = (await once(child, 'close')) as [number | null]
+  expect([code, errors]).toEqual([0, ''])
 })
