@@ -13,7 +13,8 @@ const shell: Shell = {
     return process.stdin
   },
 }
-// A reader that has seen enough, such as `head`, ends the command: there is nobody left to tell.
+// A reader that has seen enough, such as `head`, ends the command: there is nobody left to tell. Services go
+// on without one.
 for (const stream of [out, err])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error

@@ -53,7 +53,8 @@ export async function run(config: Config, thread?: IdleThread): Promise<number> 
   setCollectorFlags()
   const { welcome } = await import('./welcome.ts')
   // Calls are served even where output fails: no reader, or a full disk.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  for (const stream of [process.stdout, process.stderr])
+    stream.removeAllListeners('error').on('error', () => {})
   process.stdout.write(welcome(gateway))
   const reason = await Promise.race([untilStopSignal(), gateway.failed])
   if (reason instanceof Error) {
