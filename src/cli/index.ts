@@ -2,6 +2,9 @@ import process from 'node:process'
 import { runCommand } from './run-command.ts'
 import type { Shell } from './shell.ts'
 
+/** Exit code that shells give a program that SIGPIPE ended. */
+const CODE_OF_SIGPIPE = 141
+
 const { env, stdout: out, stderr: err } = process
 // A getter, so that standard input is opened only by commands that read it.
 const shell: Shell = {
@@ -13,12 +16,12 @@ const shell: Shell = {
     return process.stdin
   },
 }
-// A reader that has seen enough, such as `head`, ends the command: there is nobody left to tell. Services go
-// on without one.
+// A reader that has seen enough, such as `head`, ends the command as a signal would: what it was about may be
+// half done. Services go on without one.
 for (const stream of [out, err])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
-    process.exit(shell.exitCode)
+    process.exit(CODE_OF_SIGPIPE)
   })
 await runCommand(process.argv.slice(2), shell)
 process.exitCode = shell.exitCode

@@ -57,5 +57,6 @@ test('a reader that has seen enough ends a command quietly', async () => {
   let errors = ''
   child.stderr.on('data', (bytes: Buffer) => (errors += bytes.toString()))
   const [code] = (await once(child, 'close')) as [number | null]
-  expect([code, errors]).toEqual([0, ''])
+  // Not 0, because a command may have been in the middle of its work.
+  expect([code, errors]).toEqual([141, ''])
 })
