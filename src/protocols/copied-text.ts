@@ -2,14 +2,20 @@ import { codePointsIn } from './citation.ts'
 import type { ReplyEvent } from './reply.ts'
 import type { TextMatch } from './sse/frame-template.ts'
 
+/** Part that a text adds to. */
+export interface CopiedPart {
+  readonly kind: 'text' | 'thinking' | 'tool-input'
+  /** Number of the part. */
+  readonly index: number
+}
+
 /**
  * Event of a stream with text of one part, from one frame or from several in a row, whose JSON every dialect
  * writes alike, so that encoders copy it as it came. It refers to the bytes that were pushed, and holds until
  * the next are.
  */
-export class CopiedText {
-  readonly kind: 'text' | 'thinking' | 'tool-input'
-  /** Number of the part. */
+export class CopiedText implements CopiedPart {
+  readonly kind: CopiedPart['kind']
   readonly index: number
   readonly bytes: Buffer
   /** Offsets at which the text of each frame begins and ends within its quotes: two for each. */
@@ -20,28 +26,15 @@ export class CopiedText {
   escapes = 0
   codePoints = 0
 
-  constructor(kind: CopiedText['kind'], index: number, bytes: Buffer, match: TextMatch) {
+  constructor(kind: CopiedPart['kind'], index: number, bytes: Buffer, match: TextMatch) {
     this.kind = kind
     this.index = index
     this.bytes = bytes
-    this.#add(match)
+    this.add(match)
   }
 
-  /** Adds the text of a frame to the previous event if that is of the same part, else makes an event. */
-  static after(
-    previous: CopiedText | undefined,
-    kind: CopiedText['kind'],
-    index: number,
-    bytes: Buffer,
-    match: TextMatch,
-  ): CopiedText {
-    if (previous?.kind !== kind || previous.index !== index || previous.bytes !== bytes)
-      return new CopiedText(kind, index, bytes, match)
-    previous.#add(match)
-    return previous
-  }
-
-  #add({ from, to, escapes, codePoints }: TextMatch): void {
+  /** Adds the text of the next frame, from the same bytes. */
+  add({ from, to, escapes, codePoints }: TextMatch): void {
     this.spans.push(from, to)
     this.size += to - from
     this.escapes += escapes

@@ -63,7 +63,8 @@ test('texts as they came in JSON are kept as what they say', () => {
         const to = from + Buffer.byteLength(literal) - 2
         const escapes = to - from - Buffer.byteLength(texts[i] as string)
         const match = { from, to, escapes, codePoints: codePointsIn(texts[i] as string) }
-        event = CopiedText.after(event, 'text', 0, bytes, match)
+        if (event) event.add(match)
+        else event = new CopiedText('text', 0, bytes, match)
         at = to + 2
       }
       const said = texts.join('')

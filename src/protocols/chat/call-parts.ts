@@ -1,4 +1,4 @@
-import { CopiedText, textOf } from '../copied-text.ts'
+import { type CopiedPart, textOf } from '../copied-text.ts'
 import type { ReplyEvent } from '../reply.ts'
 import type { TextMatch } from '../sse/frame-template.ts'
 import { asRecord } from '../json/record.ts'
@@ -66,17 +66,12 @@ export class CallParts {
   }
 
   /** Reads the same as it came, if the call has begun. */
-  copyArguments(
-    index: number,
-    bytes: Buffer,
-    match: TextMatch,
-    previous: CopiedText | undefined,
-  ): CopiedText | undefined {
+  copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
     const call = this.#byIndex.get(index)
     if (call?.part === undefined || call.ended) return undefined
     this.#latest = call
     call.json.feed(textOf(bytes, match))
-    return CopiedText.after(previous, 'tool-input', call.part, bytes, match)
+    return { kind: 'tool-input', index: call.part }
   }
 
   /** Ends the calls that are complete, because something else begins. */

@@ -1,5 +1,5 @@
 import { codePointsIn, movedCitation, readUrlCitation } from '../citation.ts'
-import { CopiedText } from '../copied-text.ts'
+import type { CopiedPart } from '../copied-text.ts'
 import type { Logprobs, ReplyEvent } from '../reply.ts'
 import type { TextMatch } from '../sse/frame-template.ts'
 import { asRecord } from '../json/record.ts'
@@ -83,25 +83,15 @@ export class ReplyParts {
   }
 
   /** Adds text or thinking as it came, if it is what grows. */
-  copy(
-    kind: 'text' | 'thinking',
-    bytes: Buffer,
-    match: TextMatch,
-    previous: CopiedText | undefined,
-  ): CopiedText | undefined {
+  copy(kind: 'text' | 'thinking', { codePoints }: TextMatch): CopiedPart | undefined {
     if (this.#growing?.kind !== kind) return undefined
-    if (kind === 'text') this.#contentLength += match.codePoints
-    return CopiedText.after(previous, kind, this.#growing.index, bytes, match)
+    if (kind === 'text') this.#contentLength += codePoints
+    return { kind, index: this.#growing.index }
   }
 
   /** Adds arguments as they came to the call under an index, if it has begun. */
-  copyArguments(
-    index: number,
-    bytes: Buffer,
-    match: TextMatch,
-    previous: CopiedText | undefined,
-  ): CopiedText | undefined {
-    return this.#calls.copyArguments(index, bytes, match, previous)
+  copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
+    return this.#calls.copyArguments(index, bytes, match)
   }
 
   /** Adds arguments to the call under an index. */

@@ -1,4 +1,4 @@
-import type { CopiedText } from '../copied-text.ts'
+import type { CopiedPart } from '../copied-text.ts'
 import type { FramePiece, TextMatch } from '../sse/frame-template.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
@@ -50,15 +50,10 @@ export class ChatStreamDecoder extends FrameReader {
     else this.#parts.growCall(index - FIRST_CALL, text)
   }
 
-  protected override copyPiece(
-    index: number,
-    bytes: Buffer,
-    match: TextMatch,
-    previous: CopiedText | undefined,
-  ): CopiedText | undefined {
-    if (index === TEXT) return this.#parts.copy('text', bytes, match, previous)
-    if (index === THINKING) return this.#parts.copy('thinking', bytes, match, previous)
-    return this.#parts.copyArguments(index - FIRST_CALL, bytes, match, previous)
+  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
+    if (index === TEXT) return this.#parts.copy('text', match)
+    if (index === THINKING) return this.#parts.copy('thinking', match)
+    return this.#parts.copyArguments(index - FIRST_CALL, bytes, match)
   }
 
   protected pieceOf(data: string): FramePiece | undefined {

@@ -1,7 +1,7 @@
 import type { Proof } from '../conversation.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
-import { CopiedText, textOf } from '../copied-text.ts'
+import { type CopiedPart, textOf } from '../copied-text.ts'
 import type { ReplyEvent, StartedPart } from '../reply.ts'
 import type { TextMatch } from '../sse/frame-template.ts'
 import { OWN_PARTS } from './decode-part.ts'
@@ -63,15 +63,10 @@ export class ReplyParts {
   }
 
   /** Adds text or thinking as it came, if it is what grows. */
-  copy(
-    kind: 'text' | 'thinking',
-    bytes: Buffer,
-    match: TextMatch,
-    previous: CopiedText | undefined,
-  ): CopiedText | undefined {
+  copy(kind: 'text' | 'thinking', bytes: Buffer, match: TextMatch): CopiedPart | undefined {
     if (this.#call || this.#growing?.kind !== kind) return undefined
     if (kind === 'text') this.#text += textOf(bytes, match)
-    return CopiedText.after(previous, kind, this.#growing.index, bytes, match)
+    return { kind, index: this.#growing.index }
   }
 
   /** Ends all open parts. */

@@ -1,7 +1,7 @@
 import { asRecord, parseRecord } from '../json/record.ts'
 import type { Fields } from '../field.ts'
 import { isError } from '../reply-facts.ts'
-import type { CopiedText } from '../copied-text.ts'
+import type { CopiedPart } from '../copied-text.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import type { FramePiece, TextMatch } from '../sse/frame-template.ts'
@@ -49,13 +49,8 @@ export class GeminiStreamDecoder extends FrameReader {
     this.#parts.grow(index === THINKING ? 'thinking' : 'text', text)
   }
 
-  protected override copyPiece(
-    index: number,
-    bytes: Buffer,
-    match: TextMatch,
-    previous: CopiedText | undefined,
-  ): CopiedText | undefined {
-    return this.#parts.copy(index === THINKING ? 'thinking' : 'text', bytes, match, previous)
+  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
+    return this.#parts.copy(index === THINKING ? 'thinking' : 'text', bytes, match)
   }
 
   /** Any last frame that is whole counts, since none of them is a terminator. */

@@ -1,5 +1,5 @@
-import { CopiedText } from '../copied-text.ts'
-import type { FramePiece, TextMatch } from '../sse/frame-template.ts'
+import type { CopiedPart } from '../copied-text.ts'
+import type { FramePiece } from '../sse/frame-template.ts'
 import type { EventBudget } from '../sse/event-budget.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
 import { SharedTemplates } from '../sse/shared-templates.ts'
@@ -118,17 +118,11 @@ export class MessagesStreamDecoder extends FrameReader {
     this.#add(Math.floor(index / TEXTS.length), kind, text)
   }
 
-  protected override copyPiece(
-    index: number,
-    bytes: Buffer,
-    match: TextMatch,
-    previous: CopiedText | undefined,
-  ): CopiedText | undefined {
+  protected override copyPiece(index: number): CopiedPart | undefined {
     const { kind } = TEXTS[index % TEXTS.length] as (typeof TEXTS)[number]
     const open = this.#open.get(Math.floor(index / TEXTS.length))
     if (open?.kind !== kind || open.input !== '') return undefined
-    const copiedKind = kind === 'tool-call' ? 'tool-input' : kind
-    return CopiedText.after(previous, copiedKind, open.index, bytes, match)
+    return { kind: kind === 'tool-call' ? 'tool-input' : kind, index: open.index }
   }
 
   protected isTerminator(data: string): boolean {

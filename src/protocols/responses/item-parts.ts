@@ -1,5 +1,5 @@
 import type { Citation } from '../citation.ts'
-import { CopiedText, textOf } from '../copied-text.ts'
+import { type CopiedPart, textOf } from '../copied-text.ts'
 import type { TextMatch } from '../sse/frame-template.ts'
 import type { Logprobs, ReplyEvent, ReplyPart, ReplyText } from '../reply.ts'
 import { isRefusal, type MemberText, readItem, textOr } from './read-item.ts'
@@ -81,13 +81,11 @@ export class ItemParts {
     kind: Exclude<Kind, 'custom'>,
     bytes: Buffer,
     match: TextMatch,
-    previous: CopiedText | undefined,
-  ): CopiedText | undefined {
+  ): CopiedPart | undefined {
     const item = this.#open.get(index)
     if (item?.part === undefined || item.textIndex !== textIndex) return undefined
     item.told += textOf(bytes, match)
-    const copiedKind = kind === 'tool-call' ? 'tool-input' : kind
-    return CopiedText.after(previous, copiedKind, item.part, bytes, match)
+    return { kind: kind === 'tool-call' ? 'tool-input' : kind, index: item.part }
   }
 
   /** Source of a text; one that comes before its text is told when the item is done. */

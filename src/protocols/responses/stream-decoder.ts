@@ -2,7 +2,7 @@ import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
-import type { CopiedText } from '../copied-text.ts'
+import type { CopiedPart } from '../copied-text.ts'
 import type { FramePiece, TextMatch } from '../sse/frame-template.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import { readUpstreamError } from '../upstream-error.ts'
@@ -106,16 +106,11 @@ export class ResponsesStreamDecoder extends FrameReader {
     this.#items.grow(Math.floor(place / MAX_TEXTS), place % MAX_TEXTS, kind, text)
   }
 
-  protected override copyPiece(
-    index: number,
-    bytes: Buffer,
-    match: TextMatch,
-    previous: CopiedText | undefined,
-  ): CopiedText | undefined {
+  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
     const { kind } = DELTAS[index % DELTAS.length] as (typeof DELTAS)[number]
     const place = Math.floor(index / DELTAS.length)
     const item = { index: Math.floor(place / MAX_TEXTS), textIndex: place % MAX_TEXTS }
-    return kind === 'custom' ? undefined : this.#items.copy(item, kind, bytes, match, previous)
+    return kind === 'custom' ? undefined : this.#items.copy(item, kind, bytes, match)
   }
 
   protected isTerminator(data: string): boolean {

@@ -1,7 +1,7 @@
 import type { StreamDecoder } from '../codec.ts'
 import { EventBudget, MAX_EVENT_BYTES } from './event-budget.ts'
 import { FrameLoop, type Verdict } from './frame-loop.ts'
-import { CopiedText } from '../copied-text.ts'
+import { type CopiedPart, CopiedText, textOf } from '../copied-text.ts'
 import type { FrameTemplate, TextMatch } from './frame-template.ts'
 import type { ReplyEvent } from '../reply.ts'
 import { FrameSplitter } from './frame-splitter.ts'
@@ -34,15 +34,10 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   protected abstract readPiece(index: number, text: string): void
 
   /**
-   * Reads the same as an event with its bytes, or adds it to the previous event; undefined where `readPiece`
-   * must read it, because it does more than add to a part.
+   * Reads the same text where it is, and returns the part that it adds to; undefined where `readPiece` must
+   * read it, because it does more than add to a part.
    */
-  protected copyPiece(
-    _index: number,
-    _bytes: Buffer,
-    _match: TextMatch,
-    _previous: CopiedText | undefined,
-  ): CopiedText | undefined {
+  protected copyPiece(_index: number, _bytes: Buffer, _match: TextMatch): CopiedPart | undefined {
     return undefined
   }
 
@@ -111,11 +106,9 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   protected readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     if (this.isOver) return true
     if (this.copiesTexts && known.to > known.from && known.isCopyable(bytes)) {
-      const last = this.#events.at(-1)
-      const previous = last instanceof CopiedText ? last : undefined
-      const copied = this.copyPiece(known.index, bytes, known, previous)
-      if (copied) {
-        if (copied !== previous) this.#emitCopied(copied)
+      const part = this.copyPiece(known.index, bytes, known)
+      if (part) {
+        this.#emitCopied(part, bytes, known)
         return true
       }
     }
@@ -125,9 +118,13 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
     return true
   }
 
-  #emitCopied(copied: CopiedText): void {
-    if (copied.kind !== 'tool-input' || this.#inputs.passes(copied.index)) this.#events.push(copied)
-    else this.emit({ kind: 'tool-input', index: copied.index, text: copied.text })
+  // Texts of one part in a row become one event. Events are taken after each push, so all refer to its bytes.
+  #emitCopied({ kind, index }: CopiedPart, bytes: Buffer, known: FrameTemplate): void {
+    const last = this.#events.at(-1)
+    if (last instanceof CopiedText && last.kind === kind && last.index === index) last.add(known)
+    else if (kind !== 'tool-input' || this.#inputs.passes(index))
+      this.#events.push(new CopiedText(kind, index, bytes, known))
+    else this.emit({ kind, index, text: textOf(bytes, known) })
   }
 
   #throwFailure(): void {
