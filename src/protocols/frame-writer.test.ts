@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../test/generators/characters.ts'
+import { CopiedText, frameOf } from './copied-text.ts'
 import { FrameWriter } from './frame-writer.ts'
 
 const text = fc.oneof(
@@ -45,4 +46,25 @@ test('the bytes belong to whoever took them: what comes later does not change th
   writer.text('other')
   writer.take()
   expect(first.toString()).toBe('first')
+})
+
+test.each([
+  ['short ones', ['a', '', 'of a stream']],
+  ['long ones', ['a', 'of a stream '.repeat(9), 'b']],
+  ['more than fits at a time', Array.from({ length: 3_000 }, (_, i) => `text ${i} `.repeat(12))],
+])('texts in a row become a frame each: %s', (_, texts) => {
+  const bytes = Buffer.from(texts.join(''))
+  let event: CopiedText | undefined
+  let at = 0
+  for (const { length } of texts) {
+    const match = { from: at, to: at + length, escapes: 0, codePoints: length }
+    if (event) event.add(match)
+    else event = new CopiedText('text', 0, bytes, match)
+    at += length
+  }
+  const writer = new FrameWriter()
+  writer.text('before ')
+  writer.copied(frameOf('{"text":', '}\n\n'), event as CopiedText)
+  const frames = texts.map((one) => `{"text":"${one}"}\n\n`)
+  expect(writer.take().toString()).toBe(`before ${frames.join('')}`)
 })

@@ -121,7 +121,7 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   // Texts of one part in a row become one event. Events are taken after each push, so all refer to its bytes.
   #emitCopied({ kind, index }: CopiedPart, bytes: Buffer, known: FrameTemplate): void {
     const last = this.#events.at(-1)
-    if (last instanceof CopiedText && last.kind === kind && last.index === index) last.add(known)
+    if (last instanceof CopiedText && last.index === index) last.add(known)
     else if (kind !== 'tool-input' || this.#inputs.passes(index))
       this.#events.push(new CopiedText(kind, index, bytes, known))
     else this.emit({ kind, index, text: textOf(bytes, known) })

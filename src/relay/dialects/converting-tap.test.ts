@@ -198,3 +198,18 @@ describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
     expect(copied).toBeGreaterThanOrEqual(17)
   })
 })
+
+test.each(Object.entries(ENCODERS))('arguments of two calls by turns stay apart: to %s', (_, encoder) => {
+  const chunk = (calls: readonly object[]): string =>
+    `data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, delta: { tool_calls: calls } }] })}\n\n`
+  const begun = [0, 1].map((index) =>
+    chunk([{ index, id: `c${index}`, function: { name: 'f', arguments: '{' } }]),
+  )
+  const pieces = Array.from({ length: 12 }, (_, i) =>
+    chunk([{ index: i % 2, function: { arguments: `"${i}":${i},` } }]),
+  )
+  const chunks = [Buffer.from([...begun, ...pieces, 'data: [DONE]\n\n'].join(''))]
+  expect(converted(chatCodec.streamDecoder(), encoder(), chunks)).toEqual(
+    converted(withoutCopies(chatCodec.streamDecoder()), encoder(), chunks),
+  )
+})
