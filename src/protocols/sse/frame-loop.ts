@@ -51,7 +51,7 @@ export abstract class FrameLoop {
     this.frames.takeHeld()
   }
 
-  /** Drops the templates, because a part begins, of which frames of another kind follow. */
+  /** Drops the templates, because frames of another kind follow. */
   protected resetTemplates(): void {
     this.#templates.reset()
   }

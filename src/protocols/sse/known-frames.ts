@@ -13,7 +13,7 @@ export class KnownFrames {
   readonly #templates: FrameTemplate[] = []
   #failedTemplates = 0
   readonly #shared: SharedTemplates | undefined
-  /** Whether a part has begun, of which later frames bring more: those before it are never shared. */
+  /** Whether a part has begun: templates of frames before it are never shared. */
   #isInPart = false
 
   /** `shared`: templates of other streams that `read` as this one does. */
@@ -53,7 +53,7 @@ export class KnownFrames {
     if (this.#failedTemplates === MAX_FAILED_TEMPLATES) this.#templates.length = 0
   }
 
-  /** Drops the templates, because a part begins, of which frames of another kind follow. */
+  /** Drops the templates, because frames of another kind follow: those of a part, where any are shared. */
   reset(): void {
     this.#isInPart = true
     this.#templates.length = 0
