@@ -71,6 +71,32 @@ test('every source file that a page names exists', () => {
   expect(lost).toEqual([])
 })
 
+/** The cells of the rows of a section's first table. */
+function rowsOf(path: string, heading: string): string[][] {
+  const section = page(path).split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
+  const lines = section.split('\n').filter((line) => line.startsWith('|'))
+  return lines.slice(2).map((line) => line.split('|').map((cell) => cell.trim()))
+}
+
+test('every row of the threat model names a known attacker, a known asset, and tests that exist', () => {
+  const path = 'docs/security.md'
+  const [assets, attackers] = ['Assets', 'Attackers'].map(
+    (heading) => new Set(rowsOf(path, heading).map(([, name]) => name)),
+  )
+  const rows = rowsOf(path, 'Defences')
+  expect(rows.length).toBeGreaterThan(40)
+  const wrong = rows.filter(([, attacker, asset, defence, shown = '', ...rest]) => {
+    const tests = [...shown.matchAll(/`((?:src|test)\/[\w/.-]+)`/g)].map(([, file = '']) => file)
+    const named = attackers?.has(attacker) && assets?.has(asset) && defence !== '' && rest.length === 1
+    return (
+      !named ||
+      !tests.some((file) => file.endsWith('.test.ts')) ||
+      !tests.every((file) => existsSync(join(ROOT, file)))
+    )
+  })
+  expect(wrong).toEqual([])
+})
+
 test('every rule that a comment cites is a heading of the named page', () => {
   const cited = sources().flatMap((file) =>
     [
@@ -128,7 +154,6 @@ test('every link to a heading has one', () => {
 describe('the sentences of the pages', () => {
   test('open with their subject', () => {
     const found = pages()
-      .concat('SECURITY.md')
       .filter((path) => path !== 'CHANGELOG.md')
       .flatMap((path) => badSentences(page(path)).map(({ line, message }) => `${path}:${line}: ${message}`))
     expect(found).toEqual([])
