@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isMetadataAddress, namesMetadataAddress } from './metadata-address.ts'
 
@@ -20,6 +21,7 @@ describe('the address of a metadata service', () => {
     '64:ff9b::a9fe:a9fe',
     '64:ff9b::168.63.129.16',
     '2002:a9fe:a9fe::1',
+    '::ffff:0:169.254.169.254',
     'fe80::a9fe:a9fe%eth0',
   ])('is %s', (address) => {
     expect(isMetadataAddress(address)).toBe(true)
@@ -64,6 +66,16 @@ describe('a URL that names one', () => {
     'http://[fd00:ec2::254]/v1',
     'http://[::ffff:169.254.169.254]/v1',
     'http://[0:0:0:0:0:ffff:a9fe:a9fe]:80/v1',
+    'http://%31%36%39.254.169.254/v1',
+    'socks5://169.254.169.254:1080',
+    'socks5://169.254.169.254.:1080',
+    'socks5://0xa9fea9fe',
+    'socks5h://2852039166:9',
+    'SOCKS5://user:password@0251.0376.0251.0376:9',
+    'socks5://%31%36%39.254.169.254',
+    'socks5://169。254。169。254',
+    'socks5://１６９．２５４．１６９．２５４',
+    'socks5://[::ffff:a9fe:a9fe]:1080',
   ])('is %s', (url) => {
     expect(namesMetadataAddress(url)).toBe(true)
   })
@@ -76,4 +88,34 @@ describe('a URL that names one', () => {
   ])('is not %s', (url) => {
     expect(namesMetadataAddress(url)).toBe(false)
   })
+})
+
+/** One byte of an address as programs of C read it, also in other digits and percent-encoded. */
+const byteAs: Readonly<Record<string, (byte: number) => string>> = {
+  decimal: String,
+  octal: (byte) => `0${byte.toString(8)}`,
+  hexadecimal: (byte) => `0X${byte.toString(16)}`,
+  'full-width': (byte) =>
+    String(byte).replaceAll(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit))),
+  encoded: (byte) => String(byte).replaceAll(/\d/g, (digit) => `%3${digit}`),
+}
+
+test('an address is recognized in every spelling, by every scheme', () => {
+  const scheme = fc.constantFrom('http', 'https', 'HTTP', 'socks5', 'socks5h', 'Socks5')
+  const byte = fc.integer({ min: 0, max: 255 })
+  const spelling = fc.constantFrom(...Object.values(byteAs))
+  const dot = fc.constantFrom('.', '。', '．', '｡', '%2e', '%2E')
+  const end = fc.constantFrom('', '.', '。', ':1080', '/', './')
+  fc.assert(
+    fc.property(
+      fc.tuple(scheme, end),
+      fc.tuple(byte, byte),
+      fc.array(spelling, { minLength: 4, maxLength: 4 }),
+      fc.array(dot, { minLength: 3, maxLength: 3 }),
+      ([scheme, end], [c, d], spellings, dots) => {
+        const host = [169, 254, c, d].map((byte, i) => `${spellings[i]?.(byte)}${dots[i] ?? ''}`).join('')
+        expect(namesMetadataAddress(`${scheme}://${host}${end}`)).toBe(true)
+      },
+    ),
+  )
 })

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { parseAddresses } from './ip-allow-list.ts'
+import { hostOf, parseWebUrl } from './url-host.ts'
 
 /**
  * Metadata services of clouds, which hand a machine's credentials to any program on it. Most are in the
@@ -8,8 +9,8 @@ import { parseAddresses } from './ip-allow-list.ts'
 const IPV4 = ['169.254.0.0/16', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.192/32']
 const IPV6 = ['fd00:ec2::/32', 'fd00:c1::a9fe:a9fe', 'fd20:ce::254', 'fe80::a9fe:a9fe']
 
-/** Prefixes of IPv6 addresses that lead to an IPv4 one: mapped, compatible, and the two networks of NAT64. */
-const IPV4_PREFIXES = ['::ffff:', '::', '64:ff9b::', '64:ff9b:1::']
+/** Prefixes of IPv6 addresses that lead to an IPv4 one: mapped, translated, compatible, NAT64 twice. */
+const IPV4_PREFIXES = ['::ffff:', '::ffff:0:', '::', '64:ff9b::', '64:ff9b:1::']
 
 const isListed = parseAddresses([...IPV4, ...IPV6, ...IPV4.flatMap(ipv6RangesOf)])
 
@@ -18,11 +19,10 @@ export function isMetadataAddress(address: string): boolean {
   return isListed?.(address.replace(/%.*$/s, '')) ?? true
 }
 
-/**
- * Whether the host of a URL is such an address; `URL` normalizes decimal, octal and hexadecimal spellings.
- */
+/** Whether the host of a URL, also of a proxy's, is such an address in any spelling. */
 export function namesMetadataAddress(url: string): boolean {
-  const host = URL.parse(url)?.hostname.replace(/^\[|\]$/g, '') ?? ''
+  const parsed = parseWebUrl(url)
+  const host = parsed ? hostOf(parsed) : ''
   return isIP(host) !== 0 && isMetadataAddress(host)
 }
 

@@ -3,6 +3,7 @@ import type { LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { Agent, buildConnector } from 'undici'
 import { isMetadataAddress } from '../domain/metadata-address.ts'
+import { hostOf } from '../domain/url-host.ts'
 
 /** Refusal to connect to an address that clients must not reach; the message may be shown to the client. */
 export class ForbiddenAddress extends Error {
@@ -42,7 +43,7 @@ export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): 
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
     connect(options, callback) {
-      const host = options.hostname.replace(/^\[|\]$/g, '')
+      const host = hostOf(options)
       // Literal addresses do not pass through `lookup`.
       if (!allowPrivateNetworks && ipaddr.isValid(host) && !isPublicAddress(host)) {
         callback(new ForbiddenAddress(), null)

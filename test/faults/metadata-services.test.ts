@@ -86,6 +86,36 @@ describe("a cloud's metadata service", () => {
     }
   })
 
+  test.each([
+    'http://169.254.169.254:3128',
+    'socks5://0xa9fea9fe:1080',
+    'socks5://2852039166',
+    'SOCKS5H://ann:secret@0251.0376.0251.0376:9',
+    'socks5://169。254。169。254:9',
+    'socks5://%31%36%39.254.169.254:9',
+    'socks5://169.254.169.254.:9',
+    'socks5://[::ffff:169.254.169.254]:9',
+  ])('is refused as the proxy of a channel over HTTP, saved or tried: %s', async (proxy) => {
+    const message = "proxy: expected another address than that of a cloud's metadata service"
+    const made = {
+      type: 8,
+      key: 'sk-any',
+      base_url: 'http://127.0.0.1:9',
+      setting: JSON.stringify({ proxy }),
+    }
+    const saved = { ...made, name: 'by-proxy', models: 'by-proxy' }
+    for (const who of ['admin', 'root'] as const)
+      expect(await manage(fixture.gateway.url, ACCOUNTS[who], 'POST /api/channel/', saved)).toMatchObject({
+        status: 400,
+        message,
+      })
+    const draft = { channel: made, model: 'm' }
+    for (const path of ['test', 'models'] as const)
+      expect(
+        await manage(fixture.gateway.url, ACCOUNTS.root, `POST /api/channel/${path}`, draft),
+      ).toMatchObject({ status: 400, message })
+  })
+
   test("is refused as a channel's new address, too", async () => {
     const { data } = await make('root', 'changed', 'http://127.0.0.1:9')
     const change = { id: data.ids[0], base_url: 'http://169.254.169.254', key: 'sk-any' }

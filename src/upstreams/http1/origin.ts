@@ -1,4 +1,5 @@
 import type { LookupFunction } from 'node:net'
+import { hostOf } from '../../domain/url-host.ts'
 import type { Proxy } from './proxy.ts'
 
 /** Address of one destination's connections, with its TLS session. */
@@ -15,10 +16,11 @@ export interface Origin {
 }
 
 /** Origin of an `http:` or `https:` URL. */
-export function originOf({ protocol, hostname, port }: URL, lookup?: LookupFunction, proxy?: Proxy): Origin {
+export function originOf(url: URL, lookup?: LookupFunction, proxy?: Proxy): Origin {
+  const { protocol, port } = url
   const isSecure = protocol === 'https:'
   return {
-    host: hostname.replace(/^\[|\]$/g, ''),
+    host: hostOf(url),
     port: port === '' ? (isSecure ? 443 : 80) : Number(port),
     isSecure,
     lookup,

@@ -1,3 +1,5 @@
+import { hostOf, parseWebUrl } from '../../domain/url-host.ts'
+
 /** Proxy that connections to an upstream go through. */
 export interface Proxy {
   readonly kind: 'http' | 'socks5'
@@ -13,8 +15,7 @@ const PORTS = { http: 80, socks5: 1080 } as const
 /** Reads the URL of a proxy, as `docs/configuration.md: Channels` has it; undefined for any other text. */
 export function parseProxy(text: string): Proxy | undefined {
   const [, scheme = ''] = /^(https?|socks5h?):\/\//i.exec(text) ?? []
-  // A scheme that URLs do not know is parsed less strictly.
-  const url = scheme === '' || /[\s\\]/.test(text) ? null : URL.parse(text.replace(/^[^:]+/, 'http'))
+  const url = scheme === '' || /[\s\\]/.test(text) ? null : parseWebUrl(text)
   if (!url || scheme.toLowerCase() === 'https' || url.pathname !== '/' || /[?#]/.test(text)) return undefined
   const kind = scheme.toLowerCase() === 'http' ? 'http' : 'socks5'
   const user = decoded(url.username)
@@ -23,7 +24,7 @@ export function parseProxy(text: string): Proxy | undefined {
   if (Buffer.byteLength(user) > 255 || Buffer.byteLength(password) > 255) return undefined
   return {
     kind,
-    host: url.hostname.replace(/^\[|\]$/g, ''),
+    host: hostOf(url),
     port: portIn(text) ?? PORTS[kind],
     credentials: user === '' && password === '' ? undefined : { user, password },
   }
