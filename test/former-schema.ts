@@ -13,7 +13,8 @@ const LATER_TABLES = {
 export async function withoutSeries({ name }: Engine, { sql }: TestDatabase): Promise<void> {
   for (const table of [...TABLES, ...LATER_TABLES[name]]) await sql(`DROP TABLE ${table}`)
   if (name === 'SQLite') await sql('DROP TABLE unsummed_calls')
-  await sql('ALTER TABLE usage_days DROP COLUMN failed')
-  for (const column of ['attempts', 'particulars']) await sql(`ALTER TABLE usage_log DROP COLUMN ${column}`)
+  for (const column of ['failed', 'search_units']) await sql(`ALTER TABLE usage_days DROP COLUMN ${column}`)
+  for (const column of ['attempts', 'particulars', 'search_units'])
+    await sql(`ALTER TABLE usage_log DROP COLUMN ${column}`)
   await sql("DELETE FROM kysely_migration WHERE name >= '0018'")
 }

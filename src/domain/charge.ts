@@ -10,14 +10,15 @@ export interface UsageBounds {
   readonly seconds?: number
   readonly characters?: number
   readonly images?: number
+  readonly searchUnits?: number
   /** Whether tokens of prompt or output may stand for audio or images. */
   readonly hasMedia?: boolean
 }
 
 /**
  * Charge in quota units: computed exactly, rounded once, half away from zero, and at least 1 if the rate is
- * not free and anything was used. Seconds, characters and images count where no tokens do: either none are
- * reported, or they have no price. `form`: size and quality of the images.
+ * not free and anything was used. Seconds, characters, images and search units count where no tokens do:
+ * either none are reported, or they have no price. `form`: size and quality of the images.
  */
 export function charge(rate: Rate, usage: Usage, form: ImageForm = {}): number {
   const prompt = promptTokens(usage)
@@ -26,7 +27,7 @@ export function charge(rate: Rate, usage: Usage, form: ImageForm = {}): number {
     (byTokens === 0n ? measuredSum(rate, usage, form) : byTokens) +
     times(usage.webSearches, rate.webSearch) +
     rate.request
-  const used = prompt + usage.output + usage.seconds + usage.characters + usage.images
+  const used = prompt + usage.output + usage.seconds + usage.characters + usage.images + usage.searchUnits
   const minCharge = !rate.free && used > 0 ? 1 : 0
   return Math.max(rounded(sum, rate.denominator), minCharge)
 }
@@ -48,9 +49,14 @@ function tokenSum(tokens: TokenRates, usage: Usage): bigint {
   )
 }
 
-function measuredSum(rate: Rate, { seconds, characters, images }: Usage, form: ImageForm): bigint {
+function measuredSum(
+  rate: Rate,
+  { seconds, characters, images, searchUnits }: Usage,
+  form: ImageForm,
+): bigint {
   return (
     times(seconds, rate.second) +
+    times(searchUnits, rate.searchUnit) +
     times(characters, rate.characters) +
     (images === 0 ? 0n : times(images, imageRate(rate.image, form)))
   )
@@ -59,16 +65,19 @@ function measuredSum(rate: Rate, { seconds, characters, images }: Usage, form: I
 /**
  * Highest possible charge of a call (`docs/ledger.md: Holds`): the prompt at its most expensive input rate,
  * cache writes included, and the whole output, each at the most expensive tier within reach; or its seconds,
- * characters and images, each image at the dearest price, where that is more.
+ * characters, search units and images, each image at the dearest price, where that is more.
  */
 export function maxCharge(rate: Rate, bounds: UsageBounds): number {
-  const { prompt, output, webSearches = 0, seconds = 0, characters = 0, images = 0 } = bounds
+  const { prompt, output, webSearches = 0, seconds = 0, characters = 0, images = 0, searchUnits = 0 } = bounds
   const tokens = ratesFor(rate, prompt)
   const byTokens =
     times(prompt, bounds.hasMedia ? tokens.maxMediaInput : tokens.maxInput) +
     times(output, bounds.hasMedia ? tokens.maxMediaOutput : tokens.maxOutput)
   const measured =
-    times(seconds, rate.second) + times(characters, rate.characters) + times(images, rate.image.dearest)
+    times(seconds, rate.second) +
+    times(characters, rate.characters) +
+    times(searchUnits, rate.searchUnit) +
+    times(images, rate.image.dearest)
   const sum = (byTokens > measured ? byTokens : measured) + times(webSearches, rate.webSearch) + rate.request
   return rounded(sum, rate.denominator)
 }

@@ -54,6 +54,7 @@ const price: fc.Arbitrary<Price> = fc.record({
   webSearch: decimal,
   characters: decimal,
   second: decimal,
+  searchUnit: decimal,
   image: fc.dictionary(fc.constantFrom('default', '1x1', '1x1/hd', '2x2'), decimal),
 })
 
@@ -75,6 +76,7 @@ const usage: fc.Arbitrary<Usage> = fc
     seconds: count,
     characters: count,
     images: fc.integer({ min: 0, max: 4 }),
+    searchUnits: fc.integer({ min: 0, max: 400 }),
   })
   .map(({ text, cached, written, ...of }) => ({
     ...of,

@@ -19,6 +19,7 @@ export type CostKind =
   | 'second'
   | 'character'
   | 'image'
+  | 'search_unit'
   | 'web_search'
   | 'request'
 
@@ -62,6 +63,7 @@ export function costOf(price: Price, quotaPerUnit: number, usage: Usage, form: I
     line('second', usage.seconds, price.second),
     line('character', usage.characters, price.characters, PER_MILLION),
     line('image', usage.images, imagePrice(price, form)),
+    line('search_unit', usage.searchUnits, price.searchUnit),
   ]
   const lines = [
     ...(byTokens.some(({ quota }) => quota.digits !== 0n) ? byTokens : [...byTokens, ...measured]),

@@ -1,5 +1,5 @@
 import { type Decimal, decimalText, parseDecimal } from './decimal.ts'
-import type { Price } from './price.ts'
+import { FREE_PRICE, type Price } from './price.ts'
 
 /** Price of a model in a group, in one version of the prices. */
 export interface PriceSet {
@@ -16,12 +16,13 @@ export function priceSetText(set: PriceSet): string {
   )
 }
 
-/** Reads the text of a price set. */
+/** Reads the text of a price set; kinds of price that an earlier version did not have cost nothing. */
 export function priceSetFrom(text: string): PriceSet {
-  return JSON.parse(text, (_, value: unknown) => {
+  const set = JSON.parse(text, (_, value: unknown) => {
     if (typeof value !== 'object' || value === null || !('decimal' in value)) return value
     return parseDecimal(value.decimal as string) ?? value
   }) as PriceSet
+  return { ...set, price: { ...FREE_PRICE, ...set.price } }
 }
 
 function isDecimal(value: unknown): value is Decimal {

@@ -21,13 +21,14 @@ export function tokenPriceTexts(tokens: TokenPrices): Record<string, string> {
 }
 
 /** A price as gateway.yaml would state it, without its tiers. */
-export function priceTexts({ tokens, request, webSearch, characters, second, image }: Price): JsonObject {
+export function priceTexts({ tokens, request, webSearch, characters, second, ...price }: Price): JsonObject {
   return {
     ...tokenPriceTexts(tokens),
     request: decimalText(request),
     web_search: decimalText(webSearch),
     characters: decimalText(characters),
     second: decimalText(second),
-    ...(Object.keys(image).length > 0 && { image: imagesJson(image) }),
+    search_unit: decimalText(price.searchUnit),
+    ...(Object.keys(price.image).length > 0 && { image: imagesJson(price.image) }),
   }
 }

@@ -41,6 +41,8 @@ export interface Price {
   readonly characters: Decimal
   /** USD per second of a recording. */
   readonly second: Decimal
+  /** USD per search unit of a rerank call. */
+  readonly searchUnit: Decimal
   readonly image: ImagePrices
 }
 
@@ -60,6 +62,7 @@ export const FREE_PRICE: Price = {
   webSearch: ZERO,
   characters: ZERO,
   second: ZERO,
+  searchUnit: ZERO,
   image: {},
 }
 
@@ -97,6 +100,7 @@ export interface Rate {
   /** Rate of one character. */
   readonly characters: bigint
   readonly second: bigint
+  readonly searchUnit: bigint
   readonly image: ImageRates
   /** Whether any kind of token costs something. */
   readonly perToken: boolean
@@ -125,7 +129,8 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
   const factor = multiply(ratio, { digits: BigInt(quotaPerUnit), scale: 0 })
   const byToken = multiply(factor, PER_MILLION)
   const all = [price.tokens, ...price.tiers.map((tier) => tier.tokens)]
-  const singles = [price.request, price.webSearch, price.second, ...Object.values(price.image)]
+  const { request, webSearch, second, searchUnit } = price
+  const singles = [request, webSearch, second, searchUnit, ...Object.values(price.image)]
   const scale = Math.max(
     ...singles.map((single) => single.scale + factor.scale),
     price.characters.scale + byToken.scale,
@@ -158,21 +163,21 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
     webSearch: rate(price.webSearch, factor),
     characters: rate(price.characters, byToken),
     second: rate(price.second, factor),
+    searchUnit: rate(price.searchUnit, factor),
     image: imageRatesOf(price.image, (value) => rate(value, factor)),
   }
   const perToken = [scaled.tokens, ...scaled.tiers.map((tier) => tier.tokens)].some((tokens) =>
     KINDS.some((kind) => tokens[kind] !== 0n),
   )
-  const { request, characters, second, image } = scaled
-  const perUnit = [request, characters, second, image.dearest].some((value) => value !== 0n)
-  return { ...scaled, perToken, free: !perToken && !perUnit }
+  const units = [scaled.request, scaled.characters, scaled.second, scaled.searchUnit, scaled.image.dearest]
+  return { ...scaled, perToken, free: !perToken && units.every((value) => value === 0n) }
 }
 
 function maximum(...values: bigint[]): bigint {
   return values.reduce((a, b) => (a > b ? a : b))
 }
 
-const NO_UNIT_RATES = { characters: 0n, second: 0n, image: NO_IMAGE_RATES }
+const NO_UNIT_RATES = { characters: 0n, second: 0n, searchUnit: 0n, image: NO_IMAGE_RATES }
 
 function textRates(text: Pick<TokenRates, 'input' | 'output' | 'cacheRead' | 'maxInput' | 'maxOutput'>) {
   return {

@@ -22,6 +22,8 @@ export interface Ratios {
   /** USD per million characters, and per second. */
   readonly characters?: Decimal
   readonly second?: Decimal
+  /** USD per search unit. */
+  readonly searchUnit?: Decimal
   /** USD per image. */
   readonly images?: ImagePrices
   /** USD per call; overrides all other ratios. */
@@ -88,11 +90,12 @@ export function imagesJson(images: ImagePrices): Record<string, string> {
  * Ratios equivalent to a price, rounded to six places where they are not exact. Those of audio and images are
  * absent where these cost as much as text.
  */
-export function ratiosOf({ tokens, request, characters, second, image }: Price): Ratios {
+export function ratiosOf({ tokens, request, characters, second, searchUnit, image }: Price): Ratios {
   const { input, output } = tokens
   const measured = {
     ...(characters.digits > 0n && { characters }),
     ...(second.digits > 0n && { second }),
+    ...(searchUnit.digits > 0n && { searchUnit }),
     ...(Object.keys(image).length > 0 && { images: image }),
   }
   if (input.digits === 0n && output.digits === 0n)
@@ -132,7 +135,7 @@ function isSame(a: Decimal, b: Decimal): boolean {
 export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price | undefined {
   const webSearch = base?.webSearch ?? WEB_SEARCH
   if (ratios.price) return { ...FREE_PRICE, request: ratios.price, webSearch: WEB_SEARCH }
-  const hasUnits = Boolean(ratios.characters ?? ratios.second ?? ratios.images)
+  const hasUnits = Boolean(ratios.characters ?? ratios.second ?? ratios.searchUnit ?? ratios.images)
   const input = ratios.model
     ? multiply(ratios.model, TWO)
     : (base?.tokens.input ?? (hasUnits ? ZERO : undefined))
@@ -144,6 +147,7 @@ export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price |
     webSearch,
     characters: ratios.characters ?? base?.characters ?? ZERO,
     second: ratios.second ?? base?.second ?? ZERO,
+    searchUnit: ratios.searchUnit ?? base?.searchUnit ?? ZERO,
     image: ratios.images ?? base?.image ?? {},
   }
 }

@@ -34,6 +34,8 @@ export interface Usage {
   readonly characters: number
   /** Images that were returned. */
   readonly images: number
+  /** Search units of a rerank call. */
+  readonly searchUnits: number
 }
 
 /** Zero usage. */
@@ -52,6 +54,7 @@ export const NO_USAGE: Usage = {
   seconds: 0,
   characters: 0,
   images: 0,
+  searchUnits: 0,
 }
 
 /** All prompt tokens, cached or not, which determine the price tier. */

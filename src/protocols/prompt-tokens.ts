@@ -20,6 +20,9 @@ export function respondsInMedia(model: string): boolean {
   return /image|tts|audio/i.test(model)
 }
 
+/** Bytes of a prompt for each token that it is expected to have. */
+export const EXPECTED_BYTES_PER_TOKEN = 4
+
 /** Estimates for one media part; `bytes` is its length in the body, base64 included. */
 export interface MediaTokens {
   /** Upper bound. */

@@ -4,6 +4,8 @@ import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 export interface ReportedUsage extends Usage {
   /** The upstream reported the prompt alone, or no credible output: `output` is 0 and has to be counted. */
   readonly outputIsUnknown?: true
+  /** The upstream reported search units and no tokens: those of the prompt have to be counted. */
+  readonly promptIsUnknown?: true
 }
 
 /** Reduces a usage to its prompt; undefined if it has none. */
@@ -22,6 +24,6 @@ export function laterUsage(
 
 /** Returns the counts of a report. */
 export function countsOf(reported: ReportedUsage): Usage {
-  const { outputIsUnknown: _, ...usage } = reported
+  const { outputIsUnknown: _output, promptIsUnknown: _prompt, ...usage } = reported
   return usage
 }

@@ -228,7 +228,8 @@ export class Call implements MediaRequester {
     lasting?: Lasting,
   ): Promise<Usage> {
     const countPrompt = (): Promise<number> => this.countChargedPrompt()
-    const priced = basis ? priceUsage(this.rate, countPrompt, basis, this.count) : NOTHING
+    const { searchUnits } = this.request
+    const priced = basis ? priceUsage(this.rate, countPrompt, basis, this.count, searchUnits) : NOTHING
     return priced instanceof Promise
       ? priced.then((later) => this.#book(target, later, delivered, lasting))
       : this.#book(target, priced, delivered, lasting)

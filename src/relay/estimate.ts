@@ -2,13 +2,12 @@ import { maxCharge } from '../domain/charge.ts'
 import type { Endpoint } from '../domain/call-kind.ts'
 import type { Rate } from '../domain/price.ts'
 import type { Settings } from '../domain/settings.ts'
+import { EXPECTED_BYTES_PER_TOKEN } from '../protocols/prompt-tokens.ts'
 import type { ChannelRequest, RelayedRequest } from './dialects/dialect.ts'
 import { type EditedBounds, editedBounds } from './edited-bounds.ts'
 
 /** Web searches that a hold pays for, where the upstream may make any. */
 const HELD_SEARCHES = 10
-/** Bytes of a prompt for each token that it is expected to have. */
-const EXPECTED_BYTES_PER_TOKEN = 4
 
 /** Bounds that the output of a call is expected to stay within. */
 export interface OutputBudget {

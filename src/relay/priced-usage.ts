@@ -3,6 +3,7 @@ import type { Rate } from '../domain/price.ts'
 import type { SettlementReason } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import { type ReportedUsage, countsOf } from '../protocols/reported-usage.ts'
+import type { RelayedRequest } from './dialects/dialect.ts'
 import type { LocalCount } from './local-count.ts'
 
 /** Counts the tokens of the prompt. */
@@ -39,16 +40,21 @@ export const NOTHING: PricedUsage = { usage: NO_USAGE, quota: 0, reason: 'failed
  * The charge by the table in `docs/ledger.md: Outcomes`: reported usage for a complete response; a count of
  * prompt and output where it is missing or cannot be true, or of the output alone where the prompt was
  * reported without it; for any other ending the reported input, else the counted prompt, and the larger of
- * reported and counted output. A price of calls alone needs no count where nothing was generated. Returns no
- * promise where nothing has to be counted.
+ * reported and counted output. A price of calls alone needs no count where nothing was generated. Search
+ * units, which `unitsOf` knows by the tokens of the prompt, are charged where no priced tokens were reported.
+ * Returns no promise where nothing has to be counted.
  */
 export function priceUsage(
   rate: Rate,
   countPrompt: CountPrompt,
   basis: ChargeBasis,
   count: LocalCount,
+  unitsOf: RelayedRequest['searchUnits'],
 ): PricedUsage | Promise<PricedUsage> {
   const { ending, isComplete, reported } = basis
+  const hasPricedTokens = rate.perToken && reported !== undefined && !reported.promptIsUnknown
+  if (unitsOf && rate.searchUnit > 0n && !hasPricedTokens)
+    return priceByUnits(rate, countPrompt, basis, unitsOf)
   const isUsable = isComplete && reported && isCredible(reported, basis)
   const usage = isUsable ? reported : usageWithoutCount(rate, basis)
   if (usage) return { usage, quota: charge(rate, usage), reason: ending === 'cut' ? 'complete' : ending }
@@ -59,6 +65,21 @@ export function priceUsage(
 function usageWithoutCount(rate: Rate, basis: ChargeBasis): Usage | undefined {
   if (rate.perToken || rate.free || basis.hasText()) return undefined
   return basis.reported ? countsOf(basis.reported) : NO_USAGE
+}
+
+function priceByUnits(
+  rate: Rate,
+  countPrompt: CountPrompt,
+  { ending, reported }: ChargeBasis,
+  unitsOf: (tokens: number) => number,
+): PricedUsage | Promise<PricedUsage> {
+  const told = reported ? countsOf(reported) : NO_USAGE
+  const priced = (searchUnits: number, reason: SettlementReason): PricedUsage => {
+    const usage = { ...told, searchUnits }
+    return { usage, quota: charge(rate, usage), reason }
+  }
+  if (told.searchUnits > 0) return priced(told.searchUnits, ending === 'cut' ? 'complete' : ending)
+  return countPrompt().then((tokens) => priced(unitsOf(tokens), ending === 'complete' ? 'estimated' : ending))
 }
 
 async function priceByCount(
@@ -83,5 +104,5 @@ async function priceByCount(
 // Text is not made of no tokens. A prompt may be reported as 0: some upstreams do so when all of it was
 // cached.
 function isCredible(usage: ReportedUsage, basis: ChargeBasis): boolean {
-  return !usage.outputIsUnknown && (usage.output > 0 || !basis.hasText())
+  return !usage.outputIsUnknown && !usage.promptIsUnknown && (usage.output > 0 || !basis.hasText())
 }

@@ -36,7 +36,7 @@ models:
     price: { input: 1.25, output: 10, cache_read: 0.125 }
   demo-rerank:
     vendor: simulator
-    price: { request: 0.002 }
+    price: { search_unit: 0.002 }
   demo-embed:
     vendor: simulator
     price: { input: 0.02, output: 0 }

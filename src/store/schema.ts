@@ -138,6 +138,7 @@ interface UsageLogTable {
   seconds: number
   characters: number
   images: number
+  search_units: number
   quota: number
   price_version: string
   duration_ms: number
@@ -187,6 +188,7 @@ interface UsageDaysTable {
   seconds: number
   characters: number
   images: number
+  search_units: number
   quota: number
   /** Number of calls that failed, whether or not a part was answered: `FAILED_REASONS`. */
   failed: number

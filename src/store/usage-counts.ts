@@ -16,6 +16,7 @@ export const COUNT_COLUMNS = [
   'seconds',
   'characters',
   'images',
+  'search_units',
 ] as const
 
 /** Lists the values of `COUNT_COLUMNS`, in the same order. */
@@ -35,5 +36,6 @@ export function countsOf(usage: Usage): number[] {
     usage.seconds,
     usage.characters,
     usage.images,
+    usage.searchUnits,
   ]
 }

@@ -22,5 +22,6 @@ export function usageFromRow(row: UsageColumns): Usage {
     seconds: row.seconds,
     characters: row.characters,
     images: row.images,
+    searchUnits: row.search_units,
   }
 }

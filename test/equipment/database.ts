@@ -38,6 +38,7 @@ export interface UsageRow {
   readonly input_tokens: number
   readonly cache_read_tokens: number
   readonly output_tokens: number
+  readonly search_units: number
   readonly quota: number
   readonly reason: string
   readonly stream: number

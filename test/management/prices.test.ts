@@ -105,19 +105,22 @@ describe('prices set over HTTP', () => {
     fixture.upstream.script('up', { kind: 'whole', usage: usageText(2604, 383, 2432) })
   })
 
-  test('may be for seconds, characters and images, without a price of tokens', async () => {
+  test('may be for seconds, characters, search units and images, without a price of tokens', async () => {
     expect(await put('SecondPrice', { painted: 0.0001 })).toBe(200)
     expect(await put('CharacterPrice', { painted: 15 })).toBe(200)
+    expect(await put('SearchUnitPrice', { painted: 0.002 })).toBe(200)
     expect(await put('ImagePrice', { painted: { default: 0.04, '1024x1024/hd': 0.08 } })).toBe(200)
     expect(await priceOf('painted')).toMatchObject({
       model_ratio: 0,
       second_price: 0.0001,
       character_price: 15,
+      search_unit_price: 0.002,
       image_price: { default: 0.04, '1024x1024/hd': 0.08 },
     })
     expect(await put('ImagePrice', { painted: 0.05 })).toBe(200)
     expect(await priceOf('painted')).toMatchObject({ image_price: { default: 0.05 } })
-    for (const key of ['SecondPrice', 'CharacterPrice', 'ImagePrice']) expect(await put(key, {})).toBe(200)
+    for (const key of ['SecondPrice', 'CharacterPrice', 'SearchUnitPrice', 'ImagePrice'])
+      expect(await put(key, {})).toBe(200)
     expect(await priceOf('painted')).toBeUndefined()
   })
 

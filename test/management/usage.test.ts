@@ -73,11 +73,11 @@ function withOldRows(): void {
   const cyd = database.token('token-cyd')
   const rows = Array.from({ length: MANY }, (_, index) => {
     const ms = (MIDNIGHT + index) * 1000
-    return `('${idAt(ms - 500)}', ${ms}, 5, ${cyd.id}, 'm', 'm', 'm', 'default', 1, 0, 0, 0, 1, 0, 0, 5, 'v', 500, 100, 0, 'complete', 0, 0, 0, 0, 0, 0, 0, 'chat', 'm', NULL, NULL)`
+    return `('${idAt(ms - 500)}', ${ms}, 5, ${cyd.id}, 'm', 'm', 'm', 'default', 1, 0, 0, 0, 1, 0, 0, 5, 'v', 500, 100, 0, 'complete', 0, 0, 0, 0, 0, 0, 0, 'chat', 'm', NULL, NULL, 0)`
   })
   database.write(`INSERT INTO usage_log VALUES ${rows.join(',')}`)
   const sums = (day: number, of: number): string =>
-    `(${day}, 5, ${cyd.id}, 'm', 'm', 'default', ${of}, ${of}, 0, 0, 0, ${of}, 0, 0, ${5 * of}, 0, 0, 0, 0, 0, 0, 0, 0)`
+    `(${day}, 5, ${cyd.id}, 'm', 'm', 'default', ${of}, ${of}, 0, 0, 0, ${of}, 0, 0, ${5 * of}, 0, 0, 0, 0, 0, 0, 0, 0, 0)`
   database.write(
     `INSERT INTO usage_days VALUES ${sums(MIDNIGHT / DAY, MANY)}, ${sums(MIDNIGHT / DAY - 90, 7)}`,
   )
@@ -180,6 +180,7 @@ describe('GET /api/log/', () => {
           seconds: 0,
           characters: 0,
           images: 0,
+          search_units: 0,
           kind: 'chat',
           use_time: expect.any(Number),
           duration_ms: expect.any(Number),

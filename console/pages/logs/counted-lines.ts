@@ -30,6 +30,7 @@ function bareLines(call: CallDetail): CountedLine[] {
     { kind: 'cache_write_1h', count: call.cache_write_1h_tokens },
     { kind: 'output', count: call.completion_tokens },
     { kind: 'web_search', count: call.web_searches },
+    { kind: 'search_unit', count: call.search_units },
   ]
   return lines.filter(({ kind, count }) => count > 0 || kind === 'input' || kind === 'output')
 }

@@ -1,7 +1,7 @@
 import { useTexts } from '../../texts/use-texts.tsx'
 
 /** Kinds that are priced by the piece; all others by the million. */
-const BY_THE_PIECE: ReadonlySet<string> = new Set(['second', 'image', 'web_search', 'request'])
+const BY_THE_PIECE: ReadonlySet<string> = new Set(['second', 'image', 'search_unit', 'web_search', 'request'])
 const MODALITY = /^(audio|image)_(.+)$/
 
 /** Names of the lines of a cost. */

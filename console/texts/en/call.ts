@@ -19,6 +19,7 @@ export const call = {
     second: 'Seconds',
     character: 'Characters',
     image: 'Images',
+    search_unit: 'Search units',
     web_search: 'Web searches',
     request: 'Calls',
   },

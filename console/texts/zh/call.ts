@@ -21,6 +21,7 @@ export const call: Texts['call'] = {
     second: '秒数',
     character: '字符数',
     image: '图片数',
+    search_unit: '搜索单元',
     web_search: '网页搜索',
     request: '调用次数',
   },

@@ -64,7 +64,8 @@ describe('the built-in prices', () => {
   })
 
   test('of a call to a reranker are for the call', () => {
-    expect(plain(prices.get('rerank-english-v3.0')?.price?.request)).toBe(0.002)
+    const { request, searchUnit } = prices.get('rerank-english-v3.0')?.price ?? {}
+    expect([plain(request), plain(searchUnit)]).toEqual([0, 0.002])
   })
 
   test.each([

@@ -54,7 +54,7 @@ const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<str
     ['rerank-v3.5', 'rerank-english-v3.0', 'rerank-multilingual-v3.0'].map((id) => ({
       id,
       match: { equals: id },
-      prices: { requests_kcount: 2 },
+      prices: { search_units_kcount: 2 },
     })),
   ],
 ])

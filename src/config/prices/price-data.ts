@@ -22,8 +22,12 @@ const TOKEN_KEYS = {
   cache_image_read_mtok: 'imageCacheRead',
 } as const satisfies Record<string, keyof GivenPrices>
 
-/** The data's keys for calls and searches, in USD per thousand. */
-const COUNT_KEYS = { request: 'requests_kcount', webSearch: 'web_searches_kcount' } as const
+/** The data's keys for calls and searches, in USD per thousand, and one of the additional models' own. */
+const COUNT_KEYS = {
+  request: 'requests_kcount',
+  webSearch: 'web_searches_kcount',
+  searchUnit: 'search_units_kcount',
+} as const
 
 /** The data's keys for recordings, in USD per hour, in order of preference. */
 const HOUR_KEYS = ['input_audio_hours', 'audio_hours'] as const
@@ -47,7 +51,8 @@ export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): 
   if (
     data['input_mtok'] === undefined &&
     data['output_mtok'] === undefined &&
-    data['requests_kcount'] === undefined &&
+    data[COUNT_KEYS.request] === undefined &&
+    data[COUNT_KEYS.searchUnit] === undefined &&
     second === undefined &&
     Object.keys(further).length === 0
   ) {
@@ -61,6 +66,7 @@ export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): 
     tiers: above.map((start) => ({ above: start, tokens: tokensAt(data, start + 1) })),
     request: perCall(data[COUNT_KEYS.request]) ?? ZERO,
     webSearch: perCall(data[COUNT_KEYS.webSearch]) ?? DEFAULT_WEB_SEARCH_PRICE,
+    searchUnit: perCall(data[COUNT_KEYS.searchUnit]) ?? ZERO,
     ...(second && { second }),
     ...further,
   })

@@ -34,12 +34,14 @@ function byName<T>(map: ReadonlyMap<string, T>, content: (value: T) => unknown):
 
 function priceContent({ tokens, tiers, image, ...single }: Price): unknown[] {
   const all = tiers.map(({ above, tokens }) => [above, tokensContent(tokens)])
-  const { request, webSearch, characters, second } = single
+  const { request, webSearch, characters, second, searchUnit } = single
   const images = Object.entries(image).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [
     tokensContent(tokens),
     all,
     ...[request, webSearch, characters, second].map(canonical),
+    // Prices without one keep the version that they have always had.
+    ...(searchUnit.digits > 0n ? [{ searchUnit: canonical(searchUnit) }] : []),
     images.map(([form, value]) => [form, canonical(value)]),
   ]
 }

@@ -54,13 +54,14 @@ export const price: Field<Price> = section({
   web_search: amount.default(DEFAULT_WEB_SEARCH_PRICE),
   characters: amount.optional(),
   second: amount.optional(),
+  search_unit: amount.optional(),
   image: imagePrices.optional(),
   tiers: list(tier, 'a list of { above, input, output }'),
 })
   .superRefine((given, ctx) => {
-    const { input, output, request, characters, second, image } = given
+    const { input, output, request, characters, second, search_unit, image } = given
     const perToken = [...FURTHER_KEYS.map((key) => given[key]), given.tiers[0]]
-    const hasOther = [request, characters, second, image].some((value) => value !== undefined)
+    const hasOther = [request, characters, second, search_unit, image].some((value) => value !== undefined)
     const isOther = hasOther && !input && !output && perToken.every((value) => value === undefined)
     const missing = (key: string): void =>
       ctx.addIssue({
@@ -99,6 +100,7 @@ export const price: Field<Price> = section({
     webSearch: given.web_search,
     characters: given.characters ?? ZERO,
     second: given.second ?? ZERO,
+    searchUnit: given.search_unit ?? ZERO,
     image: given.image ?? {},
   }))
 

@@ -26,6 +26,8 @@ const model = z.object({
   character_price: z.number().optional(),
   /** USD per second. */
   second_price: z.number().optional(),
+  /** USD per search unit of a rerank call. */
+  search_unit_price: z.number().optional(),
   /** USD per image, by `SIZE/QUALITY`, `SIZE` or `default`. */
   image_price: z.record(z.string(), z.number()).optional(),
   owned_by: z.string(),
@@ -92,6 +94,7 @@ function priced(
       ...(ratios.audioCompletion && { audio_completion_ratio: number(ratios.audioCompletion) }),
       ...(ratios.characters && { character_price: number(ratios.characters) }),
       ...(ratios.second && { second_price: number(ratios.second) }),
+      ...(ratios.searchUnit && { search_unit_price: number(ratios.searchUnit) }),
       ...(ratios.images && { image_price: imagePrice(ratios.images) }),
       owned_by: vendor ?? 'custom',
       enable_groups: groups,

@@ -23,6 +23,7 @@ export const RATIO_OPTIONS = new Map<string, RatioName>([
   ['AudioCompletionRatio', 'audioCompletion'],
   ['CharacterPrice', 'characters'],
   ['SecondPrice', 'second'],
+  ['SearchUnitPrice', 'searchUnit'],
   ['ImagePrice', 'images'],
   ['ModelPrice', 'price'],
 ])

@@ -21,6 +21,7 @@ const counted = {
   seconds: z.int().meta({ description: 'Seconds of audio that was transcribed or spoken' }),
   characters: z.int().meta({ description: 'Characters that were spoken' }),
   images: z.int().meta({ description: 'Images that were returned' }),
+  search_units: z.int().meta({ description: 'Search units of rerank calls' }),
 }
 
 /** A row of the usage log in responses to its user; `docs/api.md: Usage log`. */
@@ -108,5 +109,6 @@ export function countsObject(usage: Usage) {
     seconds: usage.seconds,
     characters: usage.characters,
     images: usage.images,
+    search_units: usage.searchUnits,
   }
 }

@@ -37,12 +37,27 @@ describe('the usage of an answer is', () => {
       0,
     ],
   ])('%s', (_, reply, input, output) => {
-    expect(read(reply)).toEqual({ ...NO_USAGE, input, output })
+    expect(read(reply)).toMatchObject({ ...NO_USAGE, input, output, searchUnits: expect.anything() })
+  })
+
+  test.each([
+    [3, 3],
+    [2.5, 3],
+  ])('search units (Cohere) without tokens: %d', (told, searchUnits) => {
+    const billed = { meta: { billed_units: { search_units: told } } }
+    expect(read(billed)).toEqual({ ...NO_USAGE, searchUnits, promptIsUnknown: true })
+  })
+
+  test('search units beside tokens', () => {
+    const meta = { tokens: { input_tokens: 30 }, billed_units: { search_units: 2 } }
+    expect(read({ meta })).toEqual({ ...NO_USAGE, input: 30, searchUnits: 2 })
   })
 
   test.each<[string, object]>([
     ['nothing', {}],
-    ['search units alone', { meta: { billed_units: { search_units: 3 } } }],
+    ['no search unit', { meta: { billed_units: { search_units: 0 } } }],
+    ['less than no search unit', { meta: { billed_units: { search_units: -3 } } }],
+    ['search units beyond belief', { meta: { billed_units: { search_units: 1e300 } } }],
     ['null', { usage: null, meta: null }],
     ['zeros', { usage: { prompt_tokens: 0, total_tokens: 0 } }],
     ['text', { usage: { total_tokens: '17' } }],

@@ -1,23 +1,30 @@
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import { asRecord } from '../json/record.ts'
-import { type Counts, count, maxCount } from '../token-count.ts'
+import type { ReportedUsage } from '../reported-usage.ts'
+import { type Counts, count, maxCount, toCount } from '../token-count.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
 const NONE: Counts = {}
 
 /**
- * Reads the usage of a rerank upstream; undefined if it reports no tokens, as with providers that charge for
- * searches (`meta.billed_units.search_units`). Incredible counts are ignored. Sources, in order of
- * precedence:
+ * Reads the usage of a rerank upstream: tokens, and search units (`meta.billed_units.search_units`) from
+ * providers that charge for them; undefined if it reports neither. Incredible counts are ignored. Sources of
+ * tokens, in order of precedence:
  * - `usage`, with the prompt's share or only a total: whatever was not generated was read;
  * - `meta.tokens`, the tokens that the model read;
  * - `meta.billed_units`, the units that the provider charges for.
  */
-export function readRerankUsage(reply: ScannedObject): Usage | undefined {
+export function readRerankUsage(reply: ScannedObject): ReportedUsage | undefined {
   const usage = asRecord(reply.value('usage')) ?? NONE
   const reported = asRecord(reply.value('meta')) ?? NONE
-  const places = [usage, asRecord(reported['tokens']) ?? NONE, asRecord(reported['billed_units']) ?? NONE]
-  return places.map(tokensIn).find((found) => found !== undefined)
+  const billed = asRecord(reported['billed_units']) ?? NONE
+  const places = [usage, asRecord(reported['tokens']) ?? NONE, billed]
+  const tokens = places.map(tokensIn).find((found) => found !== undefined)
+  const units = billed['search_units']
+  // Cohere's schema has a number with a fraction.
+  const searchUnits = toCount(typeof units === 'number' ? Math.ceil(units) : undefined) ?? 0
+  if (tokens) return { ...tokens, searchUnits }
+  return searchUnits > 0 ? { ...NO_USAGE, searchUnits, promptIsUnknown: true } : undefined
 }
 
 function tokensIn(counts: Counts): Usage | undefined {

@@ -18,8 +18,13 @@ import type { Call, Target } from '../call.ts'
 import type { MediaRequester } from '../media.ts'
 import type { PassedResponses } from './passage.ts'
 
-/** Bounds of seconds, characters and images, and whether tokens may stand for audio or images. */
-export type MeasuredBounds = Pick<UsageBounds, 'seconds' | 'characters' | 'images' | 'hasMedia'>
+/**
+ * Bounds of seconds, characters, images and search units, and whether tokens may stand for audio or images.
+ */
+export type MeasuredBounds = Pick<
+  UsageBounds,
+  'seconds' | 'characters' | 'images' | 'searchUnits' | 'hasMedia'
+>
 
 /** A client's request as the relay sees it, in any dialect. */
 export interface RelayedRequest {
@@ -38,10 +43,12 @@ export interface RelayedRequest {
   /** A call without a price and without an entry in the usage log, whatever the model costs. */
   readonly isFree?: boolean
   /**
-   * Seconds and characters of the prompt, and the least number of images that come: a crash during the call
-   * is charged them.
+   * Seconds and characters of the prompt, the least number of images that come, and expected search units: a
+   * crash during the call is charged them.
    */
-  readonly measuredPrompt?: Partial<Pick<Usage, 'seconds' | 'characters' | 'images'>>
+  readonly measuredPrompt?: Partial<Pick<Usage, 'seconds' | 'characters' | 'images' | 'searchUnits'>>
+  /** Search units of the request if its texts have so many tokens; absent where none are charged. */
+  readonly searchUnits?: (tokens: number) => number
   /** Tokens of the stored context that the request continues. */
   readonly contextTokens?: number
   /** Bytes of the request with the stored context in front, where the gateway keeps that. */

@@ -20,6 +20,7 @@ import { callDetails } from './0019-call-details.ts'
 import { auditLog } from './0020-audit-log.ts'
 import { callPlaces } from './0022-call-places.ts'
 import { expiryOfKeptResponses } from './0023-expiry-of-kept-responses.ts'
+import { searchUnits } from './0029-search-units.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
 
@@ -44,6 +45,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0020-audit-log': auditLog(types),
     '0022-call-places': callPlaces(types),
     '0023-expiry-of-kept-responses': expiryOfKeptResponses(types),
+    '0029-search-units': searchUnits(types),
   }
 }
 

@@ -9,12 +9,15 @@ import { CHARGE } from './bank/charge.ts'
 import { statementsOf } from './bank/bank-function.ts'
 import { pointSums } from './bank/point-sums.ts'
 
-/** The statement that creates the function for charges as it was before sums for series. */
+/** The statement that creates the function for charges as it was before sums for series and search units. */
 function formerCharge(): string {
   const [charge] = CHARGE
   if (!charge) throw new Error('there is no function for charges')
   const body = charge.body
     .replace(`${pointSums('fresh')}, `, '')
+    .replace(/,\s+coalesce\((?:sum\()?search_units\)?, 0\)/g, '')
+    .replace(/,\s+search_units = [^\n,]+/, '')
+    .replaceAll(/, search_units(?: bigint)?/g, '')
     .replace(/, attempts text,\s+particulars text/, '')
     .replaceAll(', attempts, particulars', '')
     .replace(/,\s+count\(\*\) filter \(where reason in [^\n]+/, '')

@@ -19,6 +19,7 @@ export const STEP_NAMES = [
   '0020-audit-log',
   '0022-call-places',
   '0023-expiry-of-kept-responses',
+  '0029-search-units',
 ] as const
 
 /**

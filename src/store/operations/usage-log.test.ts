@@ -22,7 +22,7 @@ const summed = (
   of: { userId?: number; model?: string; requests: number; quota: number },
 ): string =>
   `INSERT INTO usage_days VALUES (${day}, ${of.userId ?? 1}, ${of.userId ?? 1}, '${of.model ?? 'm'}', 'c', 'default',
-    ${of.requests}, 1, 2, 3, 4, 5, 6, 7, ${of.quota}, 8, 9, 10, 11, 12, 13, 14, 0)`
+    ${of.requests}, 1, 2, 3, 4, 5, 6, 7, ${of.quota}, 8, 9, 10, 11, 12, 13, 14, 0, 15)`
 
 async function second(store: Rows): Promise<void> {
   const user = await store.write('createUser', newUser({ username: 'ben' }))
@@ -76,6 +76,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
             seconds: 12,
             characters: 13,
             images: 14,
+            searchUnits: 15,
           },
           quota: 300,
           priceVersion: 'v1',
@@ -250,6 +251,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           seconds: 12,
           characters: 13,
           images: 14,
+          searchUnits: 15,
         },
       },
       next: null,

@@ -85,7 +85,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
   test('goes by dropping partitions that are older than rows are kept; the others and all sums stay', async () => {
     const { store, database } = await opened(engine)
     await database.sql(
-      "INSERT INTO usage_days VALUES (1, 1, 1, 'm', 'c', 'g', 5, 1, 2, 3, 4, 5, 6, 7, 50, 8, 9, 10, 11, 12, 13, 14, 0)",
+      "INSERT INTO usage_days VALUES (1, 1, 1, 'm', 'c', 'g', 5, 1, 2, 3, 4, 5, 6, 7, 50, 8, 9, 10, 11, 12, 13, 14, 0, 15)",
     )
     const ages = [20, 12, 11, 10, 9, 1]
     await filled(

@@ -56,6 +56,7 @@ const call: fc.Arbitrary<SettledCall> = fc.record({
     seconds: whole,
     characters: whole,
     images: whole,
+    searchUnits: whole,
   }),
 })
 const provenance = fc.record({

@@ -69,6 +69,7 @@ const USAGE_FIELDS = fieldsOf<Omit<Usage, 'audioCacheRead' | 'imageCacheRead'>>(
   seconds: true,
   characters: true,
   images: true,
+  searchUnits: true,
 })
 
 const NO_REASONING: Provenance['reasoning'] = []

@@ -23,6 +23,7 @@ const USAGE = {
   seconds: 12,
   characters: 13,
   images: 14,
+  searchUnits: 15,
 }
 
 function daysIn(path: string): Readonly<Record<string, unknown>>[] {
@@ -64,6 +65,7 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
     seconds: 12 * of,
     characters: 13 * of,
     images: 14 * of,
+    search_units: 15 * of,
     quota,
   })
   expect(daysIn(path)).toEqual([

@@ -1,8 +1,11 @@
+import { EXPECTED_BYTES_PER_TOKEN } from '../../../protocols/prompt-tokens.ts'
 import {
   gateRerankRequest,
   promptText,
   readRerankReply,
   readRerankRequest,
+  searchUnitBound,
+  searchUnits,
 } from '../../../protocols/rerank/index.ts'
 import type { Dialect, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
@@ -14,6 +17,12 @@ export const rerankDialect: Dialect = {
   promptText,
   read(scan) {
     const read = readRerankRequest(scan)
+    const expectedTokens = Math.ceil(scan.bytes.length / EXPECTED_BYTES_PER_TOKEN)
+    const units = {
+      measuredBounds: { searchUnits: searchUnitBound(scan) },
+      measuredPrompt: { searchUnits: searchUnits(scan, expectedTokens) },
+      searchUnits: (tokens: number) => searchUnits(scan, tokens),
+    }
     const forModel = (model: string): RelayedRequest => {
       const request = { ...read, model }
       return {
@@ -21,6 +30,7 @@ export const rerankDialect: Dialect = {
         stream: false,
         maxTokens: 0,
         promptBound: request.promptBound,
+        ...units,
         webSearch: false,
         forModel,
         forChannels: (channels) =>

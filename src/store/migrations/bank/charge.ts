@@ -18,8 +18,8 @@ begin
       cache_write_1h_tokens bigint, output_tokens bigint, reasoning_tokens bigint, web_searches bigint, quota bigint,
       price_version text, duration_ms bigint, first_byte_ms bigint, stream bigint, reason text, requests bigint,
       audio_input_tokens bigint, image_input_tokens bigint, audio_output_tokens bigint, image_output_tokens bigint,
-      seconds bigint, characters bigint, images bigint, kind text, requested_model text, budgets text, attempts text,
-      particulars text)
+      seconds bigint, characters bigint, images bigint, search_units bigint, kind text, requested_model text, budgets text,
+      attempts text, particulars text)
     -- Of a token that nobody knows here nothing can be charged; it must not keep back what can.
     join tokens k on k.id = c.token_id and k.user_id = c.user_id
     order by c.id
@@ -27,13 +27,14 @@ begin
     insert into usage_log (id, ended_ms, user_id, token_id, model, upstream_model, channel, group_name, input_tokens,
       cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, web_searches,
       quota, price_version, duration_ms, first_byte_ms, stream, reason, audio_input_tokens, image_input_tokens,
-      audio_output_tokens, image_output_tokens, seconds, characters, images, kind,
+      audio_output_tokens, image_output_tokens, seconds, characters, images, search_units, kind,
       requested_model, attempts, particulars)
     select id, ended_ms, user_id, token_id, model, upstream_model, channel, group_name, input_tokens,
       cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, web_searches,
       quota, price_version, duration_ms, first_byte_ms, stream, reason, coalesce(audio_input_tokens, 0),
       coalesce(image_input_tokens, 0), coalesce(audio_output_tokens, 0), coalesce(image_output_tokens, 0),
-      coalesce(seconds, 0), coalesce(characters, 0), coalesce(images, 0), coalesce(kind, ''),
+      coalesce(seconds, 0), coalesce(characters, 0), coalesce(images, 0),
+      coalesce(search_units, 0), coalesce(kind, ''),
       coalesce(requested_model, ''), attempts, particulars
     from given order by id
     on conflict (id) do nothing
@@ -44,12 +45,13 @@ begin
     insert into usage_days as d (day, user_id, token_id, model, channel, group_name, requests, input_tokens,
       cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, web_searches,
       quota, audio_input_tokens, image_input_tokens, audio_output_tokens, image_output_tokens, seconds, characters,
-      images, failed)
+      images, search_units, failed)
     select ended_ms / 86400000, user_id, token_id, model, channel, group_name, sum(requests), sum(input_tokens),
       sum(cache_read_tokens), sum(cache_write_5m_tokens), sum(cache_write_1h_tokens), sum(output_tokens),
       sum(reasoning_tokens), sum(web_searches), sum(quota), coalesce(sum(audio_input_tokens), 0),
       coalesce(sum(image_input_tokens), 0), coalesce(sum(audio_output_tokens), 0), coalesce(sum(image_output_tokens), 0),
       coalesce(sum(seconds), 0), coalesce(sum(characters), 0), coalesce(sum(images), 0),
+      coalesce(sum(search_units), 0),
       count(*) filter (where reason in ('failed', 'cut', 'crash', 'lost-node'))
     from fresh group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6
     on conflict (day, user_id, token_id, model, channel, group_name) do update set
@@ -69,6 +71,7 @@ begin
       seconds = d.seconds + excluded.seconds,
       characters = d.characters + excluded.characters,
       images = d.images + excluded.images,
+      search_units = d.search_units + excluded.search_units,
       failed = d.failed + excluded.failed
   ), ${pointSums('fresh')}, spent as (
     select s.account, s.id, s.quota, s.requests, s.ended_ms, least(s.quota, coalesce(l.amount, 0)) as lent
