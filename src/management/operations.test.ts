@@ -126,7 +126,7 @@ describe('what is asked of accounts', () => {
     [
       'createToken',
       { ...TOKEN, model_limits: '\u0000' },
-      'model_limits: expected a text of at most 65536 characters',
+      'model_limits: expected a text without NUL and lone surrogates',
     ],
     [
       'createToken',

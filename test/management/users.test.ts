@@ -157,8 +157,8 @@ describe('POST /api/user/', () => {
     expect([answer.status, answer.message]).toEqual([400, expect.stringContaining(sentence)])
   })
 
-  test.each([8, 128])('a password may have %i characters, as a person counts them', async (count) => {
-    const password = '👩‍👩‍👧‍👦'.repeat(count)
+  test.each([8, 128])('a password may have %i characters, as a person counts them, of 15 bytes each', async (count) => {
+    const password = '👩🏽‍🚀'.repeat(count)
     const { username } = await createUserWithKey({ password })
     expect((await logIn(fixture.gateway.url, { username, password })).status).toBe(200)
   })

@@ -3,6 +3,7 @@ import { changeToken as change } from '../../management/tokens/change-token.ts'
 import { switchToken } from '../../management/tokens/switch-token.ts'
 import { tokenIdField } from '../../management/tokens/token-id.ts'
 import { tokenSchema } from '../../management/tokens/token-object.ts'
+import { anyField, TEXT_BYTES } from '../../management/text-fields.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
 /** `docs/api.md: Token management`. */
@@ -15,7 +16,9 @@ export const changeToken = defineEndpoint({
   errorStatuses: [404, 409],
   query: z.object({ status_only: z.string().optional() }),
   // The query decides which other fields are read, so they are checked by the operation.
-  body: z.looseObject({ id: tokenIdField }, { error: 'expected an object with the id of a token' }),
+  body: z
+    .object({ id: tokenIdField }, { error: 'expected an object with the id of a token' })
+    .catchall(anyField(TEXT_BYTES.list)),
   responseBody: tokenSchema,
   handle: ({ user, query, body, parts }) =>
     (query.status_only === '1' ? switchToken : change)(parts, { ...body, user: user.id }),

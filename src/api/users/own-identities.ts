@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
 import { unlinkIdentity } from '../../management/users/unlink-identity.ts'
 import { identitiesSchema, ownIdentities } from '../../management/users/own-identities.ts'
+import { textField } from '../../management/text-fields.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { providerNamed } from './oidc-sign-in.ts'
 
@@ -24,8 +25,10 @@ export const linkOwnIdentity = defineEndpoint({
   limit: 'critical',
   cache: 'never',
   body: z.object({
-    provider: z.string().describe('Name of the identity provider'),
-    next: z.string().optional().describe('Path to go to afterwards'),
+    provider: textField('expected the name of an identity provider').describe(
+      'Name of the identity provider',
+    ),
+    next: textField('expected a path').optional().describe('Path to go to afterwards'),
   }),
   responseBody: z.object({ url: z.string().describe('Where the browser goes') }),
   async handle({ user, sessionHash, body, parts, exchange: { request, response } }) {

@@ -1,8 +1,7 @@
 import type { z } from 'zod'
 import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
 import type { Actor } from '../authority.ts'
-import { readInput } from '../read-input.ts'
-import { type ChannelFields, channelFields, objectIn, type someChannelFields } from './channel-fields.ts'
+import { type ChannelFields, objectIn, type someChannelFields } from './channel-fields.ts'
 import { fieldsOf } from './channel-object.ts'
 import { channelText, keysOfType, requireType } from './channel-text.ts'
 import { requireSecretsForNewAddress } from './secret-destination.ts'
@@ -17,10 +16,7 @@ type GivenFields = z.output<typeof someChannelFields>
 export function changedChannel(before: ChannelDefinition, given: GivenFields, by: Actor): ChannelDefinition {
   const sent = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   const shown = fieldsOf(before)
-  const fields = withStoredProxy(
-    readInput(channelFields, { ...shown, ...sent, ...protocolOfNewType(shown, given) }),
-    before,
-  )
+  const fields = withStoredProxy({ ...shown, ...sent, ...protocolOfNewType(shown, given) }, before)
   const keys = keysOfType(requireType(fields.type), given.key)
   const channel = channelText(fields, keys.length > 0 ? keys : before.keys)
   requireSecretsForNewAddress(by, before, channel, {

@@ -1,44 +1,72 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
+import { parseRecord } from '../../protocols/json/record.ts'
+import { anyField, isWithin, orTooLong, TEXT_BYTES, textField, tooLong } from '../text-fields.ts'
 import { KNOWN_TYPES } from './channel-types.ts'
 
+const A_MAPPING = 'expected a text that holds a JSON object'
+
 /** A JSON object as text; empty or null is an empty object. */
-const jsonField = z.string({ error: 'expected a text that holds a JSON object' }).nullish()
-const textField = z.string({ error: 'expected a text' })
+const jsonField = textField(A_MAPPING, TEXT_BYTES.list).nullish()
+const plainField = textField('expected a text')
+const listField = textField('expected a text', TEXT_BYTES.list)
+const protocolField = textField('expected a protocol')
+/** A mapping as text; what is no text has no effect. */
+const mappingField = anyField(TEXT_BYTES.list).optional()
+
+/** A JSON object as text, whose system prompt has a bound of its own. */
+const settingField = textField(A_MAPPING, Infinity)
+  .superRefine((text, ctx) => {
+    const { system_prompt: prompt, ...others } = parseRecord(text) ?? {}
+    const isPrompt = typeof prompt === 'string'
+    if (isPrompt && !isWithin(prompt, TEXT_BYTES.list))
+      ctx.addIssue({ code: 'custom', message: `system_prompt: ${tooLong(TEXT_BYTES.list)}` })
+    if (!isWithin(isPrompt ? JSON.stringify(others) : text, TEXT_BYTES.list))
+      ctx.addIssue({ code: 'custom', message: tooLong(TEXT_BYTES.list) })
+  })
+  .meta({ 'x-max-bytes': TEXT_BYTES.list, description: 'Its bound is without `system_prompt`' })
+  .nullish()
 
 /**
  * The fields of a channel, in the format of one-api and its relatives. Unknown fields are stored and returned
  * unchanged.
  */
-export const channelFields = z.looseObject(
-  {
-    name: textField,
-    type: z.int({ error: `expected one of ${KNOWN_TYPES}` }),
-    base_url: textField.nullish(),
-    /** Dialects of the upstream, where they are not the one that the type stands for. */
-    protocol: z
-      .union([z.string(), z.array(z.string()).readonly()], { error: 'expected a protocol or a list of them' })
-      .nullish(),
-    /** Keys, one a line. */
-    key: textField.nullish(),
-    /** Comma-separated names. */
-    models: textField.nullish(),
-    group: textField.nullish(),
-    model_mapping: jsonField,
-    header_override: jsonField,
-    setting: jsonField,
-    settings: jsonField,
-    priority: z.int({ error: 'expected a whole number' }).nullish(),
-    weight: z
-      .int({ error: 'expected a whole number from 0 on' })
-      .min(0, { error: 'expected 0 or more' })
-      .nullish(),
-    status: z
-      .union([z.literal(1), z.literal(2)], { error: 'expected 1 (enabled) or 2 (disabled)' })
-      .nullish(),
-  },
-  { error: 'expected an object with the fields of a channel' },
-)
+export const channelFields = z
+  .object(
+    {
+      name: plainField,
+      type: z.int({ error: `expected one of ${KNOWN_TYPES}` }),
+      base_url: plainField.nullish(),
+      /** Dialects of the upstream, where they are not the one that the type stands for. */
+      protocol: z
+        .union([protocolField, z.array(protocolField).readonly()], {
+          error: orTooLong('expected a protocol or a list of them'),
+        })
+        .nullish(),
+      /** Keys, one a line. */
+      key: listField.nullish(),
+      /** Comma-separated names. */
+      models: listField.nullish(),
+      group: listField.nullish(),
+      model_mapping: jsonField,
+      header_override: jsonField,
+      setting: settingField,
+      settings: jsonField,
+      param_override: mappingField,
+      status_code_mapping: mappingField,
+      other: mappingField,
+      priority: z.int({ error: 'expected a whole number' }).nullish(),
+      weight: z
+        .int({ error: 'expected a whole number from 0 on' })
+        .min(0, { error: 'expected 0 or more' })
+        .nullish(),
+      status: z
+        .union([z.literal(1), z.literal(2)], { error: 'expected 1 (enabled) or 2 (disabled)' })
+        .nullish(),
+    },
+    { error: 'expected an object with the fields of a channel' },
+  )
+  .catchall(anyField())
 
 /** A channel as management tools send it. */
 export type ChannelFields = z.output<typeof channelFields>
@@ -69,11 +97,11 @@ export function objectIn(field: string, text: string | null | undefined): Record
   try {
     value = JSON.parse(text)
   } catch {
-    throw new GatewayError('invalid_request', `${field}: expected a text that holds a JSON object`)
+    throw new GatewayError('invalid_request', `${field}: ${A_MAPPING}`)
   }
   if (value === null) return {}
   if (typeof value !== 'object' || Array.isArray(value)) {
-    throw new GatewayError('invalid_request', `${field}: expected a text that holds a JSON object`)
+    throw new GatewayError('invalid_request', `${field}: ${A_MAPPING}`)
   }
   if (Object.hasOwn(value, '__proto__')) {
     throw new GatewayError('invalid_request', `${field}: expected other names than __proto__`)

@@ -1,8 +1,9 @@
 import type { ChannelDefinition, Json, JsonObject } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import { withVersion } from './channel-address.ts'
-import { type ChannelFields, OWN_FIELDS, objectIn, textsIn } from './channel-fields.ts'
+import { channelFields, type ChannelFields, OWN_FIELDS, objectIn, textsIn } from './channel-fields.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
+import { isWithin, TEXT_BYTES, tooLong } from '../text-fields.ts'
 import { providerText, serviceAccountsIn } from './provider-text.ts'
 import { shownProxy } from './shown-proxy.ts'
 import { statusesIn } from './status-text.ts'
@@ -73,8 +74,12 @@ export function channelText(fields: ChannelFields, given: readonly string[]): Ch
   if (groups.length > 0) declared['groups'] = groups
   if (fields.priority) declared['priority'] = fields.priority
   if (fields.weight) declared['weight'] = fields.weight
+  const extra = Object.entries(extraFields(fields))
+  const unbounded = extra.filter(
+    ([name, value]) => typeof value !== 'string' || !Object.hasOwn(channelFields.shape, name),
+  )
   const family = {
-    ...extraFields(fields),
+    ...Object.fromEntries(extra),
     ...(provider.other !== undefined && { other: provider.other }),
     setting: withoutPassword(setting) as JsonObject,
     settings: Object.fromEntries(
@@ -83,7 +88,7 @@ export function channelText(fields: ChannelFields, given: readonly string[]): Ch
       ),
     ) as JsonObject,
   }
-  if (JSON.stringify(family).length > MAX_EXTRA_CHARACTERS) {
+  if (JSON.stringify(unbounded).length > MAX_EXTRA_CHARACTERS) {
     throw new GatewayError(
       'invalid_request',
       `a channel may not have more than ${MAX_EXTRA_CHARACTERS} characters of other fields`,
@@ -92,10 +97,12 @@ export function channelText(fields: ChannelFields, given: readonly string[]): Ch
   return { name: fields.name, declared, keys, status: fields.status ?? 1, family }
 }
 
-/** The keys in a text of a channel of that type. Throws `invalid_request` where they have not its form. */
+/** The keys in a text of a channel of that type. Throws `invalid_request` where one has not its form. */
 export function keysOfType({ provider }: ChannelType, text: string | null | undefined): string[] {
   const given = text?.trim() ?? ''
-  return provider === 'vertex' && given !== '' ? serviceAccountsIn(given) : keysIn(text)
+  const keys = provider === 'vertex' && given !== '' ? serviceAccountsIn(given) : keysIn(text)
+  if (keys.every((key) => isWithin(key, TEXT_BYTES.providerKey))) return keys
+  throw new GatewayError('invalid_request', `key: ${tooLong(TEXT_BYTES.providerKey)} a key`)
 }
 
 /** The keys in a text, one a line. Throws `invalid_request` where a nonempty text contains none. */

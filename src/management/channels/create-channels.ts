@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
+import { someChannelFields } from './channel-fields.ts'
 import { refuseDeclaredName } from './find-channel.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { newChannel, unstored } from './new-channel.ts'
@@ -9,15 +10,12 @@ import { newChannel, unstored } from './new-channel.ts'
 const MAX_CHANNELS_PER_REQUEST = 1000
 
 /** A channel to create: its fields under `channel`, or beside `mode`. */
-export const newChannelBody = z.looseObject(
-  {
-    mode: z
-      .enum(['single', 'batch', 'multi_to_single'], { error: 'expected single, batch or multi_to_single' })
-      .default('single'),
-    channel: z.looseObject({}, { error: 'expected an object with the fields of a channel' }).optional(),
-  },
-  { error: 'expected an object with the fields of a channel' },
-)
+export const newChannelBody = someChannelFields.extend({
+  mode: z
+    .enum(['single', 'batch', 'multi_to_single'], { error: 'expected single, batch or multi_to_single' })
+    .default('single'),
+  channel: someChannelFields.optional(),
+})
 
 /**
  * Creates a channel with all its keys; with mode `batch`, one channel for each key, with numbered names.

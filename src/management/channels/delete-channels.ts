@@ -8,7 +8,7 @@ const IDS = 'expected ids of channels, at least one'
 export const channelIdsBody = z.object(
   {
     ids: z
-      .array(z.unknown(), { error: IDS })
+      .array(z.unknown().meta({ type: 'integer' }), { error: IDS })
       .refine((ids) => ids.length > 0 && ids.every((id) => channelIdField.safeParse(id).success), {
         error: IDS,
       })

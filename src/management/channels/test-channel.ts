@@ -3,6 +3,7 @@ import type { Channel } from '../../domain/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
+import { textField } from '../text-fields.ts'
 import { askUpstream, isJson } from './ask-upstream.ts'
 import { draftChannel, draftField } from './draft-channel.ts'
 import { findChannel } from './find-channel.ts'
@@ -11,7 +12,9 @@ import { testRequest } from './test-request.ts'
 /** Maximum bytes that are read of a response. */
 const MAX_BODY_BYTES = 65_536
 
-const modelField = z.string().max(200, { error: 'expected at most 200 characters' })
+const modelField = textField('expected the name of a model').max(200, {
+  error: 'expected at most 200 characters',
+})
 
 /** The result of a test; `time` is in seconds. */
 export const testResult = z.object({

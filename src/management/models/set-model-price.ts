@@ -5,6 +5,7 @@ import { GatewayError } from '../../errors.ts'
 import type { EntryChange } from '../../store/operations/set-entries.ts'
 import { versionField } from '../changed-meanwhile.ts'
 import type { AdministrationParts } from '../parts.ts'
+import { anyField, textField } from '../text-fields.ts'
 import { pricePart } from './managed-models.ts'
 
 const A_PRICE = { error: 'expected null, or an object of prices as in gateway.yaml' }
@@ -12,10 +13,12 @@ const A_PRICE = { error: 'expected null, or an object of prices as in gateway.ya
 /** A model and its price, whose fields the schema of gateway.yaml checks; null = the built-in one. */
 export const modelPriceBody = z.object(
   {
-    model: z.string().min(1, { error: 'expected the name of a model' }).max(200, {
-      error: 'expected the name of a model, of at most 200 characters',
-    }),
-    price: z.record(z.string(), z.unknown(), A_PRICE).nullable(),
+    model: textField('expected the name of a model')
+      .min(1, { error: 'expected the name of a model' })
+      .max(200, {
+        error: 'expected the name of a model, of at most 200 characters',
+      }),
+    price: z.record(textField('expected the name of a price'), anyField(), A_PRICE).nullable(),
     version: versionField.nullish(),
   },
   { error: 'expected an object with model and price' },

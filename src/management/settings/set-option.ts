@@ -17,18 +17,21 @@ import { groupBudgetJson, isSameBudget } from './group-budgets.ts'
 import { listOptions } from './list-options.ts'
 import { isSameRatio, modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
+import { isWithin, orTooLong, TEXT_BYTES, textField, tooLong } from '../text-fields.ts'
 import { asObject, isSameSetting, MODEL_OPTIONS, type ModelSetting, settingJson } from './model-settings.ts'
 import { SCALAR_OPTIONS } from './scalar-options.ts'
 import type { LiveSettings } from './live-settings.ts'
 
 const ONE: Decimal = { digits: 1n, scale: 0 }
 
-/** An option to set; any scalar `value` is read as text. */
+/** An option to set; any scalar `value` is read as text. That of an option of one value is a plain text. */
 export const optionBody = z.object(
   {
-    key: z.string({ error: 'expected the name of an option' }),
+    key: textField('expected the name of an option'),
     value: z
-      .union([z.string(), z.number(), z.boolean()], { error: 'expected a text' })
+      .union([textField('expected a text', TEXT_BYTES.list), z.number(), z.boolean()], {
+        error: orTooLong('expected a text'),
+      })
       .transform((value) => String(value)),
     version: versionField.nullish(),
   },
@@ -113,6 +116,8 @@ function scalarChange(
   text: (options: Settings['options']) => string,
   { settings, liveConfig }: OptionState,
 ): Change[] {
+  if (!isWithin(value, TEXT_BYTES.plain))
+    throw new GatewayError('invalid_request', `value: ${tooLong(TEXT_BYTES.plain)}`)
   if (liveConfig.declared.options.has(name)) {
     if (text(settings.options) === value) return []
     throw managed(key, `options.${name}`)

@@ -3,9 +3,12 @@ import { allowListLines, isAddressRange } from '../../domain/ip-allow-list.ts'
 import type { TokenFields } from '../../store/operations/change-token.ts'
 import { termFields } from '../call-terms.ts'
 import { groupField, listField, nameField } from '../read-input.ts'
+import { TEXT_BYTES } from '../text-fields.ts'
 
 /** The lowest quota: below it, spending of an unlimited token could leave the safe integers. */
 const MIN_QUOTA = -(2 ** 52)
+/** Maximum entries of a list of addresses. */
+const MAX_ADDRESSES = 1000
 
 const A_TIME = { error: 'expected -1 (never) or a time in Unix seconds' }
 const A_QUOTA = { error: 'expected a whole number of quota units' }
@@ -19,13 +22,17 @@ const optional = {
   unlimited_quota: flag,
   model_limits_enabled: flag,
   model_limits: listField().nullish(),
-  allow_ips: listField()
+  allow_ips: listField(TEXT_BYTES.addresses)
+    .refine((text) => allowListLines(text).length <= MAX_ADDRESSES, {
+      error: `expected at most ${MAX_ADDRESSES} entries`,
+      abort: true,
+    })
     .refine((text) => allowListLines(text).every(isAddressRange), {
       error: 'expected addresses and CIDRs, one a line',
     })
     .nullish(),
   group: groupField().nullish(),
-  vendor_routes: listField().nullish(),
+  vendor_routes: listField(TEXT_BYTES.plain).nullish(),
   ...termFields,
 }
 

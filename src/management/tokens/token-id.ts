@@ -27,7 +27,7 @@ export const tokenInput = z.object(
 
 /** At least one id. Validated as a whole, so that a thousand invalid ids cause one issue. */
 export const tokenIdsField = z
-  .array(z.unknown(), { error: 'expected an array of ids of tokens' })
+  .array(z.unknown().meta({ type: 'integer' }), { error: 'expected an array of ids of tokens' })
   .refine((ids) => ids.length > 0 && ids.every((id) => tokenIdField.safeParse(id).success), {
     error: 'expected ids of tokens, at least one',
   })

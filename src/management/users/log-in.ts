@@ -6,6 +6,7 @@ import { GatewayError } from '../../errors.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { noteRefusal } from './note-refusal.ts'
 import { type SignInPlace, startSession } from './start-session.ts'
+import { textField } from '../text-fields.ts'
 import { claimedPasswordField } from './user-fields.ts'
 
 const USERNAME = 'expected the name of a user'
@@ -15,13 +16,9 @@ const ACCESS_TOKEN = 'expected an access token'
 export const loginInput = z
   .object(
     {
-      username: z.string({ error: USERNAME }).min(1).max(2000, { error: USERNAME }).optional(),
+      username: textField(USERNAME).min(1).optional(),
       password: claimedPasswordField.optional(),
-      access_token: z
-        .string({ error: ACCESS_TOKEN })
-        .min(1, { error: ACCESS_TOKEN })
-        .max(2000, { error: ACCESS_TOKEN })
-        .optional(),
+      access_token: textField(ACCESS_TOKEN).min(1, { error: ACCESS_TOKEN }).optional(),
     },
     { error: 'expected an object with username and password' },
   )

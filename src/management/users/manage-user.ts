@@ -7,6 +7,7 @@ import { deleteUser } from './delete-user.ts'
 import { findUser, noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
 import { maxQuota, requireQuota } from '../quota-bound.ts'
+import { textField } from '../text-fields.ts'
 import { quotaField, userIdField } from './user-fields.ts'
 import { setStatus } from './user-status.ts'
 
@@ -18,7 +19,7 @@ export const managedInput = z
   .object(
     {
       id: userIdField.nullish(),
-      username: z.string({ error: 'expected the name of a user' }).max(2000).nullish(),
+      username: textField('expected the name of a user').nullish(),
       action: z.enum(ACTIONS, { error: `expected one of ${ACTIONS.join(', ')}` }),
       value: quotaField.nullish(),
       mode: z.enum(MODES, { error: `expected one of ${MODES.join(', ')}` }).default('add'),

@@ -2,10 +2,9 @@ import { z } from 'zod'
 import { characterCount } from '../../domain/character-count.ts'
 import { Role } from '../../domain/user.ts'
 import { nameField } from '../read-input.ts'
+import { textField } from '../text-fields.ts'
 
 const PASSWORD = 'expected a text of 8 to 128 characters'
-/** The maximum length of texts before characters are counted, in UTF-16 units. */
-const MAX_INPUT_LENGTH = 4096
 
 /** The name that a user logs in with. */
 export const usernameField = nameField(64)
@@ -14,9 +13,9 @@ export const usernameField = nameField(64)
 export const displayNameField = nameField(64)
 
 /** A new password: 8 to 128 grapheme clusters. */
-export const passwordField = z.string({ error: PASSWORD }).refine(
+export const passwordField = textField(PASSWORD).refine(
   (text) => {
-    if (!text.isWellFormed() || text.length > MAX_INPUT_LENGTH) return false
+    if (!text.isWellFormed()) return false
     const count = characterCount(text)
     return count >= 8 && count <= 128
   },
@@ -24,9 +23,7 @@ export const passwordField = z.string({ error: PASSWORD }).refine(
 )
 
 /** A password to verify. */
-export const claimedPasswordField = z
-  .string({ error: 'expected a password' })
-  .max(MAX_INPUT_LENGTH, { error: 'expected a password' })
+export const claimedPasswordField = textField('expected a password')
 
 const KEEP = 'expected true or false'
 
@@ -46,16 +43,10 @@ export const quotaField = z.int({ error: 'expected a whole number of quota units
 const REMARK = 'expected a text of at most 255 characters'
 
 /** An administrator's note, which may be empty. */
-export const remarkField = z
-  .string({ error: REMARK })
-  .refine(
-    (text) =>
-      text.length <= MAX_INPUT_LENGTH &&
-      text.isWellFormed() &&
-      !text.includes('\0') &&
-      characterCount(text) <= 255,
-    { error: REMARK },
-  )
+export const remarkField = textField(REMARK).refine(
+  (text) => text.isWellFormed() && !text.includes('\0') && characterCount(text) <= 255,
+  { error: REMARK },
+)
 
 const EMAIL = 'expected an e-mail address, or an empty text'
 
