@@ -227,7 +227,11 @@ describe('POST /api/channel/', () => {
     ['a fraction as priority', { priority: 1.5 }, 'priority: expected a whole number'],
     ['the status of another tool', { status: 3 }, 'status: expected 1 (enabled) or 2 (disabled)'],
     ['an unknown mode', { mode: 'all' }, 'mode: expected single, batch or multi_to_single'],
-    ['too many other fields', { notes: Array(40).fill('x'.repeat(2000)) }, 'may not have more than 65536 characters'],
+    [
+      'too many other fields',
+      { notes: Array(40).fill('x'.repeat(2000)) },
+      'may not have more than 65536 characters',
+    ],
     ['NUL', { remark: 'a\0b', name: 'n\0' }, ''],
   ])('refuses %s', async (_, of, sentence) => {
     const { status, message } = await as('POST /api/channel/', fields('bad', of))

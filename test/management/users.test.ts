@@ -157,11 +157,14 @@ describe('POST /api/user/', () => {
     expect([answer.status, answer.message]).toEqual([400, expect.stringContaining(sentence)])
   })
 
-  test.each([8, 128])('a password may have %i characters, as a person counts them, of 15 bytes each', async (count) => {
-    const password = '👩🏽‍🚀'.repeat(count)
-    const { username } = await createUserWithKey({ password })
-    expect((await logIn(fixture.gateway.url, { username, password })).status).toBe(200)
-  })
+  test.each([8, 128])(
+    'a password may have %i characters, as a person counts them, of 15 bytes each',
+    async (count) => {
+      const password = '👩🏽‍🚀'.repeat(count)
+      const { username } = await createUserWithKey({ password })
+      expect((await logIn(fixture.gateway.url, { username, password })).status).toBe(200)
+    },
+  )
 
   test('a quota may be as large as the bound', async () => {
     expect(await createUserWithKey({ quota: BOUND })).toMatchObject({ quota: BOUND })
