@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { ChannelObject } from '../management/channels/channel-object.ts'
 import { CONFIG, JSON_OUTPUT } from './options.ts'
+import { plainText } from './plain-text.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, withAccounts } from './with-accounts.ts'
@@ -76,7 +77,7 @@ async function test(shell: Shell, channel: string, { model, ...options }: TestOp
     else if (success) shell.out.write(`The channel "${channel}" has answered in ${time} s.\n`)
     if (success) return
     if (!options.json)
-      shell.err.write(`sluice: the channel "${channel}" failed after ${time} s: ${message}\n`)
+      shell.err.write(plainText(`sluice: the channel "${channel}" failed after ${time} s: ${message}\n`))
     shell.exitCode = 1
   })
 }
@@ -91,7 +92,7 @@ async function change(
     const changed = await accounts.run(operation, { channel })
     const effect = operation === 'enableChannel' ? 'is used again' : 'is used for no further call'
     if (options.json) printJson(shell, changed)
-    else shell.out.write(`The channel "${changed.name}" ${effect}.\n`)
+    else shell.out.write(plainText(`The channel "${changed.name}" ${effect}.\n`))
   })
 }
 

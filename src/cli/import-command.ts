@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import type { ImportReport } from '../moving/import/import.ts'
 import { type Fate, type Kind, type ReportLine, displayText } from '../moving/import/report.ts'
 import { CONFIG, JSON_OUTPUT } from './options.ts'
+import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
@@ -14,11 +15,13 @@ Users, keys, channels, groups, prices and a few options carry over into the data
 working, ids stay if they are free. Without --apply nothing is written: the report lists, row by row, what would not carry
 over, and what would be changed. Read it, then run the command again with --apply.
 Existing entries (a user or a channel of the same name, the same key, a group, a price) stay unchanged, so that the command
-can be repeated. docs/moving.md describes all steps.
+can be repeated. Keys are added to an existing user, and roles above a common user's carry over, only for the users whose
+names --merge and --role state: whoever wrote that database chose its names and roles. docs/moving.md describes all steps.
 Exits with 1 if a planned entry could not be written.
 Examples:
   sluice import /srv/new-api/one-api.db
   sluice import postgres://reader@db.example.com/newapi --apply
+  sluice import one-api.db --role root --merge ann --apply
   sluice import "$SQL_DSN"`
 
 const KINDS: readonly Kind[] = ['user', 'token', 'channel', 'group', 'price', 'option', 'table']
@@ -32,6 +35,8 @@ const OUTCOMES: Readonly<Record<Fate, string>> = {
 
 interface ImportOptions extends AccountOptions {
   readonly apply?: boolean
+  readonly merge?: readonly string[]
+  readonly role?: readonly string[]
 }
 
 /** `sluice import`. */
@@ -41,6 +46,12 @@ export function addImportCommand(program: Command, shell: Shell): void {
     .description('import users, keys, channels and prices from a one-api or new-api')
     .option('--apply', 'write; without it, only report what would be written')
     .addOption(new Option('--dry-run', 'write nothing (the default)').conflicts('apply'))
+    .option(
+      '--merge <name>',
+      'add the keys of this user to the user here of the same name; may be repeated',
+      collected,
+    )
+    .option('--role <name>', 'keep the role of this user; may be repeated', collected)
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', HELP)
@@ -50,7 +61,7 @@ export function addImportCommand(program: Command, shell: Shell): void {
 async function importFrom(
   shell: Shell,
   source: string,
-  { apply = false, json = false, ...options }: ImportOptions,
+  { apply = false, json = false, merge = [], role = [], ...options }: ImportOptions,
 ): Promise<void> {
   await reportingErrors(shell, async () => {
     const { readConfig } = await import('../config/config.ts')
@@ -60,6 +71,7 @@ async function importFrom(
     const report = await importFamily({
       config: readConfig(readEnvironment(shell.env, options)),
       source,
+      stated: { merge: new Set(merge), role: new Set(role) },
       apply,
       onProgress: (done, total) => progress.show(done, total),
     }).finally(() => progress.end())
@@ -70,6 +82,10 @@ async function importFrom(
       shell.exitCode = 1
     }
   })
+}
+
+function collected(name: string, names: readonly string[] = []): readonly string[] {
+  return [...names, name]
 }
 
 interface Count {
@@ -109,7 +125,8 @@ function reportText(report: ImportReport, { out }: Shell): string {
     converted !== undefined && `quota: units are converted: ${converted}\n`,
     passwords > 0 &&
       `passwords: ${passwords} passwords do not carry over; "sluice user password NAME" sets new ones\n`,
-    !hasRoot && 'root: no user has role 100; "sluice user create NAME --role 100" creates one\n',
+    !hasRoot &&
+      'root: no user has role 100; --role NAME keeps that of a user, "sluice user create NAME --role 100" creates one\n',
     '\n',
     applied
       ? 'Imported. Start the gateway, and try a key. Then switch the clients over: their keys are the same.\n'
@@ -122,13 +139,13 @@ function reportText(report: ImportReport, { out }: Shell): string {
 
 function lineText({ kind, id, name, fate, notes }: ReportLine): string {
   const number = id === undefined ? '' : ` ${id}`
-  const why = notes.length > 0 ? `: ${notes.map(plain).join('; ')}` : ''
+  const why = notes.length > 0 ? `: ${notes.map(oneLine).join('; ')}` : ''
   return `${kind}${number} ${displayText(name)} ${OUTCOMES[fate]}${why}\n`
 }
 
-// Notes quote text of the imported database, which may contain control characters.
-function plain(note: string): string {
-  return note.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?')
+// Notes quote text of the imported database.
+function oneLine(note: string): string {
+  return plainText(note).replaceAll('\n', '?')
 }
 
 function rank({ kind, fate }: ReportLine): number {

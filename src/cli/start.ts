@@ -9,6 +9,7 @@ import { setCollectorFlags, setThreadFlags } from '../process/collector-flags.ts
 import { untilStopSignal } from '../process/stop-signals.ts'
 import { type IdleThread, startThread } from '../store/sqlite/database-thread.ts'
 import { loadEnvironment } from './load-environment.ts'
+import { plainText } from './plain-text.ts'
 
 /** Options of `sluice start`. */
 interface StartOptions {
@@ -45,7 +46,8 @@ export async function run(config: Config, thread?: IdleThread): Promise<number> 
   try {
     gateway = await startGateway(config, thread)
   } catch (error) {
-    process.stderr.write(`sluice cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
+    const message = error instanceof Error ? error.message : String(error)
+    process.stderr.write(`sluice cannot start: ${plainText(message)}\n`)
     return 1
   }
   // Saves the compile cache for the next start, even if this process is killed.
@@ -59,7 +61,7 @@ export async function run(config: Config, thread?: IdleThread): Promise<number> 
   const reason = await Promise.race([untilStopSignal(), gateway.failed])
   if (reason instanceof Error) {
     process.stderr.write(
-      `sluice stops: ${reason.message}; calls that were under way are settled at the next start\n`,
+      `sluice stops: ${plainText(reason.message)}; calls that were under way are settled at the next start\n`,
     )
     process.exit(1)
   }

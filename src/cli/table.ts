@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
 import { characterCount } from '../domain/character-count.ts'
+import { plainText } from './plain-text.ts'
 
 /** A column of a table of `Row`s. */
 export interface Column<Row> {
@@ -17,7 +18,7 @@ export function table<Row>(
   columns: readonly Column<Row>[],
   stream: NodeJS.WritableStream,
 ): string {
-  const cells = rows.map((row) => columns.map(({ cell }) => cell(row)))
+  const cells = rows.map((row) => columns.map(({ cell }) => plainText(cell(row)).replaceAll('\n', '?')))
   const widths = columns.map(({ title }, index) =>
     Math.max(...[title, ...cells.map((row) => row[index] ?? '')].map(characterCount)),
   )

@@ -13,6 +13,7 @@ import {
   JSON_OUTPUT,
   wholeNumber,
 } from './options.ts'
+import { plainText } from './plain-text.ts'
 import { quotaText } from './quota-text.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
@@ -172,13 +173,12 @@ async function create(
       vendor_routes: options.vendorRoutes ?? '',
       ...budget,
     })
-    for (const warning of warnings) shell.err.write(`Warning: ${warning}.\n`)
+    for (const warning of warnings) shell.err.write(plainText(`Warning: ${warning}.\n`))
     if (options.json) printJson(shell, made)
     else {
       const limit = quotaOf(made, await accounts.display())
-      shell.err.write(
-        `The key "${made.name}" of ${options.user} (id ${made.id}; quota: ${limit}; ${expiryText(made)}), printed once:\n`,
-      )
+      const told = `The key "${made.name}" of ${options.user} (id ${made.id}; quota: ${limit}; ${expiryText(made)}), printed once:\n`
+      shell.err.write(plainText(told))
       shell.out.write(`${made.key}\n`)
     }
   })
@@ -203,7 +203,7 @@ async function update(
     if (options.json) printJson(shell, changed)
     else {
       const text = budgetText(changed, await accounts.display())
-      shell.out.write(`The budget of the key "${changed.name}" (id ${changed.id}): ${text}.\n`)
+      shell.out.write(plainText(`The budget of the key "${changed.name}" (id ${changed.id}): ${text}.\n`))
     }
   })
 }
@@ -212,7 +212,7 @@ async function disable(shell: Shell, id: number, options: AccountOptions): Promi
   await withAccounts(shell, options, async (accounts) => {
     const changed = await accounts.run('disableToken', { id })
     if (options.json) printJson(shell, changed)
-    else shell.out.write(`The key "${changed.name}" (id ${changed.id}) is refused from now on.\n`)
+    else shell.out.write(plainText(`The key "${changed.name}" (id ${changed.id}) is refused from now on.\n`))
   })
 }
 
@@ -220,7 +220,7 @@ async function enable(shell: Shell, id: number, options: AccountOptions): Promis
   await withAccounts(shell, options, async (accounts) => {
     const changed = await accounts.run('enableToken', { id })
     if (options.json) printJson(shell, changed)
-    else shell.out.write(`The key "${changed.name}" (id ${changed.id}) is accepted again.\n`)
+    else shell.out.write(plainText(`The key "${changed.name}" (id ${changed.id}) is accepted again.\n`))
   })
 }
 
@@ -229,7 +229,7 @@ async function rotate(shell: Shell, id: number, options: AccountOptions): Promis
     const changed = await accounts.run('rotateToken', { id })
     if (options.json) printJson(shell, changed)
     else {
-      shell.err.write(`The new key "${changed.name}" (id ${changed.id}), printed once:\n`)
+      shell.err.write(plainText(`The new key "${changed.name}" (id ${changed.id}), printed once:\n`))
       shell.out.write(`${changed.key}\n`)
     }
   })
@@ -239,7 +239,7 @@ async function remove(shell: Shell, id: number, options: AccountOptions): Promis
   await withAccounts(shell, options, async (accounts) => {
     const deleted = await accounts.run('deleteToken', { id })
     if (options.json) printJson(shell, deleted)
-    else shell.out.write(`The key "${deleted.name}" (id ${deleted.id}) is deleted.\n`)
+    else shell.out.write(plainText(`The key "${deleted.name}" (id ${deleted.id}) is deleted.\n`))
   })
 }
 

@@ -10,6 +10,7 @@ import {
   JSON_OUTPUT,
   wholeNumber,
 } from './options.ts'
+import { plainText } from './plain-text.ts'
 import { quotaText } from './quota-text.ts'
 import { readPassword } from './read-password.ts'
 import type { Shell } from './shell.ts'
@@ -266,7 +267,7 @@ function amountOf(text: string): number {
 }
 
 function named({ id, username }: { readonly id: number; readonly username: string }): string {
-  return `${username} (id ${id})`
+  return `${plainText(username)} (id ${id})`
 }
 
 function say({ out }: Shell, line: string): void {

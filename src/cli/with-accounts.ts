@@ -1,6 +1,10 @@
 import type { CommandBackend } from '../control/command-backend.ts'
 import type { FirstCredentials } from '../bootstrap/seed-accounts.ts'
+import { plainJson, plainText } from './plain-text.ts'
 import type { Shell } from './shell.ts'
+
+/** Longest message of an error that is printed: a database may send one without an end. */
+const MAX_MESSAGE_LENGTH = 4000
 
 /** The options of all account commands. */
 export interface AccountOptions {
@@ -44,14 +48,15 @@ export async function reportingErrors(shell: Shell, work: () => Promise<void>): 
 
 /** Prints one line of JSON. */
 export function printJson({ out }: Shell, value: unknown): void {
-  out.write(`${JSON.stringify(value)}\n`)
+  out.write(`${plainJson(value)}\n`)
 }
 
 async function errorText(error: unknown): Promise<string> {
   const { ConfigError, formatDiagnostic } = await import('../config/diagnostics.ts')
   if (error instanceof ConfigError)
     return error.diagnostics.map((diagnostic) => `${formatDiagnostic(diagnostic)}\n`).join('')
-  return `sluice: ${error instanceof Error ? error.message : String(error)}\n`
+  const message = error instanceof Error ? error.message : String(error)
+  return `sluice: ${plainText(message.slice(0, MAX_MESSAGE_LENGTH))}\n`
 }
 
 function firstCredentialsText({ userId, accessToken, key }: FirstCredentials): string {

@@ -193,7 +193,7 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
   test('a dry run reports the rows, and writes nothing', async () => {
     await fill()
     const dataDir = join(folder(), 'not-there-yet')
-    const dry = await report(dataDir, source.place)
+    const dry = await report(dataDir, source.place, '--role', 'root')
     expect(existsSync(dataDir)).toBe(false)
     expect(dry).toMatchObject({
       family: 'new-api',
@@ -203,12 +203,12 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
       failed: 0,
     })
     expect(dry.summary).toMatchObject({
-      user: { carried: 2, left: 1 },
+      user: { carried: 1, changed: 1, left: 1 },
       token: { carried: 1, changed: 1, left: 1 },
       channel: { carried: 1, changed: 1, left: 1 },
       group: { carried: 2 },
     })
-    const plain = await importInto(dataDir, source.place, '--dry-run')
+    const plain = await importInto(dataDir, source.place, '--role', 'root', '--dry-run')
     expect(plain).toMatchObject({ code: 0, err: '' })
     expect(plain.out).toContain('user 8 "gone" does not carry over: it is deleted there\n')
     expect(plain.out).toContain(
@@ -658,7 +658,9 @@ test('a user that the database refuses is named, and all others are imported', a
   file.close()
   const { code, out, err } = await importInto(dataDir, source.place, '--apply')
   // A database that was made without a root user gets none by itself.
-  expect(out).toContain('root: no user has role 100; "sluice user create NAME --role 100"')
+  expect(out).toContain(
+    'root: no user has role 100; --role NAME keeps that of a user, "sluice user create NAME --role 100"',
+  )
   expect([code, err]).toEqual([1, 'sluice: 1 users could not be written; the report says why\n'])
   expect(out).toContain('user 12 "ben" does not carry over: it could not be written: not this one\n')
   expect(out).toContain('token 22 "ben" does not carry over: it could not be written: not this one\n')

@@ -77,13 +77,17 @@ export class Cells {
   }
 
   #decoded(column: string, value: unknown): string {
-    if (typeof value === 'string') return value
+    if (typeof value === 'string') {
+      // All sources are decoded so that bytes that are not UTF-8 become this character.
+      if (value.includes('\uFFFD')) throw new UnreadableValue(column, 'a text in UTF-8')
+      return value
+    }
     if (typeof value === 'bigint' || typeof value === 'number') return String(value)
     try {
       if (value instanceof Uint8Array) return utf8.decode(value)
     } catch {
       // Not UTF-8: refused below.
     }
-    throw new UnreadableValue(column, 'a text')
+    throw new UnreadableValue(column, 'a text in UTF-8')
   }
 }

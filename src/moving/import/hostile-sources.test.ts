@@ -4,7 +4,10 @@ import process from 'node:process'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { familyDatabase } from '../../../test/family-database.ts'
 import { ENGINES } from '../../../test/store-engines.ts'
+import { Cells } from './cells.ts'
 import { readFamily } from './family.ts'
+import { mysqlAddress } from './mysql-address.ts'
+import { openMysqlSource } from './mysql-source.ts'
 import { READ_LIMITS, type ReadLimits } from './read-limits.ts'
 import type { SourceDatabase } from './source.ts'
 import { openPostgresSource } from './postgres-source.ts'
@@ -152,6 +155,26 @@ async function server(answer: (socket: Socket) => void): Promise<string> {
   return `postgres://u@127.0.0.1:${(listener.address() as AddressInfo).port}/d`
 }
 
+/** Starts a server that sends `head`, and then bytes without an end, as soon as a client connects. */
+async function endlessGreeting(
+  head: Buffer,
+): Promise<{ readonly port: number; readonly sent: () => number }> {
+  const sockets: Socket[] = []
+  const listener = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+    socket.write(head)
+    forever(socket, Buffer.alloc(65_536))
+  }).listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    listener.close()
+  })
+  const { port } = listener.address() as AddressInfo
+  return { port, sent: () => sockets.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0) }
+}
+
 function forever(socket: Socket, bytes: Buffer): void {
   const more = (): void => {
     while (!socket.destroyed && socket.write(bytes));
@@ -177,9 +200,46 @@ describe('something that only speaks like PostgreSQL', () => {
       },
       /sends more than 8000000 bytes/,
     ],
+    [
+      'sends one row that is larger than a message may be',
+      {},
+      (socket) => {
+        socket.write(Buffer.concat([message('T', COLUMN), message('D', Buffer.alloc(0), 2 ** 31 - 5)]))
+        forever(socket, Buffer.alloc(65_536))
+      },
+      /sends a message of more than 67108864 bytes/,
+    ],
     ['says nothing', { ms: 100 }, () => {}, /reading the table "users" took longer than 0.1 s/],
   ])('is given up where it %s', async (_, bounds, answer, sentence) => {
     const source = await opened(await server(answer), bounds)
     await expect(source.rows('users', ['id'])).rejects.toThrow(sentence)
   })
+})
+
+describe('a server that greets without an end', () => {
+  const SENTENCE = 'its server sends more than 65536 bytes before it accepts the user'
+
+  test('is given up as PostgreSQL', async () => {
+    const { port, sent } = await endlessGreeting(message('R', Buffer.alloc(0), 2 ** 31 - 5))
+    await expect(openPostgresSource(`postgres://u@127.0.0.1:${port}/d`)).rejects.toThrow(SENTENCE)
+    expect(sent()).toBeLessThan(100 * 2 ** 20)
+  })
+
+  test('is given up as MySQL', async () => {
+    // The greeting of protocol 10 in packets of the greatest length, which continue each other.
+    const { port, sent } = await endlessGreeting(Buffer.from([0xff, 0xff, 0xff, 0, 10]))
+    const place = mysqlAddress(`mysql://u@127.0.0.1:${port}/d`)
+    if (!place) throw new Error('this is an address of MySQL')
+    await expect(openMysqlSource(place)).rejects.toThrow(SENTENCE)
+    expect(sent()).toBeLessThan(100 * 2 ** 20)
+  })
+})
+
+test('a text with bytes that are not UTF-8 is refused, whatever server sends it', async () => {
+  const row = message('D', Buffer.from([0, 1, 0, 0, 0, 2, 0x61, 0xff]))
+  const place = await server((socket) =>
+    socket.write(Buffer.concat([message('T', COLUMN), row, message('C', Buffer.from('SELECT 1\0')), READY])),
+  )
+  const [first] = await (await opened(place)).rows('users', ['id'])
+  expect(() => new Cells(first ?? {}).text('id')).toThrow('id: expected a text in UTF-8')
 })

@@ -1,5 +1,6 @@
 import { Role } from '../../domain/user.ts'
 import { foldCase } from '../../domain/username.ts'
+import { MAX_IMPORTED } from './amount-sums.ts'
 import type { TakenIdentifiers } from '../../store/operations/taken-identifiers.ts'
 import type { ReadUser } from './plan-users.ts'
 
@@ -79,13 +80,16 @@ export class IdentifierAllocator {
     return { id, accessToken: isOwn ? accessToken : null }
   }
 
-  /** Allocates an id for a token; undefined if another token has the same key. */
-  allocateToken(wanted: number, key: string): number | undefined {
-    const keyHash = this.#hashes.key(key)
-    if (this.#keys.has(keyHash)) return undefined
+  /** Tells whether a token here, or one that is planned, has this key. */
+  hasKey(key: string): boolean {
+    return this.#keys.has(this.#hashes.key(key))
+  }
+
+  /** Allocates an id for a token, whose key no other token has. */
+  allocateToken(wanted: number, key: string): number {
     const isFree = wanted > 0 && !this.#tokenIds.has(wanted)
     const id = isFree ? wanted : this.newTokenId()
-    this.#keys.add(keyHash)
+    this.#keys.add(this.#hashes.key(key))
     this.#tokenIds.add(id)
     return id
   }
@@ -108,7 +112,8 @@ function firstIdAbove(taken: readonly { readonly id: number }[], wanted: readonl
   return Math.max(0, ...[taken.map(({ id }) => id), wanted].map(largest)) + 1
 }
 
-// Not `Math.max(...ids)`: there may be more ids than a call can have arguments.
+// Not `Math.max(...ids)`: there may be more ids than a call can have arguments. Rows with larger ids are
+// refused.
 function largest(ids: readonly number[]): number {
-  return ids.reduce((max, id) => Math.max(max, id), 0)
+  return ids.reduce((max, id) => (id > MAX_IMPORTED ? max : Math.max(max, id)), 0)
 }

@@ -1,10 +1,11 @@
 import type { Config } from '../../config/config.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
+import { RunningSums } from './amount-sums.ts'
 import { Cells } from './cells.ts'
 import { type Family, type FamilyDatabase, readFamily } from './family.ts'
 import { FamilyOptions } from './family-options.ts'
 import { type Hashes, IdentifierAllocator } from './identifier-allocator.ts'
-import { planAccounts, type PlannedAccount } from './plan-accounts.ts'
+import { planAccounts, type PlannedAccount, type StatedNames } from './plan-accounts.ts'
 import { type ConfigurationPlan, planConfiguration } from './plan-configuration.ts'
 import type { ReportLine } from './report.ts'
 import { openSourceDatabase, type SourceRow } from './source.ts'
@@ -24,6 +25,8 @@ export interface ImportOptions {
   readonly config: Config
   /** SQLite file, or the address of a server. */
   readonly source: string
+  /** Names of users whose keys are added to users here, and who keep their role. */
+  readonly stated: StatedNames
   /** False = nothing is written, and the report says what would be imported. */
   readonly apply: boolean
   /** Called after each user with the number done and the total. */
@@ -65,18 +68,19 @@ interface ImportPlan {
  * Rejects with a sentence for the operator.
  */
 export async function importFamily(options: ImportOptions): Promise<ImportReport> {
-  const { config, apply } = options
+  const { config, apply, stated } = options
   const { environment, users: seeds } = config
   const source = await openSourceDatabase(options.source)
   const family = await readFamily(source).finally(() => source.close())
+  requireNames(family, stated)
   if (!apply) {
     const { state, hashes } = await inspectTarget(environment, seeds)
-    const plan = planImport(family, config, state, hashes)
+    const plan = planImport(family, options, state, hashes)
     return { ...reportOf(family, config, plan), applied: false, failed: 0, nodesNotified: true }
   }
   const target = await openTargetToWrite(environment, seeds)
   try {
-    const plan = planImport(family, config, await target.readState(), target.hashes)
+    const plan = planImport(family, options, await target.readState(), target.hashes)
     const made = await applyPlan(target, plan, options.onProgress)
     const nodesNotified = await target.notifyNodes().then(
       () => true,
@@ -93,7 +97,12 @@ export async function importFamily(options: ImportOptions): Promise<ImportReport
   }
 }
 
-function planImport(family: FamilyDatabase, config: Config, state: TargetState, hashes: Hashes): ImportPlan {
+function planImport(
+  family: FamilyDatabase,
+  { config, stated }: ImportOptions,
+  state: TargetState,
+  hashes: Hashes,
+): ImportPlan {
   const options = new FamilyOptions(family.options)
   const configuration = planConfiguration(family, options, config, state.stored)
   const units = new Units(options.text('QuotaPerUnit'), configuration.settings.options.quotaPerUnit)
@@ -103,6 +112,8 @@ function planImport(family: FamilyDatabase, config: Config, state: TargetState, 
     units,
     settings: configuration.settings,
     identifiers,
+    sums: new RunningSums(state.identifiers.sums),
+    stated,
     nowSeconds: Math.floor(Date.now() / 1000),
   })
   return {
@@ -113,6 +124,19 @@ function planImport(family: FamilyDatabase, config: Config, state: TargetState, 
     units,
     hasRoot: identifiers.hasRoot,
   }
+}
+
+// A mistyped name would be without effect, and not noticed.
+function requireNames({ users }: FamilyDatabase, stated: StatedNames): void {
+  const names = new Set(
+    users.map((row) => {
+      const cells = new Cells(row)
+      return cells.lenient(() => cells.text('username'), '')
+    }),
+  )
+  for (const [option, wanted] of Object.entries(stated) as [keyof StatedNames, ReadonlySet<string>][])
+    for (const name of wanted)
+      if (!names.has(name)) throw new Error(`--${option} ${name}: no user there has that name`)
 }
 
 async function applyPlan(

@@ -3,7 +3,7 @@ import { type Connection, createConnection, type QueryError } from 'mysql2'
 import type { MysqlAddress } from './mysql-address.ts'
 import { notATable, READ_LIMITS, ReadMeter, rowSize } from './read-limits.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
-import { withinLimits } from './within-limits.ts'
+import { noting, WireLimits } from './wire-limits.ts'
 
 const CONNECT_MS = 10_000
 const TABLE = 'BASE TABLE'
@@ -22,15 +22,18 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
   connection.on('error', (error: QueryError) => failure.reject(sentenceOf(error)))
   const read = new ReadMeter(limits)
   const stop = (): void => connection.destroy()
+  const wire = new WireLimits(socket, limits, stop)
   const ask = (
     table: string,
     text: string,
     values: readonly string[] = [],
   ): Promise<readonly SourceRow[]> => {
-    const answer = rowsOf(connection, read.table(table), text, values)
-    return withinLimits(socket, limits, table, Promise.race([answer, failure.promise]), stop)
+    const answer = rowsOf(connection, noting(read.table(table), wire), text, values)
+    return wire.answer(table, Promise.race([answer, failure.promise]))
   }
+  const accepted = new Promise<void>((resolve) => connection.once('connect', () => resolve()))
   try {
+    await wire.greeting(Promise.race([accepted, failure.promise]))
     await ask('', 'set session transaction isolation level repeatable read')
     await ask('', 'start transaction with consistent snapshot, read only')
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { Settings } from '../../domain/settings.ts'
 import { isFullyVisible } from '../../domain/username.ts'
 import type { ImportedAccount, ImportedToken, ImportedUser } from '../../store/operations/import-account.ts'
+import { MAX_IMPORTED, type RunningSums } from './amount-sums.ts'
 import { Cells, UnreadableValue } from './cells.ts'
 import type { FamilyDatabase } from './family.ts'
 import type { IdentifierAllocator } from './identifier-allocator.ts'
@@ -24,12 +25,22 @@ export interface AccountsPlan {
   readonly passwords: number
 }
 
+/** Names of users of the source that the operator stated. */
+export interface StatedNames {
+  /** Users here who get the tokens of the user of that name. */
+  readonly merge: ReadonlySet<string>
+  /** Users who keep a role above common. */
+  readonly role: ReadonlySet<string>
+}
+
 /** Inputs of the planning of users and tokens. */
 export interface AccountRules {
   readonly units: Units
   /** Settings as they will be after the import. */
   readonly settings: Settings
   readonly identifiers: IdentifierAllocator
+  readonly sums: RunningSums
+  readonly stated: StatedNames
   readonly nowSeconds: number
 }
 
@@ -72,13 +83,15 @@ interface Owner {
   readonly idHere: number
   readonly group: string
   readonly user: ImportedUser | undefined
+  /** False = its tokens are not added: it exists, and the operator did not state its name. */
+  readonly takesTokens: boolean
   readonly lines: readonly ReportLine[]
 }
 
 function planOwner(
   cells: Cells,
   id: number,
-  { units, settings, identifiers, nowSeconds }: AccountRules,
+  { units, settings, identifiers, sums, stated, nowSeconds }: AccountRules,
   idHere: ReadonlyMap<number, number>,
 ): Owner | { readonly left: ReportLine } {
   const name = cells.lenient(() => cells.text('username'), '')
@@ -88,7 +101,8 @@ function planOwner(
   if (isDeleted(cells, 'user')) return left('it is deleted there')
   let read: ReadUser
   try {
-    read = readUser(cells, units, settings, nowSeconds)
+    requireCountable(id)
+    read = readUser(cells, units, settings, nowSeconds, (username) => stated.role.has(username))
   } catch (error) {
     if (!(error instanceof UnreadableValue)) throw error
     return left(error.message)
@@ -97,13 +111,22 @@ function planOwner(
   if (there?.isNew) return left('another user there has that name, but for spaces')
   if (there) {
     if (there.isDeleted) return left('a deleted user here has that name')
-    const notes = ['its tokens that are not there yet are added']
+    const takesTokens = stated.merge.has(read.username)
+    const notes = takesTokens ? ['its tokens that are not there yet are added, as --merge states'] : []
     const line: ReportLine = { kind: 'user', id, name, fate: 'there', notes }
-    return { username: read.username, idHere: there.id, group: there.group, user: undefined, lines: [line] }
+    const { id: idHere, group } = there
+    return { username: read.username, idHere, group, user: undefined, takesTokens, lines: [line] }
   }
   if (!isFullyVisible(read.username)) return left('username: it has invisible characters')
   const alike = identifiers.similarName(read.username)
   if (alike !== undefined) return left(`username: it differs from "${alike}" in case alone`)
+  try {
+    const { quota, usedQuota, requestCount } = read
+    sums.add({ 'users.quota': quota, 'users.used_quota': usedQuota, 'users.request_count': requestCount })
+  } catch (error) {
+    if (!(error instanceof UnreadableValue)) throw error
+    return left(error.message)
+  }
   const own = identifiers.allocateUser(id, read)
   if (own.id !== id) cells.note(`id: ${own.id} here, as ${id} is another user's`)
   if (own.accessToken === null && read.accessToken !== null) {
@@ -111,13 +134,13 @@ function planOwner(
   }
   const inviter = idHere.get(cells.lenient(() => cells.integer('inviter_id'), 0)) ?? 0
   const user: ImportedUser = { ...read, ...own, columns: { ...read.columns, inviter_id: inviter } }
-  return { username: read.username, idHere: own.id, group: read.group, user, lines: [] }
+  return { username: read.username, idHere: own.id, group: read.group, user, takesTokens: true, lines: [] }
 }
 
 function planTokens(
   rows: readonly SourceRow[],
   owner: Owner,
-  { units, settings, identifiers, nowSeconds }: AccountRules,
+  { units, settings, identifiers, sums, nowSeconds }: AccountRules,
 ): { readonly tokens: ImportedToken[]; readonly made: ReportLine[]; readonly lines: ReportLine[] } {
   const tokens: ImportedToken[] = []
   const made: ReportLine[] = []
@@ -131,22 +154,34 @@ function planTokens(
       continue
     }
     try {
+      requireCountable(id)
       read = readToken(cells, owner.group, units, settings, nowSeconds)
+      if (identifiers.hasKey(read.key)) {
+        lines.push({ kind: 'token', id, name: read.name, fate: 'there', notes: [] })
+        continue
+      }
+      if (!owner.takesTokens) {
+        lines.push(
+          skippedToken(row, 'a user here has the name of its user; --merge NAME adds it to that user'),
+        )
+        continue
+      }
+      sums.add({ 'tokens.remain_quota': read.remainQuota, 'tokens.used_quota': read.usedQuota })
     } catch (error) {
       if (!(error instanceof UnreadableValue)) throw error
       lines.push(skippedToken(row, error.message))
       continue
     }
     const idHere = identifiers.allocateToken(id, read.key)
-    if (idHere === undefined) {
-      lines.push({ kind: 'token', id, name: read.name, fate: 'there', notes: [] })
-      continue
-    }
     if (idHere !== id) cells.note(`id: ${idHere} here, as ${id} is another token's`)
     tokens.push({ ...read, id: idHere, userId: owner.idHere })
     made.push(carried('token', id, read.name, cells.notes))
   }
   return { tokens, made, lines }
+}
+
+function requireCountable(id: number): void {
+  if (id > MAX_IMPORTED) throw new UnreadableValue('id', `at most ${MAX_IMPORTED}`)
 }
 
 /** Assembles an account whose used quota adds up; undefined if there is nothing to write. */

@@ -22,15 +22,22 @@ const DELETED = 3
 export type ReadUser = Omit<ImportedUser, 'id'>
 
 /** Reads a user. Adds notes about changes. Throws `UnreadableValue` if its name or quota is unreadable. */
-export function readUser(cells: Cells, units: Units, settings: Settings, nowSeconds: number): ReadUser {
+export function readUser(
+  cells: Cells,
+  units: Units,
+  settings: Settings,
+  nowSeconds: number,
+  keepsRole: (username: string) => boolean,
+): ReadUser {
+  const username = usernameOf(cells)
   const quota = units.convert('quota', cells.integer('quota'))
   if (Math.abs(quota) > maxQuota(settings)) {
     throw new UnreadableValue('quota', `at most ${maxQuota(settings)} quota units, not ${quota}`)
   }
   return {
-    username: usernameOf(cells),
+    username,
     displayName: displayNameOf(cells),
-    role: roleOf(cells),
+    role: roleOf(cells, keepsRole(username)),
     status: statusOf(cells),
     group: groupOf(cells, settings),
     quota,
@@ -78,11 +85,16 @@ function displayNameOf(cells: Cells): string | undefined {
   return undefined
 }
 
-function roleOf(cells: Cells): Role {
-  const role = roleField.safeParse(cells.integer('role', Role.user))
-  if (role.success) return role.data
-  cells.note('role: it is unknown; a common user')
-  return Role.user
+function roleOf(cells: Cells, isKept: boolean): Role {
+  const { data: role } = roleField.safeParse(cells.integer('role', Role.user))
+  if (role === undefined) cells.note('role: it is unknown; a common user')
+  if (role === undefined || role === Role.user) return Role.user
+  cells.note(
+    isKept
+      ? `role: ${role}, as --role states`
+      : `role: ${role} there, a common user here; --role NAME keeps it`,
+  )
+  return isKept ? role : Role.user
 }
 
 function statusOf(cells: Cells): 1 | 2 {

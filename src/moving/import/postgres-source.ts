@@ -3,7 +3,7 @@ import { Client, Query } from 'pg'
 import { mapDatabaseError } from '../../store/postgres/failure.ts'
 import { READ_LIMITS, notATable, ReadMeter, rowSize } from './read-limits.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
-import { withinLimits } from './within-limits.ts'
+import { noting, WireLimits } from './wire-limits.ts'
 
 const CONNECT_MS = 10_000
 
@@ -33,16 +33,12 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
   })
   client.on('error', () => {})
   const read = new ReadMeter(limits)
+  const stop = (): void => void socket.destroy()
+  const wire = new WireLimits(socket, limits, stop)
   const ask = (table: string, text: string, values: readonly string[] = []): Promise<readonly SourceRow[]> =>
-    withinLimits(
-      socket,
-      limits,
-      table,
-      rowsOf(client, read.table(table), text, values),
-      () => void client.end().catch(() => {}),
-    )
+    wire.answer(table, rowsOf(client, stop, noting(read.table(table), wire), text, values))
   try {
-    await client.connect()
+    await wire.greeting(client.connect())
     await ask('', 'begin isolation level repeatable read read only')
     await ask('', 'set local row_security = off')
   } catch (error) {
@@ -75,9 +71,10 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
   }
 }
 
-/** Runs a statement and collects its rows. Calls `count` with the bytes of each; stops if that throws. */
+/** Runs a statement and collects its rows. Calls `count` with the bytes of each, and `stop` if that throws. */
 function rowsOf(
   client: Client,
+  stop: () => void,
   count: (bytes: number) => void,
   text: string,
   values: readonly string[],
@@ -91,7 +88,7 @@ function rowsOf(
         rows.push(row)
       } catch (error) {
         reject(error instanceof Error ? error : new Error(String(error)))
-        void client.end().catch(() => {})
+        stop()
       }
     })
     query.on('end', () => resolve(rows))

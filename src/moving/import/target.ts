@@ -9,7 +9,11 @@ import { secretOfDataFolder } from '../../store/data-folder.ts'
 import { isCurrent } from '../../store/migrations/step-names.ts'
 import type { Db } from '../../store/operations/operation.ts'
 import { storedConfiguration } from '../../store/operations/stored-configuration.ts'
-import { takenIdentifiers, type TakenIdentifiers } from '../../store/operations/taken-identifiers.ts'
+import {
+  NO_AMOUNTS,
+  takenIdentifiers,
+  type TakenIdentifiers,
+} from '../../store/operations/taken-identifiers.ts'
 import { openPostgresStore } from '../../store/postgres/open.ts'
 import { deriveSecrets, hashAccessToken, hashKey, namespaceOf, type Secrets } from '../../store/secrets.ts'
 import { openForReading } from '../../store/sqlite/connection.ts'
@@ -46,7 +50,7 @@ export interface WritableTarget {
 }
 
 const EMPTY_STATE: TargetState = {
-  identifiers: { users: [], tokens: [] },
+  identifiers: { users: [], tokens: [], sums: NO_AMOUNTS },
   stored: { channels: [], entries: [] },
 }
 
@@ -200,5 +204,6 @@ function identifiersOfSeeds(seeds: readonly UserSeed[], secrets: Secrets | undef
   const keys = seeds.flatMap(({ tokens }) =>
     tokens.map(({ key }) => (key === undefined ? '' : hashes.key(key))),
   )
-  return { users, tokens: keys.map((keyHash, index) => ({ id: index + 1, keyHash })) }
+  const tokens = keys.map((keyHash, index) => ({ id: index + 1, keyHash }))
+  return { users, tokens, sums: NO_AMOUNTS }
 }

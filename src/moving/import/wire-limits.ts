@@ -1,0 +1,96 @@
+import type { Socket } from 'node:net'
+import { type ReadLimits, tooSlow } from './read-limits.ts'
+
+/** Timeout of an answer, as a multiple of the statement timeout. */
+const TIMEOUT_FACTOR = 1.05
+/** Interval of the checks while an answer arrives. */
+const CHECK_INTERVAL_MS = 5
+/** Largest ratio of bytes received to bytes of values; rows have headers and lengths too. */
+const WIRE_FACTOR = 4
+/** Most bytes between two rows: drivers keep a message in memory until it is complete. */
+const MAX_MESSAGE_BYTES = 64 * 2 ** 20
+/** Limits until the server has accepted the user. */
+const MAX_GREETING_BYTES = 65_536
+const MAX_GREETING_MS = 10_000
+
+/** Counts a row by `count`, once it is noted as complete. */
+export function noting(count: (bytes: number) => void, wire: WireLimits): (bytes: number) => void {
+  return (bytes) => {
+    wire.noteRow()
+    count(bytes)
+  }
+}
+
+/** Limits on what the server of a source sends over one connection, even if no row of it is complete. */
+export class WireLimits {
+  readonly #socket: Socket
+  readonly #limits: ReadLimits
+  readonly #stop: () => void
+  #lastRowAt = 0
+
+  /** `stop` closes the connection. */
+  constructor(socket: Socket, limits: ReadLimits, stop: () => void) {
+    this.#socket = socket
+    this.#limits = limits
+    this.#stop = stop
+  }
+
+  /** Notes that a row is complete. */
+  noteRow(): void {
+    this.#lastRowAt = this.#socket.bytesRead
+  }
+
+  /** Rejects where the server takes too long or sends too much before it accepts the user. */
+  greeting<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    const ms = Math.min(MAX_GREETING_MS, this.#limits.ms)
+    return this.#within(
+      answer,
+      ms,
+      () =>
+        this.#socket.bytesRead > MAX_GREETING_BYTES
+          ? new Error(`its server sends more than ${MAX_GREETING_BYTES} bytes before it accepts the user`)
+          : undefined,
+      () => new Error(`its server did not accept the user within ${ms / 1000} s`),
+    )
+  }
+
+  /** Rejects where the answer about a table takes too long or has too many bytes. */
+  answer<Answer>(table: string, answer: Promise<Answer>): Promise<Answer> {
+    const { bytes, ms } = this.#limits
+    this.noteRow()
+    return this.#within(
+      answer,
+      ms * TIMEOUT_FACTOR,
+      () => {
+        const { bytesRead } = this.#socket
+        if (bytesRead > bytes * WIRE_FACTOR)
+          return new Error(`its server sends more than ${bytes * WIRE_FACTOR} bytes`)
+        if (bytesRead - this.#lastRowAt > MAX_MESSAGE_BYTES)
+          return new Error(`its server sends a message of more than ${MAX_MESSAGE_BYTES} bytes`)
+        return undefined
+      },
+      () => tooSlow(table, ms),
+    )
+  }
+
+  async #within<Answer>(
+    answer: Promise<Answer>,
+    ms: number,
+    excess: () => Error | undefined,
+    late: () => Error,
+  ): Promise<Answer> {
+    const { promise, reject } = Promise.withResolvers<never>()
+    const untilMs = performance.now() + ms
+    const timer = setInterval(() => {
+      const error = excess() ?? (performance.now() > untilMs ? late() : undefined)
+      if (!error) return
+      reject(error)
+      this.#stop()
+    }, CHECK_INTERVAL_MS)
+    try {
+      return await Promise.race([answer, promise])
+    } finally {
+      clearInterval(timer)
+    }
+  }
+}
