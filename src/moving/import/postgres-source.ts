@@ -71,7 +71,9 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
   }
 }
 
-/** Runs a statement and collects its rows. Calls `count` with the bytes of each, and `stop` if that throws. */
+/**
+ * Runs a statement and collects its rows. Calls `count` with the bytes of each, and `stop` if that throws.
+ */
 function rowsOf(
   client: Client,
   stop: () => void,
