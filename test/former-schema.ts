@@ -9,12 +9,21 @@ const LATER_TABLES = {
   PostgreSQL: ['audit_log', 'declared_settings', 'call_generation', 'call_nodes', 'call_places'],
 } as const
 
+/** Takes a schema back to the version before names were compared by a column. */
+export async function withoutComparableNames({ sql }: TestDatabase): Promise<void> {
+  await sql('DROP INDEX users_by_comparable_name')
+  await sql('ALTER TABLE users DROP COLUMN comparable_name')
+  await sql("DELETE FROM kysely_migration WHERE name >= '0035'")
+}
+
 /** Takes a schema back to the version before sums for series and details of calls. */
-export async function withoutSeries({ name }: Engine, { sql }: TestDatabase): Promise<void> {
+export async function withoutSeries({ name }: Engine, database: TestDatabase): Promise<void> {
+  const { sql } = database
   for (const table of [...TABLES, ...LATER_TABLES[name]]) await sql(`DROP TABLE ${table}`)
   if (name === 'SQLite') await sql('DROP TABLE unsummed_calls')
   for (const column of ['failed', 'search_units']) await sql(`ALTER TABLE usage_days DROP COLUMN ${column}`)
   for (const column of ['attempts', 'particulars', 'search_units'])
     await sql(`ALTER TABLE usage_log DROP COLUMN ${column}`)
+  await withoutComparableNames(database)
   await sql("DELETE FROM kysely_migration WHERE name >= '0018'")
 }

@@ -1,5 +1,8 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isFullyVisible, foldCase } from './username.ts'
+import { alphabetMixedWithLatin, comparableName, isFullyVisible } from './username.ts'
+
+const CHANGES = /\p{Changes_When_NFKC_Casefolded}/u
 
 describe('a name that is seen whole', () => {
   test.each([
@@ -42,22 +45,109 @@ describe('a name that is seen whole', () => {
   })
 })
 
-test.each([
-  ['Ann', 'aNN'],
-  ['ÖZGE', 'özge'],
-  ['АНЯ', 'аня'],
-  ['ΟΔΟΣ', 'οδος'],
-  ['οδοσ', 'οδος'],
-  ['ＡＮＮ', 'ａｎｎ'],
-  ['\u212Aarl', 'karl'],
-])('%j and %j differ in case alone', (one, other) => {
-  expect(foldCase(one)).toBe(foldCase(other))
+describe('names', () => {
+  test.each([
+    ['Ann', 'aNN'],
+    ['ÖZGE', 'özge'],
+    ['АНЯ', 'аня'],
+    ['ΟΔΟΣ', 'οδος'],
+    ['οδοσ', 'οδος'],
+    ['straße', 'STRASSE'],
+    ['straẞe', 'strasse'],
+    ['ＡＮＮ', 'ann'],
+    ['𝐚𝓃𝚗', 'ann'],
+    ['ⓐnn', 'ann'],
+    ['ﬁona', 'Fiona'],
+    ['ſam', 'Sam'],
+    ['\u212Aarl', 'karl'],
+    ['Å', 'A\u030A'],
+    ['Ⅳ', 'iv'],
+    ['ann\u00A0b', 'ann b'],
+    ['می\u200Cخواهم', 'میخواهم'],
+    ['❤\uFE0F', '❤'],
+    ['a\u00ADnn', 'ann'],
+    ['\u3164ann', 'ann'],
+    ['an\u{E0061}n', 'ann'],
+    ['ᾼ', 'αι'],
+    ['안', '\u110B\u1161\u11AB'],
+    ['ｶﾞ', 'ガ'],
+  ])('%j and %j are compared as equal', (one, other) => {
+    expect(comparableName(one)).toBe(comparableName(other))
+  })
+
+  test.each([
+    ['ann', 'anna'],
+    ['ann', 'аnn'],
+    ['ann', 'a nn'],
+    ['özge', 'ozge'],
+    ['安', '按'],
+    ['か', 'が'],
+  ])('%j and %j are not', (one, other) => {
+    expect(comparableName(one)).not.toBe(comparableName(other))
+  })
+
+  test('are compared as equal to what they are compared by, and in every case', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (name) => {
+        const form = comparableName(name)
+        expect(comparableName(form)).toBe(form)
+        expect(comparableName(name.toUpperCase())).toBe(form)
+        expect(comparableName(name.normalize('NFKD'))).toBe(form)
+      }),
+    )
+  })
+
+  test('of ASCII are compared in lower case', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme-ascii' }), (name) => {
+        expect(comparableName(name)).toBe(name.toLowerCase())
+      }),
+    )
+  })
+
+  test('change by Unicode’s NFKC_Casefold, letter by letter', () => {
+    // Cherokee folds to upper case there, which compares the same; dotless i is not folded.
+    const others = /[ı\p{Script=Cherokee}]/u
+    const unchanging = /[\p{Script=Han}\p{Script=Hangul}\p{Unassigned}\p{Private_Use}]/u
+    const wrong = Array.from({ length: 0x11_0000 }, (_, code) => String.fromCodePoint(code)).filter(
+      (letter) =>
+        letter.isWellFormed() &&
+        !others.test(letter) &&
+        (CHANGES.test(letter) || !unchanging.test(letter)) &&
+        (comparableName(letter) !== letter) !== CHANGES.test(letter),
+    )
+    expect(wrong).toEqual([])
+  })
 })
 
-test.each([
-  ['ann', 'anna'],
-  ['straße', 'strasse'],
-  ['ann', 'аnn'],
-])('%j and %j do not', (one, other) => {
-  expect(foldCase(one)).not.toBe(foldCase(other))
+describe('a name with letters of two alphabets that look alike', () => {
+  test.each([
+    ['аnn', 'Cyrillic'],
+    ['annа', 'Cyrillic'],
+    ['Иван Smith', 'Cyrillic'],
+    ['ａｎｎ и', 'Cyrillic'],
+    ['οmega', 'Greek'],
+    ['µsec', 'Greek'],
+    ['Ωhm', 'Greek'],
+    ['օscar', 'Armenian'],
+  ])('is %j, with %s', (name, alphabet) => {
+    expect(alphabetMixedWithLatin(name)).toBe(alphabet)
+  })
+
+  test.each([
+    'ann',
+    'Аня',
+    'Ωμέγα',
+    'Անի',
+    'Anna 安',
+    'Kenjiけんじ',
+    'ケンjr',
+    'Min민',
+    'Ali علي',
+    'user-7 ✓',
+    'Аня 7',
+    'α7',
+  ])('is not %j', (name) => {
+    expect(alphabetMixedWithLatin(name)).toBeUndefined()
+  })
 })

@@ -40,10 +40,45 @@ export function escapeInvisible(username: string): string {
   )
 }
 
-/** Case-folded form of a name, equal for names that differ in case alone. */
-export function foldCase(username: string): string {
-  return Array.from(username, (letter) => {
-    const upper = letter.toUpperCase()
-    return (Array.from(upper).length === 1 ? upper : letter).toLowerCase()
-  }).join('')
+/** Characters that comparison ignores. */
+const IGNORED = /\p{Default_Ignorable_Code_Point}/gu
+
+/**
+ * Form of a name that is equal for names which differ in case, width, ligatures or invisible characters alone:
+ * Unicode's NFKC_Casefold, in which dotless i equals i as well.
+ */
+export function comparableName(username: string): string {
+  // Folding may give characters that NFKC changes, and the other way round.
+  return folded(folded(username.normalize('NFD')))
+}
+
+function folded(text: string): string {
+  const visible = text.replaceAll(IGNORED, '')
+  // Letter by letter, because the lower case of a sigma depends on its neighbours.
+  const upper = Array.from(visible, (letter) => letter.toLowerCase().toUpperCase()).join('')
+  return Array.from(upper, (letter) => letter.toLowerCase())
+    .join('')
+    .normalize('NFKC')
+}
+
+/** The difference between two names whose comparable forms are equal. */
+export function differenceOf(one: string, other: string): 'case' | 'forms of letters' {
+  return one.toUpperCase() === other.toUpperCase() ? 'case' : 'forms of letters'
+}
+
+const LATIN = /[\p{Letter}&&\p{Script=Latin}]/v
+/** Alphabets with letters that look like Latin ones. */
+const LOOKALIKES = {
+  Cyrillic: /[\p{Letter}&&\p{Script=Cyrillic}]/v,
+  Greek: /[\p{Letter}&&\p{Script=Greek}]/v,
+  Armenian: /[\p{Letter}&&\p{Script=Armenian}]/v,
+} as const
+
+/** Alphabet whose letters a name mixes with Latin ones, which they look like; undefined if it mixes none. */
+export function alphabetMixedWithLatin(username: string): keyof typeof LOOKALIKES | undefined {
+  const text = username.normalize('NFKC')
+  if (!LATIN.test(text)) return undefined
+  return Object.entries(LOOKALIKES).find(([, letters]) => letters.test(text))?.[0] as
+    | keyof typeof LOOKALIKES
+    | undefined
 }

@@ -65,6 +65,8 @@ interface UsersTable extends TermsColumns {
   remark: Generated<string>
   /** Original name of a renamed user, by which gateway.yaml may still declare it. */
   first_username: Generated<string | null>
+  /** Form in which names are compared; null for deleted users. */
+  comparable_name: string | null
   created_time: number
   deleted_time: number | null
 }

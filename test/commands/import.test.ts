@@ -958,9 +958,10 @@ test('a table that is an endless view is refused with an error message, and not 
   expect(err).toContain('"channels" is a view, and nothing but plain tables is read')
 })
 
-test('of users with confusable names one is imported', async () => {
+test('of users with names that imitate another one is imported', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
-  for (const [index, username] of ['ben', 'Ben', 'b\u200Ben'].entries()) {
+  const names = ['ben', 'Ben', 'ｂen', 'b\u200Ben', 'bеn', 'Ben 本']
+  for (const [index, username] of names.entries()) {
     await source.insert('users', { ...user, id: 2 + index, username, quota: 1, used_quota: 0 })
     await source.insert('tokens', {
       ...token,
@@ -971,11 +972,17 @@ test('of users with confusable names one is imported', async () => {
     })
   }
   const done = await report(folder(), source.place, '--apply')
-  const fates = ['ben', 'Ben', 'b\u200Ben'].map((name) => fateOf(done, 'user', name))
+  const fates = names.map((name) => fateOf(done, 'user', name))
   expect(fates).toEqual([
     { fate: 'carried', notes: [] },
     { fate: 'left', notes: ['username: it differs from "ben" in case alone'] },
+    { fate: 'left', notes: ['username: it differs from "ben" in forms of letters alone'] },
     { fate: 'left', notes: ['username: it has invisible characters'] },
+    {
+      fate: 'left',
+      notes: ['username: it mixes Latin and Cyrillic letters; rename the user there, and import again'],
+    },
+    { fate: 'carried', notes: [] },
   ])
   expect(fateOf(done, 'token', 't1')).toEqual({ fate: 'left', notes: ['its user does not carry over'] })
 })

@@ -216,6 +216,23 @@ describe('an attack by', () => {
     expect(names.filter((name) => /^(?:ann|root)$/i.test(name))).toEqual(['root', 'ann'])
   })
 
+  test.each([
+    ['аnn', 'expected letters of one alphabet, found Latin and Cyrillic ones in "аnn"'],
+    ['ａｎｎ', 'there is a user "ann" already, and "ａｎｎ" differs from it in forms of letters alone'],
+  ])('the imitation of a local user is refused with the way out: %j', async (name, sentence) => {
+    honest.person = { sub: `imitates-${name}`, preferred_username: name }
+    const [status, text] = await signIn()
+    expect([status, text]).toEqual([403, expect.stringContaining(sentence)])
+    expect(text).toContain('ask an administrator for a user with another name')
+  })
+
+  test('names of Latin letters with Chinese, Japanese or Korean ones are accepted', async () => {
+    for (const name of ['Anna 安', 'Kenけん', 'Min민']) {
+      honest.person = { sub: `is-${name}`, preferred_username: name }
+      expect(await signIn()).toEqual([302, ''])
+    }
+  })
+
   test('the same subject at another issuer is another user', async () => {
     await signIn()
     other.person = { sub: 'person-1', preferred_username: 'pat' }

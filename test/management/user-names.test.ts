@@ -27,6 +27,8 @@ describe('a confusable name', () => {
     ['\u2066ann\u2069', `${UNSEEN}"\\u2066ann\\u2069"`],
     ['Ann', 'there is a user "ann" already, and "Ann" differs from it in case alone'],
     ['öZGE', 'there is a user "Özge" already, and "öZGE" differs from it in case alone'],
+    ['ａｎｎ', 'there is a user "ann" already, and "ａｎｎ" differs from it in forms of letters alone'],
+    ['аnn', 'username: expected letters of one alphabet, found Latin and Cyrillic ones in "аnn"'],
     ['ROOT', 'there is a user "root" already, and "ROOT" differs from it in case alone'],
   ])('is refused for a new user and for an existing one: %j', async (name, sentence) => {
     expect(await make(name)).toMatchObject({ status: 400, message: sentence })
@@ -41,10 +43,10 @@ describe('a confusable name', () => {
     expect(await as('PUT /api/user/', { id: 2, username: 'ann' })).toMatchObject({ status: 200 })
   })
 
-  test.each(['ann\u202E', 'ROOT'])('is refused in the file: %j', async (name) => {
+  test.each(['ann\u202E', 'ROOT', 'ｒｏｏｔ', 'rооt'])('is refused in the file: %j', async (name) => {
     const starting = startGateway({ config: { users: [ROOT, user(2, name, [])] } }).then((started) =>
       started.discard(),
     )
-    await expect(starting).rejects.toThrow(/invisible characters|in case alone/)
+    await expect(starting).rejects.toThrow(/invisible characters|alone|one alphabet/)
   })
 })

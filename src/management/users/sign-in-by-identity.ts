@@ -91,11 +91,15 @@ async function createdUser(
     // Another sign-in of the same person, at another node too, may have been first.
     const present = await store.read('userByIdentity', { issuer, subject })
     if (present) return present
-    // A taken name: whoever has it at the provider need not be the user who has it here.
-    if (error instanceof GatewayError && error.code === 'invalid_request') throw refusal(error.message)
+    // A name that is taken or imitates: whoever has it at the provider need not be the user who has it here.
+    if (error instanceof GatewayError && error.code === 'invalid_request')
+      throw refusal(`${error.message}; ${WAY_OUT}`)
     throw error
   }
 }
+
+const WAY_OUT =
+  'ask an administrator for a user with another name, sign in as that user, and link your account to it'
 
 function refusal(sentence: string): GatewayError {
   return new GatewayError('sign_in_refused', sentence)

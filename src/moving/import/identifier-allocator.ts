@@ -1,5 +1,5 @@
 import { Role } from '../../domain/user.ts'
-import { foldCase } from '../../domain/username.ts'
+import { comparableName } from '../../domain/username.ts'
 import { MAX_IMPORTED } from './amount-sums.ts'
 import type { TakenIdentifiers } from '../../store/operations/taken-identifiers.ts'
 import type { ReadUser } from './plan-users.ts'
@@ -23,8 +23,8 @@ type NamedUser = TakenIdentifiers['users'][number] & {
 export class IdentifierAllocator {
   readonly #hashes: Hashes
   readonly #users: Map<string, NamedUser>
-  /** Names of users that are not deleted, by their case-folded form. */
-  readonly #withoutCase: Map<string, string>
+  /** Names of users that are not deleted, by their comparable form. */
+  readonly #byComparableName: Map<string, string>
   readonly #accessTokens: Set<string>
   readonly #userIds: Set<number>
   readonly #tokenIds: Set<number>
@@ -40,7 +40,7 @@ export class IdentifierAllocator {
     this.#hashes = hashes
     this.#users = new Map(taken.users.map((user) => [user.username, user]))
     const live = taken.users.filter(({ isDeleted }) => !isDeleted)
-    this.#withoutCase = new Map(live.map(({ username }) => [foldCase(username), username]))
+    this.#byComparableName = new Map(live.map(({ username }) => [comparableName(username), username]))
     this.#accessTokens = new Set(taken.users.flatMap((user) => user.accessTokenHash ?? []))
     this.#userIds = new Set(taken.users.map(({ id }) => id))
     this.#tokenIds = new Set(taken.tokens.map(({ id }) => id))
@@ -59,9 +59,9 @@ export class IdentifierAllocator {
     return this.#users.get(username)
   }
 
-  /** Finds the name of a user here that is equal but for case. */
+  /** Finds the name of a user here that is equal as names are compared. */
   similarName(username: string): string | undefined {
-    return this.#withoutCase.get(foldCase(username))
+    return this.#byComparableName.get(comparableName(username))
   }
 
   /** Allocates an id for a user; drops the access token if another user has the same. */
@@ -75,7 +75,7 @@ export class IdentifierAllocator {
     const isOwn = accessTokenHash !== null && !this.#accessTokens.has(accessTokenHash)
     this.#userIds.add(id)
     if (isOwn) this.#accessTokens.add(accessTokenHash)
-    this.#withoutCase.set(foldCase(username), username)
+    this.#byComparableName.set(comparableName(username), username)
     this.#users.set(username, { id, username, group, role, isDeleted: false, accessTokenHash, isNew: true })
     return { id, accessToken: isOwn ? accessToken : null }
   }

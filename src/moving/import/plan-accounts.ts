@@ -1,5 +1,5 @@
 import type { Settings } from '../../domain/settings.ts'
-import { isFullyVisible } from '../../domain/username.ts'
+import { alphabetMixedWithLatin, differenceOf, isFullyVisible } from '../../domain/username.ts'
 import type { ImportedAccount, ImportedToken, ImportedUser } from '../../store/operations/import-account.ts'
 import { MAX_IMPORTED, type RunningSums } from './amount-sums.ts'
 import { Cells, UnreadableValue } from './cells.ts'
@@ -118,8 +118,12 @@ function planOwner(
     return { username: read.username, idHere, group, user: undefined, takesTokens, lines: [line] }
   }
   if (!isFullyVisible(read.username)) return left('username: it has invisible characters')
+  const alphabet = alphabetMixedWithLatin(read.username)
+  if (alphabet !== undefined)
+    return left(`username: it mixes Latin and ${alphabet} letters; rename the user there, and import again`)
   const alike = identifiers.similarName(read.username)
-  if (alike !== undefined) return left(`username: it differs from "${alike}" in case alone`)
+  if (alike !== undefined)
+    return left(`username: it differs from "${alike}" in ${differenceOf(read.username, alike)} alone`)
   try {
     const { quota, usedQuota, requestCount } = read
     sums.add({ 'users.quota': quota, 'users.used_quota': usedQuota, 'users.request_count': requestCount })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { withoutComparableNames } from '../../../test/former-schema.ts'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
 import { newToken, newUser } from '../../../test/store-rows.ts'
 import type { QuotaChange } from './change-user.ts'
@@ -227,6 +228,65 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
     const { store } = await rowsWithAccount(engine)
     await store.write('createUser', named(theirs))
     expect((await store.write('createUser', named(name))).username).toBe(name)
+  })
+
+  test.each([
+    ['ａｎｎ', 'ann'],
+    ['می\u200Cخواهم', 'میخواهم'],
+  ])('%j is not given where another user is %j, which is written otherwise', async (name, theirs) => {
+    const { store, userId } = await rowsWithAccount(engine)
+    await store.write('createUser', named(theirs))
+    const sentence = `there is a user "${theirs}" already, and "${name}" differs from it in forms of letters alone`
+    await expect(store.write('createUser', named(name))).rejects.toThrow(sentence)
+    await expect(store.write('changeUser', { userId, fields: { username: name } })).rejects.toThrow(sentence)
+  })
+
+  test('is given to one of those who ask for equal ones at the same time, at several nodes', async () => {
+    const database = await engine.prepared()
+    const nodes = await Promise.all(
+      Array.from({ length: engine.name === 'SQLite' ? 1 : 3 }, () => database.open()),
+    )
+    const ids: number[] = []
+    for (const name of ['one', 'two', 'three', 'four', 'five', 'six'])
+      ids.push((await nodes[0]?.write('createUser', named(name)))?.id ?? 0)
+    const names = ['eve', 'Eve', 'EVE', 'ｅve', 'ｅｖｅ', 'evE']
+    const made = await Promise.allSettled(
+      names.map(async (username, i) => {
+        await nodes[i % nodes.length]?.write('changeUser', { userId: ids[i] ?? 0, fields: { username } })
+      }),
+    )
+    expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    for (const one of made)
+      if (one.status === 'rejected') expect(String(one.reason)).toContain('there is a user "')
+    for (const node of nodes) await node.close()
+  })
+
+  test('that equalled another before is kept: both users are found by their exact spellings', async () => {
+    const database = await engine.prepared()
+    const former = await database.open()
+    for (const username of ['one', 'two', 'three']) await former.write('createUser', named(username))
+    await former.close()
+    await withoutComparableNames(database)
+    for (const [before, after] of [
+      ['one', 'eve'],
+      ['two', 'ｅve'],
+      ['three', 'e\u200Bve'],
+    ])
+      await database.sql(`UPDATE users SET username = '${after}' WHERE username = '${before}'`)
+    const store = await database.open()
+    const ids = await Promise.all(
+      ['eve', 'ｅve', 'e\u200Bve'].map(async (username) => (await store.read('userByName', username))?.id),
+    )
+    expect(new Set(ids).size).toBe(3)
+    await expect(store.write('createUser', named('EVE'))).rejects.toThrow('there is a user "eve" already')
+    await store.write('deleteUser', { userId: ids[0] ?? 0, deletedTime: 1 })
+    await expect(store.write('createUser', named('eve'))).rejects.toThrow('there is a user "ｅve" already')
+    const renamed = { userId: ids[1] ?? 0, fields: { username: 'eva' } }
+    expect((await store.write('changeUser', renamed))?.user.username).toBe('eva')
+    await expect(store.write('createUser', named('eve'))).rejects.toThrow(
+      'there is a user "e\\u200bve" already',
+    )
+    await store.close()
   })
 
   test('of a deleted user is free in every case', async () => {

@@ -4,6 +4,7 @@ import type { TermChanges } from '../../domain/call-terms.ts'
 import { requireVersion, userVersion } from '../../domain/object-version.ts'
 import type { ManagedUser } from '../../domain/profile.ts'
 import { type Role, USER_STATUS, type User } from '../../domain/user.ts'
+import { comparableName } from '../../domain/username.ts'
 import { termColumns } from '../term-columns.ts'
 import { managedUserFromRow, userFromRow } from '../user-rows.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
@@ -91,9 +92,7 @@ export async function changeUser(
   const role = fields.role ?? before.role
   const status = fields.status ?? before.status
   if (role < before.role || status > before.status) await refuseLastRoot(db, before)
-  const isRenamed = fields.username !== undefined && fields.username !== before.username
-  if (isRenamed) await refuseName(db, fields.username ?? '', userId)
-  const firstName = isRenamed ? { first_username: before.first_username ?? before.username } : {}
+  const renamed = await renamedColumns(db, before, fields.username)
   const quotaAfter = quota ? changedQuota(before.quota, quota) : before.quota
   const isReplaced = fields.passwordHash !== undefined && before.password_hash !== null
   const revoked = isReplaced && !keepAccessTokens ? { access_token_hash: null } : {}
@@ -101,7 +100,7 @@ export async function changeUser(
     .updateTable('users')
     .set({
       ...columnsOf(fields),
-      ...firstName,
+      ...renamed,
       ...revoked,
       ...(quota ? { quota: quotaAfter } : {}),
       role,
@@ -115,9 +114,23 @@ export async function changeUser(
   return { user: managedUserFromRow(row), quotaMoved: quotaAfter - before.quota }
 }
 
+/** Columns of a user who gets this name; throws if it may not be given. */
+async function renamedColumns(
+  db: Db,
+  { id, username, first_username }: UserRow,
+  name = username,
+): Promise<Partial<UserRow>> {
+  if (name === username) return {}
+  await refuseName(db, name, id)
+  return {
+    username: name,
+    first_username: first_username ?? username,
+    comparable_name: comparableName(name),
+  }
+}
+
 function columnsOf(fields: UserFields): Partial<UserRow> {
   const columns = {
-    username: fields.username,
     display_name: fields.displayName,
     email: fields.email,
     group_name: fields.group,

@@ -3,6 +3,7 @@ import { GatewayError } from '../../errors.ts'
 import type { TermChanges } from '../../domain/call-terms.ts'
 import type { ManagedUser } from '../../domain/profile.ts'
 import type { Role, User } from '../../domain/user.ts'
+import { comparableName } from '../../domain/username.ts'
 import type { Database } from '../schema.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
 import { newTermColumns } from '../term-columns.ts'
@@ -33,16 +34,11 @@ export interface NewUser {
 }
 
 /**
- * Creates a user. Refuses a name that another user has in any case, or that has invisible characters; refuses
- * an id or an access token of another user, deleted ones included.
+ * Creates a user. Refuses a name that imitates, or equals another user's as names are compared; refuses an id
+ * or an access token of another user, deleted ones included.
  */
 export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promise<ManagedUser> {
   await refuseName(db, user.username)
-  return insertUser(db, user, secrets)
-}
-
-/** Like `createUser`, for a name that is checked already; the check is too slow for thousands of users. */
-export async function insertUser(db: Db, user: NewUser, secrets: Secrets): Promise<ManagedUser> {
   const accessTokenHash = user.accessToken === null ? null : hashAccessToken(secrets, user.accessToken)
   await refuseTaken(db, user, accessTokenHash)
   const row = await db
@@ -65,6 +61,7 @@ export function columnsOfNewUser(
 ): Omit<Insertable<Database['users']>, 'id'> {
   return {
     username: user.username,
+    comparable_name: comparableName(user.username),
     display_name: user.displayName ?? user.username,
     role: user.role,
     status: user.status,

@@ -33,6 +33,7 @@ export async function deleteUser(
       password_hash: null,
       username: await nameOfDeleted(db, row),
       first_username: row.first_username ?? row.username,
+      comparable_name: null,
     })
     .where('id', '=', userId)
     .execute()

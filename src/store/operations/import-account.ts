@@ -3,7 +3,7 @@ import { generateKey } from '../generate-key.ts'
 import type { UserRow } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
 import { createToken, type NewToken } from './create-token.ts'
-import { insertUser, type NewUser } from './create-user.ts'
+import { createUser, type NewUser } from './create-user.ts'
 import { COUNT_COLUMNS } from '../usage-counts.ts'
 import { POINT_COLUMNS } from '../usage-points.ts'
 import type { Db } from './operation.ts'
@@ -59,7 +59,7 @@ export interface ImportedAccount {
 
 /**
  * Creates a user with its tokens, all or none. Books the imported usage in the daily sums of the day of the
- * import, so that accounts add up. Refuses as `insertUser` and `createToken` do.
+ * import, so that accounts add up. Refuses as `createUser` and `createToken` do.
  */
 export async function importAccount(
   db: Db,
@@ -76,7 +76,7 @@ export async function importAccount(
 }
 
 async function makeUser(db: Db, user: ImportedUser, secrets: Secrets): Promise<void> {
-  await insertUser(db, user, secrets)
+  await createUser(db, user, secrets)
   await db
     .updateTable('users')
     .set({ ...user.columns, used_quota: user.usedQuota, request_count: user.requestCount })
