@@ -4,6 +4,7 @@ import { addressBlock } from '../auth/address-block.ts'
 import type { ApiKeys } from '../auth/api-keys.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ClientAddress } from '../auth/client-address.ts'
+import { refuseBegunElsewhere } from '../auth/refuse-cross-site.ts'
 import { headerText, requireKey } from '../auth/sent-key.ts'
 import type { Origin } from '../domain/audit.ts'
 import { Role } from '../domain/user.ts'
@@ -174,6 +175,7 @@ export class JsonApi {
       record.tokenId = caller.token.id
       return caller
     }
+    if (endpoint.hasEffect) refuseBegunElsewhere(request)
     const authenticated = await this.#parts.accounts.authenticate(request, MIN_ROLE[access], session)
     record.userId = authenticated.user.id
     return authenticated

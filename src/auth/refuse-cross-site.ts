@@ -19,8 +19,19 @@ export function isCrossSite(request: Request, trustedProxies: readonly string[])
 
 /** Refuses a request that a page of another site made the browser send with our cookie. */
 export function refuseCrossSite(request: Request, trustedProxies: readonly string[]): void {
-  if (isCrossSite(request, trustedProxies))
-    throw new GatewayError('other_site', 'the request comes from a page of another site')
+  if (isCrossSite(request, trustedProxies)) throw otherSite()
+}
+
+/**
+ * Refuses a request that the browser says another site began, whatever its credentials: for a GET that changes
+ * something, which pages can have sent without asking.
+ */
+export function refuseBegunElsewhere({ headers: { 'sec-fetch-site': site } }: Request): void {
+  if (site !== undefined && !OWN_SITE.has(site.toLowerCase())) throw otherSite()
+}
+
+function otherSite(): GatewayError {
+  return new GatewayError('other_site', 'the request comes from a page of another site')
 }
 
 function hostOf(origin: string): string | undefined {

@@ -1,4 +1,5 @@
 import { parseCookie, type SetCookie, stringifySetCookie } from 'cookie'
+import type { Options } from '../domain/settings.ts'
 import type { Request } from '../server/request.ts'
 import { proxyHeader } from './trusted-peer.ts'
 
@@ -21,11 +22,19 @@ export function isSecureRequest(request: Request, trustedProxies: readonly strin
   return proxyHeader(request, 'x-forwarded-proto', trustedProxies) === 'https'
 }
 
+/** Whether a browser sends the cookies of the gateway over TLS alone. */
+export function hasSecureCookies(
+  request: Request,
+  { publicUrl, trustedProxies }: Pick<Options, 'publicUrl' | 'trustedProxies'>,
+): boolean {
+  return publicUrl.startsWith('https:') || isSecureRequest(request, trustedProxies)
+}
+
 /** The `Set-Cookie` header that sets a session, or with undefined deletes it. */
 export function sessionCookie(
   request: Request,
   session: string | undefined,
-  trustedProxies: readonly string[],
+  options: Pick<Options, 'publicUrl' | 'trustedProxies'>,
 ): string {
   const cookie: SetCookie = {
     name: NAME,
@@ -33,7 +42,7 @@ export function sessionCookie(
     httpOnly: true,
     sameSite: 'strict',
     path: '/',
-    secure: isSecureRequest(request, trustedProxies),
+    secure: hasSecureCookies(request, options),
     maxAge: session === undefined ? 0 : SESSION_SECONDS,
   }
   return stringifySetCookie(cookie)

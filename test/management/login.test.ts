@@ -61,6 +61,21 @@ describe('POST /api/user/login', () => {
     expect(setCookie.includes('Secure')).toBe(secure)
   })
 
+  test('sets a secure cookie where public_url is https, and the same at the end', async () => {
+    const own = await startGateway({
+      config: { options: { public_url: 'https://ai.example.com' }, users: [ROOT] },
+    })
+    try {
+      const byToken = await logIn(own.url, { access_token: ROOT.access_token })
+      const headers = { cookie: byToken.cookie }
+      const out = await call(own.url, undefined, { method: 'GET', path: '/api/user/logout', headers })
+      for (const cookie of [byToken.setCookie, String(out.headers['set-cookie'])])
+        expect(cookie).toContain('Secure')
+    } finally {
+      await own.discard()
+    }
+  })
+
   test.each([
     ['a wrong password', { username: 'ann', password: 'wrong horse' }],
     ['a name that nobody has', { username: 'nobody', password: PASSWORD }],

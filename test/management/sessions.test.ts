@@ -177,6 +177,25 @@ describe('a page of another site', () => {
     expect((await self()).status).toBe(200)
   })
 
+  test('begins no GET that changes something, whatever its credentials', async () => {
+    const { data } = await root('POST /api/user/', { username: 'kim', password: PASSWORD })
+    const { id } = data as { id: number }
+    const asked = async (credentials: object, site?: string) => {
+      const headers = { ...credentials, 'gateway-user': String(id), ...(site && { 'sec-fetch-site': site }) }
+      const answer = await call(gateway.url, undefined, { method: 'GET', path: '/api/user/token', headers })
+      return [answer.status, JSON.parse(answer.text)] as const
+    }
+    const kims = (await logIn(gateway.url, { username: 'kim', password: PASSWORD })).cookie
+    const [, { data: token }] = await asked({ cookie: kims }, 'same-origin')
+    for (const credentials of [{ cookie: kims }, { authorization: token }])
+      for (const site of ['cross-site', 'same-site', 'Cross-Site', 'anything'])
+        expect(await asked(credentials, site)).toMatchObject([403, { code: 'other_site' }])
+    expect(await asked({ authorization: token })).toMatchObject([200, { success: true }])
+    expect((await asked({ authorization: token }))[0]).toBe(401)
+    for (const site of ['none', 'same-origin', undefined])
+      expect((await asked({ cookie: kims }, site))[0]).toBe(200)
+  })
+
   test('an access token is not a cookie: it is accepted from any site', async () => {
     const headers = { authorization: ANN.accessToken, cookie: undefined, origin: 'https://evil.example' }
     expect((await self(headers)).status).toBe(200)

@@ -40,12 +40,12 @@ export const login = defineEndpoint({
     group: z.string(),
   }),
   async handle({ body, address, addressBlock, exchange, parts }) {
-    const { trustedProxies } = parts.settings().options
-    refuseCrossSite(exchange.request, trustedProxies)
+    const { options } = parts.settings()
+    refuseCrossSite(exchange.request, options.trustedProxies)
     const place = { address, userAgent: exchange.request.headers['user-agent'] }
     const { user, session } = await logIn(parts, body, addressBlock, place)
     exchange.record.userId = user.id
-    exchange.response.setHeader('set-cookie', sessionCookie(exchange.request, session, trustedProxies))
+    exchange.response.setHeader('set-cookie', sessionCookie(exchange.request, session, options))
     const { id, username, displayName, role, status, group } = user
     return { id, username, display_name: displayName, role, status, group }
   },

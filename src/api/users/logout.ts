@@ -18,12 +18,12 @@ function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
       .object({ logout_url: z.string().describe("Ends the identity provider's own session") })
       .optional(),
     async handle({ exchange: { request, response }, parts }) {
-      const { trustedProxies } = parts.settings().options
-      refuseCrossSite(request, trustedProxies)
+      const { options } = parts.settings()
+      refuseCrossSite(request, options.trustedProxies)
       const session = sessionOf(request)
       const ended =
         session === undefined ? null : await parts.store.write('endSession', { cookieValue: session })
-      response.setHeader('set-cookie', sessionCookie(request, undefined, trustedProxies))
+      response.setHeader('set-cookie', sessionCookie(request, undefined, options))
       return ended?.logoutUrl == null ? undefined : { logout_url: ended.logoutUrl }
     },
   })

@@ -58,8 +58,7 @@ export const oidcCallback = defineEndpoint({
     const place = { address, userAgent: request.headers['user-agent'] }
     const { user, session } = await signInByIdentity(parts, provider, identity, place)
     record.userId = user.id
-    const { trustedProxies } = parts.settings().options
-    response.setHeader('set-cookie', sessionCookie(request, session, trustedProxies))
+    response.setHeader('set-cookie', sessionCookie(request, session, parts.settings().options))
     return next
   },
 })

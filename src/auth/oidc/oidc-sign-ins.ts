@@ -62,7 +62,7 @@ export class OidcSignIns {
     const { url, checks } = await (await this.#opened()).begin(provider, redirectUri)
     const expiresTime = pendingUntil(nowMs())
     const pending = { ...checks, redirectUri, next: localPath(next), link, expiresTime }
-    const cookie = pendingCookie(secrets, provider.name, pending, request, options().trustedProxies)
+    const cookie = pendingCookie(secrets, provider.name, pending, request, options())
     return { location: url, cookie }
   }
 

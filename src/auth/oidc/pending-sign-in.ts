@@ -1,8 +1,9 @@
 import { parseCookie, stringifySetCookie } from 'cookie'
 import { z } from 'zod'
+import type { Options } from '../../domain/settings.ts'
 import type { Request } from '../../server/request.ts'
 import { seal, type SealContext, type Secrets, unseal } from '../../store/secrets.ts'
-import { isSecureRequest } from '../session-cookie.ts'
+import { hasSecureCookies } from '../session-cookie.ts'
 
 /** Longest time from the start of a sign-in to its end. */
 const LIFETIME_SECONDS = 600
@@ -41,7 +42,7 @@ export function pendingCookie(
   provider: string,
   pending: PendingSignIn,
   request: Request,
-  trustedProxies: readonly string[],
+  options: Pick<Options, 'publicUrl' | 'trustedProxies'>,
 ): string {
   return stringifySetCookie({
     name: nameOf(pending.state),
@@ -50,7 +51,7 @@ export function pendingCookie(
     // The provider's redirect comes from another site, which `strict` would keep the cookie from.
     sameSite: 'lax',
     path: '/api/user/oidc/',
-    secure: isSecureRequest(request, trustedProxies),
+    secure: hasSecureCookies(request, options),
     maxAge: LIFETIME_SECONDS,
   })
 }
