@@ -1,5 +1,7 @@
 import type { Channel } from '../domain/channel.ts'
 import { parseRecord } from '../protocols/json/record.ts'
+import { parseProxy } from './http1/proxy.ts'
+import { secretForms } from './secret-forms.ts'
 
 /** Keys by their prefixes, bearer credentials, tokens of Google, signed tokens; ARNs, which name accounts. */
 const KEY_PATTERN =
@@ -8,16 +10,44 @@ const KEY_PATTERN =
 /** Length from which a header's value counts as secret: shorter ones may be ordinary words. */
 const MIN_SECRET_LENGTH = 8
 
-/** Removes the channel's keys, secret header values and address from an upstream's `text`. */
+/** What of a channel is removed from texts of its upstream. */
+interface Redaction {
+  /** Matches all forms of its secrets; undefined = it has none. */
+  readonly secrets: RegExp | undefined
+  readonly addresses: readonly string[]
+}
+
+// Made at a channel's first error: other calls need none.
+const redactions = new WeakMap<Channel, Redaction>()
+
+/** Removes the channel's keys, credentials of its proxy, secret headers and address from an upstream's `text`. */
 export function redact(text: string, channel: Channel): string {
-  let result = text
-  const headers = [...channel.headers.values()].filter((value) => value.length >= MIN_SECRET_LENGTH)
-  for (const secret of [...channel.keys.flatMap(secretsIn), ...headers]) {
-    if (secret !== '') result = result.replaceAll(secret, '[redacted]')
-  }
-  const { host, hostname } = new URL(channel.baseUrl)
-  for (const address of [channel.baseUrl, host, hostname]) result = result.replaceAll(address, '[upstream]')
+  let redaction = redactions.get(channel)
+  if (!redaction) redactions.set(channel, (redaction = redactionOf(channel)))
+  const { secrets, addresses } = redaction
+  let result = secrets ? text.replaceAll(secrets, '[redacted]') : text
+  for (const address of addresses) result = result.replaceAll(address, '[upstream]')
   return result.replace(KEY_PATTERN, '[redacted]')
+}
+
+function redactionOf({ keys, headers, proxy, baseUrl }: Channel): Redaction {
+  const secrets = new Set([
+    ...keys.flatMap(secretsIn),
+    ...[...headers.values()].filter((value) => value.length >= MIN_SECRET_LENGTH),
+    ...(proxy === undefined ? [] : secretsOfProxy(proxy)),
+  ])
+  // A longer one may begin with a shorter one.
+  const longestFirst = [...secrets].filter(Boolean).sort((one, other) => other.length - one.length)
+  const { host, hostname } = new URL(baseUrl)
+  return {
+    secrets: longestFirst.length > 0 ? new RegExp(longestFirst.map(secretForms).join('|'), 'g') : undefined,
+    addresses: [baseUrl, host, hostname],
+  }
+}
+
+function secretsOfProxy(proxy: string): string[] {
+  const credentials = parseProxy(proxy)?.credentials
+  return credentials ? [`${credentials.user}:${credentials.password}`, credentials.password] : []
 }
 
 // A key of several parts is as secret in parts.

@@ -1,0 +1,93 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { channelOf } from '../../test/channel.ts'
+import { redact } from './redact.ts'
+
+const KEY = 'an/odd?key+of~the>channel'
+const CHANNEL = channelOf({
+  keys: [KEY, 'two-parts:of-one-key'],
+  baseUrl: 'http://inner.test:8080/v1',
+  proxy: 'http://gate%2Dkeeper:p%40ss%3Aword-2@proxy.test:3128',
+})
+
+/** Encodings of a text in which it must not be read again. */
+const ENCODINGS: Readonly<Record<string, (bytes: Buffer) => string>> = {
+  'as it is': String,
+  base64: (bytes) => bytes.toString('base64'),
+  'base64 without padding': (bytes) => bytes.toString('base64').replaceAll('=', ''),
+  base64url: (bytes) => bytes.toString('base64url'),
+  'base64, percent-encoded': (bytes) => encodeURIComponent(bytes.toString('base64')),
+  hexadecimal: (bytes) => bytes.toString('hex'),
+  'hexadecimal in upper case': (bytes) => bytes.toString('hex').toUpperCase(),
+  'percent-encoded': (bytes) => encodeURIComponent(bytes.toString()),
+  'percent-encoded in lower case': (bytes) =>
+    encodeURIComponent(bytes.toString()).replaceAll(/%../g, (octet) => octet.toLowerCase()),
+  'percent-encoded twice': (bytes) => encodeURIComponent(encodeURIComponent(bytes.toString())),
+  'all of it percent-encoded': (bytes) => bytes.toString('hex').replaceAll(/../g, (octet) => `%${octet}`),
+}
+
+describe.each(Object.keys(ENCODINGS))('a secret that an upstream quotes, %s,', (encoding) => {
+  const encoded = (text: string): string => ENCODINGS[encoding]?.(Buffer.from(text)) ?? ''
+
+  test.each([
+    ['a key', KEY],
+    ['a part of a key', 'of-one-key'],
+    ["a proxy's password", 'p@ss:word-2'],
+  ])('is removed: %s', (_, secret) => {
+    const found = redact(`refused: ${encoded(secret)} is unknown`, CHANNEL)
+    expect(found).toBe('refused: [redacted] is unknown')
+  })
+
+  test('is removed at every alignment, whatever stands around it', () => {
+    const around = fc.string({ unit: 'grapheme-ascii', maxLength: 12 })
+    fc.assert(
+      fc.property(around, around, (before, after) => {
+        const found = redact(encoded(`${before}${KEY}${after}`), CHANNEL)
+        expect(found).toContain('[redacted]')
+        const pieces = found.split('[redacted]')
+        for (const piece of pieces)
+          for (const text of [
+            piece,
+            Buffer.from(piece, 'base64').toString('latin1'),
+            Buffer.from(piece, 'hex').toString('latin1'),
+          ])
+            for (const part of [KEY.slice(0, 8), KEY.slice(8, 16), KEY.slice(-8)])
+              expect(text).not.toContain(part)
+      }),
+    )
+  })
+})
+
+test('credentials of Basic authentication are removed: of a proxy, and of a key with any user', () => {
+  const basic = (text: string): string =>
+    `Proxy-Authorization: Basic ${Buffer.from(text).toString('base64')}!`
+  expect(redact(basic('gate-keeper:p@ss:word-2'), CHANNEL)).toBe('Proxy-Authorization: Basic [redacted]!')
+  for (const user of ['', 'u', 'us', 'use', 'user'])
+    expect(redact(basic(`${user}:${KEY}`), CHANNEL)).toMatch(
+      /^Proxy-Authorization: Basic [\w+/]*\[redacted\]!$/,
+    )
+})
+
+test('a long key is removed in every encoding, in pieces', () => {
+  const long = Array.from({ length: 700 }, (_, i) =>
+    String.fromCharCode(97 + ((i * 7 + (i >> 4)) % 26)),
+  ).join('')
+  const channel = channelOf({ keys: [long] })
+  for (const encode of Object.values(ENCODINGS))
+    expect(redact(`<${encode(Buffer.from(long))}>`, channel)).toMatch(/^<(?:.{0,2}\[redacted\].{0,2})+>$/)
+})
+
+test('a service account is removed by the lines of its private key', () => {
+  const line = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj'
+  const key = JSON.stringify({
+    private_key: `-----BEGIN PRIVATE KEY-----\n${line}\n-----END PRIVATE KEY-----\n`,
+  })
+  const channel = channelOf({ keys: [key] })
+  for (const encode of Object.values(ENCODINGS))
+    expect(redact(encode(Buffer.from(line)), channel)).toBe('[redacted]')
+})
+
+test('a text without secrets stays as it is', () => {
+  const text = 'Basic authentication failed: 6f6464 b2Rk odd key of the channel, 100% + more'
+  expect(redact(text, CHANNEL)).toBe(text)
+})
