@@ -43,7 +43,10 @@ export async function startGateway(config: Config, thread?: IdleThread): Promise
   await using opened = new AsyncDisposableStack()
   const { log, lines } = openLog(environment)
   opened.adopt(lines, (open) => open.close())
-  opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) => lock.release())
+  const folder = opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) =>
+    lock.release(),
+  )
+  if (folder.warning !== undefined) log.warn(folder.warning)
   let app: App | undefined
   const server = opened.adopt(await listen(environment, () => app), (open) => open.close())
   if (server.fewConnections) log.warn(server.fewConnections)

@@ -17,9 +17,10 @@ export async function demo(): Promise<number> {
   const keptDir = process.env['DATA_DIR']
   const dataDir = keptDir ?? mkdtempSync(join(tmpdir(), 'sluice-demo-'))
   try {
-    mkdirSync(dataDir, { recursive: true })
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
     const config = join(dataDir, 'demo.yaml')
-    writeFileSync(config, demoYaml(simulator))
+    rmSync(config, { force: true })
+    writeFileSync(config, demoYaml(simulator), { mode: 0o600, flag: 'wx' })
     const environment = loadEnvironment({ config }, { ...process.env, DATA_DIR: dataDir })
     const loaded = environment && loadConfig(environment)
     return loaded ? await run(loaded) : 1

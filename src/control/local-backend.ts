@@ -78,7 +78,7 @@ async function runWithUpstreams(parts: OpenParts, operation: AnyOperation, input
 
 function backupParts({ databaseUrl, secret, dataDir }: Environment): BackupParts {
   const file = join(dataDir, 'secret')
-  return { databaseUrl, secretFile: secret === undefined && existsSync(file) ? file : undefined }
+  return { dataDir, databaseUrl, secretFile: secret === undefined && existsSync(file) ? file : undefined }
 }
 
 async function openStore({ databaseUrl }: Environment, secrets: Secrets): Promise<Store> {

@@ -31,13 +31,13 @@ export interface Backup {
  * name until it is complete and durable. An existing file is replaced with `force` alone.
  */
 export async function backup(
-  { databaseUrl, secretFile }: BackupParts,
+  { dataDir, databaseUrl, secretFile }: BackupParts,
   given: z.input<typeof INPUT>,
 ): Promise<Backup> {
   const { file, force } = readInput(INPUT, given)
   const path = pathOf(databaseUrl)
   const target = resolve(file)
-  refuseTarget(target, path, force)
+  refuseTarget(target, path, dataDir, force)
   const unfinished = `${target}.${randomBytes(6).toString('hex')}.unfinished`
   try {
     closeSync(openSync(unfinished, 'wx', 0o600))
@@ -61,11 +61,18 @@ function pathOf(databaseUrl: string): string {
   )
 }
 
-function refuseTarget(target: string, path: string, force: boolean): void {
+/** Files of a data folder, also of those that are not there yet. */
+const DATA_FILES =
+  /^(?:secret|secret\.unfinished|(?:sluice|node|lock)\.db(?:-wal|-shm|-journal)?|control\.sock)$/
+
+function refuseTarget(target: string, path: string, dataDir: string, force: boolean): void {
   const ours = new Set(['', '-wal', '-shm', '-journal'].map((suffix) => `${basename(path)}${suffix}`))
   if (isSame(dirname(target), dirname(path)) && ours.has(basename(target))) {
     throw new GatewayError('invalid_request', `${target} is the database itself; choose another file`)
   }
+  const isInDataFolder = isSame(dirname(target), dataDir)
+  if (isInDataFolder && (DATA_FILES.test(basename(target)) || exists(target)))
+    throw new GatewayError('invalid_request', `${target} is a file of the data folder; choose another file`)
   if (!exists(target)) return
   if (!lstatSync(target).isFile()) throw new GatewayError('invalid_request', `${target} is not a file`)
   if (isSame(target, path)) throw new GatewayError('invalid_request', `${target} is the database itself`)

@@ -40,6 +40,7 @@ function partsOn(account: Account & { store: Store }): Parts {
     settings: () => SETTINGS,
     nowMs: () => NOW * 1000,
     databaseUrl: 'postgres://somewhere/else',
+    dataDir: '/nowhere',
     secretFile: undefined,
   }
 }

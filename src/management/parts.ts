@@ -14,6 +14,8 @@ import type { LiveSettings } from './settings/live-settings.ts'
 
 /** The inputs of a database backup. */
 export interface BackupParts {
+  /** The data folder. */
+  readonly dataDir: string
   /** `sqlite:PATH`, or the URL of a server. */
   readonly databaseUrl: string
   /** The file of the secret; undefined if it comes from GATEWAY_SECRET. */

@@ -194,6 +194,7 @@ export async function serve({
   })
   opened.defer(() => liveCalls.close())
   const management: AdministrationParts = {
+    dataDir: environment.dataDir,
     databaseUrl: environment.databaseUrl,
     secretFile: environment.secret === undefined ? join(environment.dataDir, 'secret') : undefined,
     store,

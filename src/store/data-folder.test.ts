@@ -1,6 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
@@ -34,6 +44,43 @@ test('a data folder is made for its owner alone', () => {
   const folder = join(temporaryFolder(), 'deep', 'data')
   lockDataFolder(folder, 'gateway').release()
   expect(statSync(folder).mode & 0o777).toBe(0o700)
+})
+
+test.each([0o777, 0o702, 0o1777])('a data folder that others may write to is refused: mode %o', (mode) => {
+  const folder = temporaryFolder()
+  chmodSync(folder, mode)
+  expect(() => lockDataFolder(folder, 'gateway')).toThrow(
+    `other accounts of this machine may write to the data folder ${folder}: keep them out (chmod 700 ${folder})`,
+  )
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test.each([
+  [0o755, true],
+  [0o711, true],
+  [0o770, true],
+  [0o700, false],
+])('a data folder that others may enter is warned of: mode %o, %s', (mode, isWarnedOf) => {
+  const folder = temporaryFolder()
+  chmodSync(folder, mode)
+  const lock = lockDataFolder(folder, 'gateway')
+  lock.release()
+  expect(lock.warning !== undefined).toBe(isWarnedOf)
+  if (isWarnedOf) expect(lock.warning).toContain(`may enter the data folder ${folder}`)
+})
+
+test('the lock is for its owner alone, also one that was made otherwise, and is no link', () => {
+  const folder = temporaryFolder()
+  const file = join(folder, 'lock.db')
+  lockDataFolder(folder, 'gateway').release()
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  chmodSync(file, 0o644)
+  lockDataFolder(folder, 'gateway').release()
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  rmSync(file)
+  symlinkSync(join(folder, 'elsewhere'), file)
+  expect(() => lockDataFolder(folder, 'gateway')).toThrow(`${file} is a link: put a file in its place`)
+  expect(existsSync(join(folder, 'elsewhere'))).toBe(false)
 })
 
 test('a second gateway on the same folder is refused, and one on another is not', async () => {
@@ -109,6 +156,29 @@ test('the secret is made once, of 32 random bytes, for its owner alone', () => {
 
 test('a secret that the operator put there is taken as it is', () => {
   const folder = temporaryFolder()
-  writeFileSync(join(folder, 'secret'), 'put here by hand, with care\n')
+  writeFileSync(join(folder, 'secret'), 'put here by hand, with care\n', { mode: 0o644 })
   expect(secretOfDataFolder(folder)).toBe('put here by hand, with care')
+  expect(statSync(join(folder, 'secret')).mode & 0o777).toBe(0o600)
+})
+
+test('a secret is written to no file that was there, and read from no link', () => {
+  const folder = temporaryFolder()
+  const planted = join(folder, 'planted')
+  writeFileSync(planted, 'planted', { mode: 0o644 })
+  const unfinished = join(folder, 'secret.unfinished')
+  symlinkSync(planted, unfinished)
+  expect(secretOfDataFolder(folder)).toMatch(/^[0-9a-f]{64}$/)
+  expect(readFileSync(planted, 'utf8')).toBe('planted')
+  rmSync(join(folder, 'secret'))
+  mkdirSync(unfinished)
+  expect(() => secretOfDataFolder(folder)).toThrow()
+  rmSync(unfinished, { recursive: true })
+  writeFileSync(unfinished, 'planted', { mode: 0o666 })
+  expect(secretOfDataFolder(folder)).toMatch(/^[0-9a-f]{64}$/)
+  expect(statSync(join(folder, 'secret')).mode & 0o777).toBe(0o600)
+  rmSync(join(folder, 'secret'))
+  symlinkSync(planted, join(folder, 'secret'))
+  expect(() => secretOfDataFolder(folder)).toThrow(
+    `${join(folder, 'secret')} is a link: put a file in its place`,
+  )
 })

@@ -7,11 +7,15 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
+  statSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import process from 'node:process'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
+import { createPrivateFile, keepPrivate } from './private-file.ts'
 import { faultOf } from './sqlite/database-fault.ts'
 
 /** Longest wait for other commands to release a data folder. */
@@ -21,6 +25,8 @@ const RETRY_INTERVAL_MS = 50
 
 /** Lock on a data folder, held until `release` or until this process ends in any way. */
 export interface DataFolderLock {
+  /** A sentence for the operator where other accounts of the machine may enter the folder. */
+  readonly warning: string | undefined
   release(): void
 }
 
@@ -45,12 +51,16 @@ export class DataFolderInUse extends Error {
 
 /**
  * Creates the folder if it is missing (mode 0700), and locks it. The operating system releases the lock when
- * the process dies. Throws `DataFolderInUse` if another process holds it.
+ * the process dies. Throws `DataFolderInUse` if another process holds it, and a sentence for the operator if
+ * other accounts may write to it.
  */
 export function lockDataFolder(path: string, holder: DataFolderHolder): DataFolderLock {
   return withFolderErrors(path, () => {
     mkdirSync(path, { recursive: true, mode: 0o700 })
-    const lock = new DatabaseSync(join(path, 'lock.db'), { timeout: 0 })
+    const warning = warningOf(path)
+    const file = join(path, 'lock.db')
+    createPrivateFile(file)
+    const lock = new DatabaseSync(file, { timeout: 0 })
     try {
       // Both locks of SQLite exclude other writers, and they tell the holders apart: under a command's
       // (IMMEDIATE), reads still succeed.
@@ -60,7 +70,7 @@ export function lockDataFolder(path: string, holder: DataFolderHolder): DataFold
       lock.close()
       throw inUse || error
     }
-    return { release: () => lock.close() }
+    return { warning, release: () => lock.close() }
   })
 }
 
@@ -82,15 +92,35 @@ export async function lockDataFolderInTurn(path: string, holder: DataFolderHolde
 }
 
 /**
- * Reads the secret in the file `secret` of a data folder; creates the file if it is missing, readable by its
- * owner alone. The folder must be locked.
+ * Reads the secret in the file `secret` of a data folder; creates the file if it is missing. Its owner alone may
+ * read it afterwards. The folder must be locked.
  */
 export function secretOfDataFolder(path: string): string {
   const file = join(path, 'secret')
   return withFolderErrors(path, () => {
+    keepPrivate(file)
     if (!existsSync(file)) makeSecret(path, file)
     return readFileSync(file, 'utf8').trim()
   })
+}
+
+/**
+ * Throws if other accounts may write to the folder: they could put a database or a secret of their own there.
+ * Groups of this process are no others, as volumes of containers belong to one. Returns a warning if others
+ * may enter it.
+ */
+function warningOf(path: string): string | undefined {
+  const ownGroups = process.getgroups?.()
+  if (!ownGroups) return undefined
+  const { mode, gid } = statSync(path)
+  const isSharedWithGroup = (mode & 0o020) !== 0 && gid !== process.getegid?.() && !ownGroups.includes(gid)
+  if ((mode & 0o002) !== 0 || isSharedWithGroup)
+    throw new Error(
+      `other accounts of this machine may write to the data folder ${path}: keep them out (chmod 700 ${path})`,
+    )
+  return (mode & 0o077) === 0
+    ? undefined
+    : `other accounts of this machine may enter the data folder ${path}: chmod 700 keeps them out`
 }
 
 /** Turns file system errors into a sentence for the operator. */
@@ -109,7 +139,9 @@ function withFolderErrors<Result>(path: string, run: () => Result): Result {
 // Written to a temporary file first: a truncated secret could not decrypt what is stored with it.
 function makeSecret(folder: string, file: string): void {
   const unfinished = `${file}.unfinished`
-  const descriptor = openSync(unfinished, 'w', 0o600)
+  // One that is there is of a start that was killed, or somebody else's.
+  rmSync(unfinished, { force: true })
+  const descriptor = openSync(unfinished, 'wx', 0o600)
   writeSync(descriptor, `${randomBytes(32).toString('hex')}\n`)
   fsyncSync(descriptor)
   closeSync(descriptor)

@@ -6,6 +6,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -154,6 +155,29 @@ describe.each(GATEWAY_STATES)('sluice backup, %s', (manner) => {
     expect(outcomes[2]?.err).toBe(`sluice: ${dataDir} is not a file\n`)
     await untilItRuns(fixture.gateway)
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
+  })
+
+  test('never replaces a file of the data folder, nor takes the name of one that is to come', async () => {
+    const { dataDir } = fixture.gateway
+    const secret = join(dataDir, 'secret')
+    writeFileSync(join(dataDir, 'notes.txt'), 'kept')
+    const link = join(folder, `link-${GATEWAY_STATES.indexOf(manner)}`)
+    symlinkSync(dataDir, link)
+    const targets = ['secret', 'lock.db', 'node.db', 'node.db-wal', 'control.sock', 'notes.txt'].map((name) =>
+      join(dataDir, name),
+    )
+    const outcomes = await during(async () => {
+      const made: Outcome[] = []
+      for (const target of [...targets, join(link, 'notes.txt')]) made.push(await backup(target, '--force'))
+      return made
+    })
+    expect(outcomes.map(({ code, err }) => [code, err])).toEqual(
+      [...targets, join(link, 'notes.txt')].map((target) => [
+        1,
+        `sluice: ${target} is a file of the data folder; choose another file\n`,
+      ]),
+    )
+    expect([existsSync(secret), readFileSync(join(dataDir, 'notes.txt'), 'utf8')]).toEqual([false, 'kept'])
   })
 
   test('an unwritable target is reported, and nothing is left behind', async () => {

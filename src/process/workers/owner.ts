@@ -47,7 +47,10 @@ export async function startOwner(config: Config): Promise<OwnedGateway> {
   opened.adopt(lines, (open) => open.close())
   if (environment.redisUrl !== undefined)
     log.warn('REDIS_URL is not used: limits of workers are counted on this machine')
-  opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) => lock.release())
+  const folder = opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) =>
+    lock.release(),
+  )
+  if (folder.warning !== undefined) log.warn(folder.warning)
   const port = await portOf(environment)
   let crew: WorkerCrew | undefined
   const announce = (text: string): void => {

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../../test/store-rows.ts'
@@ -10,6 +10,20 @@ test('a commit is on the disk when it returns: the log is synced with every one'
   const FULL = 2
   expect(db.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: FULL })
   db.close()
+})
+
+test('a file of others is made its owner’s alone, and links are not followed', () => {
+  const folder = temporaryFolder()
+  const path = join(folder, 'sluice.db')
+  writeFileSync(path, '', { mode: 0o644 })
+  openForWriting(path).close()
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  for (const name of ['sluice.db-wal', 'sluice.db']) {
+    rmSync(join(folder, name), { force: true })
+    symlinkSync(join(folder, 'elsewhere'), join(folder, name))
+    expect(() => openForWriting(path)).toThrow(`${join(folder, name)} is a link`)
+  }
+  expect(existsSync(join(folder, 'elsewhere'))).toBe(false)
 })
 
 test('the file is its owner’s alone, and a connection that reads can change nothing', () => {

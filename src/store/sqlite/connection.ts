@@ -1,5 +1,6 @@
-import { closeSync, openSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { createPrivateFile, keepPrivate } from '../private-file.ts'
 
 /** Longest wait for another program that has the file locked. */
 const BUSY_TIMEOUT_MS = 2000
@@ -11,8 +12,9 @@ export function wasClosedCleanly(path: string): boolean {
 
 /** Opens the connection that writes. A commit that returned survives a power failure. */
 export function openForWriting(path: string): DatabaseSync {
-  // Created here with mode 0600; SQLite gives the files beside it the same mode.
-  closeSync(openSync(path, 'a', 0o600))
+  // SQLite gives the files beside it the same mode.
+  createPrivateFile(path)
+  for (const suffix of ['-wal', '-shm', '-journal']) keepPrivate(path + suffix)
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true })
   db.exec('PRAGMA journal_mode = WAL')
   db.exec('PRAGMA synchronous = FULL')

@@ -1,0 +1,27 @@
+import { chmodSync, closeSync, lstatSync, openSync } from 'node:fs'
+import process from 'node:process'
+
+const OTHERS = 0o077
+
+/**
+ * Creates a file that its owner alone may open, unless it is there already; then like `keepPrivate`. An
+ * existing file is not opened: closing it would end the locks that this process has on it.
+ */
+export function createPrivateFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    keepPrivate(path)
+  }
+}
+
+/** Keeps other accounts from an existing file. Throws a sentence for the operator if it is a link or no file. */
+export function keepPrivate(path: string): void {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (!found) return
+  if (!found.isFile())
+    throw new Error(`${path} is ${found.isSymbolicLink() ? 'a link' : 'not a file'}: put a file in its place`)
+  const self = process.geteuid?.()
+  if ((found.mode & OTHERS) !== 0 && (self === found.uid || self === 0)) chmodSync(path, found.mode & ~OTHERS)
+}
