@@ -23,8 +23,8 @@ export function refuseCrossSite(request: Request, trustedProxies: readonly strin
 }
 
 /**
- * Refuses a request that the browser says another site began, whatever its credentials: for a GET that changes
- * something, which pages can have sent without asking.
+ * Refuses a request that the browser says another site began, whatever its credentials: for a GET that
+ * changes something, which pages can have sent without asking.
  */
 export function refuseBegunElsewhere({ headers: { 'sec-fetch-site': site } }: Request): void {
   if (site !== undefined && !OWN_SITE.has(site.toLowerCase())) throw otherSite()

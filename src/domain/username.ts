@@ -44,8 +44,8 @@ export function escapeInvisible(username: string): string {
 const IGNORED = /\p{Default_Ignorable_Code_Point}/gu
 
 /**
- * Form of a name that is equal for names which differ in case, width, ligatures or invisible characters alone:
- * Unicode's NFKC_Casefold, in which dotless i equals i as well.
+ * Form of a name that is equal for names which differ in case, width, ligatures or invisible characters
+ * alone: Unicode's NFKC_Casefold, in which dotless i equals i as well.
  */
 export function comparableName(username: string): string {
   // Folding may give characters that NFKC changes, and the other way round.

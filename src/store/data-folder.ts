@@ -92,8 +92,8 @@ export async function lockDataFolderInTurn(path: string, holder: DataFolderHolde
 }
 
 /**
- * Reads the secret in the file `secret` of a data folder; creates the file if it is missing. Its owner alone may
- * read it afterwards. The folder must be locked.
+ * Reads the secret in the file `secret` of a data folder; creates the file if it is missing. Its owner alone
+ * may read it afterwards. The folder must be locked.
  */
 export function secretOfDataFolder(path: string): string {
   const file = join(path, 'secret')

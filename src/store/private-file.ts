@@ -16,7 +16,10 @@ export function createPrivateFile(path: string): void {
   }
 }
 
-/** Keeps other accounts from an existing file. Throws a sentence for the operator if it is a link or no file. */
+/**
+ * Keeps other accounts from a file, if it is there. Throws a sentence for the operator if it is a link or no
+ * file.
+ */
 export function keepPrivate(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (!found) return

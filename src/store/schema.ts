@@ -4,6 +4,7 @@ import type { AuditLogTable, DeclaredRow } from './audit-table.ts'
 import type { BudgetCrossingsTable, BudgetPeriodsTable, TermsColumns } from './budget-tables.ts'
 import type { SeriesTables } from './series-schema.ts'
 import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
+import type { UsersTable } from './users-table.ts'
 
 /**
  * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
@@ -30,45 +31,6 @@ export interface Database extends AlertTables, SeriesTables {
   readonly response_parts: ResponsePartsTable
   readonly budget_periods: BudgetPeriodsTable
   readonly budget_crossings: BudgetCrossingsTable
-}
-
-/** Users: `docs/api.md: User profile`, and columns that are never shown. */
-interface UsersTable extends TermsColumns {
-  id: Generated<number>
-  /** Unique, deleted users included. */
-  username: string
-  display_name: string
-  role: number
-  status: number
-  email: string
-  code_host_id: string
-  chat_a_id: string
-  oidc_id: string
-  chat_b_id: string
-  chat_c_id: string
-  forum_id: string
-  group_name: string
-  quota: number
-  used_quota: number
-  request_count: number
-  aff_code: string
-  aff_count: number
-  aff_quota: number
-  aff_history_quota: number
-  inviter_id: number
-  setting: string
-  payment_customer: string
-  sidebar_modules: string
-  password_hash: string | null
-  access_token_hash: string | null
-  /** Administrator's note; never shown to the user. */
-  remark: Generated<string>
-  /** Original name of a renamed user, by which gateway.yaml may still declare it. */
-  first_username: Generated<string | null>
-  /** Form in which names are compared; null for deleted users. */
-  comparable_name: string | null
-  created_time: number
-  deleted_time: number | null
 }
 
 /** Tokens: `docs/api.md: Token`. */

@@ -10,7 +10,7 @@ const KEY_PATTERN =
 /** Length from which a header's value counts as secret: shorter ones may be ordinary words. */
 const MIN_SECRET_LENGTH = 8
 
-/** What of a channel is removed from texts of its upstream. */
+/** Parts of a channel that are removed from texts of its upstream. */
 interface Redaction {
   /** Matches all forms of its secrets; undefined = it has none. */
   readonly secrets: RegExp | undefined
@@ -20,7 +20,7 @@ interface Redaction {
 // Made at a channel's first error: other calls need none.
 const redactions = new WeakMap<Channel, Redaction>()
 
-/** Removes the channel's keys, credentials of its proxy, secret headers and address from an upstream's `text`. */
+/** Removes a channel's keys, secret headers, proxy credentials and address from an upstream's `text`. */
 export function redact(text: string, channel: Channel): string {
   let redaction = redactions.get(channel)
   if (!redaction) redactions.set(channel, (redaction = redactionOf(channel)))

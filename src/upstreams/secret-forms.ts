@@ -35,7 +35,7 @@ function hexadecimal(bytes: Buffer): string {
   return bytes.toString('hex').replaceAll(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
 }
 
-/** Characters of base64 that these bytes alone determine, `before` bytes after the start of a group of three. */
+/** Base64 that these bytes alone determine, `before` bytes after the start of a group of three. */
 function base64(bytes: Buffer, before: number): string {
   const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
   const first = Math.ceil((before * 8) / 6)

@@ -11,7 +11,8 @@ import type { Db } from './operation.ts'
 
 /**
  * Throws if a user may not be given this name: if it has invisible characters or mixes alphabets, or equals
- * another user's as names are compared. `own` is the id of the user to be named. Existing names are not checked.
+ * another user's as names are compared. `own` is the id of the user to be named. Existing names are not
+ * checked.
  */
 export async function refuseName(db: Db, username: string, own?: number): Promise<void> {
   refuseImitation(username)
