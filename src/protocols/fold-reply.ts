@@ -73,6 +73,7 @@ function partOf({ started, text, proof, citations, logprobs }: GrowingPart): Rep
         text,
         ...(citations.length > 0 && { citations }),
         ...(logprobs.length > 0 && { logprobs }),
+        ...(started.refusal && { refusal: true }),
       }
     case 'thinking':
       return { kind: 'thinking', text, ...(proof && { proof }) }

@@ -34,6 +34,8 @@ export interface ReplyText {
   readonly text: string
   readonly citations?: readonly Citation[]
   readonly logprobs?: Logprobs
+  /** Words in which the model declined, of a dialect that sets them apart from other text. */
+  readonly refusal?: true
 }
 
 /**
@@ -82,7 +84,7 @@ export type ReplyEvent =
 
 /** Part at its start. */
 export type StartedPart =
-  | { readonly kind: 'text' }
+  | { readonly kind: 'text'; readonly refusal?: true }
   | { readonly kind: 'thinking' }
   | { readonly kind: 'tool-call'; readonly id: string; readonly name: string }
   /** A search is whole at its start. */

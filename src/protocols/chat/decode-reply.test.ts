@@ -27,7 +27,7 @@ describe('a whole reply', () => {
 
   test.each<[string, object, object[]]>([
     ['null', { content: null }, []],
-    ['a refusal', { content: null, refusal: 'no' }, [{ kind: 'text', text: 'no' }]],
+    ['a refusal', { content: null, refusal: 'no' }, [{ kind: 'text', text: 'no', refusal: true }]],
     [
       'content in parts',
       {
@@ -39,7 +39,8 @@ describe('a whole reply', () => {
       },
       [
         { kind: 'thinking', text: 'hm' },
-        { kind: 'text', text: 'xno' },
+        { kind: 'text', text: 'x' },
+        { kind: 'text', text: 'no', refusal: true },
       ],
     ],
     [
@@ -66,7 +67,7 @@ describe('a whole reply', () => {
   test('ends as usual where nobody says why', () => {
     expect(answer({ content: 'x' }, null).stop).toEqual({ reason: 'end' })
     expect(answer({ content: 'x' }, '').stop).toEqual({ reason: 'end' })
-    expect(answer({ refusal: 'no' }).stop).toEqual({ reason: 'refusal' })
+    expect(answer({ refusal: 'no' }).stop).toEqual({ reason: 'end' })
   })
 
   test('is the first of several choices, in whatever order they come', () => {

@@ -3,7 +3,7 @@ import type { Reply, ReplyPart } from '../reply.ts'
 import { inputOrEmpty } from '../tool-input.ts'
 import { annotationsIn } from './annotations.ts'
 import { logprobsIn } from './logprobs.ts'
-import { callSignature, extraContent, isToldAtCall } from './thought-signature.ts'
+import { callSignature, extraContent, isMarked } from './thought-signature.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
 
@@ -17,10 +17,11 @@ export const PROOF_MARK = '\n'
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   const { parts, stop, usage } = reply
   const calls = callsIn(parts)
-  const content = joined(parts, (part) => (part.kind === 'text' ? part.text : ''))
+  const content = joined(parts, (part) => (part.kind === 'text' && !part.refusal ? part.text : ''))
+  const refusal = joined(parts, (part) => (part.kind === 'text' && part.refusal ? part.text : ''))
   const annotations = annotationsIn(parts)
   const thinking = joined(parts, (part) =>
-    part.kind === 'thinking' ? part.text + (part.proof && !isToldAtCall(part.proof) ? PROOF_MARK : '') : '',
+    part.kind === 'thinking' ? part.text + (part.proof && isMarked(part.proof) ? PROOF_MARK : '') : '',
   )
   return Buffer.from(
     JSON.stringify({
@@ -33,7 +34,8 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
           index: 0,
           message: {
             role: 'assistant',
-            content: content === '' && calls.length > 0 ? null : content,
+            content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
+            ...(refusal !== '' && { refusal }),
             ...(thinking !== '' && { reasoning_content: thinking }),
             ...(annotations.length > 0 && { annotations }),
             ...(calls.length > 0 && { tool_calls: calls }),

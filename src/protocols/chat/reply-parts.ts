@@ -1,10 +1,19 @@
 import { codePointsIn, movedCitation, readUrlCitation } from '../citation.ts'
 import type { CopiedPart } from '../copied-text.ts'
-import type { Logprobs, ReplyEvent } from '../reply.ts'
+import type { Logprobs, ReplyEvent, StartedPart } from '../reply.ts'
 import type { TextMatch } from '../sse/frame-template.ts'
 import { asRecord } from '../json/record.ts'
 import { CallParts } from './call-parts.ts'
 import type { Fields } from '../field.ts'
+
+/** Kind of text in a message. */
+type Growing = 'text' | 'thinking' | 'refusal'
+
+const STARTS = {
+  text: { kind: 'text' },
+  thinking: { kind: 'thinking' },
+  refusal: { kind: 'text', refusal: true },
+} as const satisfies Record<Growing, StartedPart>
 
 /** Index of a `function_call`, which has none. */
 const LEGACY_INDEX = -1
@@ -14,14 +23,12 @@ const LEGACY_INDEX = -1
  * begins when the kind changes.
  */
 export class ReplyParts {
-  /** Whether the model refused to answer. */
-  refused = false
   readonly #emit: (event: ReplyEvent) => void
   readonly #calls: CallParts
   #replyId = ''
   #nextIndex = 0
-  /** Text or thinking that grows; `base` is where it begins in the reply's content. */
-  #growing: { readonly kind: 'text' | 'thinking'; readonly index: number; readonly base: number } | undefined
+  /** Text that grows; `base` is where it begins in the reply's content. */
+  #growing: { readonly kind: Growing; readonly index: number; readonly base: number } | undefined
   /** Code points of the content so far, of which citations state ranges. */
   #contentLength = 0
 
@@ -66,20 +73,20 @@ export class ReplyParts {
       this.#readCall({ index: LEGACY_INDEX, function: legacy })
   }
 
-  /** Adds text or thinking. */
-  grow(kind: 'text' | 'thinking', text: string, logprobs?: Logprobs): void {
+  /** Adds text, thinking or a refusal. */
+  grow(kind: Growing, text: string, logprobs?: Logprobs): void {
     // A token that is a piece of a character has no text of its own.
     if (text === '' && !logprobs) return
     if (this.#growing?.kind !== kind) {
       this.#endGrowing()
       this.#calls.endComplete()
       this.#growing = { kind, index: this.#nextIndex++, base: this.#contentLength }
-      this.#emit({ kind: 'part-start', index: this.#growing.index, part: { kind } })
+      this.#emit({ kind: 'part-start', index: this.#growing.index, part: STARTS[kind] })
     }
     const { index } = this.#growing
     if (kind === 'thinking') return this.#emit({ kind, index, text })
-    this.#contentLength += codePointsIn(text)
-    this.#emit(logprobs ? { kind, index, text, logprobs } : { kind, index, text })
+    if (kind === 'text') this.#contentLength += codePointsIn(text)
+    this.#emit(logprobs ? { kind: 'text', index, text, logprobs } : { kind: 'text', index, text })
   }
 
   /** Adds text or thinking as it came, if it is what grows. */
@@ -129,9 +136,7 @@ export class ReplyParts {
   }
 
   #readRefusal(refusal: unknown): void {
-    if (typeof refusal !== 'string' || refusal === '') return
-    this.refused = true
-    this.grow('text', refusal)
+    if (typeof refusal === 'string') this.grow('refusal', refusal)
   }
 
   /** Reads the thinking of providers that send it only here. */

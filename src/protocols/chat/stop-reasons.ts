@@ -23,14 +23,13 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
 ])
 
 /**
- * Derives the stop of a chat upstream's reply. A refusal overrides the reason; a usual end with tool calls
- * waits for their results (forced calls end with `stop`); unknown or missing reasons are the usual end.
+ * Derives the stop of a chat upstream's reply. A usual end with tool calls waits for their results (forced
+ * calls end with `stop`); unknown or missing reasons are the usual end.
  */
 export function stopOf(
   finishReason: string | undefined,
-  { refused, calledTools }: { readonly refused: boolean; readonly calledTools: boolean },
+  { calledTools }: { readonly calledTools: boolean },
 ): Stop {
-  if (refused) return { reason: 'refusal' }
   const reason = REASONS.get(finishReason ?? 'stop') ?? 'end'
   if (reason === 'end' && calledTools) return { reason: 'tool-calls' }
   return { reason: reason === 'tool-calls' && !calledTools ? 'end' : reason }

@@ -321,11 +321,11 @@ describe('the end', () => {
     expect(stopOf(calls(piece(0, 'a', 'f', '{')), finish('length'))).toBe('length')
   })
 
-  test('a refusal is text that ends in a refusal', () => {
+  test('a refusal is a text of its own', () => {
     const refused = whole(chunk({ refusal: 'I can' }), chunk({ refusal: 'not' }), finish('stop'), DONE)
     expect(refused).toMatchObject({
-      parts: [{ kind: 'text', text: 'I cannot' }],
-      stop: { reason: 'refusal' },
+      parts: [{ kind: 'text', text: 'I cannot', refusal: true }],
+      stop: { reason: 'end' },
     })
   })
 

@@ -8,7 +8,7 @@ import { writeAnnotation } from './annotations.ts'
 import { PROOF_MARK } from './encode-reply.ts'
 import { chatErrorFrame } from './errors.ts'
 import { writeLogprobs } from './logprobs.ts'
-import { callSignature, extraContent, isToldAtCall } from './thought-signature.ts'
+import { callSignature, extraContent, isMarked } from './thought-signature.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
 
@@ -48,6 +48,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   #thinkingFrame: TextFrame | undefined
   readonly #calls = new Map<number, WrittenCall>()
   readonly #texts = new Map<number, CitedText>()
+  readonly #refusals = new Set<number>()
   /** Code points of the content so far. */
   #length = 0
   /** Signature of the next call. */
@@ -96,6 +97,8 @@ export class ChatStreamEncoder implements StreamEncoder {
       case 'part-start':
         return this.#startPart(event.index, event.part)
       case 'text':
+        if (this.#refusals.has(event.index))
+          return `${this.#delta}"refusal":${JSON.stringify(event.text)}${NO_FINISH}`
         this.#length += codePointsIn(event.text)
         if (event.logprobs)
           return `${this.#content}${JSON.stringify(event.text)}},"logprobs":${JSON.stringify(writeLogprobs(event.logprobs))}${NO_REASON}`
@@ -107,7 +110,7 @@ export class ChatStreamEncoder implements StreamEncoder {
         return this.#reasoning + JSON.stringify(event.text) + NO_FINISH
       case 'proof':
         this.#signature = callSignature(event.proof)
-        if (isToldAtCall(event.proof)) return ''
+        if (!isMarked(event.proof)) return ''
         return this.#reasoning + JSON.stringify(PROOF_MARK) + NO_FINISH
       case 'tool-input':
         return this.#addInput(event.index, event.text)
@@ -138,6 +141,10 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   #startPart(index: number, part: StartedPart): string {
+    if (part.kind === 'text' && part.refusal) {
+      this.#refusals.add(index)
+      return ''
+    }
     if (part.kind === 'text') {
       this.#texts.set(index, { base: this.#length, citations: [] })
       return `${this.#content}""${NO_FINISH}`

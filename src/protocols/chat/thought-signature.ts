@@ -16,9 +16,9 @@ export function signatureIn(call: Fields): ThinkingPart[] {
   return [{ kind: 'thinking', text: '', proof: { protocol: 'gemini', value, signs: 'call' } }]
 }
 
-/** Whether a proof is told at the call that it signs, or not at all, so that no mark stands for it. */
-export function isToldAtCall({ protocol }: Proof): boolean {
-  return protocol === 'gemini'
+/** Whether a mark in the reasoning stands for a proof: for signatures of the messages dialect alone. */
+export function isMarked({ protocol }: Proof): boolean {
+  return protocol === 'messages'
 }
 
 /** Signature of the next call; undefined for other proofs. */

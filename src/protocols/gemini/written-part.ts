@@ -46,12 +46,11 @@ export class PartWriter {
     return JSON.stringify({ text, thought: true, ...(isOwn && { thoughtSignature: writeSignature(proof) }) })
   }
 
-  /** Writes a call; one whose input is no object was cut off, and becomes a text. */
+  /** Writes a call; one whose input is no object was cut off, and has no arguments. */
   #writeCall({ id, name, input }: Extract<ReplyPart, { kind: 'tool-call' }>): string | undefined {
     const signature = this.#callSignature
     this.#callSignature = undefined
-    const args = inputObject(input)
-    if (args === undefined) return JSON.stringify({ text: input })
+    const args = inputObject(input) ?? '{}'
     const call = objectOf([...membersOf({ id, name }), ['args', inOneLine(args)]])
     return objectOf([['functionCall', call], ...membersOf({ thoughtSignature: signature })])
   }

@@ -1,14 +1,15 @@
 import type { ReplyIdentity } from '../codec.ts'
 import { sealProof } from '../envelope.ts'
 import type { SearchPart } from '../provider-search.ts'
-import type { Reply, ReplyPart } from '../reply.ts'
-import { inputObject, inputOrEmpty } from '../tool-input.ts'
+import type { ReplyPart } from '../reply.ts'
+import { inputObject } from '../tool-input.ts'
 import { writeCitation } from './reply-block.ts'
 import { searchBlocks } from './server-searches.ts'
 
 /**
  * Encodes a part of a reply as the JSON texts of its blocks; none for empty text and parts that messages
- * cannot express. A call's input keeps the text that the model wrote. `key` tells a search from others.
+ * cannot express. A call's input keeps the text that the model wrote if it is an object, and else is empty.
+ * `key` tells a search from others.
  */
 export function encodeBlocks(part: ReplyPart, key: string): readonly string[] {
   if (part.kind === 'search') return writtenSearch(part, key).map((block) => JSON.stringify(block))
@@ -35,30 +36,12 @@ function encodeBlock(part: Exclude<ReplyPart, SearchPart>): string | undefined {
       })
     case 'tool-call': {
       const head = JSON.stringify({ type: 'tool_use', id: part.id, name: part.name }).slice(0, -1)
-      return `${head},"input":${inputOrEmpty(part.input)}}`
+      return `${head},"input":${inputObject(part.input) ?? '{}'}}`
     }
     case 'opaque':
       return part.protocol === 'messages' ? JSON.stringify(part.value) : undefined
   }
 }
-
-/**
- * Turns calls whose input is not a JSON object, which messages requires, into the text that the model wrote:
- * it was truncated or malformed, and must not be called.
- */
-export function withValidCalls(reply: Reply): Reply {
-  const isUnreadable = (part: ReplyPart): part is ToolCall =>
-    part.kind === 'tool-call' && inputObject(part.input) === undefined
-  if (!reply.parts.some(isUnreadable)) return reply
-  const parts = reply.parts.map(
-    (part): ReplyPart => (isUnreadable(part) ? { kind: 'text', text: part.input } : part),
-  )
-  const calls = parts.some(({ kind }) => kind === 'tool-call')
-  const { stop } = reply
-  return { ...reply, parts, stop: stop.reason === 'tool-calls' && !calls ? { reason: 'end' } : stop }
-}
-
-type ToolCall = Extract<ReplyPart, { kind: 'tool-call' }>
 
 /** Returns the upstream's id if it has the form of messages, else the created one. */
 export function messageId(id: string, identity: ReplyIdentity): string {

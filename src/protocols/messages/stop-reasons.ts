@@ -30,11 +30,19 @@ export function readStop(holder: unknown): Stop | undefined {
   }
 }
 
-/** Renders `stop_reason` and `stop_sequence`; a plain end after tool calls is corrected. */
+/** Facts of a message beside its stop. */
+interface Said {
+  readonly calledTools: boolean
+  /** The model declined in words. */
+  readonly refused: boolean
+}
+
+/** Renders `stop_reason` and `stop_sequence`; a plain end after a refusal or tool calls is corrected. */
 export function writeStop(
   { reason, sequence }: Stop,
-  calledTools: boolean,
+  { calledTools, refused }: Said,
 ): { stop_reason: string; stop_sequence: string | null } {
-  const effectiveReason = reason === 'end' && calledTools ? 'tool-calls' : reason
+  const plainEnd = refused ? 'refusal' : calledTools ? 'tool-calls' : 'end'
+  const effectiveReason = reason === 'end' ? plainEnd : reason
   return { stop_reason: TO_WIRE.get(effectiveReason) ?? 'end_turn', stop_sequence: sequence ?? null }
 }

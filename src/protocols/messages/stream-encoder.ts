@@ -44,6 +44,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   /** Stop of the message, and the usage with it. */
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
   #calledTools = false
+  #refused = false
   /** Number of the next block. */
   #next = 0
   /** Part whose block is open, or opens with its first text. */
@@ -80,7 +81,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   finalFrames(charged = this.#ended?.usage): string {
     if (!this.#ended) return ''
-    const delta = writeStop(this.#ended.stop, this.#calledTools)
+    const delta = writeStop(this.#ended.stop, { calledTools: this.#calledTools, refused: this.#refused })
     return eventText('message_delta', { delta, usage: writeUsage(charged) }) + STOP_FRAME
   }
 
@@ -137,6 +138,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   #begin(index: number, part: StartedPart): void {
     if (part.kind === 'opaque' && part.protocol !== 'messages') return
     if (part.kind === 'tool-call') this.#calledTools = true
+    if (part.kind === 'text' && part.refusal) this.#refused = true
     if (this.#current) {
       this.#waiting.set(index, { index, part, texts: [], citations: [], proof: undefined, isEnded: false })
       return

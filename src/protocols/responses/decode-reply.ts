@@ -4,7 +4,7 @@ import { asRecord, parseRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
-import { isRefusal, type MemberText, readItem, textOr } from './read-item.ts'
+import { type MemberText, readItem, textOr } from './read-item.ts'
 import { stopOf } from './stop-reasons.ts'
 import { usageOf } from './usage.ts'
 
@@ -23,7 +23,7 @@ export function decodeReply(bytes: Buffer): Reply {
     id: textOr(response['id']),
     model: textOr(response['model']),
     parts,
-    stop: stopOf(response, { refused: items.some(isRefusal), calledTools }),
+    stop: stopOf(response, { calledTools }),
     usage: usageOf(response),
   }
 }

@@ -1,11 +1,15 @@
 import type { ReplyIdentity } from '../codec.ts'
 import type { Asked } from '../conversation.ts'
+import { isCut } from '../cut-calls.ts'
 import type { Reply, ReplyPart } from '../reply.ts'
 import { itemId, itemType, ToolForms, writeItem } from './output-item.ts'
 import { ResponseObject } from './response-object.ts'
 import { incompleteReason } from './stop-reasons.ts'
 
-/** A whole response: each part is an item; the last of one that is incomplete is incomplete, too. */
+/**
+ * A whole response: each part is an item. The last of one that is incomplete is incomplete, too, and so is a
+ * call whose arguments were cut off.
+ */
 export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer {
   const response = new ResponseObject(identity, asked)
   response.model = reply.model
@@ -16,7 +20,8 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked
     const form = part.kind === 'tool-call' ? forms.of(part.name) : undefined
     const type = itemType(part, form, part.kind === 'tool-call' ? part.input : undefined)
     const isLast = index === parts.length - 1
-    const status = isLast && reason !== undefined ? 'incomplete' : 'completed'
+    const isIncomplete = (isLast && reason !== undefined) || (part.kind === 'tool-call' && isCut(part.input))
+    const status = isIncomplete ? 'incomplete' : 'completed'
     return writeItem(part, { id: itemId(type, response.itemKey, index), type, status, form })
   })
   const status = reason === undefined ? 'completed' : 'incomplete'

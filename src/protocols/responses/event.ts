@@ -42,7 +42,7 @@ export const DELTAS = [
   { type: 'response.function_call_arguments.delta', kind: 'tool-call' },
   { type: 'response.custom_tool_call_input.delta', kind: 'custom' },
   { type: 'response.reasoning_text.delta', kind: 'thinking' },
-  { type: 'response.refusal.delta', kind: 'text' },
+  { type: 'response.refusal.delta', kind: 'refusal' },
   { type: 'response.audio.transcript.delta', kind: 'text' },
 ] as const
 

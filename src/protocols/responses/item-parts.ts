@@ -2,13 +2,13 @@ import type { Citation } from '../citation.ts'
 import { type CopiedPart, textOf } from '../copied-text.ts'
 import type { TextMatch } from '../sse/frame-template.ts'
 import type { Logprobs, ReplyEvent, ReplyPart, ReplyText } from '../reply.ts'
-import { isRefusal, type MemberText, readItem, textOr } from './read-item.ts'
+import { type MemberText, readItem, textOr } from './read-item.ts'
 import { CUSTOM_MEMBER } from './tool-forms.ts'
 
 type Item = Readonly<Record<string, unknown>>
 
 /** Kind of part that deltas add to. */
-type Kind = 'text' | 'thinking' | 'tool-call' | 'custom'
+type Kind = 'text' | 'refusal' | 'thinking' | 'tool-call' | 'custom'
 
 /** An item that is not done. */
 interface OpenItem {
@@ -36,8 +36,6 @@ const BETWEEN_SUMMARIES = '\n\n'
  * no delta brought is emitted when the item is done.
  */
 export class ItemParts {
-  /** The model said that it will not answer. */
-  refused = false
   calledTools = false
   readonly #emit: (event: ReplyEvent) => void
   readonly #open = new Map<number, OpenItem>()
@@ -69,7 +67,8 @@ export class ItemParts {
     if (text === '' || this.#done.has(index)) return
     if (!this.#open.has(index)) this.begin(index, { type: ITEM_TYPES[kind] })
     const item = this.#open.get(index) as OpenItem
-    if (kind === 'text' && item.part !== undefined && textIndex !== item.textIndex) this.#endText(item)
+    const isContent = kind === 'text' || kind === 'refusal'
+    if (isContent && item.part !== undefined && textIndex !== item.textIndex) this.#endText(item)
     item.textIndex = textIndex
     if (logprobs) item.toldLogprobs += logprobs.length
     this.#tell(item, kind, text, logprobs)
@@ -78,7 +77,7 @@ export class ItemParts {
   /** The same as it came, if it is what grows. */
   copy(
     { index, textIndex }: { readonly index: number; readonly textIndex: number },
-    kind: Exclude<Kind, 'custom'>,
+    kind: Exclude<Kind, 'custom' | 'refusal'>,
     bytes: Buffer,
     match: TextMatch,
   ): CopiedPart | undefined {
@@ -102,7 +101,6 @@ export class ItemParts {
     this.#done.add(index)
     const open = this.#open.get(index) ?? openItem(item)
     this.#open.delete(index)
-    if (isRefusal(item)) this.refused = true
     const parts = readItem(item, textOf)
     for (const part of parts.slice(open.finished)) this.#complete(open, part)
     // Ends the text of an item that turns out to be of another kind.
@@ -138,8 +136,8 @@ export class ItemParts {
   }
 
   /** Tells what no delta brought: the rest of the text, its log probabilities and its citations. */
-  #completeText(open: OpenItem, { text, citations = [], logprobs = [] }: ReplyText): void {
-    this.#tellRest(open, 'text', text)
+  #completeText(open: OpenItem, { text, refusal, citations = [], logprobs = [] }: ReplyText): void {
+    this.#tellRest(open, refusal ? 'refusal' : 'text', text)
     if (open.part === undefined) return
     const index = open.part
     const rest = logprobs.slice(open.toldLogprobs)
@@ -148,7 +146,7 @@ export class ItemParts {
       this.#emit({ kind: 'citation', index, citation })
   }
 
-  #tellRest(open: OpenItem, kind: 'text' | 'thinking' | 'tool-call', whole: string): void {
+  #tellRest(open: OpenItem, kind: Exclude<Kind, 'custom'>, whole: string): void {
     // Where deltas said something else, they stand.
     if (whole.length > open.told.length && whole.startsWith(open.told))
       this.#tell(open, kind, whole.slice(open.told.length))
@@ -160,12 +158,14 @@ export class ItemParts {
     const index = this.#partOf(item, kind)
     item.told += piece
     if (kind === 'text') this.#emit({ kind, index, text: piece, ...(logprobs && { logprobs }) })
+    else if (kind === 'refusal') this.#emit({ kind: 'text', index, text: piece })
     else if (kind === 'thinking') this.#emit({ kind, index, text: piece })
     else this.#emit({ kind: 'tool-input', index, text: piece })
   }
 
   #partOf(item: OpenItem, kind: Kind): number {
     if (item.part !== undefined) return item.part
+    if (kind === 'refusal') return this.#start(item, { kind: 'text', refusal: true })
     return kind === 'text' || kind === 'thinking' ? this.#start(item, { kind }) : this.#startCall(item, '')
   }
 
@@ -219,6 +219,7 @@ function escaped(item: OpenItem, text: string): string {
 /** The type of an item that begins with a text of this kind. */
 const ITEM_TYPES: Readonly<Record<Kind, string>> = {
   text: 'message',
+  refusal: 'message',
   thinking: 'reasoning',
   'tool-call': 'function_call',
   custom: 'custom_tool_call',

@@ -4,6 +4,7 @@ import type { Citation } from '../citation.ts'
 import type { Proof, ToolForm } from '../conversation.ts'
 import type { SearchPart } from '../provider-search.ts'
 import type { Logprobs, ReplyPart, ReplyText, StartedPart } from '../reply.ts'
+import { isCut } from '../cut-calls.ts'
 import { CustomInput } from './custom-input.ts'
 import {
   annotationsOf,
@@ -11,6 +12,7 @@ import {
   itemId,
   type ItemType,
   itemType,
+  refusalPart,
   summaryPart,
   textPart,
   writeItem,
@@ -32,7 +34,7 @@ interface Place {
  */
 interface Growth {
   readonly event: string
-  readonly whole: 'text' | 'arguments' | 'input'
+  readonly whole: 'text' | 'refusal' | 'arguments' | 'input'
   /** Which of the texts of the item it is, as JSON members. */
   readonly place: string
   /** Whether its events hold the log probabilities of its tokens. */
@@ -70,6 +72,14 @@ const GROWTHS: Partial<Record<ItemType, Growth>> = {
   },
 }
 
+const REFUSAL_GROWTH: Growth = {
+  event: 'response.refusal',
+  whole: 'refusal',
+  place: ',"content_index":0',
+  hasLogprobs: false,
+  frame: { event: 'response.content_part', part: refusalPart },
+}
+
 const NO_LOGPROBS = ',"logprobs":[]'
 
 /**
@@ -105,7 +115,7 @@ export class ItemStream {
     this.#place = place
     this.#type = itemType(part, place.form)
     this.#id = itemId(this.#type, place.response, place.index)
-    this.#growth = GROWTHS[this.#type]
+    this.#growth = part.kind === 'text' && part.refusal ? REFUSAL_GROWTH : GROWTHS[this.#type]
     this.#custom = this.#type === 'custom_tool_call' ? new CustomInput() : undefined
   }
 
@@ -136,13 +146,17 @@ export class ItemStream {
     this.#citations.push(citation)
   }
 
-  /** Returns the frames that end the item, and the item itself; none for an empty item. */
-  close(status: Exclude<ItemStatus, 'in_progress'>): {
+  /**
+   * Returns the frames that end the item, and the item itself; none for an empty item. A call whose arguments
+   * were cut off is incomplete in any case.
+   */
+  close(given: Exclude<ItemStatus, 'in_progress'>): {
     readonly frames: string
     readonly item: string | undefined
   } {
     const part = this.#whole()
     if (!part) return { frames: '', item: undefined }
+    const status = part.kind === 'tool-call' && isCut(part.input) ? 'incomplete' : given
     this.#settleType()
     let frames = this.#growth ? this.#tell(this.#custom?.end() ?? '') : ''
     const isFunction = this.#type === 'function_call'
@@ -168,7 +182,7 @@ export class ItemStream {
     switch (part.kind) {
       case 'text':
         if (this.#text === '') return undefined
-        return { kind: 'text', text: this.#text, citations: this.#citations, logprobs: this.#logprobs }
+        return { ...part, text: this.#text, citations: this.#citations, logprobs: this.#logprobs }
       case 'thinking':
         if (this.#text === '' && !this.proof) return undefined
         return { kind: 'thinking', text: this.#text, ...(this.proof && { proof: this.proof }) }

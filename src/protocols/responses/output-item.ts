@@ -79,7 +79,7 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
         type: 'message',
         status,
         role: 'assistant',
-        content: status === 'in_progress' ? [] : [textPart(part)],
+        content: status === 'in_progress' ? [] : [part.refusal ? refusalPart(part) : textPart(part)],
       })
     case 'thinking':
       return JSON.stringify({
@@ -117,6 +117,11 @@ function encryptedContent(
 /** A text in a message. */
 export function textPart({ text, citations, logprobs = [] }: Omit<ReplyText, 'kind'>): object {
   return { type: 'output_text', annotations: annotationsOf(text, citations), logprobs, text }
+}
+
+/** A refusal in a message. */
+export function refusalPart({ text }: Pick<ReplyText, 'text'>): object {
+  return { type: 'refusal', refusal: text }
 }
 
 /** The citations of a text, as clients of responses know them. */

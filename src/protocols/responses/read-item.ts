@@ -44,11 +44,6 @@ export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
   }
 }
 
-/** Whether an item says that the model will not answer. */
-export function isRefusal(item: Item): boolean {
-  return item['type'] === 'message' && listOf(item['content']).some((part) => part['type'] === 'refusal')
-}
-
 /** Whether the provider ran the call itself. */
 export function isServerRun(item: Item): boolean {
   if (item['type'] === 'tool_search_call') return item['execution'] !== 'client'
@@ -63,6 +58,7 @@ function readText(part: Item): ReplyText {
     text: partText(part),
     ...(citations.length > 0 && { citations }),
     ...(logprobs && { logprobs }),
+    ...(part['type'] === 'refusal' && { refusal: true }),
   }
 }
 

@@ -12,21 +12,15 @@ const TO_WIRE: ReadonlyMap<StopReason, string> = new Map(INCOMPLETE.map(([wire, 
 
 /** Facts of a response beside its status. */
 interface Answered {
-  /** The model said that it will not answer. */
-  readonly refused: boolean
   readonly calledTools: boolean
 }
 
 /** Why a response ended that was finished, by its status. */
-export function stopOf(
-  response: Readonly<Record<string, unknown>>,
-  { refused, calledTools }: Answered,
-): Stop {
+export function stopOf(response: Readonly<Record<string, unknown>>, { calledTools }: Answered): Stop {
   if (response['status'] === 'incomplete') {
     const reason = asRecord(response['incomplete_details'])?.['reason']
     return { reason: FROM_WIRE.get(reason) ?? 'length' }
   }
-  if (refused) return { reason: 'refusal' }
   return { reason: calledTools ? 'tool-calls' : 'end' }
 }
 

@@ -110,7 +110,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     const { kind } = DELTAS[index % DELTAS.length] as (typeof DELTAS)[number]
     const place = Math.floor(index / DELTAS.length)
     const item = { index: Math.floor(place / MAX_TEXTS), textIndex: place % MAX_TEXTS }
-    return kind === 'custom' ? undefined : this.#items.copy(item, kind, bytes, match)
+    return kind === 'custom' || kind === 'refusal' ? undefined : this.#items.copy(item, kind, bytes, match)
   }
 
   protected isTerminator(data: string): boolean {

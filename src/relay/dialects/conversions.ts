@@ -15,6 +15,7 @@ import type {
 } from '../../protocols/codec.ts'
 import type { Asked, Conversation, RepeatedFields } from '../../protocols/conversation.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
+import { withCutStop } from '../../protocols/cut-calls.ts'
 import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/index.ts'
 import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 import type { Reply } from '../../protocols/reply.ts'
@@ -261,6 +262,7 @@ function convertedReply(
   try {
     signed = upstream.decodeReply(bytes)
     if (answerTool !== undefined) signed = withAnswerAsText(signed, answerTool)
+    signed = withCutStop(signed)
   } catch {
     return { facts: NO_REPLY, body: () => bytes }
   }

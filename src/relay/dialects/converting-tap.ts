@@ -1,6 +1,7 @@
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import type { StreamDecoder, StreamEncoder } from '../../protocols/codec.ts'
 import { CopiedText } from '../../protocols/copied-text.ts'
+import { CallInputs, CUT_STOP } from '../../protocols/cut-calls.ts'
 import { EmittedText } from '../../protocols/emitted-text.ts'
 import { FrameWriter } from '../../protocols/frame-writer.ts'
 import type { ReplyEvent } from '../../protocols/reply.ts'
@@ -40,6 +41,7 @@ export class ConvertingTap implements Tap {
   readonly #defaults: TapDefaults
   readonly #signatures: StreamSignatures | undefined
   readonly #text = new EmittedText()
+  readonly #calls = new CallInputs()
   /** Frames made at the end of the upstream's stream, to be sent with the last one. */
   #lastFrames = ''
   #isComplete = false
@@ -127,6 +129,7 @@ export class ConvertingTap implements Tap {
   #copy(event: CopiedText): void {
     this.emittedBytes += this.#text.addCopied(event)
     this.contentFrames += event.frames
+    if (event.kind === 'tool-input') this.#calls.add(event.index, event.text)
     this.#signatures?.add(event)
     while (event.frames > 0 && !this.#encoder.copy(event, WRITER))
       WRITER.text(this.#encoder.push([event.takeFirst()]))
@@ -138,6 +141,7 @@ export class ConvertingTap implements Tap {
   }
 
   #completed(event: ReplyEvent): ReplyEvent {
+    if (event.kind === 'end' && this.#calls.areCut) return { ...event, stop: CUT_STOP }
     if (event.kind !== 'start') return event
     const isTold = event.usage && promptTokens(event.usage) > 0
     const usage = isTold ? event.usage : { ...NO_USAGE, input: this.#defaults.promptTokens() }
@@ -146,9 +150,11 @@ export class ConvertingTap implements Tap {
 
   #note(event: ReplyEvent): void {
     switch (event.kind) {
+      case 'tool-input':
+        this.#calls.add(event.index, event.text)
+        return this.#emitted(event.text)
       case 'text':
       case 'thinking':
-      case 'tool-input':
         return this.#emitted(event.text)
       case 'part-start':
         if (event.part.kind === 'tool-call') this.#emitted(event.part.name)

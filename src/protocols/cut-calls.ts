@@ -1,0 +1,32 @@
+import type { Reply, Stop } from './reply.ts'
+import { inputObject } from './tool-input.ts'
+
+/**
+ * Stop of an answer with a call whose arguments were cut off, whatever reason the provider gave: an agent
+ * would run the call otherwise.
+ */
+export const CUT_STOP: Stop = { reason: 'length' }
+
+/** Whether a call's arguments are no JSON object: the output ended within them, or they are malformed. */
+export function isCut(input: string): boolean {
+  return inputObject(input) === undefined
+}
+
+/** Returns the reply with the stop of a cut one if the arguments of a call in it were cut off. */
+export function withCutStop(reply: Reply): Reply {
+  const hasCutCall = reply.parts.some((part) => part.kind === 'tool-call' && isCut(part.input))
+  return hasCutCall && reply.stop.reason !== CUT_STOP.reason ? { ...reply, stop: CUT_STOP } : reply
+}
+
+/** Arguments of the calls in a stream, to tell at its end whether any were cut off. */
+export class CallInputs {
+  readonly #inputs = new Map<number, string>()
+
+  add(part: number, text: string): void {
+    this.#inputs.set(part, (this.#inputs.get(part) ?? '') + text)
+  }
+
+  get areCut(): boolean {
+    return [...this.#inputs.values()].some(isCut)
+  }
+}

@@ -1,0 +1,55 @@
+import type { FullResponse } from '../equipment/client.ts'
+import { AMPLE, channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Fixture, retryWhileOverloaded, startFixture } from '../equipment/fixture.ts'
+import { DIALECTS, type Dialect } from './facts.ts'
+
+/** From a client of one dialect to a provider of one. */
+export interface Road {
+  readonly client: Dialect
+  readonly dialect: Dialect
+  readonly streamed: boolean
+}
+
+/** A gateway with a channel, a model and a lane for each dialect, all under its name. */
+export function startRoads(): Promise<Fixture> {
+  return startFixture((upstream) => ({
+    options: { retries: 0 },
+    models: Object.fromEntries(DIALECTS.map((name) => [name, { vendor: 'acme', price: PLAIN_PRICE }])),
+    channels: DIALECTS.map((name) => channel(name, upstream.baseUrl(name), { protocol: name })),
+    users: [ROOT, user(2, 'ann', [token('ann')], { quota: AMPLE })],
+  }))
+}
+
+/** Asks as such a client; the provider answers with this text. */
+export function askedOf(
+  fixture: Fixture,
+  { client, dialect, streamed }: Road,
+  text: string,
+): Promise<FullResponse> {
+  fixture.upstream.script(
+    dialect,
+    streamed ? { kind: 'stream', frames: [text], ending: 'no done' } : { kind: 'whole', body: text },
+  )
+  const { path, body } = QUESTIONS[client](dialect, streamed)
+  return retryWhileOverloaded(() => fixture.chat('ann', body, { path }))
+}
+
+/** The request of a client of each dialect. */
+const QUESTIONS: Readonly<Record<Dialect, Question>> = {
+  chat: (model, stream) => ({
+    path: '/v1/chat/completions',
+    body: { model, messages: [{ role: 'user', content: 'hi' }], ...(stream && STREAMED) },
+  }),
+  messages: (model, stream) => ({
+    path: '/v1/messages',
+    body: { model, max_tokens: 50, messages: [{ role: 'user', content: 'hi' }], stream },
+  }),
+  responses: (model, stream) => ({ path: '/v1/responses', body: { model, input: 'hi', stream } }),
+  gemini: (model, stream) => ({
+    path: `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    body: { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+  }),
+}
+const STREAMED = { stream: true, stream_options: { include_usage: true } }
+
+type Question = (model: string, stream: boolean) => { readonly path: string; readonly body: object }
