@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Fixture } from '../equipment/fixture.ts'
+import { byTier } from '../tier.ts'
+import { DIALECTS, type Dialect, type Facts, type Finish, UNREAD } from './facts.ts'
+import { framesOf, streamFacts, wholeFacts } from './read-facts.ts'
+import { recordedAnswers, type Recording, sampleOf } from './recordings.ts'
+import { askedOf, startRoads } from './roads.ts'
+
+/** All recorded answers at night, some of them by day. */
+const RECORDINGS = sampleOf(recordedAnswers(), byTier(40, Number.POSITIVE_INFINITY))
+/** Places at which a stream breaks off: after each of its events at night, after some by day. */
+const CUTS = byTier(3, Number.POSITIVE_INFINITY)
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startRoads()
+})
+afterAll(() => fixture?.close())
+
+/** The facts that the client gets where the provider answers with this text. */
+async function answered(client: Dialect, { dialect, streamed }: Recording, text: string): Promise<Facts> {
+  const answer = await askedOf(fixture, { client, dialect, streamed }, text)
+  if (answer.status !== 200) return { ...NOTHING, errors: 1 }
+  return (streamed ? streamFacts : wholeFacts)(client, answer.text)
+}
+const NOTHING: Facts = streamFacts('chat', '')
+
+describe.each(DIALECTS)('for a client of %s', (client) => {
+  test.each(RECORDINGS)('$dialect: $name says the same', async (recording) => {
+    const { dialect, streamed, text } = recording
+    const said = (streamed ? streamFacts : wholeFacts)(dialect, text)
+    const got = await answered(client, recording, text)
+    expect(got).toEqual(told(got, said, { client, dialect }))
+  })
+
+  // A client of another dialect gets the first of several choices, which may end before the others.
+  const streams = RECORDINGS.filter(({ streamed, name }) => streamed && !name.includes('multiple-choi'))
+  test.each(streams)('$dialect: $name that breaks off says no more, and ends so', async (recording) => {
+    const { dialect } = recording
+    const frames = framesOf(recording.text)
+    const step = Math.max(1, Math.floor(frames.length / CUTS))
+    for (let count = 1; count < frames.length; count += step) {
+      const cut = frames.slice(0, count).join('')
+      const said = streamFacts(dialect, cut)
+      const got = await answered(client, recording, cut)
+      const isComplete = said.finish !== undefined || said.ends > 0
+      const expected = isComplete
+        ? told(got, said, { client, dialect })
+        : broken(got, said, { client, dialect })
+      expect({ count, ...got }).toEqual({ count, ...expected })
+    }
+  })
+})
+
+/** How an answer ends whose model declined in words, for clients whose dialect does not set these apart. */
+const REFUSAL_FINISH: Partial<Record<Dialect, Finish>> = { messages: 'filter', gemini: 'stop' }
+
+interface Road {
+  readonly client: Dialect
+  readonly dialect: Dialect
+}
+
+/**
+ * The facts that a client must get of an answer. On a native road that is the answer. On the others missing
+ * counts are the gateway's own, calls without an id get one, and an answer without a reason ended as usual.
+ */
+function told(got: Facts, said: Facts, road: Road): Facts {
+  const { client, dialect } = road
+  const hasCounts = said.usage !== undefined && said.usage.output > 0
+  const usage = hasCounts ? said.usage : got.usage
+  if (client === dialect) return { ...said, usage }
+  const content = { ...contentTold(got, said, road), usage }
+  if (said.errors > 0) return { ...content, finish: undefined, ends: client === 'chat' ? 1 : 0 }
+  const isRefusal = said.refusal !== '' && REFUSAL_FINISH[client] !== undefined
+  const usual = said.calls.length > 0 ? 'tools' : 'stop'
+  return { ...content, finish: isRefusal ? REFUSAL_FINISH[client] : (said.finish ?? usual), ends: 1 }
+}
+
+/** Texts and calls; a newline tells chat clients of a signature. */
+function contentTold(got: Facts, said: Facts, { client, dialect }: Road): Facts {
+  const isMarked = client === 'chat' && dialect === 'messages'
+  const plain = ({ reasoning }: Facts): string => reasoning.replaceAll('\n', '')
+  return {
+    ...said,
+    reasoning: isMarked && plain(got) === plain(said) ? got.reasoning : said.reasoning,
+    refusal: REFUSAL_FINISH[client] ? '' : said.refusal,
+    calls: said.calls.map((call, i) => ({
+      ...call,
+      id: call.id ?? got.calls[i]?.id,
+      input: call.input === UNREAD ? got.calls[i]?.input : call.input,
+    })),
+  }
+}
+
+/**
+ * The facts that a client must get of a stream that broke off: as much of it, and one error in place of an
+ * end. The last call may be missing, as some dialects have none before it is whole, and its arguments are a
+ * piece.
+ */
+function broken(got: Facts, said: Facts, road: Road): Facts {
+  const calls = said.calls
+    .map((call, i) => (i === said.calls.length - 1 ? { ...call, input: got.calls[i]?.input } : call))
+    .slice(0, Math.max(got.calls.length, said.calls.length - 1))
+  const content = road.client === road.dialect ? said : contentTold(got, { ...said, calls }, road)
+  return { ...content, finish: undefined, usage: got.usage, ends: 0, errors: 1 }
+}

@@ -1,0 +1,48 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { DIALECTS, type Dialect } from './facts.ts'
+
+/** An answer that a provider gave. */
+export interface Recording {
+  readonly name: string
+  readonly dialect: Dialect
+  readonly streamed: boolean
+  readonly text: string
+}
+
+/** Recordings beside the answers of a dialect, by what they are. */
+const OTHERS = [
+  /^error-|\.request\.json$/,
+  // Other endpoints of Google's API.
+  /cachedcontent|count-tokens|usage-limit|embedding|task-prefix|edge-agent|list-models|google-upload/,
+  // A chat completion, the answer to a deletion, a list of items.
+  /^azure--azure-deepseek-reasoning-1\.json$|responses-delete\.json$|responses-input-items\.json$/,
+  // Edited by hand: its deltas say something else than its items.
+  /openai-shell-container-1\.sse$/,
+]
+
+/** All recorded answers in the folder that RECORDINGS names; none where it names none. */
+export function recordedAnswers(): Recording[] {
+  const folder = process.env['RECORDINGS']
+  if (folder === undefined) return []
+  return DIALECTS.flatMap((dialect) =>
+    readdirSync(join(folder, dialect))
+      .filter((name) => /\.(?:json|sse)$/.test(name) && !OTHERS.some((other) => other.test(name)))
+      .map((name) => ({
+        name,
+        dialect,
+        streamed: name.endsWith('.sse'),
+        text: readFileSync(join(folder, dialect, name), 'utf8'),
+      })),
+  )
+}
+
+/** `count` of them, spread evenly, so that each dialect and form is among them. */
+export function sampleOf(recordings: readonly Recording[], count: number): readonly Recording[] {
+  if (recordings.length <= count) return recordings
+  return Array.from(
+    { length: count },
+    (_, i) => recordings[Math.floor((i * recordings.length) / count)] as Recording,
+  )
+}
