@@ -4,12 +4,15 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { errorBody } from '../equipment/behaviour.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
 import { call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask } from '../equipment/fixture.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import {
+  PROXY_PASSWORD,
+  PROXY_USER,
   type ProxyServer,
   startHttpProxy,
   startNoProxy,
@@ -125,6 +128,19 @@ describe('a channel with a proxy', () => {
     expect((await chat(model)).status).toBe(500)
     await expect.poll(() => gateway.logs()).toContain(`"cause":"${cause}"`)
     expect(gateway.logs()).not.toContain('wrong')
+  })
+
+  test('has its credentials removed from what an upstream says', async () => {
+    const pair = `${PROXY_USER}:${PROXY_PASSWORD}`
+    const told = ['base64', 'base64url', 'hex'].map((encoding) =>
+      Buffer.from(pair).toString(encoding as BufferEncoding),
+    )
+    const message = [PROXY_PASSWORD, pair, encodeURIComponent(pair), ...told].join(' ')
+    upstream.script('http', { kind: 'status', status: 400, body: errorBody(`via ${message} end`) })
+    const { status, text } = await chat('http')
+    expect(status).toBe(400)
+    expect(text).toContain(`via ${Array(6).fill('[redacted]').join(' ')} end`)
+    expect(gateway.logs()).not.toContain(PROXY_PASSWORD)
   })
 
   test('gives way to another where its proxy answers with a page', async () => {

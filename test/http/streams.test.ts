@@ -244,11 +244,16 @@ describe('a stream that does not end as it should', () => {
     expect(answer.text).toBe(frames.join(''))
   })
 
-  test('because of an upstream error shows neither the key nor the address of the channel', async () => {
+  test.each([
+    ['as it is', String],
+    ['in base64', (key: string) => Buffer.from(key).toString('base64url')],
+    ['in hexadecimal', (key: string) => Buffer.from(key).toString('hex').toUpperCase()],
+    ['percent-encoded', (key: string) => key.replaceAll('-', '%2d')],
+  ])('because of an upstream error shows neither key nor address of the channel: %s', async (_, encode) => {
     const said = (key: string, url: string): string =>
       `data: {"error":{"message":"call to ${url} with ${key} \\"failed\\"","x":9007199254740993,"deep":[{"k":"${key}"}]}, "z" :"é\\u00e9"}\n\n`
     const frames = [roleFrame(), contentFrame('begun')]
-    const upstream = said('upstream-key-of-m', fixture.upstream.baseUrl('m'))
+    const upstream = said(encode('upstream-key-of-m'), fixture.upstream.baseUrl('m'))
     const answer = await streamed('m', { kind: 'stream', frames: [...frames, upstream], ending: 'no done' })
     expect(answer.text).toBe(frames.join('') + said('[redacted]', '[upstream]'))
   })
