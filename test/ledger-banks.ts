@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { openWorkerLedger } from '../src/bootstrap/open-worker-ledger.ts'
 import { OwnerAnnouncer } from '../src/cluster/owner-announcer.ts'
+import type { BankStatement } from '../src/store/bank.ts'
 import type { LeasedAccounts } from '../src/ledger/leased-accounts.ts'
 import { Link } from '../src/link/link.ts'
 import {
@@ -74,11 +75,11 @@ async function openWorkers(count: number): Promise<LedgersOfBank> {
     nodes.push(await workerOf(workers, path, index, count))
   }
   const lent = async (): Promise<number> => {
-    const states = (await database.bank('nobody', [
+    const { states } = (await database.bank('nobody', [
       'apply',
       [JSON.stringify([`t:${tokenId}`, `u:${userId}`])],
       [],
-    ])) as { remain: number; free: number }[]
+    ])) as BankStatement
     return states.reduce((sum, { remain, free }) => sum + remain - free, 0)
   }
   return { store, userId, tokenId, nodes, lent }

@@ -91,6 +91,7 @@ function bankOver(link: Link): Bank {
   return {
     acquire: (requests) => ask(['acquire', requests]),
     apply: (calls, held) => ask(['apply', calls, held]),
+    compare: () => ask(['compare']),
     release: (kept) => ask(['release', kept]),
     leave: () => ask(['leave']),
   }

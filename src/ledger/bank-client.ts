@@ -2,19 +2,20 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import type { Bank, Loan, LoanRequest } from '../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../store/node-file.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
+import { LeaseClock, presentMoment } from './lease-clock.ts'
 import { LeaseTable } from './lease-table.ts'
-import { LoanQueue } from './loan-queue.ts'
+import { LoanQueue, type PendingLoan } from './loan-queue.ts'
 import type { OpenHold } from './open-hold.ts'
+import { Outbox } from './outbox.ts'
 
-/** Longest interval between reports, and the number of settled calls in one report. */
+/** Longest interval between reports. */
 const REPORT_MS = 200
-const REPORT_ROWS = 500
+/** Delay before a loan is requested again for an account that another session keeps locked. */
+const LOCKED_RETRY_MS = 100
 /** Interval of heartbeats while there is nothing to report. */
 const HEARTBEAT_INTERVAL_MS = 2_000
 /** Interval of full comparisons with the bank, in which it also fences lost nodes. */
 const COMPARE_INTERVAL_MS = 10_000
-/** Silence after which this node spends no more leases: the bank fences it after 60 s by its own clock. */
-const LEASE_VALID_MS = 50_000
 /** Delay between attempts to reach the bank. */
 const RETRY_MS = 250
 /** Longest time that `close` spends on the last report and the return of leases. */
@@ -41,20 +42,13 @@ export class BankClient {
   readonly leases: LeaseTable
   readonly #parts: BankClientParts
   readonly #loans = new LoanQueue()
-  #validUntilMs = Number.NEGATIVE_INFINITY
+  readonly #outbox: Outbox
+  readonly #clock = new LeaseClock()
   #reportedMs = Number.NEGATIVE_INFINITY
   #comparedMs = Number.NEGATIVE_INFINITY
   /** Set while the bank's view of the holds here may be outdated. */
   #mustResync = true
   #roundMs = Number.NEGATIVE_INFINITY
-  /** Set while the outbox may have entries. */
-  #hasOutbox = true
-  /** The last outbox entry that the bank has counted. */
-  #reportedPlace = 0
-  /** Calls settled since the outbox was last read. */
-  #settled = 0
-  /** Set while the outbox has more entries than fit into one report. */
-  #isBehind = false
   #flushes: (() => void)[] = []
   #isDown = false
   #isStopping = false
@@ -64,12 +58,13 @@ export class BankClient {
 
   constructor(parts: BankClientParts) {
     this.#parts = parts
+    this.#outbox = new Outbox(parts.file)
     this.leases = new LeaseTable(() => this.mayBeFenced)
   }
 
   /** Whether the bank may have fenced this node, or is about to: then no lease may be spent. */
   get mayBeFenced(): boolean {
-    return performance.now() > this.#validUntilMs
+    return this.#clock.mayBeFenced
   }
 
   /** Whether the last request to the bank succeeded. */
@@ -84,8 +79,10 @@ export class BankClient {
 
   /** Reports the outbox of an earlier run and releases its leases; then keeps reporting. */
   async start(): Promise<void> {
-    while (this.#hasOutbox) await this.#report()
-    await this.#parts.bank.leave()
+    while (this.#outbox.mayHaveEntries) await this.#report()
+    // Locked accounts: their leases still pay for these calls.
+    this.leases.chargeUnreported(await this.#outbox.readAll())
+    await this.#leave()
     this.#reportedMs = Number.NEGATIVE_INFINITY
     await this.#report()
     this.#running = this.#run()
@@ -104,14 +101,14 @@ export class BankClient {
 
   /** Notes that a call was settled, and is in the outbox. */
   onSettled(): void {
-    this.#hasOutbox = true
-    this.#settled += 1
-    if (this.#settled >= REPORT_ROWS) this.#wake.resolve()
+    if (this.#outbox.onSettled()) this.#wake.resolve()
   }
 
-  /** Resolves when everything settled so far has been reported, or after a second. */
+  /**
+   * Resolves when everything settled so far has been reported, except on locked accounts, or after a second.
+   */
   async flush(): Promise<void> {
-    if (this.#hasOutbox) await this.#waitForReport()
+    if (this.#outbox.mayHaveEntries) await this.#waitForReport()
   }
 
   /** Resolves when the bank has sent the current state of all accounts, or after a second. */
@@ -130,6 +127,7 @@ export class BankClient {
     this.#isStopping = true
     this.#wake.resolve()
     await this.#running
+    this.#clock.close()
     this.#loans.rejectAll(new StoreUnavailable('the bank is closed'))
     // Unreleased leases stay unusable for a minute, so one lost response must not end the attempts.
     for (const endMs = performance.now() + CLOSE_TIMEOUT_MS; ; await delay(RETRY_MS)) {
@@ -142,10 +140,18 @@ export class BankClient {
   }
 
   async #leaveBank(isUnresolved: boolean): Promise<void> {
-    while (this.#hasOutbox) await this.#report()
+    while (this.#outbox.mayHaveEntries) await this.#report()
     // Open holds keep their leases until the next start.
     if (isUnresolved) await this.#releaseSpare(Number.POSITIVE_INFINITY)
-    else await this.#parts.bank.leave()
+    else await this.#leave()
+  }
+
+  // Leases that pay for calls which are not counted stay: they may be lent to nobody else.
+  async #leave(): Promise<void> {
+    const keepsLeases = this.#outbox.hasLocked
+    if (keepsLeases) await this.#compare()
+    await this.#releaseSpare(Number.POSITIVE_INFINITY)
+    if (!keepsLeases) await this.#parts.bank.leave()
   }
 
   #waitForReport(): Promise<void> {
@@ -164,7 +170,7 @@ export class BankClient {
       try {
         await this.#runRound()
         if (this.#isDown) this.#setReachability(undefined)
-        if (!this.#isBehind) await this.#sleep(REPORT_MS)
+        if (!this.#outbox.hasMore) await this.#sleep(REPORT_MS)
       } catch (error) {
         this.#loans.rejectAll(error)
         // The failed request may have taken effect.
@@ -190,8 +196,7 @@ export class BankClient {
       await nextTurn()
     }
     const nowMs = performance.now()
-    const isUrgent =
-      this.#isBehind || this.#settled >= REPORT_ROWS || this.#flushes.length > 0 || this.leases.hasRecalls
+    const isUrgent = this.#outbox.isFull || this.#flushes.length > 0 || this.leases.hasRecalls
     if (isUrgent || nowMs - this.#roundMs >= REPORT_MS) {
       this.#roundMs = nowMs
       await this.#report()
@@ -204,6 +209,10 @@ export class BankClient {
       const loans = await this.#parts.bank.acquire(batch.map(({ request }) => request()))
       for (const [index, pending] of batch.entries()) {
         const loan = loans[index]
+        if (loan === 'locked') {
+          this.#retryLocked(pending)
+          continue
+        }
         if (loan) {
           for (const state of [loan.tokenState, loan.userState, ...loan.budgetStates])
             this.leases.getOrCreate(state.account).applyState(state)
@@ -216,70 +225,57 @@ export class BankClient {
     }
   }
 
+  #retryLocked(pending: PendingLoan): void {
+    const retry = (): void => {
+      if (this.#loans.putBack(pending)) this.#wake.resolve()
+    }
+    setTimeout(retry, LOCKED_RETRY_MS).unref()
+  }
+
   async #report(): Promise<void> {
-    const sentMs = performance.now()
+    const sent = presentMoment()
+    const sentMs = sent.monotonicMs
     const isFull = this.#mustResync || this.mayBeFenced || sentMs - this.#comparedMs > COMPARE_INTERVAL_MS
     this.#mustResync = false
     const flushes = [...this.#flushes]
-    const entries = await this.#readOutbox()
+    const entries = await this.#outbox.read()
     const held = this.leases.takeReports(this.#parts.openHolds(), isFull)
     const isDue = isFull || flushes.length > 0 || sentMs - this.#reportedMs >= HEARTBEAT_INTERVAL_MS
-    if (entries.length === 0 && held.length === 0 && !isDue) return
+    if (entries.length === 0 && held.length === 0 && !isDue && !this.#outbox.hasLocked) return
     await this.#apply(entries, held)
     if (isFull) await this.#compare()
     if (isFull) this.#comparedMs = sentMs
     this.#reportedMs = sentMs
-    this.#validUntilMs = sentMs + LEASE_VALID_MS
-    if (this.#isBehind) return
+    this.#clock.answered(sent)
+    if (this.#outbox.hasMore) return
     this.#flushes = this.#flushes.slice(flushes.length)
     for (const flush of flushes) flush()
   }
 
-  async #readOutbox(): Promise<readonly OutboxEntry[]> {
-    if (!this.#hasOutbox) return []
-    this.#settled = 0
-    this.#hasOutbox = false
-    try {
-      const entries = await this.#parts.file.write('outbox', { limit: REPORT_ROWS })
-      this.#isBehind = entries.length === REPORT_ROWS
-      // Entries stay in the outbox until the bank has counted them.
-      if (entries.length > 0) this.#hasOutbox = true
-      return entries
-    } catch (error) {
-      this.#hasOutbox = true
-      throw error
-    }
-  }
-
-  // Compares all accounts: the bank answers an empty report with every state. Finds loans whose response was
-  // lost.
+  // Finds loans whose response was lost.
   async #compare(): Promise<void> {
-    for (const state of await this.#parts.bank.apply([], []))
+    for (const state of await this.#parts.bank.compare())
       this.leases.getOrCreate(state.account).applyState(state)
   }
 
   async #apply(entries: readonly OutboxEntry[], held: ReturnType<LeaseTable['takeReports']>): Promise<void> {
-    const { bank, file } = this.#parts
     try {
-      const states = await bank.apply(
+      const { states, locked } = await this.#parts.bank.apply(
         entries.map(({ row }) => row),
         held,
       )
       const known = new Set<string>(states.map(({ account }) => account))
-      const unknown = entries.filter(({ tokenId }) => !known.has(`t:${tokenId}`))
+      const { counted, fresh } = this.#outbox.heed(entries, locked)
+      const unknown = counted.filter(({ tokenId }) => !known.has(`t:${tokenId}`))
       if (unknown.length > 0) this.#parts.onUnknownTokens(unknown)
-      // Entries whose removal from the outbox failed come again, and must not count twice.
-      this.leases.applyReported(entries.filter(({ place }) => place > this.#reportedPlace))
-      this.#reportedPlace = entries.at(-1)?.place ?? this.#reportedPlace
+      this.leases.applyReported(fresh)
       this.leases.applyStates(states)
+      this.leases.markUnsynced(locked)
+      await this.#outbox.remove(counted)
     } catch (error) {
-      this.leases.markUnsynced(held)
+      this.leases.markUnsynced(held.map(({ account }) => account))
       throw error
     }
-    const last = entries.at(-1)
-    if (!last) return
-    await file.write('reported', { place: last.place })
-    if (!this.#isBehind && this.#settled === 0) this.#hasOutbox = false
   }
 
   async #releaseSpare(nowMs: number): Promise<void> {

@@ -58,17 +58,20 @@ export class LeaseTable {
   }
 
   /** Marks amounts whose report may not have arrived, so that they are reported again. */
-  markUnsynced(reports: readonly HeldReport[]): void {
-    for (const { account } of reports) this.#balances.get(account)?.markUnsynced()
+  markUnsynced(accounts: Iterable<AccountName>): void {
+    for (const account of accounts) this.#balances.get(account)?.markUnsynced()
+  }
+
+  /** Takes calls of an earlier run, which the bank has not counted, out of the balances here. */
+  chargeUnreported(entries: readonly OutboxEntry[]): void {
+    for (const entry of entries)
+      for (const name of accountsOf(entry)) this.getOrCreate(name).charge(entry.quota)
   }
 
   /** Notes that the bank has counted these calls. */
   applyReported(entries: readonly OutboxEntry[]): void {
-    for (const { tokenId, userId, quota, budgets } of entries) {
-      this.#balances.get(`t:${tokenId}`)?.applyReported(quota)
-      this.#balances.get(`u:${userId}`)?.applyReported(quota)
-      for (const name of budgetsIn(budgets)) this.#balances.get(name)?.applyReported(quota)
-    }
+    for (const entry of entries)
+      for (const name of accountsOf(entry)) this.#balances.get(name)?.applyReported(entry.quota)
   }
 
   /** Marks an account whose spare quota another node needs. */
@@ -102,4 +105,9 @@ export class LeaseTable {
     }
     return evicted
   }
+}
+
+/** Accounts that a settled call is charged to. */
+export function accountsOf({ tokenId, userId, budgets }: OutboxEntry): readonly AccountName[] {
+  return [`t:${tokenId}`, `u:${userId}`, ...budgetsIn(budgets)]
 }

@@ -7,11 +7,13 @@ const TIMEOUT_MS = 1_500
 const BATCH_SIZE = 100
 
 /** A request that waits for the bank. */
-interface PendingLoan {
+export interface PendingLoan {
   /** Builds the request by what is leased when it is sent: other calls may have changed that meanwhile. */
   readonly request: () => LoanRequest
   resolve(loan: Loan | undefined): void
   reject(error: unknown): void
+  /** Whether it still waits for an answer. */
+  isOpen: boolean
 }
 
 /** Queue of requests for loans, in order of arrival. */
@@ -27,10 +29,12 @@ export class LoanQueue {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting = this.#waiting.filter((pending) => pending !== pendingLoan)
+        pendingLoan.isOpen = false
         reject(new StoreUnavailable('the database that leases quota does not respond'))
       }, TIMEOUT_MS)
       const pendingLoan: PendingLoan = {
         request,
+        isOpen: true,
         resolve(loan) {
           clearTimeout(timer)
           resolve(loan)
@@ -42,6 +46,12 @@ export class LoanQueue {
       }
       this.#waiting.push(pendingLoan)
     })
+  }
+
+  /** Queues a request again that could not be answered; false if it has timed out meanwhile. */
+  putBack(pending: PendingLoan): boolean {
+    if (pending.isOpen) this.#waiting.push(pending)
+    return pending.isOpen
   }
 
   /** Removes the next batch from the queue. */

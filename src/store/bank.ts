@@ -61,22 +61,35 @@ export interface HeldReport {
   readonly estimate: number
 }
 
+/** Answer of the bank to a report. */
+export interface BankStatement {
+  /** States of the accounts in the report. */
+  readonly states: readonly AccountState[]
+  /** Accounts whose rows another session keeps locked: nothing that moves one of them was booked. */
+  readonly locked: readonly AccountName[]
+}
+
 /**
  * Bank as one node uses it; `docs/ledger.md: Many nodes`. Methods reject with `StoreUnavailable` if the
  * database is out of reach. Whether a rejected request took effect is unknown until the next report.
  */
 export interface Bank {
-  /** Requests loans. Resolves to one result per request, in order; undefined for an unknown token. */
-  acquire(requests: readonly LoanRequest[]): Promise<readonly (Loan | undefined)[]>
+  /**
+   * Requests loans. Resolves to one result per request, in order; undefined for an unknown token, `locked`
+   * where another session keeps the row of an account locked.
+   */
+  acquire(requests: readonly LoanRequest[]): Promise<readonly (Loan | 'locked' | undefined)[]>
   /**
    * Reports settled calls (JSON, as in the outbox) and open holds. A call counts once, however often it is
    * reported. Renews the node's leases for another minute.
    */
-  apply(calls: readonly string[], held: readonly HeldReport[]): Promise<readonly AccountState[]>
-  /** Returns the leases of these accounts, except the amounts to keep. */
+  apply(calls: readonly string[], held: readonly HeldReport[]): Promise<BankStatement>
+  /** Resolves to the states of all accounts that the node borrows from; recovers leases of lost nodes. */
+  compare(): Promise<readonly AccountState[]>
+  /** Returns the leases of these accounts, except the amounts to keep, and except locked accounts. */
   release(
     kept: readonly { readonly account: AccountName; readonly keep: number }[],
   ): Promise<readonly AccountState[]>
-  /** Returns all leases, held or not, and removes the node. */
+  /** Returns all leases, held or not, except of locked accounts, and removes the node. */
   leave(): Promise<void>
 }

@@ -1,3 +1,4 @@
+import type { AccountName } from './bank.ts'
 import type { HoldOpening, LedgerWrites, SettledCall } from './ledger-writes.ts'
 import type { ProvenCall } from './operations/store-provenance.ts'
 import type { StoreUnavailable } from './store-unavailable.ts'
@@ -29,10 +30,10 @@ export interface NodeWrites
   hold(opening: HoldOpening): void
   /** Closes the hold, and puts the call and its provenance into their outboxes. */
   settle(call: SettledCall): void
-  /** The oldest entries of the outbox. */
-  outbox(page: { readonly limit: number }): OutboxEntry[]
-  /** Removes entries from the outbox, up to this position. */
-  reported(upTo: { readonly place: number }): void
+  /** The oldest entries of the outbox that charge none of the accounts in `except`. */
+  outbox(page: { readonly limit: number; readonly except: readonly AccountName[] }): OutboxEntry[]
+  /** Removes the entries at these positions from the outbox. */
+  reported(entries: { readonly places: readonly number[] }): void
   /** The oldest calls whose provenance is not shared. */
   unshared(page: { readonly limit: number }): UnsharedCall[]
   /** Removes those up to this position. */

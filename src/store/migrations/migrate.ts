@@ -21,6 +21,7 @@ import { auditLog } from './0020-audit-log.ts'
 import { callPlaces } from './0022-call-places.ts'
 import { expiryOfKeptResponses } from './0023-expiry-of-kept-responses.ts'
 import { searchUnits } from './0029-search-units.ts'
+import { lockedAccounts } from './0033-locked-accounts.ts'
 import { comparableNames } from './0035-comparable-names.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
@@ -47,6 +48,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0022-call-places': callPlaces(types),
     '0023-expiry-of-kept-responses': expiryOfKeptResponses(types),
     '0029-search-units': searchUnits(types),
+    '0033-locked-accounts': lockedAccounts(types),
     '0035-comparable-names': comparableNames(types),
   }
 }

@@ -20,6 +20,7 @@ export const STEP_NAMES = [
   '0022-call-places',
   '0023-expiry-of-kept-responses',
   '0029-search-units',
+  '0033-locked-accounts',
   '0035-comparable-names',
 ] as const
 

@@ -88,7 +88,7 @@ async function runs(
   const row = ({ id, quota }: { id: string; quota: number }): string =>
     report(id, quota).replace('"user_id":1,"token_id":1', `"user_id":${user.id},"token_id":${token.id}`)
   // Registers the nodes, by their first report.
-  for (const name of NODES) await bank(name).apply([], [])
+  for (const name of NODES) await bank(name).compare()
   const silent = new Map<string, number>()
   // Sets expiry times explicitly, so that a slow machine does not count as silence.
   const setClocks = () =>
@@ -105,7 +105,7 @@ async function runs(
         const [loan] = await bank(step.node).acquire([
           { ...exactly(need, token.id), max: { token: max, user: max } },
         ])
-        expect(loan?.granted).toBe(model.acquire(step.node, need, max))
+        expect(loan).toMatchObject({ granted: model.acquire(step.node, need, max) })
         break
       }
       case 'spend':
@@ -135,7 +135,7 @@ async function runs(
         break
       case 'look':
         for (const name of NODES) {
-          await postgresBank(connection, 'onlooker').apply([], [])
+          await postgresBank(connection, 'onlooker').compare()
           model.maintain(name)
           // Lost node: unknown until its next report.
           if ((silent.get(name) ?? 0) > 16) silent.delete(name)

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AccountName, Bank, Loan, LoanRequest, AccountState } from '../bank.ts'
+import type { AccountName, Bank, BankStatement, Loan, LoanRequest, AccountState } from '../bank.ts'
 import type { TokenRow, UserRow } from '../schema.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
@@ -25,8 +25,15 @@ interface LoanRow {
   readonly budgets: readonly AccountState[]
 }
 
+/** What names accounts whose rows another session keeps locked. */
+interface LockedRow<Locked> {
+  readonly locked: Locked
+}
+
 /** Bank over one connection, for the node of this name. Runs one statement at a time. */
 export function postgresBank(connection: BankConnection, node: string): Bank {
+  /** Accounts that were locked at the last attempt: the bank does not wait for them again. */
+  const locked = new Set<AccountName>()
   const run = <Row>(call: string, values: readonly unknown[], name: string): Promise<Row[]> =>
     withRetries(async () => {
       const rows = await connection.query<{ said: Row }>(`select said from ${call} as said`, values, name)
@@ -35,28 +42,46 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
   return {
     async acquire(requests) {
       const wanted = JSON.stringify(requests.map(wantedOf))
-      return (await run<LoanRow>('bank_acquire($1, $2::jsonb)', [node, wanted], 'acquire')).map(loanOf)
+      const rows = await run<LoanRow | LockedRow<readonly AccountName[]>>(
+        'bank_borrow($1, $2::jsonb, $3::text[])',
+        [node, wanted, [...locked]],
+        'borrow',
+      )
+      return rows.map((row) => {
+        if (!('locked' in row)) return loanOf(row)
+        for (const account of row.locked) locked.add(account)
+        return 'locked'
+      })
     },
-    apply(calls, held) {
+    async apply(calls, held) {
       const values = [
         node,
         `[${calls.join(',')}]`,
         held.map(({ account }) => account),
         held.map((one) => one.held),
         held.map(({ estimate }) => estimate),
+        [...locked],
       ]
-      return run<AccountState>(
-        'bank_apply($1, $2::jsonb, $3::text[], $4::bigint[], $5::bigint[])',
+      const rows = await run<AccountState | LockedRow<AccountName>>(
+        'bank_report($1, $2::jsonb, $3::text[], $4::bigint[], $5::bigint[], $6::text[])',
         values,
-        'apply',
+        'report',
       )
+      locked.clear()
+      const states: AccountState[] = []
+      for (const row of rows) {
+        if ('locked' in row) locked.add(row.locked)
+        else states.push(row)
+      }
+      return { states, locked: [...locked] } satisfies BankStatement
     },
+    compare: () => run<AccountState>('bank_compare($1)', [node], 'compare'),
     release(kept) {
-      const values = [node, kept.map(({ account }) => account), kept.map(({ keep }) => keep)]
-      return run<AccountState>('bank_release($1, $2::text[], $3::bigint[])', values, 'release')
+      const values = [node, kept.map(({ account }) => account), kept.map(({ keep }) => keep), [...locked]]
+      return run<AccountState>('bank_return($1, $2::text[], $3::bigint[], $4::text[])', values, 'return')
     },
     async leave() {
-      await run('bank_release($1, null, null)', [node], 'leave')
+      await run('bank_return($1, null, null, $2::text[])', [node, [...locked]], 'leave')
     },
   }
 }

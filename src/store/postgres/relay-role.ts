@@ -6,7 +6,7 @@ import { APPLY } from '../migrations/bank/apply.ts'
 import { RELEASE } from '../migrations/bank/release.ts'
 import type { Database } from '../schema.ts'
 
-/** Role of the relay's connections: may read, and call the bank's three functions, nothing else. */
+/** Role of the relay's connections: may read, and call four functions of the bank, nothing else. */
 export const RELAY_ROLE = 'sluice_relay'
 
 const MAX_ATTEMPTS = 4
@@ -14,7 +14,7 @@ const RETRY_JITTER_MS = 100
 
 const FUNCTIONS = [...ACQUIRE, ...APPLY, ...RELEASE]
   .map(({ name }) => signature(name))
-  .filter((name) => /^bank_(?:acquire|apply|release)\(/.test(name))
+  .filter((name) => /^bank_(?:borrow|report|compare|return)\(/.test(name))
 const TABLES = ['users', 'tokens', 'leases', 'nodes', 'usage_log']
 
 /**

@@ -4,6 +4,7 @@ import type {
   AccountName,
   AccountState,
   Bank,
+  BankStatement,
   BudgetRequest,
   HeldReport,
   Loan,
@@ -60,13 +61,14 @@ export class LocalBank implements BankOperations {
   /**
    * States of accounts. `accounts`: lists of names, as JSON. Open holds need no report: their rows are here.
    */
-  apply(borrower: string, accounts: readonly string[], held: readonly HeldReport[]): AccountState[] {
+  apply(borrower: string, accounts: readonly string[], held: readonly HeldReport[]): BankStatement {
     const wanted = accounts.flatMap((list) => JSON.parse(list) as AccountName[])
-    const isComparison = wanted.length + held.length === 0
-    const names = isComparison
-      ? this.#book.accountsOf(borrower)
-      : [...new Set([...wanted, ...held.map(({ account }) => account)])]
-    return this.#states(borrower, names)
+    const names = new Set([...wanted, ...held.map(({ account }) => account)])
+    return { states: this.#states(borrower, [...names]), locked: [] }
+  }
+
+  compare(borrower: string): AccountState[] {
+    return this.#states(borrower, this.#book.accountsOf(borrower))
   }
 
   release(

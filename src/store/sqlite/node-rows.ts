@@ -30,9 +30,14 @@ export class NodeRows implements NodeWrites {
       'INSERT INTO outbox (id, token_id, user_id, quota, budgets, call) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
     )
     this.#page = db.prepare(
-      'SELECT place, token_id AS tokenId, user_id AS userId, quota, budgets, call AS row FROM outbox ORDER BY place LIMIT ?',
+      `SELECT place, token_id AS tokenId, user_id AS userId, quota, budgets, call AS row FROM outbox
+       WHERE 't:' || token_id NOT IN (SELECT value FROM json_each(?1))
+         AND 'u:' || user_id NOT IN (SELECT value FROM json_each(?1))
+         AND (budgets = '' OR NOT EXISTS (
+           SELECT 1 FROM json_each(budgets) WHERE value IN (SELECT value FROM json_each(?1))))
+       ORDER BY place LIMIT ?2`,
     )
-    this.#reported = db.prepare('DELETE FROM outbox WHERE place <= ?')
+    this.#reported = db.prepare('DELETE FROM outbox WHERE place IN (SELECT value FROM json_each(?))')
     this.#insertProvenance = db.prepare('INSERT INTO provenance (call) VALUES (?)')
     this.#unshared = db.prepare('SELECT place, call FROM provenance ORDER BY place LIMIT ?')
     this.#shared = db.prepare('DELETE FROM provenance WHERE place <= ?')
@@ -95,12 +100,12 @@ export class NodeRows implements NodeWrites {
     }
   }
 
-  outbox({ limit }: Parameters<NodeWrites['outbox']>[0]): OutboxEntry[] {
-    return this.#page.all(limit) as unknown as OutboxEntry[]
+  outbox({ limit, except }: Parameters<NodeWrites['outbox']>[0]): OutboxEntry[] {
+    return this.#page.all(JSON.stringify(except), limit) as unknown as OutboxEntry[]
   }
 
-  reported({ place }: Parameters<NodeWrites['reported']>[0]): void {
-    this.#reported.run(place)
+  reported({ places }: Parameters<NodeWrites['reported']>[0]): void {
+    this.#reported.run(JSON.stringify(places))
   }
 
   unshared({ limit }: Parameters<NodeWrites['unshared']>[0]): UnsharedCall[] {

@@ -27,6 +27,46 @@ begin
 end`,
   },
   {
+    // Locks the accounts' rows, and returns the accounts whose rows another session keeps locked. Waits for
+    // all of them together for 300 ms, and for those in `known` not at all.
+    name: 'bank_lock_free(accounts text[], known text[])',
+    returns: 'text[]',
+    body: `
+declare
+  before text := current_setting('lock_timeout');
+  named text[] := array(select distinct unnest(accounts));
+  tried text[];
+  users_tried bigint[];
+  users_got bigint[];
+  tokens_tried bigint[];
+  tokens_got bigint[];
+  budgets_got text[];
+begin
+  begin
+    perform set_config('lock_timeout', '300ms', true);
+    perform bank_lock_accounts(array(select unnest(named) except select unnest(known)));
+    perform set_config('lock_timeout', before, true);
+    tried := array(select unnest(named) intersect select unnest(known));
+  exception when lock_not_available then
+    -- The locks that were taken are gone, and so is the timeout.
+    tried := named;
+  end;
+  if cardinality(tried) = 0 then return tried; end if;
+  users_tried := array(select substr(a, 3)::bigint from unnest(tried) a where a like 'u:%');
+  tokens_tried := array(select substr(a, 3)::bigint from unnest(tried) a where a like 't:%');
+  perform bank_open_budgets(array(select a from unnest(tried) a where a like 'b:%'
+    and not exists (select from budget_periods where account = a)));
+  users_got := array(select id from users where id = any (users_tried) order by id for no key update skip locked);
+  tokens_got := array(select id from tokens where id = any (tokens_tried) order by id for no key update skip locked);
+  budgets_got := array(
+    select account from budget_periods where account = any (tried) order by account for no key update skip locked);
+  return array(
+    select 'u:' || id from users where id = any (users_tried) and not id = any (users_got)
+    union all select 't:' || id from tokens where id = any (tokens_tried) and not id = any (tokens_got)
+    union all select account from budget_periods where account = any (tried) and not account = any (budgets_got));
+end`,
+  },
+  {
     name: 'bank_move_leased(of_account text, by_amount bigint)',
     returns: 'void',
     body: `

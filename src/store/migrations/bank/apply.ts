@@ -2,36 +2,49 @@ import type { BankFunction } from './bank-function.ts'
 
 /**
  * Books a node's report: settled calls, each counted once even if repeated, and sums of open holds. The
- * report is also the heartbeat that renews the leases. Returns the `AccountState` of every account in it. An
- * empty report recovers leases of lost nodes, and returns the state of all accounts that the node borrows
- * from.
+ * report is also the heartbeat that renews the leases. Returns the `AccountState` of every account in it.
  */
 export const APPLY: readonly BankFunction[] = [
   {
-    name: 'bank_apply(as_node text, calls jsonb, accounts text[], helds bigint[], estimates bigint[])',
-    returns: 'setof jsonb',
+    name: 'bank_seen(as_node text)',
+    returns: 'void',
     body: `
-declare
-  touched text[];
 begin
-  if jsonb_array_length(calls) = 0 and cardinality(accounts) = 0 then
-    perform bank_look_after_lost(as_node);
-    insert into nodes (node, expires) values (as_node, now() + interval '60 seconds')
-      on conflict (node) do update set expires = excluded.expires;
-    return query select * from bank_statement(as_node, array(select account from leases where node = as_node));
-    return;
-  end if;
-  touched := array(
+  insert into nodes (node, expires) values (as_node, now() + interval '60 seconds')
+    on conflict (node) do update set expires = excluded.expires;
+end`,
+  },
+  {
+    // Returns the accounts that a call is charged to.
+    name: 'bank_charged_to(call jsonb)',
+    returns: 'text[]',
+    body: `
+begin
+  return array['u:' || (call ->> 'user_id'), 't:' || (call ->> 'token_id')]
+    || array(select jsonb_array_elements_text(coalesce(nullif(call ->> 'budgets', ''), '[]')::jsonb));
+end`,
+  },
+  {
+    // Returns the accounts that a report moves.
+    name: 'bank_moved_by(as_node text, calls jsonb, accounts text[])',
+    returns: 'text[]',
+    body: `
+begin
+  return array(
     select unnest(accounts)
-    union select 'u:' || (c ->> 'user_id') from jsonb_array_elements(calls) c
-    union select 't:' || (c ->> 'token_id') from jsonb_array_elements(calls) c
-    union select b from jsonb_array_elements(calls) c,
-      jsonb_array_elements_text(coalesce(nullif(c ->> 'budgets', ''), '[]')::jsonb) b
+    union select unnest(bank_charged_to(c)) from jsonb_array_elements(calls) c
     union select account from lost_budgets where node = as_node
     union select 'u:' || user_id from lost_estimates where node = as_node
     union select 't:' || token_id from lost_estimates where node = as_node);
-  perform bank_lock_accounts(touched);
-  perform bank_withdraw_estimates(as_node);
+end`,
+  },
+  {
+    // Books a report that moves accounts, whose rows the caller has locked.
+    name: 'bank_book(as_node text, calls jsonb, accounts text[], helds bigint[], estimates bigint[], moved text[])',
+    returns: 'setof jsonb',
+    body: `
+begin
+  perform bank_withdraw_estimates(as_node, moved);
   perform bank_charge(as_node, calls);
   insert into leases as l (account, node, epoch, amount, held, estimate)
     select told.account, as_node,
@@ -42,10 +55,57 @@ begin
     from unnest(accounts, helds, estimates) as told (account, held, estimate)
     on conflict (account, node) do update set held = excluded.held, estimate = excluded.estimate
       where l.held <> excluded.held or l.estimate <> excluded.estimate;
-  delete from leases where node = as_node and account = any (touched) and amount = 0 and held = 0;
-  insert into nodes (node, expires) values (as_node, now() + interval '60 seconds')
-    on conflict (node) do update set expires = excluded.expires;
-  return query select * from bank_statement(as_node, touched);
+  delete from leases where node = as_node and account = any (moved) and amount = 0 and held = 0;
+  perform bank_seen(as_node);
+  return query select * from bank_statement(as_node, moved);
+end`,
+  },
+  {
+    // Waits for locked rows of accounts: for nodes of earlier versions.
+    name: 'bank_apply(as_node text, calls jsonb, accounts text[], helds bigint[], estimates bigint[])',
+    returns: 'setof jsonb',
+    body: `
+declare
+  moved text[] := bank_moved_by(as_node, calls, accounts);
+begin
+  if jsonb_array_length(calls) = 0 and cardinality(accounts) = 0 then
+    return query select * from bank_compare(as_node);
+    return;
+  end if;
+  perform bank_lock_accounts(moved);
+  return query select * from bank_book(as_node, calls, accounts, helds, estimates, moved);
+end`,
+  },
+  {
+    // Leaves out what moves an account whose row another session keeps locked, and returns these accounts.
+    name: 'bank_report(as_node text, calls jsonb, accounts text[], helds bigint[], estimates bigint[], known text[])',
+    returns: 'setof jsonb',
+    body: `
+declare
+  moved text[] := bank_moved_by(as_node, calls, accounts);
+  locked text[] := bank_lock_free(moved || known, known);
+begin
+  if cardinality(locked) > 0 then
+    calls := (select coalesce(jsonb_agg(c), '[]') from jsonb_array_elements(calls) c
+      where not bank_charged_to(c) && locked);
+    select coalesce(array_agg(account), '{}'), coalesce(array_agg(held), '{}'), coalesce(array_agg(estimate), '{}')
+      into accounts, helds, estimates
+      from unnest(accounts, helds, estimates) as told (account, held, estimate) where not account = any (locked);
+    moved := array(select unnest(moved) except select unnest(locked));
+  end if;
+  return query select * from bank_book(as_node, calls, accounts, helds, estimates, moved);
+  return query select jsonb_build_object('locked', a) from unnest(locked) a;
+end`,
+  },
+  {
+    // The report of a node that compares all accounts with the bank, and recovers leases of lost nodes.
+    name: 'bank_compare(as_node text)',
+    returns: 'setof jsonb',
+    body: `
+begin
+  perform bank_look_after_lost(as_node);
+  perform bank_seen(as_node);
+  return query select * from bank_statement(as_node, array(select account from leases where node = as_node));
 end`,
   },
 ]

@@ -61,6 +61,8 @@ end`,
 declare
   lost record;
   lent record;
+  moved text[];
+  locked text[];
 begin
   -- One at a time, and never one that somebody else looks after.
   select node, expires into lost from nodes n
@@ -69,12 +71,14 @@ begin
         or exists (select from leases l where l.node = n.node and l.amount > l.held))
     order by n.expires limit 1 for update skip locked;
   if not found then return; end if;
-  perform bank_lock_accounts(array(
+  moved := array(
     select account from leases where node = lost.node
     -- A token is charged with its user.
-    union select 'u:' || t.user_id from leases l join tokens t on l.account = 't:' || t.id where l.node = lost.node));
-  perform bank_reclaim(array(select account from leases where node = lost.node));
-  if lost.expires >= now() - interval '15 minutes' then return; end if;
+    union select 'u:' || t.user_id from leases l join tokens t on l.account = 't:' || t.id where l.node = lost.node);
+  locked := bank_lock_free(moved, moved);
+  perform bank_reclaim(array(select unnest(moved) except select unnest(locked)));
+  -- A node is settled as a whole: later, while one of its accounts is locked.
+  if cardinality(locked) > 0 or lost.expires >= now() - interval '15 minutes' then return; end if;
   perform bank_charge_estimates(lost.node, (extract(epoch from lost.expires) * 1000)::bigint);
   for lent in select account, amount from leases where node = lost.node order by account loop
     perform bank_give_back(lent.account, lost.node, lent.amount);
@@ -84,7 +88,8 @@ begin
 end`,
   },
   {
-    name: 'bank_withdraw_estimates(as_node text)',
+    // Withdraws those on accounts that a report moves.
+    name: 'bank_withdraw_estimates(as_node text, moved text[])',
     returns: 'void',
     body: `
 declare
@@ -92,7 +97,9 @@ declare
   -- Its id begins with its time, as all ids do; the row itself may be gone from the log.
   at_ms bigint;
 begin
-  for lost in delete from lost_estimates where node = as_node returning * loop
+  for lost in
+    delete from lost_estimates where node = as_node and array['u:' || user_id, 't:' || token_id] <@ moved returning *
+  loop
     delete from usage_log where id = lost.usage_id;
     at_ms := ('x' || substr(replace(lost.usage_id, '-', ''), 1, 12))::bit(48)::bigint;
     update usage_days set quota = quota - lost.quota, failed = greatest(0, failed - 1)
@@ -111,7 +118,7 @@ begin
       where id = lost.token_id;
     update users set used_quota = used_quota - lost.quota, quota = quota + lost.quota where id = lost.user_id;
   end loop;
-  for lost in delete from lost_budgets where node = as_node returning * loop
+  for lost in delete from lost_budgets where node = as_node and account = any (moved) returning * loop
     update budget_periods set used = used - lost.quota where account = lost.account;
   end loop;
 end`,

@@ -30,4 +30,26 @@ begin
   return query select * from bank_statement(as_node, named);
 end`,
   },
+  {
+    // The same, except for accounts whose rows another session keeps locked.
+    name: 'bank_return(as_node text, accounts text[], keeps bigint[], known text[])',
+    returns: 'setof jsonb',
+    body: `
+declare
+  named text[] := coalesce(accounts, array(select account from leases where node = as_node));
+  locked text[] := bank_lock_free(named, known);
+  leaves boolean := accounts is null;
+begin
+  if cardinality(locked) > 0 then
+    named := array(select unnest(named) except select unnest(locked));
+    if leaves then
+      update leases set held = 0, estimate = 0 where node = as_node and account = any (named);
+    end if;
+    keeps := array(select coalesce(told.keep, 0) from unnest(named) with ordinality as free (account, nth)
+      left join unnest(accounts, keeps) as told (account, keep) on told.account = free.account order by free.nth);
+    accounts := named;
+  end if;
+  return query select * from bank_release(as_node, accounts, keeps);
+end`,
+  },
 ]

@@ -113,4 +113,40 @@ begin
   end loop;
 end`,
   },
+  {
+    // Returns the accounts that a request is about.
+    name: 'bank_lent_by(wanted jsonb)',
+    returns: 'text[]',
+    body: `
+begin
+  return array(
+    select unnest(array['t:' || id, 'u:' || user_id]) from tokens
+    where key_hash = wanted ->> 'hash' or id = (wanted ->> 'token')::bigint
+    union all select b ->> 'account' from jsonb_array_elements(coalesce(wanted -> 'budgets', '[]')) b);
+end`,
+  },
+  {
+    // The same, except for requests on an account whose row another session keeps locked: they are answered
+    // with these accounts.
+    name: 'bank_borrow(as_node text, wanted jsonb, known text[])',
+    returns: 'setof jsonb',
+    body: `
+declare
+  locked text[] := bank_lock_free(
+    array(select unnest(bank_lent_by(w)) from jsonb_array_elements(wanted) w), known);
+  one jsonb;
+  barred text[];
+begin
+  if cardinality(locked) = 0 then
+    return query select * from bank_acquire(as_node, wanted);
+    return;
+  end if;
+  for one in select w from jsonb_array_elements(wanted) with ordinality as e (w, nth) order by nth loop
+    barred := array(select unnest(bank_lent_by(one)) intersect select unnest(locked));
+    if cardinality(barred) > 0 then return next jsonb_build_object('locked', barred);
+    else return query select * from bank_acquire(as_node, jsonb_build_array(one));
+    end if;
+  end loop;
+end`,
+  },
 ]

@@ -1,0 +1,70 @@
+/** Silence after which this node spends no more leases: the bank fences it after 60 s by its own clock. */
+const LEASE_VALID_MS = 50_000
+/** Distance that the time of day may move against the monotonic clock. */
+const MAX_MOVE_MS = 2_000
+/** Interval of the ticks, and the time without one after which the process counts as having been suspended. */
+const TICK_MS = 1_000
+const SUSPENDED_MS = 5_000
+
+/** One moment by both clocks, in milliseconds. */
+export interface Moment {
+  readonly monotonicMs: number
+  readonly timeOfDayMs: number
+}
+
+/** The present moment. */
+export function presentMoment(): Moment {
+  return { monotonicMs: performance.now(), timeOfDayMs: Date.now() }
+}
+
+/**
+ * Tells how long the leases of this node may be spent without word from the bank. Where the clock was set, or
+ * the process suspended, the bank's clock may have moved further than the monotonic clock here: then the bank
+ * has to answer first.
+ */
+export class LeaseClock {
+  readonly #now: () => Moment
+  readonly #ticking: NodeJS.Timeout
+  #validUntilMs = Number.NEGATIVE_INFINITY
+  /** Time of day less the monotonic clock when the bank was last asked. */
+  #aheadMs = 0
+  #tickMs: number
+  #resumedMs = Number.NEGATIVE_INFINITY
+
+  constructor(now: () => Moment = presentMoment) {
+    this.#now = now
+    this.#tickMs = now().monotonicMs
+    this.#ticking = setInterval(() => this.tick(), TICK_MS).unref()
+  }
+
+  /** Whether the bank may have fenced this node, or is about to. */
+  get mayBeFenced(): boolean {
+    const { monotonicMs, timeOfDayMs } = this.#now()
+    return (
+      monotonicMs > this.#validUntilMs ||
+      monotonicMs - this.#tickMs > SUSPENDED_MS ||
+      Math.abs(timeOfDayMs - monotonicMs - this.#aheadMs) > MAX_MOVE_MS
+    )
+  }
+
+  /** Notes that the bank has answered what was sent at that moment. */
+  answered({ monotonicMs, timeOfDayMs }: Moment): void {
+    if (monotonicMs < this.#resumedMs) return
+    this.#validUntilMs = monotonicMs + LEASE_VALID_MS
+    this.#aheadMs = timeOfDayMs - monotonicMs
+  }
+
+  /** Notes that the process runs. */
+  tick(): void {
+    const { monotonicMs } = this.#now()
+    if (monotonicMs - this.#tickMs > SUSPENDED_MS) {
+      this.#resumedMs = monotonicMs
+      this.#validUntilMs = Number.NEGATIVE_INFINITY
+    }
+    this.#tickMs = monotonicMs
+  }
+
+  close(): void {
+    clearInterval(this.#ticking)
+  }
+}

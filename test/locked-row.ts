@@ -1,0 +1,17 @@
+import { Client } from 'pg'
+
+/** A row that another session keeps locked. */
+export interface LockedRow {
+  unlock(): Promise<void>
+}
+
+/** Locks the rows that a `select` names, as a session of its own that does nothing else. */
+export async function lockRow(url: string, select: string): Promise<LockedRow> {
+  const session = new Client({ connectionString: url })
+  session.on('error', () => {})
+  await session.connect()
+  await session.query('begin')
+  await session.query(`${select} for update`)
+  let ended: Promise<void> | undefined
+  return { unlock: () => (ended ??= session.end()) }
+}

@@ -1,0 +1,100 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { usageText } from '../equipment/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask } from '../equipment/fixture.ts'
+import { type LockedRow, lockRow } from '../locked-row.ts'
+import { type Nodes, SHARED, setNodes } from './fixture.ts'
+
+/** Ten prompt and five output tokens. */
+const COST = 30
+const QUOTA = 1_000_000
+const ADMIN = { id: 1, accessToken: ROOT.access_token }
+/** Keys of which none is known to a node before the lock. */
+const COLD = ['bob', 'bob2', 'bob3']
+
+describe.each(SHARED)('while another session keeps the row of one account locked on $name', (engine) => {
+  async function locked(count: number, select: string): Promise<Nodes & LockedRow> {
+    const nodes = await setNodes(engine, count, (upstream) => ({
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [
+        ROOT,
+        user(2, 'ann', [token('ann', { remain_quota: QUOTA }), token('ann2')]),
+        user(3, 'bob', COLD.map((key) => token(key))),
+      ],
+    }))
+    nodes.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    expect((await nodes.chat(0, 'ann', ask('m', { max_tokens: 100 }))).status).toBe(200)
+    await expect.poll(async () => (await nodes.token('token-ann')).used).toBe(COST)
+    const row = await lockRow(nodes.database.place, select)
+    onTestFinished(() => row.unlock())
+    return { ...nodes, unlock: () => row.unlock() }
+  }
+
+  test.each(['users where id = 2', "tokens where name = 'token-ann'"])(
+    'the others are lent to and charged, its leased quota is spent, and it is charged exactly when the lock is gone (%s)',
+    async (place) => {
+      const { chat, token, database, unlock } = await locked(1, `select 1 from ${place}`)
+      const expires = async (): Promise<number> => {
+        const [row] = await database.sql('select extract(epoch from max(expires))::float8 as at from nodes')
+        return Number(row?.['at'])
+      }
+      const before = await expires()
+      for (let round = 0; round < 4; round += 1) {
+        expect((await chat(0, 'ann', ask('m', { max_tokens: 100 }))).status).toBe(200)
+        expect((await chat(0, 'bob', ask('m', { max_tokens: 100 }))).status).toBe(200)
+        await expect
+          .poll(async () => (await token('token-bob')).used, { timeout: 2_000 })
+          .toBe((round + 1) * COST)
+      }
+      for (const key of COLD) {
+        const startMs = performance.now()
+        expect((await chat(0, key, ask('m', { max_tokens: 100 }))).status).toBe(200)
+        expect(performance.now() - startMs, key).toBeLessThan(2_000)
+      }
+      // Heartbeats are two seconds apart.
+      await expect.poll(expires, { timeout: 10_000 }).toBeGreaterThan(before + 3)
+      expect((await token('token-ann')).used).toBe(COST)
+      await unlock()
+      await expect.poll(async () => (await token('token-ann')).used, { timeout: 5_000 }).toBe(5 * COST)
+      expect(await token('token-ann')).toMatchObject({ remain: QUOTA - 5 * COST })
+    },
+  )
+
+  test('a key of it that is not in use is told to retry within two seconds', async () => {
+    const { chat, unlock } = await locked(1, 'select 1 from users where id = 2')
+    const startMs = performance.now()
+    const refused = await chat(0, 'ann2', ask('m', { max_tokens: 100 }))
+    expect(performance.now() - startMs).toBeLessThan(2_500)
+    expect(refused.status).toBe(503)
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    await unlock()
+    expect((await chat(0, 'ann2', ask('m', { max_tokens: 100 }))).status).toBe(200)
+  })
+
+  test('a read of the usage of others does not wait', async () => {
+    const { chat, gateways } = await locked(1, 'select 1 from users where id = 2')
+    await chat(0, 'ann', ask('m', { max_tokens: 100 }))
+    await delay(1_000)
+    const startMs = performance.now()
+    await manage(gateways[0]?.url ?? '', ADMIN, 'GET /api/log/?p=1')
+    expect(performance.now() - startMs).toBeLessThan(800)
+  })
+
+  test('a node that stops and starts keeps the lease that pays for its calls, and none is spent twice', async () => {
+    const { chat, token, gateways, database, unlock } = await locked(2, 'select 1 from users where id = 2')
+    for (let index = 0; index < 5; index += 1)
+      expect((await chat(0, 'ann', ask('m', { max_tokens: 100 }))).status).toBe(200)
+    await gateways[0]?.stop()
+    await gateways[0]?.restart()
+    expect((await chat(0, 'bob', ask('m', { max_tokens: 100 }))).status).toBe(200)
+    await unlock()
+    await expect.poll(async () => (await token('token-ann')).used, { timeout: 5_000 }).toBe(6 * COST)
+    await Promise.all(gateways.map((gateway) => gateway.stop()))
+    const books = 'select sum(quota)::bigint as quota, sum(used_quota)::bigint as used, sum(leased)::bigint as leased'
+    expect(await database.sql(`${books} from users where id = 2`)).toMatchObject([{ used: 6 * COST, leased: 0 }])
+    expect(await database.sql('select * from leases')).toEqual([])
+  })
+})
