@@ -2,7 +2,7 @@ import { Client } from 'pg'
 
 /** A row that another session keeps locked. */
 export interface LockedRow {
-  unlock(): Promise<void>
+  readonly unlock: () => Promise<void>
 }
 
 /** Locks the rows that a `select` names, as a session of its own that does nothing else. */

@@ -25,7 +25,10 @@ export class SettledAccounts implements Outbox {
   }
 
   /** Reads entries, or removes those that were reported; there are no other operations. */
-  readonly write = ((name: string, input: { readonly limit?: number; readonly places?: readonly number[] }) => {
+  readonly write = ((
+    name: string,
+    input: { readonly limit?: number; readonly places?: readonly number[] },
+  ) => {
     if (name === 'outbox') return Promise.resolve(this.#page(input.limit ?? 0))
     const places = new Set(input.places)
     for (const [key, { place }] of this.#read) if (places.has(place)) this.#read.delete(key)

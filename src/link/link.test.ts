@@ -1,6 +1,7 @@
 import { createServer, Socket } from 'node:net'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { serialize } from 'node:v8'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { Link } from './link.ts'
@@ -65,5 +66,32 @@ test('when the other end is gone, requests fail, and nothing of a part of a mess
   await expect(waiting).rejects.toThrow('the other process is gone')
   await expect(b.request('more')).rejects.toThrow('the other process is gone')
   b.send('value', 2)
+  expect(received).toEqual([1])
+})
+
+/** A frame with these bytes. */
+function frame(content: Uint8Array): Buffer {
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(content.length)
+  return Buffer.concat([length, content])
+}
+
+test.each<[string, Uint8Array]>([
+  ['bytes that are no frame', frame(Buffer.from('not a value at all'))],
+  ['a value that is no message', frame(serialize({ kind: 'message' }))],
+  ['a kind of message that is not known', frame(serialize(['order', 'value', 0, 1]))],
+  ['a value that its listener cannot read', frame(serialize(['message', 'list', 0, 7]))],
+  ['a length of 300 MB', Buffer.from([0, 0xa3, 0xe1, 0x11])],
+])('%s ends the link, and nothing else', async (_, bytes) => {
+  const [a, b, socket] = await pair()
+  const received: unknown[] = []
+  b.on('value', (value) => received.push(value))
+  b.on('list', (value: readonly unknown[]) => received.push(...value.map(String)))
+  a.send('value', 1)
+  await new Promise((resolve) => setImmediate(resolve))
+  socket.write(bytes)
+  socket.write(frame(serialize(['message', 'value', 0, 2])))
+  await b.closed
+  await expect(b.request('more')).rejects.toThrow('the other process is gone')
   expect(received).toEqual([1])
 })

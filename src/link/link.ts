@@ -3,9 +3,12 @@ import { deserialize, serialize } from 'node:v8'
 
 /** Bytes of a frame's length. */
 const LENGTH_BYTES = 4
+/** Most bytes of a frame, its length included: a batch of writes may have stored responses of 64 MiB. */
+const MAX_FRAME_BYTES = 256 * 1024 * 1024
 
 /** Message without a response, request, response, or the failure of a request. */
 type Kind = 'message' | 'request' | 'response' | 'failure'
+const KINDS: ReadonlySet<unknown> = new Set<Kind>(['message', 'request', 'response', 'failure'])
 type Frame = readonly [kind: Kind, topic: string, id: number, value: unknown]
 
 interface Asked {
@@ -15,8 +18,8 @@ interface Asked {
 
 /**
  * Exchanges values with another process over a local socket, in order. Values are what `structuredClone`
- * takes. Nothing of it is checked: both ends are the same program, and the socket has no name that others
- * could open.
+ * takes. A frame that is too long or cannot be read ends the link; the values are not checked, as both ends
+ * are the same program, and the socket has no name that others could open.
  */
 export class Link {
   /** Resolves when the other end is gone, or `close` was called; never rejects. */
@@ -63,8 +66,8 @@ export class Link {
     if (this.#isClosed) return Promise.reject(linkClosed())
     return new Promise((resolve, reject) => {
       this.#lastId += 1
-      this.#asked.set(this.#lastId, { resolve, reject })
       this.#write(['request', topic, this.#lastId, value])
+      this.#asked.set(this.#lastId, { resolve, reject })
     })
   }
 
@@ -81,6 +84,7 @@ export class Link {
   #write(frame: Frame): void {
     if (this.#isClosed || this.#socket.destroyed) return
     const content = serialize(frame)
+    if (content.length > MAX_FRAME_BYTES - LENGTH_BYTES) throw new RangeError('the message is too long')
     const length = Buffer.allocUnsafe(LENGTH_BYTES)
     length.writeUInt32LE(content.length)
     this.#outgoing.push(length, content)
@@ -101,29 +105,43 @@ export class Link {
     let rest = this.#received.length === 1 ? bytes : Buffer.concat(this.#received)
     for (;;) {
       this.#wantedBytes = LENGTH_BYTES + (rest.length < LENGTH_BYTES ? 0 : rest.readUInt32LE())
+      if (this.#wantedBytes > MAX_FRAME_BYTES) return this.#refuse()
       if (rest.length < Math.max(this.#wantedBytes, LENGTH_BYTES + 1)) break
-      const content = rest.subarray(LENGTH_BYTES, this.#wantedBytes)
+      const frame = frameIn(rest.subarray(LENGTH_BYTES, this.#wantedBytes))
+      if (!frame || !this.#onFrame(frame)) return this.#refuse()
       rest = rest.subarray(this.#wantedBytes)
-      this.#onFrame(deserialize(content) as Frame)
     }
     this.#received = rest.length === 0 ? [] : [rest]
     this.#receivedBytes = rest.length
   }
 
-  #onFrame([kind, topic, id, value]: Frame): void {
+  #refuse(): void {
+    this.#received = []
+    this.#receivedBytes = 0
+    this.#socket.removeAllListeners('data')
+    this.#socket.destroy()
+  }
+
+  /** Passes a frame on; false if its value cannot be read. */
+  #onFrame([kind, topic, id, value]: Frame): boolean {
     switch (kind) {
       case 'message':
-        this.#listeners.get(topic)?.(value as never)
-        return
+        try {
+          this.#listeners.get(topic)?.(value as never)
+          return true
+        } catch {
+          return false
+        }
       case 'request':
         this.#respond(topic, id, value)
-        return
+        return true
       case 'response':
       case 'failure': {
         const asked = this.#asked.get(id)
         this.#asked.delete(id)
         if (kind === 'response') asked?.resolve(value)
         else asked?.reject(new Error(String(value)))
+        return true
       }
     }
   }
@@ -141,6 +159,21 @@ export class Link {
       fail(error)
     }
   }
+}
+
+function frameIn(bytes: Uint8Array): Frame | undefined {
+  try {
+    const value: unknown = deserialize(bytes)
+    return isFrame(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isFrame(value: unknown): value is Frame {
+  if (!Array.isArray(value)) return false
+  const [kind, topic, id] = value as readonly unknown[]
+  return KINDS.has(kind) && typeof topic === 'string' && typeof id === 'number'
 }
 
 function linkClosed(): Error {

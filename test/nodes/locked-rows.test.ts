@@ -22,7 +22,11 @@ describe.each(SHARED)('while another session keeps the row of one account locked
       users: [
         ROOT,
         user(2, 'ann', [token('ann', { remain_quota: QUOTA }), token('ann2')]),
-        user(3, 'bob', COLD.map((key) => token(key))),
+        user(
+          3,
+          'bob',
+          COLD.map((key) => token(key)),
+        ),
       ],
     }))
     nodes.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
@@ -93,8 +97,11 @@ describe.each(SHARED)('while another session keeps the row of one account locked
     await unlock()
     await expect.poll(async () => (await token('token-ann')).used, { timeout: 5_000 }).toBe(6 * COST)
     await Promise.all(gateways.map((gateway) => gateway.stop()))
-    const books = 'select sum(quota)::bigint as quota, sum(used_quota)::bigint as used, sum(leased)::bigint as leased'
-    expect(await database.sql(`${books} from users where id = 2`)).toMatchObject([{ used: 6 * COST, leased: 0 }])
+    const books =
+      'select sum(quota)::bigint as quota, sum(used_quota)::bigint as used, sum(leased)::bigint as leased'
+    expect(await database.sql(`${books} from users where id = 2`)).toMatchObject([
+      { used: 6 * COST, leased: 0 },
+    ])
     expect(await database.sql('select * from leases')).toEqual([])
   })
 })

@@ -1,11 +1,14 @@
 import { StoreUnavailable } from '../store-unavailable.ts'
 
-/** Classes of error codes that concern the server or the connection, not the statement. */
+/** Error codes, or their classes, that concern the server or the connection, not the statement. */
 const SERVER_FAULTS: ReadonlyMap<string, string> = new Map([
   ['08', 'cannot be reached'],
+  ['25', 'cannot be written'],
   ['28', 'refuses the user or the password'],
   ['3D', 'is not there'],
+  ['42501', 'cannot be written'],
   ['53', 'has no room or no connection left'],
+  ['55', 'is held by somebody else'],
   ['57', 'gave up: it is stopping, or took too long'],
   ['58', 'could not be read or written'],
   ['XX', 'is damaged'],
@@ -33,8 +36,11 @@ export function isServing(error: unknown): boolean {
 /** Maps errors of the server or the connection to `StoreUnavailable`; returns others unchanged. */
 export function mapDatabaseError(error: unknown): unknown {
   if (!(error instanceof Error)) return error
+  const code = codeOf(error)
   const fault =
-    SERVER_FAULTS.get(codeOf(error).slice(0, 2)) ?? (isConnectionError(error) && 'cannot be reached')
+    SERVER_FAULTS.get(code) ??
+    SERVER_FAULTS.get(code.slice(0, 2)) ??
+    (isConnectionError(error) && 'cannot be reached')
   return fault ? new StoreUnavailable(`the database ${fault}: ${messageOf(error)}`, { cause: error }) : error
 }
 

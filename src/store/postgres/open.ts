@@ -10,7 +10,7 @@ import type { writes } from '../operations/writes.ts'
 import type { Database } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Rows } from '../store.ts'
-import { mapDatabaseError, isConflict } from './failure.ts'
+import { mapDatabaseError, isConflict, isLockTimeout } from './failure.ts'
 import { type UsageLogMaintenance, maintainUsageLog } from './maintain-usage-log.ts'
 import { WHILE_NONE_WAITS } from './liveness-probe.ts'
 import { connectionPool } from './pool.ts'
@@ -20,6 +20,8 @@ import { ensureRelayRole } from './relay-role.ts'
 const MAX_ATTEMPTS = 8
 /** Attempts before a write locks the tables of accounts. */
 const ATTEMPTS_WITHOUT_LOCK = 4
+/** Timeout of that lock: all reports wait behind it while another session keeps one row locked. */
+const LOCK_TIMEOUT_MS = 500
 /** Maximum of the random pause before the first retry; rises by this much with each one. */
 const RETRY_JITTER_MS = 10
 /** Statement timeout of migrations and partition maintenance, which may move many rows. */
@@ -134,12 +136,15 @@ async function write(
         .setIsolationLevel('serializable')
         .execute(async (transaction) => {
           // Reports of nodes may conflict with every attempt; the lock, taken before any read, excludes them.
-          if (attempt > ATTEMPTS_WITHOUT_LOCK)
+          if (attempt > ATTEMPTS_WITHOUT_LOCK) {
+            await sql.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`).execute(transaction)
             await sql`lock table users, tokens in exclusive mode`.execute(transaction)
+          }
           return auditedWrite(transaction, name, input, secrets)
         })
     } catch (error) {
-      if (attempt === MAX_ATTEMPTS || !isConflict(error)) throw mapDatabaseError(error)
+      const isWorthRepeating = isConflict(error) || isLockTimeout(error)
+      if (attempt === MAX_ATTEMPTS || !isWorthRepeating) throw mapDatabaseError(error)
       await delay(Math.random() * RETRY_JITTER_MS * attempt)
     }
   }

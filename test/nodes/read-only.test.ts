@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { usageText } from '../equipment/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask } from '../equipment/fixture.ts'
+import { SHARED, setNodes } from './fixture.ts'
+
+/** Ten prompt and five output tokens. */
+const COST = 30
+const ADMIN = { id: 1, accessToken: ROOT.access_token }
+/** Ends the nodes' sessions, which keep the default that was in force when they began. */
+const CUT =
+  'select pg_terminate_backend(pid) from pg_stat_activity ' +
+  "where datname = current_database() and application_name like 'sluice%'"
+
+describe.each(SHARED)('a $name that cannot be written', (engine) => {
+  test.each<[string, boolean, (name: string) => string, (name: string) => string]>([
+    [
+      'is read-only',
+      false,
+      (name) => `alter database ${name} set default_transaction_read_only = on`,
+      (name) => `alter database ${name} reset default_transaction_read_only`,
+    ],
+    [
+      'has taken back the rights of the relay',
+      true,
+      () => 'revoke execute on all functions in schema public from sluice_relay',
+      () => 'grant execute on all functions in schema public to sluice_relay',
+    ],
+  ])('as it %s: 503 with retry-after, and reads go on', async (_, mayManage, spoil, mend) => {
+    const {
+      chat,
+      gateways,
+      database,
+      token: tokenOf,
+      upstream,
+    } = await setNodes(engine, 1, (to) => ({
+      models: priced(['m']),
+      channels: [channel('m', to.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('warm'), token('cold')])],
+    }))
+    upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    const url = gateways[0]?.url ?? ''
+    const warm = async (): Promise<number> => (await chat(0, 'warm', ask('m', { max_tokens: 100 }))).status
+    expect(await warm()).toBe(200)
+    const name = new URL(database.place).pathname.slice(1)
+    await database.sql(spoil(name))
+    await database.sql(CUT)
+    const cold = await chat(0, 'cold', ask('m', { max_tokens: 100 }))
+    expect([cold.status, cold.json().error]).toMatchObject([503, { code: 'overloaded' }])
+    expect(Number(cold.headers['retry-after'])).toBeGreaterThan(0)
+    const created = { username: 'eve', password: 'long enough' }
+    const written = await manage(url, ADMIN, 'POST /api/user/', created)
+    expect(written.status).toBe(mayManage ? 200 : 503)
+    if (!mayManage) expect(Number(written.headers['retry-after'])).toBeGreaterThan(0)
+    expect(await manage(url, ADMIN, 'GET /api/user/?p=1')).toMatchObject({ success: true })
+    await database.sql(`set default_transaction_read_only = off; ${mend(name)}`)
+    await database.sql(CUT)
+    await expect.poll(async () => (await chat(0, 'cold', ask('m', { max_tokens: 100 }))).status).toBe(200)
+    await expect.poll(async () => (await tokenOf('token-warm')).used).toBe(COST)
+  })
+})
