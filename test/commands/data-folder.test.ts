@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -208,6 +209,34 @@ describe('a data folder', () => {
     })
     expect(code).toBe(1)
     expect(err).toMatch(/^sluice: [^\n]*another secret[^\n]*\n$/)
+  })
+
+  test('has files of its owner alone, also one that was made otherwise', async () => {
+    const place = stopped()
+    chmodSync(join(place.dataDir, 'lock.db'), 0o644)
+    expect((await commandOn(place, 'user', 'top-up', 'ann', '5')).code).toBe(0)
+    // The operator's own file.
+    const files = readdirSync(place.dataDir).filter((name) => name !== 'gateway.yaml')
+    expect(files).toEqual(expect.arrayContaining(['lock.db', 'sluice.db']))
+    for (const name of files)
+      expect([name, statSync(join(place.dataDir, name)).mode & 0o077]).toEqual([name, 0])
+  })
+
+  test('that others may write to is refused, and one that they may enter is warned of', async () => {
+    const start = (mode: number) => {
+      const dataDir = mkdtempSync(join(folder, 'shared-'))
+      chmodSync(dataDir, mode)
+      return startGateway({ config: CONFIG, env: ENV, dataDir })
+    }
+    await expect(start(0o777)).rejects.toThrow('other accounts of this machine may write to the data folder')
+    const warned = await start(0o755)
+    try {
+      expect(warned.logs()).toContain(
+        `other accounts of this machine may enter the data folder ${warned.dataDir}`,
+      )
+    } finally {
+      await warned.discard()
+    }
   })
 
   test('contains no additional files after commands', async () => {
