@@ -1,3 +1,5 @@
+import type { AllowedField } from './allowed-field.ts'
+
 /** Protocols of upstreams. */
 export type ProtocolName = 'chat' | 'messages' | 'responses' | 'gemini' | 'converse' | 'rerank'
 
@@ -7,19 +9,6 @@ export interface RateLimit {
   readonly tokens: number
   readonly windowMs: number
 }
-
-/** Request fields that are removed before forwarding unless the channel allows them. */
-export type GatedField =
-  | 'service_tier'
-  | 'safety_identifier'
-  | 'include_obfuscation'
-  | 'inference_geo'
-  | 'speed'
-
-/**
- * Fields that a channel may allow: gated fields, and cache marks in requests converted for a chat upstream.
- */
-export type AllowedField = GatedField | 'cache_control'
 
 /** How a channel's URLs are built and its requests signed, with what that takes. */
 export type ProviderSettings =

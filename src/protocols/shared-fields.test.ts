@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import { conversationOf } from '../../test/conversation.ts'
-import type { Channel, GatedField } from '../domain/channel.ts'
+import type { GatedField } from '../domain/allowed-field.ts'
+import type { Channel } from '../domain/channel.ts'
 import type { SharedFields } from './conversation.ts'
 import { withoutGatedFields } from './shared-fields.ts'
 

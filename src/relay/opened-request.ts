@@ -35,13 +35,26 @@ export async function openRequest(
   if (form && (!json || isForm(headers['content-type']))) {
     const body = await bodies.readForm(incoming, bounds)
     const { hold, release } = body
-    return { dialect: form, bytes: NO_BYTES, hold, release, read: (reader) => form.read(body, reader) }
+    return {
+      dialect: form,
+      bytes: NO_BYTES,
+      hold,
+      release,
+      read(reader) {
+        for (const { name } of body.parts) form.names.checkName(name)
+        return form.read(body, reader)
+      },
+    }
   }
   const dialect = json as Dialect
   const body = await bodies.read(incoming, bounds)
   return {
     dialect,
     ...body,
-    read: (reader) => dialect.read(scanObject(body.bytes, dialect.scanLimits), headers, reader),
+    read(reader) {
+      const scan = scanObject(body.bytes, dialect.scanLimits)
+      dialect.names.check(scan)
+      return dialect.read(scan, headers, reader)
+    },
   }
 }

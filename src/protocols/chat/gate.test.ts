@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
-import type { Channel, GatedField } from '../../domain/channel.ts'
+import type { GatedField } from '../../domain/allowed-field.ts'
+import type { Channel } from '../../domain/channel.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { type GatedRequest, gateChatRequest } from './gate.ts'
 import { readChatRequest } from './request.ts'

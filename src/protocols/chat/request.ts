@@ -74,7 +74,7 @@ const message: JsonSchema = {
 const CONTENT: ReadonlySet<JsonKind> = new Set(['string', 'array', 'null'])
 
 /** Table of `docs/api.md: Chat completions`, row for row. Enumerations are open: a provider may know more. */
-const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['messages', withSchema({ type: 'array', minItems: 1, items: message }, checkMessages)],
   ['max_tokens', outputTokens],

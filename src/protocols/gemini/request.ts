@@ -78,7 +78,7 @@ const FIELDS: readonly (readonly [string, Check])[] = [
   ['serviceTier', checkValue('a string', isText)],
 ]
 
-const CHECKS: ReadonlyMap<string, Check> = new Map(
+export const CHECKS: ReadonlyMap<string, Check> = new Map(
   FIELDS.flatMap(([name, check]) => [name, snakeCase(name)].map((spelling) => [spelling, check] as const)),
 )
 

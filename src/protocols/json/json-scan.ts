@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../../errors.ts'
-import { type Member, ScannedObject } from './scanned-object.ts'
+import { keyText, type Member, ScannedObject } from './scanned-object.ts'
 import { StringEnds } from './string-ends.ts'
 
 /** Limits of accepted JSON: nesting, values of any kind (keys not counted), and top-level keys. */
@@ -224,15 +224,6 @@ function literalEnd(bytes: Buffer, start: number, first: number, state: number):
     if (bytes[start + i] !== literal[i]) unexpected(bytes, start + i, literal.toString())
   }
   return start + literal.length
-}
-
-/** Decodes a key as JSON.parse does: `"mod\u0065l"` is `model`. */
-function keyText(bytes: Buffer, start: number, end: number): string {
-  for (let i = start + 1; i < end - 1; i++) {
-    const byte = bytes[i] as number
-    if (byte === BACKSLASH || byte >= 0x80) return JSON.parse(bytes.toString('utf8', start, end)) as string
-  }
-  return bytes.toString('latin1', start + 1, end - 1)
 }
 
 function unexpected(bytes: Buffer, position: number, expected: string): never {

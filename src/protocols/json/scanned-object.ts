@@ -57,6 +57,11 @@ export class ScannedObject {
     return this.#values.get(key)
   }
 
+  /** The object itself. */
+  get root(): Node {
+    return 0
+  }
+
   kindOf(node: Node): JsonKind {
     const first = this.bytes[this.startOf(node)] as number
     return KINDS[first] ?? 'number'
@@ -92,10 +97,31 @@ export class ScannedObject {
   /** Returns the values of an object's members, in order. */
   values(node: Node): Node[] {
     const values: Node[] = []
-    const tape = this.#tape
-    const end = tape[node + 2] as number
-    for (let at = node + 3; at < end; at = tape[at + 5] as number) values.push(at + 3)
+    for (let key = this.firstKey(node); key !== undefined; key = this.nextKey(key, node))
+      values.push(this.valueOf(key))
     return values
+  }
+
+  /** Returns the first key of an object; undefined if it is empty. */
+  firstKey(object: Node): Node | undefined {
+    const key = object + 3
+    return key < (this.#tape[object + 2] as number) ? key : undefined
+  }
+
+  /** Returns the key of the object's member after that of `key`; undefined after the last. */
+  nextKey(key: Node, object: Node): Node | undefined {
+    const next = this.#tape[key + 5] as number
+    return next < (this.#tape[object + 2] as number) ? next : undefined
+  }
+
+  /** Returns the value that follows a key. */
+  valueOf(key: Node): Node {
+    return key + 3
+  }
+
+  /** Returns a key as JSON.parse does. */
+  keyText(key: Node): string {
+    return keyText(this.bytes, this.startOf(key), this.endOf(key))
   }
 
   /** Finds the value of an object's member; the last of several with the same key, as in JSON.parse. */
@@ -122,6 +148,15 @@ export class ScannedObject {
 }
 
 const BACKSLASH = 0x5c
+
+/** Decodes a key as JSON.parse does: `"mod\u0065l"` is `model`. */
+export function keyText(bytes: Buffer, start: number, end: number): string {
+  for (let i = start + 1; i < end - 1; i++) {
+    const byte = bytes[i] as number
+    if (byte === BACKSLASH || byte >= 0x80) return JSON.parse(bytes.toString('utf8', start, end)) as string
+  }
+  return bytes.toString('latin1', start + 1, end - 1)
+}
 
 /** Kinds by first byte; all others are numbers. */
 const KINDS: Readonly<Record<number, JsonKind>> = {

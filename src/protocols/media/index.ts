@@ -17,3 +17,4 @@ export {
   transcriptFormSchema,
   variationFormSchema,
 } from './schemas.ts'
+export { mediaNames } from './names.ts'

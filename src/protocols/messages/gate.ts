@@ -1,4 +1,5 @@
-import type { Channel, GatedField } from '../../domain/channel.ts'
+import type { GatedField } from '../../domain/allowed-field.ts'
+import type { Channel } from '../../domain/channel.ts'
 import { edit } from '../json/json-edit.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { messagesWithoutEnvelopes } from './native-envelopes.ts'

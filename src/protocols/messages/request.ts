@@ -101,7 +101,7 @@ const thinking: JsonSchema = {
 }
 
 /** Table of `docs/api.md: Messages`, row for row. Enumerations are open: a provider may know more. */
-const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['max_tokens', outputTokensOrNone],
   ['messages', withSchema({ type: 'array', minItems: 1, items: message }, checkMessages)],

@@ -18,7 +18,7 @@ const inputSchema: JsonSchema = {
 }
 
 /** Table of `docs/api.md: Moderations`, row for row. */
-const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['input', withSchema(inputSchema, checkInput)],
 ])

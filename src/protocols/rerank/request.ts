@@ -32,7 +32,7 @@ export interface RerankRequest {
 }
 
 /** Table of `docs/api.md: Rerank`, row for row. */
-const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['query', checkSecret('a string', isText)],
   ['documents', documents()],

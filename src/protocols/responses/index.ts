@@ -20,3 +20,4 @@ export { type ResponseFacts, usageOfCompaction, usageOfResponse } from './reply.
 export { readResponsesRequest, type ResponsesRequest, responsesRequestSchema } from './request.ts'
 export { countableText, countedModel, readCompactionRequest } from './side-requests.ts'
 export { ResponsesTap } from './tap.ts'
+export { responsesNames } from './names.ts'

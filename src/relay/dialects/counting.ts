@@ -3,6 +3,7 @@ import { NO_USAGE } from '../../domain/usage.ts'
 import type { ClientProtocol } from '../../protocols/conversation.ts'
 import { edit } from '../../protocols/json/json-edit.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
+import type { KnownNames } from '../../protocols/json/known-names.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import type { PromptText } from '../../protocols/prompt-tokens.ts'
 import type { Headers } from '../../server/header-names.ts'
@@ -42,6 +43,8 @@ export interface CountedContext {
 /** An endpoint of a protocol that counts the tokens of a request. */
 export interface Counting {
   readonly protocol: ClientProtocol
+  /** Names of its requests. */
+  readonly names: KnownNames
   /** Below a channel's base URL. */
   path(upstreamModel: string): string
   /** Checks a request, and returns the model that tokens are counted for. */
@@ -68,6 +71,7 @@ export function countingDialect(counting: Counting): Dialect {
   return {
     name: counting.protocol,
     endpoint: counting.protocol,
+    names: counting.names,
     promptText: () => ({ text: '', extraTokens: 0 }),
     read(scan, headers, reader) {
       const model = counting.model(scan)

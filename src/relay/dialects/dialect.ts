@@ -6,6 +6,7 @@ import type { Provenance } from '../../domain/provenance.ts'
 import type { Model, Settings } from '../../domain/settings.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { ScanLimits } from '../../protocols/json/json-scan.ts'
+import type { KnownNames } from '../../protocols/json/known-names.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
@@ -197,6 +198,8 @@ export interface Dialect {
   readonly endpoint: Endpoint
   /** Protocols of the channels that serve it; absent where all that calls are converted to do. */
   readonly servedBy?: readonly ProtocolName[]
+  /** Names of its requests, which are checked before anything else. */
+  readonly names: KnownNames
   /** Limits of its requests where they are not those of all. */
   readonly scanLimits?: ScanLimits
   /** A model without a price costs nothing here, whatever the operator has decided for others. */

@@ -41,7 +41,7 @@ const promptSchema: JsonSchema = {
 }
 
 /** Table of `docs/api.md: Completions`, row for row. */
-const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['prompt', withSchema(promptSchema, checkPrompt)],
   ['max_tokens', outputTokensOrNone],

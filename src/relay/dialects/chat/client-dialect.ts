@@ -1,4 +1,4 @@
-import { promptText, readChatRequest } from '../../../protocols/chat/index.ts'
+import { chatNames, promptText, readChatRequest } from '../../../protocols/chat/index.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, RelayedRequest } from '../dialect.ts'
 import { chatRequests } from './chat-requests.ts'
@@ -9,6 +9,7 @@ export function chatDialect(conversions: Conversions): Dialect {
   return {
     name: 'chat',
     endpoint: 'chat',
+    names: chatNames,
     promptText,
     read(scan, _headers, reader) {
       const read = readChatRequest(scan)

@@ -1,5 +1,6 @@
 import {
   checkConvertible,
+  completionNames,
   completionPromptText,
   completionsCodec,
   readCompletionRequest,
@@ -29,6 +30,7 @@ export function completionsDialect(conversions: Conversions, chat: Dialect): Dia
   return {
     name: 'chat',
     endpoint: 'completions',
+    names: completionNames,
     promptText(body) {
       const scan = scanObject(body)
       return isChat(scan) ? chat.promptText(body) : completionPromptText(scan)

@@ -5,6 +5,7 @@ import {
   EmbeddingsReply,
   decodeTexts,
   EMBEDDINGS_LIMITS,
+  embeddingsNames,
   promptText,
   readEmbeddingsRequest,
   VectorsWriter,
@@ -22,6 +23,7 @@ import { SERVING } from './serving.ts'
 export const embeddingsDialect: Dialect = {
   name: 'chat',
   endpoint: 'embeddings',
+  names: embeddingsNames,
   servedBy: SERVING,
   scanLimits: EMBEDDINGS_LIMITS,
   promptText,

@@ -3,6 +3,7 @@ import type { Model } from '../../../domain/settings.ts'
 import {
   answerPath,
   gateGeminiRequest,
+  geminiNames,
   GeminiTap,
   promptText,
   readGeminiRequest,
@@ -32,6 +33,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
   return {
     name: 'gemini',
     endpoint: 'gemini',
+    names: geminiNames,
     promptText,
     read(scan, _headers, reader) {
       const forModel = (name: string): RelayedRequest => {

@@ -1,10 +1,17 @@
-import { checkCounted, countableText, countedBody, methodPath } from '../../../protocols/gemini/index.ts'
+import {
+  checkCounted,
+  countableText,
+  countedBody,
+  countNames,
+  methodPath,
+} from '../../../protocols/gemini/index.ts'
 import type { Counting } from '../counting.ts'
 
 /** `POST /v1beta/models/{model}:countTokens`. */
 export function geminiCounting(model: string): Counting {
   return {
     protocol: 'gemini',
+    names: countNames,
     path: (upstreamModel) => methodPath(upstreamModel, 'countTokens'),
     model(scan) {
       checkCounted(scan)

@@ -10,7 +10,7 @@ import {
   gateEmbedRequest,
   readEmbedRequest,
 } from '../../../protocols/gemini/embed/index.ts'
-import { methodPath } from '../../../protocols/gemini/index.ts'
+import { embedNames, methodPath } from '../../../protocols/gemini/index.ts'
 import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
 import { askedForVectors } from '../embeddings/asked-for-vectors.ts'
 import { embedUpstream, type EmbedUpstream } from '../embeddings/embed-upstream.ts'
@@ -24,6 +24,7 @@ export function embedDialect(asked: string, method: EmbedMethod): Dialect {
   return {
     name: 'gemini',
     endpoint: 'embeddings',
+    names: embedNames,
     servedBy: SERVING,
     promptText: embeddedText,
     read(scan) {

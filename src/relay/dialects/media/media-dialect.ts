@@ -1,4 +1,5 @@
 import type { Endpoint } from '../../../domain/call-kind.ts'
+import { mediaNames } from '../../../protocols/media/index.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import type { FormBody } from '../../body-reader.ts'
 import type { Dialect, Reader, RelayedRequest } from '../dialect.ts'
@@ -12,6 +13,7 @@ export interface FormDialect extends Omit<Dialect, 'read'> {
 // The request's body, as it is counted, is its prompt.
 const COUNTED = {
   name: 'chat',
+  names: mediaNames,
   // Nothing is converted: only servers of this protocol have these endpoints.
   servedBy: ['chat'],
   promptText: (body: Buffer) => ({ text: body.toString(), extraTokens: 0 }),

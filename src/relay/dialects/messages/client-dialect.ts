@@ -1,6 +1,7 @@
 import type { Channel } from '../../../domain/channel.ts'
 import {
   gateMessagesRequest,
+  messagesNames,
   MessagesTap,
   promptText,
   readMessagesRequest,
@@ -17,6 +18,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
   return {
     name: 'messages',
     endpoint: 'messages',
+    names: messagesNames,
     promptText,
     read(scan, headers, reader) {
       const read = readMessagesRequest(scan)

@@ -1,10 +1,11 @@
-import { countableText, countedModel } from '../../../protocols/messages/index.ts'
+import { countableText, countedModel, messagesNames } from '../../../protocols/messages/index.ts'
 import type { Counting } from '../counting.ts'
 import { versionHeaders } from './version-headers.ts'
 
 /** `POST /v1/messages/count_tokens`. */
 export const messagesCounting: Counting = {
   protocol: 'messages',
+  names: messagesNames,
   path: () => '/messages/count_tokens',
   model: countedModel,
   upstreamHeaders: versionHeaders,

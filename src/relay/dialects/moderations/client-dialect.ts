@@ -1,5 +1,6 @@
 import { withMappedModel } from '../../../protocols/mapped-model.ts'
 import {
+  moderationsNames,
   promptText,
   readModerationsReply,
   readModerationsRequest,
@@ -11,6 +12,7 @@ import { unstreamed } from '../unstreamed.ts'
 export const moderationsDialect: Dialect = {
   name: 'chat',
   endpoint: 'moderations',
+  names: moderationsNames,
   servedBy: ['chat'],
   isFreeUnpriced: true,
   promptText,

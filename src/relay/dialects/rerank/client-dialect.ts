@@ -6,6 +6,7 @@ import {
   readRerankRequest,
   searchUnitBound,
   searchUnits,
+  rerankNames,
 } from '../../../protocols/rerank/index.ts'
 import type { Dialect, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
@@ -14,6 +15,7 @@ import { unstreamed } from '../unstreamed.ts'
 export const rerankDialect: Dialect = {
   name: 'rerank',
   endpoint: 'rerank',
+  names: rerankNames,
   promptText,
   read(scan) {
     const read = readRerankRequest(scan)

@@ -5,6 +5,7 @@ import {
   gateResponsesRequest,
   promptText,
   readResponsesRequest,
+  responsesNames,
   type ResponsesRequest,
   ResponsesTap,
   usageOfResponse,
@@ -31,6 +32,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
   return {
     name: 'responses',
     endpoint: 'responses',
+    names: responsesNames,
     promptText,
     read(scan, _headers, reader) {
       const request = readResponsesRequest(scan)

@@ -6,6 +6,7 @@ import {
   promptText,
   readCompactionRequest,
   RenamedIds,
+  responsesNames,
   type ResponsesRequest,
   usageOfCompaction,
 } from '../../../protocols/responses/index.ts'
@@ -21,6 +22,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
   return {
     name: 'responses',
     endpoint: 'responses',
+    names: responsesNames,
     promptText,
     read(scan, _headers, reader) {
       const request = readCompactionRequest(scan)

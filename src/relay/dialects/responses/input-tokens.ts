@@ -4,6 +4,7 @@ import {
   countedModel,
   hasForeignThoughts,
   RenamedIds,
+  responsesNames,
 } from '../../../protocols/responses/index.ts'
 import { channelsToContinue } from '../../state/continued.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
@@ -15,6 +16,7 @@ import type { CountedContext, Counting } from '../counting.ts'
 export function responsesCounting(responses: ResponseStore): Counting {
   return {
     protocol: 'responses',
+    names: responsesNames,
     path: () => '/responses/input_tokens',
     model: countedModel,
     upstreamHeaders: () => [],

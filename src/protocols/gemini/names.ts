@@ -1,0 +1,72 @@
+import { KnownNames, type SpellingsOf } from '../json/known-names.ts'
+import { requestNames } from '../request-names.ts'
+import { CHECKS } from './request.ts'
+import { camelCase, snakeCase } from './spelling.ts'
+
+const spellingsOf: SpellingsOf = (field) => {
+  const usual = camelCase(field)
+  return [usual, snakeCase(usual)]
+}
+
+/** Builds the names of an object, whose fields have two spellings. */
+function names(fields: string, below?: Readonly<Record<string, KnownNames>>): KnownNames {
+  return new KnownNames(fields.split(' '), below, spellingsOf)
+}
+
+// Arguments and responses of functions are the client's.
+const part = names('text thought thoughtSignature executableCode codeExecutionResult videoMetadata', {
+  inlineData: names('mimeType data displayName'),
+  fileData: names('mimeType fileUri displayName'),
+  functionCall: names('id name args'),
+  functionResponse: names('id name response'),
+})
+
+const content = names('role', { parts: part })
+
+const tool = names(
+  'googleSearch googleSearchRetrieval googleMaps enterpriseWebSearch codeExecution urlContext fileSearch ' +
+    'computerUse retrieval mcpServers',
+  {
+    functionDeclarations: names(
+      'name description behavior parameters parametersJsonSchema response responseJsonSchema',
+    ),
+  },
+)
+
+const generation = {
+  contents: content,
+  systemInstruction: content,
+  tools: tool,
+  toolConfig: names('retrievalConfig', { functionCallingConfig: names('mode allowedFunctionNames') }),
+  generationConfig: names(
+    'maxOutputTokens candidateCount temperature topP topK stopSequences seed presencePenalty ' +
+      'frequencyPenalty responseModalities responseMimeType responseSchema responseJsonSchema ' +
+      'responseLogprobs logprobs mediaResolution speechConfig imageConfig routingConfig modelSelectionConfig',
+    { thinkingConfig: names('thinkingBudget thinkingLevel includeThoughts') },
+  ),
+}
+
+const FIELDS = [...CHECKS.keys(), 'model', 'store', 'stream']
+
+/** Names of requests for answers. */
+export const geminiNames = requestNames(FIELDS, generation, spellingsOf)
+
+/** Names of requests for counts of tokens, which may have a whole request inside. */
+export const countNames = requestNames(
+  FIELDS,
+  { ...generation, generateContentRequest: geminiNames },
+  spellingsOf,
+)
+
+const EMBED_FIELDS = 'model title taskType outputDimensionality'
+
+/** Names of requests for embeddings, of one content or of several. */
+export const embedNames = requestNames(
+  EMBED_FIELDS.split(' '),
+  {
+    content,
+    requests: names(EMBED_FIELDS, { content }),
+    embedContentConfig: names(EMBED_FIELDS),
+  },
+  spellingsOf,
+)

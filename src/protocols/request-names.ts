@@ -1,0 +1,51 @@
+import { ALLOWABLE_FIELDS } from '../domain/allowed-field.ts'
+import { KnownNames, type SpellingsOf } from './json/known-names.ts'
+
+/** Known names in the values of fields. */
+type Below = Readonly<Record<string, KnownNames>>
+
+/** Builds the names of an object from a text with spaces between them. */
+export function names(fields: string, below?: Below): KnownNames {
+  return new KnownNames(fields.split(' '), below)
+}
+
+/** Names of a cache mark. */
+export const CACHE_MARK = names('type ttl')
+
+const THINKING = names(
+  'thinking_budget thinking_level include_thoughts thinkingBudget thinkingLevel includeThoughts',
+)
+const GOOGLE = names('cached_content safety_settings', {
+  thinking_config: THINKING,
+  thinkingConfig: THINKING,
+})
+
+/** Names of OpenRouter's `provider`. */
+const PROVIDER = names(
+  'order only ignore allow_fallbacks require_parameters data_collection zdr quantizations sort max_price ' +
+    'preferred_min_throughput preferred_max_latency enforce_distillable_text',
+)
+
+const REROUTING = {
+  provider: PROVIDER,
+  plugins: names('id enabled engine max_results search_prompt model'),
+  search_parameters: names('mode max_search_results sources return_citations from_date to_date'),
+} as const
+
+/** Fields that local servers have in `options` alone. */
+const LOCAL_OPTIONS = ['num_predict', 'num_ctx'] as const
+
+/**
+ * Builds the names at the top of a request: those of its table, and the fields that are gated in any dialect.
+ * Some upstreams take `extra_body` and `options` for members of the top: all names are known there, too.
+ */
+export function requestNames(
+  fields: Iterable<string>,
+  below: Below = {},
+  spellingsOf?: SpellingsOf,
+): KnownNames {
+  const all = [...fields, ...ALLOWABLE_FIELDS]
+  const inner = { ...below, ...REROUTING }
+  const merged = new KnownNames([...all, ...LOCAL_OPTIONS], { ...inner, google: GOOGLE }, spellingsOf)
+  return new KnownNames(all, { ...inner, extra_body: merged, options: merged }, spellingsOf)
+}
