@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ALLOWABLE_FIELDS } from '../domain/allowed-field.ts'
 import type { Channel } from '../domain/channel.ts'
 import { parseProxy } from '../upstreams/http1/proxy.ts'
 import { readBaseUrl } from './base-url.ts'
@@ -32,15 +33,6 @@ export const DEFAULT_TIMEOUTS: Channel['timeouts'] = {
   idleMs: 120_000,
   totalMs: 900_000,
 }
-
-const ALLOWABLE_FIELDS = [
-  'service_tier',
-  'safety_identifier',
-  'include_obfuscation',
-  'inference_geo',
-  'speed',
-  'cache_control',
-] as const
 
 /** Headers of the connection or of the sent body, which an operator may not set. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([

@@ -1,4 +1,4 @@
-/** Fields of a request that are removed before forwarding unless the channel allows them. */
+/** Fields that are removed before forwarding unless the channel allows them. */
 const GATED_FIELDS = [
   'service_tier',
   'safety_identifier',
@@ -8,30 +8,55 @@ const GATED_FIELDS = [
 ] as const
 
 /**
- * Fields by which routers and providers answer with another model, or at another price, than the one that is
- * called. They are removed in the same way, and listed in `x-gateway-dropped`.
- * `docs/api.md: Other models and prices`.
+ * Fields by which another model may answer than the one that is called, or at another price. They are removed
+ * in the same way, and listed. `models` stands for every member that names another model.
  */
-export const REROUTING_FIELDS = [
+const REROUTING_FIELDS = [
   'models',
   'route',
   'provider',
   'plugins',
   'transforms',
-  'preset',
-  'fallbacks',
   'search_parameters',
   'extra_body',
 ] as const
 
+/** Fields that a channel may allow: `cache_control` is for requests converted for a chat upstream. */
+export const ALLOWABLE_FIELDS = [...GATED_FIELDS, 'cache_control', ...REROUTING_FIELDS] as const
+
 /** Field that is removed unless a channel allows it. */
 export type GatedField = (typeof GATED_FIELDS)[number]
 
-/** Field that can lead to another model or price. */
+/** Field that may lead to another model or price, by the name under which a channel allows it. */
 export type ReroutingField = (typeof REROUTING_FIELDS)[number]
-
-/** Fields that a channel may allow: `cache_control` is for requests converted for a chat upstream. */
-export const ALLOWABLE_FIELDS = [...GATED_FIELDS, ...REROUTING_FIELDS, 'cache_control'] as const
 
 /** Field that a channel may allow. */
 export type AllowedField = (typeof ALLOWABLE_FIELDS)[number]
+
+/** Members of a request's top that may lead to another model or price, with the field that allows each. */
+const REROUTING: ReadonlyMap<string, ReroutingField> = new Map<string, ReroutingField>([
+  ...REROUTING_FIELDS.map((field) => [field, field] as const),
+  ['fallbacks', 'models'],
+  ['preset', 'models'],
+])
+
+/** Names of members that are gated in any dialect. */
+export const GATED_MEMBERS: readonly string[] = [...ALLOWABLE_FIELDS, ...REROUTING.keys()]
+
+/** Members that name other models, whatever goes before: `fallback_models`, `draftModel`. */
+const NAMES_MODELS = /models?$/iu
+
+/**
+ * Field under which a channel allows a member at the top of a request that may lead to another model or
+ * price; undefined for all other members.
+ */
+export function reroutingField(member: string): ReroutingField | undefined {
+  const known = REROUTING.get(member)
+  if (known || member === 'model' || !NAMES_MODELS.test(member)) return known
+  return 'models'
+}
+
+/** Name of such a member for `x-gateway-dropped`, from a closed list; undefined for all other members. */
+export function reroutingName(member: string): string | undefined {
+  return REROUTING.has(member) ? member : reroutingField(member)
+}

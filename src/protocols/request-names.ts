@@ -1,4 +1,4 @@
-import { ALLOWABLE_FIELDS } from '../domain/allowed-field.ts'
+import { GATED_MEMBERS } from '../domain/allowed-field.ts'
 import { KnownNames, type SpellingsOf } from './json/known-names.ts'
 
 /** Known names in the values of fields. */
@@ -44,7 +44,7 @@ export function requestNames(
   below: Below = {},
   spellingsOf?: SpellingsOf,
 ): KnownNames {
-  const all = [...fields, ...ALLOWABLE_FIELDS]
+  const all = [...fields, ...GATED_MEMBERS]
   const inner = { ...below, ...REROUTING }
   const merged = new KnownNames([...all, ...LOCAL_OPTIONS], { ...inner, google: GOOGLE }, spellingsOf)
   return new KnownNames(all, { ...inner, extra_body: merged, options: merged }, spellingsOf)

@@ -18,7 +18,7 @@ import { CLIENT_GONE, endpointMissing, type Failure, STOPPING, unwritable } from
 import type { FailureLog } from './failure-log.ts'
 import { isOfUpstream, noteAttempt } from './noted-attempt.ts'
 import { RetryBudget } from './retry-budget.ts'
-import type { ChannelRequest, Prepared } from './dialects/dialect.ts'
+import type { ChannelRequest, Prepared, RelayedRequest } from './dialects/dialect.ts'
 import type { AttemptEnd } from './response-handler.ts'
 
 /** Services that attempts need. */
@@ -131,7 +131,7 @@ export class Attempts {
   ): Promise<Prepared | undefined> {
     try {
       const prepared = await request.prepare(call.settings.options.passThrough, call)
-      return this.#adapted(prepared, request.channel, call.request.stream)
+      return this.#adapted(prepared, request.channel, call.request)
     } catch (error) {
       if (call.response.isAborted) {
         failed.add(CLIENT_GONE)
@@ -172,10 +172,10 @@ export class Attempts {
     return false
   }
 
-  #adapted(prepared: Prepared, channel: Channel, stream: boolean): Prepared {
+  #adapted(prepared: Prepared, channel: Channel, { stream, dropped: before = [] }: RelayedRequest): Prepared {
     const { body, dropped } = this.#parts.upstreams.adapt(channel, { ...prepared, stream })
-    if (body === prepared.body && dropped.length === 0) return prepared
-    return { ...prepared, body, dropped: [...new Set([...prepared.dropped, ...dropped])] }
+    if (body === prepared.body && dropped.length + before.length === 0) return prepared
+    return { ...prepared, body, dropped: [...new Set([...before, ...prepared.dropped, ...dropped])] }
   }
 
   #allLimited(options: readonly AdmittedRequest[]): GatewayError {

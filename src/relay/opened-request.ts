@@ -4,6 +4,7 @@ import { scanObject } from '../protocols/json/json-scan.ts'
 import { isForm } from '../protocols/multipart/boundary.ts'
 import type { Body, BodyReader } from './body-reader.ts'
 import type { IncomingCall } from './incoming-call.ts'
+import { withoutModelSuffix } from './model-suffix.ts'
 import type { Dialect, Reader, RelayedRequest } from './dialects/dialect.ts'
 import type { FormDialect } from './dialects/media/media-dialect.ts'
 
@@ -42,7 +43,7 @@ export async function openRequest(
       release,
       read(reader) {
         for (const { name } of body.parts) form.names.checkName(name)
-        return form.read(body, reader)
+        return served(form.read(body, reader), reader)
       },
     }
   }
@@ -54,7 +55,17 @@ export async function openRequest(
     read(reader) {
       const scan = scanObject(body.bytes, dialect.scanLimits)
       dialect.names.check(scan)
-      return dialect.read(scan, headers, reader)
+      return served(dialect.read(scan, headers, reader), reader)
     },
   }
+}
+
+/** The request for a model that is served. */
+function served(
+  read: RelayedRequest | Promise<RelayedRequest>,
+  { settings }: Reader,
+): RelayedRequest | Promise<RelayedRequest> {
+  return read instanceof Promise
+    ? read.then((request) => withoutModelSuffix(request, settings))
+    : withoutModelSuffix(read, settings)
 }

@@ -36,6 +36,13 @@ const sent = fc.record({
       allow_inference_geo: fc.boolean(),
       allow_speed: fc.boolean(),
       allow_cache_control: fc.boolean(),
+      allow_models: fc.boolean(),
+      allow_route: fc.boolean(),
+      allow_provider: fc.boolean(),
+      allow_plugins: fc.boolean(),
+      allow_transforms: fc.boolean(),
+      allow_search_parameters: fc.boolean(),
+      allow_extra_body: fc.boolean(),
       disable_store: fc.boolean(),
       vertex_key_type: word,
     })

@@ -1,3 +1,4 @@
+import { ALLOWABLE_FIELDS, type AllowedField } from '../../domain/allowed-field.ts'
 import type { ChannelDefinition, Json, JsonObject } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import { withVersion } from './channel-address.ts'
@@ -10,14 +11,9 @@ import { statusesIn } from './status-text.ts'
 import { type ChannelType, channelType, KNOWN_TYPES } from './channel-types.ts'
 
 /** Flags in `settings`, and the request field that each allows. */
-export const ALLOW_FLAGS = {
-  allow_service_tier: 'service_tier',
-  allow_safety_identifier: 'safety_identifier',
-  allow_include_obfuscation: 'include_obfuscation',
-  allow_inference_geo: 'inference_geo',
-  allow_speed: 'speed',
-  allow_cache_control: 'cache_control',
-} as const
+export const ALLOW_FLAGS: Readonly<Record<string, AllowedField>> = Object.fromEntries(
+  ALLOWABLE_FIELDS.map((field) => [`allow_${field}`, field]),
+)
 
 /** Maximum characters of the unknown fields that are stored with a channel. */
 const MAX_EXTRA_CHARACTERS = 65_536

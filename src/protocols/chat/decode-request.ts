@@ -8,6 +8,7 @@ import { decodeMessages } from './decode-messages.ts'
 import { nameDroppedFields } from './dropped-fields.ts'
 import { fieldsAt, listAt, present } from '../field.ts'
 import { decodeOutputFormat } from './output-format.ts'
+import { decodeThinkingConfig } from '../thinking-config.ts'
 import { decodeThinking } from './thinking.ts'
 import { decodeToolChoice } from './tool-choice.ts'
 import { decodeTools } from './tool.ts'
@@ -40,11 +41,18 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     presencePenalty: number('presence_penalty'),
     frequencyPenalty: number('frequency_penalty'),
     stop: (Array.isArray(stop) ? (stop as string[]) : [stop as string]).filter((text) => text !== ''),
-    thinking: decodeThinking(value('reasoning_effort'), value('reasoning'), dropped),
+    thinking:
+      decodeThinkingConfig(googleThinking(value('extra_body')), 'extra_body.google.thinking_config') ??
+      decodeThinking(value('reasoning_effort'), value('reasoning'), dropped),
     outputFormat: decodeOutputFormat(scan),
     webSearch: search === undefined ? undefined : decodeWebSearch(fieldsAt(search, 'web_search_options')),
     ...logprobsAsked(value('logprobs') === true, value('top_logprobs')),
     includeUsage: asRecord(value('stream_options'))?.['include_usage'] === true,
     ...sharedFields(scan),
   }
+}
+
+/** Settings of thinking as clients of Google's chat address write them. */
+function googleThinking(extraBody: unknown): unknown {
+  return present(asRecord(asRecord(extraBody)?.['google'])?.['thinking_config'])
 }

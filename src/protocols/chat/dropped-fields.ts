@@ -1,3 +1,4 @@
+import { reroutingName } from '../../domain/allowed-field.ts'
 import type { Dropped } from '../codec.ts'
 import { SHARED_FIELDS } from '../conversation.ts'
 import { asRecord } from '../json/record.ts'
@@ -88,7 +89,7 @@ export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   for (const { key, node } of scan.members.values()) {
     if (READ_FIELDS.has(key) || scan.kindOf(node) === 'null') continue
     const says = DROPPED_FIELDS.get(key)
-    if (!says) drop(dropped, 'unknown')
+    if (!says) dropped.add(reroutingName(key) ?? 'unknown')
     else if (says(scan.value(key))) dropped.add(key)
   }
 }

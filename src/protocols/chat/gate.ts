@@ -1,14 +1,12 @@
 import type { GatedField } from '../../domain/allowed-field.ts'
 import type { Channel } from '../../domain/channel.ts'
-import { edit } from '../json/json-edit.ts'
+import { editRequest, type EditedRequest } from '../edited-request.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { asRecord } from '../json/record.ts'
 import type { ChatRequest } from './request.ts'
 
 /** Request for a channel. */
-export interface GatedRequest {
-  /** Client's own Buffer if nothing had to change. */
-  readonly body: Buffer
+export interface GatedRequest extends EditedRequest {
   /** Model's name at the upstream. */
   readonly upstreamModel: string
   /** Whether the gateway asked for usage on its own account, so that its frame is not for the client. */
@@ -38,14 +36,15 @@ export function gateChatRequest(
   if (channel.disableStore) remove.push('store')
 
   let askedForUsage = false
-  if (!passThrough && !channel.passThrough) {
+  const isOpen = passThrough || channel.passThrough
+  if (!isOpen) {
     remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
     askedForUsage = request.stream && !request.includeUsage
     const options = streamOptions(scan, channel, askedForUsage)
     if (options === '{}') remove.push('stream_options')
     else if (options !== undefined) replace.set('stream_options', options)
   }
-  return { body: edit(scan.bytes, scan, { remove, replace }), upstreamModel, askedForUsage }
+  return { ...editRequest(scan, channel, isOpen, { remove, replace }), upstreamModel, askedForUsage }
 }
 
 /** Renders the options as JSON text; undefined if they stay as they are. */

@@ -1,3 +1,4 @@
+import { reroutingName } from '../../domain/allowed-field.ts'
 import type { Dropped } from '../codec.ts'
 import { refuse } from '../field-check.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
@@ -16,7 +17,8 @@ export function checkTexts(scan: ScannedObject): void {
  * inputs that are not texts.
  */
 export function decodeTexts(scan: ScannedObject, dropped: Dropped): TextsToEmbed {
-  for (const key of scan.members.keys()) if (!READ.has(key)) dropped.add(key === 'user' ? key : 'unknown')
+  for (const key of scan.members.keys())
+    if (!READ.has(key)) dropped.add(key === 'user' ? key : (reroutingName(key) ?? 'unknown'))
   const texts = textsIn(scan).map((text) => scan.parse(text) as string)
   const task = scan.value('task_type')
   return {

@@ -3,6 +3,7 @@ import type { Conversation, TextPart } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { type Fields, fieldsAt, textAt } from '../field.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
+import { decodeThinkingConfig } from '../thinking-config.ts'
 import { sharedField } from '../shared-fields.ts'
 import { ContentsReader } from './decode-contents.ts'
 import { decodeTools } from './decode-tools.ts'
@@ -10,7 +11,6 @@ import { drop, nameDroppedFields } from './dropped.ts'
 import { modelOf } from './model-name.ts'
 import { decodeOutputFormat } from './output-format.ts'
 import { either, topValue } from './spelling.ts'
-import { decodeThinking } from './thinking.ts'
 
 /**
  * Decodes a checked request. Its path states the model and whether the answer is streamed: the members
@@ -41,7 +41,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     presencePenalty: number('presencePenalty'),
     frequencyPenalty: number('frequencyPenalty'),
     stop: ((either(config, 'stopSequences') ?? []) as readonly string[]).filter((text) => text !== ''),
-    thinking: decodeThinking(either(config, 'thinkingConfig')),
+    thinking: decodeThinkingConfig(either(config, 'thinkingConfig'), 'generationConfig.thinkingConfig'),
     outputFormat: decodeOutputFormat(scan, dropped),
     includeUsage: true,
     ...(shared.length > 0 && { shared: new Map(shared) }),

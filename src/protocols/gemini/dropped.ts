@@ -1,3 +1,4 @@
+import { reroutingName } from '../../domain/allowed-field.ts'
 import type { Dropped } from '../codec.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
@@ -113,6 +114,6 @@ function nameField(
   const name = camelCase(key)
   if (value === null || read.has(name)) return
   const says = known.get(name)
-  if (!says) drop(dropped, 'unknown')
+  if (!says) dropped.add(reroutingName(key) ?? 'unknown')
   else if (says(value)) dropped.add(name)
 }

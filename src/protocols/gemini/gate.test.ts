@@ -12,12 +12,8 @@ function gate(
   requiresSignatures = false,
 ) {
   const bytes = Buffer.from(source)
-  const gated = gateGeminiRequest(
-    scanObject(bytes),
-    channelOf(channel),
-    passThrough,
-    () => requiresSignatures,
-  )
+  const model = { name: 'g', upstreamModel: 'g', requiresSignatures: () => requiresSignatures }
+  const gated = gateGeminiRequest(scanObject(bytes), model, channelOf(channel), passThrough).body
   return { text: gated.toString(), same: gated === bytes }
 }
 

@@ -1,23 +1,9 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Thinking } from '../conversation.ts'
-import {
-  EFFORTS,
-  budgetOf,
-  isThinkingOff,
-  nearestEffort,
-  requestedEffort,
-  THINKING_OFF,
-} from '../thinking-effort.ts'
-import { refuse } from '../field-check.ts'
-import { enumAt, fieldsAt, textAt } from '../field.ts'
+import { DYNAMIC } from '../thinking-config.ts'
+import { budgetOf, isThinkingOff, nearestEffort, requestedEffort } from '../thinking-effort.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped.ts'
-import { either } from './spelling.ts'
-
-const PATH = 'generationConfig.thinkingConfig'
-
-/** Budget of a model that decides itself how much it thinks. */
-const DYNAMIC = -1
 
 /** Interdependent fields of `generationConfig`; undefined ones are left out. */
 interface ThinkingFields {
@@ -29,29 +15,6 @@ interface ThinkingFields {
         readonly thinkingLevel?: string
       }
     | undefined
-}
-
-/** Reads `thinkingConfig`. Throws `invalid_request` naming the path, and for a budget beside a level. */
-export function decodeThinking(value: unknown): Thinking | undefined {
-  if (value === undefined) return undefined
-  const config = fieldsAt(value, PATH)
-  const budget = either(config, 'thinkingBudget')
-  const level = either(config, 'thinkingLevel')
-  if (budget !== undefined && level !== undefined)
-    refuse(`${PATH}.thinkingLevel`, `either this or 'thinkingBudget'`, 'both')
-  if (budget !== undefined) return decodeBudget(budget)
-  if (level !== undefined) {
-    const name = textAt(level, `${PATH}.thinkingLevel`).toLowerCase()
-    if (name !== 'thinking_level_unspecified') return enumAt(EFFORTS, name, `${PATH}.thinkingLevel`)
-  }
-  return either(config, 'includeThoughts') === true ? { kind: 'adaptive', effort: undefined } : undefined
-}
-
-function decodeBudget(budget: unknown): Thinking {
-  if (budget === DYNAMIC) return { kind: 'adaptive', effort: undefined }
-  if (!Number.isSafeInteger(budget) || (budget as number) < 0)
-    refuse(`${PATH}.thinkingBudget`, '-1, 0 or a positive integer', 'something else')
-  return budget === 0 ? THINKING_OFF : { kind: 'budget', tokens: budget as number }
 }
 
 /**

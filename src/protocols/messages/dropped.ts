@@ -1,3 +1,4 @@
+import { reroutingName } from '../../domain/allowed-field.ts'
 import type { Dropped } from '../codec.ts'
 
 /** Top-level fields that no other dialect can express. */
@@ -42,5 +43,5 @@ export function drop(dropped: Dropped, name: DroppedName): void {
 
 /** Reports a top-level field that the conversion does not read. */
 export function dropField(dropped: Dropped, field: string): void {
-  dropped.add(FIELDS.has(field) ? field : 'unknown')
+  dropped.add(FIELDS.has(field) ? field : (reroutingName(field) ?? 'unknown'))
 }

@@ -1,14 +1,12 @@
 import type { GatedField } from '../../domain/allowed-field.ts'
 import type { Channel } from '../../domain/channel.ts'
-import { edit } from '../json/json-edit.ts'
+import { editRequest, type EditedRequest } from '../edited-request.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { messagesWithoutEnvelopes } from './native-envelopes.ts'
 import type { MessagesRequest } from './request.ts'
 
 /** Request for a channel. */
-export interface GatedMessages {
-  /** Client's own Buffer if nothing had to change. */
-  readonly body: Buffer
+export interface GatedMessages extends EditedRequest {
   /** Model's name at the upstream. */
   readonly upstreamModel: string
 }
@@ -37,9 +35,10 @@ export function gateMessagesRequest(
   if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
   const messages = messagesWithoutEnvelopes(scan)
   if (messages !== undefined) replace.set('messages', messages)
-  if (!passThrough && !channel.passThrough) {
+  const isOpen = passThrough || channel.passThrough
+  if (!isOpen) {
     remove.push(...GATED.filter((field) => !channel.allow.has(field)))
     if (request.thinking) remove.push(...SAMPLING)
   }
-  return { body: edit(scan.bytes, scan, { remove, replace }), upstreamModel }
+  return { ...editRequest(scan, channel, isOpen, { remove, replace }), upstreamModel }
 }

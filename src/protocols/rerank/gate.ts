@@ -1,18 +1,14 @@
 import type { Channel } from '../../domain/channel.ts'
 import { isPresent } from '../field-check.ts'
-import { edit } from '../json/json-edit.ts'
+import { editRequest, type EditedRequest } from '../edited-request.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { textNode, written } from './document.ts'
 import type { RerankRequest } from './request.ts'
 
 /** Request for a channel. */
-export interface GatedRerank {
-  /** Client's own Buffer if nothing had to change. */
-  readonly body: Buffer
+export interface GatedRerank extends EditedRequest {
   /** Model's name at the upstream. */
   readonly upstreamModel: string
-  /** Fields that the upstream's version does not support. */
-  readonly dropped: readonly string[]
 }
 
 /** Path by which a channel's address selects the second version of the protocol. */
@@ -38,7 +34,8 @@ export function gateRerankRequest(
   const replace = new Map<string, string>()
   const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
   if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
-  if (!passThrough && !channel.passThrough) {
+  const isOpen = passThrough || channel.passThrough
+  if (!isOpen) {
     if (VERSION_2.test(channel.baseUrl)) {
       const texts = documentTexts(scan, request)
       if (texts !== undefined) replace.set('documents', texts)
@@ -47,11 +44,9 @@ export function gateRerankRequest(
       replace.set('max_chunks_per_doc', String(scan.value('max_chunk_per_doc')))
     }
   }
-  return {
-    body: edit(scan.bytes, scan, { remove, replace }),
-    upstreamModel,
-    dropped: NOT_IN_VERSION_2.filter((field) => remove.includes(field) && isPresent(scan, field)),
-  }
+  const { body, dropped } = editRequest(scan, channel, isOpen, { remove, replace })
+  const unsupported = NOT_IN_VERSION_2.filter((field) => remove.includes(field) && isPresent(scan, field))
+  return { body, upstreamModel, dropped: [...unsupported, ...dropped] }
 }
 
 /** Renders the documents as an array of texts; undefined if they are one already. */

@@ -1,3 +1,4 @@
+import { reroutingName } from '../../domain/allowed-field.ts'
 import type { Dropped } from '../codec.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
@@ -99,7 +100,7 @@ export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   for (const { key, node } of scan.members.values()) {
     if (READ_FIELDS.has(key) || scan.kindOf(node) === 'null') continue
     const says = FIELDS.get(key)
-    if (!says) drop(dropped, 'unknown')
+    if (!says) dropped.add(reroutingName(key) ?? 'unknown')
     else if (says(scan.value(key))) dropped.add(key)
   }
 }

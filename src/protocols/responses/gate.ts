@@ -1,14 +1,12 @@
 import type { GatedField } from '../../domain/allowed-field.ts'
 import type { Channel } from '../../domain/channel.ts'
-import { edit } from '../json/json-edit.ts'
+import { editRequest, type EditedRequest } from '../edited-request.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import type { ResponsesRequest } from './request.ts'
 
 /** A request as it goes to a channel. */
-export interface GatedResponses {
-  /** The client's own Buffer where nothing had to change. */
-  readonly body: Buffer
+export interface GatedResponses extends EditedRequest {
   /** The model's name as the upstream knows it. */
   readonly upstreamModel: string
 }
@@ -38,7 +36,8 @@ export function gateResponsesRequest(
   const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
   if (upstreamModel !== scan.value('model')) set('model', JSON.stringify(upstreamModel))
   if (channel.disableStore && request.store !== false) set('store', 'false')
-  if (!options.passThrough && !channel.passThrough) {
+  const isOpen = options.passThrough || channel.passThrough
+  if (!isOpen) {
     remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
     const streamOptions = asRecord(scan.value('stream_options'))
     if (streamOptions?.['include_obfuscation'] !== undefined && !channel.allow.has('include_obfuscation')) {
@@ -47,5 +46,5 @@ export function gateResponsesRequest(
       else set('stream_options', JSON.stringify(others))
     }
   }
-  return { body: edit(scan.bytes, scan, { remove, replace }), upstreamModel }
+  return { ...editRequest(scan, channel, isOpen, { remove, replace }), upstreamModel }
 }

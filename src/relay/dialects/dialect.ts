@@ -61,6 +61,8 @@ export interface RelayedRequest {
    * asked for can take it.
    */
   forModel?(name: string): RelayedRequest
+  /** Names of what was left out before a channel was chosen. */
+  readonly dropped?: readonly string[]
   /** Upstreams need not have the endpoint: a 404 then says nothing of the model. */
   readonly mayBeUnserved?: boolean
   /**

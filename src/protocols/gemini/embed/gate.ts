@@ -1,5 +1,6 @@
+import type { Channel } from '../../../domain/channel.ts'
+import { editRequest, type EditedRequest } from '../../edited-request.ts'
 import { changedArray, type Fate, withMember } from '../../json/changed-array.ts'
-import { edit } from '../../json/json-edit.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { resourceName } from '../method-path.ts'
 
@@ -7,7 +8,12 @@ import { resourceName } from '../method-path.ts'
  * Adapts a native request to an upstream that knows the model by another name: requests repeat the name in
  * the path, which the upstream compares. All other bytes are the client's.
  */
-export function gateEmbedRequest(scan: ScannedObject, upstreamModel: string): Buffer {
+export function gateEmbedRequest(
+  scan: ScannedObject,
+  upstreamModel: string,
+  channel: Channel,
+  passThrough: boolean,
+): EditedRequest {
   const name = JSON.stringify(resourceName(upstreamModel))
   const isOther = (model: Node): boolean => JSON.stringify(scan.parse(model)) !== name
   const model = scan.span('model')
@@ -22,5 +28,5 @@ export function gateEmbedRequest(scan: ScannedObject, upstreamModel: string): Bu
   const replace = new Map<string, string>()
   if (model && isOther(model.node)) replace.set('model', name)
   if (changed !== undefined) replace.set('requests', changed)
-  return edit(scan.bytes, scan, { remove: [], replace })
+  return editRequest(scan, channel, passThrough || channel.passThrough, { remove: [], replace })
 }

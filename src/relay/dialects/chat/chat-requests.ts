@@ -37,14 +37,14 @@ export function chatRequests(
         choices,
         prepare(passThrough) {
           const gated = gateChatRequest(scan, request, channel, passThrough)
-          const { body, upstreamModel, askedForUsage } = gated
+          const { body, dropped, upstreamModel, askedForUsage } = gated
           return {
             protocol: 'chat',
             path: endpoint.path(upstreamModel, request.stream),
             headers: [],
             body,
             upstreamModel,
-            dropped: [],
+            dropped,
             tap: () => new ChatTap({ swallowUsage: askedForUsage, addUsage: request.includeUsage }),
             reply: (bytes) => ({ facts: usageOfReply(bytes), body: () => bytes }),
           }

@@ -31,12 +31,11 @@ export const embeddingsDialect: Dialect = {
     const read = readEmbeddingsRequest(scan)
     const { promptBound, form } = read
     const forModel = (model: string): RelayedRequest => {
-      const native = (channel: Channel): Prepared => ({
+      const native = (channel: Channel, passThrough: boolean): Prepared => ({
         protocol: 'chat',
         path: '/embeddings',
         headers: [],
-        ...withMappedModel(scan, model, channel),
-        dropped: [],
+        ...withMappedModel(scan, model, channel, passThrough),
         passed: embeddingsResponses(() => new EmbeddingsPassage(new EmbeddingsReply(form))),
         tap: unstreamed,
         reply: unstreamed,
@@ -63,9 +62,9 @@ export const embeddingsDialect: Dialect = {
             channel,
             outputMaximum: 0,
             choices: 1,
-            prepare() {
+            prepare(passThrough) {
               const upstream = embedUpstream(channel, model)
-              return upstream ? converted(upstream) : native(channel)
+              return upstream ? converted(upstream) : native(channel, passThrough)
             },
           })),
       }

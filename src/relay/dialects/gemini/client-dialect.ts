@@ -45,22 +45,18 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
           choices: candidateCount,
           prepare(passThrough) {
             const upstreamModel = channel.modelMapping.get(name) ?? name
+            const requiresSignatures = hasOnlyTexts
+              ? undefined
+              : () =>
+                  isGemini(upstreamModel, name) &&
+                  capabilitiesOf(upstreamModel, name, capabilities).gemini.requiresSignatures
+            const model = { name, upstreamModel, requiresSignatures }
             return {
               protocol: 'gemini',
               path: answerPath(upstreamModel, stream),
               headers: [],
-              body: gateGeminiRequest(
-                scan,
-                channel,
-                passThrough,
-                hasOnlyTexts
-                  ? undefined
-                  : () =>
-                      isGemini(upstreamModel, name) &&
-                      capabilitiesOf(upstreamModel, name, capabilities).gemini.requiresSignatures,
-              ),
+              ...gateGeminiRequest(scan, model, channel, passThrough),
               upstreamModel,
-              dropped: [],
               tap: () => (jsonArray ? new ArrayTap(new GeminiTap()) : new GeminiTap()),
               reply: (bytes) => ({ facts: usageOfAnswer(bytes), body: () => bytes }),
             }

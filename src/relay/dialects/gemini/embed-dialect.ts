@@ -1,5 +1,6 @@
 import type { Channel } from '../../../domain/channel.ts'
 import type { Dropped } from '../../../protocols/codec.ts'
+import { reroutingNames } from '../../../protocols/edited-request.ts'
 import { textForm } from '../../../protocols/embeddings/index.ts'
 import {
   decodeEmbedRequest,
@@ -32,17 +33,16 @@ export function embedDialect(asked: string, method: EmbedMethod): Dialect {
       const forModel = (model: string): RelayedRequest => {
         const upstreamModel = (channel: Channel): string => channel.modelMapping.get(model) ?? model
         const askedInForm = (upstream: EmbedUpstream): Prepared => {
-          const dropped: Dropped = new Set()
+          const dropped: Dropped = new Set(reroutingNames(scan))
           const texts = decodeEmbedRequest(scan, method, dropped)
           return askedForVectors(upstream, texts, dropped, () => new EmbedReplyWriter(method))
         }
-        const native = (channel: Channel): Prepared => ({
+        const native = (channel: Channel, passThrough: boolean): Prepared => ({
           protocol: 'gemini',
           path: methodPath(upstreamModel(channel), method),
           headers: [],
-          body: gateEmbedRequest(scan, upstreamModel(channel)),
+          ...gateEmbedRequest(scan, upstreamModel(channel), channel, passThrough),
           upstreamModel: upstreamModel(channel),
-          dropped: [],
           passed: embeddingsResponses(() => new EmbeddingsPassage(new EmbedReply())),
           tap: unstreamed,
           reply: unstreamed,
@@ -67,8 +67,9 @@ export function embedDialect(asked: string, method: EmbedMethod): Dialect {
               channel,
               outputMaximum: 0,
               choices: 1,
-              prepare() {
-                if (!channel.provider && channel.protocols.includes('gemini')) return native(channel)
+              prepare(passThrough) {
+                if (!channel.provider && channel.protocols.includes('gemini'))
+                  return native(channel, passThrough)
                 return askedInForm(embedUpstream(channel, model) ?? inTexts(channel))
               },
             })),

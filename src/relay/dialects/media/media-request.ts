@@ -1,27 +1,30 @@
+import { reroutingField, reroutingName } from '../../../domain/allowed-field.ts'
 import type { Channel } from '../../../domain/channel.ts'
-import type { ChannelRequest, RelayedRequest } from '../dialect.ts'
-import { edit } from '../../../protocols/json/json-edit.ts'
+import type { ChannelRequest, Prepared, RelayedRequest } from '../dialect.ts'
+import { editRequest } from '../../../protocols/edited-request.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
-import type { OutgoingBody } from '../../../upstreams/outgoing-body.ts'
 import type { FormBody } from '../../body-reader.ts'
 import { EditedForm } from '../../form-body.ts'
 import type { PassedResponses } from '../passage.ts'
 import { unstreamed } from '../unstreamed.ts'
 
-/** Bytes of a request in which the model's name can be replaced. */
+/** Request's bytes, which can be edited for a channel. */
 export interface EditableBody {
   /** The type to state; JSON if absent. */
   readonly contentType?: string
-  /** The bytes with this name in place of the client's. */
-  withModel(name: string): Buffer | OutgoingBody
+  /**
+   * The bytes with this name in place of the client's, and without what may lead to another model or price
+   * unless `isOpen`.
+   */
+  forChannel(name: string, channel: Channel, isOpen: boolean): Pick<Prepared, 'body' | 'dropped'>
 }
 
 /** A JSON body. */
 export function jsonBody(scan: ScannedObject): EditableBody {
   return {
-    withModel(name) {
+    forChannel(name, channel, isOpen) {
       const replace = scan.value('model') === name ? [] : [['model', JSON.stringify(name)] as const]
-      return edit(scan.bytes, scan, { remove: [], replace: new Map(replace) })
+      return editRequest(scan, channel, isOpen, { remove: [], replace: new Map(replace) })
     },
   }
 }
@@ -30,10 +33,18 @@ export function jsonBody(scan: ScannedObject): EditableBody {
 export function formBody({ parts, bytes, contentType }: FormBody): EditableBody {
   return {
     contentType,
-    withModel(name) {
-      const part = parts.find((one) => one.name === 'model')
-      const isSame = part === undefined || part.text === name
-      return new EditedForm(bytes, isSame ? [] : [{ part, text: name }])
+    forChannel(name, { allow }, isOpen) {
+      const changed = parts.filter((part) => part.name === 'model' && part.text !== name)
+      const emptied = parts.filter((part) => {
+        const field = isOpen ? undefined : reroutingField(part.name)
+        return field !== undefined && !allow.has(field)
+      })
+      const replacements = [
+        ...changed.map((part) => ({ part, text: name })),
+        ...emptied.map((part) => ({ part, text: '' })),
+      ]
+      const dropped = new Set(emptied.map((part) => reroutingName(part.name) as string))
+      return { body: new EditedForm(bytes, replacements), dropped: [...dropped] }
     },
   }
 }
@@ -80,15 +91,14 @@ function requestFor(request: MediaRequest, channel: Channel): ChannelRequest {
     channel,
     outputMaximum: request.outputTokens,
     choices: 1,
-    prepare: () => ({
+    prepare: (passThrough) => ({
       protocol: 'chat',
       path: request.path,
       headers: [],
-      body: request.body.withModel(upstreamModel),
+      ...request.body.forChannel(upstreamModel, channel, passThrough || channel.passThrough),
       ...(contentType !== undefined && { contentType }),
       passed: request.passed,
       upstreamModel,
-      dropped: [],
       tap: unstreamed,
       reply: unstreamed,
     }),

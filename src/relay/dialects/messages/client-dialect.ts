@@ -31,14 +31,12 @@ export function messagesDialect(conversions: Conversions): Dialect {
           outputMaximum: maxTokens,
           choices: 1,
           prepare(passThrough) {
-            const { body, upstreamModel } = gateMessagesRequest(scan, request, channel, passThrough)
+            const gated = gateMessagesRequest(scan, request, channel, passThrough)
             return {
               protocol: 'messages',
-              path: convertedMessages.path(upstreamModel, stream),
+              path: convertedMessages.path(gated.upstreamModel, stream),
               headers: upstreamHeaders,
-              body,
-              upstreamModel,
-              dropped: [],
+              ...gated,
               tap: () => new MessagesTap(),
               reply: (bytes) => ({ facts: usageOfMessage(bytes), body: () => bytes }),
             }

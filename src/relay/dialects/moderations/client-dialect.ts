@@ -32,12 +32,11 @@ export const moderationsDialect: Dialect = {
             channel,
             outputMaximum: 0,
             choices: 1,
-            prepare: () => ({
+            prepare: (passThrough) => ({
               protocol: 'chat',
               path: '/moderations',
               headers: [],
-              ...withMappedModel(scan, model, channel),
-              dropped: [],
+              ...withMappedModel(scan, model, channel, passThrough),
               tap: unstreamed,
               reply: (bytes) => ({ facts: readModerationsReply(bytes), body: () => bytes }),
             }),

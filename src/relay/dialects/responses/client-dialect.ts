@@ -54,7 +54,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     const kept = continued?.kind === 'kept' ? continued : undefined
     const previous = continued?.kind === 'native' ? continued.response : undefined
     const scan = composed ?? ownScan
-    const request = composed ? readResponsesRequest(scan) : own
+    const request = composed ? { ...readResponsesRequest(scan), model: own.model } : own
     const { model: name, stream, maxTokens } = request
     const origin = continued?.response ?? reasoning
     const isKept = options.keepResponsesMs > 0 && request.store !== false
@@ -69,14 +69,13 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         const isStored = request.store !== false && !channel.disableStore
         const response = new NativeResponse(parts, { isStored, isBackground: request.background, previous })
         const { replace, dropped } = forProvider(ownScan, referred)
-        const { body, upstreamModel } = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
+        const gated = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
         return {
           protocol: 'responses',
-          path: convertedResponses.path(upstreamModel, own.stream),
+          path: convertedResponses.path(gated.upstreamModel, own.stream),
           headers: [],
-          body,
-          upstreamModel,
-          dropped,
+          ...gated,
+          dropped: [...dropped, ...gated.dropped],
           errorBody: (bytes) => response.ids.inProse(bytes),
           tap: () => new NativeTap(new ResponsesTap(firstEvents), response),
           reply: (bytes) => response.reply(bytes, usageOfResponse(bytes)),

@@ -47,16 +47,15 @@ export function compactionDialect(responses: ResponseStore): Dialect {
       }),
       prepare(passThrough) {
         const { replace, dropped } = forProvider(scan, referred)
-        const { body, upstreamModel } = gateResponsesRequest(scan, own, channel, { passThrough, replace })
+        const gated = gateResponsesRequest(scan, own, channel, { passThrough, replace })
         const ids = new RenamedIds()
         if (previous) ids.add(previous.upstreamId, previous.id)
         return {
           protocol: 'responses',
           path: '/responses/compact',
           headers: [],
-          body,
-          upstreamModel,
-          dropped,
+          ...gated,
+          dropped: [...dropped, ...gated.dropped],
           errorBody: (bytes) => ids.inProse(bytes),
           tap: unstreamed,
           reply(bytes) {

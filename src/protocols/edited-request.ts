@@ -1,0 +1,125 @@
+import { reroutingField, reroutingName } from '../domain/allowed-field.ts'
+import type { Channel } from '../domain/channel.ts'
+import { changedArray } from './json/changed-array.ts'
+import { edit, type Edits } from './json/json-edit.ts'
+import { objectOf } from './json/json-text.ts'
+import type { Node, ScannedObject } from './json/scanned-object.ts'
+
+/** Native request for a channel. */
+export interface EditedRequest {
+  /** Client's own Buffer if nothing had to change. */
+  readonly body: Buffer
+  /** Names of what was left out because it may lead to another model or price. */
+  readonly dropped: readonly string[]
+}
+
+/** Members of OpenRouter's `provider` that only restrict who may answer, and at which price. */
+const RESTRICTING: ReadonlySet<string> = new Set([
+  'data_collection',
+  'zdr',
+  'ignore',
+  'require_parameters',
+  'quantizations',
+  'max_price',
+])
+
+/** Hosts of Google, whose chat address takes settings of thinking in `extra_body` alone. */
+const GOOGLE_HOST = /(?:^|\.)googleapis\.com$/
+
+const NOTHING: readonly string[] = []
+
+/**
+ * Applies changes to a native request, and removes what may lead to another model or price unless the channel
+ * allows it; `isOpen` in pass-through mode, where nothing is removed. `docs/api.md: Other models and prices`.
+ */
+export function editRequest(
+  scan: ScannedObject,
+  channel: Channel,
+  isOpen: boolean,
+  { remove, replace }: Edits,
+): EditedRequest {
+  const removal = isOpen ? undefined : rerouting(scan, channel)
+  if (!removal) return { body: edit(scan.bytes, scan, { remove, replace }), dropped: NOTHING }
+  const edits = {
+    remove: [...remove, ...removal.remove],
+    replace: new Map([...removal.replace, ...replace]),
+  }
+  return { body: edit(scan.bytes, scan, edits), dropped: removal.dropped }
+}
+
+/** Names the members at the top of a request that may lead to another model or price. */
+export function reroutingNames(scan: ScannedObject): string[] {
+  return [...scan.members.keys()].flatMap((member) => reroutingName(member) ?? [])
+}
+
+/** Removal of members, and what is listed of it. */
+interface Removal extends Edits {
+  readonly remove: string[]
+  readonly replace: Map<string, string>
+  readonly dropped: string[]
+}
+
+function rerouting(scan: ScannedObject, { allow, baseUrl }: Channel): Removal | undefined {
+  let removal: Removal | undefined
+  const changed = (name: string): Removal => {
+    removal ??= { remove: [], replace: new Map(), dropped: [] }
+    if (!removal.dropped.includes(name)) removal.dropped.push(name)
+    return removal
+  }
+  for (const { key, node } of scan.members.values()) {
+    if (key === 'tools' && !allow.has('models')) {
+      const tools = withoutModels(scan, node)
+      if (tools !== undefined) changed('tools.model').replace.set(key, tools)
+    }
+    const field = reroutingField(key)
+    if (!field || allow.has(field)) continue
+    const kept = keptPart(scan, key, node, baseUrl)
+    if (kept === scan.textOf(node)) continue
+    const { remove, replace } = changed(reroutingName(key) ?? field)
+    if (kept === undefined) remove.push(key)
+    else replace.set(key, kept)
+  }
+  return removal
+}
+
+/** JSON text of the part of a member that is always kept; undefined if there is none. */
+function keptPart(scan: ScannedObject, key: string, node: Node, baseUrl: string): string | undefined {
+  if (scan.kindOf(node) !== 'object') return undefined
+  if (key === 'provider') return withMembers(scan, node, (name) => RESTRICTING.has(name))
+  if (key !== 'extra_body' || !GOOGLE_HOST.test(new URL(baseUrl).hostname)) return undefined
+  const google = scan.memberOf(node, 'google')
+  if (google === undefined || scan.kindOf(google) !== 'object') return undefined
+  const settings = withMembers(scan, google, (name) => name === 'thinking_config')
+  if (settings === undefined) return undefined
+  const isAll = settings === scan.textOf(google) && scan.values(node).length === 1
+  return isAll ? scan.textOf(node) : objectOf([['google', settings]])
+}
+
+/** Tools without the models that they name; undefined if none names one. */
+function withoutModels(scan: ScannedObject, tools: Node): string | undefined {
+  if (scan.kindOf(tools) !== 'array') return undefined
+  return changedArray(scan, tools, (tool) => {
+    if (scan.kindOf(tool) !== 'object' || scan.memberOf(tool, 'model') === undefined) return 'stays'
+    return { text: withMembers(scan, tool, (name) => name !== 'model') ?? '{}' }
+  })
+}
+
+/**
+ * JSON text of an object with some of its members alone; its own text if these are all, undefined if there
+ * are none.
+ */
+export function withMembers(
+  scan: ScannedObject,
+  object: Node,
+  isKept: (name: string) => boolean,
+): string | undefined {
+  const members: (readonly [string, string])[] = []
+  let count = 0
+  for (let key = scan.firstKey(object); key !== undefined; key = scan.nextKey(key, object)) {
+    const name = scan.keyText(key)
+    count++
+    if (isKept(name)) members.push([name, scan.textOf(scan.valueOf(key))])
+  }
+  if (members.length === 0) return undefined
+  return members.length === count ? scan.textOf(object) : objectOf(members)
+}

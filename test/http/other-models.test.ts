@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { call, type FullResponse } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { formBytes, formCall } from '../equipment/form.ts'
+import { wholeGemini } from '../equipment/gemini-behaviour.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
+import { wholeResponse } from '../equipment/responses-behaviour.ts'
+import type { Behaviour } from '../equipment/behaviour.ts'
+
+const ALL = ['models', 'route', 'provider', 'plugins', 'transforms', 'search_parameters', 'extra_body']
+const PROTOCOLS = ['chat', 'messages', 'responses', 'gemini', 'rerank'] as const
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    models: priced([...PROTOCOLS, 'open', 'through', 'chosen:online', 'mapped', 'routed']),
+    channels: [
+      ...PROTOCOLS.map((name) => channel(name, upstream.baseUrl(name), { protocol: name })),
+      channel('open', upstream.baseUrl('open'), { allow: ALL }),
+      channel('through', upstream.baseUrl('through'), { pass_through: true }),
+      channel('chosen', upstream.baseUrl('chosen'), { models: ['chosen:online'] }),
+      channel('mapped', upstream.baseUrl('mapped'), { model_mapping: { mapped: 'acme/m:online' } }),
+      channel('routed', upstream.baseUrl('routed'), { override: { set: { provider: { order: ['acme'] } } } }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann'), token('one', { model_limits_enabled: true, model_limits: 'chat' })]),
+    ],
+  }))
+})
+afterAll(() => fixture?.close())
+
+const REQUESTS = {
+  chat: ['/v1/chat/completions', '"messages":[{"role":"user","content":"hi"}]'],
+  messages: ['/v1/messages', '"max_tokens":5,"messages":[{"role":"user","content":"hi"}]'],
+  responses: ['/v1/responses', '"input":"hi"'],
+  gemini: ['/v1beta/models/gemini:generateContent', '"contents":[{"parts":[{"text":"hi"}]}]'],
+  rerank: ['/v1/rerank', '"query":"q","documents":["a"]'],
+} as const
+
+const ANSWERS: Readonly<Record<string, Behaviour>> = {
+  messages: wholeMessage([{ text: 'hi' }]),
+  responses: wholeResponse({ text: 'hi' }),
+  gemini: wholeGemini(),
+  rerank: cohereAnswer(scored(1)),
+}
+
+type Sent = { readonly text: string; readonly path: string; readonly listed: unknown }
+
+/** Makes a call; what reached the upstream, and the header that lists what was left out. */
+async function sent(lane: string, path: string, body: string | Buffer, key = 'ann'): Promise<Sent> {
+  fixture.upstream.script(lane, ANSWERS[lane] ?? { kind: 'whole' })
+  const answer = await post(path, body, key)
+  const received = fixture.upstream.received(lane)[0]
+  if (!received) throw new Error(`nothing was sent: ${answer.status} ${answer.text}`)
+  return { text: received.text, path: received.path, listed: answer.headers['x-gateway-dropped'] }
+}
+
+function post(path: string, body: string | Buffer, key = 'ann'): Promise<FullResponse> {
+  const options = { path, key, headers: { 'x-goog-api-key': `sk-${key}` } }
+  return call(fixture.gateway.url, body, options)
+}
+
+const MEMBERS = [
+  ['models', '["dear"]'],
+  ['route', '"fallback"'],
+  ['provider', '{"order":["dear"]}'],
+  ['plugins', '[{"id":"web"}]'],
+  ['transforms', '["middle-out"]'],
+  ['preset', '"dear"'],
+  ['fallbacks', '[{"model":"dear"}]'],
+  ['search_parameters', '{"mode":"on"}'],
+  ['extra_body', '{"model":"dear"}'],
+] as const
+
+describe('a member that may lead to another model or price', () => {
+  test.each(
+    PROTOCOLS.flatMap((protocol) => MEMBERS.map(([name, value]) => [name, protocol, value] as const)),
+  )('%s is removed on the way to %s', async (name, protocol, value) => {
+    const [path, rest] = REQUESTS[protocol]
+    const model = protocol === 'gemini' ? '' : `"model":"${protocol}",`
+    const { text } = await sent(protocol, path, `{${model}${rest},"${name}":${value},"x" : 1.0}`)
+    expect(text).toBe(`{${model}${rest},"x" : 1.0}`)
+  })
+
+  const chat = (model: string, more: string): string => `{"model":"${model}",${REQUESTS.chat[1]},${more}}`
+  const EVERY = MEMBERS.map(([name, value]) => `"${name}":${value}`).join(',')
+
+  test('is listed', async () => {
+    const { text, listed } = await sent('chat', REQUESTS.chat[0], chat('chat', EVERY))
+    expect(text).toBe(`{"model":"chat",${REQUESTS.chat[1]}}`)
+    expect(listed).toBe(
+      'models, route, provider, plugins, transforms, preset, fallbacks, search_parameters, extra_body',
+    )
+  })
+
+  test('is listed where the request is converted', async () => {
+    fixture.upstream.script('messages', wholeMessage([{ text: 'hi' }]))
+    const answer = await post(REQUESTS.chat[0], chat('messages', EVERY))
+    expect(answer.status, answer.text).toBe(200)
+    for (const [name] of MEMBERS) expect(answer.headers['x-gateway-dropped']).toContain(name)
+    expect(answer.headers['x-gateway-dropped']).not.toContain('unknown')
+    expect(fixture.upstream.only('messages').text).not.toContain('dear')
+  })
+
+  test.each(['open', 'through'])(
+    'stays where the channel allows it, or filters nothing: %s',
+    async (model) => {
+      const { text, listed } = await sent(model, REQUESTS.chat[0], chat(model, EVERY))
+      expect(text).toBe(chat(model, EVERY))
+      expect(listed).toBeUndefined()
+    },
+  )
+
+  test('stays where the operator has set it', async () => {
+    const { text } = await sent('routed', REQUESTS.chat[0], chat('routed', '"provider":{"order":["dear"]}'))
+    expect(JSON.parse(text).provider).toEqual({ order: ['acme'] })
+  })
+
+  test.each(['fallback_models', 'draft_model', 'fallbackModel', 'backup_MODEL\u017f'])(
+    'is one whose name ends in model or models: %s',
+    async (name) => {
+      const { text, listed } = await sent('chat', REQUESTS.chat[0], chat('chat', `"${name}":"dear"`))
+      expect(text).toBe(`{"model":"chat",${REQUESTS.chat[1]}}`)
+      expect(listed).toBe('models')
+    },
+  )
+
+  test('is the model of a tool', async () => {
+    const tools = (model: string): string =>
+      `"tools":[{"type":"image_generation"${model},"size":"s"},{"type":"function","name":"f","parameters":{"model":1}}]`
+    const given = `{"model":"responses","input":"hi",${tools(',"model":"dear"')}}`
+    const { text, listed } = await sent('responses', REQUESTS.responses[0], given)
+    expect(text).toBe(`{"model":"responses","input":"hi",${tools('')}}`)
+    expect(listed).toBe('tools.model')
+  })
+
+  test('is the routing of a Gemini request, or a model beside the one in its path', async () => {
+    const [path, rest] = REQUESTS.gemini
+    const config = '"routingConfig":{"manualMode":{"modelName":"dear"}},"model_selection_config":{}'
+    const given = `{${rest},"model":"models/dear","generationConfig":{"topK":1.0,${config}}}`
+    const { text, listed } = await sent('gemini', path, given)
+    expect(text).toBe(`{${rest},"generationConfig":{"topK":1.0}}`)
+    expect(listed).toBe('model, routingConfig, modelSelectionConfig')
+    const same = `{${rest},"model":"models/gemini"}`
+    expect(await sent('gemini', path, same)).toMatchObject({ text: same, listed: undefined })
+  })
+
+  test.each([
+    ['/v1/embeddings', '"input":"hi"'],
+    ['/v1/moderations', '"input":"hi"'],
+    ['/v1/completions', '"prompt":"hi"'],
+    ['/v1/images/generations', '"prompt":"hi"'],
+    ['/v1/audio/speech', '"input":"hi"'],
+  ])('is removed at %s', async (path, rest) => {
+    const { text } = await sent('chat', path, `{"model":"chat",${rest},${EVERY}}`)
+    expect(text).toBe(`{"model":"chat",${rest}}`)
+  })
+
+  test('is emptied in a form', async () => {
+    const form = (models: string): Buffer =>
+      formBytes([
+        { name: 'image', content: Buffer.from('one'), filename: 'a.png', type: 'image/png' },
+        { name: 'models', content: models },
+        { name: 'model', content: 'chat' },
+      ])
+    fixture.upstream.script('chat', { kind: 'whole', body: '{"data":[{"b64_json":"aGk="}]}' })
+    const answer = await call(
+      fixture.gateway.url,
+      form('dear'),
+      formCall('/v1/images/edits', 'ann', form('dear')),
+    )
+    expect(answer.status, answer.text).toBe(200)
+    expect(fixture.upstream.only('chat').text).toBe(form('').toString())
+    expect(answer.headers['x-gateway-dropped']).toBe('models')
+  })
+})
+
+describe("OpenRouter's provider", () => {
+  const KEPT =
+    '"data_collection":"deny","zdr":true,"ignore":["a"],"require_parameters":true,"quantizations":["fp8"],"max_price":{"prompt":1.0}'
+  const [path, rest] = REQUESTS.chat
+  const body = (provider: string): string => `{"model":"chat",${rest},"provider":${provider}}`
+
+  test('keeps the members that only restrict, and nothing is listed', async () => {
+    const given = body(`{ ${KEPT} }`)
+    expect(await sent('chat', path, given)).toMatchObject({ text: given, listed: undefined })
+  })
+  test('loses all others, and is listed', async () => {
+    const given = body(`{"order":["a"],${KEPT},"only":["b"],"sort":"price","allow_fallbacks":true}`)
+    expect(await sent('chat', path, given)).toMatchObject({ text: body(`{${KEPT}}`), listed: 'provider' })
+  })
+})
+
+describe('a suffix of routers at a model name', () => {
+  test.each([
+    ['chat', 'chat:online', ':online'],
+    ['chat', 'chat:nitro', ':nitro'],
+    ['chat', 'chat:floor', ':floor'],
+    ['chat', 'chat:nitro:online', ':nitro, :online'],
+    ['messages', 'messages:online', ':online'],
+    ['responses', 'responses:online', ':online'],
+    ['rerank', 'rerank:floor', ':floor'],
+  ] as const)('at %s: %s is served without it, and listed', async (protocol, model, listed) => {
+    const [path, rest] = REQUESTS[protocol]
+    const given = await sent(protocol, path, `{"model":"${model}",${rest}}`)
+    expect(given.text).toBe(`{"model":"${protocol}",${rest}}`)
+    expect(given.listed).toBe(listed)
+  })
+
+  test.each([':', '%3A'])('is taken from the path of a Gemini request: %s', async (colon) => {
+    const [, rest] = REQUESTS.gemini
+    const path = `/v1beta/models/gemini${colon}online:streamGenerateContent?alt=sse`
+    expect((await sent('gemini', path, `{${rest}}`)).path).toBe(
+      '/v1/models/gemini:streamGenerateContent?alt=sse',
+    )
+  })
+
+  test('is taken from the model of embeddings, pictures and forms', async () => {
+    for (const [path, rest] of [
+      ['/v1/embeddings', '"input":"hi"'],
+      ['/v1/images/generations', '"prompt":"hi"'],
+    ])
+      expect((await sent('chat', path as string, `{"model":"chat:online",${rest}}`)).text).toBe(
+        `{"model":"chat",${rest}}`,
+      )
+  })
+
+  test('is listed where the request is converted', async () => {
+    fixture.upstream.script('messages', wholeMessage([{ text: 'hi' }]))
+    const answer = await post(REQUESTS.chat[0], `{"model":"messages:online",${REQUESTS.chat[1]}}`)
+    expect(answer.status, answer.text).toBe(200)
+    expect(JSON.parse(fixture.upstream.only('messages').text).model).toBe('messages')
+    expect(answer.headers['x-gateway-dropped']).toBe(':online')
+  })
+
+  test('stays where a channel has it in models or in model_mapping', async () => {
+    const [path, rest] = REQUESTS.chat
+    const own = await sent('chosen', path, `{"model":"chosen:online",${rest}}`)
+    expect(own).toMatchObject({ text: `{"model":"chosen:online",${rest}}`, listed: undefined })
+    const mapped = await sent('mapped', path, `{"model":"mapped",${rest}}`)
+    expect(mapped).toMatchObject({ text: `{"model":"acme/m:online",${rest}}`, listed: undefined })
+  })
+
+  test('makes an unknown model, where no channel has the rest of the name', async () => {
+    const [path, rest] = REQUESTS.chat
+    for (const model of ['other:online', 'chosen:nitro', 'chat:latest', ':online']) {
+      const answer = await post(path, `{"model":"${model}",${rest}}`)
+      expect([model, answer.status, answer.json().error.code]).toEqual([model, 503, 'model_not_found'])
+    }
+  })
+
+  test('opens no model to a key that may not call the rest of the name', async () => {
+    const [path, rest] = REQUESTS.chat
+    expect((await sent('chat', path, `{"model":"chat:online",${rest}}`, 'one')).listed).toBe(':online')
+    expect((await post(path, `{"model":"open:online",${rest}}`, 'one')).status).toBe(403)
+  })
+})
+
+test.each([
+  ['{"thinking_budget":0}', { thinkingBudget: 0 }],
+  ['{"thinking_budget":2000,"include_thoughts":true}', { thinkingBudget: 2000 }],
+  ['{"thinking_budget":-1}', { thinkingBudget: -1 }],
+])('extra_body.google.thinking_config is thinking for a Gemini channel: %s', async (config, expected) => {
+  const body = `{"model":"gemini",${REQUESTS.chat[1]},"reasoning_effort":"high","extra_body":{"google":{"thinking_config":${config}}}}`
+  const { text } = await sent('gemini', REQUESTS.chat[0], body)
+  expect(JSON.parse(text).generationConfig.thinkingConfig).toMatchObject(expected)
+})
