@@ -79,6 +79,7 @@ const store = new SignatureStore({
   rows: { read: () => Promise.resolve([]) as never, write: () => Promise.resolve() as never },
   tag: (purpose, text) => tagOf(secrets, purpose, text),
   isShared: false,
+  bound: { admits: () => true, note: () => {} } as never,
   metrics: { signatures: { add: () => {} } } as never,
 })
 for (let step = 0; step < 15; step++)

@@ -5,8 +5,8 @@ const TABLES = [...POINT_TABLES.map(({ name }) => name), 'usage_refusals', 'pric
 
 /** Tables of later versions, of each database. */
 const LATER_TABLES = {
-  SQLite: ['audit_log', 'declared_settings'],
-  PostgreSQL: ['audit_log', 'declared_settings', 'call_generation', 'call_nodes', 'call_places'],
+  SQLite: ['audit_log', 'declared_settings', 'kept_sums'],
+  PostgreSQL: ['audit_log', 'declared_settings', 'call_generation', 'call_nodes', 'call_places', 'kept_sums'],
 } as const
 
 /** Takes a schema back to the version before names were compared by a column. */
@@ -25,5 +25,8 @@ export async function withoutSeries({ name }: Engine, database: TestDatabase): P
   for (const column of ['attempts', 'particulars', 'search_units'])
     await sql(`ALTER TABLE usage_log DROP COLUMN ${column}`)
   await withoutComparableNames(database)
+  for (const table of ['stored_responses', 'kept_signatures']) await sql(`DROP INDEX ${table}_by_age`)
+  await sql('ALTER TABLE stored_responses DROP COLUMN kept_bytes')
+  await sql('ALTER TABLE kept_signatures DROP COLUMN kept_ms')
   await sql("DELETE FROM kysely_migration WHERE name >= '0018'")
 }

@@ -42,6 +42,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         drainTimeoutMs: 30_000,
         keepResponsesMs: 0,
         keepSignaturesMs: 86_400_000,
+        keepBytes: 268_435_456,
         media: { allowPrivateNetworks: false, maxBytes: 20_971_520, timeoutMs: 10_000 },
         cors: { origins: [] },
         publicUrl: '',

@@ -54,6 +54,8 @@ export interface Options {
   readonly keepResponsesMs: number
   /** How long signatures of converted replies are kept, in milliseconds; 0 = not at all. */
   readonly keepSignaturesMs: number
+  /** Most bytes of both that are kept for one user. */
+  readonly keepBytes: number
   /** Whether the web console is served. */
   readonly console: boolean
   /** Origins of browser pages that may call; `*` = all. */

@@ -1,5 +1,6 @@
-/** Metrics of which the largest value counts; of all others, the sum. */
+/** Metrics of which the largest, and of which the smallest value counts; of all others, the sum. */
 const LARGEST = /^sluice_(?:event_loop_delay_\w+_seconds|missing_models|resting_channels)$/
+const SMALLEST = /^sluice_keeping_ok$/
 
 /**
  * Merges texts of `metricsText` of several processes, in the order of the first that has a series: counters
@@ -26,7 +27,7 @@ export function mergedText(
           families.delete(name)
           family = undefined
         }
-      } else if (family) addSample(family.values, line, LARGEST.test(name))
+      } else if (family) addSample(family.values, line, mergeOf(name))
     }
   }
   const lines = [...families.values()].flatMap(({ head, values }) => [
@@ -36,12 +37,21 @@ export function mergedText(
   return `${lines.join('\n')}\n`
 }
 
-function addSample(values: Map<string, number>, line: string, isLargest: boolean): void {
+function mergeOf(name: string): (one: number, other: number) => number {
+  if (LARGEST.test(name)) return Math.max
+  return SMALLEST.test(name) ? Math.min : (one, other) => one + other
+}
+
+function addSample(
+  values: Map<string, number>,
+  line: string,
+  merge: (one: number, other: number) => number,
+): void {
   const at = line.lastIndexOf(' ')
   if (at < 0) return
   const series = line.slice(0, at)
   const value = Number(line.slice(at + 1))
   const before = values.get(series)
   if (before === undefined) values.set(series, value)
-  else values.set(series, isLargest ? Math.max(before, value) : before + value)
+  else values.set(series, merge(before, value))
 }

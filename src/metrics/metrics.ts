@@ -77,6 +77,8 @@ export class Metrics {
   )
   /** Reads the texts of the other workers, given that of this one; undefined for a gateway of one process. */
   ofOthers: ((own: string) => Promise<readonly string[]>) | undefined
+  /** Tells whether there is room for what is kept for users. */
+  isKeeping: () => boolean = () => true
   readonly #gauges: readonly Metric[]
   readonly #loopDelay: ReturnType<typeof monitorEventLoopDelay>
 
@@ -119,6 +121,11 @@ export class Metrics {
         'Lines of the log that were not read in time.',
         gauges.droppedLines,
         'counter',
+      ),
+      new Gauge(
+        'sluice_keeping_ok',
+        'Whether the file system of DATA_DIR has room for what is kept for users.',
+        () => (this.isKeeping() ? 1 : 0),
       ),
       new Gauge(
         'sluice_event_loop_delay_p50_seconds',

@@ -161,8 +161,8 @@ export async function serve({
     settings: () => inForce.settings,
     log,
   }
-  const kept = await openResponses(accounts, secrets, callParts)
-  opened.defer(() => kept.background.close())
+  const kept = await openResponses(accounts, secrets, { ...callParts, dataDir: environment.dataDir })
+  opened.defer(() => kept.close())
   const keyRings = new KeyRings()
   const minutes = new ChannelMinutes()
   opened.adopt(new ChannelProbes({ ...callParts, health, keyRings }), (probes) => probes.close())

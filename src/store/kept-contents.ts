@@ -1,4 +1,5 @@
 import type { StoredContent, StoredResponse } from '../domain/stored-response.ts'
+import type { KeptSum } from './operations/kept-sums.ts'
 import type { Rows } from './store.ts'
 
 /**
@@ -26,8 +27,8 @@ export class LargeContents {
     this.#rows = rows
   }
 
-  /** Stores the content in parts, and then the row of the response; resolves once that is durable. */
-  async store({ content, ...response }: KeptResponse): Promise<void> {
+  /** Stores the content in parts, and then the row of the response, as `storeResponse` does. */
+  async store({ content, ...response }: KeptResponse): Promise<KeptSum | undefined> {
     const input = partsOf(content.input)
     const parts = [...input, ...partsOf(content.response)]
     for (const [part, text] of parts.entries())
@@ -39,9 +40,13 @@ export class LargeContents {
           createdMs: Date.now(),
         }),
       )
-    await this.#rows.write('storeResponse', {
+    return this.#rows.write('storeResponse', {
       ...response,
-      content: { inputParts: input.length, responseParts: parts.length - input.length },
+      content: {
+        inputParts: input.length,
+        responseParts: parts.length - input.length,
+        bytes: Buffer.byteLength(content.input) + Buffer.byteLength(content.response),
+      },
     })
   }
 

@@ -5,6 +5,7 @@ import type { BudgetCrossingsTable, BudgetPeriodsTable, TermsColumns } from './b
 import type { SeriesTables } from './series-schema.ts'
 import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
 import type { UsersTable } from './users-table.ts'
+import type { KeptSignaturesTable, KeptSumsTable } from './kept-tables.ts'
 
 /**
  * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
@@ -28,6 +29,7 @@ export interface Database extends AlertTables, SeriesTables {
   readonly stored_responses: StoredResponsesTable
   readonly reasoning_origins: ReasoningOriginsTable
   readonly kept_signatures: KeptSignaturesTable
+  readonly kept_sums: KeptSumsTable
   readonly response_parts: ResponsePartsTable
   readonly budget_periods: BudgetPeriodsTable
   readonly budget_crossings: BudgetCrossingsTable
@@ -209,6 +211,8 @@ interface StoredResponsesTable {
   expires_ms: number
   /** Encrypted JSON of `StoredContent` or `ContentParts`; null for a native response. */
   content_cipher: string | null
+  /** Bytes of the content as texts; null for a native response. */
+  kept_bytes: number | null
   call_id: string | null
   /** Prices of a background call, as `rateText` writes them. */
   rate: string | null
@@ -232,16 +236,6 @@ interface ReasoningOriginsTable {
   hash: string
   channel: string
   key_tag: string
-  expires_ms: number
-}
-
-/** Signed parts of replies, for turns that come back without them. */
-interface KeptSignaturesTable {
-  user_id: number
-  /** HMAC of the owner and the anchor: a tool call's id, or the text. */
-  hash: string
-  /** Encrypted JSON of the account and the parts. */
-  content_cipher: string
   expires_ms: number
 }
 

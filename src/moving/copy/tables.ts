@@ -22,6 +22,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'stored_responses', key: ['id'], batchSize: 100 },
   { name: 'reasoning_origins', key: ['hash'], batchSize: 1000 },
   { name: 'kept_signatures', key: ['user_id', 'hash'], batchSize: 100 },
+  { name: 'kept_sums', key: ['user_id'], batchSize: 1000 },
   { name: 'response_parts', key: ['response_id', 'part'], batchSize: 8 },
   { name: 'alert_outbox', key: ['target', 'id'], batchSize: 1000 },
   // Before the accounts: a trigger on those adds what is missing here.

@@ -6,6 +6,7 @@ import type { Rows } from '../../store/store.ts'
 import type { Reader } from '../dialects/dialect.ts'
 import { findContinued } from './continued.ts'
 import { withKeptItems } from './kept-items.ts'
+import { KeptBound } from './kept-bound.ts'
 import { ResponseStore } from './response-store.ts'
 
 const FIRST = `resp_${'a'.repeat(32)}`
@@ -50,7 +51,8 @@ async function stage({ bodyLimit = 10_000_000 } = {}) {
     },
     write: (name, ...input) => store.write(name, ...input),
   }
-  const responses = new ResponseStore({ rows, tag: () => 'tag', onLost: () => {} })
+  const bound = new KeptBound({ rows, mostBytes: () => Infinity, room: undefined })
+  const responses = new ResponseStore({ rows, tag: () => 'tag', bound, onLost: () => {} })
   const reader = {
     caller: { user: { id: 1 } },
     settings: { options: { keepResponsesMs: 1, bodyLimit } },

@@ -8,6 +8,7 @@ import {
 } from '../../domain/stored-response.ts'
 import { isLarge, LargeContents, removeParts } from '../../store/kept-contents.ts'
 import type { Rows } from '../../store/store.ts'
+import type { KeptBound } from './kept-bound.ts'
 import { RandomText } from './random-text.ts'
 import { RetriedWrites } from './retried-writes.ts'
 
@@ -30,6 +31,7 @@ export interface ResponseStoreParts {
   readonly rows: Pick<Rows, 'read' | 'write'>
   /** Tags a text, to compare it without storing it. */
   readonly tag: (purpose: 'upstream key' | 'reasoning', text: string) => string
+  readonly bound: KeptBound
   /** Called for each kept response that could not be stored, and is given up. */
   readonly onLost: () => void
 }
@@ -38,13 +40,15 @@ export interface ResponseStoreParts {
 export class ResponseStore {
   readonly #rows: ResponseStoreParts['rows']
   readonly #tag: ResponseStoreParts['tag']
+  readonly #bound: KeptBound
   readonly #retried: RetriedWrites
   readonly #largeContents: LargeContents
   readonly #keyTags = new LRUCache<string, string>({ max: MAX_KEY_TAGS })
 
-  constructor({ rows, tag, onLost }: ResponseStoreParts) {
+  constructor({ rows, tag, bound, onLost }: ResponseStoreParts) {
     this.#rows = rows
     this.#tag = tag
+    this.#bound = bound
     this.#largeContents = new LargeContents(rows)
     this.#retried = new RetriedWrites(onLost)
   }
@@ -107,14 +111,21 @@ export class ResponseStore {
   /** Stores a response; resolves once that is durable. */
   async store(response: StoredResponse): Promise<void> {
     const { content } = response
-    if (content && isLarge(content)) await this.#largeContents.store({ ...response, content })
-    else await this.#rows.write('storeResponse', response)
+    const sum =
+      content && isLarge(content)
+        ? await this.#largeContents.store({ ...response, content })
+        : await this.#rows.write('storeResponse', response)
+    if (sum) this.#bound.note([sum])
   }
 
-  /** Stores a kept response whose call is over; tried again later where the database is out of reach. */
-  keep(response: StoredResponse & { readonly content: StoredContent }): Promise<void> {
+  /**
+   * Stores a kept response whose call is over; tried again later where the database is out of reach. One for
+   * which there is no room is not stored.
+   */
+  async keep(response: StoredResponse & { readonly content: StoredContent }): Promise<void> {
     const { input, response: output } = response.content
-    return this.#retried.run(() => this.store(response), input.length + output.length)
+    const size = input.length + output.length
+    if (this.#bound.admits('responses', size)) await this.#retried.run(() => this.store(response), size)
   }
 
   /** Origin of a response, if it is stored, and of its encrypted reasoning: this key. */

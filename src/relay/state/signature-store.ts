@@ -5,6 +5,7 @@ import type { Metrics } from '../../metrics/metrics.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import { readSignedRun, type SignedRun, signedRunText } from '../../protocols/signatures/signed-run.ts'
 import type { Rows } from '../../store/store.ts'
+import type { KeptBound } from './kept-bound.ts'
 import { SignatureWrites } from './signature-writes.ts'
 
 /** Characters of all that one reply has signed; a larger reply is not kept. */
@@ -45,6 +46,7 @@ export interface SignatureStoreParts {
   readonly tag: (purpose: 'upstream key' | 'signature', text: string) => string
   /** Whether other nodes write the same rows, in commits of their own. */
   readonly isShared: boolean
+  readonly bound: KeptBound
   readonly metrics: Pick<Metrics, 'signatures'>
 }
 
@@ -88,7 +90,8 @@ export class SignatureStore {
     runs: ReadonlyMap<string, SignedRun>,
     retentionMs: number,
   ): Promise<void> {
-    const expiresMs = Date.now() + retentionMs
+    const keptMs = Date.now()
+    const expiresMs = keptMs + retentionMs
     const kept = [...runs].map(([anchor, run]) => ({ anchor, run, text: signedRunText(run) }))
     if (kept.length === 0 || kept.reduce((sum, { text }) => sum + text.length, 0) > MAX_REPLY)
       return Promise.resolve()
@@ -97,8 +100,12 @@ export class SignatureStore {
       this.#memory.set(memoryKey(userId, anchor), { entry, expiresMs })
       return { hash: this.#hash(userId, anchor), content: JSON.stringify({ ...account, run: text }) }
     })
+    if (!this.#parts.bound.admits('signatures', 0)) {
+      this.#parts.metrics.signatures.add(signatures.length, 'unwritten')
+      return Promise.resolve()
+    }
     this.#parts.metrics.signatures.add(signatures.length, 'kept')
-    return this.#writes.write({ userId, signatures, expiresMs })
+    return this.#writes.write({ userId, signatures, keptMs, expiresMs })
   }
 
   /** Finds what was signed at these anchors of a user's turns; at once, if the memory of this node knows. */

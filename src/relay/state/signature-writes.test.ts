@@ -1,3 +1,4 @@
+import { KeptBound } from './kept-bound.ts'
 import { describe, expect, test } from 'vitest'
 import type { UserSignatures } from '../../store/operations/kept-signatures.ts'
 import { SignatureWrites } from './signature-writes.ts'
@@ -32,6 +33,7 @@ function slowRows(): {
 const reply = (userId: number, characters = 10): UserSignatures => ({
   userId,
   signatures: [{ hash: 'h', content: 'x'.repeat(characters) }],
+  keptMs: 0,
   expiresMs: 1,
 })
 
@@ -40,8 +42,9 @@ function writesOn(
   isShared: boolean,
 ): { readonly writes: SignatureWrites; readonly unwritten: readonly number[] } {
   const unwritten: number[] = []
+  const bound = new KeptBound({ rows, mostBytes: () => Infinity, room: undefined })
   const metrics = { signatures: { add: (count: number) => void unwritten.push(count) } } as never
-  return { writes: new SignatureWrites({ rows, tag: () => '', isShared, metrics }), unwritten }
+  return { writes: new SignatureWrites({ rows, tag: () => '', isShared, bound, metrics }), unwritten }
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))

@@ -64,7 +64,7 @@ export class SignatureWrites {
 
   async #write(replies: readonly UserSignatures[]): Promise<void> {
     try {
-      await this.#parts.rows.write('keepSignatures', { replies })
+      this.#parts.bound.note(await this.#parts.rows.write('keepSignatures', { replies }))
     } catch {
       const count = replies.reduce((sum, { signatures }) => sum + signatures.length, 0)
       this.#parts.metrics.signatures.add(count, 'unwritten')

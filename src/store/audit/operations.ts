@@ -95,6 +95,7 @@ export const AUDITED: {
       ...tokens.map(({ id }) => key(id)),
     ],
   },
+  dropOldestKept: null,
   keepSignatures: null,
   linkIdentity: { touches: ({ userId }) => [user(userId)] },
   markStateUsed: null,

@@ -61,9 +61,9 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     await database.sql("DELETE FROM kysely_migration WHERE name >= '0006'")
     await database.sql(`DROP TRIGGER alert_quota_low${engine.name === 'SQLite' ? '' : ' ON users'}`)
     if (engine.name === 'SQLite') await database.sql('DROP TRIGGER alert_budget_used')
+    await withoutSeries(engine, database)
     for (const table of LATER_TABLES) await database.sql(`DROP TABLE ${table}`)
     for (const name of SESSION_COLUMNS) await database.sql(`ALTER TABLE sessions DROP COLUMN ${name}`)
-    await withoutSeries(engine, database)
     for (const name of MEDIA_COLUMNS) {
       for (const table of ['usage_log', 'usage_days'])
         await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)

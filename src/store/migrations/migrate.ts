@@ -20,7 +20,9 @@ import { callDetails } from './0019-call-details.ts'
 import { auditLog } from './0020-audit-log.ts'
 import { callPlaces } from './0022-call-places.ts'
 import { expiryOfKeptResponses } from './0023-expiry-of-kept-responses.ts'
+import { bytesOfKeptResponses } from './0024-bytes-of-kept-responses.ts'
 import { searchUnits } from './0029-search-units.ts'
+import { keptSums } from './0031-kept-sums.ts'
 import { lockedAccounts } from './0033-locked-accounts.ts'
 import { comparableNames } from './0035-comparable-names.ts'
 import type { ColumnTypes } from './column-types.ts'
@@ -47,7 +49,9 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0020-audit-log': auditLog(types),
     '0022-call-places': callPlaces(types),
     '0023-expiry-of-kept-responses': expiryOfKeptResponses(types),
+    '0024-bytes-of-kept-responses': bytesOfKeptResponses(types),
     '0029-search-units': searchUnits(types),
+    '0031-kept-sums': keptSums(types),
     '0033-locked-accounts': lockedAccounts(types),
     '0035-comparable-names': comparableNames(types),
   }

@@ -19,7 +19,9 @@ export const STEP_NAMES = [
   '0020-audit-log',
   '0022-call-places',
   '0023-expiry-of-kept-responses',
+  '0024-bytes-of-kept-responses',
   '0029-search-units',
+  '0031-kept-sums',
   '0033-locked-accounts',
   '0035-comparable-names',
 ] as const

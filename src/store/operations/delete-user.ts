@@ -50,6 +50,7 @@ export async function deleteUser(
     .where('content_cipher', 'is not', null)
     .execute()
   await db.deleteFrom('kept_signatures').where('user_id', '=', userId).execute()
+  await db.deleteFrom('kept_sums').where('user_id', '=', userId).execute()
   await removeIdentitiesOf(db, userId)
   await endSessionsOf(db, userId)
   return true

@@ -1,5 +1,6 @@
 import type { KeptSignature } from '../../domain/kept-signature.ts'
 import { type Secrets, seal, unseal } from '../secrets.ts'
+import { countKept, type KeptSum, SIGNATURE_BYTES, signatureBytes } from './kept-sums.ts'
 import type { Db } from './operation.ts'
 
 /** Name of the table in the context of its encrypted values. */
@@ -11,22 +12,28 @@ const MAX_ROWS = 1_000
 export interface UserSignatures {
   readonly userId: number
   readonly signatures: readonly KeptSignature[]
+  /** Time of the reply. */
+  readonly keptMs: number
   readonly expiresMs: number
 }
 
-/** Stores signatures, each encrypted for its row; one of the same hash is replaced. */
+/**
+ * Stores signatures, each encrypted for its row; one of the same hash is replaced. Resolves to the sums of
+ * what is kept for their users.
+ */
 export async function keepSignatures(
   db: Db,
   { replies }: { readonly replies: readonly UserSignatures[] },
   secrets: Secrets,
-): Promise<void> {
+): Promise<KeptSum[]> {
   const rows = new Map(
-    replies.flatMap(({ userId, signatures, expiresMs }) =>
+    replies.flatMap(({ userId, signatures, keptMs, expiresMs }) =>
       signatures.map(({ hash, content }) => {
         const row = {
           user_id: userId,
           hash,
           content_cipher: seal(secrets, content, { table: TABLE, row: hash }),
+          kept_ms: keptMs,
           expires_ms: expiresMs,
         }
         return [`${userId} ${hash}`, row] as const
@@ -34,6 +41,7 @@ export async function keepSignatures(
     ),
   )
   const all = [...rows.values()]
+  const removed = await presentRows(db, all)
   for (let at = 0; at < all.length; at += MAX_ROWS)
     await db
       .insertInto('kept_signatures')
@@ -41,10 +49,36 @@ export async function keepSignatures(
       .onConflict((conflict) =>
         conflict.columns(['user_id', 'hash']).doUpdateSet((excluded) => ({
           content_cipher: excluded.ref('excluded.content_cipher'),
+          kept_ms: excluded.ref('excluded.kept_ms'),
           expires_ms: excluded.ref('excluded.expires_ms'),
         })),
       )
       .execute()
+  const written = all.map((row) => ({ user_id: row.user_id, bytes: signatureBytes(row.content_cipher) }))
+  return countKept(db, { written, removed })
+}
+
+/** Finds the rows that are about to be replaced. */
+async function presentRows(
+  db: Db,
+  rows: readonly { readonly user_id: number; readonly hash: string }[],
+): Promise<{ user_id: number; bytes: number }[]> {
+  const present: { user_id: number; bytes: number }[] = []
+  for (const [userId, ofUser] of Map.groupBy(rows, ({ user_id: userId }) => userId))
+    for (let at = 0; at < ofUser.length; at += MAX_ROWS)
+      present.push(
+        ...(await db
+          .selectFrom('kept_signatures')
+          .select(['user_id', SIGNATURE_BYTES.as('bytes')])
+          .where('user_id', '=', userId)
+          .where(
+            'hash',
+            'in',
+            ofUser.slice(at, at + MAX_ROWS).map(({ hash }) => hash),
+          )
+          .execute()),
+      )
+  return present
 }
 
 /**
@@ -82,7 +116,7 @@ export async function pruneSignatures(
   db: Db,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
 ): Promise<number> {
-  const result = await db
+  const removed = await db
     .deleteFrom('kept_signatures')
     .where((eb) =>
       eb(
@@ -96,8 +130,10 @@ export async function pruneSignatures(
           .$asTuple('user_id', 'hash'),
       ),
     )
-    .executeTakeFirst()
-  return Number(result.numDeletedRows)
+    .returning(['user_id', SIGNATURE_BYTES.as('bytes')])
+    .execute()
+  await countKept(db, { removed })
+  return removed.length
 }
 
 function contentOf(cipher: string, hash: string, secrets: Secrets): string | undefined {

@@ -2,10 +2,12 @@ import {
   type ContentParts,
   idBeginning,
   NATIVE_RETENTION_MS,
+  type StoredContent,
   type StoredResponse,
 } from '../../domain/stored-response.ts'
 import { type Secrets, seal } from '../secrets.ts'
 import type { Db } from './operation.ts'
+import { countKept, type KeptSum, RESPONSE_BYTES } from './kept-sums.ts'
 import { RESPONSES_TABLE } from './stored-responses.ts'
 
 /** Time after which the call of a background response is settled, with room for a node that was down. */
@@ -13,16 +15,24 @@ const SETTLED_WITHIN_MS = 7 * 24 * 3_600_000
 
 /** Stored response, with the numbers of its parts where the content is stored already. */
 type ResponseToStore = Omit<StoredResponse, 'content'> & {
-  readonly content: StoredResponse['content'] | ContentParts
+  readonly content: StoredContent | PartsWithBytes | null
 }
+
+/** Parts of a content, and its bytes. */
+type PartsWithBytes = ContentParts & { readonly bytes: number }
 
 /**
  * Stores a response; one of the same id is replaced. Its content is encrypted for its row. That of a deleted
- * user is not stored: its call may end after all that was kept for the user was removed.
+ * user is not stored: its call may end after all that was kept for the user was removed. Resolves to the sum
+ * of what is kept for the user; undefined where there is no content.
  */
-export async function storeResponse(db: Db, response: ResponseToStore, secrets: Secrets): Promise<void> {
+export async function storeResponse(
+  db: Db,
+  response: ResponseToStore,
+  secrets: Secrets,
+): Promise<KeptSum | undefined> {
   const { id, content } = response
-  if (content && (await isDeleted(db, response.userId))) return
+  if (content && (await isDeleted(db, response.userId))) return undefined
   const values = {
     user_id: response.userId,
     model: response.model,
@@ -37,11 +47,28 @@ export async function storeResponse(db: Db, response: ResponseToStore, secrets: 
     content_cipher: content && seal(secrets, JSON.stringify(content), { table: RESPONSES_TABLE, row: id }),
     call_id: response.callId,
     rate: response.rate,
+    kept_bytes: content && bytesOf(content),
   }
+  const removed = await countedRows(db, id)
   await db
     .insertInto('stored_responses')
     .values({ id, ...values, outcome: null })
     .onConflict((conflict) => conflict.column('id').doUpdateSet(values))
+    .execute()
+  const [sum] = await countKept(db, { written: await countedRows(db, id), removed })
+  return sum
+}
+
+function bytesOf(content: StoredContent | PartsWithBytes): number {
+  if ('inputParts' in content) return content.bytes
+  return Buffer.byteLength(content.input) + Buffer.byteLength(content.response)
+}
+
+function countedRows(db: Db, id: string) {
+  return db
+    .selectFrom('stored_responses')
+    .select(['user_id', RESPONSE_BYTES.as('bytes')])
+    .where('id', '=', id)
     .execute()
 }
 
@@ -70,12 +97,14 @@ export async function deleteResponse(
   db: Db,
   { id, userId, nowMs }: { readonly id: string; readonly userId: number; readonly nowMs: number },
 ): Promise<void> {
-  await db
+  const removed = await db
     .deleteFrom('stored_responses')
     .where('id', '=', id)
     .where('user_id', '=', userId)
     .where('call_id', 'is', null)
+    .returning(['user_id', RESPONSE_BYTES.as('bytes')])
     .execute()
+  await countKept(db, { removed })
   await db
     .updateTable('stored_responses')
     .set({ expires_ms: nowMs })
@@ -117,12 +146,14 @@ export async function pruneResponses(
         .where((or) => or('call_id', 'is', null).or('expires_ms', '<=', nowMs - SETTLED_WITHIN_MS))
         .limit(limit),
     )
-    .executeTakeFirst()
+    .returning(['user_id', RESPONSE_BYTES.as('bytes')])
+    .execute()
+  await countKept(db, { removed: others })
   const origins = await db
     .deleteFrom('reasoning_origins')
     .where('hash', 'in', (eb) =>
       eb.selectFrom('reasoning_origins').select('hash').where('expires_ms', '<=', nowMs).limit(limit),
     )
     .executeTakeFirst()
-  return Number(native.numDeletedRows + others.numDeletedRows + origins.numDeletedRows)
+  return Number(native.numDeletedRows + origins.numDeletedRows) + others.length
 }

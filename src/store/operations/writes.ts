@@ -1,4 +1,5 @@
 import { pruneAuditLog } from './audit-log.ts'
+import { dropOldestKept } from './drop-oldest-kept.ts'
 import { endConditions, reportConditions } from './alert-conditions.ts'
 import { claimAlerts, noteAlerts, spreadAlerts } from './alert-outbox.ts'
 import { subscribeAlerts } from './alert-subscriptions.ts'
@@ -48,6 +49,7 @@ export const writes = {
   deleteResponse,
   deleteTokens,
   deleteUser,
+  dropOldestKept,
   endConditions,
   endOwnSession,
   endSession,

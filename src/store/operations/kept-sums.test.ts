@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../../test/equipment/random.ts'
+import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
+import type { StoredResponse } from '../../domain/stored-response.ts'
+import type { Rows } from '../store.ts'
+
+const NOW = 1_760_000_000_000
+
+function response(id: string, of: Partial<StoredResponse> = {}): StoredResponse {
+  return {
+    id,
+    userId: 2,
+    model: 'm',
+    group: 'default',
+    channel: 'c',
+    keyTag: 'tag',
+    upstreamId: '',
+    tokens: 1,
+    previousId: null,
+    createdMs: NOW,
+    expiresMs: NOW + 1_000,
+    content: null,
+    callId: null,
+    rate: null,
+    ...of,
+  }
+}
+const kept = (id: string, bytes: number, of: Partial<StoredResponse> = {}): StoredResponse =>
+  response(id, { content: { input: 'i'.repeat(bytes - 2), response: '{}' }, ...of })
+const signature = (userId: number, hash: string, bytes: number, keptMs = NOW) => ({
+  userId,
+  signatures: [{ hash, content: 's'.repeat(bytes) }],
+  keptMs,
+  expiresMs: keptMs + 1_000,
+})
+
+type Database = Awaited<ReturnType<typeof openedRows>>['database']
+
+/** The sums that are stored, and those of the rows: 512 bytes each, beside what they contain. */
+async function sums({ sql }: Database): Promise<[stored: object, counted: object]> {
+  const stored = await sql('select user_id, bytes from kept_sums where bytes <> 0 order by user_id')
+  const counted = await sql(`
+    select user_id, cast(sum(bytes) as bigint) as bytes from (
+      select user_id, kept_bytes + 512 as bytes from stored_responses where content_cipher is not null
+      union all select user_id, length(content_cipher) + 512 as bytes from kept_signatures
+    ) as rows group by user_id order by user_id`)
+  const numbers = (rows: readonly Readonly<Record<string, unknown>>[]): object =>
+    Object.fromEntries(rows.map((row) => [String(row['user_id']), Number(row['bytes'])]))
+  return [numbers(stored), numbers(counted)]
+}
+
+/** Drops until the bound is kept; resolves to the responses that were dropped, in order. */
+async function dropped(store: Pick<Rows, 'write'>, userId: number, mostBytes: number): Promise<string[]> {
+  const ids: string[] = []
+  for (let more = true; more; ) {
+    const done = await store.write('dropOldestKept', { userId, mostBytes, limit: 2 })
+    ids.push(...done.responseIds)
+    more = done.more
+  }
+  return ids
+}
+
+describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
+  test('is summed to the byte, whatever is written, replaced, removed, dropped and pruned', async () => {
+    const { store, database } = await openedRows(engine)
+    const random = randomFrom(7)
+    const below = (count: number): number => Math.floor(random() * count)
+    const among = (names: string): string => names[below(names.length)] ?? ''
+    for (let step = 0; step < 150; step += 1) {
+      const userId = 2 + below(3)
+      const id = `${userId}${among('abcd')}`
+      const atMs = NOW + below(2_000)
+      const expiresMs = atMs + 1_000
+      const act = [
+        () => store.write('storeResponse', kept(id, 10 + below(90), { userId, createdMs: atMs, expiresMs })),
+        () => store.write('storeResponse', response(id, { userId, createdMs: atMs, expiresMs })),
+        () =>
+          store.write('keepSignatures', {
+            replies: [signature(userId, among('efgh'), 9, atMs), signature(2, 'e', 20)],
+          }),
+        () => store.write('deleteResponse', { userId, id, nowMs: atMs }),
+        () => store.write('pruneResponses', { nowMs: atMs, limit: 2 }),
+        () => store.write('pruneSignatures', { nowMs: atMs, limit: 2 }),
+        () => store.write('dropOldestKept', { userId, mostBytes: 1_500, limit: 2 }),
+      ][below(7)]
+      await act?.()
+      const [stored, counted] = await sums(database)
+      expect(stored, `after step ${step}`).toEqual(counted)
+    }
+  })
+
+  test('goes beyond its bound for no longer than it takes to drop the oldest, of both kinds', async () => {
+    const { store, database } = await openedRows(engine)
+    await store.write('storeResponse', kept('second', 1_000, { createdMs: NOW + 1 }))
+    await store.write('keepSignatures', { replies: [signature(2, 'first', 100, NOW)] })
+    await store.write('storeResponse', kept('fourth', 1_000, { createdMs: NOW + 3 }))
+    await store.write('storeResponse', kept('other', 1_000, { createdMs: NOW, userId: 3 }))
+    await store.write('storeResponse', response('native', { createdMs: NOW }))
+    await store.write('keepSignatures', { replies: [signature(2, 'third', 100, NOW + 2)] })
+    const [before] = await sums(database)
+    expect(await dropped(store, 2, (before as Record<string, number>)['2'] ?? 0)).toEqual([])
+    // Two of the four fit: the newest.
+    expect(await dropped(store, 2, 2_300)).toEqual(['second'])
+    const rows = await database.sql('select id from stored_responses order by id')
+    expect(rows.map(({ id }) => id)).toEqual(['fourth', 'native', 'other'])
+    expect(await database.sql('select hash from kept_signatures')).toEqual([{ hash: 'third' }])
+    expect(await dropped(store, 2, 0)).toEqual(['fourth'])
+    const [stored, counted] = await sums(database)
+    expect([stored, counted]).toEqual([{ 3: 1_512 }, { 3: 1_512 }])
+  })
+
+  test('is forgotten with its user', async () => {
+    const { store, database, userId } = await rowsWithAccount(engine)
+    await store.write('storeResponse', kept('a', 100, { userId }))
+    await store.write('keepSignatures', { replies: [signature(userId, 'a', 100)] })
+    await store.write('deleteUser', { userId, deletedTime: NOW / 1_000 })
+    expect(await database.sql('select * from kept_sums')).toEqual([])
+  })
+})

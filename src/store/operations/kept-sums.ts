@@ -1,0 +1,58 @@
+import { sql } from 'kysely'
+import type { Db } from './operation.ts'
+
+/** Bytes of a row beside its content: ids, other columns and indexes. */
+const ROW_BYTES = 512
+
+/** Bytes that a row of a response counts as; null where it has no content, as native ones. */
+export const RESPONSE_BYTES = sql<number | null>`kept_bytes + ${sql.lit(ROW_BYTES)}`
+
+/** Bytes that a row of a signature counts as. */
+export const SIGNATURE_BYTES = sql<number>`octet_length(content_cipher) + ${sql.lit(ROW_BYTES)}`
+
+/** The same of a row that is written: its encrypted content is ASCII. */
+export function signatureBytes(cipher: string): number {
+  return cipher.length + ROW_BYTES
+}
+
+/** Bytes that are kept for a user. */
+export interface KeptSum {
+  readonly userId: number
+  readonly bytes: number
+}
+
+/** Row that was written or removed, and the bytes that it counts as; null = none. */
+interface CountedRow {
+  readonly user_id: number
+  readonly bytes: number | null
+}
+
+/**
+ * Changes the sums of what is kept for users by rows that were written and rows that were removed, in the
+ * same transaction. Resolves to the new sums.
+ */
+export async function countKept(
+  db: Db,
+  {
+    written = [],
+    removed = [],
+  }: { readonly written?: readonly CountedRow[]; readonly removed?: readonly CountedRow[] },
+): Promise<KeptSum[]> {
+  const changes = new Map<number, number>()
+  const add = (userId: number, bytes: number): void =>
+    void changes.set(userId, (changes.get(userId) ?? 0) + bytes)
+  for (const { user_id: userId, bytes } of written) if (bytes !== null) add(userId, bytes)
+  for (const { user_id: userId, bytes } of removed) if (bytes !== null) add(userId, -bytes)
+  const sums: KeptSum[] = []
+  // In the order of ids, so that transactions do not wait for each other in a circle.
+  for (const [userId, change] of [...changes].toSorted(([a], [b]) => a - b)) {
+    const { bytes } = await db
+      .insertInto('kept_sums')
+      .values({ user_id: userId, bytes: change })
+      .onConflict((on) => on.column('user_id').doUpdateSet({ bytes: sql`kept_sums.bytes + excluded.bytes` }))
+      .returning('bytes')
+      .executeTakeFirstOrThrow()
+    sums.push({ userId, bytes })
+  }
+  return sums
+}
