@@ -49,7 +49,7 @@ test.each([2.001, 1_300, -2.001, -86_400])(
     const before = now()
     moveTimeOfDay(seconds)
     expect(clock.mayBeFenced).toBe(true)
-    // What was sent before it moved does not count.
+    // An answer to a question from before the move does not count.
     clock.answered(before)
     expect(clock.mayBeFenced).toBe(true)
     clock.answered(now())

@@ -2,7 +2,7 @@
 const LEASE_VALID_MS = 50_000
 /** Distance that the time of day may move against the monotonic clock. */
 const MAX_MOVE_MS = 2_000
-/** Interval of the ticks, and the time without one after which the process counts as having been suspended. */
+/** Interval of the ticks, and the time without one after which the process was suspended. */
 const TICK_MS = 1_000
 const SUSPENDED_MS = 5_000
 

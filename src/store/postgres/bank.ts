@@ -25,7 +25,7 @@ interface LoanRow {
   readonly budgets: readonly AccountState[]
 }
 
-/** What names accounts whose rows another session keeps locked. */
+/** Accounts whose rows another session keeps locked. */
 interface LockedRow<Locked> {
   readonly locked: Locked
 }
