@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Fixture } from '../equipment/fixture.ts'
 import { byTier } from '../tier.ts'
-import { DIALECTS, type Dialect, type Facts, type Finish, UNREAD } from './facts.ts'
+import { DIALECTS, type Dialect, type Facts, type Finish, type ToolCall, UNREAD } from './facts.ts'
 import { framesOf, streamFacts, wholeFacts } from './read-facts.ts'
 import { recordedAnswers, type Recording, sampleOf } from './recordings.ts'
 import { askedOf, startRoads } from './roads.ts'
@@ -62,7 +62,8 @@ interface Road {
 
 /**
  * The facts that a client must get of an answer. On a native road that is the answer. On the others missing
- * counts are the gateway's own, calls without an id get one, and an answer without a reason ended as usual.
+ * counts are the gateway's own, calls without an id get one, an answer without a reason ended as usual, and
+ * one with a call that was cut off at the maximum of output.
  */
 function told(got: Facts, said: Facts, road: Road): Facts {
   const { client, dialect } = road
@@ -73,6 +74,7 @@ function told(got: Facts, said: Facts, road: Road): Facts {
   if (said.errors > 0) return { ...content, finish: undefined, ends: client === 'chat' ? 1 : 0 }
   const isRefusal = said.refusal !== '' && REFUSAL_FINISH[client] !== undefined
   const usual = said.calls.length > 0 ? 'tools' : 'stop'
+  if (said.calls.some(isCut)) return { ...content, finish: 'length', ends: 1 }
   return { ...content, finish: isRefusal ? REFUSAL_FINISH[client] : (said.finish ?? usual), ends: 1 }
 }
 
@@ -87,10 +89,18 @@ function contentTold(got: Facts, said: Facts, { client, dialect }: Road): Facts 
     calls: said.calls.map((call, i) => ({
       ...call,
       id: call.id ?? got.calls[i]?.id,
-      input: call.input === UNREAD ? got.calls[i]?.input : call.input,
+      input: inputTold(call, got.calls[i], client),
     })),
   }
 }
+
+function inputTold(call: ToolCall, got: ToolCall | undefined, client: Dialect): unknown {
+  if (call.input === UNREAD) return got?.input
+  return client === 'gemini' && isCut(call) ? {} : call.input
+}
+
+/** Whether the arguments are no JSON: they were cut off. */
+const isCut = ({ input }: ToolCall): boolean => typeof input === 'string'
 
 /**
  * The facts that a client must get of a stream that broke off: as much of it, and one error in place of an
