@@ -40,7 +40,9 @@ function triesToMount(): boolean {
 
 function mount(bytes: number): string {
   const path = mkdtempSync(join(tmpdir(), 'sluice-disk-'))
-  execFileSync('/bin/mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'sluice-test', path], { stdio: 'pipe' })
+  execFileSync('/bin/mount', ['-t', 'tmpfs', '-o', `size=${bytes},mode=0700`, 'sluice-test', path], {
+    stdio: 'pipe',
+  })
   return path
 }
 

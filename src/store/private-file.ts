@@ -1,11 +1,11 @@
-import { chmodSync, closeSync, lstatSync, openSync } from 'node:fs'
+import { accessSync, chmodSync, closeSync, constants, lstatSync, openSync } from 'node:fs'
 import process from 'node:process'
 
 const OTHERS = 0o077
 
 /**
- * Creates a file that its owner alone may open, unless it is there already; then like `keepPrivate`. An
- * existing file is not opened: closing it would end the locks that this process has on it.
+ * Creates a file that its owner alone may open, unless it is there already; then like `keepPrivate`. Throws
+ * if it cannot be written. An existing file is not opened: closing it would end this process's locks on it.
  */
 export function createPrivateFile(path: string): void {
   try {
@@ -13,6 +13,7 @@ export function createPrivateFile(path: string): void {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
     keepPrivate(path)
+    accessSync(path, constants.R_OK | constants.W_OK)
   }
 }
 

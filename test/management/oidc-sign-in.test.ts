@@ -85,7 +85,9 @@ describe('a sign-in at an identity provider', () => {
     provider.people.set('p1', { preferred_username: 'pia', name: 'Pia P.', groups: ['everybody'] })
     const { answer, self, browser } = await signIn('p1', '?next=%2Fusage%3Fperiod%3D7d')
     expect([answer.status, answer.headers.location]).toEqual([302, '/usage?period=7d'])
-    expect(answer.headers['set-cookie']?.[0]).toMatch(/^session=[\w-]{43}; .*HttpOnly; SameSite=Strict/)
+    expect(answer.headers['set-cookie']?.[0]).toMatch(
+      /^session=[\w-]{43}; .*HttpOnly; Secure; SameSite=Strict/,
+    )
     expect(answer.headers['cache-control']).toContain('no-store')
     expect((await self()).data).toMatchObject({
       username: 'pia',
