@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { MigrationReport } from '../moving/copy/migrate.ts'
 import type { AccountSums } from '../moving/copy/sums.ts'
 import { JSON_OUTPUT } from './options.ts'
+import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
@@ -54,7 +55,7 @@ async function migrate(shell: Shell, { to, dryRun = false, json = false }: Migra
     if (json) printJson(shell, asJson(migration))
     else shell.out.write(report(migration, shell))
     if (migration.differences.length > 0) {
-      shell.err.write(failureText(migration))
+      shell.err.write(plainText(failureText(migration)))
       shell.exitCode = 1
     } else if (!json && !dryRun) shell.out.write(nextSteps(environment.secret, environment.dataDir))
   })

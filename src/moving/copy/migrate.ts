@@ -5,7 +5,7 @@ import { refuseOtherSecret } from '../../store/secret-check.ts'
 import type { Database } from '../../store/schema.ts'
 import { databaseName, postgresUrl } from '../database-name.ts'
 import { type Comparison, compare, isComplete, type TableState } from './differences.ts'
-import { columnsOf, insertMissing, readPages } from './rows.ts'
+import { columnsOf, insertMissing, readPages, refuseBrokenTexts } from './rows.ts'
 import { type OpenCalls, openSource, type Source } from './source.ts'
 import { type Sums, readSums, differingSums } from './sums.ts'
 import { COPIED_TABLES } from './tables.ts'
@@ -116,6 +116,7 @@ async function copyRows(source: Db, target: Db, onProgress: (rows: number) => vo
   for (const table of COPIED_TABLES) {
     const columns = await columnsOf(source, table.name)
     for await (const rows of readPages(source, table, columns)) {
+      await refuseBrokenTexts(source, table, rows)
       await insertMissing(target, table, columns, rows)
       done += rows.length
       onProgress(done)

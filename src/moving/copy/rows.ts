@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Database } from '../../store/schema.ts'
 import type { CopiedTable } from './tables.ts'
@@ -58,6 +59,23 @@ export async function rowsWithKeys(
   const { rows } =
     await sql<Row>`select ${columnList(columns)} from ${sql.table(table.name)} where ${condition}`.execute(db)
   return new Map(rows.map((row) => [keyOf(table, row), row]))
+}
+
+/**
+ * Refuses texts of SQLite that are not UTF-8: another text would arrive. The driver puts U+FFFD in the place
+ * of such bytes, so that only rows with that character are read again.
+ */
+export async function refuseBrokenTexts(db: Db, table: CopiedTable, rows: readonly Row[]): Promise<void> {
+  for (const row of rows)
+    for (const [column, value] of Object.entries(row)) {
+      if (typeof value !== 'string' || !value.includes('\uFFFD')) continue
+      const found = await sql<{ bytes: Uint8Array }>`
+        select cast(${sql.ref(column)} as blob) as bytes from ${sql.table(table.name)}
+        where (${columnList(table.key)}) = (${sql.join(table.key.map((name) => row[name]))})`.execute(db)
+      const [{ bytes } = { bytes: undefined }] = found.rows
+      if (!bytes || !isUtf8(bytes))
+        throw new Error(`${table.name}.${column}: a text is not UTF-8, in the row ${keyOf(table, row)}`)
+    }
 }
 
 /** Inserts the rows whose keys are missing, all or none. */

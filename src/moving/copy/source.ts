@@ -11,6 +11,7 @@ import { deriveSecrets, type Secrets } from '../../store/secrets.ts'
 import { openForReading } from '../../store/sqlite/connection.ts'
 import { kyselyOver } from '../../store/sqlite/dialect.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
+import { refuseForeignSchema } from './refuse-foreign-schema.ts'
 import { COUNTED_TABLES } from './tables.ts'
 import { lockFolder } from '../lock-folder.ts'
 import type { HighestIds } from '../postgres-target.ts'
@@ -44,6 +45,7 @@ export async function openSource(
   const lock = await lockFolder(environment.dataDir, 'for what it charges during the copy would be lost')
   try {
     const secrets = secretsOf(environment)
+    await refuseForeignContent(path)
     const settled = readOnly ? undefined : await settleOpenCalls(path, secrets)
     const connection = openForReading(path)
     const db = kyselyOver(connection)
@@ -91,9 +93,23 @@ async function settleOpenCalls(path: string, secrets: Secrets): Promise<OpenCall
   }
 }
 
-async function refuseOutdated(db: Kysely<Database>, secrets: Secrets): Promise<void> {
+// Before anything is written: a trigger would run with it.
+async function refuseForeignContent(path: string): Promise<void> {
+  const connection = openForReading(path)
+  try {
+    await refuseForeignSchema(connection, await isUpToDate(kyselyOver(connection)))
+  } finally {
+    connection.close()
+  }
+}
+
+async function isUpToDate(db: Kysely<Database>): Promise<boolean> {
   const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
-  if (!isCurrent(rows.map(({ name }) => name))) {
+  return isCurrent(rows.map(({ name }) => name))
+}
+
+async function refuseOutdated(db: Kysely<Database>, secrets: Secrets): Promise<void> {
+  if (!(await isUpToDate(db))) {
     throw new Error(
       'the database is one of an older version: start the gateway once, or move it without --dry-run, which updates it',
     )

@@ -2,6 +2,7 @@ import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { BackupOptions } from './backup.ts'
+import { refuseForeignLog } from './connection.ts'
 import { mapDatabaseError, serializeError } from './failure.ts'
 import type { SerializedError } from './messages.ts'
 import { sqliteCode } from './database-fault.ts'
@@ -12,6 +13,7 @@ import { sqliteCode } from './database-fault.ts'
  */
 function copy({ path, target }: BackupOptions): SerializedError | undefined {
   try {
+    refuseForeignLog(path)
     // Not read-only: after a crash, opening has to recover the log.
     const source = new DatabaseSync(path, { timeout: 5000 })
     try {

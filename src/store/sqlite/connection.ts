@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { createPrivateFile, keepPrivate } from '../private-file.ts'
 
@@ -10,10 +10,34 @@ export function wasClosedCleanly(path: string): boolean {
   return (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0
 }
 
+/** Offset of the version of the file's format in its header; 2 means that it has a log beside it. */
+const FORMAT_OFFSET = 18
+const LOGGED_FORMAT = 2
+
+/**
+ * Refuses a log that belongs to another file: a copy was put in the place of its database. SQLite would write
+ * the pages of the former database over it. The files that copies are made as have no log.
+ */
+export function refuseForeignLog(path: string): void {
+  if (wasClosedCleanly(path)) return
+  const header = Buffer.alloc(FORMAT_OFFSET + 1)
+  const file = openSync(path, 'r')
+  try {
+    const length = readSync(file, header, 0, header.length, 0)
+    if (length < header.length || header[FORMAT_OFFSET] === LOGGED_FORMAT) return
+  } finally {
+    closeSync(file)
+  }
+  throw new Error(
+    `${path}-wal belongs to the database that was at ${path} before: remove it and ${path}-shm, which would damage this one`,
+  )
+}
+
 /** Opens the connection that writes. A commit that returned survives a power failure. */
 export function openForWriting(path: string): DatabaseSync {
   // SQLite gives the files beside it the same mode.
   createPrivateFile(path)
+  refuseForeignLog(path)
   for (const suffix of ['-wal', '-shm', '-journal']) keepPrivate(path + suffix)
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true })
   db.exec('PRAGMA journal_mode = WAL')
@@ -25,6 +49,7 @@ export function openForWriting(path: string): DatabaseSync {
 
 /** Opens a read-only connection, which sees committed data. */
 export function openForReading(path: string): DatabaseSync {
+  refuseForeignLog(path)
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true })
   db.exec('PRAGMA trusted_schema = OFF')
   return db
