@@ -28,5 +28,6 @@ export async function withoutSeries({ name }: Engine, database: TestDatabase): P
   for (const table of ['stored_responses', 'kept_signatures']) await sql(`DROP INDEX ${table}_by_age`)
   await sql('ALTER TABLE stored_responses DROP COLUMN kept_bytes')
   await sql('ALTER TABLE kept_signatures DROP COLUMN kept_ms')
+  await sql('ALTER TABLE stored_responses DROP COLUMN streamed')
   await sql("DELETE FROM kysely_migration WHERE name >= '0018'")
 }

@@ -1,3 +1,5 @@
+import type { StreamedPart } from './streamed-part.ts'
+
 /** How long the ids of native responses are known: as long as providers store the responses themselves. */
 export const NATIVE_RETENTION_MS = 30 * 24 * 3_600_000
 
@@ -28,6 +30,14 @@ export interface StoredResponse {
   readonly callId: string | null
   /** Prices that this call was admitted at, as `rateText` writes them; null without a call. */
   readonly rate: string | null
+}
+
+/** Background response, with all that nodes noted of it. */
+export interface BackgroundOutcome {
+  readonly response: StoredResponse
+  /** Its end, where a node noted one. */
+  readonly outcome: string | null
+  readonly streamed: readonly StreamedPart[]
 }
 
 /** Input and output of a kept response, as JSON texts. */

@@ -151,7 +151,7 @@ export async function serve({
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
     (upstreams) => upstreams.close(),
   )
-  const count = opened.adopt(new LocalCount(), (open) => open.close())
+  const count = opened.adopt(new LocalCount(Math.random()), (open) => open.close())
   const callParts = {
     ledger,
     upstreams,

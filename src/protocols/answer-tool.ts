@@ -1,3 +1,4 @@
+import type { ArrivedMedia } from './arrived-media.ts'
 import type { StreamDecoder } from './codec.ts'
 import { inputOrEmpty } from './tool-input.ts'
 import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'
@@ -31,6 +32,10 @@ export class AnswerToolDecoder implements StreamDecoder {
 
   get usage(): ReportedUsage | undefined {
     return this.#decoder.usage
+  }
+
+  get arrived(): ArrivedMedia {
+    return this.#decoder.arrived
   }
 
   release(): void {

@@ -1,5 +1,6 @@
 import type { Usage } from '../domain/usage.ts'
 import type { Asked, Conversation, MediaPart } from './conversation.ts'
+import type { ArrivedMedia } from './arrived-media.ts'
 import type { CopiedText } from './copied-text.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import type { EventBudget } from './sse/event-budget.ts'
@@ -74,6 +75,8 @@ export interface StreamDecoder {
   copiesTexts?: boolean
   /** Usage that the upstream reported so far; final once the stream has ended. */
   readonly usage: ReportedUsage | undefined
+  /** Sound, pictures and hidden reasoning so far. */
+  readonly arrived: ArrivedMedia
   /**
    * Returns the events that these bytes complete. If there are none, throws `upstream_error` for an event
    * above the cap and `overloaded` without budget; else the next `push` or `end` throws.

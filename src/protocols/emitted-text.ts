@@ -19,6 +19,11 @@ export class EmittedText {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
   #length = 0
 
+  /** Number of kept bytes. */
+  get length(): number {
+    return this.#length
+  }
+
   /** Adds UTF-8 bytes. */
   append(source: Uint8Array, from: number, to: number): void {
     const length = this.#length

@@ -1,10 +1,13 @@
 import type { ScannedObject } from './json/scanned-object.ts'
+import type { FoundMedia } from './prompt-levels.ts'
 
 /** Text that is counted where the upstream reported no usage. */
 export interface PromptText {
   readonly text: string
   /** Tokens for media, message frames and the like, in addition to the count of `text`. */
   readonly extraTokens: number
+  /** The same for a charge, in which media count as in a hold. */
+  readonly chargedExtraTokens: number
 }
 
 /** Upper bounds on what a prompt costs, known before it is sent. */
@@ -23,7 +26,7 @@ export function respondsInMedia(model: string): boolean {
 /** Bytes of a prompt for each token that it is expected to have. */
 export const EXPECTED_BYTES_PER_TOKEN = 4
 
-/** Estimates for one media part; `bytes` is its length in the body, base64 included. */
+/** Estimates for one media part; `bytes` is the length of its data in the body, base64 included. */
 export interface MediaTokens {
   /** Upper bound. */
   readonly max: (bytes: number, model: string) => number
@@ -45,7 +48,7 @@ export const IMAGE_TOKENS: MediaTokens = {
 }
 
 /** Largest common context of models for documents, in tokens. */
-const LARGEST_CONTEXT = 1_048_576
+export const LARGEST_CONTEXT = 1_048_576
 
 /**
  * Tokens of a document: its text and, for PDF, an image of each page. 20,000 for the pages of a short one,
@@ -55,6 +58,15 @@ const LARGEST_CONTEXT = 1_048_576
 export const DOCUMENT_TOKENS: MediaTokens = {
   max: (bytes) => Math.min(20_000 + bytes, LARGEST_CONTEXT),
   typical: () => 3000,
+}
+
+/**
+ * Tokens of sound: 10 to 32 a second, in blocks of up to 30 seconds. Speech is hardly ever coded below 6
+ * kbit/s, which is 1,000 bytes of base64 a second: one token in 31 bytes; 16 leaves a margin.
+ */
+export const AUDIO_TOKENS: MediaTokens = {
+  max: (bytes) => 1000 + Math.ceil(bytes / 16),
+  typical: (bytes) => 100 + Math.ceil(bytes / 400),
 }
 
 /** Tokens of the markup around a message; `<|start|>role<|message|>…<|end|>` and the like are 3 to 5. */
@@ -84,3 +96,9 @@ export function featureTokens(scan: ScannedObject, plain: ReadonlySet<string>): 
 /** Estimate per message, in place of the bound `MESSAGE_TOKENS`. */
 export const TYPICAL_MESSAGE_TOKENS = 4
 export const TYPICAL_REQUEST_TOKENS = 3
+
+/** Tokens that media can have beyond the bytes that their data have in the body. */
+export function mediaExcess(scan: ScannedObject, { tokens, data }: FoundMedia, model: string): number {
+  const bytes = data === undefined ? 0 : scan.endOf(data) - scan.startOf(data)
+  return tokens.max(bytes, model) - bytes
+}

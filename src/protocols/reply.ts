@@ -67,7 +67,14 @@ export type ReplyEvent =
       readonly usage: ReportedUsage | undefined
     }
   | { readonly kind: 'part-start'; readonly index: number; readonly part: StartedPart }
-  | { readonly kind: 'text'; readonly index: number; readonly text: string; readonly logprobs?: Logprobs }
+  | {
+      readonly kind: 'text'
+      readonly index: number
+      readonly text: string
+      readonly logprobs?: Logprobs
+      /** Whether the text is a link with the data of media in it, which count as what they are. */
+      readonly isMedia?: true
+    }
   /** Source of a text; may come before its text. */
   | { readonly kind: 'citation'; readonly index: number; readonly citation: Citation }
   | { readonly kind: 'thinking'; readonly index: number; readonly text: string }

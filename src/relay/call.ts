@@ -23,6 +23,7 @@ import type { OutputBudget } from './estimate.ts'
 import type { CallRecord, IncomingCall } from './incoming-call.ts'
 import type { LocalCount } from './local-count.ts'
 import type { MediaRequester } from './media.ts'
+import { SentPrompt } from './sent-prompt.ts'
 
 /** Services that all calls share. */
 export interface CallServices {
@@ -55,8 +56,8 @@ export class Call implements MediaRequester {
   #admitted: AdmittedRequest
   #firstByteMs: number | null = null
   #cut: UpstreamCut | undefined
-  /** Tokens of the prompt, if they were counted. */
-  #countedPrompt: number | undefined
+  /** The prompt as the attempt sends it. */
+  #prompt = new SentPrompt(undefined)
 
   constructor(services: CallServices, incoming: IncomingCall, admitted: AdmittedRequest, hold: OpenHold) {
     this.#services = services
@@ -172,22 +173,18 @@ export class Call implements MediaRequester {
 
   /** Tokens of the prompt, for the client to see; the expected ones while many other texts are counted. */
   async countPrompt(): Promise<number> {
-    if (this.#countedPrompt !== undefined) return this.#countedPrompt
     if (this.count.isBusy) return this.expectedPrompt
-    const { text, extraTokens } = this.dialect.promptText(this.body)
-    const tokens = (await this.count.countLowPriority(text)) + extraTokens + this.#contextTokens
-    return (this.#countedPrompt ??= tokens)
+    return (await this.#prompt.shownTokens(this.count)) + this.#contextTokens
   }
 
-  /** Tokens of the prompt, for the charge; a count for the client that is under way does not delay it. */
+  /** Tokens of the prompt as it was sent, for the charge. */
   async countChargedPrompt(): Promise<number> {
-    if (this.#countedPrompt !== undefined) return this.#countedPrompt
-    const { text, extraTokens } = this.dialect.promptText(this.body)
-    return (await this.count.count(text)) + extraTokens + this.#contextTokens
+    return (await this.#prompt.chargedTokens(this.count)) + this.#contextTokens
   }
 
   /** Begins an attempt: the first byte of an earlier one does not count. */
   beginAttempt(target: Target): void {
+    if (this.#prompt.prepared !== target.prepared) this.#prompt = new SentPrompt(target.prepared)
     this.#firstByteMs = null
     this.attempts.begin(target)
     this.record.attempts = (this.record.attempts ?? 0) + 1

@@ -1,19 +1,12 @@
 import { Worker } from 'node:worker_threads'
+import { countedText } from './counted-text.ts'
 
-/** Characters that are counted; the count of a longer text is extrapolated. */
-const MAX_EXACT_LENGTH = 256_000
 /** Texts, waiting or being counted, from which on the counter is busy. */
 const BUSY_TEXTS = 32
 /** Characters of short texts that are counted together. */
 const MAX_BATCH_LENGTH = 16_384
 /** How long the worker, and its 70 MB of tables, outlives the last count. */
 const IDLE_MS = 60_000
-
-/** A text for the worker: its beginning, and the length of the whole. */
-export interface TextToCount {
-  readonly text: string
-  readonly length: number
-}
 
 interface Waiting {
   readonly text: string
@@ -27,6 +20,7 @@ interface Waiting {
  * depends on need not wait for the others.
  */
 export class LocalCount {
+  readonly #offset: number
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
   /** Texts that the worker is counting. */
@@ -35,6 +29,11 @@ export class LocalCount {
   /** Texts for charges and for checks of holds: while one of them waits, no other is begun. */
   readonly #highPriority: Waiting[] = []
   readonly #lowPriority: Waiting[] = []
+
+  /** `offset`, from 0 to 1 and by chance, decides which pieces of very long texts are counted. */
+  constructor(offset: number) {
+    this.#offset = offset
+  }
 
   /** Whether another text would wait long. */
   get isBusy(): boolean {
@@ -81,11 +80,7 @@ export class LocalCount {
       return
     }
     this.#worker ??= this.#start()
-    this.#worker.postMessage(
-      batch.map(
-        ({ text }) => ({ text: text.slice(0, MAX_EXACT_LENGTH), length: text.length }) satisfies TextToCount,
-      ),
-    )
+    this.#worker.postMessage(batch.map(({ text }) => countedText(text, this.#offset)))
   }
 
   #nextBatch(): Waiting[] {

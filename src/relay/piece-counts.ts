@@ -1,8 +1,6 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/** Characters counted at a time: the time for a run of one letter grows with its square. */
-const PIECE_LENGTH = 2_000
 /** Pieces whose counts are kept, in about 2 MB. */
 const MAX_PIECES = 10_000
 
@@ -20,15 +18,8 @@ export class PieceCounts {
     this.#countPiece = countPiece
   }
 
-  /** The sum of the tokens of a text's pieces. */
-  tokensOf(text: string): number {
-    let tokens = 0
-    for (let at = 0; at < text.length; at += PIECE_LENGTH)
-      tokens += this.#tokensOfPiece(text.slice(at, at + PIECE_LENGTH))
-    return tokens
-  }
-
-  #tokensOfPiece(piece: string): number {
+  /** The tokens of a piece. */
+  tokensOf(piece: string): number {
     const digest = hash('sha256', piece, 'base64')
     const known = this.#known.get(digest)
     if (known !== undefined) return known

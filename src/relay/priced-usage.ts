@@ -4,6 +4,9 @@ import type { SettlementReason } from '../domain/settlement.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import { type ReportedUsage, countsOf } from '../protocols/reported-usage.ts'
 import type { RelayedRequest } from './dialects/dialect.ts'
+import type { ArrivedMedia } from '../protocols/arrived-media.ts'
+import type { Tap } from './dialects/dialect.ts'
+import { withMedia } from './media-charge.ts'
 import type { LocalCount } from './local-count.ts'
 
 /** Counts the tokens of the prompt. */
@@ -19,10 +22,22 @@ export interface ChargeBasis {
   readonly isComplete: boolean
   /** Usage as the upstream reported it, if it did. */
   readonly reported: ReportedUsage | undefined
+  /** Sound, pictures and hidden reasoning of a stream. */
+  readonly arrived?: ArrivedMedia
   /** Any text was generated. Called only where the reported output is zero, or only calls have a price. */
   hasText(): boolean
   /** The generated text. Called only where its tokens must be counted. */
   text(): string
+}
+
+/** Facts of a stream, at its end or as far as it came. */
+export function streamBasis(
+  tap: Pick<Tap, 'usage' | 'arrived' | 'emittedBytes' | 'text'>,
+  ending: Ending,
+  isComplete: boolean,
+): ChargeBasis {
+  const { usage: reported, arrived, emittedBytes } = tap
+  return { ending, isComplete, reported, arrived, hasText: () => emittedBytes > 0, text: () => tap.text }
 }
 
 /** A charge, and the reason for it. */
@@ -63,7 +78,7 @@ export function priceUsage(
 
 /** The usage where only calls have a price and nothing was generated: a count would change nothing. */
 function usageWithoutCount(rate: Rate, basis: ChargeBasis): Usage | undefined {
-  if (rate.perToken || rate.free || basis.hasText()) return undefined
+  if (rate.perToken || rate.free || basis.hasText() || basis.arrived?.isEmpty === false) return undefined
   return basis.reported ? countsOf(basis.reported) : NO_USAGE
 }
 
@@ -88,17 +103,20 @@ async function priceByCount(
   basis: ChargeBasis,
   count: LocalCount,
 ): Promise<PricedUsage> {
-  const { ending, isComplete, reported } = basis
-  const output = await count.count(basis.text())
-  const usage: Usage =
-    reported && (!isComplete || reported.outputIsUnknown) && promptTokens(reported) > 0
-      ? { ...countsOf(reported), output: Math.max(reported.output, output) }
-      : {
-          ...NO_USAGE,
-          input: await countPrompt(),
-          output: isComplete ? output : Math.max(reported?.output ?? 0, output),
-        }
-  return { usage, quota: charge(rate, usage), reason: ending === 'complete' ? 'estimated' : ending }
+  const { ending, isComplete, reported, arrived } = basis
+  const text = await count.count(basis.text())
+  const isPromptReported = reported && (!isComplete || reported.outputIsUnknown) && promptTokens(reported) > 0
+  const prompt = isPromptReported ? countsOf(reported) : { ...NO_USAGE, input: await countPrompt() }
+  const reportedOutput = isPromptReported || !isComplete ? (reported?.output ?? 0) : 0
+  const output = text + (arrived?.hiddenTokens ?? 0)
+  const counted = withMedia(rate, { ...prompt, output }, arrived)
+  const isReportedMore = reportedOutput >= counted.allTokens
+  const { usage, mediaQuota } = isReportedMore
+    ? { usage: { ...prompt, output: reportedOutput }, mediaQuota: 0 }
+    : counted
+  // Media without tokens are in their own sum.
+  const quota = charge(rate, { ...usage, seconds: 0, images: 0 }) + mediaQuota
+  return { usage, quota, reason: ending === 'complete' ? 'estimated' : ending }
 }
 
 // Text is not made of no tokens. A prompt may be reported as 0: some upstreams do so when all of it was

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { NO_USAGE, type Usage } from '../domain/usage.ts'
 import type { TapStep } from '../protocols/sse/stream-tap.ts'
 import type { Call, Target } from './call.ts'
-import type { Ending } from './priced-usage.ts'
+import { type Ending, streamBasis } from './priced-usage.ts'
 import { DeliveryGate } from './delivery-gate.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { gatewayErrorFrame, holdUsedUpFrame, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
@@ -276,13 +276,12 @@ export class StreamedResponse extends ResponseHandler {
   // The last frame goes out once the charge is durable, with all that has not gone out before.
   async #settleAndEnd(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): Promise<void> {
     const [tap, { response }] = [this.#tap, this.call]
-    const hasText = tap.emittedBytes > 0
     let charged: Usage = NO_USAGE
     if (this.#gate.isParking && (await this.#gate.goesOn(isComplete))) {
       // The upstream goes on: the call is charged when its end is known.
     } else if (ending === 'cut' && tap.contentFrames === 0) this.call.settleForNothing(this.target)
     else {
-      const basis = { ending, isComplete, reported: tap.usage, hasText: () => hasText, text: () => tap.text }
+      const basis = streamBasis(tap, ending, isComplete)
       const delivered = ending !== 'client_gone' || response.headersSent
       // The first event has the id, by which a client may refer to a response that it saw no end of.
       const known = isComplete || response.headersSent ? tap : undefined

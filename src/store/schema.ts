@@ -2,6 +2,7 @@ import type { Generated, Selectable } from 'kysely'
 import type { AlertTables } from './alert-tables.ts'
 import type { AuditLogTable, DeclaredRow } from './audit-table.ts'
 import type { BudgetCrossingsTable, BudgetPeriodsTable, TermsColumns } from './budget-tables.ts'
+import type { ReasoningOriginsTable, ResponsePartsTable } from './response-tables.ts'
 import type { SeriesTables } from './series-schema.ts'
 import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
 import type { UsersTable } from './users-table.ts'
@@ -218,25 +219,8 @@ interface StoredResponsesTable {
   rate: string | null
   /** JSON of a background response's end, for the node that holds its quota; null before. */
   outcome: string | null
-}
-
-/** Parts of large kept contents; those without a row in `stored_responses` belong to no response. */
-interface ResponsePartsTable {
-  response_id: string
-  part: number
-  /** Time of the latest attempt to store it. */
-  created_ms: number
-  /** Encrypted text. */
-  content_cipher: string
-}
-
-/** Accounts that can read encrypted reasoning. */
-interface ReasoningOriginsTable {
-  /** HMAC of the content and its owner. */
-  hash: string
-  channel: string
-  key_tag: string
-  expires_ms: number
+  /** JSON of the `StreamedPart`s of a background response; null = none was streamed. */
+  streamed: string | null
 }
 
 /** Row of a stored response. */

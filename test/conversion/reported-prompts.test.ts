@@ -9,8 +9,8 @@ import { askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 const copy = await patchedProgram([
   {
     file: 'src/relay/local-count-worker.ts',
-    text: 'counts.tokensOf(text)',
-    by: 'counts.tokensOf(text) + 1000 * (globalThis.times = (globalThis.times ?? 0) + 1)',
+    text: 'counts.tokensOf(piece)',
+    by: 'counts.tokensOf(piece) + 1000 * (globalThis.times = (globalThis.times ?? 0) + 1)',
   },
   { file: 'src/relay/prompt-count.ts', text: 'TIMEOUT_MS = 250', by: 'TIMEOUT_MS = 60_000' },
 ])

@@ -54,8 +54,16 @@ export const backgroundConfiguration = (upstream: ScriptedUpstream, cases: Cases
     ),
     channel('chat', upstream.baseUrl('chat')),
   ],
-  users: [ROOT, ...['ann', ...Object.keys(cases)].map((name, n) => user(2 + n, name, [token(name)]))],
+  users: [
+    ROOT,
+    ...['ann', ...Object.keys(cases)].map((name, n) =>
+      user(2 + n, name, [token(name), token(otherKey(name))]),
+    ),
+  ],
 })
+
+/** The other key of a case's user. */
+export const otherKey = (name: string): string => `${name}other`
 
 /** Channels of a case, by their names. */
 export function lanesOf(name: string, { twin = false }: Case = {}): readonly string[] {

@@ -7,10 +7,12 @@ import {
   charged,
   clientOf,
   holds,
+  otherKey,
   type Stage,
   stageOf,
   usage,
 } from '../equipment/background-stage.ts'
+import { CERTAINLY_GONE_MS, open, type LiveResponse } from '../equipment/client.ts'
 import { PLAIN_PRICE } from '../equipment/configuration.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
@@ -28,6 +30,11 @@ const CASES: Cases = {
   uncounted: { model: { price: { ...PLAIN_PRICE, request: 0.002 } } },
   failed: {},
   streamed: {},
+  replayed: {},
+  read: {},
+  left: {},
+  parts: {},
+  told: {},
 }
 
 let fixture: Fixture
@@ -138,5 +145,108 @@ describe('a response in the background', () => {
     on.provider.backgroundStatus = 'completed'
     await on.client.responses.retrieve(id)
     expect(await charged(on)).toMatchObject({ quota: CHARGE })
+  })
+})
+
+/** Two hundred tokens in any tokenizer, in events of ten. */
+const EVENTS = 20
+const TOKENS = 10 * EVENTS
+const delta = (number: number): string =>
+  `event: response.output_text.delta\ndata: ${JSON.stringify({
+    type: 'response.output_text.delta',
+    sequence_number: number,
+    output_index: 0,
+    content_index: 0,
+    delta: ' banana'.repeat(10),
+  })}\n\n`
+
+describe('a response in the background that is cancelled', () => {
+  /** Lets the provider stream the words and then no more, and answer a cancel with or without usage. */
+  const scripted = (name: string, usage = 'null'): Stage => {
+    const on = stage(name)
+    on.upstream.decide(name, (request) => {
+      const decided = on.provider.decision(request)
+      const { pathname, searchParams } = new URL(request.path, 'http://upstream')
+      if (pathname.endsWith('/cancel') && decided.kind === 'whole') {
+        const body = String(decided.body).replace('"usage":null', `"usage":${usage}`)
+        return { ...decided, body }
+      }
+      if (decided.kind !== 'stream') return decided
+      const after = Number(searchParams.get('starting_after') ?? 1)
+      const words = Array.from({ length: EVENTS }, (_, n) => delta(n + 2)).slice(Math.max(0, after - 1))
+      const begun = after === 1 ? (decided.frames ?? []).slice(0, 2) : []
+      return { kind: 'stream', frames: [...begun, ...words], ending: 'stall' }
+    })
+    return on
+  }
+  const stream = async ({ gateway, name }: Stage, id: string, after = ''): Promise<LiveResponse> => {
+    const path = `/v1/responses/${id}?stream=true${after}`
+    const live = await open(gateway.url, undefined, { key: name, method: 'GET', path })
+    await live.until(`"sequence_number":${EVENTS + 1}`)
+    // Shortly after a request, the end of sending does not mean yet that its client has left.
+    await new Promise((resolve) => setTimeout(resolve, CERTAINLY_GONE_MS))
+    return live
+  }
+  /** Prompt and output of the row: "hi" is a handful of tokens. */
+  const expectCharged = async (on: Stage): Promise<void> => {
+    const row = await charged(on)
+    expect(row.reason).toBe('client_gone')
+    expect(row.input_tokens).toBeGreaterThan(0)
+    expect(row.input_tokens).toBeLessThan(20)
+    expect(row.output_tokens).toBeGreaterThanOrEqual(TOKENS)
+    expect(row.output_tokens).toBeLessThanOrEqual(TOKENS + 5)
+    expect(row.quota).toBe(row.input_tokens + 4 * row.output_tokens)
+  }
+
+  test('is charged what was streamed of it by a reader that left', async () => {
+    const on = scripted('replayed')
+    const { id } = await begin(on)
+    const live = await stream(on, id)
+    live.abort()
+    await on.client.responses.cancel(id)
+    await expectCharged(on)
+  })
+
+  test('is charged what was streamed of it to a reader that is still there, by another key of its user', async () => {
+    const on = scripted('read')
+    const { id } = await begin(on)
+    const live = await stream(on, id)
+    await clientOf(on.gateway, otherKey(on.name)).responses.cancel(id)
+    await expectCharged(on)
+    live.abort()
+  })
+
+  test('is charged what its own stream brought, which its client left', async () => {
+    const on = scripted('left')
+    const body = { model: on.name, input: 'hi', background: true, stream: true, max_output_tokens: 300 }
+    const live = await open(on.gateway.url, body, { key: on.name, path: '/v1/responses' })
+    await live.until(`"sequence_number":${EVENTS + 1}`)
+    const [, id = ''] = /"id":"(resp_[0-9a-f]{44})"/.exec(live.text()) ?? []
+    await new Promise((resolve) => setTimeout(resolve, CERTAINLY_GONE_MS))
+    live.abort()
+    await on.upstream.received(on.name).at(-1)?.ended
+    await on.client.responses.cancel(id)
+    await expectCharged(on)
+  })
+
+  test('is charged each part once, where it was streamed in parts and again', async () => {
+    const on = scripted('parts')
+    const { id } = await begin(on)
+    for (const after of ['&starting_after=11', '&starting_after=11', '', '&starting_after=6']) {
+      const live = await stream(on, id, after)
+      live.abort()
+    }
+    await on.client.responses.cancel(id)
+    await expectCharged(on)
+  })
+
+  test('is charged what its provider reports, whatever was streamed', async () => {
+    const usage = '{"input_tokens":40,"output_tokens":70,"total_tokens":110}'
+    const on = scripted('told', usage)
+    const { id } = await begin(on)
+    const live = await stream(on, id)
+    live.abort()
+    await clientOf(on.gateway, otherKey(on.name)).responses.cancel(id)
+    expect(await charged(on)).toMatchObject({ quota: 40 + 4 * 70, reason: 'client_gone' })
   })
 })

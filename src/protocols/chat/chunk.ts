@@ -17,6 +17,8 @@ export interface ChunkFacts {
   /** Parsed chunk. */
   readonly chunk: Readonly<Record<string, unknown>>
   readonly choices: readonly ChunkChoice[]
+  /** Deltas of the choices, or their messages. */
+  readonly deltas: readonly (Record<string, unknown> | undefined)[]
   /** Usage, which an error may contain or have beside it. */
   readonly usage: ReportedUsage | undefined
   /** Whether `usage` is an object where clients look for it, credible or not. */
@@ -37,11 +39,17 @@ export function readChunk(data: string): ChunkFacts | undefined {
   return {
     chunk,
     choices: (choices ?? []).map(readChoice),
+    deltas: (choices ?? []).map(deltaOf),
     usage: usageOf(chunk),
     hasUsageObject: tellsUsage,
     isUsageChunk: choices?.length === 0 && tellsUsage,
     isError: isError(chunk['error']) || chunk['object'] === 'error',
   }
+}
+
+function deltaOf(value: unknown): Record<string, unknown> | undefined {
+  const choice = asRecord(value)
+  return asRecord(choice?.['delta']) ?? asRecord(choice?.['message'])
 }
 
 function readChoice(value: unknown): ChunkChoice {

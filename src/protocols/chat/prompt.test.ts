@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../json/json-scan.ts'
-import { promptBounds, promptText } from './prompt.ts'
+import { promptTextOf } from '../prompt-text.ts'
+import { promptBounds } from './prompt.ts'
+import { CHAT_PROMPT } from './prompt-levels.ts'
+
+const promptText = (body: Buffer) => promptTextOf(body, CHAT_PROMPT, '')
 
 const bytes = (request: object): Buffer => Buffer.from(JSON.stringify(request))
 const bound = (request: object): number => promptBounds(scanObject(bytes(request))).promptBound
@@ -67,16 +71,18 @@ describe('the bound', () => {
   test('sound costs by its length, a film and a document a flat sum', () => {
     const part = (type: string, size: number): number => {
       const held =
-        type === 'video_url' ? { url: `data:video/mp4;base64,${base64(size)}` } : { data: base64(size) }
+        type === 'video_url'
+          ? { url: `data:video/mp4;base64,${base64(size)}` }
+          : { [type === 'file' ? 'file_data' : 'data']: base64(size) }
       return bound(user([{ type, [type]: held }])) - bound(user([]))
     }
     // A minute of 16 kHz WAV is 2.56 million bytes of base64, and at most 32 tokens a second.
     expect(part('input_audio', 2_560_000)).toBeGreaterThan(60 * 32)
     expect(part('input_audio', 2_560_000)).toBeLessThan(200_000)
     expect(part('file', 1000)).toBeGreaterThan(20_000)
-    // As many as the largest common context.
-    expect(part('file', 10_000_000)).toBe(1_048_576)
-    expect(part('video_url', 10_000_000)).toBe(100_000)
+    // As many as the largest common context, and the bytes around the data.
+    expect(part('file', 10_000_000)).toBe(1_048_576 + '{"type":"file","file":{"file_data":}}'.length)
+    expect(part('video_url', 10_000_000)).toBe(100_000 + '{"type":"video_url","video_url":{"url":}}'.length)
   })
 
   const text = base64(500_000)

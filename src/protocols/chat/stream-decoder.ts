@@ -6,6 +6,7 @@ import { isError } from '../reply-facts.ts'
 import { laterUsage, type ReportedUsage } from '../reported-usage.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import { readUpstreamError } from '../upstream-error.ts'
+import { noteArrived } from './arrived.ts'
 import { finishReasonOf, firstChoice, logprobsOf, textOr } from './decode-reply.ts'
 import type { Fields } from '../field.ts'
 import { generatedText } from './generated-text.ts'
@@ -85,6 +86,7 @@ export class ChatStreamDecoder extends FrameReader {
     if (!choice) return
     // A server that cannot stream sends its whole reply in one frame.
     const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
+    noteArrived(delta, this.arrived)
     if (delta) this.#parts.read(delta, logprobsOf(choice))
     this.#finishReason = finishReasonOf(choice) ?? this.#finishReason
   }

@@ -5,6 +5,7 @@ import { laterUsage } from '../reported-usage.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'
+import { noteArrived } from './arrived.ts'
 import { chatErrorFrame } from './errors.ts'
 import { type ChunkFacts, readChunk } from './chunk.ts'
 import { countsOut } from './usage-out.ts'
@@ -89,6 +90,7 @@ export class ChatTap extends StreamTap {
     this.usage = laterUsage(this.usage, facts.usage)
     if (this.#lacksUsage) this.#remember(facts)
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
+    for (const delta of facts.deltas) noteArrived(delta, this.arrived, this.elidedBytes)
     for (const { index, pieces, finished } of facts.choices) {
       this.#finished.set(index, finished || this.#finished.get(index) === true)
       for (const piece of pieces) this.emit(index, piece)

@@ -1,7 +1,7 @@
 /** Public interface of the embeddings dialect. */
 export { EMBEDDINGS_LIMITS } from './limits.ts'
 export { embeddingsRequestSchema, readEmbeddingsRequest } from './request.ts'
-export { promptText } from './prompt.ts'
+export { EMBEDDINGS_PROMPT } from './prompt-levels.ts'
 export { EmbeddingsReply } from './reply.ts'
 export { textForm } from './text-form.ts'
 export { checkTexts, decodeTexts } from './texts.ts'

@@ -17,7 +17,7 @@ describe('a request to count tokens', () => {
 
   test('is counted with its system instruction', () => {
     expect(countableText(scan(`{${CONTENTS}}`)).text).toBe('Hello there.')
-    expect(countableText(scan(WHOLE)).text).toBe('Hello there.\nBe good.')
+    expect(countableText(scan(WHOLE)).text).toBe('x\n1.0\nBe good.\nHello there.')
   })
 
   test('with content that only its provider has is not counted', () => {

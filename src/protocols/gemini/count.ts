@@ -2,9 +2,10 @@ import { refuse } from '../field-check.ts'
 import { edit } from '../json/json-edit.ts'
 import { scanObject } from '../json/json-scan.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
+import { promptText } from '../prompt-text.ts'
 import type { PromptText } from '../prompt-tokens.ts'
 import { resourceName } from './method-path.ts'
-import { promptText } from './prompt.ts'
+import { GEMINI_PROMPT } from './prompt-levels.ts'
 import { readGeminiRequest } from './request.ts'
 import { topMember, topValue } from './spelling.ts'
 
@@ -21,7 +22,7 @@ export function countableText(scan: ScannedObject): PromptText {
   const part = countedPart(scan)
   if (topValue(part, 'cachedContent') !== undefined)
     refuse('cachedContent', `all of the conversation in 'contents'`, 'content that only its provider has')
-  return promptText(part.bytes)
+  return promptText(part, GEMINI_PROMPT, '')
 }
 
 /** The request for an upstream that knows the model by this name, which a whole request inside repeats. */

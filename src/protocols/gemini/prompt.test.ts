@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
 import { scanObject } from '../json/json-scan.ts'
-import { mediaOf, promptText } from './prompt.ts'
+import { promptTextOf } from '../prompt-text.ts'
+import { mediaOf } from './prompt.ts'
+import { GEMINI_PROMPT } from './prompt-levels.ts'
+
+const promptText = (body: Buffer) => promptTextOf(body, GEMINI_PROMPT, '')
 
 test('the text of a prompt has its words, calls and responses, and an allowance for media', () => {
   const body = {

@@ -51,7 +51,7 @@ export class ReplyParts {
   }
 
   /** Adds text or thinking. */
-  grow(kind: 'text' | 'thinking', text: string): void {
+  grow(kind: 'text' | 'thinking', text: string, isMedia = false): void {
     this.#endCall()
     if (this.#growing?.kind !== kind) {
       this.#endGrowing()
@@ -59,7 +59,8 @@ export class ReplyParts {
       this.#text = ''
     }
     if (kind === 'text') this.#text += text
-    this.#emit({ kind, index: this.#growing.index, text })
+    const { index } = this.#growing
+    this.#emit(kind === 'text' && isMedia ? { kind, index, text, isMedia } : { kind, index, text })
   }
 
   /** Adds text or thinking as it came, if it is what grows. */
@@ -87,7 +88,7 @@ export class ReplyParts {
     const isThought = part['thought'] === true
     if (text !== '') this.grow(isThought ? 'thinking' : 'text', text)
     const media = asRecord(part['inlineData'])
-    if (media && !isThought) this.grow('text', linkTo(media))
+    if (media && !isThought) this.grow('text', linkTo(media), true)
     if (signature !== '') this.#sign(signature, isThought ? undefined : 'text')
     return undefined
   }

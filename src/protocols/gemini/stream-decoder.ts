@@ -7,6 +7,7 @@ import { isErrorEvent } from '../sse/frame-splitter.ts'
 import type { FramePiece, TextMatch } from '../sse/frame-template.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
 import { argumentsIn, blockReason, firstCandidate, identityOf, partsOf, plainText } from './answer.ts'
+import { noteArrived } from './arrived.ts'
 import { readGeminiError } from './errors.ts'
 import { citationsIn } from './grounding.ts'
 import { ReplyParts } from './reply-parts.ts'
@@ -70,6 +71,7 @@ export class GeminiStreamDecoder extends FrameReader {
     const first = firstCandidate(chunk)
     if (first) {
       const parts = partsOf(first.candidate)
+      noteArrived(parts, this.arrived)
       this.#parts.read(parts, argumentsIn(data, first.at, parts), citationsIn(first.candidate))
       this.#finishReason = finishReasonOf(first.candidate['finishReason']) ?? this.#finishReason
     } else if (blockReason(chunk) !== undefined) this.#finishReason ??= 'SAFETY'

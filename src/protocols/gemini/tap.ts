@@ -8,6 +8,7 @@ import type { FramePiece, FrameTemplate } from '../sse/frame-template.ts'
 import { StreamTap, type TapStep } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { blockReason, partsOf, plainText } from './answer.ts'
+import { noteArrived } from './arrived.ts'
 import { geminiErrorText, statusOf } from './errors.ts'
 import { generatedText } from './generated-text.ts'
 import { KEEP_ALIVE_FRAME } from './keep-alive-frame.ts'
@@ -95,7 +96,9 @@ export class GeminiTap extends StreamTap {
       const number = indexOf(candidate)
       const hasReason = finishReasonOf(candidate['finishReason']) !== undefined
       this.#finished.set(number, hasReason || this.#finished.get(number) === true)
-      for (const piece of partsOf(candidate).flatMap(generatedText)) this.emit(number, piece)
+      const parts = partsOf(candidate)
+      noteArrived(parts, this.arrived, this.elidedBytes)
+      for (const piece of parts.flatMap(generatedText)) this.emit(number, piece)
     }
     if (candidates.length === 0 && blockReason(chunk) !== undefined) this.#finished.set(0, true)
   }

@@ -17,6 +17,9 @@ export interface Member {
 /** Index of a value or key in a `ScannedObject`. */
 export type Node = number
 
+/** The whole object. */
+export const ROOT: Node = 0
+
 /**
  * Valid JSON object with the offsets of all its values, parsed only on demand. The tape holds three numbers
  * for each key and value, in document order: begin, end, and the index of the next sibling.
@@ -122,6 +125,11 @@ export class ScannedObject {
   /** Returns a key as JSON.parse does. */
   keyText(key: Node): string {
     return keyText(this.bytes, this.startOf(key), this.endOf(key))
+  }
+
+  /** Returns an object's members, in order, those of one name among them. */
+  entries(node: Node): { readonly key: string; readonly node: Node }[] {
+    return this.values(node).map((value) => ({ key: this.keyText(value - 3), node: value }))
   }
 
   /** Finds the value of an object's member; the last of several with the same key, as in JSON.parse. */

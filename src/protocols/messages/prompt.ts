@@ -1,26 +1,14 @@
-import { scanObject } from '../json/json-scan.ts'
 import {
-  DOCUMENT_TOKENS,
   featureTokens,
-  IMAGE_TOKENS,
-  type MediaTokens,
+  mediaExcess,
   MESSAGE_TOKENS,
   type PromptBounds,
-  type PromptText,
   REQUEST_TOKENS,
   respondsInMedia,
   TOOLS_TOKENS,
-  TYPICAL_MESSAGE_TOKENS,
-  TYPICAL_REQUEST_TOKENS,
 } from '../prompt-tokens.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
-
-const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
-  ['image', IMAGE_TOKENS],
-  ['document', DOCUMENT_TOKENS],
-])
-/** Sources that are text, and wholly in the body. */
-const TEXT_SOURCES: ReadonlySet<string> = new Set(['text', 'content'])
+import { findMedia, textMember } from './prompt-media.ts'
 
 /** Fields of which the model reads no more than their own bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
@@ -58,85 +46,16 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   tokens += SERVER_TOOL_TOKENS * tools.filter((tool) => isServerTool(scan, tool)).length
   for (const message of elementsOf(scan, scan.span('messages')?.node)) {
     const addMedia = (block: Node, type: string): void => {
-      const media = mediaOf(scan, block, type)
-      const bytes = scan.endOf(block) - scan.startOf(block)
+      const media = findMedia(scan, block)
       if (media) {
         hasMedia = true
-        tokens += media.max(bytes, model) - bytes
+        tokens += mediaExcess(scan, media, model)
         // A document's content may contain images.
       } else if (type === 'document') eachBlock(scan, sourceContent(scan, block), addMedia)
     }
     eachBlock(scan, contentOf(scan, message), addMedia)
   }
   return { promptBound: tokens, hasMedia }
-}
-
-/**
- * Collects the text of tools, system prompt and messages of a valid request, and estimates the rest. The text
- * of a conversation begins with the text of its earlier turns, which may have been counted before.
- */
-export function promptText(bytes: Buffer): PromptText {
-  return countableText(scanObject(bytes))
-}
-
-/** Collects the same from a scanned request, for counting where a channel cannot count tokens. */
-export function countableText(scan: ScannedObject): PromptText {
-  const pieces: string[] = []
-  let extraTokens = TYPICAL_REQUEST_TOKENS
-  const addContent = (content: Node | undefined): void => {
-    if (content === undefined) return
-    if (scan.kindOf(content) === 'string') pieces.push(scan.parse(content) as string)
-    eachBlock(scan, content, (block, type) => {
-      const media = mediaOf(scan, block, type)
-      if (media) extraTokens += media.typical(scan.endOf(block) - scan.startOf(block))
-      else pieces.push(...textOf(scan, block, type))
-    })
-  }
-  const tools = scan.span('tools')
-  if (tools && tools.count > 0) pieces.push(scan.textOf(tools.node))
-  const format = outputFormatNode(scan)
-  if (format !== undefined) pieces.push(scan.textOf(format))
-  addContent(scan.span('system')?.node)
-  for (const message of elementsOf(scan, scan.span('messages')?.node)) {
-    extraTokens += TYPICAL_MESSAGE_TOKENS
-    addContent(contentOf(scan, message))
-  }
-  return { text: pieces.join('\n'), extraTokens }
-}
-
-/** Finds the output format, which servers show to the model; undefined if there is none. */
-function outputFormatNode(scan: ScannedObject): Node | undefined {
-  const isObject = (node: Node | undefined): node is Node =>
-    node !== undefined && scan.kindOf(node) === 'object'
-  const config = scan.span('output_config')?.node
-  const format = isObject(config) ? scan.memberOf(config, 'format') : undefined
-  return [scan.span('output_format')?.node, format].find(isObject)
-}
-
-/** Members with the text of a block, by type; other blocks are counted as JSON. */
-const TEXT_MEMBERS: ReadonlyMap<string, readonly string[]> = new Map([
-  ['text', ['text']],
-  ['thinking', ['thinking']],
-  ['redacted_thinking', []],
-  ['tool_use', ['name', 'input']],
-  ['tool_result', ['content']],
-  ['document', ['title', 'context', 'source']],
-])
-
-function textOf(scan: ScannedObject, block: Node, type: string): string[] {
-  const members = TEXT_MEMBERS.get(type)
-  if (!members) return [textOrJson(scan, block)]
-  return members.flatMap((key) => {
-    const node = scan.memberOf(block, key)
-    // The blocks within a result are visited on their own.
-    if (node === undefined || scan.kindOf(node) === 'null' || scan.kindOf(node) === 'array') return []
-    return [textOrJson(scan, node)]
-  })
-}
-
-function textOrJson(scan: ScannedObject, node: Node): string {
-  const isText = scan.kindOf(node) === 'string'
-  return isText ? (scan.parse(node) as string) : scan.textOf(node)
 }
 
 /** Visits blocks, and the blocks within tool results. */
@@ -151,21 +70,6 @@ function eachBlock(
     visit(block, type)
     if (type === 'tool_result') eachBlock(scan, scan.memberOf(block, 'content'), visit)
   }
-}
-
-function mediaOf(scan: ScannedObject, block: Node, type: string): MediaTokens | undefined {
-  const media = MEDIA.get(type)
-  const source = media && sourceOf(scan, block)
-  if (source === undefined) return media
-  if (TEXT_SOURCES.has(textMember(scan, source, 'type') ?? '')) return undefined
-  return type === 'image' && !mayBePicture(scan, source) ? DOCUMENT_TOKENS : media
-}
-
-/** Whether a source may be an image; a conversion makes others a file or text. */
-function mayBePicture(scan: ScannedObject, source: Node): boolean {
-  const kind = textMember(scan, source, 'type')
-  if (kind === 'base64') return (textMember(scan, source, 'media_type') ?? '').startsWith('image/')
-  return kind !== 'url' || /^https?:\/\//i.test(textMember(scan, source, 'url') ?? '')
 }
 
 function sourceOf(scan: ScannedObject, block: Node): Node | undefined {
@@ -189,9 +93,4 @@ function contentOf(scan: ScannedObject, message: Node): Node | undefined {
 
 function elementsOf(scan: ScannedObject, node: Node | undefined): Node[] {
   return node !== undefined && scan.kindOf(node) === 'array' ? scan.elements(node) : []
-}
-
-function textMember(scan: ScannedObject, holder: Node, key: string): string | undefined {
-  const node = scan.memberOf(holder, key)
-  return node !== undefined && scan.kindOf(node) === 'string' ? (scan.parse(node) as string) : undefined
 }

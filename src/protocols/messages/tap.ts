@@ -45,11 +45,13 @@ export class MessagesTap extends StreamTap {
         return 'forward'
       case 'content_block_start':
         this.resetTemplates()
+        this.#noteHidden(event, asRecord(event['content_block'])?.['data'])
         for (const piece of generatedText(asRecord(event['content_block']))) this.emit(indexOf(event), piece)
         return 'forward'
       case 'content_block_delta': {
         const text = deltaText(asRecord(event['delta']))
         if (text !== undefined) this.emit(indexOf(event), text)
+        else this.#noteHidden(event, asRecord(event['delta'])?.['signature'])
         return 'forward'
       }
       case 'message_delta':
@@ -101,6 +103,12 @@ export class MessagesTap extends StreamTap {
 
   #update(): void {
     this.usage = this.#sawFinish ? this.#counts.final : (this.#counts.partial ?? this.usage)
+  }
+
+  /** Thoughts that are redacted, or that are longer than the summary that comes with them. */
+  #noteHidden(event: Event, encrypted: unknown): void {
+    if (typeof encrypted === 'string')
+      this.arrived.addHidden(encrypted.length, this.textBytes(indexOf(event)))
   }
 
   #finish(holder: Event | undefined): void {

@@ -1,6 +1,6 @@
 /** Public interface of the rerank dialect. */
 export { gateRerankRequest } from './gate.ts'
-export { promptText } from './prompt.ts'
+export { RERANK_PROMPT } from './prompt-levels.ts'
 export { readRerankReply } from './reply.ts'
 export { readRerankRequest, rerankRequestSchema } from './request.ts'
 export { searchUnitBound, searchUnits } from './search-units.ts'

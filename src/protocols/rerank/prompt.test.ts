@@ -1,15 +1,18 @@
 import { expect, test } from 'vitest'
-import { promptText } from './prompt.ts'
+import { promptTextOf } from '../prompt-text.ts'
+import { RERANK_PROMPT } from './prompt-levels.ts'
 
-test('what is counted is the query and the text of each document, once', () => {
+test('what is counted is the query and the texts of each document, once', () => {
   const body = {
     model: 'm',
     query: 'what "is" this?',
-    documents: ['one\n', { title: 'left out', text: 'two — 2' }, 'three'],
-    instruction: 'left out',
+    documents: ['one\n', { title: 'its title', text: 'two — 2' }, 'three'],
+    instruction: 'rank by age',
+    top_n: 2,
   }
-  expect(promptText(Buffer.from(JSON.stringify(body)))).toEqual({
-    text: 'what "is" this?\none\n\ntwo — 2\nthree',
+  expect(promptTextOf(Buffer.from(JSON.stringify(body)), RERANK_PROMPT, '')).toEqual({
+    text: 'what "is" this?\ninstruction\nrank by age\none\n\ntitle\nits title\ntwo — 2\nthree',
     extraTokens: 0,
+    chargedExtraTokens: 0,
   })
 })

@@ -14,7 +14,7 @@ export {
 } from './item-references.ts'
 export { hasOnlyMessages } from './plain-input.ts'
 export { itemPage, itemQuery } from './item-page.ts'
-export { promptText } from './prompt.ts'
+export { RESPONSES_PROMPT } from './prompt-levels.ts'
 export { RenamedIds } from './renamed-ids.ts'
 export { type ResponseFacts, usageOfCompaction, usageOfResponse } from './reply.ts'
 export { readResponsesRequest, type ResponsesRequest, responsesRequestSchema } from './request.ts'

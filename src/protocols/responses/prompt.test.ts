@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../json/json-scan.ts'
-import { promptBounds, promptText } from './prompt.ts'
+import { promptTextOf } from '../prompt-text.ts'
+import { promptBounds } from './prompt.ts'
+import { RESPONSES_PROMPT } from './prompt-levels.ts'
+
+const promptText = (body: Buffer) => promptTextOf(body, RESPONSES_PROMPT, '')
 
 const bytes = (request: object): Buffer => Buffer.from(JSON.stringify(request))
 const bound = (request: object): number => promptBounds(scanObject(bytes(request))).promptBound

@@ -1,39 +1,15 @@
-import { scanObject } from '../json/json-scan.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
+import type { FoundMedia } from '../prompt-levels.ts'
 import {
-  DOCUMENT_TOKENS,
   featureTokens,
-  IMAGE_TOKENS,
-  type MediaTokens,
+  mediaExcess,
   MESSAGE_TOKENS,
   type PromptBounds,
-  type PromptText,
   REQUEST_TOKENS,
   respondsInMedia,
   TOOLS_TOKENS,
-  TYPICAL_MESSAGE_TOKENS,
-  TYPICAL_REQUEST_TOKENS,
 } from '../prompt-tokens.ts'
-import { generatedText } from './generated-text.ts'
-
-/** Only an address that a conversion reads as a picture: anything else counts as a document. */
-const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i
-/** Bytes of an address that are looked at. */
-const MAX_PREFIX_BYTES = 256
-
-/** Sound is 10 to 32 tokens a second: one token in 31 bytes of base64 at the least; 16 leaves room. */
-const AUDIO_TOKENS: MediaTokens = {
-  max: (bytes) => 1000 + Math.ceil(bytes / 16),
-  typical: (bytes) => 100 + Math.ceil(bytes / 400),
-}
-
-/** Media by the type of their part. */
-const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
-  ['input_image', IMAGE_TOKENS],
-  ['input_file', DOCUMENT_TOKENS],
-  ['input_audio', AUDIO_TOKENS],
-  ['computer_screenshot', IMAGE_TOKENS],
-])
+import { findMedia } from './prompt-media.ts'
 
 /** Tokens of a tool that is sent as a function whose schema is not in the request: up to 150. */
 const TYPED_TOOL_TOKENS = 160
@@ -71,16 +47,10 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'previous_response_id',
 ])
 
-interface MediaPart {
-  readonly node: Node
-  readonly tokens: MediaTokens
-  readonly bytes: number
-}
-
 /**
  * Upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a
- * byte, so the bytes of the body bound its text; media count by `MEDIA`. The earlier response that a request
- * continues is not included.
+ * byte, so the bytes of the body bound its text; media count by what they are. The earlier response that a
+ * request continues is not included.
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
@@ -92,40 +62,11 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   const items = itemsOf(scan)
   tokens += Math.max(items.length, 1) * MESSAGE_TOKENS
   for (const item of items)
-    for (const { tokens: media, bytes } of mediaParts(scan, item)) {
+    for (const media of mediaIn(scan, item)) {
       hasMedia = true
-      tokens += media.max(bytes, model) - bytes
+      tokens += mediaExcess(scan, media, model)
     }
   return { promptBound: tokens, hasMedia }
-}
-
-/**
- * The text of the tools and items of a valid request, and an allowance for what is not text. The text of a
- * conversation begins with the text of its earlier turns, which may have been counted before.
- */
-export function promptText(bytes: Buffer): PromptText {
-  return countableText(scanObject(bytes))
-}
-
-/** The same of a request that was scanned. */
-export function countableText(scan: ScannedObject): PromptText {
-  const pieces: string[] = []
-  for (const field of INSTRUCTED_FIELDS) {
-    const member = scan.span(field)
-    if (member) pieces.push(scan.bytes.toString('utf8', member.start, member.end))
-  }
-  for (const field of ['instructions', 'input']) {
-    const value = scan.value(field)
-    if (typeof value === 'string') pieces.push(value)
-  }
-  let extraTokens = TYPICAL_REQUEST_TOKENS
-  for (const item of itemsOf(scan)) {
-    extraTokens += TYPICAL_MESSAGE_TOKENS
-    const media = mediaParts(scan, item)
-    for (const { tokens, bytes: size } of media) extraTokens += tokens.typical(size)
-    pieces.push(...itemText(scan, item, new Set(media.map(({ node }) => node))))
-  }
-  return { text: pieces.join('\n'), extraTokens }
 }
 
 /** Tools that are no functions, those in namespaces among them. */
@@ -148,28 +89,6 @@ function itemsOf(scan: ScannedObject): Node[] {
     : []
 }
 
-/** Collects the text of an item, without the media. */
-function itemText(scan: ScannedObject, item: Node, media: ReadonlySet<Node>): string[] {
-  if (media.size === 0) {
-    const value = scan.parse(item) as Readonly<Record<string, unknown>>
-    const { role, content, output } = value
-    return [
-      ...[role, content, output].filter((text) => typeof text === 'string'),
-      ...generatedText(value),
-      ...listText(output),
-    ]
-  }
-  return CONTENTS.flatMap((key) =>
-    partsOf(scan, item, key)
-      .filter((part) => !media.has(part))
-      .flatMap((part) => generatedText(scan.parse(part))),
-  )
-}
-
-function listText(output: unknown): string[] {
-  return Array.isArray(output) ? output.flatMap(generatedText) : []
-}
-
 const NO_PARTS: readonly Node[] = []
 
 function partsOf(scan: ScannedObject, item: Node, key: string): readonly Node[] {
@@ -181,26 +100,11 @@ function partsOf(scan: ScannedObject, item: Node, key: string): readonly Node[] 
     : NO_PARTS
 }
 
-function mediaParts(scan: ScannedObject, item: Node): MediaPart[] {
-  const parts: MediaPart[] = []
-  for (const key of CONTENTS)
-    for (const node of partsOf(scan, item, key)) {
-      const type = scan.memberOf(node, 'type')
-      if (type === undefined || scan.kindOf(type) !== 'string') continue
-      const kind = MEDIA.get(scan.parse(type) as string)
-      if (!kind) continue
-      const tokens = kind === IMAGE_TOKENS && !isPicture(scan, node) ? DOCUMENT_TOKENS : kind
-      parts.push({ node, tokens, bytes: scan.endOf(node) - scan.startOf(node) })
-    }
-  return parts
-}
-
-/** A picture by its id may be anything that was uploaded, yet is shown as one. */
-function isPicture(scan: ScannedObject, part: Node): boolean {
-  const url = scan.memberOf(part, 'image_url')
-  if (url === undefined || scan.kindOf(url) !== 'string') return true
-  const start = scan.startOf(url) + 1
-  const end = Math.min(scan.endOf(url) - 1, start + MAX_PREFIX_BYTES)
-  // Some clients escape slashes; whoever escapes more has it counted as a document.
-  return PICTURE.test(scan.bytes.toString('latin1', start, end).replaceAll('\\/', '/'))
+function mediaIn(scan: ScannedObject, item: Node): FoundMedia[] {
+  return CONTENTS.flatMap((key) =>
+    partsOf(scan, item, key).flatMap((part) => {
+      const media = findMedia(scan, part)
+      return media ? [media] : []
+    }),
+  )
 }

@@ -1,8 +1,9 @@
 import { checkMembers, isPresent, refuse } from '../field-check.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
+import { promptText } from '../prompt-text.ts'
 import type { PromptText } from '../prompt-tokens.ts'
 import { refersToItems } from './item-references.ts'
-import { countableText as textOf } from './prompt.ts'
+import { RESPONSES_PROMPT } from './prompt-levels.ts'
 import { CHECKS, readResponsesRequest, REQUIRED, type ResponsesRequest } from './request.ts'
 
 /** Fields that stand for items which are kept elsewhere. */
@@ -22,7 +23,7 @@ export function countableText(scan: ScannedObject, isComposed: boolean): PromptT
   for (const field of REFERENCES)
     if (isPresent(scan, field) && !(isComposed && field === 'previous_response_id')) refuseReference(field)
   if (!isComposed && refersToItems(scan)) refuseReference('input')
-  return textOf(scan)
+  return promptText(scan, RESPONSES_PROMPT, '')
 }
 
 function refuseReference(field: string): never {

@@ -16,6 +16,8 @@ import { usageOf } from './usage.ts'
 
 /** Events that bring more of what the model wrote: other deltas repeat nothing. */
 const DELTA = /\.delta$/
+/** The delta that is sound. */
+const SOUND = 'response.audio.delta'
 
 /** A response's id where it is the first member. */
 const EARLY_ID = /"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,256})"/
@@ -35,8 +37,11 @@ export class ResponsesTap extends StreamTap {
   readonly encrypted: string[] = []
   #model = ''
   #created = 0
+  /** Number of the first event that has one; 0 before. */
+  firstSequence = 0
   /** The number of the next event. */
   #sequence = 0
+  #isNumbered = false
   /** Items of which text came in deltas. */
   readonly #growing = new Set<number>()
   /** The searches of the items that are done; the last event may leave them out. */
@@ -49,6 +54,11 @@ export class ResponsesTap extends StreamTap {
 
   get sawFinish(): boolean {
     return this.done
+  }
+
+  /** Number of the last event so far. */
+  get lastSequence(): number {
+    return Math.max(this.firstSequence, this.#sequence - 1)
   }
 
   /**
@@ -92,6 +102,10 @@ export class ResponsesTap extends StreamTap {
     const type = eventType(event, frame)
     if (TERMINAL.has(type)) return this.#end(type, event, data)
     if (type === 'error') return this.#fail(data, event)
+    if (type === SOUND) {
+      this.arrived.addSound(textOr(event['delta']).length + this.elidedBytes)
+      return 'forward'
+    }
     if (DELTA.test(type)) {
       const delta = event['delta']
       if (typeof delta !== 'string' || delta === '') return 'forward'
@@ -109,7 +123,8 @@ export class ResponsesTap extends StreamTap {
   protected pieceOf(data: string): FramePiece | undefined {
     const event = parseRecord(data)
     const text = event?.['delta']
-    if (!event || typeof text !== 'string' || text === '' || !DELTA.test(textOr(event['type'])))
+    const type = textOr(event?.['type'])
+    if (!event || typeof text !== 'string' || text === '' || type === SOUND || !DELTA.test(type))
       return undefined
     return { index: outputIndex(event), text }
   }
@@ -147,7 +162,10 @@ export class ResponsesTap extends StreamTap {
 
   #count(event: Event): void {
     const number = event['sequence_number']
-    if (typeof number === 'number' && Number.isSafeInteger(number)) this.#sequence = number + 1
+    if (typeof number !== 'number' || !Number.isSafeInteger(number)) return
+    if (!this.#isNumbered) this.firstSequence = number
+    this.#isNumbered = true
+    this.#sequence = number + 1
   }
 
   #begin(response: Event): void {
@@ -162,6 +180,8 @@ export class ResponsesTap extends StreamTap {
   #readDone(index: number, item: Event | undefined): void {
     if (!item) return
     this.encrypted.push(...encryptedIn(item))
+    const hidden = item['type'] === 'reasoning' ? textOr(item['encrypted_content']) : ''
+    if (hidden !== '') this.arrived.addHidden(hidden.length, this.textBytes(index))
     if (isSearch(item)) this.#searches++
     if (!this.#growing.has(index)) for (const piece of generatedText(item)) this.emit(index, piece)
     else if (typeof item['name'] === 'string') this.emit(index, item['name'])

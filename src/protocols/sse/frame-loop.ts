@@ -1,3 +1,4 @@
+import { ArrivedMedia } from '../arrived-media.ts'
 import type { FramePiece, FrameTemplate } from './frame-template.ts'
 import { KnownFrames } from './known-frames.ts'
 import type { SharedTemplates } from './shared-templates.ts'
@@ -23,6 +24,8 @@ export abstract class FrameLoop {
   protected isFirst = true
   /** Whether a frame with data was read: comments and fields alone are no event. */
   sawEvent = false
+  /** Sound, pictures and hidden reasoning so far. */
+  readonly arrived = new ArrivedMedia()
   readonly #templates: KnownFrames
 
   /** `shared`: templates of streams of the same class. */

@@ -1,3 +1,4 @@
+import { closedJson } from '../json/closed-json.ts'
 import { JsonOutline } from '../json/json-outline.ts'
 
 const LF = 0x0a
@@ -14,6 +15,7 @@ const MAX_NAME = 256
  */
 export class LargeEvent {
   readonly #outline = new JsonOutline()
+  #dataBytes = 0
   #name = ''
   /** Current line: its length, and its field, which has a name once a colon came. */
   #lineBytes = 0
@@ -25,6 +27,17 @@ export class LargeEvent {
   /** Outline of the data; undefined if even that is too long. */
   get data(): string | undefined {
     return this.#outline.text
+  }
+
+  /** The data so far, as if they ended here; undefined if nothing can be read of them. */
+  get begunData(): string | undefined {
+    const { text } = this.#outline
+    return text === undefined ? undefined : closedJson(text)
+  }
+
+  /** Bytes of the data that the outline leaves out. */
+  get elidedBytes(): number {
+    return this.#dataBytes - this.#outline.length
   }
 
   /** Frame with the event's name alone, for readers of the name. */
@@ -68,8 +81,11 @@ export class LargeEvent {
       if (this.#field === 'event') this.#name = ''
       value = part.subarray(colon + 1)
     }
-    if (this.#field === 'data') this.#outline.push(value)
-    else if (this.#field === 'event') this.#name += value.toString('latin1', 0, MAX_NAME - this.#name.length)
+    if (this.#field === 'data') {
+      this.#outline.push(value)
+      this.#dataBytes += value.length
+    } else if (this.#field === 'event')
+      this.#name += value.toString('latin1', 0, MAX_NAME - this.#name.length)
   }
 
   #endLine(): void {

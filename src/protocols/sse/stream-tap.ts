@@ -128,6 +128,14 @@ export abstract class StreamTap extends FrameLoop {
     }
   }
 
+  /** Ends the reading; in the middle of an event that is forwarded as it comes, with what has come of it. */
+  override release(): void {
+    const begun = this.#large?.begunData
+    if (this.#large && begun !== undefined) this.read(begun, this.#large.frame)
+    this.#large = undefined
+    super.release()
+  }
+
   /** Returns an event that only says that the answer goes on; undefined without one. */
   keepAliveFrame(): Buffer | undefined {
     return undefined
@@ -136,6 +144,16 @@ export abstract class StreamTap extends FrameLoop {
   /** Returns the bytes that end a complete stream, to be sent once it is charged. */
   finalBytes(_charged: Usage): Buffer {
     return Buffer.concat(this.#ending)
+  }
+
+  /** Bytes that the event being read had beside what was kept of it. */
+  protected get elidedBytes(): number {
+    return this.#large?.elidedBytes ?? 0
+  }
+
+  /** UTF-8 bytes of the text with this index. */
+  protected textBytes(index: number): number {
+    return this.#texts.get(index)?.length ?? 0
   }
 
   /** Adds generated text with this index. */
@@ -149,8 +167,14 @@ export abstract class StreamTap extends FrameLoop {
 
   protected readFrame(data: string, frame: string): Verdict {
     const before = this.emittedBytes
+    const { progress } = this.arrived
     const verdict = this.read(data, frame)
-    if (this.emittedBytes > before || (verdict === 'forward' && isLarge(frame))) this.contentFrames++
+    if (
+      this.emittedBytes > before ||
+      this.arrived.progress > progress ||
+      (verdict === 'forward' && isLarge(frame))
+    )
+      this.contentFrames++
     return verdict
   }
 
@@ -236,9 +260,9 @@ export abstract class StreamTap extends FrameLoop {
   #forwardLarge(large: LargeEvent, chunk: Buffer): TapStep {
     const end = large.push(chunk)
     if (end < 0) return { forward: chunk, terminal: false }
-    this.#large = undefined
     // The event was counted when its forwarding began.
     const verdict = large.data === undefined ? 'forward' : this.read(large.data, large.frame)
+    this.#large = undefined
     // Only the last bytes of so large an error can still be held back; no other large event is held back.
     if (verdict === 'end') {
       this.errorFrame = Buffer.from(chunk.subarray(0, end))

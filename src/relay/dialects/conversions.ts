@@ -108,7 +108,7 @@ export class Conversions {
     const { codec, beginsWithPrompt, endsWithAnswer } = from
     const client = { codec, beginsWithPrompt, endsWithAnswer, jsonArray }
     const decoded = decodeRequest(from, scan, options)
-    if ('refusal' in decoded) return (channel) => [refusedRequest(channel, maxTokens, decoded.refusal)]
+    if ('refusal' in decoded) return (channel) => [refused(channel, maxTokens, decoded.refusal)]
     const requestFor = (history: SignedHistory): RequestFor =>
       Object.assign(
         (channel: Channel, name: ProtocolName, model: Model) =>
@@ -117,7 +117,7 @@ export class Conversions {
               const fitted = fit({ ...decoded, conversation }, channel, name, model)
               return this.#requestFor(client, channel, { ...fitted, history }, isOfKey)
             } catch (refusal) {
-              return refusedRequest(channel, maxTokens, refusal)
+              return refused(channel, maxTokens, refusal)
             }
           }),
         { origin: history.origin },
@@ -147,7 +147,7 @@ export class Conversions {
     { spoken, conversation, upstream, dropped: before, history }: Fitted,
     requester: MediaRequester,
   ): Promise<Prepared> {
-    const { codec, path, headers } = convertedDialect(spoken)
+    const { codec, path, headers, prompt } = convertedDialect(spoken)
     const dropped: Dropped = new Set(before)
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
     const body = codec.encodeRequest(inline, upstream, dropped)
@@ -159,6 +159,7 @@ export class Conversions {
       path: path(upstream.name, conversation.stream),
       headers,
       body,
+      prompt,
       upstreamModel: upstream.name,
       dropped: [...dropped],
       beginsWithPrompt: client.beginsWithPrompt,
@@ -190,11 +191,7 @@ function decodeRequest(
   }
 }
 
-function refusedRequest(
-  channel: Channel,
-  outputMaximum: number | undefined,
-  refusal: unknown,
-): ChannelRequest {
+function refused(channel: Channel, outputMaximum: number | undefined, refusal: unknown): ChannelRequest {
   return {
     channel,
     outputMaximum,

@@ -1,11 +1,14 @@
 import type { Channel } from '../../domain/channel.ts'
 import type { Codec, UpstreamCodec } from '../../protocols/codec.ts'
 import type { Conversation } from '../../protocols/conversation.ts'
+import type { PromptLevels } from '../../protocols/prompt-levels.ts'
 import type { Capabilities } from '../../protocols/model-capabilities.ts'
 
 /** A dialect that calls of other dialects are converted to. */
 export interface UpstreamDialect {
   readonly codec: UpstreamCodec
+  /** Members of its requests that are prompt. */
+  readonly prompt: PromptLevels
   /** Path of its endpoint, below a channel's base URL. `model`: the name that the upstream knows. */
   readonly path: (model: string, stream: boolean) => string
   /** Headers of a converted request, beside those of the channel: names and values in turn. */

@@ -100,6 +100,7 @@ function withoutCopies(decoder: StreamDecoder): StreamDecoder {
     get usage() {
       return decoder.usage
     },
+    arrived: decoder.arrived,
     push: (chunk) => decoder.push(chunk),
     end: () => decoder.end(),
     release: () => decoder.release(),

@@ -1,8 +1,10 @@
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import type { StreamDecoder, StreamEncoder } from '../../protocols/codec.ts'
+import type { ArrivedMedia } from '../../protocols/arrived-media.ts'
 import { CopiedText } from '../../protocols/copied-text.ts'
 import { CallInputs, CUT_STOP } from '../../protocols/cut-calls.ts'
 import { EmittedText } from '../../protocols/emitted-text.ts'
+import { asRecord } from '../../protocols/json/record.ts'
 import { FrameWriter } from '../../protocols/frame-writer.ts'
 import type { ReplyEvent } from '../../protocols/reply.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
@@ -45,6 +47,8 @@ export class ConvertingTap implements Tap {
   /** Frames made at the end of the upstream's stream, to be sent with the last one. */
   #lastFrames = ''
   #isComplete = false
+  /** Bytes of thoughts that came as text since the last encrypted ones. */
+  #thinkingBytes = 0
 
   constructor(
     decoder: StreamDecoder,
@@ -65,6 +69,10 @@ export class ConvertingTap implements Tap {
 
   get text(): string {
     return this.#text.toString()
+  }
+
+  get arrived(): ArrivedMedia {
+    return this.#decoder.arrived
   }
 
   push(chunk: Buffer): TapStep {
@@ -130,6 +138,7 @@ export class ConvertingTap implements Tap {
     this.emittedBytes += this.#text.addCopied(event)
     this.contentFrames += event.frames
     if (event.kind === 'tool-input') this.#calls.add(event.index, event.text)
+    if (event.kind === 'thinking') this.#thinkingBytes += event.size
     this.#signatures?.add(event)
     while (event.frames > 0 && !this.#encoder.copy(event, WRITER))
       WRITER.text(this.#encoder.push([event.takeFirst()]))
@@ -154,16 +163,24 @@ export class ConvertingTap implements Tap {
         this.#calls.add(event.index, event.text)
         return this.#emitted(event.text)
       case 'text':
+        if (event.isMedia) this.contentFrames += 1
+        else this.#emitted(event.text)
+        return
       case 'thinking':
+        this.#thinkingBytes += Buffer.byteLength(event.text)
         return this.#emitted(event.text)
       case 'part-start':
         if (event.part.kind === 'tool-call') this.#emitted(event.part.name)
+        else if (event.part.kind === 'opaque') this.#noteHidden(redactedIn(event.part.value))
+        return
+      case 'proof':
+        // Gemini tells the tokens of its thoughts with each event.
+        if (event.proof.protocol !== 'gemini') this.#noteHidden(event.proof.value)
         return
       case 'end':
         this.#isComplete = true
         return
       case 'start':
-      case 'proof':
       case 'citation':
       case 'part-end':
       case 'ping':
@@ -171,9 +188,22 @@ export class ConvertingTap implements Tap {
     }
   }
 
+  /** Encrypted thoughts, as far as no text came with them. */
+  #noteHidden(encrypted: string): void {
+    this.arrived.addHidden(encrypted.length, this.#thinkingBytes)
+    this.#thinkingBytes = 0
+  }
+
   #emitted(text: string): void {
     if (text === '') return
     this.emittedBytes += this.#text.add(text)
     this.contentFrames += 1
   }
+}
+
+/** The encrypted thoughts of a block that holds nothing else. */
+function redactedIn(block: unknown): string {
+  const { data, redactedContent, reasoningContent } = asRecord(block) ?? {}
+  const found = [data, redactedContent, asRecord(reasoningContent)?.['redactedContent']]
+  return found.find((one): one is string => typeof one === 'string') ?? ''
 }

@@ -72,7 +72,6 @@ export function countingDialect(counting: Counting): Dialect {
     name: counting.protocol,
     endpoint: counting.protocol,
     names: counting.names,
-    promptText: () => ({ text: '', extraTokens: 0 }),
     read(scan, headers, reader) {
       const model = counting.model(scan)
       const upstreamHeaders = counting.upstreamHeaders(headers)

@@ -8,6 +8,8 @@ import type { Usage } from '../../domain/usage.ts'
 import type { ScanLimits } from '../../protocols/json/json-scan.ts'
 import type { KnownNames } from '../../protocols/json/known-names.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
+import type { PromptLevels } from '../../protocols/prompt-levels.ts'
+import type { ArrivedMedia } from '../../protocols/arrived-media.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
@@ -105,6 +107,8 @@ export interface Prepared {
   readonly body: Buffer | OutgoingBody
   /** Type of the body; JSON if absent. */
   readonly contentType?: string
+  /** Members of the body that are prompt, or the text of the prompt; absent where no prompt is charged. */
+  readonly prompt?: PromptLevels | (() => string)
   /** Set where the response goes through as it comes: `tap` and `reply` are not called then. */
   readonly passed?: PassedResponses
   /** The model's name as the upstream knows it. */
@@ -170,6 +174,8 @@ export interface Tap extends Lasting {
   readonly contentFrames: number
   /** The generated text so far, for counting. */
   readonly text: string
+  /** Sound, pictures and hidden reasoning so far. */
+  readonly arrived: ArrivedMedia
   push(chunk: Buffer): TapStep
   end(): Pick<TapEnd, 'complete'>
   /**
@@ -208,6 +214,4 @@ export interface Dialect {
   readonly isFreeUnpriced?: true
   /** Checks a request; throws `invalid_request` naming the field. */
   read(scan: ScannedObject, headers: Headers, reader: Reader): RelayedRequest | Promise<RelayedRequest>
-  /** Text for the token count where the upstream reported nothing. */
-  promptText(body: Buffer): { readonly text: string; readonly extraTokens: number }
 }

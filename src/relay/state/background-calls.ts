@@ -4,21 +4,22 @@ import { charge } from '../../domain/charge.ts'
 import { type Rate, rateFrom } from '../../domain/price.ts'
 import type { Settlement, SettlementReason } from '../../domain/settlement.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
+import { streamedTokens } from '../../domain/streamed-part.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { OpenHold } from '../../ledger/open-hold.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 import { OperatorHold } from '../../ledger/operator-hold.ts'
-import { parseRecord } from '../../protocols/json/record.ts'
 import { countsOf, type ReportedUsage } from '../../protocols/reported-usage.ts'
-import { usageOfResponse } from '../../protocols/responses/index.ts'
 import { exchangeWhole, type WholeExchange } from '../../upstreams/exchange-whole.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { Call } from '../call.ts'
 import type { CallLimits } from '../call-limits.ts'
 import type { LocalCount } from '../local-count.ts'
 import { accountOf } from './account-of.ts'
+import { chargedUsage, isFinished, type Outcome, outcomeOf } from './background-outcome.ts'
 import type { ResponseStore } from './response-store.ts'
+import { NOTE_MS, StreamedParts } from './streamed-parts.ts'
 
 /** Interval at which the upstreams of open calls are asked whether they are done. */
 const POLL_MS = 60_000
@@ -32,8 +33,6 @@ const MAX_BYTES = 64 * 1024 * 1024
 const ASK_MS = 30_000
 /** Calls whose upstreams are asked at a time. */
 const POLLED_AT_A_TIME = 8
-
-const FINAL: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
 
 /** Services that calls in the background need. */
 export interface BackgroundParts {
@@ -49,17 +48,10 @@ export interface BackgroundParts {
   readonly log: { warn(fields: object, sentence: string): void }
 }
 
-/** End of a response, as far as its charge depends on it. */
-interface Outcome {
-  readonly status: string
-  /** Null where the upstream reported none. */
-  readonly usage: Usage | null
-  /** Tokens of the output by a count of the gateway's own; 0 where usage was reported. */
-  readonly counted: number
-}
-
 /** Call whose response is made without its client. */
 interface OpenCall {
+  /** When an end without usage was first seen, by `performance.now()`. */
+  endSeenAt?: number
   readonly hold: OpenHold
   readonly response: StoredResponse
   readonly rate: Rate
@@ -73,6 +65,8 @@ interface OpenCall {
  * held amount. `docs/ledger.md: Background responses`.
  */
 export class BackgroundCalls {
+  /** Notes of what is streamed of their responses. */
+  readonly streamed: StreamedParts
   readonly #parts: BackgroundParts
   readonly #open = new Map<string, OpenCall>()
   readonly #timers: readonly NodeJS.Timeout[]
@@ -80,12 +74,14 @@ export class BackgroundCalls {
 
   constructor(parts: BackgroundParts) {
     this.#parts = parts
+    this.streamed = new StreamedParts(parts.responses, parts.count)
     const lookUp = setInterval(() => void this.#guarded(() => this.#lookUp()), LOOK_UP_MS).unref()
     const poll = setInterval(() => void this.#guarded(() => this.#poll()), POLL_MS).unref()
     this.#timers = [lookUp, poll]
   }
 
   close(): void {
+    this.streamed.close()
     for (const timer of this.#timers) clearInterval(timer)
   }
 
@@ -147,7 +143,7 @@ export class BackgroundCalls {
    */
   async see(response: StoredResponse, body: Buffer): Promise<boolean> {
     if (response.callId === null) return true
-    const outcome = await this.#outcomeOf(body)
+    const outcome = await outcomeOf(body, this.#parts.count)
     if (outcome) await this.#note(response, outcome)
     return outcome !== undefined
   }
@@ -160,37 +156,37 @@ export class BackgroundCalls {
 
   async #note(response: StoredResponse, outcome: Outcome): Promise<void> {
     if (response.callId === null) return
+    // The charge of a response without usage waits for the notes of all.
+    if (!outcome.usage) await this.streamed.noted(response.id)
     const open = this.#open.get(response.callId)
-    if (open) await this.#end(open, outcome)
-    else if (this.#parts.isShared)
+    if (this.#parts.isShared && (!open || !outcome.usage))
       await this.#parts.responses.noteOutcome(response.id, JSON.stringify(outcome))
+    if (open) await this.#end(open, outcome)
   }
 
-  async #outcomeOf(body: Buffer): Promise<Outcome | undefined> {
-    const status = parseRecord(body.toString())?.['status']
-    if (!FINAL.has(status)) return undefined
-    const facts = usageOfResponse(body)
-    const { usage } = facts
-    const counted = usage ? 0 : await this.#parts.count.count(facts.text())
-    return { status: String(status), usage: usage ? countsOf(usage) : null, counted }
-  }
-
-  async #end(open: OpenCall, { status, usage, counted }: Outcome): Promise<void> {
+  async #end(open: OpenCall, outcome: Outcome): Promise<void> {
     const { hold, rate, response } = open
     if (open.isStreamed || hold.isSettled) return
-    const isFinished = status === 'completed' || status === 'incomplete'
-    if (usage) {
-      const reason = isFinished ? 'complete' : status === 'cancelled' ? 'client_gone' : 'cut'
-      return this.#settle(open, charge(rate, usage), reason, usage)
-    }
-    const { promptAmount } = hold.facts
-    const prompt = { ...NO_USAGE, input: response.tokens }
-    if (isFinished) {
-      const estimated = { ...prompt, output: counted }
-      return this.#settle(open, charge(rate, estimated), 'estimated', estimated)
-    }
-    if (status === 'cancelled') return this.#settle(open, promptAmount, 'client_gone', prompt)
-    return this.#settle(open, 0, 'failed', NO_USAGE)
+    const isByParts = outcome.usage === null && !isFinished(outcome)
+    if (isByParts && this.#mayBeStreamedElsewhere(open)) return
+    const streamed = isByParts ? await this.#streamedOf(open) : 0
+    const { usage, reason } = chargedUsage(outcome, response.tokens, streamed)
+    return this.#settle(open, reason === 'failed' ? 0 : charge(rate, usage), reason, usage)
+  }
+
+  // Other nodes note what they stream every few seconds. The next look-up comes back to it.
+  #mayBeStreamedElsewhere(open: OpenCall): boolean {
+    if (!this.#parts.isShared) return false
+    const nowMs = performance.now()
+    open.endSeenAt ??= nowMs
+    return nowMs - open.endSeenAt < 2 * NOTE_MS
+  }
+
+  /** Tokens that were streamed on any road. */
+  async #streamedOf({ hold, response }: OpenCall): Promise<number> {
+    await this.streamed.noted(response.id)
+    const [known] = await this.#parts.responses.outcomes([hold.facts.id])
+    return streamedTokens(known?.streamed ?? [])
   }
 
   async #settle(

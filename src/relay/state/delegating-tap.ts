@@ -1,3 +1,4 @@
+import type { ArrivedMedia } from '../../protocols/arrived-media.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
@@ -46,6 +47,10 @@ export abstract class DelegatingTap<Inner extends Tap> implements Tap {
 
   get contentFrames(): number {
     return this.inner.contentFrames
+  }
+
+  get arrived(): ArrivedMedia {
+    return this.inner.arrived
   }
 
   get text(): string {

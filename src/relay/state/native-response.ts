@@ -7,6 +7,7 @@ import type { Call, Target } from '../call.ts'
 import type { PreparedReply } from '../dialects/dialect.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { ResponseStore } from './response-store.ts'
+import type { ReadStream } from './streamed-parts.ts'
 
 /** Facts that a response told of itself. */
 interface Told {
@@ -76,10 +77,15 @@ export class NativeResponse {
     }
   }
 
-  /** Stores the response that goes on, and parks its hold. */
-  goOn(target: Target, call: Call, upstreamId: string): Promise<boolean> {
+  /** Notes what is streamed of the response; call the result when the stream is over. */
+  note(stream: ReadStream): () => void {
+    return this.#parts.background.streamed.begin(this.#id, stream)
+  }
+
+  /** Stores the response that goes on, with its counted prompt, and parks its hold. */
+  async goOn(target: Target, call: Call, upstreamId: string): Promise<boolean> {
     const response = {
-      ...this.#row(target, call, upstreamId, call.expectedPrompt),
+      ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
       callId: call.id,
       rate: rateText(call.rate),
     }

@@ -8,6 +8,9 @@ import { RenamingTap } from './renaming-tap.ts'
 /** Tap of a native response as it is made. */
 export class NativeTap extends RenamingTap {
   readonly #response: NativeResponse
+  /** Ends the noting of what is streamed. */
+  #endNote: (() => void) | undefined
+  #isReleased = false
 
   constructor(inner: ResponsesTap, response: NativeResponse) {
     super(inner, response.ids)
@@ -18,7 +21,18 @@ export class NativeTap extends RenamingTap {
   get goOn(): ((target: Target, call: Call) => Promise<boolean>) | undefined {
     const { responseId } = this.inner
     if (!this.#response.isBackground || responseId === '') return undefined
-    return (target, call) => this.#response.goOn(target, call, responseId)
+    return async (target, call) => {
+      const goesOn = await this.#response.goOn(target, call, responseId)
+      if (goesOn) this.#endNote = this.#response.note(this.inner)
+      if (this.#isReleased) this.#endNote?.()
+      return goesOn
+    }
+  }
+
+  override release(): void {
+    this.#isReleased = true
+    super.release()
+    this.#endNote?.()
   }
 
   provenance(target: Target, call: Call, charged: Usage): Provenance | undefined {

@@ -4,6 +4,7 @@ import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { ChannelRequest, RelayedRequest } from '../dialects/dialect.ts'
 import { unstreamed } from '../dialects/unstreamed.ts'
 import type { ResponseAccount } from './account-of.ts'
+import type { ReadStream } from './streamed-parts.ts'
 import { RenamingTap } from './renaming-tap.ts'
 
 /** A stream that is replayed: where from, and with which ids. */
@@ -16,6 +17,8 @@ export interface Replay {
   readonly ids: RenamedIds
   /** The response that it continues, as its client knows it. */
   readonly previousId: string | null
+  /** Notes what is streamed; the result is called when the stream is over. */
+  note(stream: ReadStream): () => void
   /** Called with the status and the usage that the stream ended with. */
   onEnd(status: string, usage: ReportedUsage | undefined): Promise<void>
 }
@@ -56,10 +59,12 @@ export function replayRequest(replay: Replay): RelayedRequest {
 /** Tap of a replay, whose tokens were charged when the response was made. */
 class ReplayTap extends RenamingTap {
   readonly #replay: Replay
+  readonly #endNote: () => void
 
   constructor(inner: ResponsesTap, replay: Replay) {
     super(inner, replay.ids)
     this.#replay = replay
+    this.#endNote = replay.note(inner)
   }
 
   override get usage(): ReportedUsage {
@@ -70,9 +75,19 @@ class ReplayTap extends RenamingTap {
     return 0
   }
 
+  // Text that a reader has read before it left counts on no limit.
+  override get text(): string {
+    return ''
+  }
+
   async keep(): Promise<void> {
     const { status, usage } = this.inner
     if (status !== undefined) await this.#replay.onEnd(status, usage)
+  }
+
+  override release(): void {
+    super.release()
+    this.#endNote()
   }
 
   // The row of the response before it may be gone, and with it the id that the upstream calls it by.

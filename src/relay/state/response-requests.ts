@@ -98,6 +98,7 @@ export class ResponseRequests {
       path: `/responses/${encodeURIComponent(response.upstreamId)}${passedOn(query, [...PASSED_ON, ...PASSED_ON_TO_STREAMS])}`,
       ids,
       previousId: response.previousId,
+      note: (stream) => this.#parts.background.streamed.begin(response.id, stream),
       onEnd: (status, usage) => this.#parts.background.note(response, status, usage),
     }
   }

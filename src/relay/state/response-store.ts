@@ -1,11 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import type { Provenance } from '../../domain/provenance.ts'
 import {
+  type BackgroundOutcome,
   idBeginning,
   type ReasoningOrigin,
   type StoredContent,
   type StoredResponse,
 } from '../../domain/stored-response.ts'
+import type { StreamedPart } from '../../domain/streamed-part.ts'
 import { isLarge, LargeContents, removeParts } from '../../store/kept-contents.ts'
 import type { Rows } from '../../store/store.ts'
 import type { KeptBound } from './kept-bound.ts'
@@ -101,10 +103,8 @@ export class ResponseStore {
     return this.#rows.read('responseChain', { id, userId, nowMs: Date.now() })
   }
 
-  /** Responses of background calls, with their ends as other nodes noted them. */
-  outcomes(
-    callIds: readonly string[],
-  ): Promise<readonly { readonly response: StoredResponse; readonly outcome: string | null }[]> {
+  /** Responses of background calls, with their ends and what was streamed, as all nodes noted them. */
+  outcomes(callIds: readonly string[]): Promise<readonly BackgroundOutcome[]> {
     return this.#rows.read('backgroundOutcomes', { callIds })
   }
 
@@ -154,6 +154,11 @@ export class ResponseStore {
   /** Notes how a background response ended, for the node that holds its quota. */
   async noteOutcome(id: string, outcome: string): Promise<void> {
     await this.#rows.write('noteOutcome', { id, outcome })
+  }
+
+  /** Notes that a part of a background response was streamed to a client. */
+  async noteStreamed(id: string, part: StreamedPart): Promise<void> {
+    await this.#rows.write('noteStreamed', { id, part })
   }
 
   /** Removes a response of this user. */

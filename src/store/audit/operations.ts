@@ -114,6 +114,7 @@ export const AUDITED: {
   noteRefusedSignIn: null,
   noteReveal: null,
   noteSessionUse: null,
+  noteStreamed: null,
   pruneAuditLog: null,
   pruneBudgets: null,
   pruneLentBudgets: null,

@@ -21,6 +21,7 @@ import { auditLog } from './0020-audit-log.ts'
 import { callPlaces } from './0022-call-places.ts'
 import { expiryOfKeptResponses } from './0023-expiry-of-kept-responses.ts'
 import { bytesOfKeptResponses } from './0024-bytes-of-kept-responses.ts'
+import { streamedParts } from './0026-streamed-parts.ts'
 import { searchUnits } from './0029-search-units.ts'
 import { keptSums } from './0031-kept-sums.ts'
 import { lockedAccounts } from './0033-locked-accounts.ts'
@@ -50,6 +51,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0022-call-places': callPlaces(types),
     '0023-expiry-of-kept-responses': expiryOfKeptResponses(types),
     '0024-bytes-of-kept-responses': bytesOfKeptResponses(types),
+    '0026-streamed-parts': streamedParts(),
     '0029-search-units': searchUnits(types),
     '0031-kept-sums': keptSums(types),
     '0033-locked-accounts': lockedAccounts(types),

@@ -20,6 +20,7 @@ export const STEP_NAMES = [
   '0022-call-places',
   '0023-expiry-of-kept-responses',
   '0024-bytes-of-kept-responses',
+  '0026-streamed-parts',
   '0029-search-units',
   '0031-kept-sums',
   '0033-locked-accounts',

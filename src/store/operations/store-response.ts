@@ -5,10 +5,11 @@ import {
   type StoredContent,
   type StoredResponse,
 } from '../../domain/stored-response.ts'
+import { type StreamedPart, withPart } from '../../domain/streamed-part.ts'
 import { type Secrets, seal } from '../secrets.ts'
 import type { Db } from './operation.ts'
 import { countKept, type KeptSum, RESPONSE_BYTES } from './kept-sums.ts'
-import { RESPONSES_TABLE } from './stored-responses.ts'
+import { RESPONSES_TABLE, streamedParts } from './stored-responses.ts'
 
 /** Time after which the call of a background response is settled, with room for a node that was down. */
 const SETTLED_WITHIN_MS = 7 * 24 * 3_600_000
@@ -52,7 +53,7 @@ export async function storeResponse(
   const removed = await countedRows(db, id)
   await db
     .insertInto('stored_responses')
-    .values({ id, ...values, outcome: null })
+    .values({ id, ...values, outcome: null, streamed: null })
     .onConflict((conflict) => conflict.column('id').doUpdateSet(values))
     .execute()
   const [sum] = await countKept(db, { written: await countedRows(db, id), removed })
@@ -87,6 +88,24 @@ export async function noteOutcome(
     .set({ outcome })
     .where('id', '=', id)
     .where('outcome', 'is', null)
+    .execute()
+}
+
+/** Notes that a part of a background response was streamed. */
+export async function noteStreamed(
+  db: Db,
+  { id, part }: { readonly id: string; readonly part: StreamedPart },
+): Promise<void> {
+  const row = () => db.updateTable('stored_responses').where('id', '=', id)
+  // Locks the row, so that the note of another node is not lost.
+  const found = await row()
+    .set((eb) => ({ streamed: eb.ref('streamed') }))
+    .returning('streamed')
+    .executeTakeFirst()
+  if (!found) return
+  const parts = withPart(streamedParts(found.streamed), part)
+  await row()
+    .set({ streamed: JSON.stringify(parts) })
     .execute()
 }
 

@@ -137,6 +137,16 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     ])
   })
 
+  test('keep what was streamed of a response, each part once, whoever notes it at a time', async () => {
+    const { store } = await openedRows(engine)
+    await store.write('storeResponse', response('a', { callId: 'call', rate: '{}' }))
+    const parts = Array.from({ length: 20 }, (_, n) => ({ first: 10 * n, last: 10 * n + 9, tokens: n + 1 }))
+    await Promise.all([...parts, ...parts].map((part) => store.write('noteStreamed', { id: 'a', part })))
+    await store.write('noteStreamed', { id: 'unknown', part: { first: 0, last: 0, tokens: 1 } })
+    const [known] = await store.read('backgroundOutcomes', { callIds: ['call'] })
+    expect(known?.streamed.toSorted((a, b) => a.first - b.first)).toEqual(parts)
+  })
+
   test('know the account that can read encrypted reasoning', async () => {
     const { store } = await openedRows(engine)
     const [older, newer] = [NOW + 1, NOW + 1_000].map((expiryMs) => expiryMs - NATIVE_RETENTION_MS) as [

@@ -1,9 +1,11 @@
 import type {
+  BackgroundOutcome,
   ContentParts,
   ReasoningOrigin,
   StoredContent,
   StoredResponse,
 } from '../../domain/stored-response.ts'
+import type { StreamedPart } from '../../domain/streamed-part.ts'
 import type { StoredResponseRow } from '../schema.ts'
 import { type Secrets, unseal } from '../secrets.ts'
 import type { Db } from './operation.ts'
@@ -32,6 +34,7 @@ const FACTS = [
   'call_id',
   'rate',
   'outcome',
+  'streamed',
 ] as const
 
 /** Size of the content in the row itself. */
@@ -120,11 +123,11 @@ export function reasoningOrigins(
     .execute()
 }
 
-/** Responses of background calls by the ids of the calls, with their ends where another node saw one. */
+/** Responses of background calls by the ids of the calls, with what nodes noted of them. */
 export async function backgroundOutcomes(
   db: Db,
   { callIds }: { readonly callIds: readonly string[] },
-): Promise<{ readonly response: StoredResponse; readonly outcome: string | null }[]> {
+): Promise<BackgroundOutcome[]> {
   const rows: FactsRow[] = []
   for (let at = 0; at < callIds.length; at += MAX_PARAMETERS) {
     const found = await db
@@ -135,7 +138,11 @@ export async function backgroundOutcomes(
       .execute()
     rows.push(...found)
   }
-  return rows.map((row) => ({ response: factsOf(row), outcome: row.outcome }))
+  return rows.map((row) => ({
+    response: factsOf(row),
+    outcome: row.outcome,
+    streamed: streamedParts(row.streamed),
+  }))
 }
 
 function find(db: Db, lookUp: LookUp): Promise<StoredResponseRow | undefined> {
@@ -185,4 +192,9 @@ function factsOf(row: FactsRow): StoredResponse {
     callId: row.call_id,
     rate: row.rate,
   }
+}
+
+/** Reads the parts that were streamed. */
+export function streamedParts(json: string | null): readonly StreamedPart[] {
+  return json === null ? [] : (JSON.parse(json) as readonly StreamedPart[])
 }

@@ -25,7 +25,7 @@ import { rotateToken } from './rotate-token.ts'
 import { seedUsers } from './seed-users.ts'
 import { beginSession, endOwnSession, endSession, noteSessionUse } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
-import { deleteResponse, noteOutcome, pruneResponses, storeResponse } from './store-response.ts'
+import { deleteResponse, noteOutcome, noteStreamed, pruneResponses, storeResponse } from './store-response.ts'
 import { storePriceSet } from './price-sets.ts'
 import { storeProvenance } from './store-provenance.ts'
 import { setTokenStatus, switchToken } from './token-status.ts'
@@ -64,6 +64,7 @@ export const writes = {
   noteRefusedSignIn,
   noteReveal,
   noteSessionUse,
+  noteStreamed,
   pruneAuditLog,
   pruneResponses,
   pruneBudgets,

@@ -2,6 +2,5 @@
 export { batchForm } from './batch-form.ts'
 export { embedContentForm, predictForm } from './vertex-forms.ts'
 export { gateEmbedRequest } from './gate.ts'
-export { embeddedText } from './prompt.ts'
 export { EmbedReply, EmbedReplyWriter } from './reply.ts'
 export { decodeEmbedRequest, type EmbedMethod, embedRequestSchema, readEmbedRequest } from './request.ts'

@@ -43,6 +43,7 @@ export function chatRequests(
             path: endpoint.path(upstreamModel, request.stream),
             headers: [],
             body,
+            prompt: endpoint.prompt,
             upstreamModel,
             dropped,
             tap: () => new ChatTap({ swallowUsage: askedForUsage, addUsage: request.includeUsage }),

@@ -1,4 +1,4 @@
-import { chatNames, promptText, readChatRequest } from '../../../protocols/chat/index.ts'
+import { chatNames, readChatRequest } from '../../../protocols/chat/index.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, RelayedRequest } from '../dialect.ts'
 import { chatRequests } from './chat-requests.ts'
@@ -10,7 +10,6 @@ export function chatDialect(conversions: Conversions): Dialect {
     name: 'chat',
     endpoint: 'chat',
     names: chatNames,
-    promptText,
     read(scan, _headers, reader) {
       const read = readChatRequest(scan)
       const forModel = (model: string): RelayedRequest => {

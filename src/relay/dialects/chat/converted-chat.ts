@@ -1,10 +1,11 @@
-import { chatCodec } from '../../../protocols/chat/index.ts'
+import { CHAT_PROMPT, chatCodec } from '../../../protocols/chat/index.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 import { takesCacheMarks } from './cache-mark-channels.ts'
 
 /** Chat completions, to and from other dialects. */
 export const convertedChat: ConvertedDialect = {
   codec: chatCodec,
+  prompt: CHAT_PROMPT,
   path: () => '/chat/completions',
   headers: [],
   beginsWithPrompt: false,

@@ -1,11 +1,10 @@
 import {
   checkConvertible,
   completionNames,
-  completionPromptText,
+  COMPLETIONS_PROMPT,
   completionsCodec,
   readCompletionRequest,
 } from '../../../protocols/chat/index.ts'
-import { scanObject } from '../../../protocols/json/json-scan.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import { chatRequests } from '../chat/chat-requests.ts'
 import { convertedChat } from '../chat/converted-chat.ts'
@@ -19,6 +18,7 @@ const PATH = '/completions'
 const convertedCompletions: ConvertedDialect = {
   ...convertedChat,
   codec: completionsCodec,
+  prompt: COMPLETIONS_PROMPT,
   path: () => PATH,
 }
 
@@ -31,10 +31,6 @@ export function completionsDialect(conversions: Conversions, chat: Dialect): Dia
     name: 'chat',
     endpoint: 'completions',
     names: completionNames,
-    promptText(body) {
-      const scan = scanObject(body)
-      return isChat(scan) ? chat.promptText(body) : completionPromptText(scan)
-    },
     read: (scan, headers, reader) =>
       isChat(scan) ? chat.read(scan, headers, reader) : completion(conversions, scan, reader),
   }

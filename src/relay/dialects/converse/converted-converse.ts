@@ -1,9 +1,10 @@
-import { converseCodec, maxTokensOf } from '../../../protocols/converse/index.ts'
+import { CONVERSE_PROMPT, converseCodec, maxTokensOf } from '../../../protocols/converse/index.ts'
 import type { UpstreamDialect } from '../converted-dialect.ts'
 
 /** Bedrock's Converse API, to which other dialects are converted. */
 export const convertedConverse: UpstreamDialect = {
   codec: converseCodec,
+  prompt: CONVERSE_PROMPT,
   path: (_model, stream) => (stream ? '/converse-stream' : '/converse'),
   headers: [],
   // Names of some vendors' models end like that suffix.

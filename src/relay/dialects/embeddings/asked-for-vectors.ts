@@ -18,6 +18,7 @@ export function askedForVectors(
     path,
     headers: [],
     body: requests[0].body,
+    prompt: () => requests.flatMap((request) => request.texts).join('\n'),
     upstreamModel: model,
     dropped: [...dropped],
     passed: vectorsResponses(form, requests, writer),

@@ -5,8 +5,8 @@ import {
   EmbeddingsReply,
   decodeTexts,
   EMBEDDINGS_LIMITS,
+  EMBEDDINGS_PROMPT,
   embeddingsNames,
-  promptText,
   readEmbeddingsRequest,
   VectorsWriter,
 } from '../../../protocols/embeddings/index.ts'
@@ -26,7 +26,6 @@ export const embeddingsDialect: Dialect = {
   names: embeddingsNames,
   servedBy: SERVING,
   scanLimits: EMBEDDINGS_LIMITS,
-  promptText,
   read(scan) {
     const read = readEmbeddingsRequest(scan)
     const { promptBound, form } = read
@@ -36,6 +35,7 @@ export const embeddingsDialect: Dialect = {
         path: '/embeddings',
         headers: [],
         ...withMappedModel(scan, model, channel, passThrough),
+        prompt: EMBEDDINGS_PROMPT,
         passed: embeddingsResponses(() => new EmbeddingsPassage(new EmbeddingsReply(form))),
         tap: unstreamed,
         reply: unstreamed,

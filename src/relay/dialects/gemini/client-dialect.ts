@@ -5,7 +5,6 @@ import {
   gateGeminiRequest,
   geminiNames,
   GeminiTap,
-  promptText,
   readGeminiRequest,
   usageOfAnswer,
 } from '../../../protocols/gemini/index.ts'
@@ -34,7 +33,6 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
     name: 'gemini',
     endpoint: 'gemini',
     names: geminiNames,
-    promptText,
     read(scan, _headers, reader) {
       const forModel = (name: string): RelayedRequest => {
         const { candidateCount, hasMedia, hasOnlyTexts, ...request } = readGeminiRequest(scan, name)
@@ -56,6 +54,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
               path: answerPath(upstreamModel, stream),
               headers: [],
               ...gateGeminiRequest(scan, model, channel, passThrough),
+              prompt: convertedGemini.prompt,
               upstreamModel,
               tap: () => (jsonArray ? new ArrayTap(new GeminiTap()) : new GeminiTap()),
               reply: (bytes) => ({ facts: usageOfAnswer(bytes), body: () => bytes }),

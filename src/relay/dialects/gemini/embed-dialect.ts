@@ -4,14 +4,13 @@ import { reroutingNames } from '../../../protocols/edited-request.ts'
 import { textForm } from '../../../protocols/embeddings/index.ts'
 import {
   decodeEmbedRequest,
-  embeddedText,
   EmbedReply,
   EmbedReplyWriter,
   type EmbedMethod,
   gateEmbedRequest,
   readEmbedRequest,
 } from '../../../protocols/gemini/embed/index.ts'
-import { embedNames, methodPath } from '../../../protocols/gemini/index.ts'
+import { embedNames, GEMINI_EMBED_PROMPT, methodPath } from '../../../protocols/gemini/index.ts'
 import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
 import { askedForVectors } from '../embeddings/asked-for-vectors.ts'
 import { embedUpstream, type EmbedUpstream } from '../embeddings/embed-upstream.ts'
@@ -27,7 +26,6 @@ export function embedDialect(asked: string, method: EmbedMethod): Dialect {
     endpoint: 'embeddings',
     names: embedNames,
     servedBy: SERVING,
-    promptText: embeddedText,
     read(scan) {
       const { promptBound, hasMedia } = readEmbedRequest(scan, method, asked)
       const forModel = (model: string): RelayedRequest => {
@@ -42,6 +40,7 @@ export function embedDialect(asked: string, method: EmbedMethod): Dialect {
           path: methodPath(upstreamModel(channel), method),
           headers: [],
           ...gateEmbedRequest(scan, upstreamModel(channel), channel, passThrough),
+          prompt: GEMINI_EMBED_PROMPT,
           upstreamModel: upstreamModel(channel),
           passed: embeddingsResponses(() => new EmbeddingsPassage(new EmbedReply())),
           tap: unstreamed,

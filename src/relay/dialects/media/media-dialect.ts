@@ -10,21 +10,19 @@ export interface FormDialect extends Omit<Dialect, 'read'> {
   read(form: FormBody, reader: Reader): RelayedRequest | Promise<RelayedRequest>
 }
 
-// The request's body, as it is counted, is its prompt.
-const COUNTED = {
+const SERVED = {
   name: 'chat',
   names: mediaNames,
   // Nothing is converted: only servers of this protocol have these endpoints.
   servedBy: ['chat'],
-  promptText: (body: Buffer) => ({ text: body.toString(), extraTokens: 0 }),
 } as const
 
 /** An endpoint for images or audio that takes JSON. */
 export function jsonMedia(endpoint: Endpoint, read: (scan: ScannedObject) => RelayedRequest): Dialect {
-  return { ...COUNTED, endpoint, read: (scan) => read(scan) }
+  return { ...SERVED, endpoint, read: (scan) => read(scan) }
 }
 
 /** An endpoint for images or audio that takes forms. */
 export function formMedia(endpoint: Endpoint, read: FormDialect['read']): FormDialect {
-  return { ...COUNTED, endpoint, read }
+  return { ...SERVED, endpoint, read }
 }

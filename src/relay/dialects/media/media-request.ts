@@ -78,7 +78,6 @@ export function relayedMedia(request: MediaRequest): RelayedRequest {
     measuredBounds,
     ...(request.measuredPrompt && { measuredPrompt: request.measuredPrompt }),
     webSearch: false,
-    body: Buffer.from(prompt),
     forModel: (name) => relayedMedia({ ...request, model: name }),
     forChannels: (channels) => channels.map((channel) => requestFor(request, channel)),
   }
@@ -98,6 +97,7 @@ function requestFor(request: MediaRequest, channel: Channel): ChannelRequest {
       ...request.body.forChannel(upstreamModel, channel, passThrough || channel.passThrough),
       ...(contentType !== undefined && { contentType }),
       passed: request.passed,
+      prompt: () => request.prompt,
       upstreamModel,
       tap: unstreamed,
       reply: unstreamed,

@@ -3,7 +3,6 @@ import {
   gateMessagesRequest,
   messagesNames,
   MessagesTap,
-  promptText,
   readMessagesRequest,
   usageOfMessage,
 } from '../../../protocols/messages/index.ts'
@@ -19,7 +18,6 @@ export function messagesDialect(conversions: Conversions): Dialect {
     name: 'messages',
     endpoint: 'messages',
     names: messagesNames,
-    promptText,
     read(scan, headers, reader) {
       const read = readMessagesRequest(scan)
       const upstreamHeaders = versionHeaders(headers)
@@ -37,6 +35,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
               path: convertedMessages.path(gated.upstreamModel, stream),
               headers: upstreamHeaders,
               ...gated,
+              prompt: convertedMessages.prompt,
               tap: () => new MessagesTap(),
               reply: (bytes) => ({ facts: usageOfMessage(bytes), body: () => bytes }),
             }

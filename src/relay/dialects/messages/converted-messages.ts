@@ -1,10 +1,11 @@
-import { maxTokensOf, messagesCodec } from '../../../protocols/messages/index.ts'
+import { MESSAGES_PROMPT, maxTokensOf, messagesCodec } from '../../../protocols/messages/index.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 import { versionHeaders } from './version-headers.ts'
 
 /** Messages, to and from other dialects. */
 export const convertedMessages: ConvertedDialect = {
   codec: messagesCodec,
+  prompt: MESSAGES_PROMPT,
   path: () => '/messages',
   headers: versionHeaders({}),
   beginsWithPrompt: true,

@@ -1,4 +1,5 @@
-import { countableText, countedModel, messagesNames } from '../../../protocols/messages/index.ts'
+import { countedModel, MESSAGES_PROMPT, messagesNames } from '../../../protocols/messages/index.ts'
+import { promptText } from '../../../protocols/prompt-text.ts'
 import type { Counting } from '../counting.ts'
 import { versionHeaders } from './version-headers.ts'
 
@@ -9,7 +10,7 @@ export const messagesCounting: Counting = {
   path: () => '/messages/count_tokens',
   model: countedModel,
   upstreamHeaders: versionHeaders,
-  countable: countableText,
+  countable: (scan) => promptText(scan, MESSAGES_PROMPT, ''),
   countedIn: 'input_tokens',
   response: (tokens) => ({ input_tokens: tokens }),
 }

@@ -1,7 +1,7 @@
 import { withMappedModel } from '../../../protocols/mapped-model.ts'
 import {
+  MODERATIONS_PROMPT,
   moderationsNames,
-  promptText,
   readModerationsReply,
   readModerationsRequest,
 } from '../../../protocols/moderations/index.ts'
@@ -15,7 +15,6 @@ export const moderationsDialect: Dialect = {
   names: moderationsNames,
   servedBy: ['chat'],
   isFreeUnpriced: true,
-  promptText,
   read(scan) {
     const read = readModerationsRequest(scan)
     const { promptBound } = read
@@ -37,6 +36,7 @@ export const moderationsDialect: Dialect = {
               path: '/moderations',
               headers: [],
               ...withMappedModel(scan, model, channel, passThrough),
+              prompt: MODERATIONS_PROMPT,
               tap: unstreamed,
               reply: (bytes) => ({ facts: readModerationsReply(bytes), body: () => bytes }),
             }),

@@ -1,7 +1,7 @@
 import { EXPECTED_BYTES_PER_TOKEN } from '../../../protocols/prompt-tokens.ts'
 import {
   gateRerankRequest,
-  promptText,
+  RERANK_PROMPT,
   readRerankReply,
   readRerankRequest,
   searchUnitBound,
@@ -16,7 +16,6 @@ export const rerankDialect: Dialect = {
   name: 'rerank',
   endpoint: 'rerank',
   names: rerankNames,
-  promptText,
   read(scan) {
     const read = readRerankRequest(scan)
     const expectedTokens = Math.ceil(scan.bytes.length / EXPECTED_BYTES_PER_TOKEN)
@@ -47,6 +46,7 @@ export const rerankDialect: Dialect = {
                 path: '/rerank',
                 headers: [],
                 body,
+                prompt: RERANK_PROMPT,
                 upstreamModel,
                 dropped,
                 tap: unstreamed,

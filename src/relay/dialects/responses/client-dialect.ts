@@ -3,7 +3,6 @@ import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import {
   gateResponsesRequest,
-  promptText,
   readResponsesRequest,
   responsesNames,
   type ResponsesRequest,
@@ -33,7 +32,6 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     name: 'responses',
     endpoint: 'responses',
     names: responsesNames,
-    promptText,
     read(scan, _headers, reader) {
       const request = readResponsesRequest(scan)
       const found = findReferred(scan, request.previousResponseId, reader, responses)
@@ -75,6 +73,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
           path: convertedResponses.path(gated.upstreamModel, own.stream),
           headers: [],
           ...gated,
+          prompt: convertedResponses.prompt,
           dropped: [...dropped, ...gated.dropped],
           errorBody: (bytes) => response.ids.inProse(bytes),
           tap: () => new NativeTap(new ResponsesTap(firstEvents), response),

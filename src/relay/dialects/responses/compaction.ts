@@ -3,9 +3,9 @@ import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import {
   gateResponsesRequest,
-  promptText,
   readCompactionRequest,
   RenamedIds,
+  RESPONSES_PROMPT,
   responsesNames,
   type ResponsesRequest,
   usageOfCompaction,
@@ -23,7 +23,6 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     name: 'responses',
     endpoint: 'responses',
     names: responsesNames,
-    promptText,
     read(scan, _headers, reader) {
       const request = readCompactionRequest(scan)
       const found = findReferred(scan, request.previousResponseId, reader, responses)
@@ -55,6 +54,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
           path: '/responses/compact',
           headers: [],
           ...gated,
+          prompt: RESPONSES_PROMPT,
           dropped: [...dropped, ...gated.dropped],
           errorBody: (bytes) => ids.inProse(bytes),
           tap: unstreamed,

@@ -1,9 +1,10 @@
-import { maxTokensOf, responsesCodec } from '../../../protocols/responses/index.ts'
+import { RESPONSES_PROMPT, maxTokensOf, responsesCodec } from '../../../protocols/responses/index.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 
 /** Responses, to and from other dialects. */
 export const convertedResponses: ConvertedDialect = {
   codec: responsesCodec,
+  prompt: RESPONSES_PROMPT,
   path: () => '/responses',
   headers: [],
   beginsWithPrompt: false,

@@ -1,0 +1,84 @@
+import { encryptedTokens } from './encrypted-tokens.ts'
+
+/** Bytes of a second of sound: of raw samples (24 kHz, 16 bits), and of sound that is coded (64 kbit/s). */
+const RAW_BYTES_PER_SECOND = 48_000
+const CODED_BYTES_PER_SECOND = 8_000
+/** Characters of base64 that have the head of a picture. */
+const HEAD_LENGTH = 1_024
+/** Tokens of a picture of the dearest usual form, and the pixels that this has. */
+const PICTURE_TOKENS = 6_240
+const PICTURE_PIXELS = 1_024 * 1_536
+
+/** A picture that arrived. */
+export interface ArrivedPicture {
+  /** `1024x1024`; undefined where its bytes do not tell. */
+  readonly size: string | undefined
+  /** Tokens that it counts as where pictures have no price. */
+  readonly tokens: number
+}
+
+/** Parts of a response that are no text: sound, pictures and hidden reasoning. */
+export class ArrivedMedia {
+  /** Seconds of sound, with fractions. */
+  seconds = 0
+  readonly pictures: ArrivedPicture[] = []
+  /** Tokens of reasoning that came encrypted alone. */
+  hiddenTokens = 0
+
+  get isEmpty(): boolean {
+    return this.seconds === 0 && this.pictures.length === 0 && this.hiddenTokens === 0
+  }
+
+  /** Number that grows with each piece of sound and each picture. */
+  get progress(): number {
+    return this.seconds + this.pictures.length
+  }
+
+  /** Adds sound of that length in base64; raw samples of 24 kHz unless `type` says otherwise. */
+  addSound(base64Length: number, type = 'audio/L16'): void {
+    const bytes = (base64Length * 3) / 4
+    const isRaw = /^audio\/(?:l16|pcm|raw)\b/i.test(type)
+    const rate = Number(/rate=(\d{4,6})/i.exec(type)?.[1] ?? 0)
+    const perSecond = rate > 0 ? rate * 2 : RAW_BYTES_PER_SECOND
+    this.seconds += bytes / (isRaw ? perSecond : CODED_BYTES_PER_SECOND)
+  }
+
+  /** Adds a picture, of which `base64` is at least the beginning; '' where it is given by its address. */
+  addPicture(base64: string, tokens?: number): void {
+    const size = sizeOf(Buffer.from(base64.slice(0, HEAD_LENGTH), 'base64'))
+    this.pictures.push({
+      size: size && `${size.width}x${size.height}`,
+      tokens: tokens ?? (size ? tokensOf(size.width * size.height) : PICTURE_TOKENS),
+    })
+  }
+
+  /** Adds encrypted reasoning of that length in base64, of which `visibleBytes` came as text, too. */
+  addHidden(base64Length: number, visibleBytes: number): void {
+    this.hiddenTokens += Math.max(0, encryptedTokens(base64Length) - Math.ceil(visibleBytes / 4))
+  }
+}
+
+function tokensOf(pixels: number): number {
+  return Math.max(1, Math.ceil((PICTURE_TOKENS * pixels) / PICTURE_PIXELS))
+}
+
+/** Reads the size of a PNG, WebP or JPEG picture from its head; undefined for any other bytes. */
+function sizeOf(head: Buffer): { readonly width: number; readonly height: number } | undefined {
+  if (head.length >= 24 && head.toString('latin1', 1, 4) === 'PNG')
+    return { width: head.readUInt32BE(16), height: head.readUInt32BE(20) }
+  if (head.length >= 30 && head.toString('latin1', 8, 16) === 'WEBPVP8X')
+    return { width: 1 + head.readUIntLE(24, 3), height: 1 + head.readUIntLE(27, 3) }
+  if (head.length >= 4 && head.readUInt16BE(0) === 0xffd8) return jpegSize(head)
+  return undefined
+}
+
+/** Walks the segments of a JPEG to the one with its size. */
+function jpegSize(head: Buffer): { readonly width: number; readonly height: number } | undefined {
+  for (let at = 2; at + 9 <= head.length; at += 2 + head.readUInt16BE(at + 2)) {
+    const marker = head.readUInt16BE(at)
+    const isFrame = marker >= 0xffc0 && marker <= 0xffcf && ![0xffc4, 0xffc8, 0xffcc].includes(marker)
+    if (isFrame) return { width: head.readUInt16BE(at + 7), height: head.readUInt16BE(at + 5) }
+    if (marker < 0xff00) return undefined
+  }
+  return undefined
+}

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { closedJson } from './closed-json.ts'
+
+test.each([
+  ['{"a":{"b":["x', '{"a":{"b":["x"]}}'],
+  ['{"a":"x"', '{"a":"x"}'],
+  ['{"a":', '{"a":null}'],
+  ['{"a"', '{"a":null}'],
+  ['{"a":1,', '{"a":1}'],
+  ['{"a":"x\\', '{"a":"x"}'],
+  ['{"a":"x\\u00', '{"a":"x"}'],
+  ['{"a":"x\\n', '{"a":"x\\n"}'],
+  ['{"a":[{},{"b":"}"', '{"a":[{},{"b":"}"}]}'],
+])('closes what is open: %s', (beginning, closed) => {
+  expect(closedJson(beginning)).toBe(closed)
+})
+
+test('nothing is made of what cannot be closed', () => {
+  expect(closedJson('{"a":tru')).toBeUndefined()
+})

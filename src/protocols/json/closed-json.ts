@@ -1,0 +1,39 @@
+/** Ends of a text that no bracket can follow, and what makes a value of each. */
+const COMPLETIONS = ['', 'null', ':null'] as const
+
+/** Beginning with an escape that is complete. */
+const WHOLE_ESCAPE = /^\\(?:u[\da-f]{4}|[^u])/i
+
+/** Closes what is open in the beginning of a JSON text; undefined where that makes no JSON. */
+export function closedJson(beginning: string): string | undefined {
+  const open: string[] = []
+  let inString = false
+  let escapeAt = -1
+  for (let at = 0; at < beginning.length; at++) {
+    const character = beginning[at]
+    if (inString) {
+      if (character === '\\') {
+        escapeAt = at
+        at += beginning[at + 1] === 'u' ? 5 : 1
+      } else if (character === '"') inString = false
+    } else if (character === '"') inString = true
+    else if (character === '{') open.push('}')
+    else if (character === '[') open.push(']')
+    else if (character === '}' || character === ']') open.pop()
+  }
+  // An escape that is cut off is left out.
+  const isCut = inString && escapeAt >= 0 && !WHOLE_ESCAPE.test(beginning.slice(escapeAt))
+  const whole = isCut ? beginning.slice(0, escapeAt) : beginning
+  const text = inString ? `${whole}"` : whole.replace(/,\s*$/, '')
+  const brackets = open.toReversed().join('')
+  return COMPLETIONS.map((completion) => text + completion + brackets).find(isJson)
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

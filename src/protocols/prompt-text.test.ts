@@ -1,0 +1,201 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { CHAT_PROMPT, COMPLETIONS_PROMPT } from './chat/index.ts'
+import { CONVERSE_PROMPT } from './converse/index.ts'
+import { EMBEDDINGS_PROMPT } from './embeddings/index.ts'
+import { GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './gemini/index.ts'
+import { MESSAGES_PROMPT } from './messages/index.ts'
+import { MODERATIONS_PROMPT } from './moderations/index.ts'
+import type { PromptText } from './prompt-tokens.ts'
+import { RERANK_PROMPT } from './rerank/index.ts'
+import { RESPONSES_PROMPT } from './responses/index.ts'
+import type { PromptLevels } from './prompt-levels.ts'
+import { promptTextOf } from './prompt-text.ts'
+
+const FORMS: Readonly<Record<string, PromptLevels>> = {
+  chat: CHAT_PROMPT,
+  completions: COMPLETIONS_PROMPT,
+  converse: CONVERSE_PROMPT,
+  embeddings: EMBEDDINGS_PROMPT,
+  gemini: GEMINI_PROMPT,
+  'gemini embeddings': GEMINI_EMBED_PROMPT,
+  messages: MESSAGES_PROMPT,
+  moderations: MODERATIONS_PROMPT,
+  rerank: RERANK_PROMPT,
+  responses: RESPONSES_PROMPT,
+}
+
+type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
+
+/** A text in a request: where it is, and whether a level lists a member on the way as no prompt. */
+interface Place {
+  readonly path: readonly (string | number)[]
+  readonly isListed: boolean
+}
+
+/** Members with the data of media, or their address. */
+const MEDIA_DATA: ReadonlySet<string | number | undefined> = new Set(['data', 'fileUri', 'bytes', 'url'])
+
+const count = (body: Json, levels: PromptLevels): PromptText =>
+  promptTextOf(Buffer.from(JSON.stringify(body)), levels, 'm')
+
+const anyJson: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    fc.string({ maxLength: 8 }),
+    fc.constantFrom<Json>(1, true, null),
+    fc.array(tie('value'), { maxLength: 2 }),
+    fc.dictionary(fc.string({ minLength: 1, maxLength: 6 }), tie('value'), {
+      maxKeys: 2,
+      noNullPrototype: true,
+    }),
+  ),
+})).value
+
+/** Objects of a level, with a few of the members that it knows and one that it does not. */
+function requests(levels: PromptLevels, name = 'request', depth = 4): fc.Arbitrary<Json> {
+  const level = levels.levels[name]
+  if (!level || depth === 0) return fc.string({ minLength: 1, maxLength: 6 })
+  const below = (reading: string): fc.Arbitrary<Json> => {
+    const one = requests(levels, reading, depth - 1)
+    return reading === 'json' ? anyJson : fc.oneof(one, fc.array(one, { maxLength: 2 }))
+  }
+  const names = [...Object.keys(level.read), ...Object.keys(level.notPrompt), 'x_unknown']
+  return fc
+    .subarray(names, { minLength: 1, maxLength: Math.min(4, names.length) })
+    .chain((chosen) =>
+      fc.record(
+        Object.fromEntries(
+          chosen.map((one) => [one, one in level.read ? below(String(level.read[one])) : anyJson] as const),
+        ),
+        { noNullPrototype: true },
+      ),
+    )
+}
+
+function placesIn(value: Json, levels: PromptLevels): Place[] {
+  const places: Place[] = []
+  const visit = (node: Json, path: Place['path'], reading: string, isListed: boolean): void => {
+    if (typeof node === 'string') places.push({ path, isListed })
+    else if (Array.isArray(node)) node.forEach((one: Json, n) => visit(one, [...path, n], reading, isListed))
+    else if (typeof node === 'object' && node !== null) {
+      const level = levels.levels[reading]
+      for (const [name, one] of Object.entries(node)) {
+        const isHere = level !== undefined && Object.hasOwn(level.notPrompt, name)
+        const next = level && Object.hasOwn(level.read, name) ? String(level.read[name]) : 'json'
+        visit(one, [...path, name], next, isListed || isHere)
+      }
+    }
+  }
+  visit(value, [], 'request', false)
+  return places
+}
+
+function withText(value: Json, [first, ...rest]: Place['path'], text: string): Json {
+  if (first === undefined) return `${value as string}${text}`
+  if (Array.isArray(value))
+    return value.map((one: Json, n) => (n === first ? withText(one, rest, text) : one))
+  const object = value as Readonly<Record<string, Json>>
+  return { ...object, [first]: withText(object[first] as Json, rest, text) }
+}
+
+describe.each(Object.entries(FORMS))('the prompt of %s', (_, levels) => {
+  test('law: a text that is added anywhere adds to the count, but in the members that are listed', () => {
+    fc.assert(
+      fc.property(requests(levels), fc.nat(), (request, choice) => {
+        const places = placesIn(request, levels)
+        const place = places[choice % Math.max(1, places.length)]
+        fc.pre(place !== undefined)
+        const before = count(request, levels)
+        // Media count by what they are, not by the length of their data or address.
+        const hasMedia = before.chargedExtraTokens > before.extraTokens
+        fc.pre(!hasMedia || !MEDIA_DATA.has(place.path.findLast((name) => typeof name === 'string')))
+        const after = count(withText(request, place.path, ' and a text behind it'), levels)
+        const grew =
+          after.text.length > before.text.length || after.chargedExtraTokens > before.chargedExtraTokens
+        expect(grew).toBe(!place.isListed)
+      }),
+      { numRuns: Number(process.env['LAW_RUNS'] ?? 200) },
+    )
+  })
+})
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
+const TEXT = 'A text that a model reads.'
+const FILE = `data:text/plain;base64,${base64(TEXT)}`
+
+describe('a file that is text is decoded', () => {
+  const chat = (part: object): Json => ({ messages: [{ role: 'user', content: [part as Json] }] })
+  const responses = (part: object): Json => ({ input: [{ role: 'user', content: [part as Json] }] })
+  test.each<[string, Json, PromptLevels]>([
+    ['chat', chat({ type: 'file', file: { file_data: FILE } }), CHAT_PROMPT],
+    [
+      'chat, by its name',
+      chat({ type: 'file', file: { file_data: base64(TEXT), filename: 'a.md' } }),
+      CHAT_PROMPT,
+    ],
+    ['chat, in place of a picture', chat({ type: 'image_url', image_url: { url: FILE } }), CHAT_PROMPT],
+    [
+      'chat, in the clear',
+      chat({ type: 'file', file: { file_data: `data:text/csv,${TEXT.replaceAll(' ', '%20')}` } }),
+      CHAT_PROMPT,
+    ],
+    ['responses', responses({ type: 'input_file', file_data: FILE, filename: 'a' }), RESPONSES_PROMPT],
+    [
+      'messages',
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'document', source: { type: 'base64', media_type: 'text/plain', data: base64(TEXT) } },
+            ],
+          },
+        ],
+      },
+      MESSAGES_PROMPT,
+    ],
+    [
+      'gemini',
+      { contents: [{ parts: [{ inline_data: { mime_type: 'application/json', data: base64(TEXT) } }] }] },
+      GEMINI_PROMPT,
+    ],
+    [
+      'converse',
+      {
+        messages: [
+          { content: [{ document: { format: 'txt', name: 'a', source: { bytes: base64(TEXT) } } }] },
+        ],
+      },
+      CONVERSE_PROMPT,
+    ],
+  ])('%s', (_, request, levels) => {
+    const { text, chargedExtraTokens } = count(request, levels)
+    expect(text).toContain(TEXT)
+    expect(text).not.toContain(base64(TEXT))
+    expect(chargedExtraTokens).toBeLessThan(100)
+  })
+})
+
+test('media that are no text count as in a hold, and what stands beside their data as text', () => {
+  const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(9_000)}` } }
+  const ask = (part: object): PromptText =>
+    count({ messages: [{ role: 'user', content: [part as Json] }] }, CHAT_PROMPT)
+  const { text, extraTokens, chargedExtraTokens } = ask({ ...picture, caption: TEXT })
+  expect(text).toBe(`user\ncaption\n${TEXT}`)
+  expect([extraTokens, chargedExtraTokens]).toEqual([3 + 4 + 1_000, 3 + 4 + 10_000])
+})
+
+test('escapes of characters are the characters, and two members of one name count both', () => {
+  const body = String.raw`{"tools":[{"name":"\u6f22","name":"caf\u00e9 \\u0041"}]}`
+  expect(promptTextOf(Buffer.from(body), CHAT_PROMPT, '').text).toBe(
+    String.raw`[{"name":"漢","name":"café \\u0041"}]`,
+  )
+})
+
+test('encrypted reasoning counts by the length of what was encrypted, four bytes to a token', () => {
+  const data = 'A'.repeat(1_600)
+  const block = { type: 'redacted_thinking', data }
+  const request = { messages: [{ role: 'assistant', content: [block] }] }
+  expect(count(request, MESSAGES_PROMPT)).toMatchObject({ text: '', extraTokens: 3 + 4 + 300 })
+})

@@ -1,0 +1,134 @@
+import { scanObject, RESPONSE_LIMITS } from './json/json-scan.ts'
+import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
+import { type PromptText, TYPICAL_MESSAGE_TOKENS, TYPICAL_REQUEST_TOKENS } from './prompt-tokens.ts'
+import { encryptedTokens } from './encrypted-tokens.ts'
+import type { Level, PromptLevels, Reading } from './prompt-levels.ts'
+import { textOfFile } from './text-file.ts'
+
+/** Escapes of one character by its number, and all others, which stay. */
+const ESCAPE = /\\(?:u([\da-fA-F]{4})|[^u])/g
+
+/**
+ * Collects the texts of a request's prompt by walking its JSON: all but what `levels` lists as no prompt, and
+ * the media, whose tokens are estimated. The text of a conversation begins with that of its earlier turns,
+ * which may have been counted before. `model`: the name by which the tokens of pictures are bounded.
+ */
+export function promptText(scan: ScannedObject, levels: PromptLevels, model: string): PromptText {
+  const walk = new PromptWalk(scan, levels, model)
+  const { turns } = levels
+  const isTurns = (key: string): boolean => walk.spelled(key) === turns
+  const entries = scan.entries(ROOT)
+  for (const { key, node } of entries) if (!isTurns(key)) walk.member(levels.levels.request, key, node)
+  for (const { key, node } of entries) if (isTurns(key)) walk.member(levels.levels.request, key, node)
+  return walk.result(entries.flatMap(({ key, node }) => (isTurns(key) ? [node] : [])))
+}
+
+/** The same of the bytes of a request that is sent. */
+export function promptTextOf(body: Buffer, levels: PromptLevels, model: string): PromptText {
+  return promptText(scanObject(body, RESPONSE_LIMITS), levels, model)
+}
+
+class PromptWalk {
+  readonly #scan: ScannedObject
+  readonly #levels: PromptLevels
+  readonly #model: string
+  readonly #texts: string[] = []
+  /** Data of media, which are no texts. */
+  readonly #media = new Set<Node>()
+  #extraTokens = 0
+  #typicalOfMedia = 0
+  #mostOfMedia = 0
+
+  constructor(scan: ScannedObject, levels: PromptLevels, model: string) {
+    this.#scan = scan
+    this.#levels = levels
+    this.#model = model
+  }
+
+  result(turns: readonly Node[]): PromptText {
+    const framed = this.#extraTokens + (this.#levels.isFramed ? this.#frames(turns) : 0)
+    return {
+      text: this.#texts.join('\n'),
+      extraTokens: framed + this.#typicalOfMedia,
+      chargedExtraTokens: framed + this.#mostOfMedia,
+    }
+  }
+
+  spelled(key: string): string {
+    return this.#levels.spelled?.(key) ?? key
+  }
+
+  member({ notPrompt, read }: Level, key: string, node: Node): void {
+    if (this.#scan.kindOf(node) === 'null') return
+    const name = this.spelled(key)
+    if (Object.hasOwn(notPrompt, name)) return
+    const reading = Object.hasOwn(read, name) ? read[name] : undefined
+    if (reading !== undefined) return this.#value(reading, node)
+    this.#add(key)
+    this.#value('json', node)
+  }
+
+  #value(reading: Reading, node: Node): void {
+    const scan = this.#scan
+    switch (scan.kindOf(node)) {
+      case 'null':
+        return
+      case 'string':
+        return this.#string(reading, node)
+      case 'array':
+        if (reading === 'json') break
+        for (const element of scan.elements(node)) this.#value(reading, element)
+        return
+      case 'object': {
+        const level = this.#levels.levels[reading]
+        if (!level) break
+        this.#findMedia(level, node)
+        for (const { key, node: value } of scan.entries(node)) this.member(level, key, value)
+        return
+      }
+      case 'number':
+      case 'true':
+      case 'false':
+        if (reading === 'json') break
+        if (this.#levels.hasTokenIds) this.#extraTokens += 1
+        return
+    }
+    // As the model is shown it, whatever a parser would make of members of one name.
+    this.#add(scan.textOf(node).replaceAll(ESCAPE, unescaped))
+  }
+
+  #string(reading: Reading, node: Node): void {
+    if (this.#media.has(node)) return
+    const text = this.#scan.parse(node) as string
+    if (reading === 'encrypted') this.#extraTokens += encryptedTokens(text.length)
+    else this.#add(text)
+  }
+
+  #findMedia({ media: find }: Level, node: Node): void {
+    const scan = this.#scan
+    const found = find?.(scan, node)
+    if (!found) return
+    const { tokens, data, type, name } = found
+    if (data !== undefined) this.#media.add(data)
+    const file = data === undefined ? undefined : textOfFile(scan.parse(data) as string, type, name)
+    if (file !== undefined) return this.#add(file)
+    const bytes = data === undefined ? 0 : scan.endOf(data) - scan.startOf(data)
+    this.#typicalOfMedia += tokens.typical(bytes)
+    this.#mostOfMedia += tokens.max(bytes, this.#model)
+  }
+
+  #frames(turns: readonly Node[]): number {
+    const scan = this.#scan
+    const all = turns.flatMap((node) => (scan.kindOf(node) === 'array' ? scan.elements(node) : [node]))
+    const messages = all.filter((node) => scan.kindOf(node) === 'object').length
+    return TYPICAL_REQUEST_TOKENS + messages * TYPICAL_MESSAGE_TOKENS
+  }
+
+  #add(text: string): void {
+    if (text !== '') this.#texts.push(text)
+  }
+}
+
+function unescaped(escape: string, number: string | undefined): string {
+  return number === undefined ? escape : String.fromCharCode(Number.parseInt(number, 16))
+}

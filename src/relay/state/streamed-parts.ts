@@ -1,0 +1,85 @@
+import type { LocalCount } from '../local-count.ts'
+import type { ResponseStore } from './response-store.ts'
+
+/** Interval at which it is noted what was streamed so far. */
+export const NOTE_MS = 5_000
+
+/** A stream of a response, as far as it was read. */
+export interface ReadStream {
+  /** Numbers of the first and the last event so far. */
+  readonly firstSequence: number
+  readonly lastSequence: number
+  readonly text: string
+  /** Usage that its end reported: the response is charged by that. */
+  readonly usage: unknown
+}
+
+/** A stream under way, and the length of its text when it was last noted. */
+interface Road {
+  readonly responseId: string
+  readonly stream: ReadStream
+  noted: number
+}
+
+/**
+ * Notes what is streamed of background responses, whoever reads them on whichever road: a response whose
+ * provider reports no usage is charged by it.
+ */
+export class StreamedParts {
+  readonly #responses: ResponseStore
+  readonly #count: LocalCount
+  readonly #roads = new Set<Road>()
+  /** Notes that are being written, by response. */
+  readonly #pending = new Map<string, Set<Promise<void>>>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(responses: ResponseStore, count: LocalCount) {
+    this.#responses = responses
+    this.#count = count
+    this.#timer = setInterval(() => this.#noteAll(), NOTE_MS).unref()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** Begins to note a stream; call the result when it is over. */
+  begin(responseId: string, stream: ReadStream): () => void {
+    const road: Road = { responseId, stream, noted: 0 }
+    this.#roads.add(road)
+    return () => {
+      if (this.#roads.delete(road)) void this.#note(road)
+    }
+  }
+
+  /** Resolves once all that was streamed of a response by this process so far is noted. */
+  async noted(responseId: string): Promise<void> {
+    for (const road of this.#roads) if (road.responseId === responseId) void this.#note(road)
+    const pending = this.#pending.get(responseId)
+    if (pending) await Promise.all(pending)
+  }
+
+  #noteAll(): void {
+    for (const road of this.#roads) void this.#note(road)
+  }
+
+  #note(road: Road): Promise<void> {
+    const { responseId, stream } = road
+    const { firstSequence: first, lastSequence: last, text, usage } = stream
+    if (usage !== undefined || text.length <= road.noted) return Promise.resolve()
+    road.noted = text.length
+    const pending = this.#pending.get(responseId) ?? new Set()
+    this.#pending.set(responseId, pending)
+    const noting = this.#count
+      .count(text)
+      .then((tokens) => this.#responses.noteStreamed(responseId, { first, last, tokens }))
+      // Tried again with what comes next.
+      .catch(() => void (road.noted = 0))
+      .finally(() => {
+        pending.delete(noting)
+        if (pending.size === 0) this.#pending.delete(responseId)
+      })
+    pending.add(noting)
+    return noting
+  }
+}
