@@ -34,6 +34,7 @@ export const ERRORS = {
   insufficient_quota: { status: 403, type: 'permission_error', recurs: true },
   budget_exceeded: { status: 403, type: 'permission_error', recurs: true },
   role_too_low: { status: 403, type: 'permission_error', recurs: true },
+  operator_limit: { status: 403, type: 'permission_error', recurs: true },
   other_site: { status: 403, type: 'permission_error', recurs: true },
   sign_in_refused: { status: 403, type: 'permission_error', recurs: true },
   not_operator: { status: 403, type: 'permission_error', recurs: true },

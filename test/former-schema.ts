@@ -1,3 +1,4 @@
+import { changesWithBudgets } from '../src/store/migrations/bank/changes.ts'
 import { POINT_TABLES } from '../src/store/usage-points.ts'
 import type { Engine, TestDatabase } from './store-engines.ts'
 
@@ -29,5 +30,7 @@ export async function withoutSeries({ name }: Engine, database: TestDatabase): P
   await sql('ALTER TABLE stored_responses DROP COLUMN kept_bytes')
   await sql('ALTER TABLE kept_signatures DROP COLUMN kept_ms')
   await sql('ALTER TABLE stored_responses DROP COLUMN streamed')
+  if (name === 'PostgreSQL') for (const statement of changesWithBudgets('public')) await sql(statement)
+  await sql('ALTER TABLE tokens DROP COLUMN operator_terms')
   await sql("DELETE FROM kysely_migration WHERE name >= '0018'")
 }

@@ -1,5 +1,6 @@
 import type { Budget } from './budget.ts'
 import type { CallRateLimit } from './call-terms.ts'
+import type { OperatorTerms } from './operator-terms.ts'
 
 /** Status of a token, as stored and shown; `docs/api.md: Token`. */
 export const TOKEN_STATUS = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const
@@ -32,6 +33,8 @@ export interface Token {
   readonly vendorRoutes: string
   readonly budget: Budget | undefined
   readonly rateLimit: CallRateLimit
+  /** The part of these that an operator gave. */
+  readonly operatorTerms: OperatorTerms
   /** Unix seconds of the soft deletion; null if not deleted. */
   readonly deletedTime: number | null
 }

@@ -14,6 +14,8 @@ export const LIMIT_NAMES = {
   global: named('global'),
   relay: named('relay'),
   key: named('key'),
+  /** The limit that the holder of a key gave it. */
+  own: named('own'),
   user: named('user'),
   model: named('model'),
   channel: named('channel'),

@@ -21,6 +21,11 @@ export function roleCeiling({ role }: Actor): number | undefined {
   return role >= Role.root ? undefined : role
 }
 
+/** Whether the actor is an operator towards this user: nobody below root is towards herself. */
+export function isOperator(by: Actor, userId: number): boolean {
+  return roleCeiling(by) === undefined || by.id !== userId
+}
+
 /** Throws where an assigned role is not below the actor's own. */
 export function requireAssignable(by: Actor, role: Role): void {
   if (role < by.role) return

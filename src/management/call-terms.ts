@@ -40,6 +40,9 @@ export const termSchema = {
   rate_limit_tokens: z.int(),
   rate_limit_parallel: z.int(),
   rate_limit_window: z.int(),
+  limits_by: z.literal(['operator', '']).meta({
+    description: 'operator: an operator gave a part of these, which the holder can only tighten',
+  }),
 }
 
 /** Budget and rate limit in responses. */
@@ -84,6 +87,8 @@ function rateLimitChange(given: GivenTerms): Partial<CallRateLimit> {
 /** An owner of terms. */
 export interface TermsOwner extends CallTerms {
   readonly owner: BudgetOwner
+  /** Whether an operator gave any of them. */
+  readonly isByOperator: boolean
 }
 
 /** The terms in responses, for each owner in the order given. */
@@ -95,7 +100,7 @@ export async function termsObjects(
   const names = owners.flatMap(({ budget, owner }) => (budget ? [budgetAt(budget, owner, nowMs).name] : []))
   const used = names.length === 0 ? [] : await store.read('budgetsUsed', { names })
   const usedOf = new Map<BudgetName, number>(used.map(({ name, used }) => [name, used]))
-  return owners.map(({ budget, owner, rateLimit }) => {
+  return owners.map(({ budget, owner, rateLimit, isByOperator }) => {
     const current = budget && budgetAt(budget, owner, nowMs)
     return {
       budget: budget?.amount ?? 0,
@@ -106,6 +111,7 @@ export async function termsObjects(
       rate_limit_tokens: rateLimit.tokens,
       rate_limit_parallel: rateLimit.parallel,
       rate_limit_window: Math.ceil(rateLimit.windowMs / 1000),
+      limits_by: isByOperator ? 'operator' : '',
     }
   })
 }

@@ -1,5 +1,5 @@
 import type { Caller } from '../auth/caller.ts'
-import type { CallRateLimit } from '../domain/call-terms.ts'
+import { isLimited } from '../domain/operator-terms.ts'
 import type { Channel, RateLimit } from '../domain/channel.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import type { CallPlaces, ParallelLimit } from '../limits/call-places.ts'
@@ -81,13 +81,14 @@ export class CallLimits {
    */
   enter({ rateLimits }: Settings, caller: Caller, { name, rateLimit }: Model): void | Promise<void> {
     this.#remember(caller)
-    const [ofKey, ofUser] = clientLimits(rateLimits.key, caller)
-    if (isOff(ofKey.limit) && isOff(ofUser.limit) && isOff(rateLimit)) return undefined
+    const ofClient = clientLimits(rateLimits.key, caller)
+    if (ofClient.every(({ limit }) => isOff(limit)) && isOff(rateLimit)) return undefined
     const ofModel = { name: LIMIT_NAMES.model, subject: name, limit: rateLimit, owner: `the model ${name}` }
+    const limits = [...ofClient, ofModel]
     // The last ones are looked at first: a call that they refuse does not count at the others.
-    for (const limited of [ofModel, ofUser])
+    for (const limited of limits.slice(1).toReversed())
       if (!isOff(limited.limit)) requireAllowed(this.#limits.peek(limited), limited.owner)
-    return this.#takeAll([ofKey, ofUser, ofModel])
+    return this.#takeAll(limits)
   }
 
   #takeAll(limits: readonly OwnedLimit[]): void | Promise<void> {
@@ -110,7 +111,7 @@ export class CallLimits {
 
   #remember(caller: Caller): void {
     const { token, user } = caller
-    if (token.rateLimit.tokens > 0 || hasOwn(token.rateLimit) || user.rateLimit.tokens > 0)
+    if (token.rateLimit.tokens > 0 || isLimited(token.rateLimit) || user.rateLimit.tokens > 0)
       this.#callers.set(token.id, caller)
     else if (this.#callers.size > 0) this.#callers.delete(token.id)
   }
@@ -164,20 +165,22 @@ export class CallLimits {
   }
 }
 
-/** The limits of a key, which its own replaces, and of its user. */
-function clientLimits(ofKeys: RateLimit, { token, user }: Caller): readonly [OwnedLimit, OwnedLimit] {
-  const limit = hasOwn(token.rateLimit) ? token.rateLimit : ofKeys
-  return [
-    { name: LIMIT_NAMES.key, subject: token.id, limit, owner: 'this API key' },
-    { name: LIMIT_NAMES.user, subject: user.id, limit: user.rateLimit, owner: "this API key's user" },
-  ]
+/** The limits of a key, whose own replaces the one of all keys where an operator gave it, and of its user. */
+function clientLimits(ofKeys: RateLimit, { token, user }: Caller): readonly OwnedLimit[] {
+  const isReplaced = token.operatorTerms.rateLimit !== undefined
+  const limit = isReplaced ? token.rateLimit : ofKeys
+  const ofKey = { name: LIMIT_NAMES.key, subject: token.id, limit, owner: 'this API key' }
+  const ofUser = {
+    name: LIMIT_NAMES.user,
+    subject: user.id,
+    limit: user.rateLimit,
+    owner: "this API key's user",
+  }
+  if (isReplaced || !isLimited(token.rateLimit)) return [ofKey, ofUser]
+  return [ofKey, { ...ofKey, name: LIMIT_NAMES.own, limit: token.rateLimit }, ofUser]
 }
 
 // Most limits are off, and calls should not pay for them.
 function isOff({ requests, tokens }: RateLimit): boolean {
   return requests === 0 && tokens === 0
-}
-
-function hasOwn({ requests, tokens, parallel }: CallRateLimit): boolean {
-  return requests > 0 || tokens > 0 || parallel > 0
 }

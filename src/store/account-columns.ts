@@ -24,6 +24,9 @@ export const TERM_COLUMNS: readonly string[] = [
   'rate_limit_window',
 ]
 
+/** Columns of tokens with the part of the terms that an operator gave. */
+export const OPERATOR_COLUMNS: readonly string[] = ['operator_terms']
+
 /** Columns of tokens whose changes recall the leases. */
 export const RECALLING_TOKEN_COLUMNS: readonly string[] = ['status', 'deleted_time', 'unlimited_quota']
 

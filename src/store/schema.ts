@@ -1,7 +1,8 @@
 import type { Generated, Selectable } from 'kysely'
+import type { TokenTermsColumns } from './account-terms.ts'
 import type { AlertTables } from './alert-tables.ts'
 import type { AuditLogTable, DeclaredRow } from './audit-table.ts'
-import type { BudgetCrossingsTable, BudgetPeriodsTable, TermsColumns } from './budget-tables.ts'
+import type { BudgetCrossingsTable, BudgetPeriodsTable } from './budget-tables.ts'
 import type { ReasoningOriginsTable, ResponsePartsTable } from './response-tables.ts'
 import type { SeriesTables } from './series-schema.ts'
 import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
@@ -37,7 +38,7 @@ export interface Database extends AlertTables, SeriesTables {
 }
 
 /** Tokens: `docs/api.md: Token`. */
-interface TokensTable extends TermsColumns {
+interface TokensTable extends TokenTermsColumns {
   id: Generated<number>
   user_id: number
   name: string
@@ -81,16 +82,8 @@ interface HoldsTable {
   requested_model: string
 }
 
-/** Usage log: one row for each settlement. */
-interface UsageLogTable {
-  id: string
-  ended_ms: number
-  user_id: number
-  token_id: number
-  model: string
-  upstream_model: string
-  channel: string
-  group_name: string
+/** Counts of usage, of a call or of several. */
+interface UsageCounts {
   input_tokens: number
   cache_read_tokens: number
   cache_write_5m_tokens: number
@@ -106,6 +99,18 @@ interface UsageLogTable {
   characters: number
   images: number
   search_units: number
+}
+
+/** Usage log: one row for each settlement. */
+interface UsageLogTable extends UsageCounts {
+  id: string
+  ended_ms: number
+  user_id: number
+  token_id: number
+  model: string
+  upstream_model: string
+  channel: string
+  group_name: string
   quota: number
   price_version: string
   duration_ms: number
@@ -131,7 +136,7 @@ interface PriceSetsTable {
 }
 
 /** Daily sums of the usage log, kept after its rows are removed. */
-interface UsageDaysTable {
+interface UsageDaysTable extends UsageCounts {
   /** Day on which the calls ended: days since 1970-01-01, UTC. */
   day: number
   user_id: number
@@ -141,21 +146,6 @@ interface UsageDaysTable {
   group_name: string
   /** Number of calls that were answered, as in `request_count` of a user. */
   requests: number
-  input_tokens: number
-  cache_read_tokens: number
-  cache_write_5m_tokens: number
-  cache_write_1h_tokens: number
-  output_tokens: number
-  reasoning_tokens: number
-  web_searches: number
-  audio_input_tokens: number
-  image_input_tokens: number
-  audio_output_tokens: number
-  image_output_tokens: number
-  seconds: number
-  characters: number
-  images: number
-  search_units: number
   quota: number
   /** Number of calls that failed, whether or not a part was answered: `FAILED_REASONS`. */
   failed: number

@@ -1,7 +1,9 @@
 import { budgetFrom } from '../domain/budget.ts'
 import type { CallTerms, TermChanges } from '../domain/call-terms.ts'
+import { afterOperatorChange, NO_OPERATOR_TERMS, type OperatorTerms } from '../domain/operator-terms.ts'
 
-const MINUTE_MS = 60_000
+/** The window of a rate limit that states none. */
+export const MINUTE_MS = 60_000
 
 /** Columns of the terms, in the rows of users and tokens. */
 export interface TermColumns {
@@ -62,4 +64,25 @@ export function columnsOfTerms({ budget, rateLimit }: CallTerms): TermColumns {
     rate_limit_parallel: rateLimit.parallel,
     rate_limit_window: rateLimit.windowMs,
   }
+}
+
+/** Reads the operator's terms of a token; an empty text has none. */
+export function operatorTermsFrom(text: string): OperatorTerms {
+  return text === '' ? NO_OPERATOR_TERMS : (JSON.parse(text) as OperatorTerms)
+}
+
+/** Text of the operator's terms, for `operatorTermsFrom`; equal terms have the same. */
+export function operatorTermsText({ budget, rateLimit }: OperatorTerms): string {
+  return budget || rateLimit ? JSON.stringify({ budget, rateLimit }) : ''
+}
+
+/** The columns of a row whose terms are declared: a token's remember them as the operator's. */
+export function declaredTermColumns(
+  terms: TermChanges,
+  row: { readonly operator_terms?: string },
+): Readonly<Record<string, string | number>> {
+  const { operator_terms: before } = row
+  if (before === undefined) return { ...termColumns(terms) }
+  const operatorTerms = afterOperatorChange(operatorTermsFrom(before), terms, MINUTE_MS)
+  return { ...termColumns(terms), operator_terms: operatorTermsText(operatorTerms) }
 }

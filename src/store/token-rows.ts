@@ -1,5 +1,5 @@
 import type { Token, TokenStatus } from '../domain/token.ts'
-import { termsFromRow } from './term-columns.ts'
+import { operatorTermsFrom, termsFromRow } from './term-columns.ts'
 import type { TokenRow } from './schema.ts'
 
 /** Converts a stored token, without its key. */
@@ -21,6 +21,7 @@ export function tokenFromRow(row: Omit<TokenRow, 'key_hash' | 'key_cipher'>): To
     group: row.group_name,
     vendorRoutes: row.vendor_routes,
     ...termsFromRow(row),
+    operatorTerms: operatorTermsFrom(row.operator_terms),
     deletedTime: row.deleted_time,
   }
 }

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { TermsColumns } from './budget-tables.ts'
+import type { TermsColumns } from './account-terms.ts'
 
 /** Users: `docs/api.md: User profile`, and columns that are never shown. */
 export interface UsersTable extends TermsColumns {

@@ -87,4 +87,5 @@ export const NO_TERMS = {
   rate_limit_tokens: 0,
   rate_limit_parallel: 0,
   rate_limit_window: 60,
+  limits_by: '',
 }

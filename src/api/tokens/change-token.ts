@@ -21,5 +21,7 @@ export const changeToken = defineEndpoint({
     .catchall(anyField(TEXT_BYTES.list)),
   responseBody: tokenSchema,
   handle: ({ user, query, body, parts }) =>
-    (query.status_only === '1' ? switchToken : change)(parts, { ...body, user: user.id }),
+    query.status_only === '1'
+      ? switchToken(parts, { ...body, user: user.id })
+      : change(parts, { ...body, user: user.id }, user),
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { createToken as create } from '../../management/tokens/create-token.ts'
+import { makeToken } from '../../management/tokens/create-token.ts'
 import { newTokenFields } from '../../management/tokens/token-fields.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
@@ -17,7 +17,7 @@ export const createToken = defineEndpoint({
   body: newTokenFields,
   responseBody: z.object({ id: z.int(), key: z.string() }).optional(),
   async handle({ user, query, body, parts }) {
-    const { id, key } = await create(parts, { ...body, user: user.id })
+    const { id, key } = await makeToken(parts, { ...body, user: user.id }, user)
     return query.reveal === '1' ? { id, key } : undefined
   },
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { pageOf, pageQuery } from '../../management/page.ts'
-import { createToken } from '../../management/tokens/create-token.ts'
+import { makeToken } from '../../management/tokens/create-token.ts'
 import { switchedStatusField, switchToken } from '../../management/tokens/switch-token.ts'
 import { newTokenFields } from '../../management/tokens/token-fields.ts'
 import { tokenIdField } from '../../management/tokens/token-id.ts'
@@ -40,7 +40,7 @@ export const userTokens: readonly JsonEndpoint[] = [
     responseBody: tokenSchema,
     async handle({ user: by, params, body, parts }) {
       const { id } = await manageableUser(parts, params.id, by)
-      return createToken(parts, { ...body, user: id })
+      return makeToken(parts, { ...body, user: id }, by)
     },
   }),
   defineEndpoint({

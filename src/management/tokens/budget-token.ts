@@ -1,5 +1,6 @@
 import type { BudgetPeriod } from '../../domain/budget.ts'
 import type { ManagementParts } from '../parts.ts'
+import { OPERATOR } from '../authority.ts'
 import { changeToken } from './change-token.ts'
 import { findToken } from './find-token.ts'
 import type { TokenObject } from './token-object.ts'
@@ -11,9 +12,9 @@ interface TokenBudget {
   readonly budget_period?: BudgetPeriod
 }
 
-/** Sets the budget of a token of any user, as a change of the token over HTTP does. */
+/** Sets the budget of a token of any user, as an operator. */
 export async function budgetToken(parts: ManagementParts, given: TokenBudget): Promise<TokenObject> {
   const { id, userId } = await findToken(parts.store, given)
   const { budget, budget_period } = given
-  return changeToken(parts, { user: userId, id, budget, budget_period })
+  return changeToken(parts, { user: userId, id, budget, budget_period }, OPERATOR)
 }

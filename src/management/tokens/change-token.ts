@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { TermChanges } from '../../domain/call-terms.ts'
+import { type Actor, isOperator } from '../authority.ts'
 import { requireGroups } from '../users/require-group.ts'
 import { findUser } from '../users/find-user.ts'
 import { versionField, withPresent } from '../changed-meanwhile.ts'
@@ -15,9 +16,10 @@ const INPUT = changedTokenFields.extend({ ...tokenInput.shape, version: versionF
 
 /**
  * Changes the given fields of one of the user's tokens; running calls are not affected. A new quota is the
- * balance beyond the open holds. `given` is validated here.
+ * balance beyond the open holds. What an operator changes is a ceiling for the holder of the token; one that
+ * loosens it is refused with `operator_limit`. `given` is validated here.
  */
-export async function changeToken(parts: ManagementParts, given: unknown): Promise<TokenObject> {
+export async function changeToken(parts: ManagementParts, given: unknown, by: Actor): Promise<TokenObject> {
   const { store, ledger, apiKeys, settings, nowMs } = parts
   const { user: userId, id: tokenId, version, ...input } = readInput(INPUT, given)
   const user = await findUser(store, userId)
@@ -27,6 +29,7 @@ export async function changeToken(parts: ManagementParts, given: unknown): Promi
     tokenId,
     userId,
     fields,
+    isByOperator: isOperator(by, userId),
     version: version ?? undefined,
     maxQuota: maxQuota(settings()),
     nowMs: nowMs(),

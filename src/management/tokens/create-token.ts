@@ -1,6 +1,9 @@
 import type { z } from 'zod'
+import { afterOperatorChange, NO_OPERATOR_TERMS } from '../../domain/operator-terms.ts'
 import { TOKEN_STATUS } from '../../domain/token.ts'
 import { generateKey } from '../../store/generate-key.ts'
+import { MINUTE_MS } from '../../store/term-columns.ts'
+import { type Actor, isOperator, OPERATOR } from '../authority.ts'
 import { requireGroups } from '../users/require-group.ts'
 import { findUser } from '../users/find-user.ts'
 import { termChanges } from '../call-terms.ts'
@@ -12,19 +15,27 @@ import { type TokenObject, tokenObject } from './token-object.ts'
 
 const INPUT = newTokenFields.extend({ user: userField })
 
+/** Creates a token on behalf of the operator. */
+export function createToken(parts: ManagementParts, given: z.input<typeof INPUT>): Promise<TokenObject> {
+  return makeToken(parts, given, OPERATOR)
+}
+
 /**
- * Creates a token with a generated key, which is unmasked in this response alone. Throws where the user has
- * `max_user_tokens` already, or may not name the group.
+ * Creates a token with a generated key, which is unmasked in this response alone. The terms that an operator
+ * gives are a ceiling for its holder. Throws where the user has `max_user_tokens` already, or may not name
+ * the group.
  */
-export async function createToken(
+export async function makeToken(
   parts: ManagementParts,
   given: z.input<typeof INPUT>,
+  by: Actor,
 ): Promise<TokenObject> {
   const { store, apiKeys, settings, nowMs } = parts
   const input = readInput(INPUT, given)
   const user = await findUser(store, input.user)
   if (!input.unlimited_quota) requireQuota('remain_quota', input.remain_quota, 0, settings())
-  const fields = { ...storedFields(input), ...termChanges(input, undefined, settings()) }
+  const terms = termChanges(input, undefined, settings())
+  const fields = { ...storedFields(input), ...terms }
   requireGroups(settings(), user, fields)
   const key = generateKey()
   const token = await store.write('createUserToken', {
@@ -36,6 +47,9 @@ export async function createToken(
       createdTime: Math.floor(nowMs() / 1000),
       ...DEFAULTS,
       ...fields,
+      ...(isOperator(by, user.id) && {
+        operatorTerms: afterOperatorChange(NO_OPERATOR_TERMS, terms, MINUTE_MS),
+      }),
       name: input.name,
       expiredTime: input.expired_time,
       remainQuota: input.remain_quota,

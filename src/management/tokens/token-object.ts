@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { maskedKey } from '../../domain/masked-key.ts'
 import { tokenVersion } from '../../domain/object-version.ts'
 import type { Token } from '../../domain/token.ts'
+import { hasOperatorTerms } from '../../domain/operator-terms.ts'
 import { statusAt } from '../../domain/token-status.ts'
 import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
 import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
@@ -64,8 +65,9 @@ export function maskedToken(
   return tokenObject(parts, token, maskedKey(`sk-${key}`))
 }
 
-function termsOwner({ id, budget, rateLimit }: Token): TermsOwner {
-  return { owner: `t:${id}`, budget, rateLimit }
+function termsOwner(token: Token): TermsOwner {
+  const { id, budget, rateLimit } = token
+  return { owner: `t:${id}`, budget, rateLimit, isByOperator: hasOperatorTerms(token) }
 }
 
 function shown(token: Token, key: string, terms: TermsObject, nowMs: number): TokenObject {

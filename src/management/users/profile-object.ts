@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isLimited } from '../../domain/operator-terms.ts'
 import type { Profile } from '../../domain/profile.ts'
 import { Role, type User } from '../../domain/user.ts'
 import { termSchema, type TermsObject, termsObject, type TermsOwner } from '../call-terms.ts'
@@ -56,9 +57,10 @@ export async function profileObject(
   return profileWithTerms(profile, await termsObject(store, userTerms(profile), nowMs()))
 }
 
-/** The owner of a user's budget. */
+/** The owner of a user's budget. Only operators give users terms. */
 export function userTerms({ id, budget, rateLimit }: User): TermsOwner {
-  return { owner: `u:${id}`, budget, rateLimit }
+  const isByOperator = budget !== undefined || isLimited(rateLimit)
+  return { owner: `u:${id}`, budget, rateLimit, isByOperator }
 }
 
 /** Converts a stored profile whose terms are read. */

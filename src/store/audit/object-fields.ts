@@ -80,6 +80,7 @@ export function tokenFields(row: TokenRow): Fields {
     group: row.group_name,
     vendor_routes: row.vendor_routes,
     ...termFields(row),
+    limits_by: row.operator_terms === '' ? '' : 'operator',
     key: secretOf(row.key_hash),
   }
 }

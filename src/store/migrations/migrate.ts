@@ -23,6 +23,7 @@ import { expiryOfKeptResponses } from './0023-expiry-of-kept-responses.ts'
 import { bytesOfKeptResponses } from './0024-bytes-of-kept-responses.ts'
 import { streamedParts } from './0026-streamed-parts.ts'
 import { searchUnits } from './0029-search-units.ts'
+import { operatorTerms } from './0030-operator-terms.ts'
 import { keptSums } from './0031-kept-sums.ts'
 import { lockedAccounts } from './0033-locked-accounts.ts'
 import { comparableNames } from './0035-comparable-names.ts'
@@ -53,6 +54,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0024-bytes-of-kept-responses': bytesOfKeptResponses(types),
     '0026-streamed-parts': streamedParts(),
     '0029-search-units': searchUnits(types),
+    '0030-operator-terms': operatorTerms(types),
     '0031-kept-sums': keptSums(types),
     '0033-locked-accounts': lockedAccounts(types),
     '0035-comparable-names': comparableNames(types),

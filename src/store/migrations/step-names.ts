@@ -22,6 +22,7 @@ export const STEP_NAMES = [
   '0024-bytes-of-kept-responses',
   '0026-streamed-parts',
   '0029-search-units',
+  '0030-operator-terms',
   '0031-kept-sums',
   '0033-locked-accounts',
   '0035-comparable-names',

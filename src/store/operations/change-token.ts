@@ -1,10 +1,11 @@
 import type { Origin } from '../../domain/audit.ts'
 import type { TermChanges } from '../../domain/call-terms.ts'
 import { requireVersion, tokenVersion } from '../../domain/object-version.ts'
+import { afterOperatorChange, loosened } from '../../domain/operator-terms.ts'
 import type { Token } from '../../domain/token.ts'
 import { statusAt } from '../../domain/token-status.ts'
 import { GatewayError } from '../../errors.ts'
-import { columnsOfTerms, termColumns, termsFromRow } from '../term-columns.ts'
+import { columnsOfTerms, operatorTermsText, termColumns, termsFromRow } from '../term-columns.ts'
 import type { Secrets } from '../secrets.ts'
 import type { NewToken } from './create-token.ts'
 import { type KeyedToken, keyedToken } from './keyed-tokens.ts'
@@ -34,6 +35,8 @@ export interface TokenChange {
   readonly tokenId: number
   readonly userId: number
   readonly fields: TokenFields
+  /** Whether an operator makes the change, whose terms are a ceiling for the holder of the token. */
+  readonly isByOperator?: boolean
   /** Refuses with `changed_meanwhile` unless this is the token's version; undefined = any. */
   readonly version?: string | undefined
   /** Largest quota of a token with a limit. */
@@ -48,20 +51,26 @@ export interface ChangedToken extends KeyedToken {
 
 /**
  * Changes fields of a token, and the status that follows from them; null if the user has no such live token.
- * Rejects with `invalid_request` if the token has a limit afterwards and its quota is out of bounds. Called
- * by `Ledger.changeToken` only, which keeps the balance in memory consistent.
+ * Rejects with `invalid_request` if the token has a limit afterwards and its quota is out of bounds, and with
+ * `operator_limit` if its holder loosens what an operator gave. Called by `Ledger.changeToken` only, which
+ * keeps the balance in memory consistent.
  */
 export async function changeToken(
   db: Db,
-  { tokenId, userId, fields, version, maxQuota, nowMs }: TokenChange,
+  { tokenId, userId, fields, isByOperator = false, version, maxQuota, nowMs }: TokenChange,
   secrets: Secrets,
 ): Promise<ChangedToken | null> {
   const before = await keyedToken(db, { tokenId, userId }, secrets)
   if (!before) return null
   requireVersion(version, tokenVersion(before.token))
   const { budget, rateLimit, ...plain } = fields
+  const { operatorTerms } = before.token
+  const given = isByOperator
+    ? afterOperatorChange(operatorTerms, { budget, rateLimit }, before.token.rateLimit.windowMs)
+    : operatorTerms
   const terms = { ...columnsOfTerms(before.token), ...termColumns({ budget, rateLimit }) }
-  const changed: Token = { ...before.token, ...plain, ...termsFromRow(terms) }
+  const changed: Token = { ...before.token, ...plain, ...termsFromRow(terms), operatorTerms: given }
+  if (!isByOperator) requireTightened(changed)
   requireQuotaOf(changed, fields.remainQuota !== undefined, maxQuota)
   const token = { ...changed, status: statusAt(changed, changed.remainQuota, nowMs) }
   await db
@@ -78,10 +87,20 @@ export async function changeToken(
       group_name: token.group,
       vendor_routes: token.vendorRoutes,
       ...terms,
+      operator_terms: operatorTermsText(token.operatorTerms),
     })
     .where('id', '=', tokenId)
     .execute()
   return { token, key: before.key, remainBefore: before.token.remainQuota }
+}
+
+function requireTightened(token: Token): void {
+  const looser = loosened(token, token.operatorTerms)
+  if (!looser) return
+  throw new GatewayError(
+    'operator_limit',
+    `${looser.field}: an operator set this to ${looser.most}, and the holder of the key can only tighten it`,
+  )
 }
 
 // A balance that calls overdrew is accepted, unless the change sets it.

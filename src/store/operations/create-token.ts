@@ -1,10 +1,11 @@
 import type { Insertable } from 'kysely'
 import type { Budget } from '../../domain/budget.ts'
 import type { CallRateLimit } from '../../domain/call-terms.ts'
+import { NO_OPERATOR_TERMS, type OperatorTerms } from '../../domain/operator-terms.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Token, TokenStatus } from '../../domain/token.ts'
 import type { Database } from '../schema.ts'
-import { newTermColumns } from '../term-columns.ts'
+import { newTermColumns, operatorTermsText } from '../term-columns.ts'
 import { hashKey, type Secrets, seal } from '../secrets.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import type { Db } from './operation.ts'
@@ -30,6 +31,8 @@ export interface NewToken {
   readonly vendorRoutes: string
   readonly budget?: Budget | null | undefined
   readonly rateLimit?: Partial<CallRateLimit> | undefined
+  /** The part of these that an operator gives; undefined = none. */
+  readonly operatorTerms?: OperatorTerms | undefined
 }
 
 /**
@@ -78,6 +81,7 @@ export function columnsOfNewToken(
     group_name: token.group,
     vendor_routes: token.vendorRoutes,
     ...newTermColumns(token),
+    operator_terms: operatorTermsText(token.operatorTerms ?? NO_OPERATOR_TERMS),
     deleted_time: null,
   }
 }

@@ -1,6 +1,6 @@
 import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
 import { USER_STATUS } from '../../domain/user.ts'
-import { termColumns } from '../term-columns.ts'
+import { declaredTermColumns } from '../term-columns.ts'
 import type { PresentAccounts, PresentToken, PresentUser } from './present-accounts.ts'
 
 /** Columns that change, of one row. */
@@ -62,11 +62,11 @@ class RowChanges {
   /** Adds a declaration. Returns the names of the columns that it changes. */
   declare(
     row: PresentUser | PresentToken,
-    { status, terms = {} }: Pick<UserSeed, 'status' | 'terms'>,
+    { status, terms }: Pick<UserSeed, 'status' | 'terms'>,
   ): ReadonlySet<string> {
     const before = this.changes.get(row.id) ?? {}
     const now: Readonly<Record<string, unknown>> = { ...row, ...before }
-    const wanted = { ...(status !== undefined && { status }), ...termColumns(terms) }
+    const wanted = { ...(status !== undefined && { status }), ...(terms && declaredTermColumns(terms, row)) }
     const changed = Object.entries(wanted).filter(([name, value]) => now[name] !== value)
     if (changed.length > 0) this.changes.set(row.id, { ...before, ...Object.fromEntries(changed) })
     return new Set(changed.map(([name]) => name))

@@ -30,6 +30,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
       vendorRoutes: '',
       deletedTime: null,
       ...NO_TERMS,
+      operatorTerms: {},
     })
     expect(found?.user).toEqual({
       id: userId,

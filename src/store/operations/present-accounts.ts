@@ -21,6 +21,8 @@ interface PresentRow extends TermColumns {
   readonly id: number
   readonly status: number
   readonly deleted_time: number | null
+  /** Tokens alone have it. */
+  readonly operator_terms?: string
 }
 
 /** Present user that a declaration may mean. */
@@ -100,7 +102,9 @@ export async function presentAccounts(
         .where((eb) => eb.or([eb('username', 'in', names), eb('first_username', 'in', names)]))
         .execute(),
   )
-  const tokensFrom = db.selectFrom('tokens').select([...COLUMNS, 'user_id', 'name', 'key_hash'])
+  const tokensFrom = db
+    .selectFrom('tokens')
+    .select([...COLUMNS, 'user_id', 'name', 'key_hash', 'operator_terms'])
   const hashes = new Map(
     seeds.flatMap(({ tokens }) =>
       tokens.flatMap(({ key }) => (key === undefined ? [] : [[key, hashKey(secrets, key)] as const])),

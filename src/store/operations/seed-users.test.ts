@@ -81,6 +81,27 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     ])
   })
 
+  test('declared terms of a token are the operator’s, also where the token has them already', async () => {
+    const { store } = await openedRows(engine)
+    const seed = async (terms: UserSeed['terms']) => {
+      const seeds = [userSeed({ tokens: [tokenSeed({ terms })] })]
+      const pending = await store.read('pendingSeeds', { seeds })
+      await store.write('seedUsers', { seeds, nowSeconds: NOW })
+      expect(await store.read('pendingSeeds', { seeds })).toEqual([])
+      const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'RootKey1'))
+      return [pending.length, found?.token.operatorTerms]
+    }
+    const rateLimit = { requests: 5, tokens: 0, parallel: 0, windowMs: 60_000 }
+    expect(await seed(undefined)).toEqual([1, {}])
+    const ids = { tokenId: 1, userId: 1 }
+    const fields = { rateLimit }
+    await store.write('changeToken', { ...ids, fields, maxQuota: 1e9, nowMs: NOW * 1000 })
+    expect(await seed({ rateLimit })).toEqual([1, { rateLimit }])
+    const budget = { amount: 7, period: 'day' } as const
+    expect(await seed({ budget })).toEqual([1, { budget, rateLimit }])
+    expect(await seed({ budget: null, rateLimit: { ...rateLimit, requests: 0 } })).toEqual([1, {}])
+  })
+
   test('terms that one declares are no matter of the others', async () => {
     const { store } = await openedRows(engine)
     const terms = { rateLimit: { parallel: 3 } }

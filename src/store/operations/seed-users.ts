@@ -1,4 +1,5 @@
 import type { UserSeed } from '../../domain/seed.ts'
+import { afterOperatorChange, NO_OPERATOR_TERMS } from '../../domain/operator-terms.ts'
 import { generateKey } from '../generate-key.ts'
 import { hashKey, type Secrets } from '../secrets.ts'
 import { type NewToken, refuseTakenKey } from './create-token.ts'
@@ -9,6 +10,7 @@ import { type ColumnChanges, declaredChanges, type NewTokenSeed } from './declar
 import { inChunks } from './in-chunks.ts'
 import type { Db } from './operation.ts'
 import { type PresentAccounts, presentAccounts } from './present-accounts.ts'
+import { MINUTE_MS } from '../term-columns.ts'
 import { endSessionsOf } from './sessions.ts'
 
 /** Users and tokens that seeding created. */
@@ -89,6 +91,7 @@ function newToken(
   return {
     ...seed,
     ...terms,
+    ...(terms && { operatorTerms: afterOperatorChange(NO_OPERATOR_TERMS, terms, MINUTE_MS) }),
     userId,
     key: key ?? generateKey(),
     status: status ?? 1,

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import {
+  OPERATOR_COLUMNS,
   RECALLING_TOKEN_COLUMNS,
   RECALLING_USER_COLUMNS,
   TERM_COLUMNS,
@@ -28,7 +29,15 @@ export class AccountChanges {
     db.exec('PRAGMA temp_store = MEMORY')
     db.exec('CREATE TEMP TABLE account_changes (account TEXT, recalls INTEGER, recalls_budgets INTEGER)')
     db.exec(trigger('users', 'u', 'quota', USER_COLUMNS, RECALLING_USER_COLUMNS))
-    db.exec(trigger('tokens', 't', 'remain_quota', TOKEN_COLUMNS, RECALLING_TOKEN_COLUMNS))
+    db.exec(
+      trigger(
+        'tokens',
+        't',
+        'remain_quota',
+        [...TOKEN_COLUMNS, ...OPERATOR_COLUMNS],
+        RECALLING_TOKEN_COLUMNS,
+      ),
+    )
     this.#list = db.prepare(
       'SELECT account, max(recalls) AS recalls, max(recalls_budgets) AS recallsBudgets ' +
         'FROM temp.account_changes GROUP BY account',

@@ -10,7 +10,7 @@ import type { DeclaredRow } from '../audit-table.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import type { ChannelRow, StoredSettingRow, TokenRow, UserRow } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
-import { termColumns } from '../term-columns.ts'
+import { declaredTermColumns } from '../term-columns.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 
@@ -51,7 +51,7 @@ export class LocalReads {
     this.#count = db.prepare('SELECT count(*) AS count FROM users')
     this.#userByName = db.prepare(`SELECT ${DECLARED_COLUMNS} FROM users WHERE username = ?`)
     this.#tokensByName = db.prepare(
-      `SELECT name, ${DECLARED_COLUMNS} FROM tokens WHERE user_id = ? AND name IN (SELECT value FROM json_each(?))`,
+      `SELECT name, operator_terms, ${DECLARED_COLUMNS} FROM tokens WHERE user_id = ? AND name IN (SELECT value FROM json_each(?))`,
     )
     this.#formerNames = db.prepare(
       'SELECT first_username FROM users WHERE first_username IN (SELECT value FROM json_each(?))',
@@ -123,6 +123,11 @@ export class LocalReads {
   }
 }
 
-function hasTerms(row: Readonly<Record<string, unknown>>, terms: TermChanges | undefined): boolean {
-  return !terms || Object.entries(termColumns(terms)).every(([name, value]) => row[name] === value)
+function hasTerms(
+  row: Readonly<Record<string, unknown>> & { readonly operator_terms?: string },
+  terms: TermChanges | undefined,
+): boolean {
+  return (
+    !terms || Object.entries(declaredTermColumns(terms, row)).every(([name, value]) => row[name] === value)
+  )
 }

@@ -1,4 +1,5 @@
 import {
+  OPERATOR_COLUMNS,
   RECALLING_TOKEN_COLUMNS,
   RECALLING_USER_COLUMNS,
   TERM_COLUMNS,
@@ -18,17 +19,25 @@ export function changes(schema: string): readonly string[] {
 
 /** Returns the triggers with budgets and rate limits, in place of those; another budget ends its leases. */
 export function changesWithBudgets(schema: string): readonly string[] {
-  return triggers(
-    schema,
-    TERM_COLUMNS,
-    `
-  if new.budget is distinct from old.budget or new.budget_period is distinct from old.budget_period then
-    perform bank_recall_budgets(LETTER || new.id);
-  end if;`,
-  )
+  return triggers(schema, TERM_COLUMNS, RECALL_BUDGETS)
 }
 
-function triggers(schema: string, terms: readonly string[], afterRecall: string): readonly string[] {
+/** Returns the triggers with the terms of tokens that operators gave, in place of those. */
+export function changesWithOperatorTerms(schema: string): readonly string[] {
+  return triggers(schema, TERM_COLUMNS, RECALL_BUDGETS, OPERATOR_COLUMNS)
+}
+
+const RECALL_BUDGETS = `
+  if new.budget is distinct from old.budget or new.budget_period is distinct from old.budget_period then
+    perform bank_recall_budgets(LETTER || new.id);
+  end if;`
+
+function triggers(
+  schema: string,
+  terms: readonly string[],
+  afterRecall: string,
+  ofTokens: readonly string[] = [],
+): readonly string[] {
   return [
     ...changeTrigger(schema, {
       table: 'users',
@@ -42,7 +51,7 @@ function triggers(schema: string, terms: readonly string[], afterRecall: string)
       table: 'tokens',
       letter: 't',
       remain: 'remain_quota',
-      columns: [...TOKEN_COLUMNS, ...terms],
+      columns: [...TOKEN_COLUMNS, ...terms, ...ofTokens],
       afterRecall,
       recallingColumns: RECALLING_TOKEN_COLUMNS,
     }),

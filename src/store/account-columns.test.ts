@@ -1,0 +1,33 @@
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { BANKS, bankFixture } from '../../test/bank-fixture.ts'
+import { storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
+import { AccountChanges } from './sqlite/account-changes.ts'
+import { openForWriting } from './sqlite/connection.ts'
+
+const GIVEN = `UPDATE tokens SET operator_terms = '{"rateLimit":{}}' WHERE id = 1`
+
+test('a limit that becomes the operator’s is a change of its account: SQLite', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store } = await storeWithAccount(path)
+  await store.close()
+  const db = openForWriting(path)
+  const changes = new AccountChanges(db)
+  db.exec(GIVEN)
+  expect(changes.take()).toEqual([{ account: 't:1', recalls: false, recallsBudgets: false }])
+  db.close()
+})
+
+test.each(BANKS)('the same that all nodes hear of: $name', async (engine) => {
+  const { database } = await bankFixture(engine)
+  const client = new Client({ connectionString: database.place })
+  await client.connect()
+  onTestFinished(() => client.end())
+  const heard: string[] = []
+  client.on('notification', ({ payload = '' }) => heard.push(payload))
+  await client.query('LISTEN sluice')
+  await database.sql(GIVEN)
+  await vi.waitUntil(() => heard.length > 0, { timeout: 10_000 })
+  expect(heard[0]).toMatch(/^account t:1 /)
+})

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Account, manage } from '../equipment/account.ts'
+import { sluice } from '../equipment/command.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const ADA = { id: 3, accessToken: 'the-access-token-of-ada' }
+
+type Key = Readonly<Record<string, unknown>> & { readonly id: number; readonly name: string }
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    rate_limits: {
+      global: { requests: 0, window: '1s' },
+      critical: { requests: 0, window: '1s' },
+      key: { requests: 3, window: '1h' },
+    },
+    models: { m: { price: PLAIN_PRICE } },
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [
+      ROOT,
+      user(
+        2,
+        'ann',
+        [
+          ...['lax', 'tight', 'plain', 'former'].map((name) => token(name)),
+          token('filed', { rate_limit: { requests: 5, parallel: 4, window: '1h' } }),
+          token('spender', { budget: 1_000, budget_period: 'week' }),
+        ],
+        { access_token: ANN.accessToken, rate_limit: { parallel: 50 } },
+      ),
+      user(3, 'ada', [token('adas', { rate_limit: { requests: 9, window: '1h' } })], {
+        access_token: ADA.accessToken,
+        role: 10,
+      }),
+    ],
+  }))
+})
+afterAll(() => fixture?.close())
+
+async function keyOf(account: Account, name: string): Promise<Key> {
+  const { data } = await manage<{ items: Key[] }>(fixture.gateway.url, account, 'GET /api/token/')
+  const found = data.items.find((one) => one.name === name)
+  if (!found) throw new Error(`there is no key ${name}`)
+  return found
+}
+
+async function change(account: Account, name: string, fields: object) {
+  const { id } = await keyOf(account, name)
+  return manage<Key>(fixture.gateway.url, account, 'PUT /api/token/', { id, ...fields })
+}
+
+/** Calls with a key until one is refused; returns the number of others. */
+async function callsOf(key: string): Promise<number> {
+  for (let count = 0; count < 20; count++) {
+    const { status } = await fixture.chat(key, ask('m'))
+    if (status === 429) return count
+    expect(status).toBe(200)
+  }
+  throw new Error('no call was refused')
+}
+
+const HUGE = { rate_limit_requests: 1_000_000, rate_limit_tokens: 1_000_000_000, rate_limit_window: 3600 }
+
+describe('the limit of all keys', () => {
+  test('holds beside a limit that the holder of a key gave it', async () => {
+    expect((await change(ANN, 'token-lax', HUGE)).data).toMatchObject({ ...HUGE, limits_by: '' })
+    expect(await callsOf('lax')).toBe(3)
+  })
+  test('and the tighter of the two counts', async () => {
+    await change(ANN, 'token-tight', { rate_limit_requests: 1, rate_limit_window: 3600 })
+    expect(await callsOf('tight')).toBe(1)
+  })
+  test('is replaced by one that the file or an administrator gave', async () => {
+    expect(await callsOf('filed')).toBe(5)
+    const { data } = await manage<{ key: string; limits_by: string }>(
+      fixture.gateway.url,
+      ADA,
+      'POST /api/user/2/tokens',
+      {
+        name: 'given',
+        expired_time: -1,
+        remain_quota: 0,
+        unlimited_quota: true,
+        rate_limit_requests: 4,
+        rate_limit_window: 3600,
+      },
+    )
+    expect(data.limits_by).toBe('operator')
+    expect(await callsOf(data.key.slice('sk-'.length))).toBe(4)
+  })
+  test('holds beside one that an administrator gave her own key, and is replaced by root’s', async () => {
+    const made = { name: 'own', expired_time: -1, remain_quota: 0, unlimited_quota: true, ...HUGE }
+    expect((await manage(fixture.gateway.url, ADA, 'POST /api/token/', made)).status).toBe(200)
+    expect(await keyOf(ADA, 'own')).toMatchObject({ limits_by: '' })
+    expect((await manage(fixture.gateway.url, ROOT_ACCOUNT, 'POST /api/token/', made)).status).toBe(200)
+    expect(await keyOf(ROOT_ACCOUNT, 'own')).toMatchObject({ limits_by: 'operator' })
+  })
+})
+
+describe('what an operator gave a key', () => {
+  test.each([
+    ['more requests', 'filed', { rate_limit_requests: 6 }, 'rate_limit_requests', '5'],
+    ['no limit of requests', 'filed', { rate_limit_requests: 0 }, 'rate_limit_requests', '5'],
+    ['more calls at once', 'filed', { rate_limit_parallel: 5 }, 'rate_limit_parallel', '4'],
+    ['another window', 'filed', { rate_limit_window: 60 }, 'rate_limit_window', '3600'],
+    ['a larger budget', 'spender', { budget: 1_001 }, 'budget', '1000'],
+    ['no budget', 'spender', { budget: 0 }, 'budget', '1000'],
+    ['another period', 'spender', { budget: 9, budget_period: 'month' }, 'budget_period', 'week'],
+    ['a longer limit of an administrator', 'adas', { rate_limit_requests: 10 }, 'rate_limit_requests', '9'],
+  ])('cannot be loosened by its holder: %s', async (_, name, fields, field, most) => {
+    const account = name === 'adas' ? ADA : ANN
+    const before = await keyOf(account, `token-${name}`)
+    const refused = await change(account, `token-${name}`, { ...fields, name: 'renamed' })
+    expect(refused).toMatchObject({ status: 403, success: false, body: { code: 'operator_limit' } })
+    expect(refused.message).toMatch(new RegExp(`^${field}: .* ${most},`))
+    expect(await keyOf(account, `token-${name}`)).toEqual(before)
+  })
+
+  test('can be tightened by its holder, and the value of the operator stays the ceiling', async () => {
+    const tight = { rate_limit_requests: 2, rate_limit_tokens: 7, rate_limit_parallel: 1 }
+    const tightened = await change(ANN, 'token-filed', tight)
+    expect(tightened.data).toMatchObject({ ...tight, limits_by: 'operator' })
+    const back = { rate_limit_requests: 5, rate_limit_tokens: 0, rate_limit_parallel: 4 }
+    expect((await change(ANN, 'token-filed', back)).data).toMatchObject(back)
+    expect((await change(ANN, 'token-filed', { rate_limit_requests: 6 })).status).toBe(403)
+    expect((await change(ANN, 'token-spender', { budget: 10 })).data).toMatchObject({ budget: 10 })
+    expect((await change(ANN, 'token-spender', { budget: 1_000 })).data).toMatchObject({ budget: 1_000 })
+  })
+
+  test('is no matter of other fields, nor of the form that sends all of them back', async () => {
+    const present = await keyOf(ANN, 'token-filed')
+    const { id: _, ...fields } = present
+    expect((await change(ANN, 'token-filed', { ...fields, model_limits: 'm' })).status).toBe(200)
+  })
+
+  test('can be given by a command, and taken back', async () => {
+    const { id } = await keyOf(ANN, 'token-former')
+    const budget = (...fields: string[]) =>
+      sluice(['token', 'update', String(id), '--budget', ...fields], { DATA_DIR: fixture.gateway.dataDir })
+    await change(ANN, 'token-former', { budget: 70, budget_period: 'day' })
+    await budget('50', '--per', 'day')
+    expect(await keyOf(ANN, 'token-former')).toMatchObject({ budget: 50, limits_by: 'operator' })
+    expect((await change(ANN, 'token-former', { budget: 51 })).status).toBe(403)
+    await budget('0')
+    expect(await keyOf(ANN, 'token-former')).toMatchObject({ budget: 0, limits_by: '' })
+    expect((await change(ANN, 'token-former', { budget: 51, budget_period: 'day' })).status).toBe(200)
+  })
+
+  test('is told of users too', async () => {
+    const { data } = await manage(fixture.gateway.url, ANN, 'GET /api/user/self')
+    expect(data).toMatchObject({ rate_limit_parallel: 50, limits_by: 'operator' })
+    const of = await manage(fixture.gateway.url, ADA, 'GET /api/user/self')
+    expect(of.data).toMatchObject({ limits_by: '' })
+  })
+})
