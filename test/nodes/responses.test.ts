@@ -1,12 +1,21 @@
 import OpenAI from 'openai'
 import { describe, expect, test, vi } from 'vitest'
 import { backgroundConfiguration, CHARGE } from '../equipment/background-stage.ts'
+import { open } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { storingUpstream } from '../equipment/stored-responses.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
 import { type Nodes, setNodes, SHARED } from './fixture.ts'
 
 const KEYS = ['one', 'two'] as const
+/** An event with two hundred tokens in any tokenizer. */
+const WORDS = `data: ${JSON.stringify({
+  type: 'response.output_text.delta',
+  sequence_number: 1,
+  output_index: 0,
+  content_index: 0,
+  delta: ' banana'.repeat(200),
+})}\n\n`
 
 describe.each(SHARED)('several nodes on $name', (engine) => {
   const start = (): Promise<Nodes> =>
@@ -96,5 +105,28 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
     )
     expect(sums?.['used']).toBe(sums?.['charged'])
     await expect(one.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
+  })
+
+  test('charge a cancelled one for what another node streams of it', async () => {
+    const nodes = await setNodes(engine, 2, (upstream) => backgroundConfiguration(upstream, { m: {} }))
+    const provider = storingUpstream('m')
+    nodes.upstream.decide('m', (request) => {
+      const decided = provider.decision(request)
+      if (decided.kind !== 'stream') return decided
+      const [begun = ''] = decided.frames ?? []
+      return { kind: 'stream', frames: [begun, WORDS], ending: 'stall' }
+    })
+    const { id } = await clientOf(nodes, 0).responses.create({ model: 'm', input: 'hi', background: true })
+    const path = `/v1/responses/${id}?stream=true`
+    const live = await open(nodes.gateways[1]?.url ?? '', undefined, { key: 'ann', method: 'GET', path })
+    await live.until('banana')
+    await clientOf(nodes, 0).responses.cancel(id)
+    const [row] = await vi.waitFor(async () => {
+      const rows = await nodes.database.sql(`select * from usage_log where model = 'm'`)
+      expect(rows).toHaveLength(1)
+      return rows
+    }, 60_000)
+    expect(row).toMatchObject({ reason: 'client_gone', output_tokens: 200 })
+    live.abort()
   })
 })
