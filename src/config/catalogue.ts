@@ -6,6 +6,9 @@ import { NO_LIMIT } from './rate-limits.ts'
 
 const MAX_CACHED_MODELS = 4096
 
+/** Tokens of the context of a model of which the price data does not tell them. */
+const ASSUMED_CONTEXT_TOKENS = 200_000
+
 const NO_FALLBACK: Model['fallback'] = Object.freeze([])
 const NO_CAPABILITIES: Model['capabilities'] = Object.freeze({})
 
@@ -32,6 +35,7 @@ export function catalogue(
         name,
         vendor,
         price,
+        contextTokens: listed?.contextTokens ?? ASSUMED_CONTEXT_TOKENS,
         rateLimit: entry?.rateLimit ?? NO_LIMIT,
         capabilities: entry?.capabilities ?? NO_CAPABILITIES,
         fallback: entry?.fallback ?? NO_FALLBACK,

@@ -214,3 +214,10 @@ test('a rate is the same after it was written as text', () => {
   )
   expect(rateFrom(rateText(rate))).toEqual(rate)
 })
+
+test('a hold is at least 1 where anything has a price, as a charge is', () => {
+  const cheap = rateOf(price({ tokens: tokens('0.001', '0') }), ONE, 500_000)
+  expect(maxCharge(cheap, { prompt: 100, output: 10 })).toBe(1)
+  expect(maxCharge(cheap, { prompt: 0, output: 0 })).toBe(1)
+  expect(maxCharge(rateOf(FREE_PRICE, ONE, 500_000), { prompt: 100, output: 10 })).toBe(0)
+})

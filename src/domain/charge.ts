@@ -65,7 +65,8 @@ function measuredSum(
 /**
  * Highest possible charge of a call (`docs/ledger.md: Holds`): the prompt at its most expensive input rate,
  * cache writes included, and the whole output, each at the most expensive tier within reach; or its seconds,
- * characters, search units and images, each image at the dearest price, where that is more.
+ * characters, search units and images, each image at the dearest price, where that is more. At least 1 where
+ * anything has a price: a charge is, too.
  */
 export function maxCharge(rate: Rate, bounds: UsageBounds): number {
   const { prompt, output, webSearches = 0, seconds = 0, characters = 0, images = 0, searchUnits = 0 } = bounds
@@ -79,7 +80,7 @@ export function maxCharge(rate: Rate, bounds: UsageBounds): number {
     times(searchUnits, rate.searchUnit) +
     times(images, rate.image.dearest)
   const sum = (byTokens > measured ? byTokens : measured) + times(webSearches, rate.webSearch) + rate.request
-  return rounded(sum, rate.denominator)
+  return Math.max(rounded(sum, rate.denominator), rate.free && sum === 0n ? 0 : 1)
 }
 
 function ratesFor(rate: Rate, prompt: number): TokenRates {

@@ -105,6 +105,8 @@ export interface Model {
   readonly vendor: string | undefined
   /** Undefined if the model has no price. */
   readonly price: Price | undefined
+  /** Tokens of its context, or what is assumed where the price data does not tell. */
+  readonly contextTokens: number
   readonly rateLimit: RateLimit
   readonly capabilities: StatedCapabilities
   /** Models that calls go on with when no channel of this one answers, in this order. */

@@ -16,6 +16,8 @@ export interface PromptBounds {
   readonly promptBound: number
   /** Whether tokens of prompt or response may stand for audio or images, which have prices of their own. */
   readonly hasMedia: boolean
+  /** Whether parts are only named, such as a file by its id, so that their size is unknown. */
+  readonly namesPrompt: boolean
 }
 
 /** Whether a model of this name responds in images or audio without being asked to. */

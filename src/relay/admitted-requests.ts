@@ -78,7 +78,7 @@ function admitted(
     model,
     group,
     rate,
-    estimate: estimate(dialect.endpoint, request, channelRequests, rate, settings),
+    estimate: estimate(dialect.endpoint, request, channelRequests, rate, settings, model),
     channelRequests,
   })
   return made instanceof Promise ? made.then(withChannels) : withChannels(made)

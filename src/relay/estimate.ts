@@ -1,7 +1,7 @@
 import { maxCharge } from '../domain/charge.ts'
 import type { Endpoint } from '../domain/call-kind.ts'
 import type { Rate } from '../domain/price.ts'
-import type { Settings } from '../domain/settings.ts'
+import type { Model, Settings } from '../domain/settings.ts'
 import { EXPECTED_BYTES_PER_TOKEN } from '../protocols/prompt-tokens.ts'
 import type { ChannelRequest, RelayedRequest } from './dialects/dialect.ts'
 import { type EditedBounds, editedBounds } from './edited-bounds.ts'
@@ -40,22 +40,25 @@ export const UNBOUNDED: Estimate = {
 /** Endpoints whose requests channels change. */
 const EDITED: ReadonlySet<Endpoint> = new Set(['chat', 'messages', 'responses', 'gemini', 'completions'])
 
-/** Estimates a call at these prices, by what the channels that may get it will be asked for. */
+/** Estimates a call of a model at these prices, by what the channels that may get it will be asked for. */
 export function estimate(
   endpoint: Endpoint,
   request: RelayedRequest,
   channelRequests: readonly ChannelRequest[],
   rate: Rate,
   { options: { holdTokens } }: Settings,
+  { contextTokens: largest }: Pick<Model, 'contextTokens'>,
 ): Estimate {
   const searches = request.webSearch ? HELD_SEARCHES : 0
   const bounds = channelRequests.map(EDITED.has(endpoint) ? editedBounds : uneditedBounds)
   const { tokens, named, addedPrompt } = callBounds(bounds, channelRequests, holdTokens)
   const context = request.contextTokens ?? 0
+  // However many parts are named, together they fit into the model's context.
+  const unknown = request.namesPrompt ? largest : 0
   const max = (output: number): number =>
     maxCharge(rate, {
       ...request.measuredBounds,
-      prompt: request.promptBound + addedPrompt + context,
+      prompt: request.promptBound + addedPrompt + context + unknown,
       output,
       webSearches: searches,
     })

@@ -45,6 +45,7 @@ function settingsOf(world: World): Settings {
   const group = (name: string) => [name, { name, ratio: ZERO, open: name !== 'closed' }] as const
   const get = (name: string): Model => ({
     name,
+    contextTokens: 200_000,
     rateLimit: OFF,
     capabilities: {},
     fallback: [],

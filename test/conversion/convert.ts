@@ -74,6 +74,7 @@ export async function convertRequest(
       name: request.model,
       vendor: undefined,
       price: undefined,
+      contextTokens: 200_000,
       rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
       capabilities,
       fallback: [],

@@ -30,6 +30,7 @@ function settingsOf(models: number, channels: number): Settings {
         name,
         vendor: `vendor-${name.at(-1)}`,
         price: FREE_PRICE,
+        contextTokens: 200_000,
         rateLimit: OFF,
         capabilities: {},
         fallback: [],

@@ -14,6 +14,8 @@ interface BuiltInModel {
   readonly vendor: string
   /** Undefined where the table has no chargeable price. */
   readonly price: Price | undefined
+  /** Tokens of its context; undefined where the data does not tell. */
+  readonly contextTokens: number | undefined
   /** Kinds of price that are not charged, by the data's keys: `input_audio_mtok`. */
   readonly uncharged: readonly string[]
 }
@@ -101,7 +103,8 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     let result = read.get(model)
     if (result?.data !== data) {
       const price = chargeablePrice(data, mediaPrices(id, model.id))
-      result = Object.freeze({ vendor: id, price, uncharged: unchargedKinds(data), data })
+      const contextTokens = model.context_window
+      result = Object.freeze({ vendor: id, price, contextTokens, uncharged: unchargedKinds(data), data })
       read.set(model, result)
     }
     return result

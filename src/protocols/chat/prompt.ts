@@ -51,24 +51,33 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
   let hasMedia = respondsInMedia(model)
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
-  if (!messages) return { promptBound: tokens, hasMedia }
+  let namesPrompt = false
+  if (!messages) return { promptBound: tokens, hasMedia, namesPrompt }
   tokens += messages.count * MESSAGE_TOKENS
   const isInstructed = INSTRUCTED_FIELDS.some((field) => scan.has(field) && scan.kind(field) !== 'null')
   if (isInstructed) tokens += TOOLS_TOKENS
   for (const message of scan.elements(messages.node)) {
-    for (const media of mediaIn(scan, message)) {
+    for (const { part, media } of mediaIn(scan, message)) {
       hasMedia = true
+      namesPrompt ||= isNamed(scan, part)
       tokens += mediaExcess(scan, media, model)
     }
   }
-  return { promptBound: tokens, hasMedia }
+  return { promptBound: tokens, hasMedia, namesPrompt }
 }
 
-function mediaIn(scan: ScannedObject, message: Node): FoundMedia[] {
+/** Whether a part names a file that its provider has. */
+function isNamed(scan: ScannedObject, part: Node): boolean {
+  const file = scan.memberOf(part, 'file')
+  const id = file !== undefined && scan.kindOf(file) === 'object' ? scan.memberOf(file, 'file_id') : undefined
+  return id !== undefined && scan.kindOf(id) !== 'null'
+}
+
+function mediaIn(scan: ScannedObject, message: Node): { readonly part: Node; readonly media: FoundMedia }[] {
   const content = scan.kindOf(message) === 'object' ? scan.memberOf(message, 'content') : undefined
   if (content === undefined || scan.kindOf(content) !== 'array') return []
   return scan.elements(content).flatMap((part) => {
     const media = scan.kindOf(part) === 'object' ? findMedia(scan, part) : undefined
-    return media ? [media] : []
+    return media ? [{ part, media }] : []
   })
 }

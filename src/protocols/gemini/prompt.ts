@@ -2,7 +2,6 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { FoundMedia } from '../prompt-levels.ts'
 import {
   featureTokens,
-  LARGEST_CONTEXT,
   mediaExcess as excessOf,
   MESSAGE_TOKENS,
   REQUEST_TOKENS,
@@ -33,12 +32,11 @@ const INSTRUCTED_FIELDS = ['tools', 'cachedContent'] as const
 
 /**
  * Upper bound in tokens for the prompt of a checked request without its media, and without a tokenizer: no
- * token is less than a byte, so the bytes of the body bound its text.
+ * token is less than a byte, so the bytes of the body bound its text. Cached content is not included.
  */
 export function promptBound(scan: ScannedObject): number {
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   if (INSTRUCTED_FIELDS.some((field) => topMember(scan, field))) tokens += TOOLS_TOKENS
-  if (topMember(scan, 'cachedContent')) tokens += LARGEST_CONTEXT
   return tokens + Math.max(contentsOf(scan).length, 1) * MESSAGE_TOKENS
 }
 

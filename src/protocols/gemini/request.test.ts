@@ -56,7 +56,9 @@ describe('the bound on the tokens of a prompt', () => {
 
   test('counts what is only named as much as it can be', () => {
     expect(bound({ fileData: { fileUri: 'https://youtu.be/x' } })).toBeGreaterThan(1_000_000)
-    expect(read({ contents, cachedContent: 'cachedContents/x' }).promptBound).toBeGreaterThan(1_000_000)
+    expect(read({ contents, cachedContent: 'cachedContents/x' }).namesPrompt).toBe(true)
+    expect(read({ contents, cached_content: 'cachedContents/x' }).namesPrompt).toBe(true)
+    expect(read({ contents }).namesPrompt).toBe(false)
   })
 
   test('is small for a word', () => {

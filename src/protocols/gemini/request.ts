@@ -104,6 +104,7 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
     webSearch: searches(scan),
     hasOnlyTexts: isPlain,
     promptBound: promptBound(scan) + media.excess,
+    namesPrompt: topValue(scan, 'cachedContent') !== undefined,
     hasMedia: media.isAny || answersInMedia(either(config, 'responseModalities'), model),
   }
 }

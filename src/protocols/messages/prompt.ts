@@ -39,6 +39,7 @@ const SERVER_TOOL_TOKENS = 1500
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
   let hasMedia = respondsInMedia(model)
+  let namesPrompt = false
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   tokens += (scan.span('messages')?.count ?? 0) * MESSAGE_TOKENS
   const tools = elementsOf(scan, scan.span('tools')?.node)
@@ -47,6 +48,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   for (const message of elementsOf(scan, scan.span('messages')?.node)) {
     const addMedia = (block: Node, type: string): void => {
       const media = findMedia(scan, block)
+      namesPrompt ||= isNamed(scan, block, type)
       if (media) {
         hasMedia = true
         tokens += mediaExcess(scan, media, model)
@@ -55,7 +57,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
     }
     eachBlock(scan, contentOf(scan, message), addMedia)
   }
-  return { promptBound: tokens, hasMedia }
+  return { promptBound: tokens, hasMedia, namesPrompt }
 }
 
 /** Visits blocks, and the blocks within tool results. */
@@ -70,6 +72,13 @@ function eachBlock(
     visit(block, type)
     if (type === 'tool_result') eachBlock(scan, scan.memberOf(block, 'content'), visit)
   }
+}
+
+/** Whether a block names a file that its provider has. */
+function isNamed(scan: ScannedObject, block: Node, type: string): boolean {
+  if (type === 'container_upload') return true
+  const source = type === 'document' || type === 'image' ? sourceOf(scan, block) : undefined
+  return source !== undefined && textMember(scan, source, 'type') === 'file'
 }
 
 function sourceOf(scan: ScannedObject, block: Node): Node | undefined {

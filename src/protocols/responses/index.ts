@@ -11,6 +11,7 @@ export {
   type ItemText,
   outputItems,
   withItems,
+  refersToItems,
 } from './item-references.ts'
 export { hasOnlyMessages } from './plain-input.ts'
 export { itemPage, itemQuery } from './item-page.ts'

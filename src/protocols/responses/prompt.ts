@@ -1,3 +1,4 @@
+import { isPresent } from '../field-check.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { FoundMedia } from '../prompt-levels.ts'
 import {
@@ -19,6 +20,9 @@ const CONTENTS = ['content', 'output'] as const
 
 /** Fields for which servers, or a conversion, put instructions of their own before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'text'] as const
+
+/** Fields that stand for contents which only the provider has. */
+const NAMED_FIELDS = ['conversation', 'prompt'] as const
 
 /** Fields of which the model reads no more than their own bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
@@ -50,7 +54,7 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 /**
  * Upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a
  * byte, so the bytes of the body bound its text; media count by what they are. The earlier response that a
- * request continues is not included.
+ * request continues is not included, nor are references to items.
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
@@ -59,14 +63,16 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   if (INSTRUCTED_FIELDS.some((field) => scan.has(field) && scan.kind(field) !== 'null'))
     tokens += TOOLS_TOKENS
   tokens += typedTools(scan, scan.span('tools')?.node) * TYPED_TOOL_TOKENS
+  let namesPrompt = NAMED_FIELDS.some((field) => isPresent(scan, field))
   const items = itemsOf(scan)
   tokens += Math.max(items.length, 1) * MESSAGE_TOKENS
   for (const item of items)
-    for (const media of mediaIn(scan, item)) {
+    for (const { part, media } of mediaIn(scan, item)) {
       hasMedia = true
+      namesPrompt ||= isNamed(scan, part)
       tokens += mediaExcess(scan, media, model)
     }
-  return { promptBound: tokens, hasMedia }
+  return { promptBound: tokens, hasMedia, namesPrompt }
 }
 
 /** Tools that are no functions, those in namespaces among them. */
@@ -100,11 +106,17 @@ function partsOf(scan: ScannedObject, item: Node, key: string): readonly Node[] 
     : NO_PARTS
 }
 
-function mediaIn(scan: ScannedObject, item: Node): FoundMedia[] {
+/** Whether a part names a file that its provider has. */
+function isNamed(scan: ScannedObject, part: Node): boolean {
+  const id = scan.memberOf(part, 'file_id')
+  return id !== undefined && scan.kindOf(id) !== 'null'
+}
+
+function mediaIn(scan: ScannedObject, item: Node): { readonly part: Node; readonly media: FoundMedia }[] {
   return CONTENTS.flatMap((key) =>
     partsOf(scan, item, key).flatMap((part) => {
       const media = findMedia(scan, part)
-      return media ? [media] : []
+      return media ? [{ part, media }] : []
     }),
   )
 }

@@ -54,6 +54,8 @@ export interface RelayedRequest {
   readonly searchUnits?: (tokens: number) => number
   /** Tokens of the stored context that the request continues. */
   readonly contextTokens?: number
+  /** Parts of the prompt are only named, and may be as large as the model's context. */
+  readonly namesPrompt?: boolean
   /** Bytes of the request with the stored context in front, where the gateway keeps that. */
   readonly body?: Buffer
   /** The channels among these that can take the request; throws where none can. All, if absent. */

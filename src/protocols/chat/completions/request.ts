@@ -88,6 +88,7 @@ export function readCompletionRequest(scan: ScannedObject): CompletionRequest {
     webSearch: false,
     promptBound: completionPromptBound(scan),
     hasMedia: false,
+    namesPrompt: false,
   }
 }
 

@@ -15,6 +15,7 @@ import { type Keeping, keptRequest } from '../../state/kept-response.ts'
 import { type NativeParts, NativeResponse } from '../../state/native-response.ts'
 import { NativeTap } from '../../state/native-tap.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
+import { namedPrompt } from '../../state/named-prompt.ts'
 import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
 import type { Conversions, RequestFor } from '../conversions.ts'
 import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
@@ -86,7 +87,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
       ...(request.hasMedia && { measuredBounds: { hasMedia: true } }),
       // Only the model that made a response can continue it.
       ...(!continued && { forModel: (model) => relayed({ ...own, model }, ownScan, referred, reader) }),
-      ...(previous && { contextTokens: previous.tokens }),
+      ...namedPrompt(scan, request, referred),
       ...(composed && { body: scan.bytes }),
       channelsFor(channels) {
         const able = continued ? channelsToContinue(continued, channels) : channels

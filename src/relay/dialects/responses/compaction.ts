@@ -12,6 +12,7 @@ import {
 } from '../../../protocols/responses/index.ts'
 import { channelsToContinue } from '../../state/continued.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
+import { namedPrompt } from '../../state/named-prompt.ts'
 import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
 import { ResponseStore } from '../../state/response-store.ts'
 import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
@@ -74,7 +75,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     })
     return {
       ...request,
-      ...(previous && { contextTokens: previous.tokens }),
+      ...namedPrompt(composed ?? scan, request, referred),
       ...(composed && { body: composed.bytes }),
       mayBeUnserved: true,
       channelsFor(channels) {

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { FullResponse } from '../equipment/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { wholeResponse } from '../equipment/responses-behaviour.ts'
+
+/** Units of a token that is written to a cache for an hour, which a prompt may be. */
+const DEAREST = 2
+/** Tokens of the context of `m`, which no price data tells, and of a model of which it does. */
+const ASSUMED = 200_000
+const KNOWN = { name: 'gpt-5', context: 400_000 }
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    models: { m: { price: PLAIN_PRICE }, [KNOWN.name]: { price: PLAIN_PRICE } },
+    channels: [
+      channel('m', upstream.baseUrl('m'), {
+        protocol: ['responses', 'chat', 'messages', 'gemini'],
+        models: ['m', KNOWN.name],
+      }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('cent', { remain_quota: 5_000 }), token('rich')])],
+  }))
+})
+afterAll(() => fixture?.close())
+
+const FILE = { type: 'input_file', file_id: 'file-abc' }
+const PATHS = {
+  responses: '/v1/responses',
+  chat: '/v1/chat/completions',
+  messages: '/v1/messages',
+  gemini: '/v1beta/models/m:generateContent',
+} as const
+const says = (content: unknown) => ({ messages: [{ role: 'user', content }] })
+
+const post = (path: string, fields: object, key = 'cent'): Promise<FullResponse> =>
+  fixture.chat(key, { model: 'm', ...fields }, { path })
+
+/** Quota units that a call would have needed, as its refusal states them. */
+async function neededFor(path: string, fields: object): Promise<number> {
+  const { status, text } = await post(path, fields)
+  expect(status, text).toBe(403)
+  const [, needed] = /(\d+) are needed/.exec(text) ?? []
+  if (needed === undefined) throw new Error(text)
+  return Number(needed)
+}
+
+const NAMED: readonly [string, keyof typeof PATHS, object][] = [
+  ['a conversation', 'responses', { input: 'hi', conversation: 'conv_1' }],
+  ['a conversation in an object', 'responses', { input: 'hi', conversation: { id: 'conv_1' } }],
+  ['a prompt', 'responses', { input: 'hi', prompt: { id: 'pmpt_1' } }],
+  ['an item', 'responses', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
+  ['an item without a type', 'responses', { input: [{ id: 'rs_1' }] }],
+  ['a file', 'responses', { input: [{ role: 'user', content: [FILE] }] }],
+  ['a picture', 'responses', { input: [{ role: 'user', content: [{ ...FILE, type: 'input_image' }] }] }],
+  ['a file of chat', 'chat', says([{ type: 'file', file: { file_id: 'file-abc' } }])],
+  [
+    'a file of messages',
+    'messages',
+    { max_tokens: 5, ...says([{ type: 'document', source: { type: 'file', file_id: 'file_1' } }]) },
+  ],
+  [
+    'cached content',
+    'gemini',
+    { contents: [{ parts: [{ text: 'hi' }] }], cachedContent: 'cachedContents/1' },
+  ],
+]
+
+describe('a prompt that is only named is held as large as the context of its model', () => {
+  test.each(NAMED)('%s', async (_, dialect, fields) => {
+    const needed = await neededFor(PATHS[dialect], fields)
+    expect(needed).toBeGreaterThanOrEqual(DEAREST * ASSUMED)
+    expect(needed).toBeLessThan(DEAREST * (ASSUMED + 30_000))
+  })
+  test('as the price data tells it', async () => {
+    const fields = { model: KNOWN.name, input: 'hi', conversation: 'conv_1' }
+    expect(await neededFor(PATHS.responses, fields)).toBeGreaterThanOrEqual(DEAREST * KNOWN.context)
+  })
+  test('so that no number of calls at once is admitted that could overdraw', async () => {
+    fixture.upstream.forget('m')
+    const calls = Array.from({ length: 60 }, () =>
+      post(PATHS.responses, { input: 'hi', max_output_tokens: 16, conversation: 'conv_1' }),
+    )
+    expect(new Set((await Promise.all(calls)).map(({ status }) => status))).toEqual(new Set([403]))
+    expect(fixture.upstream.received('m')).toHaveLength(0)
+  })
+  test('and other prompts are not', async () => {
+    fixture.upstream.script('m', wholeResponse({}))
+    const fields = { input: [{ role: 'user', content: 'hi' }], max_output_tokens: 16 }
+    expect((await post(PATHS.responses, fields)).status).toBe(200)
+    const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{"file_id":"x"}' }
+    const output = { type: 'function_call_output', call_id: 'c', output: 'done' }
+    expect((await post(PATHS.responses, { input: [call, output], max_output_tokens: 16 })).status).toBe(200)
+  })
+})
