@@ -4,15 +4,17 @@ import type { Request } from '../server/request.ts'
 import { bearerKey } from './bearer.ts'
 
 /**
- * Accepted locations of an API key: the bearer only; before it `x-api-key`; before it the alternate vendor's;
- * or all, `x-api-key` first and the bearer last. `docs/api.md: Authentication`.
+ * Accepted locations of an API key: the bearer only; before it `x-api-key`; before it `x-api-key` and
+ * `x-goog-api-key`; before it the alternate vendor's; or all, `x-api-key` first and the bearer last.
+ * `docs/api.md: Authentication`.
  */
-export type KeyLocations = 'bearer' | 'x-api-key' | 'alternate' | 'any'
+export type KeyLocations = 'bearer' | 'x-api-key' | 'model-list' | 'alternate' | 'any'
 
 /** Headers named in the error where no key was sent. */
 const HEADERS: Readonly<Record<KeyLocations, string>> = {
   bearer: '"Authorization: Bearer sk-…"',
   'x-api-key': '"x-api-key: sk-…" or "Authorization: Bearer sk-…"',
+  'model-list': '"Authorization: Bearer sk-…", "x-api-key: sk-…" or "x-goog-api-key: sk-…"',
   alternate: '"x-goog-api-key: sk-…" or "Authorization: Bearer sk-…"',
   any: '"Authorization: Bearer sk-…", "x-api-key: sk-…" or "x-goog-api-key: sk-…"',
 }
@@ -33,6 +35,12 @@ function sentKey(request: Request, locations: KeyLocations): string | undefined 
       return bearerKey(request.headers.authorization)
     case 'x-api-key':
       return headerText(request, 'x-api-key') ?? bearerKey(request.headers.authorization)
+    case 'model-list':
+      return (
+        headerText(request, 'x-api-key') ??
+        headerText(request, 'x-goog-api-key') ??
+        bearerKey(request.headers.authorization)
+      )
     case 'alternate':
       return alternateKey(request) ?? bearerKey(request.headers.authorization)
     case 'any':

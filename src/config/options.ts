@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Options } from '../domain/settings.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
 import {
@@ -14,6 +15,7 @@ import {
   size,
   text,
 } from './fields.ts'
+import { YamlScalar } from './yaml-node.ts'
 
 const MEBIBYTE = 2 ** 20
 const HOUR_MS = 3_600_000
@@ -39,11 +41,14 @@ const media = section({
 }))
 
 const cors = section({
-  origins: list(
-    text('an origin such as https://app.example.com, without a path, or "*"', (given) =>
-      given === '*' || isOrigin(given) ? given : undefined,
+  origins: z.preprocess(
+    (given) => (given instanceof YamlScalar && given.value === '*' ? [given] : given),
+    list(
+      text('an origin such as https://app.example.com, without a path, or "*"', (given) =>
+        given === '*' || isOrigin(given) ? given : undefined,
+      ),
+      'a list of origins, or "*"',
     ),
-    'a list of origins',
   ),
 })
 

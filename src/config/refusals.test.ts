@@ -293,6 +293,11 @@ const OPTIONS: Case[] = [
     'gateway.yaml:2: options.media.timeout: expected a duration from 1ms to 596h, found "600h"',
   ],
   [
+    'a text of another origin in place of a list',
+    'options:\n  cors:\n    origins: "https://app.example.com"\n',
+    'gateway.yaml:3: options.cors.origins: expected a list of origins, or "*", found "https://app.example.com"',
+  ],
+  [
     'an origin with a path',
     'options:\n  cors:\n    origins:\n      - "*"\n      - "https://app.example.com/"\n',
     'gateway.yaml:5: options.cors.origins[1]: expected an origin such as https://app.example.com, without a path, or "*", found "https://app.example.com/"',

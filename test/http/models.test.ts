@@ -105,6 +105,13 @@ const MESSAGES = (id: string) => ({
   type: 'model',
   display_name: id,
   created_at: '2021-07-20T10:40:00Z',
+  lifecycle: 'active',
+  capabilities: null,
+  deprecated_at: null,
+  line: null,
+  max_input_tokens: null,
+  max_tokens: null,
+  retires_at: null,
 })
 const ALTERNATE = (id: string) => ({
   name: `models/${id}`,
@@ -239,7 +246,6 @@ describe('GET /v1/models', () => {
 
   test.each([
     ['x-alt-api-key', '/v1/models', { 'x-alt-api-key': 'sk-ann' }],
-    ['x-goog-api-key', '/v1/models', { 'x-goog-api-key': 'sk-ann' }],
     ['key in the query', '/v1/models?key=sk-ann', {}],
   ])('is a 401 with %s alone', async (_, path, headers) => {
     const answer = await get(path, headers)
@@ -248,7 +254,27 @@ describe('GET /v1/models', () => {
   })
 })
 
+describe('GET /v1/models of a Google client', () => {
+  test('takes x-goog-api-key, and has the alternate shape', async () => {
+    expect(await body('/v1/models', { 'x-goog-api-key': 'sk-open' })).toEqual({
+      models: [ALTERNATE('talker'), ALTERNATE('writer')],
+      nextPageToken: null,
+    })
+  })
+
+  test('x-api-key beside it is the key, and has its own shape', async () => {
+    const both = { 'x-goog-api-key': 'sk-nobody', 'x-api-key': 'sk-open' }
+    expect((await body('/v1/models', both)).data).toHaveLength(2)
+  })
+})
+
 describe('the paths with a fixed shape', () => {
+  test('a missing model of /v1beta is told in the envelope of its dialect', async () => {
+    const answer = await get('/v1beta/models/nothing', { 'x-goog-api-key': 'sk-open' })
+    expect(answer.status).toBe(404)
+    expect(JSON.parse(answer.text).error).toMatchObject({ code: 404, status: 'NOT_FOUND' })
+  })
+
   const WAYS: [string, string, Headers][] = [
     ['x-alt-api-key', '', { 'x-alt-api-key': 'sk-open' }],
     ['x-goog-api-key', '', { 'x-goog-api-key': 'sk-open' }],

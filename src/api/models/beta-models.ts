@@ -13,7 +13,7 @@ export const alternateChatModels = fixedShape('/v1beta/openai/models', 'chat')
 export const alternateModel = defineEndpoint({
   method: 'GET',
   path: '/v1beta/models/:id*',
-  area: 'relay',
+  area: 'gemini',
   access: 'key',
   keyIn: 'alternate',
   summary: 'One model that the API key may call, always in the alternate shape',

@@ -15,6 +15,17 @@ const UNKNOWN_VENDOR = 'custom'
 /** Methods of models that the gateway serves, as that vendor's lists name them. */
 const GENERATION_METHODS = ['generateContent', 'countTokens']
 
+/** Members that clients of the messages shape expect of every model, and of which nothing is known. */
+const UNKNOWN_FACTS = {
+  capabilities: null,
+  deprecated_at: null,
+  lifecycle: 'active',
+  line: null,
+  max_input_tokens: null,
+  max_tokens: null,
+  retires_at: null,
+}
+
 /** One model in each shape. */
 export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
   chat: ({ id, vendor, endpointTypes, endpoints }) => ({
@@ -25,7 +36,7 @@ export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
     supported_endpoint_types: endpointTypes,
     endpoints,
   }),
-  messages: ({ id }) => ({ type: 'model', id, display_name: id, created_at: CREATED_AT }),
+  messages: ({ id }) => ({ type: 'model', id, display_name: id, created_at: CREATED_AT, ...UNKNOWN_FACTS }),
   alternate: ({ id, endpoints }) => ({
     name: `models/${id}`,
     displayName: id,
@@ -58,13 +69,14 @@ export function modelListBody(shape: ModelShape, models: readonly ListedModel[])
 
 /**
  * The shape of the list for a request: clients of the messages protocol send `anthropic-version`, some of
- * them with their key as a bearer token; `vendor-version` counts only beside `x-api-key`. `docs/api.md:
- * Models`.
+ * them with their key as a bearer token; `vendor-version` counts only beside `x-api-key`; a key in
+ * `x-goog-api-key` selects the alternate shape. `docs/api.md: Models`.
  */
-export function listShape(request: Request): 'chat' | 'messages' {
+export function listShape(request: Request): ModelShape {
   if (headerText(request, 'anthropic-version') !== undefined) return 'messages'
   const isNamed = headerText(request, 'vendor-version') !== undefined
-  return isNamed && headerText(request, 'x-api-key') !== undefined ? 'messages' : 'chat'
+  if (headerText(request, 'x-api-key') !== undefined) return isNamed ? 'messages' : 'chat'
+  return headerText(request, 'x-goog-api-key') === undefined ? 'chat' : 'alternate'
 }
 
 /** The shape of one model for a request; here a key in the alternate place selects the alternate shape. */

@@ -16,7 +16,7 @@ export const models = defineEndpoint({
   area: 'relay',
   areaOf: modelArea,
   access: 'key',
-  keyIn: 'x-api-key',
+  keyIn: 'model-list',
   summary: 'The models that the API key may call',
   query: z.object({ client_version: z.string().optional() }),
   async handle({ token, user, query, exchange, models: lists, parts }) {

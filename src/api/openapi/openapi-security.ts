@@ -1,3 +1,4 @@
+import type { KeyLocations } from '../../auth/sent-key.ts'
 import type { Endpoint } from '../endpoint.ts'
 
 /** The ways to authenticate; `docs/api.md: Authentication`. */
@@ -32,9 +33,10 @@ const BEARER: Requirement = { bearerKey: [] }
 const ALTERNATE: readonly Requirement[] = [{ alternateKey: [] }, { googleKey: [] }, { keyInQuery: [] }]
 
 /** Requirements by the places where an API key may be. */
-const KEYS: Readonly<Record<string, readonly Requirement[]>> = {
+const KEYS: Readonly<Record<KeyLocations, readonly Requirement[]>> = {
   bearer: [BEARER],
   'x-api-key': [{ xApiKey: [] }, BEARER],
+  'model-list': [{ xApiKey: [] }, { googleKey: [] }, BEARER],
   alternate: [...ALTERNATE, BEARER],
   any: [{ xApiKey: [] }, ...ALTERNATE, BEARER],
 }
@@ -56,7 +58,5 @@ export function securityOf(endpoint: Endpoint): readonly Requirement[] {
   const known = ACCESS[endpoint.access]
   if (known) return known
   const keyIn = 'keyIn' in endpoint ? endpoint.keyIn : undefined
-  const places = KEYS[keyIn ?? 'bearer']
-  if (!places) throw new Error(`${endpoint.path}: its way to authenticate is unknown`)
-  return places
+  return KEYS[keyIn ?? 'bearer']
 }
