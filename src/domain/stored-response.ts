@@ -3,6 +3,9 @@ import type { StreamedPart } from './streamed-part.ts'
 /** How long the ids of native responses are known: as long as providers store the responses themselves. */
 export const NATIVE_RETENTION_MS = 30 * 24 * 3_600_000
 
+/** Responses of the longest chain that is rebuilt. */
+export const MAX_CHAIN = 1_000
+
 /** Response that clients may continue or read by the id that the gateway issued. */
 export interface StoredResponse {
   /** Issued by the gateway. */

@@ -37,8 +37,8 @@ function reachable(rows: Rows): Rows & { isAway: boolean } {
 
 describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) => {
   const idsIn = async (rows: Rows, ids: readonly string[]): Promise<(string | undefined)[]> => {
-    const find = (id: string) => rows.read('storedResponse', { id: `resp_${id}`, userId: 1, nowMs: ENDED_MS })
-    return (await Promise.all(ids.map(find))).map((response) => response?.upstreamId)
+    const find = (id: string) => rows.read('responseFacts', { id: `resp_${id}`, userId: 1, nowMs: ENDED_MS })
+    return (await Promise.all(ids.map(find))).map((facts) => facts?.response.upstreamId)
   }
 
   test('is seen by all nodes once the call is settled', async () => {

@@ -6,42 +6,35 @@ const DAY_MS = 86_400_000
 /** Days that entries are kept. */
 const KEPT_DAYS = 400
 
+/** Page of the entries that match. */
+interface AuditPageQuery {
+  readonly filter: AuditFilter
+  readonly offset: number
+  readonly limit: number
+}
+
+/** The newest matching entries below an id; null = from the newest on. */
+interface AuditScan {
+  readonly filter: AuditFilter
+  readonly beforeId: number | null
+  readonly limit: number
+}
+
 /** Reads a page of matching entries, newest first, and their number. */
 export async function auditPage(
   db: Db,
-  {
-    filter,
-    offset,
-    limit,
-  }: { readonly filter: AuditFilter; readonly offset: number; readonly limit: number },
+  page: AuditPageQuery,
 ): Promise<{ readonly total: number; readonly entries: readonly AuditEntry[] }> {
-  const { total } = await matching(db, filter)
+  const { total } = await matching(db, page.filter)
     .select((eb) => eb.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
-  const rows = await matching(db, filter)
-    .selectAll()
-    .orderBy('id', 'desc')
-    .offset(offset)
-    .limit(limit)
-    .execute()
+  const rows = await entryPage(db, page).selectAll().execute()
   return { total, entries: rows.map(entryFromRow) }
 }
 
 /** Reads the newest matching entries below an id; null = from the newest on. */
-export async function auditBefore(
-  db: Db,
-  {
-    filter,
-    beforeId,
-    limit,
-  }: { readonly filter: AuditFilter; readonly beforeId: number | null; readonly limit: number },
-): Promise<readonly AuditEntry[]> {
-  const rows = await matching(db, filter)
-    .selectAll()
-    .$if(beforeId !== null, (query) => query.where('id', '<', beforeId ?? 0))
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute()
+export async function auditBefore(db: Db, query: AuditScan): Promise<readonly AuditEntry[]> {
+  const rows = await entriesBefore(db, query).selectAll().execute()
   return rows.map(entryFromRow)
 }
 
@@ -61,6 +54,19 @@ export async function pruneAuditLog(
     )
     .executeTakeFirst()
   return Number(result.numDeletedRows)
+}
+
+/** Selects a page of matching entries, newest first. */
+export function entryPage(db: Db, { filter, offset, limit }: AuditPageQuery) {
+  return matching(db, filter).orderBy('id', 'desc').offset(offset).limit(limit)
+}
+
+/** Selects the newest matching entries below an id. */
+export function entriesBefore(db: Db, { filter, beforeId, limit }: AuditScan) {
+  return matching(db, filter)
+    .$if(beforeId !== null, (query) => query.where('id', '<', beforeId ?? 0))
+    .orderBy('id', 'desc')
+    .limit(limit)
 }
 
 function matching(db: Db, { actor, kind, object, fromMs, beforeMs }: AuditFilter) {

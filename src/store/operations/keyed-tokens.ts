@@ -10,9 +10,20 @@ export interface KeyedToken {
   readonly key: string
 }
 
+/** Page of a user's tokens. */
+interface TokenPageQuery {
+  readonly userId: number
+  readonly offset: number
+  readonly limit: number
+}
+
 /** Converts a stored token, decrypting its key. */
 export function keyedFromRow(row: TokenRow, secrets: Secrets): KeyedToken {
-  return { token: tokenFromRow(row), key: unseal(secrets, row.key_cipher, { table: 'tokens', row: row.id }) }
+  return { token: tokenFromRow(row), key: keyOf(row.key_cipher, row.id, secrets) }
+}
+
+function keyOf(cipher: string, tokenId: number, secrets: Secrets): string {
+  return unseal(secrets, cipher, { table: 'tokens', row: tokenId })
 }
 
 /** Reads a live token of a user; null if there is none with this id. */
@@ -37,7 +48,7 @@ export async function keyedTokens(
   { userId }: { readonly userId: number },
   secrets: Secrets,
 ): Promise<KeyedToken[]> {
-  const rows = await ofUser(db, userId).selectAll().orderBy('id', 'desc').execute()
+  const rows = await ownTokens(db, userId).selectAll().orderBy('id', 'desc').execute()
   return rows.map((row) => keyedFromRow(row, secrets))
 }
 
@@ -47,7 +58,7 @@ export async function keyedTokensOf(
   { userId, tokenIds }: { readonly userId: number; readonly tokenIds: readonly number[] },
   secrets: Secrets,
 ): Promise<KeyedToken[]> {
-  const rows = await ofUser(db, userId)
+  const rows = await ownTokens(db, userId)
     .where('id', 'in', tokenIds)
     .selectAll()
     .orderBy('id', 'desc')
@@ -60,27 +71,41 @@ export function ownTokenNames(
   db: Db,
   { userId }: { readonly userId: number },
 ): Promise<{ readonly id: number; readonly name: string }[]> {
-  return ofUser(db, userId).select(['id', 'name']).orderBy('id', 'desc').execute()
+  return ownTokens(db, userId).select(['id', 'name']).orderBy('id', 'desc').execute()
+}
+
+/** Lists the names of a user's live tokens with their keys, newest first. */
+export async function ownTokenKeys(
+  db: Db,
+  { userId }: { readonly userId: number },
+  secrets: Secrets,
+): Promise<readonly { readonly id: number; readonly name: string; readonly key: string }[]> {
+  const rows = await ownTokens(db, userId)
+    .select(['id', 'name', 'key_cipher'])
+    .orderBy('id', 'desc')
+    .execute()
+  return rows.map(({ key_cipher: cipher, ...row }) => ({ ...row, key: keyOf(cipher, row.id, secrets) }))
 }
 
 /** Reads a page of a user's live tokens, newest first, and their total number. */
 export async function keyedTokenPage(
   db: Db,
-  { userId, offset, limit }: { readonly userId: number; readonly offset: number; readonly limit: number },
+  page: TokenPageQuery,
   secrets: Secrets,
 ): Promise<{ readonly total: number; readonly tokens: readonly KeyedToken[] }> {
-  const { total } = await ofUser(db, userId)
+  const { total } = await ownTokens(db, page.userId)
     .select((eb) => eb.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
-  const rows = await ofUser(db, userId)
-    .selectAll()
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .offset(offset)
-    .execute()
+  const rows = await pageOfTokens(db, page).selectAll().execute()
   return { total, tokens: rows.map((row) => keyedFromRow(row, secrets)) }
 }
 
-function ofUser(db: Db, userId: number) {
+/** Selects a page of a user's live tokens, newest first. */
+export function pageOfTokens(db: Db, { userId, offset, limit }: TokenPageQuery) {
+  return ownTokens(db, userId).orderBy('id', 'desc').limit(limit).offset(offset)
+}
+
+/** Selects a user's live tokens. */
+export function ownTokens(db: Db, userId: number) {
   return db.selectFrom('tokens').where('user_id', '=', userId).where('deleted_time', 'is', null)
 }

@@ -7,24 +7,31 @@ import { conservation } from './conservation.ts'
 import { credentials, hasBcryptPasswords } from './credentials.ts'
 import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
 import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
-import { keyedToken, keyedTokenPage, keyedTokens, keyedTokensOf, ownTokenNames } from './keyed-tokens.ts'
+import {
+  keyedToken,
+  keyedTokenPage,
+  keyedTokens,
+  keyedTokensOf,
+  ownTokenKeys,
+  ownTokenNames,
+} from './keyed-tokens.ts'
 import { identitiesOf, userByIdentity } from './identities.ts'
 import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
 import { pendingSeeds } from './pending-seeds.ts'
 import { managedUser, profile } from './profile.ts'
 import { orphanedContents } from './response-parts.ts'
+import { readBytes } from './read-bytes.ts'
 import { refusedCalls } from './refusals.ts'
 import { revealKey, revealKeys } from './reveal-key.ts'
 import { liveSession, sessionsOf } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
 import {
   backgroundOutcomes,
-  chainBytes,
+  keptText,
   reasoningOrigins,
   responseChain,
   responseFacts,
-  storedResponse,
 } from './stored-responses.ts'
 import { tokenNames } from './token-names.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
@@ -42,7 +49,6 @@ export const reads = {
   backgroundOutcomes,
   budgetsUsed,
   callDetail,
-  chainBytes,
   conservation,
   countUsers,
   credentials,
@@ -54,15 +60,18 @@ export const reads = {
   keyedTokens,
   keyedTokensOf,
   keptSignatures,
+  keptText,
   listUsage,
   listUsers,
   liveSession,
   managedUser,
   pageOfUsers,
   orphanedContents,
+  ownTokenKeys,
   ownTokenNames,
   pendingSeeds,
   profile,
+  readBytes,
   reasoningOrigins,
   refusedCalls,
   responseChain,
@@ -72,7 +81,6 @@ export const reads = {
   scanUsage,
   sessionsOf,
   storedConfiguration,
-  storedResponse,
   sumUsageDays,
   sumUsageScan,
   takenIdentifiers,

@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import type { ContentParts, StoredContent } from '../../domain/stored-response.ts'
 import { type Secrets, seal, type SealContext, unseal } from '../secrets.ts'
 import type { Db } from './operation.ts'
 
@@ -11,9 +10,6 @@ export interface ResponsePart {
   readonly text: string
   readonly createdMs: number
 }
-
-/** Size of a sealed text before it was sealed, which makes it base64; neither database reads it for this. */
-export const CONTENT_BYTES = sql<number>`octet_length(content_cipher) * 3 / 4`
 
 /** Stores a part, encrypted for its place, before the row of its response; an earlier attempt is replaced. */
 export async function storeResponsePart(
@@ -29,36 +25,19 @@ export async function storeResponsePart(
     .execute()
 }
 
-/** Puts a content together. Undefined if a part is missing. */
-export async function joinParts(
+/** Reads a part. Undefined if it is missing. */
+export async function responsePart(
   db: Db,
-  responseId: string,
-  { inputParts, responseParts }: ContentParts,
+  { responseId, part }: Pick<ResponsePart, 'responseId' | 'part'>,
   secrets: Secrets,
-): Promise<StoredContent | undefined> {
-  const count = inputParts + responseParts
-  const rows = await db
-    .selectFrom('response_parts')
-    .select(['part', 'content_cipher'])
-    .where('response_id', '=', responseId)
-    .where('part', '<', count)
-    .orderBy('part')
-    .execute()
-  if (rows.length < count) return undefined
-  const texts = rows.map(({ part, content_cipher: cipher }) =>
-    unseal(secrets, cipher, placeOf(responseId, part)),
-  )
-  return { input: texts.slice(0, inputParts).join(''), response: texts.slice(inputParts).join('') }
-}
-
-/** Bytes that the parts of a content take; 0 = it has none. */
-export async function partsBytes(db: Db, responseId: string): Promise<number> {
+): Promise<string | undefined> {
   const row = await db
     .selectFrom('response_parts')
-    .select((eb) => eb.fn.sum<number | null>(CONTENT_BYTES).as('bytes'))
+    .select('content_cipher')
     .where('response_id', '=', responseId)
+    .where('part', '=', part)
     .executeTakeFirst()
-  return row?.bytes ?? 0
+  return row && unseal(secrets, row.content_cipher, placeOf(responseId, part))
 }
 
 /**

@@ -73,6 +73,11 @@ function countedRows(db: Db, id: string) {
     .execute()
 }
 
+function bytesOf(content: StoredContent | PartsWithBytes): number {
+  if ('inputParts' in content) return content.bytes
+  return Buffer.byteLength(content.input) + Buffer.byteLength(content.response)
+}
+
 async function isDeleted(db: Db, userId: number): Promise<boolean> {
   const query = db.selectFrom('users').select('id').where('id', '=', userId)
   return (await query.where('deleted_time', 'is not', null).executeTakeFirst()) !== undefined

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
-import { idBeginning, NATIVE_RETENTION_MS, type StoredResponse } from '../../domain/stored-response.ts'
+import {
+  idBeginning,
+  MAX_CHAIN,
+  NATIVE_RETENTION_MS,
+  type StoredResponse,
+} from '../../domain/stored-response.ts'
 import type { ProvenCall } from './store-provenance.ts'
 
 const NOW = 1_760_000_000_000
@@ -42,18 +47,19 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
   test('are those of their user, until they expire', async () => {
     const { store } = await openedRows(engine)
     await store.write('storeResponse', response('a'))
-    const find = (userId: number, nowMs: number): Promise<StoredResponse | null> =>
-      store.read('storedResponse', { id: 'a', userId, nowMs })
+    const find = async (userId: number, nowMs: number): Promise<StoredResponse | undefined> =>
+      (await store.read('responseFacts', { id: 'a', userId, nowMs }))?.response
     expect(await find(2, NOW)).toEqual(response('a'))
-    expect(await find(3, NOW)).toBeNull()
-    expect(await find(2, NOW + 1_000)).toBeNull()
+    expect(await find(3, NOW)).toBeUndefined()
+    expect(await find(2, NOW + 1_000)).toBeUndefined()
   })
 
   test('are replaced by a later state', async () => {
     const { store } = await openedRows(engine)
     await store.write('storeResponse', response('a', { callId: 'call', rate: '{}', tokens: 3 }))
     await store.write('storeResponse', response('a'))
-    expect(await store.read('storedResponse', { id: 'a', userId: 2, nowMs: NOW })).toEqual(response('a'))
+    const facts = await store.read('responseFacts', { id: 'a', userId: 2, nowMs: NOW })
+    expect(facts?.response).toEqual(response('a'))
   })
 
   test('with content are encrypted, and read back along their chain', async () => {
@@ -66,11 +72,34 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
       await store.write('storeResponse', kept(id, previous))
     const rows = await database.sql('select content_cipher from stored_responses')
     expect(rows.every(({ content_cipher: text }) => /^v1\.\w+\.[\w-]+$/.test(String(text)))).toBe(true)
-    const chain = await store.read('responseChain', { id: 'c', userId: 2, nowMs: NOW })
-    expect(chain).toEqual([kept('c', 'b'), kept('b', 'a'), kept('a')])
+    const lookUp = { id: 'c', userId: 2, nowMs: NOW, maxBytes: 1_000 }
+    const chain = await store.read('responseChain', lookUp)
+    const bytes = '["a"]'.length + '{"output":[]}'.length
+    expect(chain).toEqual([
+      { id: 'c', previousId: 'b', bytes },
+      { id: 'b', previousId: 'a', bytes },
+      { id: 'a', previousId: null, bytes },
+    ])
+    const text = (of: 'input' | 'response', part = 0) => store.read('keptText', { ...lookUp, of, part })
+    expect(await text('input')).toEqual({ text: '["c"]', isLast: true })
+    expect(await text('response')).toEqual({ text: '{"output":[]}', isLast: true })
+    expect(await text('input', 1)).toBeNull()
+    expect(await store.read('keptText', { ...lookUp, userId: 3, of: 'input', part: 0 })).toBeNull()
     await store.write('deleteResponse', { id: 'b', userId: 3, nowMs: NOW })
     await store.write('deleteResponse', { id: 'a', userId: 2, nowMs: NOW })
-    expect(await store.read('responseChain', { id: 'c', userId: 2, nowMs: NOW })).toEqual(chain.slice(0, 2))
+    expect(await store.read('responseChain', lookUp)).toEqual(chain.slice(0, 2))
+  })
+
+  test('of a chain that is too long are read as far as the first that is too much', async () => {
+    const { store } = await openedRows(engine)
+    for (let n = 0; n < MAX_CHAIN + 3; n += 1)
+      await store.write('storeResponse', kept(`r${n}`, n === 0 ? null : `r${n - 1}`))
+    const chain = (maxBytes: number, id = `r${MAX_CHAIN + 2}`) =>
+      store.read('responseChain', { id, userId: 2, nowMs: NOW, maxBytes })
+    expect(await chain(1_000_000)).toHaveLength(MAX_CHAIN + 1)
+    expect(await chain(1_000_000, `r${MAX_CHAIN - 1}`)).toHaveLength(MAX_CHAIN)
+    const [link] = await chain(1_000_000)
+    expect(await chain((link?.bytes ?? 0) * 2)).toHaveLength(3)
   })
 
   test('are pruned when they have expired; those of a background call only when it must be settled', async () => {
@@ -82,7 +111,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await prune(NOW)).toBe(0)
     expect(await prune(NOW + 1_000)).toBe(2)
     await store.write('deleteResponse', { id: 'b', userId: 2, nowMs: NOW })
-    expect(await store.read('storedResponse', { id: 'b', userId: 2, nowMs: NOW })).toBeNull()
+    expect(await store.read('responseFacts', { id: 'b', userId: 2, nowMs: NOW })).toBeNull()
     expect(await store.read('backgroundOutcomes', { callIds: ['call', 'other'] })).toMatchObject([
       { response: { id: 'b', callId: 'call' }, outcome: null },
     ])

@@ -1,20 +1,20 @@
-import type {
-  BackgroundOutcome,
-  ContentParts,
-  ReasoningOrigin,
-  StoredContent,
-  StoredResponse,
+import { sql } from 'kysely'
+import {
+  type BackgroundOutcome,
+  type ContentParts,
+  MAX_CHAIN,
+  type ReasoningOrigin,
+  type StoredContent,
+  type StoredResponse,
 } from '../../domain/stored-response.ts'
 import type { StreamedPart } from '../../domain/streamed-part.ts'
 import type { StoredResponseRow } from '../schema.ts'
 import { type Secrets, unseal } from '../secrets.ts'
 import type { Db } from './operation.ts'
-import { CONTENT_BYTES, joinParts, partsBytes } from './response-parts.ts'
+import { responsePart } from './response-parts.ts'
 
 /** Name of the table in the context of its encrypted values. */
 export const RESPONSES_TABLE = 'stored_responses'
-/** Longest chain of kept responses that is rebuilt. */
-const MAX_CHAIN = 1_000
 /** Values in the list of one query: databases bound the parameters of a statement. */
 const MAX_PARAMETERS = 1_000
 
@@ -37,16 +37,21 @@ const FACTS = [
   'streamed',
 ] as const
 
-/** Size of the content in the row itself. */
-const OWN_BYTES = CONTENT_BYTES.$castTo<number | null>().as('ownBytes')
-
 /** Row without its content. */
 type FactsRow = Pick<StoredResponseRow, (typeof FACTS)[number]>
 
-/** Row that is asked for the size of its content. */
-interface Link {
+/** One of a chain of responses that continue each other. */
+export interface ChainLink {
   readonly id: string
-  readonly ownBytes: number | null
+  readonly previousId: string | null
+  /** Bytes of its content; null = it has none. */
+  readonly bytes: number | null
+}
+
+/** A part of a kept text. */
+export interface KeptText {
+  readonly text: string
+  readonly isLast: boolean
 }
 
 /** Owner, id and time of a look-up; ids of other owners and expired ones are not found. */
@@ -56,58 +61,55 @@ interface LookUp {
   readonly nowMs: number
 }
 
-/** Finds a response of a user. */
-export async function storedResponse(
-  db: Db,
-  lookUp: LookUp,
-  secrets: Secrets,
-): Promise<StoredResponse | null> {
-  const row = await find(db, lookUp)
-  return (row && (await fromRow(db, row, secrets))) ?? null
-}
-
 /** Finds a response of a user without its content, and the bytes that the content takes; 0 = it has none. */
 export async function responseFacts(
   db: Db,
   lookUp: LookUp,
 ): Promise<{ readonly response: StoredResponse; readonly contentBytes: number } | null> {
   const row = await located(db, lookUp)
-    .select([...FACTS, OWN_BYTES])
+    .select([...FACTS, 'kept_bytes'])
     .executeTakeFirst()
-  return row ? { response: factsOf(row), contentBytes: await contentBytes(db, row) } : null
-}
-
-/** Bytes that the contents of a kept response and of all that it continues take. */
-export async function chainBytes(db: Db, lookUp: LookUp): Promise<number> {
-  let bytes = 0
-  let next: string | null = lookUp.id
-  for (let links = 0; next !== null && links < MAX_CHAIN; links += 1) {
-    const link: (Link & { previous_id: string | null }) | undefined = await located(db, {
-      ...lookUp,
-      id: next,
-    })
-      .select(['id', 'previous_id', OWN_BYTES])
-      .executeTakeFirst()
-    if (link) bytes += await contentBytes(db, link)
-    next = link?.previous_id ?? null
-  }
-  return bytes
+  return row ? { response: factsOf(row), contentBytes: row.kept_bytes ?? 0 } : null
 }
 
 /**
- * Lists a kept response and all that it continues, the latest first. Ends early where one is missing, or too
- * far back.
+ * Lists a response and all that it continues, the latest first, without their contents. Ends early where one
+ * is missing, and behind the first with which there are too many, or more than `maxBytes` in sum.
  */
-export async function responseChain(db: Db, lookUp: LookUp, secrets: Secrets): Promise<StoredResponse[]> {
-  const chain: StoredResponse[] = []
-  for (let id: string | null = lookUp.id; id !== null && chain.length < MAX_CHAIN; ) {
-    const row: StoredResponseRow | undefined = await find(db, { ...lookUp, id })
-    const response = row && (await fromRow(db, row, secrets))
-    if (!response) break
-    chain.push(response)
-    id = response.previousId
-  }
-  return chain
+export async function responseChain(
+  db: Db,
+  { id, userId, nowMs, maxBytes }: LookUp & { readonly maxBytes: number },
+): Promise<readonly ChainLink[]> {
+  const found = sql`response.user_id = ${userId} and response.expires_ms > ${nowMs}`
+  const { rows } = await sql<ChainLink>`
+    with recursive chain (id, previous_id, bytes, links, total) as (
+      select id, previous_id, kept_bytes, 1, coalesce(kept_bytes, 0)
+        from stored_responses as response where id = ${id} and ${found}
+      union all
+      select response.id, response.previous_id, kept_bytes, links + 1, total + coalesce(kept_bytes, 0)
+        from chain join stored_responses as response on response.id = chain.previous_id
+        where ${found} and links <= ${sql.lit(MAX_CHAIN)} and total <= ${maxBytes})
+    select id, previous_id as "previousId", bytes from chain order by links`.execute(db)
+  return rows
+}
+
+/** Reads a part of a kept response's input or output, from 0. Null if it is gone, as it may be meanwhile. */
+export async function keptText(
+  db: Db,
+  { of, part, ...lookUp }: LookUp & { readonly of: keyof StoredContent; readonly part: number },
+  secrets: Secrets,
+): Promise<KeptText | null> {
+  const row = await located(db, lookUp).select('content_cipher').executeTakeFirst()
+  const cipher = row?.content_cipher ?? null
+  if (cipher === null) return null
+  const place = { table: RESPONSES_TABLE, row: lookUp.id }
+  const content = JSON.parse(unseal(secrets, cipher, place)) as StoredContent | ContentParts
+  if (!('inputParts' in content)) return part === 0 ? { text: content[of], isLast: true } : null
+  const { inputParts, responseParts } = content
+  const [first, count] = of === 'input' ? [0, inputParts] : [inputParts, responseParts]
+  if (part >= count) return null
+  const text = await responsePart(db, { responseId: lookUp.id, part: first + part }, secrets)
+  return text === undefined ? null : { text, isLast: part === count - 1 }
 }
 
 /** Finds the origins of encrypted reasoning, in any order; unknown ones are left out. */
@@ -145,34 +147,12 @@ export async function backgroundOutcomes(
   }))
 }
 
-function find(db: Db, lookUp: LookUp): Promise<StoredResponseRow | undefined> {
-  return located(db, lookUp).selectAll().executeTakeFirst()
-}
-
 function located(db: Db, { id, userId, nowMs }: LookUp) {
   return db
     .selectFrom('stored_responses')
     .where('id', '=', id)
     .where('user_id', '=', userId)
     .where('expires_ms', '>', nowMs)
-}
-
-async function contentBytes(db: Db, { id, ownBytes }: Link): Promise<number> {
-  return ownBytes === null ? 0 : ownBytes + (await partsBytes(db, id))
-}
-
-/** The response of a row. Undefined if a part of its content is gone, as it was removed meanwhile. */
-async function fromRow(
-  db: Db,
-  row: StoredResponseRow,
-  secrets: Secrets,
-): Promise<StoredResponse | undefined> {
-  const { id, content_cipher: cipher } = row
-  if (cipher === null) return factsOf(row)
-  const place = { table: RESPONSES_TABLE, row: id }
-  const sealed = JSON.parse(unseal(secrets, cipher, place)) as StoredContent | ContentParts
-  const content = 'inputParts' in sealed ? await joinParts(db, id, sealed, secrets) : sealed
-  return content && { ...factsOf(row), content }
 }
 
 function factsOf(row: FactsRow): StoredResponse {

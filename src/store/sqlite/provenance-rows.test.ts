@@ -42,7 +42,7 @@ async function withAccount(): Promise<Store> {
 test('what a call left behind is stored with its settlement', async () => {
   const store = await withAccount()
   await store.write('settle', CALL)
-  expect(await store.read('storedResponse', LOOK_UP)).toEqual(STORED)
+  expect(await store.read('responseFacts', LOOK_UP)).toEqual({ response: STORED, contentBytes: 0 })
   const origins = await store.read('reasoningOrigins', { hashes: ['h1', 'h2', 'h3'], nowMs: ENDED_MS })
   expect(origins).toEqual(['h1', 'h2'].map((hash) => ({ hash, channel: 'c', keyTag: 'tag' })))
 })
@@ -52,12 +52,12 @@ test('a settlement that is repeated does not bring back a response that was dele
   await store.write('settle', CALL)
   await store.write('deleteResponse', { id: 'resp_a', userId: 1, nowMs: ENDED_MS })
   await store.write('settle', CALL)
-  expect(await store.read('storedResponse', LOOK_UP)).toBeNull()
+  expect(await store.read('responseFacts', LOOK_UP)).toBeNull()
 })
 
 test('the settlement of a background call replaces the row that it was found by', async () => {
   const store = await withAccount()
   await store.write('storeResponse', { ...STORED, callId: 'a', rate: '{}', tokens: 3 })
   await store.write('settle', CALL)
-  expect(await store.read('storedResponse', LOOK_UP)).toEqual(STORED)
+  expect(await store.read('responseFacts', LOOK_UP)).toEqual({ response: STORED, contentBytes: 0 })
 })

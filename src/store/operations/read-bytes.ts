@@ -1,0 +1,62 @@
+import { sql } from 'kysely'
+import type { SizedRead } from '../sized-reads.ts'
+import { entriesBefore, entryPage } from './audit-log.ts'
+import { ownTokens, pageOfTokens } from './keyed-tokens.ts'
+import type { Db } from './operation.ts'
+
+/** Lengths of a row's texts, by table. Neither database reads a text for its length. */
+const TOKEN_BYTES = bytesOf('name', 'key_cipher', 'model_limits', 'allow_ips', 'group_name', 'vendor_routes')
+const USER_BYTES = bytesOf('username', 'display_name', 'email', 'setting', 'remark', 'sidebar_modules')
+const CHANNEL_BYTES = bytesOf('name', 'declared', 'keys_cipher', 'family')
+const SETTING_BYTES = bytesOf('section', 'name', 'value')
+const ENTRY_BYTES = bytesOf('actor', 'address', 'action', 'object_name', 'changes')
+
+const SIZES: { readonly [Name in SizedRead]: (db: Db, input: never) => Promise<number> } = {
+  auditBefore: (db, input: Parameters<typeof entriesBefore>[1]) =>
+    sumOf(entriesBefore(db, input).select(ENTRY_BYTES).execute()),
+  auditPage: (db, input: Parameters<typeof entryPage>[1]) =>
+    sumOf(entryPage(db, input).select(ENTRY_BYTES).execute()),
+  keyedToken: (db, { tokenId }: { readonly tokenId: number }) =>
+    sumOf(db.selectFrom('tokens').select(TOKEN_BYTES).where('id', '=', tokenId).execute()),
+  keyedTokenPage: (db, input: Parameters<typeof pageOfTokens>[1]) =>
+    sumOf(pageOfTokens(db, input).select(TOKEN_BYTES).execute()),
+  keyedTokens: (db, { userId }: { readonly userId: number }) =>
+    sumOf(ownTokens(db, userId).select(TOKEN_BYTES).execute()),
+  keyedTokensOf: (db, { tokenIds }: { readonly tokenIds: readonly number[] }) =>
+    sumOf(db.selectFrom('tokens').select(TOKEN_BYTES).where('id', 'in', tokenIds).execute()),
+  managedUser: userBytes,
+  // Which users match is known once they are read: each counts as the largest.
+  pageOfUsers: async (db, { limit }: { readonly limit: number }) => {
+    const users = db.selectFrom('users').select(USER_BYTES).as('users')
+    const largest = await db
+      .selectFrom(users)
+      .select(({ fn }) => fn.max<number | null>('bytes').as('bytes'))
+      .execute()
+    return limit * (await sumOf(Promise.resolve(largest)))
+  },
+  profile: userBytes,
+  storedConfiguration: async (db) =>
+    (await sumOf(db.selectFrom('channels').select(CHANNEL_BYTES).execute())) +
+    (await sumOf(db.selectFrom('stored_settings').select(SETTING_BYTES).execute())),
+}
+
+/** Tells how many bytes of text a read returns: what its rows have at the moment, and no more. */
+export function readBytes(
+  db: Db,
+  { name, input }: { readonly name: SizedRead; readonly input: unknown },
+): Promise<number> {
+  return SIZES[name](db, input as never)
+}
+
+function userBytes(db: Db, { userId }: { readonly userId: number }): Promise<number> {
+  return sumOf(db.selectFrom('users').select(USER_BYTES).where('id', '=', userId).execute())
+}
+
+function bytesOf(...columns: readonly string[]) {
+  const lengths = columns.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)
+  return sql<number>`${sql.join(lengths, sql` + `)}`.as('bytes')
+}
+
+async function sumOf(rows: Promise<readonly { readonly bytes: number | null }[]>): Promise<number> {
+  return (await rows).reduce((sum, { bytes }) => sum + (bytes ?? 0), 0)
+}
