@@ -50,6 +50,7 @@ export const ERRORS = {
   headers_too_large: { status: 431, type: 'invalid_request_error', recurs: true },
   upgrade_required: { status: 426, type: 'invalid_request_error', recurs: true },
   rate_limited: { status: 429, type: 'rate_limit_error', recurs: false },
+  too_many_reads: { status: 429, type: 'rate_limit_error', recurs: false },
   internal_error: { status: 500, type: 'api_error', recurs: false },
   loop_detected: { status: 500, type: 'api_error', recurs: true },
   upstream_error: { status: 500, type: 'api_error', recurs: false },

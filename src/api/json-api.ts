@@ -10,6 +10,7 @@ import type { Origin } from '../domain/audit.ts'
 import { Role } from '../domain/user.ts'
 import { GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
+import type { StoreReads } from '../limits/store-reads.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { recordedParts } from '../management/recorded-parts.ts'
 import { readInput } from '../management/read-input.ts'
@@ -22,6 +23,7 @@ import type { JsonEndpoint, LimitSubject, ClientExchange } from './endpoint.ts'
 import { type Area, renderSuccess } from './envelopes.ts'
 import { type GlobalLimit, isGloballyLimited } from './global-limit.ts'
 import { JSON_ROUTES } from './json-routes.ts'
+import { meteredParts } from './metered-parts.ts'
 import { PathSuggestions } from './routing/mistyped-path.ts'
 import type { PathParams } from './routing/path-pattern.ts'
 import { RAW_ROUTES } from './raw-routes.ts'
@@ -46,6 +48,7 @@ export interface JsonParts {
   readonly limits: RateLimiter
   readonly globalLimit: GlobalLimit
   readonly bodies: BodyReader
+  readonly reads: StoreReads
   readonly management: AdministrationParts
   readonly models: ModelLists
 }
@@ -131,7 +134,10 @@ export class JsonApi {
       ...principal,
       ...input,
       exchange,
-      parts: recordedParts(management, originOf(principal, address, management.nowMs())),
+      parts: recordedParts(
+        meteredParts(this.#parts, response, principal),
+        originOf(principal, address, management.nowMs()),
+      ),
       models,
       reauthenticate: async () =>
         void (await this.#authenticate(exchange, endpoint, await accounts.session(request))),

@@ -8,7 +8,7 @@ const PART = 1 / 8
 const LEAST_WAITING = 8
 const LEAST_ACCOUNTS = 16
 /** Streams that go on until their clients leave. */
-const MAX_STREAMS = 50
+const MAX_STREAMS = 64
 /** The part that one key may have while no other has called lately. The rest is for whoever calls next. */
 const ALONE = 31 / 32
 

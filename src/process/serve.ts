@@ -33,7 +33,6 @@ import { Metrics } from '../metrics/metrics.ts'
 import { joinCluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
 import { keptDays, pruneRegularly } from '../bootstrap/prune.ts'
-import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { Drains } from '../relay/drains.ts'
 import { FailureLog } from '../relay/failure-log.ts'
@@ -43,6 +42,7 @@ import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
 import { jsonApiWhenNeeded } from './json-api-when-needed.ts'
 import { openAlerts } from './open-alerts.ts'
+import { openMemory } from './open-memory.ts'
 import { openResponses } from './open-responses.ts'
 import { openUpstreams } from './open-upstreams.ts'
 import { ChannelProbes } from './probe-channels.ts'
@@ -145,7 +145,8 @@ export async function serve({
   })
   if (workers) shareMetrics(metrics, workers.link)
   const nowMs = (): number => performance.now()
-  const bodies = BodyReader.open(environment.dataDir, () => inForce.settings.options.bodyLimit, nowMs)
+  const bodyLimit = (): number => inForce.settings.options.bodyLimit
+  const shared = openMemory(environment.dataDir, bodyLimit, nowMs)
   const limits = new RateLimiter(nodes.limitCounter)
   const upstreams = opened.adopt(
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
@@ -175,7 +176,7 @@ export async function serve({
       health,
       minutes,
       missing,
-      bodies,
+      ...shared,
       recordings: opened.adopt(new RecordingLengths(), (lengths) => lengths.close()),
       drains: new Drains(),
       failureLog: new FailureLog(log),
@@ -248,7 +249,7 @@ export async function serve({
     clientAddress: () => addressOf,
     limits,
     globalLimit,
-    bodies,
+    ...shared,
     management,
   })
 

@@ -6,7 +6,7 @@ import { boundaryOf, isForm } from '../protocols/multipart/boundary.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
-import { BodyAllocation, BodyMemory } from './body-memory.ts'
+import { MemoryAllocation, RequestMemory } from '../limits/request-memory.ts'
 import { type BodySink, type FormContent, FormSink, MemorySink } from './body-sinks.ts'
 import { PendingBody, SlowBodies } from './slow-bodies.ts'
 import { Spool } from './spool.ts'
@@ -25,6 +25,8 @@ const DECODERS = new Map<string, () => Transform>([
 
 /** A decoded request body. What it holds of memory and disk is held until `release`. */
 interface StoredBody {
+  /** The memory that it holds. */
+  readonly allocation: MemoryAllocation
   /** Takes memory for as many bytes beside it; throws `overloaded` where none is left for the client. */
   readonly hold: (bytes: number) => void
   readonly release: () => void
@@ -60,17 +62,12 @@ export interface BodyOptions {
 /** Reads request bodies: each up to a limit, all of a client up to its share of memory and disk. */
 export class BodyReader {
   readonly #slow = new SlowBodies()
-  readonly #memory: BodyMemory
+  readonly #memory: RequestMemory
   readonly #spool: Spool
 
-  constructor(memory: BodyMemory, spool: Spool) {
+  constructor(memory: RequestMemory, spool: Spool) {
     this.#memory = memory
     this.#spool = spool
-  }
-
-  /** A reader with memory of its own, and a spool in `folder`. `bodyLimit`: bytes of the largest body. */
-  static open(folder: string, bodyLimit: () => number, nowMs: () => number): BodyReader {
-    return new BodyReader(new BodyMemory(bodyLimit, nowMs), new Spool(folder, bodyLimit, nowMs))
   }
 
   /**
@@ -107,10 +104,11 @@ export class BodyReader {
     if (Number(request.headers['content-length'] ?? 0) > options.limit) throw tooLarge(options.limit)
     // An HTTP/1.0 client would take it for the response.
     if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
-    const allocation = new BodyAllocation(options.client)
+    const allocation = new MemoryAllocation(options.client)
     const content = await this.#receive(request, decoder, options.limit, allocation, sink)
     return {
       content,
+      allocation,
       hold: (more) => {
         if (!this.#take({ allocation, stallRatio: 1 }, more)) throw busy()
       },
@@ -122,7 +120,7 @@ export class BodyReader {
     request: Request,
     newDecoder: (() => Transform) | undefined,
     limit: number,
-    allocation: BodyAllocation,
+    allocation: MemoryAllocation,
     sink: BodySink<Content>,
   ): Promise<Content> {
     return new Promise((resolve, reject) => {

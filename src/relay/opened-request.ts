@@ -1,5 +1,6 @@
 import type { Caller } from '../auth/caller.ts'
 import type { Settings } from '../domain/settings.ts'
+import type { StoreRead, StoreReads } from '../limits/store-reads.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import { isForm } from '../protocols/multipart/boundary.ts'
 import type { Body, BodyReader } from './body-reader.ts'
@@ -15,6 +16,8 @@ export type RequestForms =
 
 /** A request whose body is there. What it holds of memory and disk is held until `release`. */
 export interface OpenedRequest extends Body {
+  /** Begins a read of the store, whose memory is the body's. */
+  readonly readStore: () => StoreRead
   readonly dialect: Omit<Dialect, 'read'>
   /** Checks the request; throws `invalid_request` naming the field. */
   read(reader: Reader): RelayedRequest | Promise<RelayedRequest>
@@ -24,10 +27,10 @@ const NO_BYTES = Buffer.alloc(0)
 
 /** Reads a request's body, of JSON or of a form; rejects with the error for the client. */
 export async function openRequest(
-  bodies: BodyReader,
+  { bodies, reads }: { readonly bodies: BodyReader; readonly reads: StoreReads },
   { json, form }: RequestForms,
   incoming: IncomingCall,
-  { token }: Caller,
+  { token, user }: Caller,
   { options }: Settings,
 ): Promise<OpenedRequest> {
   const { headers } = incoming.request
@@ -35,11 +38,13 @@ export async function openRequest(
   const bounds = { client: token.id, limit: options.bodyLimit }
   if (form && (!json || isForm(headers['content-type']))) {
     const body = await bodies.readForm(incoming, bounds)
-    const { hold, release } = body
+    const { allocation, hold, release } = body
     return {
       dialect: form,
       bytes: NO_BYTES,
+      allocation,
       hold,
+      readStore: () => reads.of(user.id, allocation),
       release,
       read(reader) {
         for (const { name } of body.parts) form.names.checkName(name)
@@ -52,6 +57,7 @@ export async function openRequest(
   return {
     dialect,
     ...body,
+    readStore: () => reads.of(user.id, body.allocation),
     read(reader) {
       const scan = scanObject(body.bytes, dialect.scanLimits)
       dialect.names.check(scan)

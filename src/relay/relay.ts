@@ -132,7 +132,7 @@ export class Relay {
   async #count(counting: Counting, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
     const forms = { json: countingDialect(counting) }
-    const body = await openRequest(this.#parts.bodies, forms, incoming, caller, settings)
+    const body = await openRequest(this.#parts, forms, incoming, caller, settings)
     try {
       await this.#relay(body, incoming, caller, settings)
     } catch (error) {
@@ -228,7 +228,7 @@ export class Relay {
     const leave = beginning instanceof Promise ? await beginning : beginning
     let opened: OpenedRequest | undefined
     try {
-      opened = await openRequest(this.#parts.bodies, forms, incoming, caller, settings)
+      opened = await openRequest(this.#parts, forms, incoming, caller, settings)
       await this.#relay(opened, incoming, caller, settings)
     } catch (error) {
       throw error instanceof Unaffordable ? withAmountText(error, settings.options) : error
@@ -245,7 +245,7 @@ export class Relay {
     settings: Settings,
   ): Promise<void> {
     const { dialect } = opened
-    const read = opened.read({ caller, settings, hold: opened.hold })
+    const read = opened.read({ caller, settings, hold: opened.hold, readStore: opened.readStore })
     const request = read instanceof Promise ? await read : read
     const { record } = incoming
     record.model = request.model

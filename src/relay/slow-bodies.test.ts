@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { GatewayError } from '../errors.ts'
 import type { Client } from '../limits/shared-pool.ts'
 import { Request } from '../server/request.ts'
-import { BodyMemory, BodyAllocation } from './body-memory.ts'
+import { RequestMemory, MemoryAllocation } from '../limits/request-memory.ts'
 import { PendingBody, SlowBodies } from './slow-bodies.ts'
 
 const MIB = 1024 * 1024
@@ -10,7 +10,7 @@ const MIB = 1024 * 1024
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-const memory = new BodyMemory(
+const memory = new RequestMemory(
   () => 32 * MIB,
   () => 0,
 )
@@ -23,7 +23,7 @@ function begin(slow: SlowBodies, client: Client, bytes: number): PendingBody {
     { method: 'POST', url: '/', version: '1.1', headers: {}, hosts: 1, keepAlive: true },
     { bytesRead: 0, remoteAddress: '', updateReading() {} },
   )
-  const allocation = new BodyAllocation(client)
+  const allocation = new MemoryAllocation(client)
   const body: PendingBody = new PendingBody(request, allocation, (error) => {
     refused.set(body, error)
     unwatch()

@@ -1,7 +1,7 @@
 import { DenseSet } from '../domain/dense-set.ts'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
-import type { BodyMemory, BodyAllocation } from './body-memory.ts'
+import type { RequestMemory, MemoryAllocation } from '../limits/request-memory.ts'
 
 /** Interval between two samples. */
 const SAMPLE_MS = 1_000
@@ -14,7 +14,7 @@ const STALL_RATIO = 8
 
 /** A body that is being read. */
 export class PendingBody {
-  readonly allocation: BodyAllocation
+  readonly allocation: MemoryAllocation
   readonly refuse: (error: GatewayError) => void
   /** Position in the set of bodies, which alone changes it. */
   index = -1
@@ -34,7 +34,7 @@ export class PendingBody {
    */
   constructor(
     request: Request,
-    allocation: BodyAllocation,
+    allocation: MemoryAllocation,
     refuse: (error: GatewayError) => void,
     progress = (): number => allocation.bytes,
   ) {
@@ -86,7 +86,7 @@ export class SlowBodies {
    * same client, or of a client that holds at least as much. False where there is none, or where
    * `requester` has stalled more.
    */
-  refuseStalled(requester: Pick<PendingBody, 'allocation' | 'stallRatio'>, memory: BodyMemory): boolean {
+  refuseStalled(requester: Pick<PendingBody, 'allocation' | 'stallRatio'>, memory: RequestMemory): boolean {
     const { client } = requester.allocation
     const own = memory.heldBy(client)
     let worst: PendingBody | undefined

@@ -37,20 +37,19 @@ export const ownUsageStream = defineEndpoint({
 
 interface LiveInput {
   readonly user: { readonly id: number }
-  readonly sessionHash?: string
   readonly exchange: ClientExchange
   readonly parts: AdministrationParts
   readonly reauthenticate: () => Promise<void>
 }
 
 function live(
-  { user, sessionHash, exchange: { request, response }, parts, reauthenticate }: LiveInput,
+  { user, exchange: { request, response }, parts, reauthenticate }: LiveInput,
   filter: UsageFilter | null,
   scope: 'all' | 'own',
 ): AsyncIterable<string> {
   const lastId = request.headers['last-event-id']
   const reader = parts.liveCalls.open({
-    subject: sessionHash ?? user.id,
+    userId: user.id,
     scope,
     filter,
     lastId: typeof lastId === 'string' && lastId !== '' ? lastId : undefined,

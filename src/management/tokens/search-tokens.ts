@@ -32,19 +32,17 @@ export async function searchTokens(
     if (hasWildcard(keyPattern)) refuse('token', error)
   }
   const hasName = (name: string): boolean => keyword === '' || matchesAnyCase(keyword, name)
+  const { store } = parts
+  const all: readonly { readonly id: number; readonly name: string; readonly key?: string }[] =
+    keyPattern === ''
+      ? await store.read('ownTokenNames', { userId })
+      : await store.read('ownTokenKeys', { userId })
+  checkCount(all.length)
+  const found = all.filter(({ name, key = '' }) => hasName(name) && matches(keyPattern, key))
   const start = offsetOf(page)
-  if (keyPattern === '') {
-    const names = await parts.store.read('ownTokenNames', { userId })
-    checkCount(names.length)
-    const found = names.filter(({ name }) => hasName(name))
-    const tokenIds = found.slice(start, start + page.pageSize).map(({ id }) => id)
-    const tokens = tokenIds.length === 0 ? [] : await parts.store.read('keyedTokensOf', { userId, tokenIds })
-    return tokenPageObject(parts, page, found.length, tokens)
-  }
-  const tokens = await parts.store.read('keyedTokens', { userId })
-  checkCount(tokens.length)
-  const found = tokens.filter(({ token: { name }, key }) => hasName(name) && matches(keyPattern, key))
-  return tokenPageObject(parts, page, found.length, found.slice(start, start + page.pageSize))
+  const tokenIds = found.slice(start, start + page.pageSize).map(({ id }) => id)
+  const tokens = tokenIds.length === 0 ? [] : await store.read('keyedTokensOf', { userId, tokenIds })
+  return tokenPageObject(parts, page, found.length, tokens)
 }
 
 function refuse(field: string, error: string | undefined): void {

@@ -48,8 +48,8 @@ function started() {
     asked,
     followed: (wishes: readonly LiveWish[]) => onFollowed(wishes),
     turn: (name: string, turn: LiveTurn) => onTurn(name, turn),
-    open: (subject: number, model?: string) =>
-      live.open({ subject, scope: 'all', filter: { model }, lastId: undefined }),
+    open: (userId: number, model?: string) =>
+      live.open({ userId, scope: 'all', filter: { model }, lastId: undefined }),
     settle: async (count: number) => {
       for (let n = 0; n < count; n += 1) ledger.onSettled?.({ ...SETTLED_CALL, id: String((number += 1)) })
       await vi.advanceTimersByTimeAsync(TURN_MS)

@@ -13,8 +13,8 @@ const TURN_MS = 250
 const MAX_CALLS_PER_TURN = 500
 /** How long a view is kept after its last reader has left, for one that comes back. */
 const LINGER_MS = 60_000
-/** Streams of one session, or of one access token's user. */
-const MAX_PER_SUBJECT = 2
+/** Streams of one user. */
+const MAX_PER_USER = 4
 /** When a client whose stream was refused may try again. */
 const RETRY_SECONDS = 15
 
@@ -42,8 +42,7 @@ interface LiveCallsParts {
 
 /** A reader to be opened. */
 interface Wanted {
-  /** The session or user that the limit counts. */
-  readonly subject: string | number
+  readonly userId: number
   readonly scope: LiveWish['scope']
   /** null wants no call. */
   readonly filter: UsageFilter | null
@@ -65,7 +64,8 @@ interface KeptView {
  */
 export class LiveCalls {
   readonly #parts: LiveCallsParts
-  readonly #readers = new Map<LiveReader, string | number>()
+  /** With the ids of their users. */
+  readonly #readers = new Map<LiveReader, number>()
   /** Read here, by the name of their wish. */
   readonly #views = new Map<string, KeptView>()
   /** Wishes of other processes, by their names. */
@@ -86,10 +86,10 @@ export class LiveCalls {
     parts.others?.onTurn((name, turn) => this.#views.get(name)?.view.show(turn, parts.nowMs()))
   }
 
-  /** Opens a reader. Throws `rate_limited` where its subject or this node has enough of them. */
-  open({ subject, scope, filter, lastId }: Wanted): LiveReader {
-    const own = [...this.#readers.values()].filter((one) => one === subject).length
-    if (own >= MAX_PER_SUBJECT) throw tooMany(`${MAX_PER_SUBJECT} live streams of this session are open`)
+  /** Opens a reader. Throws `rate_limited` where its user or this node has enough of them. */
+  open({ userId, scope, filter, lastId }: Wanted): LiveReader {
+    const own = [...this.#readers.values()].filter((one) => one === userId).length
+    if (own >= MAX_PER_USER) throw tooMany(`${MAX_PER_USER} live streams of this user are open`)
     const max = this.#parts.maxReaders()
     if (this.#readers.size >= max) throw tooMany(`${max} live streams of this gateway are open`)
     const kept = filter ? this.#viewOf({ scope, filter }, max) : undefined
@@ -99,7 +99,7 @@ export class LiveCalls {
       if (kept) kept.leftMs = this.#parts.nowMs()
     })
     kept?.view.add(reader, lastId)
-    this.#readers.set(reader, subject)
+    this.#readers.set(reader, userId)
     return reader
   }
 

@@ -3,18 +3,17 @@ export { responsesCodec } from './codec.ts'
 export { maxTokensOf } from './encode-request.ts'
 export { encryptedInput } from './encrypted-content.ts'
 export { gateResponsesRequest } from './gate.ts'
-export { inputItems, joinedArrays } from './input-items.ts'
+export { inputItems } from './input-items.ts'
 export {
   hasForeignThoughts,
   inputForProvider,
   itemReferences,
-  type ItemText,
-  outputItems,
   withItems,
   refersToItems,
 } from './item-references.ts'
 export { hasOnlyMessages } from './plain-input.ts'
-export { itemPage, itemQuery } from './item-page.ts'
+export { type ItemQuery, itemQuery } from './item-page.ts'
+export { type ItemSpan, ItemSpans } from './item-spans.ts'
 export { RESPONSES_PROMPT } from './prompt-levels.ts'
 export { RenamedIds } from './renamed-ids.ts'
 export { type ResponseFacts, usageOfCompaction, usageOfResponse } from './reply.ts'

@@ -39,9 +39,3 @@ export function inputItems(scan: ScannedObject, newId: NewId): string {
   })
   return `[${items.join(',')}]`
 }
-
-/** Joins JSON arrays to one. */
-export function joinedArrays(arrays: readonly string[]): string {
-  const contents = arrays.map((text) => text.trim().slice(1, -1).trim()).filter((text) => text !== '')
-  return `[${contents.join(',')}]`
-}

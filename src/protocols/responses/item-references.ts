@@ -11,12 +11,6 @@ export interface ItemReference {
   readonly responseId: string
 }
 
-/** Item of a response as JSON text, with its length in UTF-8. */
-export interface ItemText {
-  readonly text: string
-  readonly bytes: number
-}
-
 /** Ids of items as `itemId` makes them of a response's id. */
 const ITEM_ID = /^[a-z]{2,3}_([0-9a-f]{32})\d{3,6}$/
 
@@ -38,25 +32,11 @@ export function refersToItems(scan: ScannedObject): boolean {
   return scan.elements(input.node).some((node) => referredId(scan, node) !== undefined)
 }
 
-/** The output items of a response by their ids. */
-export function outputItems(response: string): Map<string, ItemText> {
-  const scan = scanObject(Buffer.from(response))
-  const items = new Map<string, ItemText>()
-  const output = scan.span('output')
-  if (!output || scan.kindOf(output.node) !== 'array') return items
-  for (const node of scan.elements(output.node)) {
-    const id = scan.kindOf(node) === 'object' ? textIn(scan, node, 'id') : undefined
-    if (id !== undefined)
-      items.set(id, { text: scan.textOf(node), bytes: scan.endOf(node) - scan.startOf(node) })
-  }
-  return items
-}
-
 /** The request with items in place of references to them; other references stay. */
-export function withItems(scan: ScannedObject, items: ReadonlyMap<string, ItemText>): ScannedObject {
+export function withItems(scan: ScannedObject, items: ReadonlyMap<string, string>): ScannedObject {
   const input = scan.span('input')
   if (!input) return scan
-  const known = new Map(itemReferences(scan).map(({ node, id }) => [node, items.get(id)?.text]))
+  const known = new Map(itemReferences(scan).map(({ node, id }) => [node, items.get(id)]))
   const texts = scan.elements(input.node).map((node) => known.get(node) ?? scan.textOf(node))
   const replace = new Map([['input', `[${texts.join(',')}]`]])
   return scanObject(edit(scan.bytes, scan, { remove: [], replace }))

@@ -5,6 +5,7 @@ import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { Provenance } from '../../domain/provenance.ts'
 import type { Model, Settings } from '../../domain/settings.ts'
 import type { Usage } from '../../domain/usage.ts'
+import type { StoreRead } from '../../limits/store-reads.ts'
 import type { ScanLimits } from '../../protocols/json/json-scan.ts'
 import type { KnownNames } from '../../protocols/json/known-names.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
@@ -199,6 +200,8 @@ export interface Reader {
   readonly settings: Settings
   /** Takes memory for as many bytes beside the body, until the call ends; throws `overloaded` without any. */
   readonly hold: (bytes: number) => void
+  /** Begins a read of the store for the request; what it holds is held until the call ends. */
+  readonly readStore: () => StoreRead
 }
 
 /** A protocol as clients speak it. */

@@ -1,19 +1,13 @@
 import type { Channel } from '../../domain/channel.ts'
-import type { StoredResponse } from '../../domain/stored-response.ts'
+import { MAX_CHAIN, type StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
-import { edit } from '../../protocols/json/json-edit.ts'
 import { scanObject } from '../../protocols/json/json-scan.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
-import { inputItems, joinedArrays } from '../../protocols/responses/index.ts'
 import type { Reader } from '../dialects/dialect.ts'
 import { truncatedName } from '../truncated-name.ts'
+import { ComposedInput } from './composed-input.ts'
+import { itemSource } from './item-source.ts'
 import type { ResponseStore } from './response-store.ts'
-
-/**
- * Kept contents that are loaded for one conversation, in multiples of the largest body: they contain settings
- * and tools of each response beside its items, and must fit into the memory of one client.
- */
-const MAX_LOADED_BODIES = 3
 
 /** The response that a request continues: at its upstream, or kept by the gateway. */
 export type Continued =
@@ -23,36 +17,44 @@ export type Continued =
 
 /**
  * Finds the response that a request continues. Throws `previous_response_not_found` for an id that is not one
- * of the caller's, and where a part of a kept chain is gone.
+ * of the caller's, where a part of a kept chain is gone, and where the chain is too long to be rebuilt.
  */
 export async function findContinued(
   scan: ScannedObject,
   id: string,
-  { caller: { user }, settings: { options }, hold }: Reader,
+  { caller: { user }, settings: { options }, readStore }: Reader,
   responses: ResponseStore,
 ): Promise<Continued> {
   const known = await responses.facts(user.id, id)
   if (!known) throw notFound(id, options.keepResponsesMs)
   const { response } = known
   if (known.contentBytes === 0) return { kind: 'native', response }
-  const loaded = await responses.chainBytes(user.id, id)
-  if (loaded > MAX_LOADED_BODIES * options.bodyLimit) throw tooLarge(options.bodyLimit)
-  hold(loaded)
-  const chain = await responses.chain(user.id, id)
-  const oldest = chain.at(-1)
-  if (!oldest || oldest.previousId !== null || chain.some(({ content }) => !content))
-    throw new GatewayError(
-      'previous_response_not_found',
-      `Previous response with id '${shown(id)}' continues a response that is not kept any more.`,
-    )
-  const before = chain
-    .toReversed()
-    .flatMap(({ content }) => (content ? [content.input, outputOf(content.response)] : []))
-  const input = joinedArrays([...before, inputItems(scan, (prefix) => `${prefix}_0`)])
-  if (input.length > options.bodyLimit) throw tooLarge(options.bodyLimit)
-  hold(Math.max(0, scan.bytes.length + Buffer.byteLength(input) - loaded))
-  const body = edit(scan.bytes, scan, { remove: [], replace: new Map([['input', input]]) })
-  return { kind: 'kept', response, scan: scanObject(body) }
+  const { bodyLimit } = options
+  const reading = readStore()
+  try {
+    await reading.begin()
+    const links = await responses.chain(user.id, id, bodyLimit)
+    const bytes = links.reduce((sum, link) => sum + (link.bytes ?? 0), 0)
+    if (links.length > MAX_CHAIN || bytes > bodyLimit) throw tooLong(id, bodyLimit)
+    if (links.at(-1)?.previousId !== null || links.some((link) => link.bytes === null))
+      throw new GatewayError(
+        'previous_response_not_found',
+        `Previous response with id '${shown(id)}' continues a response that is not kept any more.`,
+      )
+    const composed = new ComposedInput(scan, bytes, 2 * links.length)
+    await reading.hold(composed.size)
+    const sources = links
+      .toReversed()
+      .flatMap((link) => [
+        itemSource(responses, user.id, link.id, 'input'),
+        itemSource(responses, user.id, link.id, 'response'),
+      ])
+    const body = await composed.compose(sources)
+    if (body.length > bodyLimit) throw tooLong(id, bodyLimit)
+    return { kind: 'kept', response, scan: scanObject(body) }
+  } finally {
+    reading.end()
+  }
 }
 
 /**
@@ -82,17 +84,10 @@ export function channelsToContinue(
   )
 }
 
-/** The JSON text of a response's output. */
-export function outputOf(response: string): string {
-  const scan = scanObject(Buffer.from(response))
-  const node = scan.span('output')?.node
-  return node === undefined ? '[]' : scan.textOf(node)
-}
-
-function tooLarge(bodyLimit: number): GatewayError {
+function tooLong(id: string, bodyLimit: number): GatewayError {
   return new GatewayError(
-    'request_too_large',
-    `the conversation that is continued is larger than ${bodyLimit} bytes`,
+    'previous_response_not_found',
+    `Previous response with id '${shown(id)}' ends a conversation that is too long to be continued here: more than ${MAX_CHAIN} responses, or ${bodyLimit} bytes with this request; send the messages that matter instead.`,
   )
 }
 

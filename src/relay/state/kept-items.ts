@@ -1,7 +1,9 @@
 import { GatewayError } from '../../errors.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
-import { type ItemText, itemReferences, outputItems, withItems } from '../../protocols/responses/index.ts'
+import { itemReferences, withItems } from '../../protocols/responses/index.ts'
 import type { Reader } from '../dialects/dialect.ts'
+import { itemSource } from './item-source.ts'
+import { type Place, placesIn, textAt } from './kept-item-page.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** Responses that are looked up for one request; references to further ones stay as they are. */
@@ -13,32 +15,45 @@ const MAX_RESPONSES = 1_000
  */
 export async function withKeptItems(
   scan: ScannedObject,
-  { caller: { user }, settings: { options }, hold }: Reader,
+  { caller: { user }, settings: { options }, readStore }: Reader,
   responses: ResponseStore,
 ): Promise<ScannedObject> {
   const references = itemReferences(scan)
   const responseIds = [...new Set(references.map(({ responseId }) => responseId))].slice(0, MAX_RESPONSES)
-  const wanted = new Set(references.map(({ id }) => id))
-  const items = new Map<string, ItemText>()
-  // One at a time, so that only the largest takes memory.
-  let largest = 0
-  for (const id of responseIds) {
-    const { contentBytes = 0 } = (await responses.facts(user.id, id)) ?? {}
-    if (contentBytes === 0) continue
-    if (contentBytes > largest) hold(contentBytes - largest)
-    largest = Math.max(largest, contentBytes)
-    const { content } = (await responses.find(user.id, id)) ?? {}
-    if (content)
-      for (const [itemId, item] of outputItems(content.response))
-        if (wanted.has(itemId)) items.set(itemId, item)
+  /** How often each item is referred to. */
+  const wanted = new Map<string, number>()
+  for (const { id } of references) wanted.set(id, (wanted.get(id) ?? 0) + 1)
+  const items = new Map<string, string>()
+  const reading = readStore()
+  try {
+    let bytes = scan.bytes.length
+    for (const id of responseIds) {
+      const { contentBytes = 0 } = (await responses.facts(user.id, id)) ?? {}
+      if (contentBytes === 0) continue
+      await reading.begin()
+      for await (const place of placesIn(itemSource(responses, user.id, id, 'response'))) {
+        if (place.id === undefined || !wanted.has(place.id)) continue
+        await reading.hold(place.end - place.start)
+        const text = await textOf(place)
+        items.set(place.id, text)
+        bytes += Buffer.byteLength(text) * (wanted.get(place.id) ?? 0)
+        if (bytes > options.bodyLimit)
+          throw new GatewayError(
+            'request_too_large',
+            `the request with the items that it refers to is larger than ${options.bodyLimit} bytes`,
+          )
+      }
+    }
+    if (items.size === 0) return scan
+    await reading.hold(bytes)
+    return withItems(scan, items)
+  } finally {
+    reading.end()
   }
-  if (items.size === 0) return scan
-  const bytes = references.reduce((sum, { id }) => sum + (items.get(id)?.bytes ?? 0), scan.bytes.length)
-  if (bytes > options.bodyLimit)
-    throw new GatewayError(
-      'request_too_large',
-      `the request with the items that it refers to is larger than ${options.bodyLimit} bytes`,
-    )
-  hold(Math.max(0, bytes - largest))
-  return withItems(scan, items)
+}
+
+async function textOf(place: Place): Promise<string> {
+  let text = ''
+  for await (const piece of textAt(place)) text += piece
+  return text
 }

@@ -14,7 +14,7 @@ const SECOND = `resp_${'b'.repeat(32)}`
 const THIRD = `resp_${'c'.repeat(32)}`
 const CONTENT_BYTES = 100_000
 /** Reads that load contents. */
-const LOADING = new Set(['storedResponse', 'responseChain'])
+const LOADING = new Set(['keptText'])
 
 function kept(id: string, previousId: string | null): StoredResponse {
   const output = [
@@ -53,12 +53,15 @@ async function stage({ bodyLimit = 10_000_000 } = {}) {
   }
   const bound = new KeptBound({ rows, mostBytes: () => Infinity, room: undefined })
   const responses = new ResponseStore({ rows, tag: () => 'tag', bound, onLost: () => {} })
+  const reading = {
+    begin: () => Promise.resolve(),
+    hold: (bytes: number) => Promise.resolve(steps.push(bytes)),
+    end: () => steps.push('end'),
+  }
   const reader = {
     caller: { user: { id: 1 } },
     settings: { options: { keepResponsesMs: 1, bodyLimit } },
-    hold: (bytes: number) => {
-      steps.push(bytes)
-    },
+    readStore: () => reading,
   } as unknown as Reader
   return { responses, reader, steps, rows }
 }
@@ -86,21 +89,24 @@ test('a conversation takes its memory before it is loaded', async () => {
   const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
   expect((await findContinued(scan, SECOND, reader, responses)).kind).toBe('kept')
   expect(heldBeforeLoading(steps)).toBeGreaterThan(2 * CONTENT_BYTES)
+  expect(steps.at(-1)).toBe('end')
 })
 
 test('a conversation that is too large is refused before it is loaded', async () => {
   const { responses, reader, steps } = await stage({ bodyLimit: CONTENT_BYTES / 2 })
   const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
   await expect(findContinued(scan, SECOND, reader, responses)).rejects.toMatchObject({
-    code: 'request_too_large',
+    code: 'previous_response_not_found',
   })
   expect(steps.filter((step) => LOADING.has(String(step)) || typeof step === 'number')).toEqual([])
 })
 
-test('items take their memory before their responses are loaded', async () => {
+test('items take their memory before they are loaded', async () => {
   const { responses, reader, steps } = await stage()
   const input = ['a', 'b'].map((key) => ({ type: 'item_reference', id: `msg_${key.repeat(32)}000` }))
   const scan = scanObject(Buffer.from(JSON.stringify({ model: 'm', input })))
   await withKeptItems(scan, reader, responses)
-  expect(heldBeforeLoading(steps)).toBeGreaterThan(CONTENT_BYTES)
+  // Each item, and then the request with both.
+  expect(steps.filter((step) => typeof step === 'number' && step > CONTENT_BYTES)).toHaveLength(3)
+  expect(steps.at(-1)).toBe('end')
 })

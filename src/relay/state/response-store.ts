@@ -8,7 +8,9 @@ import {
   type StoredResponse,
 } from '../../domain/stored-response.ts'
 import type { StreamedPart } from '../../domain/streamed-part.ts'
+import { GatewayError } from '../../errors.ts'
 import { isLarge, LargeContents, removeParts } from '../../store/kept-contents.ts'
+import type { ChainLink, KeptText } from '../../store/operations/stored-responses.ts'
 import type { Rows } from '../../store/store.ts'
 import type { KeptBound } from './kept-bound.ts'
 import { RandomText } from './random-text.ts'
@@ -78,13 +80,12 @@ export class ResponseStore {
     return tag
   }
 
-  /** A response of this user; undefined for any other id. */
+  /** A response of this user without its content; undefined for any other id. */
   async find(userId: number, id: string): Promise<StoredResponse | undefined> {
-    if (!isIssued(id)) return undefined
-    return (await this.#rows.read('storedResponse', { id, userId, nowMs: Date.now() })) ?? undefined
+    return (await this.facts(userId, id))?.response
   }
 
-  /** A response of this user without its content, and the bytes that the content takes; 0 = it has none. */
+  /** The same, and the bytes that the content takes; 0 = it has none. */
   async facts(
     userId: number,
     id: string,
@@ -93,14 +94,28 @@ export class ResponseStore {
     return (await this.#rows.read('responseFacts', { id, userId, nowMs: Date.now() })) ?? undefined
   }
 
-  /** Bytes that `chain` would load. */
-  chainBytes(userId: number, id: string): Promise<number> {
-    return this.#rows.read('chainBytes', { id, userId, nowMs: Date.now() })
+  /**
+   * A response of this user and all that it continues, the latest first: one more than `MAX_CHAIN` where
+   * there are too many, and none behind the first with which they are larger than `maxBytes`.
+   */
+  chain(userId: number, id: string, maxBytes: number): Promise<readonly ChainLink[]> {
+    return this.#rows.read('responseChain', { id, userId, nowMs: Date.now(), maxBytes })
   }
 
-  /** A kept response of this user and all that it continues, the latest first. */
-  chain(userId: number, id: string): Promise<readonly StoredResponse[]> {
-    return this.#rows.read('responseChain', { id, userId, nowMs: Date.now() })
+  /** Reads a part of a kept text; rejects with `not_found` where it was removed meanwhile. */
+  async part(userId: number, id: string, of: keyof StoredContent, part: number): Promise<KeptText> {
+    const found = await this.#rows.read('keptText', { id, userId, nowMs: Date.now(), of, part })
+    if (!found) throw new GatewayError('not_found', 'this response is not kept any more')
+    return found
+  }
+
+  /** A kept text, part by part. */
+  async *parts(userId: number, id: string, of: keyof StoredContent): AsyncGenerator<string, void, undefined> {
+    for (let index = 0, isLast = false; !isLast; index += 1) {
+      const found = await this.part(userId, id, of, index)
+      isLast = found.isLast
+      yield found.text
+    }
   }
 
   /** Responses of background calls, with their ends and what was streamed, as all nodes noted them. */

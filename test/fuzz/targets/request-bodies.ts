@@ -11,7 +11,7 @@ import {
 } from 'node:zlib'
 import { setImmediate } from 'node:timers/promises'
 import { GatewayError } from '../../../src/errors.ts'
-import { BodyMemory } from '../../../src/relay/body-memory.ts'
+import { RequestMemory } from '../../../src/limits/request-memory.ts'
 import { BodyReader } from '../../../src/relay/body-reader.ts'
 import { Spool } from '../../../src/relay/spool.ts'
 import { Request } from '../../../src/server/request.ts'
@@ -69,7 +69,7 @@ function bodyCase(input: Buffer): BodyCase {
 }
 
 /** Shared by all runs, since each reader keeps a timer for a second after its last body. */
-const memory = new BodyMemory(
+const memory = new RequestMemory(
   () => 65_536,
   () => performance.now(),
 )

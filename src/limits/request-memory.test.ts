@@ -1,20 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BodyMemory, BodyAllocation } from './body-memory.ts'
+import { RequestMemory, MemoryAllocation } from './request-memory.ts'
 
 const MIB = 1024 * 1024
 const SMALL = 256 * 1024
 const ALL = 256 * MIB
 
-const room = (bodyLimit = 32 * MIB): BodyMemory =>
-  new BodyMemory(
+const room = (bodyLimit = 32 * MIB): RequestMemory =>
+  new RequestMemory(
     () => bodyLimit,
     () => 0,
   )
 
 /** Receives a body in chunks; false where it was refused on the way, and gave back its memory. */
-function takeIn(into: BodyMemory, client: number, bytes: number, piece = 65_536): boolean {
-  const holding = new BodyAllocation(client)
+function takeIn(into: RequestMemory, client: number, bytes: number, piece = 65_536): boolean {
+  const holding = new MemoryAllocation(client)
   while (holding.bytes < bytes) {
     if (into.take(holding, piece)) continue
     into.give(holding, holding.bytes)
@@ -24,7 +24,7 @@ function takeIn(into: BodyMemory, client: number, bytes: number, piece = 65_536)
 }
 
 /** Has forty keys send as many large bodies as they may. */
-function crowd(into: BodyMemory): void {
+function crowd(into: RequestMemory): void {
   for (let key = 1; key <= 40; key++) for (let i = 0; i < 8; i++) takeIn(into, key, 32 * MIB)
 }
 
@@ -39,7 +39,7 @@ describe('the memory for bodies', () => {
 
   test('is for no key alone: three large bodies of one leave room for one of another', () => {
     const bodies = room()
-    const seen = new BodyAllocation(2)
+    const seen = new MemoryAllocation(2)
     bodies.take(seen, 1)
     bodies.give(seen, 1)
     const own = Array.from({ length: 8 }, () => takeIn(bodies, 1, 32 * MIB))
@@ -49,11 +49,11 @@ describe('the memory for bodies', () => {
 
   test('frees the reserve of a small body that grows large', () => {
     const bodies = room()
-    const large = Array.from({ length: 6 }, () => new BodyAllocation(1))
-    const others = new BodyAllocation(2)
+    const large = Array.from({ length: 6 }, () => new MemoryAllocation(1))
+    const others = new MemoryAllocation(2)
     for (const one of large) while (one.bytes < 32 * MIB && bodies.take(one, 65_536));
     while (bodies.take(others, MIB));
-    const growing = new BodyAllocation(2)
+    const growing = new MemoryAllocation(2)
     expect(bodies.take(growing, 1_000)).toBe(true)
     expect(growing.reserved).toBe(1_000)
     for (const one of large) bodies.give(one, one.bytes)
@@ -75,9 +75,9 @@ describe('the memory for bodies', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
         const bodies = room()
-        const holdings = Array.from({ length: 12 }, (_, i) => new BodyAllocation(i % 4))
+        const holdings = Array.from({ length: 12 }, (_, i) => new MemoryAllocation(i % 4))
         for (const { body, act, bytes } of steps) {
-          const holding = holdings[body] as BodyAllocation
+          const holding = holdings[body] as MemoryAllocation
           const before = holding.bytes
           if (act === 'take') {
             const isTaken = bodies.take(holding, bytes)

@@ -1,0 +1,152 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { MemoryAllocation, RequestMemory } from './request-memory.ts'
+import { type StoreRead, StoreReads } from './store-reads.ts'
+
+const MIB = 1024 * 1024
+/** Share of a client while no other has come lately: 7 of 8 parts of 192 MiB. */
+const SHARE = 168 * MIB
+const TOO_MANY = { code: 'too_many_reads', retryAfter: 1 }
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+function started() {
+  const memory = new RequestMemory(
+    () => 32 * MIB,
+    () => performance.now(),
+  )
+  const reads = new StoreReads(memory)
+  return { memory, reads }
+}
+
+/** Whether a promise is settled by now: `yes`, `no`, or the code that it was rejected with. */
+async function settled(promise: Promise<unknown>): Promise<string> {
+  let state = 'no'
+  promise.then(
+    () => (state = 'yes'),
+    (error: { code: string }) => (state = error.code),
+  )
+  await vi.advanceTimersByTimeAsync(0)
+  return state
+}
+
+describe('reads of a user', () => {
+  const begun = (reads: StoreReads, userId: number, count: number): StoreRead[] =>
+    Array.from({ length: count }, () => {
+      const read = reads.of(userId, userId)
+      read.begin().catch(() => {})
+      return read
+    })
+
+  test('run eight at once; the next begins when one of them ends, in order of arrival', async () => {
+    const { reads } = started()
+    const [first, ...others] = begun(reads, 1, 8)
+    const ninth = reads.of(1, 1)
+    const tenth = reads.of(1, 1)
+    const [nine, ten] = [ninth.begin(), tenth.begin()]
+    expect([await settled(nine), await settled(ten)]).toEqual(['no', 'no'])
+    expect(await settled(reads.of(2, 2).begin())).toBe('yes')
+    first?.end()
+    expect([await settled(nine), await settled(ten)]).toEqual(['yes', 'no'])
+    others[0]?.end()
+    expect(await settled(ten)).toBe('yes')
+  })
+
+  test('wait for ten seconds, 256 of them; more are refused at once', async () => {
+    const { reads } = started()
+    begun(reads, 1, 8)
+    const waiting = Array.from({ length: 256 }, () => reads.of(1, 1).begin())
+    const refused = Promise.all(waiting.map((one) => expect(one).rejects.toMatchObject(TOO_MANY)))
+    await expect(reads.of(1, 1).begin()).rejects.toMatchObject(TOO_MANY)
+    await vi.advanceTimersByTimeAsync(9_999)
+    expect(await settled(waiting[255] as Promise<void>)).toBe('no')
+    await vi.advanceTimersByTimeAsync(1)
+    await refused
+    expect(await settled(reads.of(1, 1).begin())).toBe('no')
+  })
+
+  test('that were left give up their places, taken or waited for', async () => {
+    const { reads } = started()
+    const running = begun(reads, 1, 8)
+    const waiting = begun(reads, 1, 256)
+    for (const read of waiting) read.end()
+    const next = reads.of(1, 1).begin()
+    for (const read of running) read.end()
+    expect(await settled(next)).toBe('yes')
+    await vi.advanceTimersByTimeAsync(0)
+    begun(reads, 1, 7)
+    expect(await settled(reads.of(1, 1).begin())).toBe('no')
+  })
+})
+
+describe('the memory of a read', () => {
+  test('is taken from the share of its client, waited for, and given back at its end', async () => {
+    const { memory, reads } = started()
+    const first = reads.of(1, 'user 1')
+    await first.hold(SHARE)
+    const second = reads.of(1, 'user 1')
+    const holding = second.hold(MIB)
+    expect(await settled(holding)).toBe('no')
+    first.end()
+    expect(await settled(holding)).toBe('yes')
+    expect(memory.held).toBe(MIB)
+    second.end()
+    expect(memory.held).toBe(0)
+  })
+
+  test('is refused when it was not free within ten seconds of waiting in all', async () => {
+    const { memory, reads } = started()
+    const body = new MemoryAllocation('user 1')
+    expect(memory.take(body, SHARE)).toBe(true)
+    const read = reads.of(1, 'user 1')
+    const first = read.hold(MIB)
+    await vi.advanceTimersByTimeAsync(6_000)
+    memory.give(body, MIB)
+    await first
+    const second = read.hold(MIB)
+    await vi.advanceTimersByTimeAsync(3_999)
+    expect(await settled(second)).toBe('no')
+    await vi.advanceTimersByTimeAsync(1)
+    await expect(second).rejects.toMatchObject(TOO_MANY)
+  })
+
+  test('goes first to the client that holds least', async () => {
+    const { memory, reads } = started()
+    const body = new MemoryAllocation('a body')
+    expect(memory.take(body, 100 * MIB)).toBe(true)
+    await reads.of(1, 'user 1').hold(60 * MIB)
+    const more = reads.of(1, 'user 1').hold(20 * MIB)
+    const another = reads.of(2, 'user 2').hold(40 * MIB)
+    expect([await settled(more), await settled(another)]).toEqual(['no', 'no'])
+    memory.give(body, 20 * MIB)
+    expect([await settled(more), await settled(another)]).toEqual(['no', 'yes'])
+  })
+
+  test('is not taken for a client that has left while it waited', async () => {
+    const { memory, reads } = started()
+    const body = new MemoryAllocation('user 1')
+    expect(memory.take(body, SHARE)).toBe(true)
+    const read = reads.of(1, 'user 1')
+    const holding = read.hold(MIB)
+    read.end()
+    await expect(holding).rejects.toMatchObject(TOO_MANY)
+    memory.give(body, SHARE)
+    expect(memory.held).toBe(0)
+    await expect(read.hold(MIB)).rejects.toMatchObject(TOO_MANY)
+  })
+
+  test('of a request that has a body stays with it when the read ends', async () => {
+    const { memory, reads } = started()
+    const body = new MemoryAllocation(1)
+    const read = reads.of(1, body)
+    await read.hold(MIB)
+    read.end()
+    expect(body.bytes).toBe(MIB)
+    memory.give(body, body.bytes)
+    expect(memory.held).toBe(0)
+  })
+})

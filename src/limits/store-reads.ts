@@ -1,0 +1,151 @@
+import { GatewayError } from '../errors.ts'
+import { MemoryAllocation, type RequestMemory } from './request-memory.ts'
+import type { Client } from './shared-pool.ts'
+
+/** Reads of one user that run at once, and that wait for their turn. */
+const MAX_RUNNING = 8
+const MAX_WAITING = 256
+/** How long one read waits in all: for its turn, and for memory. */
+const WAIT_MS = 10_000
+
+/** Reads of one user. */
+interface ReadsOfUser {
+  running: number
+  /** Called when it is their turn, in order of arrival. */
+  readonly waiting: Set<() => void>
+}
+
+/**
+ * Reads of the store that requests ask for: a few of each user at a time, each within its client's share of
+ * the memory. Look-ups that every call needs (accounts, signatures) are no such reads.
+ */
+export class StoreReads {
+  readonly #memory: RequestMemory
+  readonly #users = new Map<number, ReadsOfUser>()
+
+  constructor(memory: RequestMemory) {
+    this.#memory = memory
+  }
+
+  /** A read of a user, whose memory is `memory`: that of its request, or of a client for the read alone. */
+  of(userId: number, memory: MemoryAllocation | Client): StoreRead {
+    const isOwn = !(memory instanceof MemoryAllocation)
+    const allocation = isOwn ? new MemoryAllocation(memory) : memory
+    return new StoreRead({
+      memory: this.#memory,
+      allocation,
+      isOwn,
+      enter: (start) => this.#enter(userId, start),
+    })
+  }
+
+  /** Calls `start` when the user may read; returns what ends the read, or its wait. */
+  #enter(userId: number, start: () => void): () => void {
+    const user = this.#users.get(userId) ?? { running: 0, waiting: new Set() }
+    if (user.running >= MAX_RUNNING && user.waiting.size >= MAX_WAITING) throw tooManyReads()
+    this.#users.set(userId, user)
+    if (user.running < MAX_RUNNING) {
+      user.running += 1
+      start()
+    } else user.waiting.add(start)
+    return () => {
+      if (user.waiting.delete(start)) return
+      const [next] = user.waiting
+      if (next) {
+        user.waiting.delete(next)
+        return next()
+      }
+      user.running -= 1
+      if (user.running === 0) this.#users.delete(userId)
+    }
+  }
+}
+
+/** Dependencies of a read. */
+interface StoreReadParts {
+  readonly memory: RequestMemory
+  readonly allocation: MemoryAllocation
+  /** Whether the memory is given back at the end. */
+  readonly isOwn: boolean
+  readonly enter: (start: () => void) => () => void
+}
+
+/** One read of a request, which lasts until the last byte of what was read is written to the client. */
+export class StoreRead {
+  readonly #parts: StoreReadParts
+  #began: Promise<void> | undefined
+  #leave: (() => void) | undefined
+  #isOver = false
+  /** Ends the present wait. */
+  #giveUp: (() => void) | undefined
+  #leftMs = WAIT_MS
+
+  /** Called by `StoreReads` alone. */
+  constructor(parts: StoreReadParts) {
+    this.#parts = parts
+  }
+
+  /** Waits for the turn of the read, once. Rejects with `too_many_reads` where that does not come in time. */
+  begin(): Promise<void> {
+    return (this.#began ??= this.#begin())
+  }
+
+  /**
+   * Takes memory for bytes that are about to be read, and waits for it. Rejects with `too_many_reads` where
+   * it is not free in time.
+   */
+  async hold(bytes: number): Promise<void> {
+    if (this.#isOver) throw tooManyReads()
+    const { memory, allocation } = this.#parts
+    const taking = memory.takeInTime(allocation, bytes, this.#leftMs, (giveUp) => (this.#giveUp = giveUp))
+    if (!(typeof taking === 'boolean' ? taking : await this.#waited(taking))) throw tooManyReads()
+    if (!this.#isOver) return
+    // The client has left in the meantime.
+    memory.give(allocation, bytes)
+    throw tooManyReads()
+  }
+
+  /** Ends the read, or its wait. */
+  end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#giveUp?.()
+    this.#leave?.()
+    const { memory, allocation, isOwn } = this.#parts
+    if (isOwn) memory.give(allocation, allocation.bytes)
+  }
+
+  async #begin(): Promise<void> {
+    if (this.#isOver) throw tooManyReads()
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    let isWaiting = true
+    this.#leave = this.#parts.enter(() => {
+      isWaiting = false
+      resolve(true)
+    })
+    if (!isWaiting) return
+    const timer = setTimeout(() => resolve(false), this.#leftMs).unref()
+    this.#giveUp = () => resolve(false)
+    const isIn = await this.#waited(promise)
+    clearTimeout(timer)
+    if (isIn) return
+    this.end()
+    throw tooManyReads()
+  }
+
+  async #waited(waiting: Promise<boolean>): Promise<boolean> {
+    const beganMs = performance.now()
+    const isIn = await waiting
+    this.#giveUp = undefined
+    this.#leftMs = Math.max(0, this.#leftMs - (performance.now() - beganMs))
+    return isIn
+  }
+}
+
+function tooManyReads(): GatewayError {
+  return new GatewayError(
+    'too_many_reads',
+    'too much is being read of what the gateway stores for this user; try again',
+    { retryAfter: 1 },
+  )
+}

@@ -1,0 +1,45 @@
+import type { StoreRead } from '../limits/store-reads.ts'
+import { isSizedRead } from '../store/sized-reads.ts'
+import type { ManagementParts } from './parts.ts'
+
+const KIB = 1024
+/** Bytes of results that are bounded by their numbers of rows and steps; all others are few rows. */
+const BOUNDS: ReadonlyMap<string, number> = new Map([
+  ['scanUsage', 2048 * KIB],
+  ['listUsage', 128 * KIB],
+  ['ownTokenKeys', 256 * KIB],
+  ['ownTokenNames', 128 * KIB],
+  ['refusedCalls', 256 * KIB],
+  ['usageByDay', 256 * KIB],
+  ['usageGroups', 256 * KIB],
+  ['usageSeries', 512 * KIB],
+])
+const FEW_ROWS = 16 * KIB
+/** Copies of a result on its way: rows, the message with them, objects of them, and the response. */
+const COPIES = 4
+
+/**
+ * The store as one request reads it: in its turn among the reads of the user, each read within the client's
+ * share of the memory. A read that is repeated, as for an export, replaces what it has read before.
+ */
+export function meteredStore(store: ManagementParts['store'], reading: StoreRead): ManagementParts['store'] {
+  /** Bytes that are held, by the name of the read. */
+  const held = new Map<string, number>()
+  const hold = async (name: string, bytes: number): Promise<void> => {
+    const more = bytes * COPIES - (held.get(name) ?? 0)
+    if (more <= 0) return
+    held.set(name, bytes * COPIES)
+    await reading.hold(more)
+  }
+  return {
+    async read(name, ...input) {
+      await reading.begin()
+      const bytes = isSizedRead(name)
+        ? await store.read('readBytes', { name, input: input[0] })
+        : (BOUNDS.get(name) ?? 0)
+      await hold(name, FEW_ROWS + bytes)
+      return store.read(name, ...input)
+    },
+    write: (name, ...input) => store.write(name, ...input),
+  }
+}

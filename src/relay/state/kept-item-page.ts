@@ -1,0 +1,109 @@
+import { GatewayError } from '../../errors.ts'
+import { type ItemQuery, type ItemSpan, ItemSpans } from '../../protocols/responses/index.ts'
+import type { ItemSource } from './item-source.ts'
+
+/** Place of an item. */
+export interface Place extends ItemSpan {
+  readonly source: ItemSource
+  /** Where the parts of the text begin, in UTF-16 units, as far as the text was read. */
+  readonly starts: readonly number[]
+}
+
+/**
+ * The page of a list of items as JSON, in pieces: only parts of the texts are held at a time. `sources` are
+ * in the order of the conversation. Rejects before the first piece where `after` is no item.
+ */
+export async function* keptItemPage(
+  sources: readonly ItemSource[],
+  query: ItemQuery,
+): AsyncGenerator<string, void, undefined> {
+  const { limit, order } = query
+  const places = await (order === 'asc' ? firstPlaces(sources, query) : lastPlaces(sources, query))
+  if (!places) throw new GatewayError('invalid_request', `Invalid 'after': there is no such item.`)
+  const page = places.slice(0, limit)
+  const idOf = (place: Place | undefined): string => JSON.stringify(place?.id ?? null)
+  yield '{"object":"list","data":['
+  for (const [index, place] of page.entries()) {
+    if (index > 0) yield ','
+    yield* textAt(place)
+  }
+  yield `],"first_id":${idOf(page[0])},"last_id":${idOf(page.at(-1))},"has_more":${places.length > limit}}`
+}
+
+/** One place more than the page has, in the order of the conversation; undefined without `after`. */
+async function firstPlaces(
+  sources: readonly ItemSource[],
+  { limit, after }: ItemQuery,
+): Promise<readonly Place[] | undefined> {
+  let found: Place[] | undefined = after === undefined ? [] : undefined
+  for (const source of sources)
+    for await (const place of placesIn(source)) {
+      if (found) found.push(place)
+      else if (place.id === after) found = []
+      if (found && found.length > limit) return found
+    }
+  return found
+}
+
+/** The same, the latest first: of each text, only the last places are kept until it ends. */
+async function lastPlaces(
+  sources: readonly ItemSource[],
+  { limit, after }: ItemQuery,
+): Promise<readonly Place[] | undefined> {
+  let found: Place[] | undefined = after === undefined ? [] : undefined
+  for (const source of sources.toReversed()) {
+    let latest: Place[] = []
+    let before: Place[] | undefined
+    for await (const place of placesIn(source)) {
+      if (!found && place.id === after) before = [...latest]
+      latest.push(place)
+      if (latest.length > limit + 1) latest.shift()
+    }
+    if (!found) {
+      if (!before) continue
+      latest = before
+      found = []
+    }
+    found.push(...latest.toReversed())
+    if (found.length > limit) return found
+  }
+  return found
+}
+
+/** The items of a text, as each of them ends. */
+export async function* placesIn(source: ItemSource): AsyncGenerator<Place, void, undefined> {
+  const spans = new ItemSpans(source.of)
+  const starts = [0]
+  for (let index = 0; ; index += 1) {
+    const { text, isLast } = await source.part(index)
+    for (const span of spans.push(text)) yield { ...span, source, starts }
+    if (isLast) return
+    starts.push((starts.at(-1) ?? 0) + text.length)
+  }
+}
+
+/** All items of a text, in pieces, as they are between the brackets of their list. */
+export async function* textOfItems(source: ItemSource): AsyncGenerator<string, void, undefined> {
+  let first: Place | undefined
+  let end = 0
+  for await (const place of placesIn(source)) {
+    first ??= place
+    ;({ end } = place)
+  }
+  if (first) yield* textAt({ ...first, end })
+}
+
+/** The text of an item, in pieces. */
+export async function* textAt({
+  source,
+  starts,
+  start,
+  end,
+}: Place): AsyncGenerator<string, void, undefined> {
+  let index = starts.findLastIndex((begin) => begin <= start)
+  for (let at = starts[index] ?? 0; at < end; index += 1) {
+    const { text } = await source.part(index)
+    yield text.slice(Math.max(0, start - at), end - at)
+    at += text.length
+  }
+}

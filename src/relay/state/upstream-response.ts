@@ -1,0 +1,146 @@
+import type { StoredResponse } from '../../domain/stored-response.ts'
+import { GatewayError } from '../../errors.ts'
+import { OperatorHold } from '../../ledger/operator-hold.ts'
+import type { StoreRead } from '../../limits/store-reads.ts'
+import type { RenamedIds } from '../../protocols/responses/index.ts'
+import { exchangePieces } from '../../upstreams/exchange-pieces.ts'
+import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
+import { TransportError } from '../../upstreams/upstream-request.ts'
+import { failureOfStatus } from '../failure.ts'
+import type { IncomingCall } from '../incoming-call.ts'
+import type { ResponseAccount } from './account-of.ts'
+
+/** Bytes of a response that is read whole, and of an error. */
+const MAX_BYTES = 64 * 1024 * 1024
+const MAX_ERROR_BYTES = 1024 * 1024
+/** Copies of a response that is read whole: its pieces, its text, and the objects that are parsed of it. */
+const COPIES = 3
+/** Parameters of a query that are passed on; others might mean something to an upstream alone. */
+const PASSED_ON = ['include', 'include[]', 'limit', 'order', 'after'] as const
+const NOTHING = Buffer.alloc(0)
+/** The dialect of all these requests. */
+const SPOKEN = { protocol: 'responses' } as const
+
+/** Body of a response, as it comes. */
+export type Pieces = AsyncGenerator<Buffer, void, undefined>
+
+/** A request for a response that an upstream has. */
+interface AskedUpstream {
+  readonly incoming: IncomingCall
+  readonly reading: StoreRead
+  readonly response: StoredResponse
+  readonly ids: RenamedIds
+  readonly query: URLSearchParams
+}
+
+/** The upstream of a response. */
+interface Upstream {
+  readonly upstreams: UpstreamClient
+  readonly account: ResponseAccount
+}
+
+/** Resolves to the whole body of a response, for which memory is taken as it comes. */
+export async function readAtUpstream(
+  upstream: Upstream,
+  asked: AskedUpstream,
+  method: 'GET' | 'DELETE' | 'POST',
+  below: string,
+): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const piece of await openAtUpstream(upstream, asked, method, below)) {
+    await asked.reading.hold(COPIES * piece.length)
+    chunks.push(piece)
+    length += piece.length
+    if (length > MAX_BYTES) throw failed()
+  }
+  return Buffer.concat(chunks)
+}
+
+/** Resolves to the body of a response of status 2xx, as it comes; rejects with the error for the client. */
+export async function openAtUpstream(
+  { upstreams, account }: Upstream,
+  asked: AskedUpstream,
+  method: 'GET' | 'DELETE' | 'POST',
+  below: string,
+): Promise<Pieces> {
+  const { incoming, response } = asked
+  const { channel } = account
+  incoming.record.channel = channel.name
+  incoming.response.needsUpstream()
+  const hold = freeHold(asked)
+  const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}${passedOn(asked.query)}`
+  const came = await exchangePieces(
+    upstreams,
+    { hold, ...account },
+    { method, protocol: 'responses', path, headers: ['accept', 'application/json'], body: NOTHING },
+    channel.timeouts.totalMs,
+  ).catch(unanswered)
+  hold.settle()
+  const { status, pieces, retryAfter } = came
+  if (status >= 200 && status <= 299) return answered(pieces)
+  const failure = failureOfStatus(
+    { channel, prepared: SPOKEN },
+    status,
+    asked.ids.inProse(await beginning(pieces)),
+    retryAfter,
+  )
+  throw failure.refusal ?? failed()
+}
+
+/** Permission for requests that nobody is charged for. */
+function freeHold({ incoming, response }: AskedUpstream): OperatorHold {
+  return new OperatorHold({
+    id: incoming.id,
+    model: response.model,
+    requestedModel: response.model,
+    channel: response.channel,
+    group: response.group,
+    stream: false,
+    priceVersion: '',
+    kind: 'responses',
+    startedMs: incoming.startedMs,
+    promptAmount: 0,
+  })
+}
+
+/** The query for an upstream: known parameters, and `more`. */
+export function passedOn(query: URLSearchParams, more: readonly string[] = []): string {
+  const passed = new URLSearchParams()
+  for (const name of [...PASSED_ON, ...more])
+    for (const value of query.getAll(name)) passed.append(name, value)
+  return passed.size === 0 ? '' : `?${passed.toString()}`
+}
+
+/** The body of an answer, whose end is an error of ours where it breaks off. */
+async function* answered(pieces: Pieces): Pieces {
+  try {
+    yield* pieces
+  } catch (error) {
+    unanswered(error)
+  }
+}
+
+async function beginning(pieces: Pieces): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    for await (const piece of pieces) {
+      chunks.push(piece)
+      length += piece.length
+      if (length > MAX_ERROR_BYTES) break
+    }
+  } catch (error) {
+    if (!(error instanceof TransportError)) throw error
+  }
+  return Buffer.concat(chunks)
+}
+
+function unanswered(error: unknown): never {
+  if (!(error instanceof TransportError)) throw error
+  throw new GatewayError('upstream_error', 'the channel that made this response did not answer')
+}
+
+function failed(): GatewayError {
+  return new GatewayError('upstream_error', 'the channel that made this response failed')
+}

@@ -1,0 +1,82 @@
+import type { Channel } from '../domain/channel.ts'
+import type { Hold } from '../domain/hold.ts'
+import type { UpstreamKey } from './key-ring.ts'
+import type { DialectRequest } from './provider.ts'
+import type { UpstreamClient } from './upstream-client.ts'
+import { TransportError, type UpstreamResponseHead } from './upstream-request.ts'
+
+/** Recipient of a request: a channel with one of its keys. */
+export interface Recipient {
+  readonly hold: Hold
+  readonly channel: Channel
+  readonly key: UpstreamKey
+}
+
+/** Response of an upstream, of any status, whose body comes as it is read. */
+export interface PiecewiseExchange extends UpstreamResponseHead {
+  /** The body, which throws `TransportError` where it breaks off. Leaving it cancels the request. */
+  readonly pieces: AsyncGenerator<Buffer, void, undefined>
+}
+
+/**
+ * Sends one request; resolves with the head of the response, whose body is read no faster than it is taken.
+ * Rejects with `TransportError` where there is none within `timeoutMs`, which bounds the body too.
+ */
+export function exchangePieces(
+  upstreams: UpstreamClient,
+  { hold, channel, key }: Recipient,
+  request: DialectRequest,
+  timeoutMs: number,
+): Promise<PiecewiseExchange> {
+  const head = Promise.withResolvers<PiecewiseExchange>()
+  const arrived: Buffer[] = []
+  let end: 'open' | 'ended' | TransportError = 'open'
+  let wake = (): void => {}
+  const finish = (how: typeof end): void => {
+    clearTimeout(timer)
+    end = how
+    wake()
+    if (how instanceof TransportError) head.reject(how)
+  }
+  const { body } = upstreams.adapt(channel, request)
+  const exchange = upstreams.send(
+    hold,
+    channel,
+    key,
+    { ...request, body },
+    {
+      onHead: (came) => head.resolve({ ...came, pieces: pieces() }),
+      onData(chunk) {
+        arrived.push(chunk)
+        exchange.pause()
+        wake()
+      },
+      onEnd: () => finish('ended'),
+      onError: finish,
+    },
+  )
+  const timer = setTimeout(() => {
+    exchange.cancel()
+    finish(new TransportError(`no answer within ${timeoutMs / 1000} s`, false))
+  }, timeoutMs)
+  return head.promise
+
+  async function* pieces(): AsyncGenerator<Buffer, void, undefined> {
+    try {
+      for (;;) {
+        const next = arrived.shift()
+        if (next) yield next
+        else if (end instanceof TransportError) throw end
+        else if (end === 'ended') return
+        else {
+          const woken = new Promise<void>((resolve) => (wake = resolve))
+          exchange.resume()
+          await woken
+        }
+      }
+    } finally {
+      clearTimeout(timer)
+      if (end === 'open') exchange.cancel()
+    }
+  }
+}
