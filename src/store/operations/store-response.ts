@@ -60,11 +60,6 @@ export async function storeResponse(
   return sum
 }
 
-function bytesOf(content: StoredContent | PartsWithBytes): number {
-  if ('inputParts' in content) return content.bytes
-  return Buffer.byteLength(content.input) + Buffer.byteLength(content.response)
-}
-
 function countedRows(db: Db, id: string) {
   return db
     .selectFrom('stored_responses')
