@@ -59,6 +59,8 @@ export class ResponseRequests {
     const settings = this.#parts.settings()
     const reading = this.#parts.reads.of(caller.user.id, caller.token.id)
     incoming.response.onClosed(() => reading.end())
+    // The response may have been aborted before its listener was set.
+    if (incoming.response.isAborted) reading.end()
     await reading.begin()
     const known = await this.#parts.responses.facts(caller.user.id, id)
     if (!known) throw new GatewayError('not_found', 'there is no response with this id')
