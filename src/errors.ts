@@ -19,6 +19,7 @@ export const ERRORS = {
   previous_response_not_found: { status: 400, type: 'invalid_request_error', recurs: true },
   batch_too_many: { status: 400, type: 'invalid_request_error', recurs: true },
   unsupported_endpoint: { status: 400, type: 'invalid_request_error', recurs: true },
+  tool_not_priced: { status: 400, type: 'invalid_request_error', recurs: true },
   model_price_error: { status: 400, type: 'invalid_request_error', recurs: true },
   unauthorized: { status: 401, type: 'authentication_error', recurs: true },
   missing_api_key: { status: 401, type: 'authentication_error', recurs: true },

@@ -31,7 +31,7 @@ type LogVersion = 'before media' | 'before details' | 'present'
 const LAST_COLUMNS: Readonly<Record<LogVersion, string>> = {
   'before media': '',
   'before details': ", 8, 9, 10, 11, 12, 13, 14, 'chat', 'asked'",
-  present: ", 8, 9, 10, 11, 12, 13, 14, 'chat', 'asked', NULL, NULL, 15",
+  present: ", 8, 9, 10, 11, 12, 13, 14, 'chat', 'asked', NULL, NULL, 0, 15",
 }
 
 /** Writes these rows into the log, beside the store. */

@@ -169,6 +169,7 @@ function thresholdOf(type: AlertType, options: Settings['options']): number | un
     case 'channel.resting':
     case 'channel.back':
     case 'gateway.overloaded':
+    case 'price.incomplete':
       return undefined
   }
 }

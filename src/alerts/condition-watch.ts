@@ -1,5 +1,6 @@
 import type { AlertType } from '../domain/alert.ts'
 import type { Shed } from '../limits/overload.ts'
+import { UNPRICED_REPEAT_MS, type UnpricedTools } from './unpriced-tools.ts'
 import type { ReportedConditions } from '../store/operations/alert-conditions.ts'
 
 /** Interval at which a condition that lasts is reported again. */
@@ -15,6 +16,7 @@ export interface ConditionSources {
   readonly resting: () => readonly string[]
   /** Calls that were refused for load. */
   readonly shed: () => Shed
+  readonly unpriced: Pick<UnpricedTools, 'due' | 'forget'>
 }
 
 /** Watches this node for what the nodes of a cluster tell together: channels that rest, load shedding. */
@@ -53,11 +55,13 @@ export class ConditionWatch {
     const isOverloadDue = hasShed && isDue(this.#overloadReportedMs)
     if (isOverloadDue) this.#overloadReportedMs = nowMs
     if (isOverloadDue || !hasShed) this.#shedCount = count
-    if (due.length === 0 && !isOverloadDue) return undefined
+    const unpriced = isTold('price.incomplete') ? this.#sources.unpriced.due(nowMs) : []
+    if (due.length === 0 && unpriced.length === 0 && !isOverloadDue) return undefined
     return {
       nowMs: timeMs,
       resting: due,
       restingUntilMs: timeMs + CALM_MS,
+      ...(unpriced.length > 0 && { unpriced: { tools: unpriced, untilMs: timeMs + UNPRICED_REPEAT_MS } }),
       overload: isOverloadDue ? { reason, untilMs: timeMs + OVERLOAD_CALM_MS } : undefined,
     }
   }
@@ -65,6 +69,7 @@ export class ConditionWatch {
   /** Reports everything again, as after a report that could not be stored. */
   forget(): void {
     this.#reportedMs = new Map()
+    this.#sources.unpriced.forget()
     this.#overloadReportedMs = Number.NEGATIVE_INFINITY
     this.#shedCount = Math.max(0, this.#shedCount - 1)
   }

@@ -29,6 +29,7 @@ describe('without anything in it, the file means the documented defaults', () =>
         maxUserTokens: 1000,
         bodyLimit: 33_554_432,
         unpricedModels: 'refuse',
+        unknownTools: 'pass',
         holdTokens: 4096,
         passThrough: false,
         retries: 2,
@@ -115,7 +116,16 @@ describe('prices', () => {
     const each = (kind: 'cacheRead' | 'cacheWrite5m' | 'cacheWrite1h') =>
       charge(rate, { ...NO_USAGE, [kind]: 1000 })
     expect([each('cacheRead'), each('cacheWrite5m'), each('cacheWrite1h')]).toEqual([300, 3750, 6000])
-    expect(charge(rate, { ...NO_USAGE, webSearches: 1 })).toBe(10_000)
+  })
+
+  test('of tools are those that are stated; web_search is another name of tools.web_search', () => {
+    const cent = { digits: 1n, scale: 2 }
+    expect(priceOf('{ input: 1, output: 1 }')?.tools).toEqual({})
+    expect(priceOf('{ input: 1, output: 1, web_search: 0.01 }')?.tools).toEqual({ web_search: cent })
+    expect(priceOf('{ input: 1, output: 1, tools: { web_search: 0.01, mcp: 0 } }')?.tools).toEqual({
+      web_search: cent,
+      mcp: { digits: 0n, scale: 0 },
+    })
   })
 
   test('are decimals as they are written, however long', () => {

@@ -176,7 +176,7 @@ const ALERTS: Case[] = [
   [
     'an unknown event',
     `alerts:\n  - { url: "https://a.example", secret: ${ALERT_SECRET}, events: [quota.lo] }\n`,
-    'gateway.yaml:2: alerts[0].events[0]: expected one of budget.80, budget.100, quota.low, channel.resting, channel.back, gateway.overloaded (quota.low?), found "quota.lo"',
+    'gateway.yaml:2: alerts[0].events[0]: expected one of budget.80, budget.100, quota.low, channel.resting, channel.back, gateway.overloaded, price.incomplete (quota.low?), found "quota.lo"',
   ],
   [
     'a receiver of nothing',
@@ -235,7 +235,7 @@ const OPTIONS: Case[] = [
   [
     'a section that is a list',
     'options: [1]\n',
-    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, unpriced_models, hold_tokens, pass_through, retries, trusted_proxies, metrics_token, usage_log_days, quota_low, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, keep_bytes, console, media, cors, public_url, found a list',
+    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, unpriced_models, unknown_tools, hold_tokens, pass_through, retries, trusted_proxies, metrics_token, usage_log_days, quota_low, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, keep_bytes, console, media, cors, public_url, found a list',
   ],
   [
     'a word for a number',
@@ -432,7 +432,7 @@ const MODELS: Case[] = [
   [
     'a price that is a number',
     'models:\n  m: { price: 3 }\n',
-    'gateway.yaml:2: models.m.price: expected a mapping with input, output, cache_read, cache_write_5m, cache_write_1h, audio_input, audio_output, image_input, image_output, audio_cache_read, image_cache_read, request, web_search, characters, second, search_unit, image, tiers, found 3',
+    'gateway.yaml:2: models.m.price: expected a mapping with input, output, cache_read, cache_write_5m, cache_write_1h, audio_input, audio_output, image_input, image_output, audio_cache_read, image_cache_read, request, web_search, tools, characters, second, search_unit, image, tiers, found 3',
   ],
   [
     'a price per image of a form that no image has',

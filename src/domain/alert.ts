@@ -6,6 +6,7 @@ export const ALERT_TYPES = [
   'channel.resting',
   'channel.back',
   'gateway.overloaded',
+  'price.incomplete',
 ] as const
 
 /** Type of an alert. */
@@ -51,6 +52,14 @@ interface OverloadAlert {
   readonly reason: string
 }
 
+/** Data of a request that offered a tool without a price. */
+interface PriceAlert {
+  readonly model: string
+  readonly channel: string
+  /** Type of the tool. */
+  readonly tool: string
+}
+
 interface AlertData {
   readonly 'budget.80': BudgetAlert
   readonly 'budget.100': BudgetAlert
@@ -58,6 +67,7 @@ interface AlertData {
   readonly 'channel.resting': ChannelAlert
   readonly 'channel.back': ChannelAlert
   readonly 'gateway.overloaded': OverloadAlert
+  readonly 'price.incomplete': PriceAlert
 }
 
 /** Event that receivers are told: facts for the operator, never content of calls, never keys. */

@@ -12,13 +12,15 @@ test('the particulars of a call are JSON with what differs from the usual, and n
       fc.constantFrom(undefined, {}, { size: '1x1' }, { size: '1x1', quality: 'hd' }),
       fc.record({ queuedMs: small, connectMs: small }),
       fc.constantFrom([], ['seed'], ['seed', 'logit_bias']),
-      (counts, form, delays, dropped) => {
+      fc.constantFrom([], [{ kind: 'mcp', count: 2, price: { digits: 25n, scale: 4 } } as const]),
+      (counts, form, delays, dropped, tools) => {
         const usage = counts as unknown as Usage
-        const text = particularsText(usage, form, delays, dropped)
+        const text = particularsText(usage, { form, tools }, delays, dropped)
         const said = {
           ...(counts.audioCacheRead > 0 && { audio_cached: counts.audioCacheRead }),
           ...(counts.imageCacheRead > 0 && { image_cached: counts.imageCacheRead }),
           ...(counts.images > 0 && form?.size !== undefined && form),
+          ...(tools.length > 0 && { tools: [{ kind: 'mcp', count: 2, price: '0.0025' }] }),
           ...(delays.queuedMs > 0 && { queued_ms: delays.queuedMs }),
           ...(delays.connectMs > 0 && { connect_ms: delays.connectMs }),
           ...(dropped.length > 0 && { dropped }),

@@ -1,4 +1,6 @@
+import { decimalText } from './decimal.ts'
 import type { ImageForm } from './image-price.ts'
+import type { PricedTool, ToolCostKind } from './tool-use.ts'
 import type { Usage } from './usage.ts'
 
 /** One request of a call to an upstream. */
@@ -23,6 +25,8 @@ export interface Particulars {
   /** Size and quality of its images. */
   readonly size?: string | undefined
   readonly quality?: string | undefined
+  /** Uses of the provider's tools; prices are USD as texts. */
+  readonly tools?: readonly { readonly kind: ToolCostKind; readonly count: number; readonly price: string }[]
   /** Milliseconds from the start of the call to its first attempt. */
   readonly queued_ms?: number
   /** Milliseconds that the last attempt waited for a new connection. */
@@ -40,17 +44,19 @@ export interface CallDelays {
 /** The particulars of a call as JSON; undefined where there are none. */
 export function particularsText(
   { audioCacheRead = 0, imageCacheRead = 0, images }: Usage,
-  form: ImageForm | undefined,
+  { form, tools }: { readonly form: ImageForm | undefined; readonly tools: readonly PricedTool[] },
   { queuedMs, connectMs }: CallDelays,
   dropped: readonly string[],
 ): string | undefined {
   const hasForm = images > 0 && form?.size !== undefined
   const hasCached = audioCacheRead > 0 || imageCacheRead > 0
-  if (!hasCached && !hasForm && dropped.length === 0) return delaysText(queuedMs, connectMs)
+  if (!hasCached && !hasForm && tools.length === 0 && dropped.length === 0)
+    return delaysText(queuedMs, connectMs)
   return JSON.stringify({
     ...(audioCacheRead > 0 && { audio_cached: audioCacheRead }),
     ...(imageCacheRead > 0 && { image_cached: imageCacheRead }),
     ...(hasForm && form),
+    ...(tools.length > 0 && { tools: tools.map((tool) => ({ ...tool, price: decimalText(tool.price) })) }),
     ...(queuedMs > 0 && { queued_ms: queuedMs }),
     ...(connectMs > 0 && { connect_ms: connectMs }),
     ...(dropped.length > 0 && { dropped }),

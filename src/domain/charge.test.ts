@@ -97,9 +97,16 @@ describe('a charge', () => {
     expect(charge(tiered, { ...NO_USAGE, input: 200_000, cacheRead: 10, output: 2 })).toBe(600_026)
   })
 
-  test('counts calls and web searches', () => {
-    const rerank = rateOf(price({ request: decimal('0.002'), webSearch: decimal('0.01') }), ONE, 500_000)
-    expect(charge(rerank, { ...NO_USAGE, webSearches: 3 })).toBe(1000 + 15_000)
+  test('counts calls and tools, whose prices may have more places than the others', () => {
+    const rerank = rateOf(price({ request: decimal('0.002') }), ONE, 500_000)
+    const search = { kind: 'web_search', count: 3, price: decimal('0.01') } as const
+    expect(charge(rerank, NO_USAGE, {}, [search])).toBe(1000 + 15_000)
+    const half = { ...search, count: 1, price: decimal('0.000001') }
+    // 1,000 + 0.5, rounded away from zero
+    expect(charge(rerank, NO_USAGE, {}, [half])).toBe(1001)
+    const drawn = { kind: 'image_generation_output', count: 1056, price: decimal('40') } as const
+    // 1,056 tokens × 40 USD a million
+    expect(charge(rerank, NO_USAGE, {}, [search, drawn])).toBe(1000 + 15_000 + 21_120)
   })
 
   test('prices audio and images by themselves, wherever they have a price of their own', () => {
@@ -189,7 +196,7 @@ test('the most that a call can cost is by tokens or by measure, whichever is mor
 test('a rate that an earlier version wrote is read: audio and images cost as much as text', () => {
   const rate = rateOf(price({ tokens: tokens('3', '15') }), ONE, 500_000)
   const old = JSON.parse(rateText(rate), (key, value: unknown) =>
-    /^(?:audio|image|maxMedia|characters|second$)/.test(key) ? undefined : value,
+    /^(?:audio|image(?!_)|maxMedia|characters|second$)/.test(key) ? undefined : value,
   ) as object
   expect(rateFrom(JSON.stringify(old))).toEqual(rate)
 })

@@ -1,12 +1,14 @@
+import { type Decimal, multiply, sumOf } from './decimal.ts'
 import { type ImageForm, imageRate } from './image-price.ts'
 import type { Rate, TokenRates } from './price.ts'
+import { pricedBy, type PricedTool } from './tool-use.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
 /** The most that a call is expected to use; all 0 where absent. */
 export interface UsageBounds {
   readonly prompt: number
   readonly output: number
-  readonly webSearches?: number
+  readonly tools?: readonly PricedTool[]
   readonly seconds?: number
   readonly characters?: number
   readonly images?: number
@@ -18,18 +20,21 @@ export interface UsageBounds {
 /**
  * Charge in quota units: computed exactly, rounded once, half away from zero, and at least 1 if the rate is
  * not free and anything was used. Seconds, characters, images and search units count where no tokens do:
- * either none are reported, or they have no price. `form`: size and quality of the images.
+ * either none are reported, or they have no price. `form`: size and quality of the images; `tools`: uses of
+ * the provider's.
  */
-export function charge(rate: Rate, usage: Usage, form: ImageForm = {}): number {
+export function charge(
+  rate: Rate,
+  usage: Usage,
+  form: ImageForm = {},
+  tools: readonly PricedTool[] = [],
+): number {
   const prompt = promptTokens(usage)
   const byTokens = tokenSum(ratesFor(rate, prompt), usage)
-  const sum =
-    (byTokens === 0n ? measuredSum(rate, usage, form) : byTokens) +
-    times(usage.webSearches, rate.webSearch) +
-    rate.request
+  const sum = (byTokens === 0n ? measuredSum(rate, usage, form) : byTokens) + rate.request
   const used = prompt + usage.output + usage.seconds + usage.characters + usage.images + usage.searchUnits
   const minCharge = !rate.free && used > 0 ? 1 : 0
-  return Math.max(rounded(sum, rate.denominator), minCharge)
+  return Math.max(withTools(rate, sum, tools), minCharge)
 }
 
 function tokenSum(tokens: TokenRates, usage: Usage): bigint {
@@ -69,7 +74,7 @@ function measuredSum(
  * anything has a price: a charge is, too.
  */
 export function maxCharge(rate: Rate, bounds: UsageBounds): number {
-  const { prompt, output, webSearches = 0, seconds = 0, characters = 0, images = 0, searchUnits = 0 } = bounds
+  const { prompt, output, tools = [], seconds = 0, characters = 0, images = 0, searchUnits = 0 } = bounds
   const tokens = ratesFor(rate, prompt)
   const byTokens =
     times(prompt, bounds.hasMedia ? tokens.maxMediaInput : tokens.maxInput) +
@@ -79,8 +84,31 @@ export function maxCharge(rate: Rate, bounds: UsageBounds): number {
     times(characters, rate.characters) +
     times(searchUnits, rate.searchUnit) +
     times(images, rate.image.dearest)
-  const sum = (byTokens > measured ? byTokens : measured) + times(webSearches, rate.webSearch) + rate.request
-  return Math.max(rounded(sum, rate.denominator), rate.free && sum === 0n ? 0 : 1)
+  const sum = (byTokens > measured ? byTokens : measured) + rate.request
+  const isFree = rate.free && sum === 0n && costOfTools(tools).digits * rate.usd === 0n
+  return Math.max(withTools(rate, sum, tools), isFree ? 0 : 1)
+}
+
+/** Charge of uses of tools alone. */
+export function chargeOfTools(rate: Rate, tools: readonly PricedTool[]): number {
+  return withTools(rate, 0n, tools)
+}
+
+/** A sum in the units of the rate with the uses of tools, rounded. Their prices may have more places. */
+function withTools({ usd, denominator }: Rate, sum: bigint, tools: readonly PricedTool[]): number {
+  if (tools.length === 0) return rounded(sum, denominator)
+  const { digits, scale } = costOfTools(tools)
+  const unit = 10n ** BigInt(scale)
+  return rounded(sum * unit + digits * usd, denominator * unit)
+}
+
+/** Price of uses of tools in USD, exact. */
+export function costOfTools(tools: readonly PricedTool[]): Decimal {
+  return sumOf(
+    tools.map(({ kind, count, price }) =>
+      multiply(multiply({ digits: BigInt(count), scale: 0 }, price), pricedBy(kind)),
+    ),
+  )
 }
 
 function ratesFor(rate: Rate, prompt: number): TokenRates {

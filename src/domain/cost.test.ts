@@ -5,6 +5,7 @@ import { costOf, roundedCost } from './cost.ts'
 import type { Decimal } from './decimal.ts'
 import { type Price, rateOf, type TokenPrices } from './price.ts'
 import { priceSetFrom, priceSetText } from './price-set.ts'
+import type { PricedTool } from './tool-use.ts'
 import type { Usage } from './usage.ts'
 
 const decimal: fc.Arbitrary<Decimal> = fc.oneof(
@@ -51,7 +52,7 @@ const price: fc.Arbitrary<Price> = fc.record({
     })
     .map((tiers) => tiers.toSorted((one, other) => one.above - other.above)),
   request: decimal,
-  webSearch: decimal,
+  tools: fc.constant({}),
   characters: decimal,
   second: decimal,
   searchUnit: decimal,
@@ -86,6 +87,19 @@ const usage: fc.Arbitrary<Usage> = fc
     reasoning: 0,
   }))
 
+const tools: fc.Arbitrary<PricedTool[]> = fc.array(
+  fc.record({
+    kind: fc.constantFrom(
+      'web_search' as const,
+      'code_interpreter' as const,
+      'image_generation_output' as const,
+    ),
+    count: fc.integer({ min: 1, max: 3_000 }),
+    price: decimal,
+  }),
+  { maxLength: 3 },
+)
+
 const form = fc.constantFrom({}, { size: '1x1' }, { size: '1x1', quality: 'hd' }, { size: '9x9' })
 
 test('the lines of a cost, times the ratio and rounded once, are the charge, whatever is priced and used', () => {
@@ -96,11 +110,12 @@ test('the lines of a cost, times the ratio and rounded once, are the charge, wha
       fc.constantFrom(1, 7, 500_000),
       usage,
       form,
-      (given, ratio, quotaPerUnit, used, image) => {
+      tools,
+      (given, ratio, quotaPerUnit, used, image, uses) => {
         // As they are stored.
         const set = priceSetFrom(priceSetText({ price: given, ratio, quotaPerUnit }))
-        const cost = costOf(set.price, set.quotaPerUnit, used, image)
-        const charged = charge(rateOf(given, ratio, quotaPerUnit), used, image)
+        const cost = costOf(set.price, set.quotaPerUnit, used, image, uses)
+        const charged = charge(rateOf(given, ratio, quotaPerUnit), used, image, uses)
         const rounded = roundedCost(cost, set.ratio)
         // The least charge is one unit.
         expect(rounded === 0 ? Math.min(charged, 1) : rounded).toBe(charged)
@@ -122,13 +137,13 @@ test('lines name what was used, and the tier whose prices hold', () => {
     tokens: base,
     tiers: [{ above: 100, tokens: { ...base, input: at(6n) } }],
     request: FREE,
-    webSearch: at(1n, 2),
   }
   const nothing = fc
     .sample(usage, 1)
     .map((one) => Object.fromEntries(Object.keys(one).map((key) => [key, 0])))[0]
-  const used = { ...(nothing as unknown as Usage), input: 200, output: 10, webSearches: 2 }
-  expect(costOf(tiered, 500_000, used)).toMatchObject({
+  const used = { ...(nothing as unknown as Usage), input: 200, output: 10 }
+  const searches = { kind: 'web_search', count: 2, price: at(1n, 2) } as const
+  expect(costOf(tiered, 500_000, used, {}, [searches])).toMatchObject({
     tierAbove: 100,
     lines: [
       { kind: 'input', count: 200, price: at(6n) },

@@ -1,6 +1,7 @@
-import { atScale, type Decimal, divide, multiply } from './decimal.ts'
-import type { ImageForm } from './image-price.ts'
+import { type Decimal, divide, multiply, sumOf } from './decimal.ts'
+import { type ImageForm, imagePrice } from './image-price.ts'
 import type { Price, TokenPrices } from './price.ts'
+import { pricedBy, type PricedTool, type ToolCostKind } from './tool-use.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
 /** Kinds of things that a call is charged for. */
@@ -20,7 +21,7 @@ export type CostKind =
   | 'character'
   | 'image'
   | 'search_unit'
-  | 'web_search'
+  | ToolCostKind
   | 'request'
 
 /** One line of a call's cost, before the ratio of its group. */
@@ -42,12 +43,17 @@ export interface Cost {
   readonly tierAbove: number | null
 }
 
-const ZERO: Decimal = { digits: 0n, scale: 0 }
 const PER_MILLION: Decimal = { digits: 1n, scale: 6 }
 const PER_ONE: Decimal = { digits: 1n, scale: 0 }
 
 /** Splits a charge into lines: their sum times the ratio, rounded once, is what `charge` returns. */
-export function costOf(price: Price, quotaPerUnit: number, usage: Usage, form: ImageForm = {}): Cost {
+export function costOf(
+  price: Price,
+  quotaPerUnit: number,
+  usage: Usage,
+  form: ImageForm = {},
+  tools: readonly PricedTool[] = [],
+): Cost {
   const unit: Decimal = { digits: BigInt(quotaPerUnit), scale: 0 }
   const line = (kind: CostKind, count: number, each: Decimal, per = PER_ONE): CostLine => ({
     kind,
@@ -62,15 +68,15 @@ export function costOf(price: Price, quotaPerUnit: number, usage: Usage, form: I
   const measured = [
     line('second', usage.seconds, price.second),
     line('character', usage.characters, price.characters, PER_MILLION),
-    line('image', usage.images, imagePrice(price, form)),
+    line('image', usage.images, imagePrice(price.image, form)),
     line('search_unit', usage.searchUnits, price.searchUnit),
   ]
   const lines = [
     ...(byTokens.some(({ quota }) => quota.digits !== 0n) ? byTokens : [...byTokens, ...measured]),
-    line('web_search', usage.webSearches, price.webSearch),
+    ...tools.map((tool) => line(tool.kind, tool.count, tool.price, pricedBy(tool.kind))),
     line('request', price.request.digits === 0n ? 0 : 1, price.request),
   ].filter(({ count }) => count !== 0)
-  return { lines, sum: lines.map(({ quota }) => quota).reduce(added, ZERO), tierAbove: tier?.above ?? null }
+  return { lines, sum: sumOf(lines.map(({ quota }) => quota)), tierAbove: tier?.above ?? null }
 }
 
 /** A cost under a ratio, rounded half away from zero, without the minimum of one unit. */
@@ -97,21 +103,4 @@ function tokenLines(
     line('audio_output', usage.audioOutput, prices.audioOutput),
     line('image_output', usage.imageOutput, prices.imageOutput),
   ]
-}
-
-// As `imageRate` chooses.
-function imagePrice({ image }: Price, { size, quality }: ImageForm): Decimal {
-  const forms = size === undefined ? [] : [`${size}/${quality ?? ''}`, size]
-  for (const form of [...forms, 'default']) if (Object.hasOwn(image, form)) return image[form] ?? ZERO
-  return Object.values(image).reduce((most, each) => (isMore(each, most) ? each : most), ZERO)
-}
-
-function added(one: Decimal, other: Decimal): Decimal {
-  const scale = Math.max(one.scale, other.scale)
-  return { digits: atScale(one, scale) + atScale(other, scale), scale }
-}
-
-function isMore(one: Decimal, other: Decimal): boolean {
-  const scale = Math.max(one.scale, other.scale)
-  return atScale(one, scale) > atScale(other, scale)
 }

@@ -26,6 +26,18 @@ export function multiply(a: Decimal, b: Decimal): Decimal {
   return { digits: a.digits * b.digits, scale: a.scale + b.scale }
 }
 
+/** Exact sum. */
+export function sumOf(values: readonly Decimal[]): Decimal {
+  const scale = values.reduce((most, value) => Math.max(most, value.scale), 0)
+  return { digits: values.reduce((sum, value) => sum + atScale(value, scale), 0n), scale }
+}
+
+/** Whether a decimal is larger than another. */
+export function isMore(one: Decimal, other: Decimal): boolean {
+  const scale = Math.max(one.scale, other.scale)
+  return atScale(one, scale) > atScale(other, scale)
+}
+
 /** Number of units of 10^−`scale` in `value`; `scale` may not be less than the value's own. */
 export function atScale(value: Decimal, scale: number): bigint {
   if (scale < value.scale) throw new RangeError('a decimal cannot be written with fewer places than it has')

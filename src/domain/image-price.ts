@@ -1,4 +1,6 @@
-import type { Decimal } from './decimal.ts'
+import { type Decimal, isMore } from './decimal.ts'
+
+const ZERO: Decimal = { digits: 0n, scale: 0 }
 
 /** Size and quality of an image, as requests and responses spell them: `1024x1024`, `hd`. */
 export interface ImageForm {
@@ -34,4 +36,11 @@ export function imageRate({ byForm, dearest }: ImageRates, { size, quality }: Im
   const forms = size === undefined ? [] : [`${size}/${quality ?? ''}`, size]
   for (const form of [...forms, 'default']) if (Object.hasOwn(byForm, form)) return byForm[form] ?? dearest
   return dearest
+}
+
+/** The price of an image of this form, as `imageRate` chooses. */
+export function imagePrice(prices: ImagePrices, { size, quality }: ImageForm): Decimal {
+  const forms = size === undefined ? [] : [`${size}/${quality ?? ''}`, size]
+  for (const form of [...forms, 'default']) if (Object.hasOwn(prices, form)) return prices[form] ?? ZERO
+  return Object.values(prices).reduce((most, each) => (isMore(each, most) ? each : most), ZERO)
 }

@@ -16,13 +16,17 @@ export function priceSetText(set: PriceSet): string {
   )
 }
 
-/** Reads the text of a price set; kinds of price that an earlier version did not have cost nothing. */
+/**
+ * Reads the text of a price set; kinds of price that an earlier version did not have cost nothing, but for a
+ * search, whose price had another name.
+ */
 export function priceSetFrom(text: string): PriceSet {
-  const set = JSON.parse(text, (_, value: unknown) => {
+  const { price, ...set } = JSON.parse(text, (_, value: unknown) => {
     if (typeof value !== 'object' || value === null || !('decimal' in value)) return value
     return parseDecimal(value.decimal as string) ?? value
-  }) as PriceSet
-  return { ...set, price: { ...FREE_PRICE, ...set.price } }
+  }) as PriceSet & { readonly price: { readonly webSearch?: Decimal } }
+  const tools = price.webSearch ? { web_search: price.webSearch } : price.tools
+  return { ...set, price: { ...FREE_PRICE, ...price, tools } }
 }
 
 function isDecimal(value: unknown): value is Decimal {

@@ -1,6 +1,7 @@
 import { decimalText } from './decimal.ts'
 import type { Price, TokenPrices } from './price.ts'
 import { imagesJson } from './ratios.ts'
+import type { ToolPrices } from './tool-use.ts'
 import type { JsonObject } from './stored-configuration.ts'
 
 /** Prices of tokens as decimals, by their keys in gateway.yaml. */
@@ -21,14 +22,20 @@ export function tokenPriceTexts(tokens: TokenPrices): Record<string, string> {
 }
 
 /** A price as gateway.yaml would state it, without its tiers. */
-export function priceTexts({ tokens, request, webSearch, characters, second, ...price }: Price): JsonObject {
+export function priceTexts({ tokens, request, tools, characters, second, ...price }: Price): JsonObject {
+  const { web_search: webSearch, ...otherTools } = tools
   return {
     ...tokenPriceTexts(tokens),
     request: decimalText(request),
-    web_search: decimalText(webSearch),
+    ...(webSearch && { web_search: decimalText(webSearch) }),
+    ...(Object.keys(otherTools).length > 0 && { tools: toolsJson(otherTools) }),
     characters: decimalText(characters),
     second: decimalText(second),
     search_unit: decimalText(price.searchUnit),
     ...(Object.keys(price.image).length > 0 && { image: imagesJson(price.image) }),
   }
+}
+
+function toolsJson(tools: ToolPrices): Record<string, string> {
+  return Object.fromEntries(Object.entries(tools).map(([kind, price]) => [kind, decimalText(price)]))
 }

@@ -1,4 +1,5 @@
 import { atScale, type Decimal, multiply } from './decimal.ts'
+import { TOOL_KINDS, type ToolPrices } from './tool-use.ts'
 import { type ImagePrices, type ImageRates, imageRatesOf, NO_IMAGE_RATES } from './image-price.ts'
 
 /** USD per million tokens of each kind. */
@@ -35,8 +36,8 @@ export interface Price {
   readonly tiers: readonly { readonly above: number; readonly tokens: TokenPrices }[]
   /** USD per call. */
   readonly request: Decimal
-  /** USD per web search. */
-  readonly webSearch: Decimal
+  /** USD for each use of tools that the provider runs, where they are stated. */
+  readonly tools: ToolPrices
   /** USD per million characters that are spoken. */
   readonly characters: Decimal
   /** USD per second of a recording. */
@@ -59,7 +60,7 @@ export const FREE_PRICE: Price = {
   }),
   tiers: [],
   request: ZERO,
-  webSearch: ZERO,
+  tools: Object.fromEntries(TOOL_KINDS.map((kind) => [kind, ZERO])),
   characters: ZERO,
   second: ZERO,
   searchUnit: ZERO,
@@ -96,7 +97,9 @@ export interface Rate {
   readonly tokens: TokenRates
   readonly tiers: readonly { readonly above: number; readonly tokens: TokenRates }[]
   readonly request: bigint
-  readonly webSearch: bigint
+  /** Rate of one US dollar, by which uses of tools are charged. */
+  readonly usd: bigint
+  readonly tools: ToolPrices
   /** Rate of one character. */
   readonly characters: bigint
   readonly second: bigint
@@ -104,7 +107,7 @@ export interface Rate {
   readonly image: ImageRates
   /** Whether any kind of token costs something. */
   readonly perToken: boolean
-  /** Whether nothing that a call is charged by costs anything; web searches apart. */
+  /** Whether nothing that a call is charged by costs anything; tools apart. */
   readonly free: boolean
 }
 
@@ -129,9 +132,10 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
   const factor = multiply(ratio, { digits: BigInt(quotaPerUnit), scale: 0 })
   const byToken = multiply(factor, PER_MILLION)
   const all = [price.tokens, ...price.tiers.map((tier) => tier.tokens)]
-  const { request, webSearch, second, searchUnit } = price
-  const singles = [request, webSearch, second, searchUnit, ...Object.values(price.image)]
+  const { request, second, searchUnit } = price
+  const singles = [request, second, searchUnit, ...Object.values(price.image)]
   const scale = Math.max(
+    factor.scale,
     ...singles.map((single) => single.scale + factor.scale),
     price.characters.scale + byToken.scale,
     ...all.flatMap((tokens) => KINDS.map((kind) => tokens[kind].scale + byToken.scale)),
@@ -160,7 +164,8 @@ export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate
     tokens: rates(price.tokens),
     tiers: price.tiers.map((tier) => ({ above: tier.above, tokens: rates(tier.tokens) })),
     request: rate(price.request, factor),
-    webSearch: rate(price.webSearch, factor),
+    usd: atScale(factor, scale),
+    tools: price.tools,
     characters: rate(price.characters, byToken),
     second: rate(price.second, factor),
     searchUnit: rate(price.searchUnit, factor),
@@ -199,20 +204,26 @@ export function rateText(rate: Rate): string {
 
 /**
  * Reads the text of a rate: all texts in it are whole numbers. Texts of earlier versions lack the prices of
- * other modalities: these were those of text.
+ * other modalities: these were those of text. Of tools they have only the rate of a search.
  */
 export function rateFrom(text: string): Rate {
   const rate = JSON.parse(text, (_, value: unknown) =>
     typeof value === 'string' ? BigInt(value) : value,
-  ) as Rate
+  ) as Rate & { readonly webSearch?: bigint }
   const complete = (tokens: TokenRates): TokenRates => ({
     ...textRates(tokens),
     ...tokens,
   })
   return {
     ...NO_UNIT_RATES,
+    ...(rate.webSearch !== undefined && ratesOfSearches(rate.webSearch)),
     ...rate,
     tokens: complete(rate.tokens),
     tiers: rate.tiers.map(({ above, tokens }) => ({ above, tokens: complete(tokens) })),
   }
+}
+
+// A search costs one of a dollar that is worth as much.
+function ratesOfSearches(webSearch: bigint): Pick<Rate, 'usd' | 'tools'> {
+  return { usd: webSearch, tools: { ...FREE_PRICE.tools, web_search: { digits: 1n, scale: 0 } } }
 }

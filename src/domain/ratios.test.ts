@@ -40,7 +40,7 @@ const SONNET: Price = {
   }),
   tiers: [],
   request: d('0'),
-  webSearch: d('0.01'),
+  tools: { web_search: d('0.01') },
 }
 
 describe('what is charged by ratios', () => {
@@ -55,7 +55,6 @@ describe('what is charged by ratios', () => {
     [{ model: '1', completion: '1', cache: '0.1' }, { input: 172, output: 383, cacheRead: 2432 }, '1', 798],
     [{ model: '1.5', completion: '5' }, { input: 1000, output: 500 }, '1', 5250],
     [{ price: '0.02' }, { input: 1000, output: 500 }, '1.5', 15_000],
-    [{ model: '1' }, { input: 1, webSearches: 3 }, '1', 15_001],
     [{ model: '0.075', completion: '4' }, { input: 1 }, '1', 1],
     [{ model: '1', completion: '4' }, { input: 1000 }, '0', 0],
   ])('%o for %o in a group at %s is %i', (ratios, usage, group, quota) => {
@@ -91,6 +90,7 @@ describe('a price as ratios', () => {
 describe('prices of other modalities', () => {
   const MEDIA: Price = {
     ...SONNET,
+    tools: {},
     tokens: { ...SONNET.tokens, audioInput: d('6'), imageOutput: d('30') },
     characters: d('15'),
     second: d('0.0001'),

@@ -38,7 +38,6 @@ const ONE: Decimal = { digits: 1n, scale: 0 }
 const ZERO: Decimal = { digits: 0n, scale: 0 }
 const TENTH: Decimal = { digits: 1n, scale: 1 }
 const WRITE_5M: Decimal = { digits: 125n, scale: 2 }
-const WEB_SEARCH: Decimal = { digits: 1n, scale: 2 }
 /** Price of a cache write for an hour relative to one for five minutes. */
 const HOUR_PER_5M: Decimal = { digits: 16n, scale: 1 }
 
@@ -133,8 +132,8 @@ function isSame(a: Decimal, b: Decimal): boolean {
  * images as much as text. Undefined if nothing is priced. Tiers are dropped.
  */
 export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price | undefined {
-  const webSearch = base?.webSearch ?? WEB_SEARCH
-  if (ratios.price) return { ...FREE_PRICE, request: ratios.price, webSearch: WEB_SEARCH }
+  const tools = base?.tools ?? {}
+  if (ratios.price) return { ...FREE_PRICE, request: ratios.price, tools: {} }
   const hasUnits = Boolean(ratios.characters ?? ratios.second ?? ratios.searchUnit ?? ratios.images)
   const input = ratios.model
     ? multiply(ratios.model, TWO)
@@ -144,7 +143,7 @@ export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price |
     tokens: tokensByRatios(ratios, input, base?.tokens),
     tiers: [],
     request: ratios.model ? ZERO : (base?.request ?? ZERO),
-    webSearch,
+    tools,
     characters: ratios.characters ?? base?.characters ?? ZERO,
     second: ratios.second ?? base?.second ?? ZERO,
     searchUnit: ratios.searchUnit ?? base?.searchUnit ?? ZERO,

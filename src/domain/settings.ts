@@ -28,6 +28,8 @@ export interface Options {
   /** Bytes of a decoded request body. */
   readonly bodyLimit: number
   readonly unpricedModels: 'refuse' | 'free'
+  /** Fate of requests with a tool that no list has a price for. */
+  readonly unknownTools: 'pass' | 'refuse'
   /** Output tokens held for a request that names no maximum. */
   readonly holdTokens: number
   readonly passThrough: boolean

@@ -32,6 +32,8 @@ export interface Settlement {
   /** The model that answered and its group; undefined where they are those of the hold. */
   readonly answeredBy?: { readonly model: string; readonly group: string } | undefined
   readonly upstreamModel: string
+  /** Whether the request offered something that no price is known for. */
+  readonly priceIncomplete?: boolean
   /** Channel of the response, not necessarily the first one tried. */
   readonly channel: string
   /** From the start of the call to the first byte of the response; null if there was none. */

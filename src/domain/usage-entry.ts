@@ -29,6 +29,8 @@ export interface UsageEntry {
   readonly firstByteMs: number | null
   readonly stream: boolean
   readonly reason: SettlementReason
+  /** Whether the call had something that no price is known for. */
+  readonly priceIncomplete: boolean
   /** Empty in rows of versions without it. */
   readonly kind: CallKind
 }

@@ -47,6 +47,11 @@ export class Metrics {
     'kind',
   ])
   readonly quota = new Counter('sluice_quota_total', 'Quota units charged.', ['model', 'channel'])
+  readonly holdExceeded = new Counter(
+    'sluice_hold_exceeded_total',
+    'Calls that were charged more than they held.',
+    ['model', 'channel'],
+  )
   readonly settlements = new Counter('sluice_settlements_total', 'Settlements, by reason.', ['reason'])
   readonly upstreamErrors = new Counter(
     'sluice_upstream_errors_total',
@@ -147,14 +152,15 @@ export class Metrics {
     ]
   }
 
-  /** Records a settled call. */
-  settled(model: string, stream: boolean, durationMs: number, settlement: Settlement): void {
+  /** Records a settled call; `held`: what its hold paid for, in quota units. */
+  settled(model: string, stream: boolean, durationMs: number, settlement: Settlement, held: number): void {
     const { channel, usage, quota, reason, firstByteMs } = settlement
     const streamed = stream ? 'true' : 'false'
     this.settlements.add(1, reason)
     this.callSeconds.record(durationMs / 1000, model, channel, streamed)
     if (firstByteMs !== null) this.firstByteSeconds.record(firstByteMs / 1000, model, channel, streamed)
     if (quota > 0) this.quota.add(quota, model, channel)
+    if (quota > held) this.holdExceeded.add(1, model, channel)
     for (const kind of TOKEN_KINDS) if (usage[kind] > 0) this.tokens.add(usage[kind], model, channel, kind)
   }
 
@@ -165,6 +171,7 @@ export class Metrics {
     yield this.firstByteSeconds
     yield this.tokens
     yield this.quota
+    yield this.holdExceeded
     yield this.settlements
     yield this.upstreamErrors
     yield this.unsolicitedBytes

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { Alerts } from '../alerts/alerts.ts'
+import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
 import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Overload } from '../limits/overload.ts'
@@ -14,6 +15,7 @@ interface AlertedParts {
   readonly health: ChannelHealth
   readonly overload: Overload
   readonly metrics: Metrics
+  readonly unpriced: UnpricedTools
   readonly log: Logger
 }
 
@@ -21,7 +23,7 @@ interface AlertedParts {
 export function openAlerts(
   { store, others }: Pick<OpenedLedger, 'store' | 'others'>,
   secrets: Secrets,
-  { settings, health, overload, metrics, log }: AlertedParts,
+  { settings, health, overload, metrics, unpriced, log }: AlertedParts,
 ): Promise<Alerts> {
   return Alerts.open({
     rows: store,
@@ -31,6 +33,7 @@ export function openAlerts(
     tag: (url) => tagOf(secrets, 'alert receiver', url),
     resting: () => health.resting(),
     shed: () => overload.shed,
+    unpriced,
     count: (result, count) => metrics.alerts.add(count, result),
     log,
   })

@@ -1,3 +1,4 @@
+import { UnpricedTools } from '../alerts/unpriced-tools.ts'
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -159,6 +160,7 @@ export async function serve({
     metrics,
     count,
     limits: new CallLimits(limits, nodes.callPlaces),
+    unpriced: new UnpricedTools(),
     settings: () => inForce.settings,
     log,
   }

@@ -3,6 +3,7 @@ import type { StreamDecoder } from './codec.ts'
 import { inputOrEmpty } from './tool-input.ts'
 import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
+import { NO_TOOLS, type SeenTools } from './tool-tally.ts'
 
 /**
  * Converts a reply in which the input of one tool is the text: the tool was forced on a model that takes no
@@ -36,6 +37,10 @@ export class AnswerToolDecoder implements StreamDecoder {
 
   get arrived(): ArrivedMedia {
     return this.#decoder.arrived
+  }
+
+  get tools(): SeenTools {
+    return this.#decoder.tools ?? NO_TOOLS
   }
 
   release(): void {

@@ -7,6 +7,7 @@ import type { EventBudget } from './sse/event-budget.ts'
 import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
+import type { SeenTools } from './tool-tally.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
@@ -77,6 +78,8 @@ export interface StreamDecoder {
   readonly usage: ReportedUsage | undefined
   /** Sound, pictures and hidden reasoning so far. */
   readonly arrived: ArrivedMedia
+  /** Uses of the provider's tools so far; absent where the dialect has none. */
+  readonly tools?: SeenTools
   /**
    * Returns the events that these bytes complete. If there are none, throws `upstream_error` for an event
    * above the cap and `overloaded` without budget; else the next `push` or `end` throws.

@@ -1,9 +1,12 @@
+import type { ToolUse } from '../domain/tool-use.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 /** Facts about a whole reply. */
 export interface ReplyFacts {
   /** Whether it is a valid reply of its dialect, and no error. */
   readonly valid: boolean
   readonly usage: ReportedUsage | undefined
+  /** Uses of the provider's tools that it shows; absent where its dialect has none. */
+  readonly tools?: readonly ToolUse[]
   /** Whether it is an error object, whatever its status. */
   readonly error: boolean
   /** Generated text, for counting. */

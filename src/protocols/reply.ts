@@ -1,3 +1,4 @@
+import type { ToolUse } from '../domain/tool-use.ts'
 import type { Citation } from './citation.ts'
 import type { ConversionProtocol, Proof } from './conversation.ts'
 import type { SearchPart } from './provider-search.ts'
@@ -12,6 +13,8 @@ export interface Reply {
   readonly stop: Stop
   /** Undefined if the upstream reported none, or none that is credible. */
   readonly usage: ReportedUsage | undefined
+  /** Uses of the provider's tools that it shows; absent without any. */
+  readonly tools?: readonly ToolUse[]
 }
 
 /** Part of a reply. */

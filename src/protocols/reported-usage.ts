@@ -1,3 +1,4 @@
+import type { ToolUse } from '../domain/tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 
 /** Usage as an upstream reports it. */
@@ -6,10 +7,14 @@ export interface ReportedUsage extends Usage {
   readonly outputIsUnknown?: true
   /** The upstream reported search units and no tokens: those of the prompt have to be counted. */
   readonly promptIsUnknown?: true
+  /** Uses of the provider's tools other than searches of the web; absent where it told of none. */
+  readonly tools?: readonly ToolUse[]
 }
 
 /** Reduces a usage to its prompt; undefined if it has none. */
-export function promptOnly(usage: Usage | undefined): ReportedUsage | undefined {
+export function promptOnly(
+  usage: Omit<ReportedUsage, 'outputIsUnknown'> | undefined,
+): ReportedUsage | undefined {
   if (!usage || promptTokens(usage) === 0) return undefined
   return { ...usage, output: NO_USAGE.output, reasoning: NO_USAGE.reasoning, outputIsUnknown: true }
 }
@@ -24,6 +29,6 @@ export function laterUsage(
 
 /** Returns the counts of a report. */
 export function countsOf(reported: ReportedUsage): Usage {
-  const { outputIsUnknown: _output, promptIsUnknown: _prompt, ...usage } = reported
+  const { outputIsUnknown: _output, promptIsUnknown: _prompt, tools: _tools, ...usage } = reported
   return usage
 }

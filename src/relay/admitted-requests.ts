@@ -5,6 +5,7 @@ import type { RelayedRequest } from './dialects/dialect.ts'
 import { estimate } from './estimate.ts'
 import type { OpenedRequest } from './opened-request.ts'
 import type { Rates } from './rates.ts'
+import { refuseUnlisted } from './tool-terms.ts'
 import type { Resolution } from './routing.ts'
 
 /** A checked request, and what it is admitted by. */
@@ -69,17 +70,20 @@ function admitted(
   const isFree = request.isFree || (dialect.isFreeUnpriced && !model.price)
   const rate = isFree ? rates.free : rates.of(settings, model, group)
   const made = request.forChannels(channels, model)
-  const withChannels = (channelRequests: AdmittedRequest['channelRequests']): AdmittedRequest => ({
-    dialect,
-    request,
-    body: request.body ?? opened.bytes,
-    settings,
-    asked: askedModel,
-    model,
-    group,
-    rate,
-    estimate: estimate(dialect.endpoint, request, channelRequests, rate, settings, model),
-    channelRequests,
-  })
+  const withChannels = (channelRequests: AdmittedRequest['channelRequests']): AdmittedRequest => {
+    refuseUnlisted(settings, rate, channelRequests)
+    return {
+      dialect,
+      request,
+      body: request.body ?? opened.bytes,
+      settings,
+      asked: askedModel,
+      model,
+      group,
+      rate,
+      estimate: estimate(dialect.endpoint, request, channelRequests, rate, settings, model),
+      channelRequests,
+    }
+  }
   return made instanceof Promise ? made.then(withChannels) : withChannels(made)
 }

@@ -131,7 +131,8 @@ export class Attempts {
   ): Promise<Prepared | undefined> {
     try {
       const prepared = await request.prepare(call.settings.options.passThrough, call)
-      return this.#adapted(prepared, request.channel, call.request)
+      const { tools } = request
+      return this.#adapted(tools ? { ...prepared, tools } : prepared, request.channel, call.request)
     } catch (error) {
       if (call.response.isAborted) {
         failed.add(CLIENT_GONE)

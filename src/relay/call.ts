@@ -4,34 +4,27 @@ import type { ImageForm } from '../domain/image-price.ts'
 import type { Rate } from '../domain/price.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Settlement } from '../domain/settlement.ts'
+import type { ToolUse } from '../domain/tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import type { OpenHold } from '../ledger/open-hold.ts'
-import type { Metrics } from '../metrics/metrics.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { Response } from '../server/response.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { AdmittedRequest } from './admitted-request.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { particularsText } from '../domain/call-detail.ts'
-import type { CallLimits } from './call-limits.ts'
 import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
+import type { CallServices } from './call-services.ts'
 import { headerText } from './header-text.ts'
 import type { Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dialect.ts'
 import type { Measure } from './dialects/passage.ts'
 import type { Drains } from './drains.ts'
 import type { OutputBudget } from './estimate.ts'
+import { noteUnlisted, pricesOf, pricingAt } from './target-tools.ts'
 import type { CallRecord, IncomingCall } from './incoming-call.ts'
 import type { LocalCount } from './local-count.ts'
 import type { MediaRequester } from './media.ts'
 import { SentPrompt } from './sent-prompt.ts'
-
-/** Services that all calls share. */
-export interface CallServices {
-  readonly count: LocalCount
-  readonly drains: Drains
-  readonly metrics: Metrics
-  readonly limits: CallLimits
-}
 
 /** Destination of one attempt. */
 export interface Target {
@@ -200,9 +193,10 @@ export class Call implements MediaRequester {
     return this.#firstByteMs !== null
   }
 
-  /** Notes that `tokens` of output were generated: a crash from now on is charged them, too. */
-  mark(tokens: number): void {
-    const amount = charge(this.#admitted.rate, { ...NO_USAGE, input: this.expectedPrompt, output: tokens })
+  /** Notes output and tools that were used: a crash from now on is charged them, too. */
+  mark(target: Target, tokens: number, uses: readonly ToolUse[]): void {
+    const usage = { ...NO_USAGE, input: this.expectedPrompt, output: tokens }
+    const amount = charge(this.rate, usage, {}, pricesOf(this, target, uses))
     this.hold.markProgress(amount - this.hold.facts.promptAmount)
   }
 
@@ -224,12 +218,15 @@ export class Call implements MediaRequester {
     delivered: boolean,
     lasting?: Lasting,
   ): Promise<Usage> {
-    const countPrompt = (): Promise<number> => this.countChargedPrompt()
-    const { searchUnits } = this.request
-    const priced = basis ? priceUsage(this.rate, countPrompt, basis, this.count, searchUnits) : NOTHING
+    const priced = basis && target ? priceUsage(pricingAt(this, target), basis) : NOTHING
     return priced instanceof Promise
       ? priced.then((later) => this.#book(target, later, delivered, lasting))
       : this.#book(target, priced, delivered, lasting)
+  }
+
+  /** Tells the operator of tools without a price that the request offered; returns whether there are any. */
+  noteUnlisted(target: Target): boolean {
+    return noteUnlisted(this, target, this.#services.unpriced)
   }
 
   /** Ends a call that delivered nothing. A failure is ignored: there is nothing to lose. */
@@ -245,7 +242,7 @@ export class Call implements MediaRequester {
     delivered: boolean,
   ): Promise<void> {
     const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
-    const priced = { usage, quota: charge(this.rate, usage, form), reason } as const
+    const priced = { usage, tools: [], quota: charge(this.rate, usage, form), reason } as const
     await this.#book(target, priced, delivered, undefined, form)
   }
 
@@ -264,18 +261,25 @@ export class Call implements MediaRequester {
     const { facts } = this.hold
     const { settings, asked, model, group } = this.#admitted
     const { limits, metrics } = this.#services
-    const { usage, quota, reason } = priced
+    const { tools, ...charged } = priced
+    const { usage, quota, reason } = charged
     const tookMs = this.#tookMs
     const settlement: Settlement = {
-      ...priced,
+      ...charged,
       delivered,
+      priceIncomplete: target !== undefined && delivered && this.noteUnlisted(target),
       ...(target && { answeredBy: { model: model.name, group: group.name } }),
       endedMs: facts.startedMs + tookMs,
       channel: target?.channel.name ?? facts.channel,
       upstreamModel: target?.prepared.upstreamModel ?? facts.model,
       firstByteMs: this.#firstByteMs,
       attempts: this.attempts.text(this.#cut?.cause),
-      particulars: particularsText(usage, form, this.attempts.delays, target?.prepared.dropped ?? []),
+      particulars: particularsText(
+        usage,
+        { form, tools },
+        this.attempts.delays,
+        target?.prepared.dropped ?? [],
+      ),
       provenance: target && lasting?.provenance?.(target, this, usage),
     }
     const { record } = this
@@ -286,7 +290,7 @@ export class Call implements MediaRequester {
     const tokens = inputTokens + outputTokens
     limits.spend(settings, this.client, model, target?.channel, tokens)
     if (asked !== model) limits.spendOfModel(asked, tokens)
-    metrics.settled(target ? model.name : facts.model, facts.stream, tookMs, settlement)
+    metrics.settled(target ? model.name : facts.model, facts.stream, tookMs, settlement, this.hold.amount)
     return this.hold.settle(settlement).then(() => usage)
   }
 

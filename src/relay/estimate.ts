@@ -4,10 +4,8 @@ import type { Rate } from '../domain/price.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import { EXPECTED_BYTES_PER_TOKEN } from '../protocols/prompt-tokens.ts'
 import type { ChannelRequest, RelayedRequest } from './dialects/dialect.ts'
+import { heldTools } from './held-tools.ts'
 import { type EditedBounds, editedBounds } from './edited-bounds.ts'
-
-/** Web searches that a hold pays for, where the upstream may make any. */
-const HELD_SEARCHES = 10
 
 /** Bounds that the output of a call is expected to stay within. */
 export interface OutputBudget {
@@ -46,10 +44,11 @@ export function estimate(
   request: RelayedRequest,
   channelRequests: readonly ChannelRequest[],
   rate: Rate,
-  { options: { holdTokens } }: Settings,
+  settings: Settings,
   { contextTokens: largest }: Pick<Model, 'contextTokens'>,
 ): Estimate {
-  const searches = request.webSearch ? HELD_SEARCHES : 0
+  const { holdTokens } = settings.options
+  const tools = heldTools(channelRequests, request.stream, rate, settings)
   const bounds = channelRequests.map(EDITED.has(endpoint) ? editedBounds : uneditedBounds)
   const { tokens, named, addedPrompt } = callBounds(bounds, channelRequests, holdTokens)
   const context = request.contextTokens ?? 0
@@ -60,7 +59,7 @@ export function estimate(
       ...request.measuredBounds,
       prompt: request.promptBound + addedPrompt + context + unknown,
       output,
-      webSearches: searches,
+      tools,
     })
   const amount = max(tokens)
   return {

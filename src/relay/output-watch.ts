@@ -1,4 +1,6 @@
-import type { Call } from './call.ts'
+import type { Call, Target } from './call.ts'
+import type { Tap } from './dialects/dialect.ts'
+import { ToolWatch } from './tool-watch.ts'
 
 /** Bytes of text for each token, at least: an estimate by it is rather too high than too low. */
 const BYTES_PER_TOKEN = 3
@@ -14,16 +16,20 @@ export interface EmittedOutput {
   readonly text: string
 }
 
-/** Watches that a stream's output stays within what its hold pays for, and makes the hold grow in time. */
+/** Watches that a stream's output and tools stay within what its hold pays for, and makes the hold grow. */
 export class OutputWatch {
   readonly #call: Call
-  readonly #emitted: EmittedOutput
+  readonly #target: Target
+  readonly #emitted: EmittedOutput & Pick<Tap, 'tools'>
+  readonly #tools: ToolWatch
   #budget: number
   // The last exact count, and the stream's output at that moment.
   #counted = { tokens: 0, bytes: 0, frames: 0 }
   #grew = false
 
-  constructor(call: Call, emitted: EmittedOutput) {
+  constructor(call: Call, target: Target, emitted: EmittedOutput & Pick<Tap, 'tools'>) {
+    this.#target = target
+    this.#tools = new ToolWatch(call, target, emitted)
     this.#call = call
     this.#emitted = emitted
     this.#budget = call.budget.tokens
@@ -46,9 +52,16 @@ export class OutputWatch {
     return Math.max(0, this.#budget * GROW_AT + slices * budget.slice - this.tokens) * BYTES_PER_TOKEN
   }
 
+  /** Notes what the stream has cost so far. */
+  mark(): void {
+    const { emittedBytes, tools } = this.#emitted
+    if (emittedBytes > 0 || tools.begun.length > 0) this.#call.mark(this.#target, this.tokens, tools.uses)
+  }
+
   /** Makes the hold grow in time. False once it seems used up and cannot grow: `isUsedUp` then tells. */
   isWithinHold(mayGrow: boolean): boolean {
     const { budget, hold } = this.#call
+    if (mayGrow && !this.#tools.isWithinHold()) return false
     const tokens = this.tokens
     // A request with a maximum of 0 fills the prompt cache: its events have no text and cost nothing more.
     if (tokens === 0) return true
@@ -64,7 +77,7 @@ export class OutputWatch {
   async isUsedUp(): Promise<boolean> {
     const { emittedBytes: bytes, contentFrames: frames, text } = this.#emitted
     this.#counted = { tokens: await this.#call.count.count(text), bytes, frames }
-    return this.tokens > this.#limit()
+    return !this.#tools.isWithinHold() || this.tokens > this.#limit()
   }
 
   // Upstreams count by their own vocabularies: one that keeps to its maximum must not be cut off.

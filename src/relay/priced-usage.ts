@@ -1,12 +1,14 @@
 import { charge } from '../domain/charge.ts'
 import type { Rate } from '../domain/price.ts'
 import type { SettlementReason } from '../domain/settlement.ts'
+import { mergedUses, type PricedTool, type ToolUse } from '../domain/tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import { type ReportedUsage, countsOf } from '../protocols/reported-usage.ts'
 import type { RelayedRequest } from './dialects/dialect.ts'
 import type { ArrivedMedia } from '../protocols/arrived-media.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { withMedia } from './media-charge.ts'
+import { usesBeside, usesOf } from '../protocols/tool-tally.ts'
 import type { LocalCount } from './local-count.ts'
 
 /** Counts the tokens of the prompt. */
@@ -14,6 +16,17 @@ type CountPrompt = () => Promise<number>
 
 /** End of a response that has content. */
 export type Ending = 'complete' | 'cut' | 'client_gone'
+
+/** Terms of a charge. */
+export interface Terms {
+  readonly rate: Rate
+  readonly countPrompt: CountPrompt
+  readonly count: LocalCount
+  readonly unitsOf: RelayedRequest['searchUnits']
+  /** Uses that count, of those that a response shows. */
+  readonly shown: (uses: readonly ToolUse[]) => readonly ToolUse[]
+  readonly priceTools: (searches: number, uses: readonly ToolUse[]) => readonly PricedTool[]
+}
 
 /** Facts of a response that its charge depends on. */
 export interface ChargeBasis {
@@ -24,6 +37,8 @@ export interface ChargeBasis {
   readonly reported: ReportedUsage | undefined
   /** Sound, pictures and hidden reasoning of a stream. */
   readonly arrived?: ArrivedMedia
+  /** Uses of the provider's tools that the response showed. */
+  readonly tools: readonly ToolUse[]
   /** Any text was generated. Called only where the reported output is zero, or only calls have a price. */
   hasText(): boolean
   /** The generated text. Called only where its tokens must be counted. */
@@ -32,39 +47,47 @@ export interface ChargeBasis {
 
 /** Facts of a stream, at its end or as far as it came. */
 export function streamBasis(
-  tap: Pick<Tap, 'usage' | 'arrived' | 'emittedBytes' | 'text'>,
+  tap: Pick<Tap, 'usage' | 'tools' | 'arrived' | 'emittedBytes' | 'text'>,
   ending: Ending,
   isComplete: boolean,
 ): ChargeBasis {
   const { usage: reported, arrived, emittedBytes } = tap
-  return { ending, isComplete, reported, arrived, hasText: () => emittedBytes > 0, text: () => tap.text }
+  const { uses: tools } = tap.tools
+  return {
+    ending,
+    isComplete,
+    reported,
+    tools,
+    arrived,
+    hasText: () => emittedBytes > 0,
+    text: () => tap.text,
+  }
 }
 
 /** A charge, and the reason for it. */
 export interface PricedUsage {
   readonly usage: Usage
+  /** Uses of the provider's tools that are charged. */
+  readonly tools: readonly PricedTool[]
   /** Quota units. */
   readonly quota: number
   readonly reason: SettlementReason
 }
 
 /** The charge of a call that delivered nothing. */
-export const NOTHING: PricedUsage = { usage: NO_USAGE, quota: 0, reason: 'failed' }
+export const NOTHING: PricedUsage = { usage: NO_USAGE, tools: [], quota: 0, reason: 'failed' }
 
 /**
  * The charge by the table in `docs/ledger.md: Outcomes`: reported usage for a complete response; a count of
  * prompt and output where it is missing or cannot be true, or of the output alone where the prompt was
  * reported without it; for any other ending the reported input, else the counted prompt, and the larger of
  * reported and counted output. A price of calls alone needs no count where nothing was generated. Search
- * units, which `unitsOf` knows by the tokens of the prompt, are charged where no priced tokens were reported.
- * Returns no promise where nothing has to be counted.
+ * units, which `unitsOf` knows by the tokens of the prompt, are charged where no priced tokens were reported;
+ * tools by what was reported, else by what was shown. Returns no promise where nothing has to be counted.
  */
 export function priceUsage(
-  rate: Rate,
-  countPrompt: CountPrompt,
+  { rate, shown, priceTools, countPrompt, count, unitsOf }: Terms,
   basis: ChargeBasis,
-  count: LocalCount,
-  unitsOf: RelayedRequest['searchUnits'],
 ): PricedUsage | Promise<PricedUsage> {
   const { ending, isComplete, reported } = basis
   const hasPricedTokens = rate.perToken && reported !== undefined && !reported.promptIsUnknown
@@ -72,8 +95,14 @@ export function priceUsage(
     return priceByUnits(rate, countPrompt, basis, unitsOf)
   const isUsable = isComplete && reported && isCredible(reported, basis)
   const usage = isUsable ? reported : usageWithoutCount(rate, basis)
-  if (usage) return { usage, quota: charge(rate, usage), reason: ending === 'cut' ? 'complete' : ending }
-  return priceByCount(rate, countPrompt, basis, count)
+  const priced = (counted: Usage, reason: SettlementReason): PricedUsage => {
+    const { searches, uses } = usedTools(basis, shown(basis.tools))
+    const tools = searches === 0 && uses.length === 0 ? [] : priceTools(searches, uses)
+    const usage = counted.webSearches === searches ? counted : { ...counted, webSearches: searches }
+    return { usage, tools, quota: charge(rate, usage, {}, tools), reason }
+  }
+  if (usage) return priced(usage, ending === 'cut' ? 'complete' : ending)
+  return priceByCount(rate, priced, countPrompt, basis, count)
 }
 
 /** The usage where only calls have a price and nothing was generated: a count would change nothing. */
@@ -91,7 +120,7 @@ function priceByUnits(
   const told = reported ? countsOf(reported) : NO_USAGE
   const priced = (searchUnits: number, reason: SettlementReason): PricedUsage => {
     const usage = { ...told, searchUnits }
-    return { usage, quota: charge(rate, usage), reason }
+    return { usage, tools: [], quota: charge(rate, usage), reason }
   }
   if (told.searchUnits > 0) return priced(told.searchUnits, ending === 'cut' ? 'complete' : ending)
   return countPrompt().then((tokens) => priced(unitsOf(tokens), ending === 'complete' ? 'estimated' : ending))
@@ -99,6 +128,7 @@ function priceByUnits(
 
 async function priceByCount(
   rate: Rate,
+  priced: (usage: Usage, reason: SettlementReason) => PricedUsage,
   countPrompt: CountPrompt,
   basis: ChargeBasis,
   count: LocalCount,
@@ -114,9 +144,23 @@ async function priceByCount(
   const { usage, mediaQuota } = isReportedMore
     ? { usage: { ...prompt, output: reportedOutput }, mediaQuota: 0 }
     : counted
+  const plain = priced({ ...usage, seconds: 0, images: 0 }, ending === 'complete' ? 'estimated' : ending)
   // Media without tokens are in their own sum.
-  const quota = charge(rate, { ...usage, seconds: 0, images: 0 }) + mediaQuota
-  return { usage, quota, reason: ending === 'complete' ? 'estimated' : ending }
+  const { seconds, images } = usage
+  return { ...plain, usage: { ...plain.usage, seconds, images }, quota: plain.quota + mediaQuota }
+}
+
+/** Tools that a complete response reported; else the larger number of these and of those that it showed. */
+function usedTools(
+  { isComplete, reported }: ChargeBasis,
+  seen: readonly ToolUse[],
+): { readonly searches: number; readonly uses: readonly ToolUse[] } {
+  const searches = reported?.webSearches ?? 0
+  if (isComplete && reported?.tools) return { searches, uses: reported.tools }
+  return {
+    searches: Math.max(searches, usesOf(seen, 'web_search')),
+    uses: mergedUses(reported?.tools ?? [], usesBeside(seen, 'web_search')),
+  }
 }
 
 // Text is not made of no tokens. A prompt may be reported as 0: some upstreams do so when all of it was

@@ -58,7 +58,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#pauses = new ReadPauses(upstream)
     this.#prompt = prepared.beginsWithPrompt ? new PromptCount(call) : undefined
     this.#tap = prepared.tap(() => this.#prompt?.tokens ?? 0)
-    this.#watch = new OutputWatch(call, this.#tap)
+    this.#watch = new OutputWatch(call, target, this.#tap)
     this.#gate = new DeliveryGate(call.hold)
   }
 
@@ -104,7 +104,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#keepClient(nowMs)
     if (nowMs - this.#markedAt < MARK_INTERVAL_MS) return
     this.#markedAt = nowMs
-    if (this.#tap.emittedBytes > 0) this.call.mark(this.#watch.tokens)
+    this.#watch.mark()
   }
 
   // A client that is still to read what it was sent needs no further event.
@@ -279,7 +279,8 @@ export class StreamedResponse extends ResponseHandler {
     let charged: Usage = NO_USAGE
     if (this.#gate.isParking && (await this.#gate.goesOn(isComplete))) {
       // The upstream goes on: the call is charged when its end is known.
-    } else if (ending === 'cut' && tap.contentFrames === 0) this.call.settleForNothing(this.target)
+    } else if (ending === 'cut' && tap.contentFrames + tap.tools.begun.length === 0)
+      this.call.settleForNothing(this.target)
     else {
       const basis = streamBasis(tap, ending, isComplete)
       const delivered = ending !== 'client_gone' || response.headersSent
@@ -287,8 +288,7 @@ export class StreamedResponse extends ResponseHandler {
       const known = isComplete || response.headersSent ? tap : undefined
       const charging = this.call.settle(this.target, basis, delivered, known)
       const keeping = isComplete && tap.keep?.(this.target, this.call, charging)
-      charged = await charging
-      if (keeping) await keeping
+      charged = (await Promise.all([charging, keeping]))[0]
     }
     if (!lastFrame || ending === 'client_gone') return
     this.#outgoing.release()

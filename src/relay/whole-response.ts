@@ -95,6 +95,7 @@ function chargeBasis(ending: 'complete' | 'client_gone', facts: ReplyFacts | und
     ending,
     isComplete: facts !== undefined,
     reported: facts?.usage,
+    tools: facts?.tools ?? [],
     hasText: () => facts !== undefined && facts.text() !== '',
     text: () => facts?.text() ?? '',
   }

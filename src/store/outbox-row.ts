@@ -24,6 +24,7 @@ export function outboxRow(call: SettledCall): string {
     requested_model: call.requestedModel,
     ...(call.attempts !== undefined && { attempts: call.attempts }),
     ...(call.particulars !== undefined && { particulars: call.particulars }),
+    ...(call.priceIncomplete && { price_incomplete: 1 }),
     requests: call.delivered ? 1 : 0,
     budgets: call.budgets,
   })

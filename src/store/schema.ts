@@ -125,6 +125,8 @@ interface UsageLogTable extends UsageCounts {
   attempts: string | null
   /** JSON: `Particulars`, where there are any. */
   particulars: string | null
+  /** 1 = the call had something that no price is known for. */
+  price_incomplete: number
 }
 
 /** Prices of a model in a group by version, written once: `priceSetText`. */

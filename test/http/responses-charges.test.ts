@@ -23,7 +23,7 @@ beforeAll(async () => {
         ...(name === 'storeless' && { disable_store: true }),
       }),
     ),
-    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 9_000 })])],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 4_000 })])],
   }))
 })
 afterAll(() => fixture?.close())

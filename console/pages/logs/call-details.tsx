@@ -22,6 +22,7 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
     [texts.call.endpoint, call.kind],
     [texts.call.answer, call.is_stream ? texts.call.streamed : texts.call.whole],
     [texts.call.dropped, call.dropped.join(', ')],
+    [texts.call.incompletePrice, call.price_incomplete ? texts.call.isIncomplete : ''],
     [texts.call.callId, call.id],
   ]
   return (

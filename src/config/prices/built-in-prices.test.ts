@@ -60,7 +60,7 @@ describe('the built-in prices', () => {
       },
       tiers: [{ above: 200_000, tokens: { input: usd('6'), output: usd('22.5'), cacheRead: usd('0.6') } }],
     })
-    expect(plain(prices.get('claude-sonnet-4-5')?.price?.webSearch)).toBe(0.01)
+    expect(plain(prices.get('claude-sonnet-4-5')?.price?.tools.web_search)).toBe(0.01)
   })
 
   test('of a call to a reranker are for the call', () => {
@@ -134,10 +134,10 @@ describe('prices as the data has them', () => {
       web_searches_kcount: 5,
     })
     expect(price?.tokens.input).toEqual(usd('1.5'))
-    expect([plain(price?.request), plain(price?.webSearch)]).toEqual([0.012, 0.005])
+    expect([plain(price?.request), plain(price?.tools.web_search)]).toEqual([0.012, 0.005])
   })
 
-  test('that are missing follow from input; a web search is one cent', () => {
+  test('that are missing follow from input; a search of the web is left to the vendor', () => {
     const price = chargeablePrice({ input_mtok: 0.15, output_mtok: 0.6 })
     expect(price?.tokens).toMatchObject({
       input: { digits: 15n, scale: 2 },
@@ -146,7 +146,7 @@ describe('prices as the data has them', () => {
       cacheWrite5m: { digits: 1875n, scale: 4 },
       cacheWrite1h: { digits: 30n, scale: 2 },
     })
-    expect([plain(price?.request), plain(price?.webSearch)]).toEqual([0, 0.01])
+    expect([plain(price?.request), price?.tools]).toEqual([0, {}])
   })
 
   test('rise with the prompt: above the start of a tier, and untiered kinds stay', () => {

@@ -3,6 +3,7 @@ import { type ConditionalPrice, findProvider, type ModelInfo, type ModelPrice } 
 import { LRUCache } from 'lru-cache'
 import { endpointByName, isForUnsupportedEndpoint } from '../../domain/endpoint-by-name.ts'
 import type { Price } from '../../domain/price.ts'
+import { TOOL_LIST_TEXT } from '../../domain/tool-list.ts'
 import { matches, literalNames, withHyphenatedDate } from './match-rule.ts'
 import { MEDIA_PRICES_TEXT, mediaModels, mediaPrices } from './media-prices.ts'
 import { chargeablePrice, unchargedKinds } from './price-data.ts'
@@ -135,6 +136,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     version: createHash('sha256')
       .update(JSON.stringify([...lists]))
       .update(MEDIA_PRICES_TEXT)
+      .update(TOOL_LIST_TEXT)
       .digest('hex'),
   }
 }

@@ -1,8 +1,11 @@
 import type { ModelPrice, TieredPrices } from '@pydantic/genai-prices'
 import { type Decimal, divide, parseDecimal } from '../../domain/decimal.ts'
 import { FREE_PRICE, type Price } from '../../domain/price.ts'
+import type { ToolKind, ToolPrices } from '../../domain/tool-use.ts'
 import { freeze } from '../freeze.ts'
-import { completePrices, type GivenPrices, DEFAULT_WEB_SEARCH_PRICE, ZERO } from './prices.ts'
+import { completePrices, type GivenPrices, ZERO } from './prices.ts'
+
+type ToolKeys = { readonly [Kind in ToolKind]?: string }
 
 /** Prices that the data does not have; `media-prices.ts`. */
 export type FurtherPrices = Partial<Pick<Price, 'characters' | 'second' | 'image'>>
@@ -22,12 +25,14 @@ const TOKEN_KEYS = {
   cache_image_read_mtok: 'imageCacheRead',
 } as const satisfies Record<string, keyof GivenPrices>
 
-/** The data's keys for calls and searches, in USD per thousand, and one of the additional models' own. */
-const COUNT_KEYS = {
-  request: 'requests_kcount',
-  webSearch: 'web_searches_kcount',
-  searchUnit: 'search_units_kcount',
-} as const
+/** The data's key for calls, in USD per thousand, and one of the additional models' own. */
+const COUNT_KEYS = { request: 'requests_kcount', searchUnit: 'search_units_kcount' } as const
+
+/** The data's keys for uses of tools, in USD per thousand. */
+const TOOL_KEYS = {
+  web_search: 'web_searches_kcount',
+  file_search: 'storage_searches_kcount',
+} as const satisfies ToolKeys
 
 /** The data's keys for recordings, in USD per hour, in order of preference. */
 const HOUR_KEYS = ['input_audio_hours', 'audio_hours'] as const
@@ -35,11 +40,9 @@ const HOUR_KEYS = ['input_audio_hours', 'audio_hours'] as const
 const CHARGED_KEYS: ReadonlySet<string> = new Set([
   ...Object.keys(TOKEN_KEYS),
   ...Object.values(COUNT_KEYS),
+  ...Object.values(TOOL_KEYS),
   ...HOUR_KEYS,
 ])
-
-/** Prices of tools that no endpoint here offers: searching files in a vendor's store. */
-const INAPPLICABLE_KEYS: ReadonlySet<string> = new Set(['storage_searches_kcount'])
 
 const HOUR: Decimal = { digits: 3600n, scale: 0 }
 /** Decimal places of a price per second: prices per hour have few, and a day's recording costs the same. */
@@ -65,7 +68,7 @@ export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): 
     tokens: tokensAt(data, 0),
     tiers: above.map((start) => ({ above: start, tokens: tokensAt(data, start + 1) })),
     request: perCall(data[COUNT_KEYS.request]) ?? ZERO,
-    webSearch: perCall(data[COUNT_KEYS.webSearch]) ?? DEFAULT_WEB_SEARCH_PRICE,
+    tools: toolsIn(data),
     searchUnit: perCall(data[COUNT_KEYS.searchUnit]) ?? ZERO,
     ...(second && { second }),
     ...further,
@@ -74,9 +77,7 @@ export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): 
 
 /** The kinds of price in the data that a call could cause, but that are not charged. */
 export function unchargedKinds(data: ModelPrice): readonly string[] {
-  return Object.keys(data).filter(
-    (key) => data[key] !== undefined && !CHARGED_KEYS.has(key) && !INAPPLICABLE_KEYS.has(key),
-  )
+  return Object.keys(data).filter((key) => data[key] !== undefined && !CHARGED_KEYS.has(key))
 }
 
 function tokensAt(data: ModelPrice, prompt: number): Price['tokens'] {
@@ -86,6 +87,15 @@ function tokensAt(data: ModelPrice, prompt: number): Price['tokens'] {
     if (value !== undefined) given[kind] = exactDecimal(priceAt(value, prompt))
   }
   return completePrices({ input: ZERO, output: ZERO, ...given })
+}
+
+function toolsIn(data: ModelPrice): ToolPrices {
+  return Object.fromEntries(
+    Object.entries(TOOL_KEYS).flatMap(([kind, key]) => {
+      const price = perCall(data[key])
+      return price ? [[kind, price]] : []
+    }),
+  )
 }
 
 function priceAt(value: number | TieredPrices, prompt: number): number {

@@ -32,16 +32,19 @@ function byName<T>(map: ReadonlyMap<string, T>, content: (value: T) => unknown):
   return [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => [name, content(value)])
 }
 
-function priceContent({ tokens, tiers, image, ...single }: Price): unknown[] {
+function priceContent({ tokens, tiers, image, tools, ...single }: Price): unknown[] {
   const all = tiers.map(({ above, tokens }) => [above, tokensContent(tokens)])
-  const { request, webSearch, characters, second, searchUnit } = single
+  const { request, characters, second, searchUnit } = single
   const images = Object.entries(image).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [
     tokensContent(tokens),
     all,
-    ...[request, webSearch, characters, second].map(canonical),
+    ...[request, characters, second].map(canonical),
     // Prices without one keep the version that they have always had.
     ...(searchUnit.digits > 0n ? [{ searchUnit: canonical(searchUnit) }] : []),
+    Object.entries(tools)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([kind, value]) => [kind, canonical(value)]),
     images.map(([form, value]) => [form, canonical(value)]),
   ]
 }

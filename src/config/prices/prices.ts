@@ -1,13 +1,11 @@
 import { type Decimal, multiply } from '../../domain/decimal.ts'
 import { type Price, type TokenPrices, withModalities } from '../../domain/price.ts'
+import { TOOL_KINDS, type ToolKind, type ToolPrices } from '../../domain/tool-use.ts'
 import { decimal, type Field, integer, list, section } from '../fields.ts'
 import { imagePrices } from './image-prices.ts'
 
 /** The price of something free. */
 export const ZERO: Decimal = { digits: 0n, scale: 0 }
-
-/** USD per web search where no price is stated. */
-export const DEFAULT_WEB_SEARCH_PRICE: Decimal = { digits: 1n, scale: 2 }
 
 /** Prices per million tokens; those other than input and output are optional. */
 export type GivenPrices = Pick<TokenPrices, 'input' | 'output'> & {
@@ -45,13 +43,21 @@ const FURTHER_KEYS = Object.keys(furtherTokens) as (keyof typeof furtherTokens)[
 
 const tier = section({ above: integer(1), input: amount, output: amount, ...furtherTokens })
 
+const tools = section(
+  Object.fromEntries(TOOL_KINDS.map((kind) => [kind, amount.optional()])) as Record<
+    ToolKind,
+    ReturnType<typeof amount.optional>
+  >,
+)
+
 /** `docs/configuration.md: Prices`. */
 export const price: Field<Price> = section({
   input: amount.optional(),
   output: amount.optional(),
   ...furtherTokens,
   request: amount.optional(),
-  web_search: amount.default(DEFAULT_WEB_SEARCH_PRICE),
+  web_search: amount.optional(),
+  tools: tools.optional(),
   characters: amount.optional(),
   second: amount.optional(),
   search_unit: amount.optional(),
@@ -71,6 +77,12 @@ export const price: Field<Price> = section({
       })
     if (!input && !isOther) missing('input')
     if (!output && !isOther) missing('output')
+    if (given.web_search && given.tools?.web_search)
+      ctx.addIssue({
+        code: 'custom',
+        path: ['web_search'],
+        message: 'is another name of tools.web_search, which is there as well: expected one of them',
+      })
     for (const [index, { above }] of given.tiers.entries()) {
       const last = given.tiers[index - 1]?.above ?? 0
       if (above > last) continue
@@ -97,7 +109,7 @@ export const price: Field<Price> = section({
       }),
     })),
     request: given.request ?? ZERO,
-    webSearch: given.web_search,
+    tools: toolPrices({ ...given.tools, web_search: given.tools?.web_search ?? given.web_search }),
     characters: given.characters ?? ZERO,
     second: given.second ?? ZERO,
     searchUnit: given.search_unit ?? ZERO,
@@ -122,4 +134,9 @@ function completeWrittenPrices(given: WrittenPrices): TokenPrices {
     audioCacheRead: given.audio_cache_read,
     imageCacheRead: given.image_cache_read,
   })
+}
+
+function toolPrices(given: { readonly [Kind in ToolKind]?: Decimal | undefined }): ToolPrices {
+  const stated = Object.entries(given).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(stated)
 }

@@ -1,10 +1,13 @@
 import { z } from 'zod'
-import type { ProtocolName } from '../../domain/channel.ts'
-import { type Decimal, decimalText } from '../../domain/decimal.ts'
+import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import { type Decimal, decimalText, isMore } from '../../domain/decimal.ts'
 import { endpointTypes } from '../../domain/endpoint-types.ts'
 import type { ImagePrices } from '../../domain/image-price.ts'
+import { FREE_PRICE } from '../../domain/price.ts'
 import { ratiosOf } from '../../domain/ratios.ts'
-import type { Settings } from '../../domain/settings.ts'
+import type { ModelCatalogue, Settings } from '../../domain/settings.ts'
+import { LISTED_TOOLS } from '../../domain/tool-list.ts'
+import { kindsOf, priceOfUse, toolVendor } from '../../domain/tool-price.ts'
 import type { User } from '../../domain/user.ts'
 import { usableGroups } from '../users/usable-groups.ts'
 
@@ -30,10 +33,18 @@ const model = z.object({
   search_unit_price: z.number().optional(),
   /** USD per image, by `SIZE/QUALITY`, `SIZE` or `default`. */
   image_price: z.record(z.string(), z.number()).optional(),
+  /** USD for each use of a tool that the provider runs, by kind: the dearest of the channels. */
+  tool_prices: z.record(z.string(), z.number()),
   owned_by: z.string(),
   enable_groups: z.array(z.string()),
   supported_endpoint_types: z.array(z.string()),
 })
+
+interface Served {
+  readonly groups: Set<string>
+  readonly protocols: Set<ProtocolName>
+  readonly channels: Channel[]
+}
 
 /** The prices of the models that a user may call, as ratios, and the ratios of groups. */
 export const pricingSchema = z.object({
@@ -42,19 +53,32 @@ export const pricingSchema = z.object({
   data: z.array(model),
   group_ratio: z.record(z.string(), z.number()),
   usable_group: z.record(z.string(), z.string()),
+  /** The built-in list of tools. */
+  tools: z.array(
+    z.object({
+      vendor: z.string(),
+      kind: z.string(),
+      unit: z.string(),
+      /** USD. */
+      price: z.number(),
+      source: z.string(),
+      date: z.string(),
+    }),
+  ),
 })
 
 /** The live prices of models that a channel serves to a group which a token of this user may name. */
 export function pricing(settings: Settings, user: User): z.output<typeof pricingSchema> {
   const groups = usableGroups(settings, user)
   const names = new Set(groups.map(({ name }) => name))
-  const served = new Map<string, { groups: Set<string>; protocols: Set<ProtocolName> }>()
+  const served = new Map<string, Served>()
   for (const channel of settings.channels) {
     const usable = channel.groups.filter((group) => names.has(group))
     if (usable.length === 0) continue
     for (const name of channel.models) {
-      const one = served.get(name) ?? { groups: new Set(), protocols: new Set() }
+      const one = served.get(name) ?? { groups: new Set(), protocols: new Set(), channels: [] }
       served.set(name, one)
+      one.channels.push(channel)
       for (const group of usable) one.groups.add(group)
       for (const protocol of channel.protocols) one.protocols.add(protocol)
     }
@@ -64,17 +88,24 @@ export function pricing(settings: Settings, user: User): z.output<typeof pricing
     message: '',
     data: [...served]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .flatMap(([name, one]) => priced(settings, name, [...one.groups], endpointTypes(one.protocols))),
+      .flatMap(([name, one]) => priced(settings, name, one)),
     group_ratio: Object.fromEntries(groups.map(({ name, ratio }) => [name, number(ratio)])),
     usable_group: Object.fromEntries(groups.map(({ name }) => [name, name])),
+    tools: LISTED_TOOLS.map(({ vendor, kind, unit, price, source, date }) => ({
+      vendor,
+      kind,
+      unit,
+      price: Number(price),
+      source,
+      date,
+    })),
   }
 }
 
 function priced(
   { models, options }: Settings,
   name: string,
-  groups: string[],
-  types: string[],
+  { groups, protocols, channels }: Served,
 ): z.output<typeof model>[] {
   const { price, vendor } = models.get(name)
   if (!price && options.unpricedModels === 'refuse') return []
@@ -96,11 +127,41 @@ function priced(
       ...(ratios.second && { second_price: number(ratios.second) }),
       ...(ratios.searchUnit && { search_unit_price: number(ratios.searchUnit) }),
       ...(ratios.images && { image_price: imagePrice(ratios.images) }),
+      tool_prices: toolPrices(models, name, channels),
       owned_by: vendor ?? 'custom',
-      enable_groups: groups,
-      supported_endpoint_types: types,
+      enable_groups: [...groups],
+      supported_endpoint_types: endpointTypes(protocols),
     },
   ]
+}
+
+/** The dearest price of each kind of tool at the channels of a model. */
+function toolPrices(
+  models: ModelCatalogue,
+  name: string,
+  channels: readonly Channel[],
+): Record<string, number> {
+  const { price = FREE_PRICE } = models.get(name)
+  const dearest = new Map<string, Decimal>()
+  for (const channel of channels) {
+    const model = channel.modelMapping.get(name) ?? name
+    for (const dialect of channel.protocols) {
+      const vendor = toolVendor(channel, dialect)
+      const terms = {
+        stated: price.tools,
+        vendor,
+        dialect,
+        model,
+        priceOf: (one: string) => models.get(one).price,
+      }
+      for (const kind of kindsOf(terms)) {
+        const each = priceOfUse({ kind }, terms)
+        const before = dearest.get(kind)
+        if (!before || isMore(each, before)) dearest.set(kind, each)
+      }
+    }
+  }
+  return Object.fromEntries([...dearest].map(([kind, each]) => [kind, number(each)]))
 }
 
 function imagePrice(images: ImagePrices): Record<string, number> {

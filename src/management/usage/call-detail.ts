@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { costOf, roundedCost } from '../../domain/cost.ts'
-import { decimalText } from '../../domain/decimal.ts'
+import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts'
+import type { Price } from '../../domain/price.ts'
 import { priceSetFrom } from '../../domain/price-set.ts'
+import type { PricedTool } from '../../domain/tool-use.ts'
 import { GatewayError } from '../../errors.ts'
 import type { CallDetail } from '../../store/operations/call-detail.ts'
 import type { ManagementParts } from '../parts.ts'
@@ -13,6 +15,7 @@ export const callPath = z.object({
 })
 
 const decimal = z.string()
+const ZERO: Decimal = { digits: 0n, scale: 0 }
 
 const costFields = {
   cost: z
@@ -106,8 +109,20 @@ function explained({ entry, particulars, priceSet }: CallDetail) {
   }
   if (priceSet === undefined) return { ...unknown, ...told }
   const { price, ratio, quotaPerUnit } = priceSetFrom(priceSet)
-  const { audio_cached: audioCacheRead = 0, image_cached: imageCacheRead = 0, ...form } = chargedBy
-  const cost = costOf(price, quotaPerUnit, { ...entry.usage, audioCacheRead, imageCacheRead }, form)
+  const {
+    audio_cached: audioCacheRead = 0,
+    image_cached: imageCacheRead = 0,
+    tools: used,
+    ...form
+  } = chargedBy
+  const usage = { ...entry.usage, audioCacheRead, imageCacheRead }
+  const cost = costOf(
+    price,
+    quotaPerUnit,
+    usage,
+    form,
+    used ? used.map(pricedTool) : searchesOf(entry, price),
+  )
   const charge = roundedCost(cost, ratio)
   const minimum = charge === 0 && entry.quota === 1 && cost.lines.length > 0
   // A crash is charged by its progress, for instance.
@@ -128,4 +143,18 @@ function explained({ entry, particulars, priceSet }: CallDetail) {
     minimum,
     ...told,
   }
+}
+
+function pricedTool({
+  kind,
+  count,
+  price,
+}: NonNullable<CallDetail['particulars']['tools']>[number]): PricedTool {
+  return { kind, count, price: parseDecimal(price) ?? ZERO }
+}
+
+// Rows of earlier versions have the number of searches, and their price set has the price.
+function searchesOf({ usage }: CallDetail['entry'], { tools }: Price): readonly PricedTool[] {
+  const { webSearches: count } = usage
+  return count > 0 && tools.web_search ? [{ kind: 'web_search', count, price: tools.web_search }] : []
 }

@@ -47,6 +47,9 @@ export const ownUsageSchema = z.object({
   is_stream: z.boolean(),
   reason: z.string(),
   price_version: z.string(),
+  price_incomplete: z
+    .boolean()
+    .meta({ description: 'The request offered a tool that no price is known for' }),
   kind: z.string().meta({ description: 'The endpoint; empty for calls of versions that did not note it' }),
 })
 
@@ -83,6 +86,7 @@ export function ownUsageObject(entry: UsageEntry): z.output<typeof ownUsageSchem
     is_stream: entry.stream,
     reason: entry.reason,
     price_version: entry.priceVersion,
+    price_incomplete: entry.priceIncomplete,
     kind: entry.kind,
   }
 }

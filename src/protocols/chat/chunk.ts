@@ -1,6 +1,7 @@
 import { generatedText, textMessage } from './generated-text.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
+import { citesPage } from './cited-pages.ts'
 import { usageOf } from './usage.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 
@@ -10,6 +11,8 @@ export interface ChunkChoice {
   /** Generated text, in non-empty pieces. */
   readonly pieces: readonly string[]
   readonly finished: boolean
+  /** Whether it cites a page of the web. */
+  readonly cites: boolean
 }
 
 /** Facts about a chunk of a chat stream. */
@@ -61,6 +64,7 @@ function readChoice(value: unknown): ChunkChoice {
         ? (index as number)
         : 0,
     pieces: generatedText(choice?.['delta'] ?? textMessage(choice)),
+    cites: citesPage(choice?.['delta'] ?? choice?.['message']),
     finished: typeof choice?.['finish_reason'] === 'string' && choice['finish_reason'] !== '',
   }
 }

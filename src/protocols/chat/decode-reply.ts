@@ -4,6 +4,7 @@ import { asRecord } from '../json/record.ts'
 import type { Logprobs, Reply, ReplyEvent } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
 import type { Fields } from '../field.ts'
+import { CITED_SEARCH, citesPage } from './cited-pages.ts'
 import { parseAnswer } from './object-arguments.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { stopOf } from './stop-reasons.ts'
@@ -24,7 +25,8 @@ export function decodeReply(bytes: Buffer): Reply {
   const stop = stopOf(finishReasonOf(choice), parts)
   const usage = usageOf(reply)
   const start: ReplyEvent = { kind: 'start', id, model: textOr(reply['model']), usage: undefined }
-  return foldReply([start, ...events, { kind: 'end', stop, usage }]) as Reply
+  const whole = foldReply([start, ...events, { kind: 'end', stop, usage }]) as Reply
+  return citesPage(choice['message']) ? { ...whole, tools: [CITED_SEARCH] } : whole
 }
 
 /** Finds the choice that counts: number 0, or one without a number. */

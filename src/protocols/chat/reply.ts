@@ -1,6 +1,7 @@
 import { generatedText, textMessage } from './generated-text.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
+import { CITED_SEARCH, citesPage } from './cited-pages.ts'
 import { usageOf } from './usage.ts'
 
 /**
@@ -14,6 +15,7 @@ export function usageOfReply(bytes: Buffer): ReplyFacts {
   return {
     valid: Array.isArray(choices) && !error,
     usage: usageOf(reply),
+    ...(citesPageIn(choices) && { tools: [CITED_SEARCH] }),
     error,
     text: () => textOf(choices),
   }
@@ -27,4 +29,8 @@ function textOf(choices: unknown): string {
       return generatedText(choice?.['message'] ?? textMessage(choice))
     })
     .join('\n')
+}
+
+function citesPageIn(choices: unknown): boolean {
+  return Array.isArray(choices) && choices.some((choice) => citesPage(asRecord(choice)?.['message']))
 }

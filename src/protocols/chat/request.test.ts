@@ -186,7 +186,6 @@ describe('the view', () => {
       n: 1,
       maxTokens: undefined,
       messageCount: 1,
-      webSearch: false,
     })
     expect(
       read({ n: null, stream: null, stream_options: null, max_tokens: null, web_search_options: null }),
@@ -195,8 +194,8 @@ describe('the view', () => {
       includeUsage: false,
       n: 1,
       maxTokens: undefined,
-      webSearch: false,
     })
+    expect(read({ web_search_options: null, tools: [{ type: 'function' }] }).providerTools).toBeUndefined()
   })
 
   test('has what the request says', () => {
@@ -216,7 +215,7 @@ describe('the view', () => {
       n: 3,
       maxTokens: 7,
       messageCount: 2,
-      webSearch: true,
+      providerTools: { tools: [{ type: 'web_search_options' }] },
     })
     expect(read({ max_tokens: 9, max_completion_tokens: 7 }).maxTokens).toBe(9)
     expect(read({ max_tokens: 9, max_completion_tokens: null }).maxTokens).toBe(9)

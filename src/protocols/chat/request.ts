@@ -21,6 +21,7 @@ import {
   checkSecret,
   text,
 } from '../field-check.ts'
+import type { OfferedTool, ProviderTools } from '../../domain/tool-use.ts'
 import { asRecord } from '../json/record.ts'
 import type { JsonKind, Member, ScannedObject } from '../json/scanned-object.ts'
 import type { PromptBounds } from '../prompt-tokens.ts'
@@ -36,8 +37,8 @@ export interface ChatRequest extends PromptBounds {
   /** Larger of max_tokens and max_completion_tokens; undefined if neither is given. */
   readonly maxTokens: number | undefined
   readonly messageCount: number
-  /** Whether web_search_options is present. */
-  readonly webSearch: boolean
+  /** Absent without any. */
+  readonly providerTools?: ProviderTools
 }
 
 const secretText = checkSecret('a string', isText)
@@ -169,6 +170,7 @@ export function chatRequestSchema(): JsonSchema {
  */
 export function readChatRequest(scan: ScannedObject): ChatRequest {
   checkMembers(scan, REQUIRED, CHECKS)
+  const offered = offeredTools(scan)
   const limits = [scan.value('max_tokens'), scan.value('max_completion_tokens')].filter(
     (n) => typeof n === 'number',
   )
@@ -179,7 +181,7 @@ export function readChatRequest(scan: ScannedObject): ChatRequest {
     n: (scan.value('n') as number | null | undefined) ?? 1,
     maxTokens: limits.length > 0 ? Math.max(...limits) : undefined,
     messageCount: scan.span('messages')?.count ?? 0,
-    webSearch: isPresent(scan, 'web_search_options'),
+    ...(offered && { providerTools: offered }),
     ...promptBounds(scan),
   }
 }
@@ -242,4 +244,17 @@ function isFunctionCall(value: unknown): boolean {
 function isWebSearchOptions(value: unknown): boolean {
   const options = asRecord(value)
   return options !== undefined && isText(options['search_context_size'] ?? '')
+}
+
+/** Tools of the provider's own: a search has a field, others have types. */
+function offeredTools(scan: ScannedObject): ProviderTools | undefined {
+  const list = scan.value('tools')
+  const tools: OfferedTool[] = Array.isArray(list)
+    ? list.flatMap((tool: unknown) => {
+        const type = asRecord(tool)?.['type']
+        return typeof type !== 'string' || type === 'function' || type === 'custom' ? [] : [{ type }]
+      })
+    : []
+  if (isPresent(scan, 'web_search_options')) tools.push({ type: 'web_search_options' })
+  return tools.length > 0 ? { tools } : undefined
 }

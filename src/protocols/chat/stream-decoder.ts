@@ -13,6 +13,8 @@ import { generatedText } from './generated-text.ts'
 import { parseAnswer } from './object-arguments.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { stopOf } from './stop-reasons.ts'
+import { ToolTally } from '../tool-tally.ts'
+import { CITED_SEARCH, citesPage } from './cited-pages.ts'
 import { usageOf } from './usage.ts'
 
 /** Index of a frame's text: content, thinking, or, from `FIRST_CALL` on, the call under an index. */
@@ -31,6 +33,8 @@ export class ChatStreamDecoder extends FrameReader {
   #isStarted = false
   #finishReason: string | undefined
   #usage: ReportedUsage | undefined
+
+  readonly tools = new ToolTally()
 
   get usage(): ReportedUsage | undefined {
     return this.#usage
@@ -87,6 +91,7 @@ export class ChatStreamDecoder extends FrameReader {
     // A server that cannot stream sends its whole reply in one frame.
     const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
     noteArrived(delta, this.arrived)
+    if (citesPage(delta)) this.tools.note('cited', CITED_SEARCH)
     if (delta) this.#parts.read(delta, logprobsOf(choice))
     this.#finishReason = finishReasonOf(choice) ?? this.#finishReason
   }

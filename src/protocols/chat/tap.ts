@@ -2,11 +2,13 @@ import type { Usage } from '../../domain/usage.ts'
 import type { Verdict } from '../sse/frame-loop.ts'
 import type { FramePiece } from '../sse/frame-template.ts'
 import { laterUsage } from '../reported-usage.ts'
+import { ToolTally } from '../tool-tally.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { noteArrived } from './arrived.ts'
 import { chatErrorFrame } from './errors.ts'
+import { CITED_SEARCH } from './cited-pages.ts'
 import { type ChunkFacts, readChunk } from './chunk.ts'
 import { countsOut } from './usage-out.ts'
 
@@ -26,6 +28,7 @@ export interface TapOptions {
  */
 export class ChatTap extends StreamTap {
   readonly #swallowUsage: boolean
+  override readonly tools = new ToolTally()
   /** Whether no usage was forwarded to a client that asked for it. */
   #lacksUsage: boolean
   /** Fields that all chunks of the stream share. */
@@ -91,7 +94,8 @@ export class ChatTap extends StreamTap {
     if (this.#lacksUsage) this.#remember(facts)
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
     for (const delta of facts.deltas) noteArrived(delta, this.arrived, this.elidedBytes)
-    for (const { index, pieces, finished } of facts.choices) {
+    for (const { index, pieces, finished, cites } of facts.choices) {
+      if (cites) this.tools.note('cited', CITED_SEARCH)
       this.#finished.set(index, finished || this.#finished.get(index) === true)
       for (const piece of pieces) this.emit(index, piece)
     }

@@ -33,11 +33,12 @@ export function decodeReply(bytes: Buffer): Reply {
   }
   if (!identity || reason === undefined) return refuse()
   parts.end()
-  return foldReply([
+  const reply = foldReply([
     { kind: 'start', ...identity, usage: undefined },
     ...events,
     { kind: 'end', stop: stopOf(reason, parts), usage: usage.usage },
   ]) as Reply
+  return usage.tools.uses.length > 0 ? { ...reply, tools: usage.tools.uses } : reply
 }
 
 function refuse(): never {

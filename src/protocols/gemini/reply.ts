@@ -16,6 +16,7 @@ export function usageOfAnswer(bytes: Buffer): ReplyFacts {
   return {
     valid: !error && (candidates.length > 0 || answers.some((answer) => blockReason(answer) !== undefined)),
     usage: usage.usage,
+    tools: usage.tools.uses,
     error,
     text: () => candidates.flatMap((candidate) => partsOf(candidate).flatMap(generatedText)).join('\n'),
   }

@@ -15,9 +15,10 @@ describe('a request', () => {
       expect(read({ contents, ...config })).toMatchObject({
         maxTokens: 5,
         candidateCount: 2,
-        webSearch: false,
       })
-    expect(read({ contents, tools: [{ google_search: {} }] }).webSearch).toBe(true)
+    expect(read({ contents, tools: [{ google_search: {} }, { functionDeclarations: [] }] })).toMatchObject({
+      providerTools: { tools: [{ type: 'googleSearch' }] },
+    })
     expect(read({ contents })).toMatchObject({ maxTokens: undefined, candidateCount: 1 })
   })
 

@@ -14,6 +14,7 @@ import {
   requestSchema,
   text,
 } from '../field-check.ts'
+import type { ProviderTools } from '../../domain/tool-use.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
@@ -21,15 +22,15 @@ import { type JsonSchema, type ValueTest, withSchema } from '../with-schema.ts'
 import { type PromptBounds, respondsInMedia } from '../prompt-tokens.ts'
 import { hasOnlyTexts } from './plain-contents.ts'
 import { mediaOf, NO_MEDIA, promptBound } from './prompt.ts'
-import { either, nodeOf, snakeCase, topMember, topValue } from './spelling.ts'
+import { either, nodeOf, snakeCase, topValue } from './spelling.ts'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
 export interface GeminiRequest extends PromptBounds {
   readonly maxTokens: number | undefined
   /** Answers that are asked for. */
   readonly candidateCount: number
-  /** The provider's own search is among the tools. */
-  readonly webSearch: boolean
+  /** Absent without any. */
+  readonly providerTools?: ProviderTools
   /** Whether the contents are texts alone. */
   readonly hasOnlyTexts: boolean
 }
@@ -97,11 +98,12 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
   checkMembers(scan, REQUIRED, CHECKS)
   const config = asRecord(topValue(scan, CONFIG)) ?? {}
   const isPlain = hasOnlyTexts(scan)
+  const offered = offeredTools(scan)
   const media = isPlain ? NO_MEDIA : mediaOf(scan, model)
   return {
     maxTokens: either(config, 'maxOutputTokens') as number | undefined,
     candidateCount: (either(config, 'candidateCount') as number | undefined) ?? 1,
-    webSearch: searches(scan),
+    ...(offered && { providerTools: offered }),
     hasOnlyTexts: isPlain,
     promptBound: promptBound(scan) + media.excess,
     namesPrompt: topValue(scan, 'cachedContent') !== undefined,
@@ -138,13 +140,18 @@ function checkConfig(scan: ScannedObject, { key, node }: Member): void {
   }
 }
 
-function searches(scan: ScannedObject): boolean {
-  const tools = topMember(scan, 'tools')
-  if (!tools) return false
-  const nodes = scan.kindOf(tools.node) === 'array' ? scan.elements(tools.node) : [tools.node]
-  return nodes.some(
-    (tool) =>
-      nodeOf(scan, tool, 'googleSearch') !== undefined ||
-      nodeOf(scan, tool, 'googleSearchRetrieval') !== undefined,
+/** Tools other than functions, by the members that stand for them. */
+function offeredTools(scan: ScannedObject): ProviderTools | undefined {
+  const list = topValue(scan, 'tools')
+  const tools = (Array.isArray(list) ? (list as readonly unknown[]) : [list]).flatMap((tool) =>
+    Object.entries(asRecord(tool) ?? {})
+      .filter(([, value]) => value !== null)
+      .map(([name]) => ({ type: camelCase(name) }))
+      .filter(({ type }) => type !== 'functionDeclarations'),
   )
+  return tools.length > 0 ? { tools } : undefined
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }

@@ -12,6 +12,7 @@ import { readGeminiError } from './errors.ts'
 import { citationsIn } from './grounding.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { finishReasonOf, stopOf } from './stop-reasons.ts'
+import type { SeenTools } from '../tool-tally.ts'
 import { StreamUsage } from './usage.ts'
 
 /** Index of a frame's text. */
@@ -27,6 +28,10 @@ export class GeminiStreamDecoder extends FrameReader {
   readonly #usage = new StreamUsage()
   #isStarted = false
   #finishReason: string | undefined
+
+  get tools(): SeenTools {
+    return this.#usage.tools
+  }
 
   get usage(): ReportedUsage | undefined {
     return this.#usage.usage

@@ -24,6 +24,7 @@ const MAX_CANDIDATES = 8
  */
 export class GeminiTap extends StreamTap {
   readonly #usage = new StreamUsage()
+  override readonly tools = this.#usage.tools
   /** Whether a candidate has finished, by its number. */
   readonly #finished = new Map<number, boolean>()
   /** Chunks that wait for the charge. */

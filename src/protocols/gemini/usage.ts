@@ -1,8 +1,11 @@
+import type { ToolUse } from '../../domain/tool-use.ts'
 import { NO_USAGE, type Usage } from '../../domain/usage.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
 import { count, toCount } from '../token-count.ts'
+import { ToolTally, usesBeside, usesOf } from '../tool-tally.ts'
+import { noteTools } from './tool-uses.ts'
 
 /**
  * Reads `usageMetadata`, in which counts of 0 are absent, and the total is the sum of prompt, answer,
@@ -11,7 +14,7 @@ import { count, toCount } from '../token-count.ts'
  * is thoughts, or the prompt if that is absent. Undefined without a prompt; the prompt alone without any
  * output.
  */
-function read(usage: Fields, webSearches: number): ReportedUsage | undefined {
+function read(usage: Fields, uses: readonly ToolUse[]): ReportedUsage | undefined {
   const candidates = count(usage, 'candidatesTokenCount')
   const thoughts = count(usage, 'thoughtsTokenCount')
   const toolUse = count(usage, 'toolUsePromptTokenCount')
@@ -34,7 +37,7 @@ function read(usage: Fields, webSearches: number): ReportedUsage | undefined {
   const audioOutput = Math.min(ofModality(usage['candidatesTokensDetails'], 'AUDIO'), output)
   const audioCacheRead = Math.min(ofModality(usage['cacheTokensDetails'], 'AUDIO'), cached)
   const imageCacheRead = Math.min(ofModality(usage['cacheTokensDetails'], 'IMAGE'), cached - audioCacheRead)
-  const counts: Usage = {
+  const counts: ReportedUsage = {
     ...NO_USAGE,
     input,
     audioInput,
@@ -46,7 +49,8 @@ function read(usage: Fields, webSearches: number): ReportedUsage | undefined {
     imageOutput: Math.min(ofModality(usage['candidatesTokensDetails'], 'IMAGE'), output - audioOutput),
     output,
     reasoning: thoughts + unexplained,
-    webSearches,
+    webSearches: usesOf(uses, 'web_search'),
+    ...(uses.length > 0 && { tools: usesBeside(uses, 'web_search') }),
   }
   return counts.output === 0 ? promptOnly(counts) : counts
 }
@@ -73,17 +77,6 @@ function ofModality(details: unknown, modality: string): number {
   return tokens
 }
 
-/** Queries of the provider's search, as the grounding of the candidates lists them. */
-function searchesIn({ candidates }: Fields): number {
-  if (!Array.isArray(candidates)) return 0
-  let searches = 0
-  for (const candidate of candidates as readonly unknown[]) {
-    const queries = asRecord(asRecord(candidate)?.['groundingMetadata'])?.['webSearchQueries']
-    if (Array.isArray(queries)) searches += queries.length
-  }
-  return searches
-}
-
 /**
  * Usage of a stream, whose chunks report all that was used so far: the last report counts, which may be lower
  * than an earlier one. Parts of a report are added to the one before, and one that has lost its output is
@@ -91,11 +84,12 @@ function searchesIn({ candidates }: Fields): number {
  */
 export class StreamUsage {
   #metadata: Fields | undefined
-  #searches = 0
+  /** Uses of the provider's tools, which a later chunk may tell again. */
+  readonly tools = new ToolTally()
 
   /** Takes the report of a chunk, if it has one. */
   read(chunk: Fields): void {
-    this.#searches = Math.max(this.#searches, searchesIn(chunk))
+    noteTools(this.tools, chunk)
     const later = asRecord(chunk['usageMetadata'])
     if (!later) return
     const before = this.#metadata
@@ -105,7 +99,7 @@ export class StreamUsage {
 
   /** The usage so far; undefined without a credible report. */
   get usage(): ReportedUsage | undefined {
-    return this.#metadata && read(this.#metadata, this.#searches)
+    return this.#metadata && read(this.#metadata, this.tools.uses)
   }
 }
 

@@ -8,6 +8,7 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { readBlock } from './reply-block.ts'
 import { ServerSearches } from './server-searches.ts'
 import { readStop } from './stop-reasons.ts'
+import { usesIn } from './tool-blocks.ts'
 import { readMessagesUsage } from './usage.ts'
 
 /**
@@ -19,6 +20,7 @@ export function decodeReply(bytes: Buffer): Reply {
   const content = scan?.span('content')
   if (!scan || !content || scan.kindOf(content.node) !== 'array' || isError(scan.value('error')))
     throw new GatewayError('upstream_error', 'The upstream sent no response that could be understood.')
+  const tools = usesIn(scan.value('content'))
   const searches = new ServerSearches()
   const stop = { stop_reason: scan.value('stop_reason'), stop_sequence: scan.value('stop_sequence') }
   return {
@@ -26,7 +28,8 @@ export function decodeReply(bytes: Buffer): Reply {
     model: textAt(scan, 'model'),
     parts: scan.elements(content.node).flatMap((block) => partsAt(scan, block, searches)),
     stop: readStop(stop) ?? { reason: 'end' },
-    usage: readMessagesUsage(scan.value('usage')),
+    usage: readMessagesUsage(scan.value('usage'), tools),
+    ...(tools.length > 0 && { tools }),
   }
 }
 

@@ -225,15 +225,20 @@ describe('the view', () => {
       maxTokens: 10,
       messageCount: 1,
       thinking: false,
-      webSearch: false,
     })
+    expect(read({}).providerTools).toBeUndefined()
     expect(
       read({
         stream: true,
         thinking: { type: 'adaptive' },
-        tools: [{ type: 'web_search_20260209', name: 'web_search' }],
+        tools: [{ type: 'web_search_20260209', name: 'web_search', max_uses: 3 }],
+        mcp_servers: [{ type: 'url', url: 'https://mcp.example.com', name: 'm' }],
       }),
-    ).toMatchObject({ stream: true, thinking: true, webSearch: true })
+    ).toMatchObject({
+      stream: true,
+      thinking: true,
+      providerTools: { tools: [{ type: 'web_search_20260209', maxUses: 3 }, { type: 'mcp_toolset' }] },
+    })
     expect(read({ thinking: { type: 'disabled' } }).thinking).toBe(false)
     expect(read({ thinking: { type: 'enabled', budget_tokens: 1024 } }).thinking).toBe(true)
   })

@@ -18,6 +18,7 @@ import {
   checkSecret,
   text,
 } from '../field-check.ts'
+import type { OfferedTool, ProviderTools } from '../../domain/tool-use.ts'
 import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
 import { BLOCKS, checkContent, checkField, checkTextBlocks, type FieldRule } from './block-check.ts'
@@ -34,8 +35,8 @@ export interface MessagesRequest extends PromptBounds {
   readonly messageCount: number
   /** Whether thinking is enabled or adaptive. */
   readonly thinking: boolean
-  /** Whether a tool for web search by the provider is offered. */
-  readonly webSearch: boolean
+  /** Absent without any. */
+  readonly providerTools?: ProviderTools
 }
 
 const typed = checkSecret(
@@ -145,13 +146,14 @@ const ACTIVE_THINKING: ReadonlySet<unknown> = new Set(['enabled', 'adaptive'])
  */
 export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
   checkMembers(scan, REQUIRED, CHECKS)
+  const offered = offeredTools(scan)
   return {
     model: scan.value('model') as string,
     stream: scan.value('stream') === true,
     maxTokens: scan.value('max_tokens') as number,
     messageCount: scan.span('messages')?.count ?? 0,
     thinking: ACTIVE_THINKING.has(asRecord(scan.value('thinking'))?.['type']),
-    webSearch: offersWebSearch(scan),
+    ...(offered && { providerTools: offered }),
     ...promptBounds(scan),
   }
 }
@@ -206,9 +208,16 @@ function checkThinking(scan: ScannedObject, member: Member): void {
   }
 }
 
-function offersWebSearch(scan: ScannedObject): boolean {
-  const tools = scan.value('tools')
-  return (
-    Array.isArray(tools) && tools.some((tool) => String(asRecord(tool)?.['type']).startsWith('web_search_'))
-  )
+function offeredTools(scan: ScannedObject): ProviderTools | undefined {
+  const list = scan.value('tools')
+  const tools = Array.isArray(list) ? list.flatMap((tool: unknown) => offered(asRecord(tool) ?? {})) : []
+  const servers = scan.span('mcp_servers')
+  if (servers && scan.kindOf(servers.node) === 'array' && servers.count > 0)
+    tools.push({ type: 'mcp_toolset' })
+  return tools.length > 0 ? { tools } : undefined
+}
+
+function offered({ type, max_uses: maxUses }: Readonly<Record<string, unknown>>): OfferedTool[] {
+  if (typeof type !== 'string' || type === 'custom') return []
+  return [{ type, ...(typeof maxUses === 'number' && { maxUses }) }]
 }

@@ -17,6 +17,8 @@ import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '
 import { readBlock, readCitation } from './reply-block.ts'
 import { ServerSearches } from './server-searches.ts'
 import { readStop } from './stop-reasons.ts'
+import type { ToolTally } from '../tool-tally.ts'
+import { noteBlock } from './tool-blocks.ts'
 import { StreamedUsage } from './usage.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -63,6 +65,10 @@ export class MessagesStreamDecoder extends FrameReader {
     super(budget, SHARED)
   }
 
+  get tools(): ToolTally {
+    return this.#counts.tools
+  }
+
   get usage(): ReportedUsage | undefined {
     return this.#isComplete ? this.#counts.final : this.#counts.partial
   }
@@ -81,6 +87,7 @@ export class MessagesStreamDecoder extends FrameReader {
         return this.#start(asRecord(event['message']) ?? {}, data)
       case 'content_block_start':
         this.resetTemplates()
+        noteBlock(this.tools, blockIndex(event), event['content_block'])
         return this.#begin(blockIndex(event), asRecord(event['content_block']) ?? {}, data, startedBlock)
       case 'content_block_delta':
         return this.#grow(blockIndex(event), asRecord(event['delta']) ?? {})

@@ -9,6 +9,7 @@ import type { ErrorParts } from '../upstream-error.ts'
 import { messagesErrorFrame } from './errors.ts'
 import { blockIndex, type Event, eventType, isSameMessage, usageInError } from './event.ts'
 import { deltaText, generatedText } from './generated-text.ts'
+import { noteBlock } from './tool-blocks.ts'
 import { StreamedUsage } from './usage.ts'
 
 /** Number of blocks that are distinguished; no reply has more. */
@@ -23,6 +24,8 @@ export class MessagesTap extends StreamTap {
   #sawFinish = false
   #id: unknown
   readonly #counts = new StreamedUsage()
+
+  override readonly tools = this.#counts.tools
 
   constructor() {
     super(undefined, SHARED)
@@ -46,6 +49,7 @@ export class MessagesTap extends StreamTap {
       case 'content_block_start':
         this.resetTemplates()
         this.#noteHidden(event, asRecord(event['content_block'])?.['data'])
+        noteBlock(this.tools, blockIndex(event), event['content_block'])
         for (const piece of generatedText(asRecord(event['content_block']))) this.emit(indexOf(event), piece)
         return 'forward'
       case 'content_block_delta': {
@@ -92,6 +96,7 @@ export class MessagesTap extends StreamTap {
     const content = message?.['content']
     if (!Array.isArray(content)) return
     for (const [index, block] of content.entries()) {
+      noteBlock(this.tools, index, block)
       for (const piece of generatedText(asRecord(block))) this.emit(Math.min(index, MAX_BLOCKS), piece)
     }
   }

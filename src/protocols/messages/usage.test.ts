@@ -32,6 +32,7 @@ describe('usage', () => {
       output: 200,
       reasoning: 7,
       webSearches: 2,
+      tools: [{ kind: 'web_fetch', count: 9 }],
     })
   })
 

@@ -1,7 +1,9 @@
 import { addedUsage, NO_USAGE, type Usage } from '../../domain/usage.ts'
+import type { ToolKind, ToolUse } from '../../domain/tool-use.ts'
 import { asRecord } from '../json/record.ts'
 import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
 import { type Counts, count, toCount } from '../token-count.ts'
+import { ToolTally, usesBeside, usesOf } from '../tool-tally.ts'
 import { compactionsIn } from './compaction-usage.ts'
 
 const NONE: Counts = {}
@@ -13,12 +15,14 @@ const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input
  * Reads a messages upstream's usage, whose counts are disjoint. Undefined without a valid `input_tokens`; the
  * prompt alone without a valid `output_tokens`. Other incredible counts are ignored. Tokens written to a
  * cache without a split by lifetime are of the five-minute kind; a split that exceeds their sum counts.
- * Compactions in `iterations` are added, as the sums hold all others but those of other models.
+ * Compactions in `iterations` are added, as the sums hold all others but those of other models. `seen`: uses
+ * of tools that the blocks told, of which those count that the usage does not.
  */
-export function readMessagesUsage(value: unknown): ReportedUsage | undefined {
+export function readMessagesUsage(value: unknown, seen: readonly ToolUse[] = []): ReportedUsage | undefined {
   const usage = asRecord(value)
   if (!usage || toCount(usage['input_tokens']) === undefined) return undefined
-  const counts = compactionsIn(usage).map(countsIn).reduce(addedUsage, countsIn(usage))
+  const sums = compactionsIn(usage).map(countsIn).reduce(addedUsage, countsIn(usage))
+  const counts = withTools(sums, asRecord(usage['server_tool_use']) ?? NONE, seen)
   return toCount(usage['output_tokens']) === undefined ? promptOnly(counts) : counts
 }
 
@@ -37,6 +41,24 @@ function countsIn(usage: Counts): Usage {
     output,
     reasoning: Math.min(reasoning, output),
     webSearches: count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
+  }
+}
+
+/** Adds the uses of tools: executions of code share one container. */
+function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): ReportedUsage {
+  const told = (name: string, kind: ToolKind): number => toCount(server[name]) ?? usesOf(seen, kind)
+  const fetches = told('web_fetch_requests', 'web_fetch')
+  const executions = Math.min(told('code_execution_requests', 'code_execution'), 1)
+  const tools: readonly ToolUse[] = [
+    ...usesBeside(seen, 'web_search', 'web_fetch', 'code_execution'),
+    ...(fetches > 0 ? [{ kind: 'web_fetch', count: fetches } as const] : []),
+    ...(executions > 0 ? [{ kind: 'code_execution', count: executions } as const] : []),
+  ]
+  const isTold = toCount(server['web_search_requests']) !== undefined
+  return {
+    ...sums,
+    ...(!isTold && { webSearches: usesOf(seen, 'web_search') }),
+    ...((seen.length > 0 || tools.length > 0) && { tools }),
   }
 }
 
@@ -64,6 +86,8 @@ export function mergedUsage(before: Counts | undefined, later: unknown): Counts 
 export class StreamedUsage {
   #counts: Counts | undefined
   #isFinal = false
+  /** Uses of the provider's tools that blocks told. */
+  readonly tools = new ToolTally()
 
   /** Adds the usage of an event; `isLast` for the event that closes the message. */
   add(usage: unknown, isLast: boolean): void {
@@ -81,7 +105,7 @@ export class StreamedUsage {
 
   /** Usage so far; undefined if none, or not credible. */
   get partial(): ReportedUsage | undefined {
-    return readMessagesUsage(this.#counts)
+    return readMessagesUsage(this.#counts, this.tools.uses)
   }
 
   /**

@@ -6,7 +6,7 @@ import type { Reply, ReplyPart } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
 import { type MemberText, readItem, textOr } from './read-item.ts'
 import { stopOf } from './stop-reasons.ts'
-import { usageOf } from './usage.ts'
+import { toolsOf, usageOf } from './usage.ts'
 
 /** Reads a whole response. Throws `upstream_error` where it is none, or where it failed. */
 export function decodeReply(bytes: Buffer): Reply {
@@ -19,12 +19,14 @@ export function decodeReply(bytes: Buffer): Reply {
   const items = output.map((item: unknown) => asRecord(item) ?? {})
   const parts = items.flatMap((item, index): ReplyPart[] => readItem(item, textsIn(item, index)))
   const calledTools = parts.some(({ kind }) => kind === 'tool-call')
+  const tools = toolsOf(response)
   return {
     id: textOr(response['id']),
     model: textOr(response['model']),
     parts,
     stop: stopOf(response, { calledTools }),
     usage: usageOf(response),
+    ...(tools.length > 0 && { tools }),
   }
 }
 

@@ -2,7 +2,7 @@ import { asRecord, parseRecord } from '../json/record.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
 import { encryptedIn } from './encrypted-content.ts'
 import { generatedText } from './generated-text.ts'
-import { usageOf } from './usage.ts'
+import { toolsOf, usageOf } from './usage.ts'
 
 /** Facts that a whole response states about itself. */
 export interface ResponseFacts extends ReplyFacts {
@@ -33,6 +33,7 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
     encrypted: Array.isArray(output) ? allEncrypted(output) : [],
     valid: Array.isArray(output) && !error,
     usage: usageOf(response),
+    tools: toolsOf(response),
     error,
     text: () =>
       Array.isArray(output) ? output.flatMap((item) => generatedText(asRecord(item))).join('\n') : '',

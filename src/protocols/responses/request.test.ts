@@ -115,16 +115,16 @@ describe('what a request asks', () => {
       background: true,
       maxTokens: 100,
       itemCount: 2,
-      webSearch: true,
+      providerTools: { tools: [{ type: 'web_search_preview' }] },
       previousResponseId: 'resp_1',
     })
+    expect(read({}).providerTools).toBeUndefined()
     expect(read({})).toMatchObject({
       stream: false,
       store: undefined,
       background: false,
       maxTokens: undefined,
       itemCount: 1,
-      webSearch: false,
       previousResponseId: undefined,
     })
   })

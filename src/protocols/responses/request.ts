@@ -20,10 +20,12 @@ import {
   text,
 } from '../field-check.ts'
 import { GatewayError } from '../../errors.ts'
+import type { ProviderTools } from '../../domain/tool-use.ts'
 import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
 import { type JsonSchema, withSchema } from '../with-schema.ts'
 import type { PromptBounds } from '../prompt-tokens.ts'
+import { offeredTools } from './offered-tools.ts'
 import { promptBounds } from './prompt.ts'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
@@ -33,8 +35,8 @@ export interface ResponsesRequest extends PromptBounds {
   readonly maxTokens: number | undefined
   /** Items of the input; a text is one. */
   readonly itemCount: number
-  /** The provider's own search is among the tools. */
-  readonly webSearch: boolean
+  /** Absent without any. */
+  readonly providerTools?: ProviderTools
   /** The answer is to be made after the call has ended. */
   readonly background: boolean
   /** Whether the response is to be kept; undefined = the wire's own default, which is that it is. */
@@ -144,17 +146,16 @@ export function readResponsesRequest(scan: ScannedObject): ResponsesRequest {
   const isList = input !== undefined && scan.kindOf(input.node) === 'array'
   if (isList && input.count === 0 && !ASKS.slice(1).some((field) => isPresent(scan, field)))
     refuse('input', 'a string or a non-empty array of items', 'an empty array')
-  const tools = scan.value('tools')
+  const offered = offeredTools(scan)
   return {
     model: scan.value('model') as string,
     stream: scan.value('stream') === true,
     maxTokens: (scan.value('max_output_tokens') as number | null | undefined) ?? undefined,
     itemCount: isList ? input.count : Number(isPresent(scan, 'input')),
-    webSearch:
-      Array.isArray(tools) && tools.some((tool) => String(asRecord(tool)?.['type']).startsWith('web_search')),
     background: scan.value('background') === true,
     store: (scan.value('store') as boolean | null | undefined) ?? undefined,
     previousResponseId: (scan.value('previous_response_id') as string | null | undefined) ?? undefined,
+    ...(offered && { providerTools: offered }),
     ...promptBounds(scan),
   }
 }

@@ -32,8 +32,8 @@ function refuseReference(field: string): never {
 
 /** Checks a request to compact a conversation, as one for a response that is neither streamed nor stored. */
 export function readCompactionRequest(scan: ScannedObject): ResponsesRequest {
-  const request = readResponsesRequest(scan)
+  const { providerTools: _, ...request } = readResponsesRequest(scan)
   if (request.stream) refuse('stream', 'false: a compaction is not streamed', 'true')
   // Without `store` no field is added to the request, which has none.
-  return { ...request, webSearch: false, background: false, store: false }
+  return { ...request, background: false, store: false }
 }

@@ -20,7 +20,8 @@ import {
 import { ItemParts } from './item-parts.ts'
 import { readAnnotation, readLogprobs, textOr } from './read-item.ts'
 import { stopOf } from './stop-reasons.ts'
-import { isSearch } from './search-item.ts'
+import { noteItem } from './tool-items.ts'
+import { ToolTally } from '../tool-tally.ts'
 import { usageOf } from './usage.ts'
 
 const KINDS: ReadonlyMap<string, (typeof DELTAS)[number]['kind']> = new Map(
@@ -37,8 +38,8 @@ export class ResponsesStreamDecoder extends FrameReader {
   readonly #items = new ItemParts((event) => this.emit(event))
   #isStarted = false
   #usage: ReportedUsage | undefined
-  /** The searches among the items that are done; the last event may leave items out. */
-  #searches = 0
+  /** The uses of the items so far; the last event may leave items out. */
+  readonly tools = new ToolTally()
 
   get usage(): ReportedUsage | undefined {
     return this.#usage
@@ -66,10 +67,11 @@ export class ResponsesStreamDecoder extends FrameReader {
         return this.#start(responseIn(event) ?? {})
       case 'response.output_item.added':
         this.resetTemplates()
+        noteItem(this.tools, outputIndex(event), event['item'])
         return this.#items.begin(outputIndex(event), asRecord(event['item']) ?? {})
       case 'response.output_item.done': {
         const item = asRecord(event['item']) ?? {}
-        if (isSearch(item)) this.#searches++
+        noteItem(this.tools, outputIndex(event), item)
         return this.#items.finish(
           outputIndex(event),
           item,
@@ -133,7 +135,7 @@ export class ResponsesStreamDecoder extends FrameReader {
 
   #finish(type: string, event: Event, data: string): void {
     const response = responseIn(event) ?? {}
-    this.#usage = usageOf(response, this.#searches) ?? this.#usage
+    this.#usage = usageOf(response, this.tools) ?? this.#usage
     if (type === 'response.failed' || type === 'response.cancelled') return this.#fail(data, event)
     this.#start(response)
     const output = response['output']

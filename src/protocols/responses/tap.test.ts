@@ -205,7 +205,7 @@ describe('an event of any size', () => {
     const { tap, forwarded, end: ending, mostHeld } = watch(chunks)
     expect(forwarded + ending.ending.toString('latin1') === whole.toString('latin1')).toBe(true)
     expect(mostHeld).toBeLessThanOrEqual(MAX_HELD + size)
-    expect(tap.usage).toEqual(READ)
+    expect(tap.usage).toEqual({ ...READ, tools: [{ kind: 'image_generation', count: 1 }] })
     expect(ending.complete).toBe(true)
   })
 })

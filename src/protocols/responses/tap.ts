@@ -5,13 +5,14 @@ import type { FramePiece, FrameTemplate } from '../sse/frame-template.ts'
 import { EventBudget, MAX_EVENT_BYTES } from '../sse/event-budget.ts'
 import { FrameSplitter, isErrorEvent } from '../sse/frame-splitter.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
+import { ToolTally } from '../tool-tally.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { responseError } from './errors.ts'
 import { type Event, eventType, outputIndex, responseIn, TERMINAL } from './event.ts'
 import { encryptedIn } from './encrypted-content.ts'
 import { generatedText } from './generated-text.ts'
 import { textOr } from './read-item.ts'
-import { isSearch } from './search-item.ts'
+import { noteItem } from './tool-items.ts'
 import { usageOf } from './usage.ts'
 
 /** Events that bring more of what the model wrote: other deltas repeat nothing. */
@@ -44,8 +45,8 @@ export class ResponsesTap extends StreamTap {
   #isNumbered = false
   /** Items of which text came in deltas. */
   readonly #growing = new Set<number>()
-  /** The searches of the items that are done; the last event may leave them out. */
-  #searches = 0
+  /** The uses of the items so far; the last event may leave them out. */
+  override readonly tools = new ToolTally()
 
   /** `budget` is for the event in which the response begins, which is held until its id is known. */
   constructor(budget = new EventBudget()) {
@@ -115,8 +116,11 @@ export class ResponsesTap extends StreamTap {
     }
     const response = responseIn(event)
     if (response) this.#begin(response)
-    else if (type === 'response.output_item.added') this.resetTemplates()
-    else if (type === 'response.output_item.done') this.#readDone(outputIndex(event), asRecord(event['item']))
+    else if (type === 'response.output_item.added') {
+      this.resetTemplates()
+      noteItem(this.tools, outputIndex(event), event['item'])
+    } else if (type === 'response.output_item.done')
+      this.#readDone(outputIndex(event), asRecord(event['item']))
     return isError(event['error']) ? this.#fail(data, event) : 'forward'
   }
 
@@ -182,7 +186,7 @@ export class ResponsesTap extends StreamTap {
     this.encrypted.push(...encryptedIn(item))
     const hidden = item['type'] === 'reasoning' ? textOr(item['encrypted_content']) : ''
     if (hidden !== '') this.arrived.addHidden(hidden.length, this.textBytes(index))
-    if (isSearch(item)) this.#searches++
+    noteItem(this.tools, index, item)
     if (!this.#growing.has(index)) for (const piece of generatedText(item)) this.emit(index, piece)
     else if (typeof item['name'] === 'string') this.emit(index, item['name'])
   }
@@ -194,7 +198,7 @@ export class ResponsesTap extends StreamTap {
     const { output } = response
     if (this.encrypted.length === 0 && Array.isArray(output))
       this.encrypted.push(...output.flatMap((item) => encryptedIn(asRecord(item))))
-    this.usage = usageOf(response, this.#searches) ?? this.usage
+    this.usage = usageOf(response, this.tools) ?? this.usage
     if (type === 'response.failed') {
       this.error ??= { data, afterContent: this.contentFrames > 0 }
       return 'end'

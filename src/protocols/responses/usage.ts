@@ -1,25 +1,31 @@
+import type { ToolUse } from '../../domain/tool-use.ts'
 import { readInclusiveUsage } from '../inclusive-usage.ts'
-import { asRecord } from '../json/record.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
-import { toCount } from '../token-count.ts'
-import { isSearch } from './search-item.ts'
+import { ToolTally, usesBeside, usesOf } from '../tool-tally.ts'
+import { noteItems } from './tool-items.ts'
+import { reportedUses } from './tool-usage.ts'
+
+type Response = Readonly<Record<string, unknown>>
 
 /**
  * Reads the usage of a response: cached tokens, read and written, are part of its input, reasoning is part of
- * its output. Searches are those that `tool_usage` counts, otherwise the items of searches, of which a stream
- * passes its count so far. Undefined without usage.
+ * its output. Tools are those that it reports, otherwise those of its items; `tally`: the items of its
+ * stream, as the last event may leave them out. Undefined without usage.
  */
-export function usageOf(
-  response: Readonly<Record<string, unknown>>,
-  toldSearches = 0,
-): ReportedUsage | undefined {
+export function usageOf(response: Response, tally?: ToolTally): ReportedUsage | undefined {
   const usage = readInclusiveUsage(response['usage'])
   if (!usage) return undefined
-  const counted = toCount(asRecord(asRecord(response['tool_usage'])?.['web_search'])?.['num_requests'])
-  const webSearches = counted ?? Math.max(searchesIn(response['output']), usage.webSearches, toldSearches)
-  return { ...usage, webSearches }
+  const uses = toolsOf(response, tally)
+  if (uses.length === 0 && !tally?.uses.length) return usage
+  return {
+    ...usage,
+    webSearches: Math.max(usesOf(uses, 'web_search'), usage.webSearches),
+    tools: usesBeside(uses, 'web_search'),
+  }
 }
 
-function searchesIn(output: unknown): number {
-  return Array.isArray(output) ? output.filter(isSearch).length : 0
+/** The uses of the provider's tools in a response. */
+export function toolsOf(response: Response, tally = new ToolTally()): readonly ToolUse[] {
+  noteItems(tally, response['output'])
+  return reportedUses(response, tally.uses)
 }

@@ -6,6 +6,7 @@ import type { FrameTemplate } from './frame-template.ts'
 import { LargeEvent } from './large-event.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { FrameSplitter } from './frame-splitter.ts'
+import { NO_TOOLS, type SeenTools } from '../tool-tally.ts'
 import type { SharedTemplates } from './shared-templates.ts'
 
 /** Result of a push. */
@@ -58,6 +59,8 @@ const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
 export abstract class StreamTap extends FrameLoop {
   /** Latest valid usage. */
   usage: ReportedUsage | undefined
+  /** Uses of the provider's tools, where the protocol has such. */
+  readonly tools: SeenTools = NO_TOOLS
   /** Whether the terminator was seen. */
   done = false
   error: StreamError | undefined

@@ -19,6 +19,7 @@ import { withCutStop } from '../../protocols/cut-calls.ts'
 import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/index.ts'
 import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 import type { Reply } from '../../protocols/reply.ts'
+import { replyText } from '../../protocols/reply-text.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import { withoutGatedFields } from '../../protocols/shared-fields.ts'
 import { UnsignedTexts, withoutTextSignatures } from '../../protocols/unsigned-texts.ts'
@@ -133,10 +134,12 @@ export class Conversions {
     isOfKey: AccountConversation['isOfKey'],
   ): ChannelRequest {
     const { spoken, conversation, upstream } = fitted
+    const search = convertedDialect(spoken).search(conversation, upstream.name)
     return {
       channel,
       outputMaximum: convertedDialect(spoken).outputMaximum(conversation, upstream.capabilities),
       choices: 1,
+      ...(search && { tools: { tools: [search], dialect: spoken, model: upstream.name } }),
       ...(isOfKey && { isOfKey }),
       prepare: (_passThrough, requester) => this.#prepare(client, fitted, requester),
     }
@@ -264,7 +267,13 @@ function convertedReply(
     return { facts: NO_REPLY, body: () => bytes }
   }
   const reply = client.endsWithAnswer ? withoutTextSignatures(signed) : signed
-  const facts: ReplyFacts = { valid: true, error: false, usage: reply.usage, text: () => textOf(reply) }
+  const facts: ReplyFacts = {
+    valid: true,
+    error: false,
+    usage: reply.usage,
+    ...(reply.tools && { tools: reply.tools }),
+    text: () => replyText(reply),
+  }
   return {
     facts,
     body: (charged) =>
@@ -274,23 +283,6 @@ function convertedReply(
 }
 
 const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, text: () => '' }
-
-function textOf({ parts }: Reply): string {
-  return parts
-    .map((part) => {
-      switch (part.kind) {
-        case 'text':
-        case 'thinking':
-          return part.text
-        case 'tool-call':
-          return `${part.name}\n${part.input}`
-        case 'search':
-        case 'opaque':
-          return ''
-      }
-    })
-    .join('\n')
-}
 
 function minted(): ReplyIdentity {
   return { created: Math.floor(Date.now() / 1000), id: randomUUID().replaceAll('-', '') }

@@ -9,6 +9,7 @@ import { FrameWriter } from '../../protocols/frame-writer.ts'
 import type { ReplyEvent } from '../../protocols/reply.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
+import { NO_TOOLS, type SeenTools } from '../../protocols/tool-tally.ts'
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import type { Call, Target } from '../call.ts'
 import type { Tap } from './dialect.ts'
@@ -61,6 +62,10 @@ export class ConvertingTap implements Tap {
     this.#encoder = encoder
     this.#defaults = defaults
     this.#signatures = signatures
+  }
+
+  get tools(): SeenTools {
+    return this.#decoder.tools ?? NO_TOOLS
   }
 
   get usage(): ReportedUsage | undefined {

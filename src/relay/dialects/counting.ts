@@ -98,7 +98,6 @@ function relayed(counting: Counting, request: CountedRequest): RelayedRequest {
     stream: false,
     maxTokens: 0,
     promptBound: 0,
-    webSearch: false,
     isFree: true,
     mayBeUnserved: true,
     channelsFor: (channels) => context?.channelsFor(channels) ?? channels,

@@ -4,6 +4,7 @@ import type { UsageBounds } from '../../domain/charge.ts'
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { Provenance } from '../../domain/provenance.ts'
 import type { Model, Settings } from '../../domain/settings.ts'
+import type { ProviderTools } from '../../domain/tool-use.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
 import type { ScanLimits } from '../../protocols/json/json-scan.ts'
@@ -16,6 +17,7 @@ import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import type { Headers } from '../../server/header-names.ts'
+import type { SeenTools } from '../../protocols/tool-tally.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { OutgoingBody } from '../../upstreams/outgoing-body.ts'
 import type { Call, Target } from '../call.ts'
@@ -42,8 +44,6 @@ export interface RelayedRequest {
   readonly promptBound: number
   /** Bounds of what is charged beside tokens of text; absent where nothing is. */
   readonly measuredBounds?: MeasuredBounds
-  /** The provider may search the web for it. */
-  readonly webSearch: boolean
   /** A call without a price and without an entry in the usage log, whatever the model costs. */
   readonly isFree?: boolean
   /**
@@ -81,6 +81,14 @@ export interface RelayedRequest {
   ): readonly ChannelRequest[] | Promise<readonly ChannelRequest[]>
 }
 
+/** Tools of a provider's own in a request for one channel. */
+export interface ChannelTools extends ProviderTools {
+  /** The dialect that the channel is asked in. */
+  readonly dialect: ProtocolName
+  /** The upstream's name of the model. */
+  readonly model: string
+}
+
 /** A client's request for one channel. */
 export interface ChannelRequest {
   readonly channel: Channel
@@ -88,6 +96,8 @@ export interface ChannelRequest {
   readonly outputMaximum: number | undefined
   /** Number of answers that the channel will be asked for, each of up to that maximum. */
   readonly choices: number
+  /** Tools that the channel's provider may run for it; absent without any. */
+  readonly tools?: ChannelTools
   /** Whether the request belongs to the account of this key; others are tried only if it is gone. */
   isOfKey?(key: UpstreamKey): boolean
   /**
@@ -116,6 +126,8 @@ export interface Prepared {
   readonly passed?: PassedResponses
   /** The model's name as the upstream knows it. */
   readonly upstreamModel: string
+  /** Tools of its `ChannelRequest`. */
+  readonly tools?: ChannelTools
   /** Fields that a conversion left out. */
   readonly dropped: readonly string[]
   /** The stream's first event tells the tokens of the prompt, which the upstream may tell only later. */
@@ -160,6 +172,8 @@ export interface PreparedReply extends Lasting {
 export interface Tap extends Lasting {
   /** The last valid usage. */
   readonly usage: ReportedUsage | undefined
+  /** Uses of the provider's tools so far. */
+  readonly tools: SeenTools
   readonly error: StreamError | undefined
   /** The error's frame as it came, where the client's dialect is the upstream's. */
   readonly errorFrame: Buffer | undefined

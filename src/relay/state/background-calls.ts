@@ -1,11 +1,10 @@
 import type { Hold } from '../../domain/hold.ts'
 import type { Settings } from '../../domain/settings.ts'
-import { charge } from '../../domain/charge.ts'
 import { type Rate, rateFrom } from '../../domain/price.ts'
-import type { Settlement, SettlementReason } from '../../domain/settlement.ts'
+import type { Settlement } from '../../domain/settlement.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { streamedTokens } from '../../domain/streamed-part.ts'
-import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
+import { NO_USAGE, promptTokens } from '../../domain/usage.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { OpenHold } from '../../ledger/open-hold.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
@@ -18,6 +17,7 @@ import type { CallLimits } from '../call-limits.ts'
 import type { LocalCount } from '../local-count.ts'
 import { accountOf } from './account-of.ts'
 import { chargedUsage, isFinished, type Outcome, outcomeOf } from './background-outcome.ts'
+import { type OutcomeCharge, priceOutcome } from './outcome-charge.ts'
 import type { ResponseStore } from './response-store.ts'
 import { NOTE_MS, StreamedParts } from './streamed-parts.ts'
 
@@ -55,6 +55,8 @@ interface OpenCall {
   readonly hold: OpenHold
   readonly response: StoredResponse
   readonly rate: Rate
+  /** Whether the request offered tools without a price; not known after a restart. */
+  readonly priceIncomplete?: boolean
   /** Whether its stream is still read by this node. */
   isStreamed: boolean
 }
@@ -99,12 +101,15 @@ export class BackgroundCalls {
       if (response?.rate) {
         const call = { hold, response, rate: rateFrom(response.rate), isStreamed: false }
         this.#open.set(hold.facts.id, call)
-      } else await this.#settle({ hold }, hold.expectedCost, 'crash', NO_USAGE)
+      } else {
+        const charged = { quota: hold.expectedCost, reason: 'crash', usage: NO_USAGE } as const
+        await this.#settle({ hold }, charged)
+      }
     }
   }
 
   /** Stores the response of a call that goes on, then parks its hold. False where either is not durable. */
-  async begin(call: Call, response: StoredResponse): Promise<boolean> {
+  async begin(call: Call, response: StoredResponse, priceIncomplete: boolean): Promise<boolean> {
     const { hold } = call
     // A stream may end before its first bytes are sent: then its call is charged as any other.
     if (hold.isSettled) return true
@@ -114,7 +119,7 @@ export class BackgroundCalls {
       void this.#guarded(() => this.#cancel(hold, response))
       return false
     }
-    const open = { hold, response, rate: call.rate, isStreamed: call.request.stream }
+    const open = { hold, response, rate: call.rate, priceIncomplete, isStreamed: call.request.stream }
     this.#open.set(call.id, open)
     call.response.onClosed(() => (open.isStreamed = false))
     if (call.response.isAborted) open.isStreamed = false
@@ -151,7 +156,8 @@ export class BackgroundCalls {
   /** Notes how a stream of the response ended. */
   async note(response: StoredResponse, status: string, usage: ReportedUsage | undefined): Promise<void> {
     // Without usage, the response itself tells what was generated.
-    if (usage) await this.#note(response, { status, usage: countsOf(usage), counted: 0 })
+    if (usage)
+      await this.#note(response, { status, usage: countsOf(usage), counted: 0, tools: usage.tools ?? [] })
   }
 
   async #note(response: StoredResponse, outcome: Outcome): Promise<void> {
@@ -165,13 +171,15 @@ export class BackgroundCalls {
   }
 
   async #end(open: OpenCall, outcome: Outcome): Promise<void> {
-    const { hold, rate, response } = open
+    const { hold, response } = open
     if (open.isStreamed || hold.isSettled) return
     const isByParts = outcome.usage === null && !isFinished(outcome)
     if (isByParts && this.#mayBeStreamedElsewhere(open)) return
     const streamed = isByParts ? await this.#streamedOf(open) : 0
     const { usage, reason } = chargedUsage(outcome, response.tokens, streamed)
-    return this.#settle(open, reason === 'failed' ? 0 : charge(rate, usage), reason, usage)
+    const uses = reason === 'failed' ? [] : (outcome.tools ?? [])
+    const priced = priceOutcome(this.#parts.settings(), open, usage, uses)
+    return this.#settle(open, { ...priced, reason, ...(reason === 'failed' && { quota: 0 }) })
   }
 
   // Other nodes note what they stream every few seconds. The next look-up comes back to it.
@@ -190,19 +198,16 @@ export class BackgroundCalls {
   }
 
   async #settle(
-    { hold, response }: Pick<OpenCall, 'hold'> & Partial<OpenCall>,
-    quota: number,
-    reason: SettlementReason,
-    usage: Usage,
+    { hold, response, priceIncomplete = false }: Pick<OpenCall, 'hold'> & Partial<OpenCall>,
+    charged: OutcomeCharge & Pick<Settlement, 'reason'>,
   ): Promise<void> {
     if (hold.isSettled) return
     const { facts } = hold
     const endedMs = Math.max(Date.now(), facts.startedMs)
     const settlement = {
-      quota,
-      reason,
-      usage,
-      delivered: reason !== 'failed',
+      ...charged,
+      priceIncomplete,
+      delivered: charged.reason !== 'failed',
       ...(response && { answeredBy: { model: response.model, group: response.group } }),
       endedMs,
       channel: response?.channel ?? facts.channel,
@@ -217,6 +222,7 @@ export class BackgroundCalls {
       facts.stream,
       endedMs - facts.startedMs,
       settlement,
+      hold.amount,
     )
     await settling
   }
@@ -258,7 +264,7 @@ export class BackgroundCalls {
   async #expire(open: OpenCall): Promise<void> {
     const { hold } = open
     if (Date.now() - hold.facts.startedMs > MAX_AGE_MS)
-      await this.#settle(open, hold.amount, 'estimated', NO_USAGE)
+      await this.#settle(open, { quota: hold.amount, reason: 'estimated', usage: NO_USAGE })
   }
 
   async #ask({ hold, response }: OpenCall): Promise<void> {

@@ -1,4 +1,5 @@
 import type { SettlementReason } from '../../domain/settlement.ts'
+import type { ToolUse } from '../../domain/tool-use.ts'
 import { NO_USAGE, type Usage } from '../../domain/usage.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import { countsOf } from '../../protocols/reported-usage.ts'
@@ -15,6 +16,8 @@ export interface Outcome {
   readonly usage: Usage | null
   /** Tokens of the output by a count of the gateway's own; 0 where usage was reported. */
   readonly counted: number
+  /** Uses of the provider's tools; absent in outcomes of nodes of earlier versions. */
+  readonly tools?: readonly ToolUse[]
 }
 
 /** Reads the end of a response as its upstream tells it; undefined while it is being made. */
@@ -24,7 +27,8 @@ export async function outcomeOf(body: Buffer, count: LocalCount): Promise<Outcom
   const facts = usageOfResponse(body)
   const { usage } = facts
   const counted = usage ? 0 : await count.count(facts.text())
-  return { status: String(status), usage: usage ? countsOf(usage) : null, counted }
+  const tools = (usage ? usage.tools : facts.tools) ?? []
+  return { status: String(status), usage: usage ? countsOf(usage) : null, counted, tools }
 }
 
 /** Whether a response ended as its protocol says. */

@@ -2,6 +2,7 @@ import type { ArrivedMedia } from '../../protocols/arrived-media.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
+import type { SeenTools } from '../../protocols/tool-tally.ts'
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import type { Tap } from '../dialects/dialect.ts'
 
@@ -11,6 +12,10 @@ export abstract class DelegatingTap<Inner extends Tap> implements Tap {
 
   constructor(inner: Inner) {
     this.inner = inner
+  }
+
+  get tools(): SeenTools {
+    return this.inner.tools
   }
 
   get usage(): ReportedUsage | undefined {

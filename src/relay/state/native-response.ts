@@ -89,7 +89,7 @@ export class NativeResponse {
       callId: call.id,
       rate: rateText(call.rate),
     }
-    return this.#parts.background.begin(call, response)
+    return this.#parts.background.begin(call, response, call.noteUnlisted(target))
   }
 
   /** Origin of all that a client may refer to after the call. */

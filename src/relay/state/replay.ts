@@ -49,7 +49,6 @@ export function replayRequest(replay: Replay): RelayedRequest {
     stream: true,
     maxTokens: 0,
     promptBound: 0,
-    webSearch: false,
     isFree: true,
     mayBeUnserved: true,
     forChannels: () => [request],

@@ -22,6 +22,7 @@ import { callPlaces } from './0022-call-places.ts'
 import { expiryOfKeptResponses } from './0023-expiry-of-kept-responses.ts'
 import { bytesOfKeptResponses } from './0024-bytes-of-kept-responses.ts'
 import { streamedParts } from './0026-streamed-parts.ts'
+import { incompletePrices } from './0027-incomplete-prices.ts'
 import { searchUnits } from './0029-search-units.ts'
 import { operatorTerms } from './0030-operator-terms.ts'
 import { keptSums } from './0031-kept-sums.ts'
@@ -53,6 +54,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0023-expiry-of-kept-responses': expiryOfKeptResponses(types),
     '0024-bytes-of-kept-responses': bytesOfKeptResponses(types),
     '0026-streamed-parts': streamedParts(),
+    '0027-incomplete-prices': incompletePrices(types),
     '0029-search-units': searchUnits(types),
     '0030-operator-terms': operatorTerms(types),
     '0031-kept-sums': keptSums(types),

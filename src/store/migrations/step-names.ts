@@ -21,6 +21,7 @@ export const STEP_NAMES = [
   '0023-expiry-of-kept-responses',
   '0024-bytes-of-kept-responses',
   '0026-streamed-parts',
+  '0027-incomplete-prices',
   '0029-search-units',
   '0030-operator-terms',
   '0031-kept-sums',

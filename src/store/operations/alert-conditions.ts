@@ -5,6 +5,8 @@ import type { Db } from './operation.ts'
 /** Begins the names of conditions that are channels in cooldown. */
 const CHANNEL = 'channel '
 const OVERLOAD = 'overload'
+/** Begins the names of tools without a price. */
+const UNPRICED = 'unpriced '
 
 /** Conditions that a node has seen since its last report. */
 export interface ReportedConditions {
@@ -13,6 +15,12 @@ export interface ReportedConditions {
   readonly resting: readonly string[]
   /** Time at which a channel counts as back, unless it is reported again. */
   readonly restingUntilMs: number
+  /** Tools without a price that calls offered. */
+  readonly unpriced?: {
+    readonly tools: readonly { readonly model: string; readonly channel: string; readonly tool: string }[]
+    /** Time before which none of these is told again. */
+    readonly untilMs: number
+  }
   /** Load shedding; undefined if there was none. */
   readonly overload: { readonly reason: string; readonly untilMs: number } | undefined
 }
@@ -23,10 +31,14 @@ export interface ReportedConditions {
  */
 export async function reportConditions(
   db: Db,
-  { nowMs, resting, restingUntilMs, overload }: ReportedConditions,
+  { nowMs, resting, restingUntilMs, unpriced, overload }: ReportedConditions,
 ): Promise<void> {
   for (const channel of resting)
     await report(db, CHANNEL + channel, restingUntilMs, nowMs, { type: 'channel.resting', data: { channel } })
+  for (const tool of unpriced?.tools ?? []) {
+    const name = `${UNPRICED}${JSON.stringify([tool.model, tool.channel, tool.tool])}`
+    await report(db, name, unpriced?.untilMs ?? nowMs, nowMs, { type: 'price.incomplete', data: tool }, true)
+  }
   if (!overload) return
   const { reason, untilMs } = overload
   await report(db, OVERLOAD, untilMs, nowMs, { type: 'gateway.overloaded', data: { reason } })
@@ -38,14 +50,17 @@ async function report(
   untilMs: number,
   nowMs: number,
   began: AlertEvent,
+  isTimed = false,
 ): Promise<void> {
   const before = await db
     .selectFrom('alert_conditions')
     .select('until_ms')
     .where('name', '=', name)
     .executeTakeFirst()
-  // A condition that is over and not ended yet goes on.
-  if (!before) await addAlert(db, began, nowMs)
+  // A condition that is over and not ended yet goes on, unless it only lasts for so long.
+  const isKnown = before && (!isTimed || before.until_ms > nowMs)
+  if (!isKnown) await addAlert(db, began, nowMs)
+  if (isKnown && isTimed) return
   if (before && before.until_ms >= untilMs) return
   await db
     .insertInto('alert_conditions')

@@ -58,6 +58,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           tokenName: 'main',
           model: 'm',
           requestedModel: 'asked',
+          priceIncomplete: false,
           upstreamModel: 'm-2026',
           channel: 'c',
           group: 'default',

@@ -47,6 +47,7 @@ export function entryFromRow(
     tokenName: row.token_name,
     model: row.model,
     requestedModel: row.requested_model,
+    priceIncomplete: row.price_incomplete === 1,
     upstreamModel: row.upstream_model,
     channel: row.channel,
     group: row.group_name,

@@ -102,6 +102,7 @@ describe('a settlement', () => {
         kind: 'chat',
         attempts: null,
         particulars: null,
+        price_incomplete: 0,
         quota: 300,
         price_version: 'v1',
         duration_ms: 1500,

@@ -235,6 +235,7 @@ export class LedgerRows implements LedgerWrites {
       call.requestedModel,
       call.attempts ?? null,
       call.particulars ?? null,
+      call.priceIncomplete ? 1 : 0,
     ]
     try {
       return this.#statements.insertUsage.run(...boundValues(values)).changes === 1

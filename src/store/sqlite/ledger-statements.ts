@@ -22,6 +22,7 @@ const USAGE_COLUMNS = [
   'requested_model',
   'attempts',
   'particulars',
+  'price_incomplete',
 ]
 
 /** Prepared statements of the ledger. */

@@ -52,6 +52,7 @@ const CALL_FIELDS = fieldsOf<PlainCall>({
   requestedModel: true,
   attempts: true,
   particulars: true,
+  priceIncomplete: true,
 })
 
 const USAGE_FIELDS = fieldsOf<Omit<Usage, 'audioCacheRead' | 'imageCacheRead'>>({

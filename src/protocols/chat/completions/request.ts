@@ -85,7 +85,6 @@ export function readCompletionRequest(scan: ScannedObject): CompletionRequest {
     choices: Math.max(n, number('best_of') ?? 1) * promptsIn(scan),
     maxTokens: number('max_tokens'),
     messageCount: 1,
-    webSearch: false,
     promptBound: completionPromptBound(scan),
     hasMedia: false,
     namesPrompt: false,

@@ -1,7 +1,9 @@
 import type { Channel } from '../../../domain/channel.ts'
 import type { Model } from '../../../domain/settings.ts'
+import type { ProviderTools } from '../../../domain/tool-use.ts'
 import { ChatTap, gateChatRequest, usageOfReply } from '../../../protocols/chat/index.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import { nativeTools } from '../channel-tools.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Reader, RelayedRequest } from '../dialect.ts'
@@ -11,6 +13,7 @@ import { requestsFor } from '../requests-for.ts'
 type CheckedRequest = Parameters<typeof gateChatRequest>[1] & {
   readonly maxTokens: number | undefined
   readonly includeUsage: boolean
+  readonly providerTools?: ProviderTools
 }
 
 /**
@@ -35,6 +38,7 @@ export function chatRequests(
         channel,
         outputMaximum: request.maxTokens,
         choices,
+        ...nativeTools(channel, 'chat', request.model, request.providerTools),
         prepare(passThrough) {
           const gated = gateChatRequest(scan, request, channel, passThrough)
           const { body, dropped, upstreamModel, askedForUsage } = gated

@@ -1,4 +1,4 @@
-import { CHAT_PROMPT, chatCodec } from '../../../protocols/chat/index.ts'
+import { canSearch, CHAT_PROMPT, chatCodec } from '../../../protocols/chat/index.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 import { takesCacheMarks } from './cache-mark-channels.ts'
 
@@ -12,5 +12,7 @@ export const convertedChat: ConvertedDialect = {
   endsWithAnswer: false,
   hasThinkingField: false,
   takesCacheMarks,
+  search: ({ webSearch }, model) =>
+    webSearch && !(webSearch.isOptional && !canSearch(model)) ? { type: 'web_search_options' } : undefined,
   outputMaximum: ({ maxTokens }) => maxTokens,
 }

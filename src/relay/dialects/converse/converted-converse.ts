@@ -11,5 +11,6 @@ export const convertedConverse: UpstreamDialect = {
   hasThinkingField: false,
   // Depends on the model: the codec leaves them out where it takes none.
   takesCacheMarks: () => true,
+  search: () => undefined,
   outputMaximum: maxTokensOf,
 }

@@ -50,7 +50,6 @@ export const embeddingsDialect: Dialect = {
         stream: false,
         maxTokens: 0,
         promptBound,
-        webSearch: false,
         forModel,
         channelsFor(channels) {
           // Refused before a limit or a quota counts it, where no channel takes it as it is.

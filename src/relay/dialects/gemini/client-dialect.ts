@@ -10,6 +10,7 @@ import {
 } from '../../../protocols/gemini/index.ts'
 import { capabilitiesOf } from '../../../protocols/model-capabilities.ts'
 import type { EmbedMethod } from '../../../protocols/gemini/embed/index.ts'
+import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
 import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
@@ -41,6 +42,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
           channel,
           outputMaximum: maxTokens,
           choices: candidateCount,
+          ...nativeTools(channel, 'gemini', name, request.providerTools),
           prepare(passThrough) {
             const upstreamModel = channel.modelMapping.get(name) ?? name
             const requiresSignatures = hasOnlyTexts

@@ -11,5 +11,7 @@ export const convertedGemini: ConvertedDialect = {
   endsWithAnswer: false,
   hasThinkingField: false,
   takesCacheMarks: () => false,
+  // Functions and a search together are refused by most models: the functions stay.
+  search: ({ webSearch, tools }) => (webSearch && tools.length === 0 ? { type: 'googleSearch' } : undefined),
   outputMaximum: maxTokensOf,
 }

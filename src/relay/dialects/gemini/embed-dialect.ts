@@ -58,7 +58,6 @@ export function embedDialect(asked: string, method: EmbedMethod): Dialect {
           stream: false,
           maxTokens: 0,
           promptBound,
-          webSearch: false,
           forModel,
           ...(hasMedia && { measuredBounds: { hasMedia } }),
           forChannels: (channels) =>

@@ -77,7 +77,6 @@ export function relayedMedia(request: MediaRequest): RelayedRequest {
     promptBound: Buffer.byteLength(prompt) + request.fileTokens,
     measuredBounds,
     ...(request.measuredPrompt && { measuredPrompt: request.measuredPrompt }),
-    webSearch: false,
     forModel: (name) => relayedMedia({ ...request, model: name }),
     forChannels: (channels) => channels.map((channel) => requestFor(request, channel)),
   }

@@ -6,6 +6,7 @@ import {
   readMessagesRequest,
   usageOfMessage,
 } from '../../../protocols/messages/index.ts'
+import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
 import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
@@ -28,6 +29,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
           channel,
           outputMaximum: maxTokens,
           choices: 1,
+          ...nativeTools(channel, 'messages', name, request.providerTools),
           prepare(passThrough) {
             const gated = gateMessagesRequest(scan, request, channel, passThrough)
             return {

@@ -12,5 +12,6 @@ export const convertedMessages: ConvertedDialect = {
   endsWithAnswer: true,
   hasThinkingField: true,
   takesCacheMarks: () => true,
+  search: ({ webSearch }) => webSearch && { type: 'web_search_20250305', maxUses: webSearch.maxUses },
   outputMaximum: maxTokensOf,
 }

@@ -24,7 +24,6 @@ export const moderationsDialect: Dialect = {
         stream: false,
         maxTokens: 0,
         promptBound,
-        webSearch: false,
         forModel,
         forChannels: (channels) =>
           channels.map((channel) => ({

@@ -32,7 +32,6 @@ export const rerankDialect: Dialect = {
         maxTokens: 0,
         promptBound: request.promptBound,
         ...units,
-        webSearch: false,
         forModel,
         forChannels: (channels) =>
           channels.map((channel) => ({

@@ -17,6 +17,7 @@ import { NativeTap } from '../../state/native-tap.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
 import { namedPrompt } from '../../state/named-prompt.ts'
 import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
+import { nativeTools } from '../channel-tools.ts'
 import type { Conversions, RequestFor } from '../conversions.ts'
 import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
@@ -61,6 +62,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
       channel,
       outputMaximum: request.maxTokens,
       choices: 1,
+      ...nativeTools(channel, 'responses', name, request.providerTools),
       ...(origin?.channel === channel.name && {
         isOfKey: ({ value }) => responses.keyTag(value) === origin.keyTag,
       }),

@@ -11,5 +11,6 @@ export const convertedResponses: ConvertedDialect = {
   endsWithAnswer: false,
   hasThinkingField: false,
   takesCacheMarks: () => false,
+  search: ({ webSearch }) => webSearch && { type: 'web_search' },
   outputMaximum: maxTokensOf,
 }

@@ -1,0 +1,130 @@
+import type { ProtocolName } from './channel.ts'
+import type { ToolKind } from './tool-use.ts'
+
+/** Vendors that bill tools of their own. */
+export type ToolVendor = 'openai' | 'anthropic' | 'google' | 'x-ai' | 'openrouter'
+
+/** One use of a tool. A prompt counts once, however often the tool was used for it. */
+export type ToolUnit = 'picture' | 'container' | 'call' | 'query' | 'prompt'
+
+/** Tool that a vendor runs, with its list price. */
+export interface ListedTool {
+  readonly vendor: ToolVendor
+  readonly kind: ToolKind
+  /** Types of the tool in requests. */
+  readonly types: RegExp
+  /** Models that the price is for, by the upstream's names; all others if absent. */
+  readonly models?: RegExp
+  readonly unit: ToolUnit
+  /** USD. */
+  readonly price: string
+  /** USD of forms that cost something else. */
+  readonly forms?: Readonly<Record<string, string>>
+  readonly source: string
+  /** Day on which the source stated it. */
+  readonly date: string
+}
+
+const LIST = { source: '@pydantic/genai-prices 0.1.8', date: '2026-11-23' } as const
+const OPENAI = { vendor: 'openai', source: 'platform.openai.com/docs/pricing', date: '2026-11-23' } as const
+const ANTHROPIC = {
+  vendor: 'anthropic',
+  source: 'platform.claude.com/docs/en/about-claude/pricing',
+  date: '2026-11-23',
+} as const
+const GOOGLE = {
+  vendor: 'google',
+  source: 'ai.google.dev/gemini-api/docs/pricing',
+  date: '2026-11-23',
+} as const
+const XAI = { vendor: 'x-ai', source: 'docs.x.ai/developers/pricing.md', date: '2026-11-23' } as const
+const OPENROUTER = {
+  vendor: 'openrouter',
+  source: 'openrouter.ai/docs/features/web-search',
+  date: '2026-11-23',
+} as const
+
+/** Tools of providers: of rows for the same tool, the first one that fits the model holds. */
+export const LISTED_TOOLS: readonly ListedTool[] = [
+  { ...OPENAI, ...LIST, kind: 'web_search', types: /^web_search/, unit: 'call', price: '0.01' },
+  { ...OPENAI, ...LIST, kind: 'file_search', types: /^file_search$/, unit: 'call', price: '0.0025' },
+  {
+    ...OPENAI,
+    kind: 'code_interpreter',
+    types: /^(?:code_interpreter|shell)$/,
+    unit: 'container',
+    price: '0.03',
+    forms: { '4g': '0.12', '16g': '0.48', '64g': '1.92' },
+  },
+  // Where neither tokens nor a price of the drawing model are known: its dearest picture.
+  { ...OPENAI, kind: 'image_generation', types: /^image_generation$/, unit: 'picture', price: '0.25' },
+  { ...OPENAI, kind: 'mcp', types: /^mcp$/, unit: 'call', price: '0' },
+  { ...ANTHROPIC, ...LIST, kind: 'web_search', types: /^web_search_\d/, unit: 'call', price: '0.01' },
+  { ...ANTHROPIC, kind: 'web_fetch', types: /^web_fetch_\d/, unit: 'call', price: '0' },
+  // An hour of a container.
+  { ...ANTHROPIC, kind: 'code_execution', types: /^code_execution_\d/, unit: 'container', price: '0.05' },
+  { ...ANTHROPIC, kind: 'mcp', types: /^mcp_toolset$/, unit: 'call', price: '0' },
+  {
+    ...GOOGLE,
+    kind: 'google_search',
+    types: /^(?:googleSearch|googleSearchRetrieval|enterpriseWebSearch)$/,
+    models: /gemini-[12](?!\d)/,
+    unit: 'prompt',
+    price: '0.035',
+  },
+  {
+    ...GOOGLE,
+    kind: 'google_search',
+    types: /^(?:googleSearch|googleSearchRetrieval|enterpriseWebSearch)$/,
+    unit: 'query',
+    price: '0.014',
+  },
+  { ...GOOGLE, kind: 'google_maps', types: /^googleMaps$/, unit: 'prompt', price: '0.025' },
+  { ...GOOGLE, kind: 'url_context', types: /^urlContext$/, unit: 'call', price: '0' },
+  { ...GOOGLE, kind: 'code_execution', types: /^codeExecution$/, unit: 'container', price: '0' },
+  { ...GOOGLE, kind: 'file_search', types: /^fileSearch$/, unit: 'call', price: '0' },
+  { ...GOOGLE, kind: 'mcp', types: /^mcpServers$/, unit: 'call', price: '0' },
+  { ...XAI, kind: 'web_search', types: /^(?:web|x)_search/, unit: 'call', price: '0.005' },
+  {
+    ...XAI,
+    kind: 'code_interpreter',
+    types: /^code_(?:interpreter|execution)$/,
+    unit: 'call',
+    price: '0.005',
+  },
+  { ...XAI, kind: 'file_search', types: /^(?:file|collections)_search$/, unit: 'call', price: '0.0025' },
+  { ...XAI, kind: 'mcp', types: /^mcp$/, unit: 'call', price: '0' },
+  { ...OPENROUTER, kind: 'web_search', types: /^(?:openrouter:)?web_search/, unit: 'call', price: '0.02' },
+]
+
+/** Text of all that the list says about prices: another text is another version of the prices. */
+export const TOOL_LIST_TEXT = JSON.stringify(
+  LISTED_TOOLS.map((row) => ({ ...row, models: row.models?.source })),
+)
+
+/** Types of tools that clients run themselves, or that no vendor bills. */
+export const FREE_TOOLS: Readonly<Record<'openai' | 'anthropic' | 'google', RegExp>> = {
+  openai:
+    /^(?:function|custom|namespace|local_shell|apply_patch|tool_search|computer|computer_use_preview.*|computer_use)$/,
+  anthropic: /^(?:custom|bash_\d.*|text_editor_\d.*|computer_\d.*|memory_\d.*|tool_search_tool_.*)$/,
+  google: /^(?:functionDeclarations|computerUse)$/,
+}
+
+/** Vendor whose list holds for a dialect, where an upstream's address says nothing else. */
+export const DIALECT_VENDORS: Readonly<Record<ProtocolName, 'openai' | 'anthropic' | 'google'>> = {
+  chat: 'openai',
+  responses: 'openai',
+  messages: 'anthropic',
+  gemini: 'google',
+  converse: 'anthropic',
+  rerank: 'openai',
+}
+
+/** Vendors by the hosts of upstreams. */
+export const VENDOR_HOSTS: readonly (readonly [RegExp, ToolVendor])[] = [
+  [/(?:^|\.)(?:openai|azure)\.com$/, 'openai'],
+  [/(?:^|\.)anthropic\.com$/, 'anthropic'],
+  [/(?:^|\.)googleapis\.com$/, 'google'],
+  [/(?:^|\.)x\.ai$/, 'x-ai'],
+  [/(?:^|\.)openrouter\.ai$/, 'openrouter'],
+]

@@ -1,0 +1,146 @@
+import type { Channel, ProtocolName } from './channel.ts'
+import { type Decimal, parseDecimal } from './decimal.ts'
+import { type ImageForm, imagePrice } from './image-price.ts'
+import type { Price } from './price.ts'
+import {
+  DIALECT_VENDORS,
+  FREE_TOOLS,
+  LISTED_TOOLS,
+  type ListedTool,
+  type ToolVendor,
+  VENDOR_HOSTS,
+} from './tool-list.ts'
+import type { OfferedTool, PricedTool, ToolKind, ToolPrices, ToolUse } from './tool-use.ts'
+
+/** Terms by which the tools of a call are priced at one upstream. */
+export interface ToolTerms {
+  /** Prices that the model's own price states. */
+  readonly stated: ToolPrices
+  readonly vendor: ToolVendor
+  /** Dialect that the upstream is asked in. */
+  readonly dialect: ProtocolName
+  /** The upstream's name of the model. */
+  readonly model: string
+  /** Price of a model that draws pictures; undefined if it has none. */
+  priceOf(model: string): Price | undefined
+}
+
+/** Tool of a request and what it is priced as; `kind` is undefined for a tool that no list has. */
+export interface KnownTool extends OfferedTool {
+  readonly kind: ToolKind | undefined
+}
+
+const ZERO: Decimal = { digits: 0n, scale: 0 }
+/** Model that draws where an answer names none. */
+const USUAL_PAINTER = 'gpt-image-1'
+const PROVIDERS: Readonly<Partial<Record<string, ToolVendor>>> = { azure: 'openai', vertex: 'google' }
+
+/** The vendor whose list holds at a channel: that of its provider or host, else that of the dialect. */
+export function toolVendor(
+  { provider, baseUrl }: Pick<Channel, 'provider' | 'baseUrl'>,
+  dialect: ProtocolName,
+): ToolVendor {
+  const named = provider && PROVIDERS[provider.name]
+  if (named) return named
+  const { hostname } = new URL(baseUrl)
+  return VENDOR_HOSTS.find(([host]) => host.test(hostname))?.[1] ?? DIALECT_VENDORS[dialect]
+}
+
+/** Kinds of tools that can be used at a vendor: those of its list and of the dialect's. */
+export function kindsOf({ vendor, dialect }: ToolTerms): ReadonlySet<ToolKind> {
+  if (dialect === 'rerank' || dialect === 'converse') return new Set()
+  const vendors = new Set([vendor, DIALECT_VENDORS[dialect]])
+  return new Set(LISTED_TOOLS.filter((row) => vendors.has(row.vendor)).map(({ kind }) => kind))
+}
+
+/** Classifies a tool of a request; undefined where it costs nothing. */
+export function knownTool(tool: OfferedTool, { vendor, dialect }: ToolTerms): KnownTool | undefined {
+  const own = DIALECT_VENDORS[dialect]
+  if (FREE_TOOLS[own].test(tool.type)) return undefined
+  const listed = inLists(vendor, own, ({ types }) => types.test(tool.type))
+  return { ...tool, kind: listed?.kind }
+}
+
+/** Prices the uses of an answer, `searches` of the web among them. */
+export function pricedTools(searches: number, uses: readonly ToolUse[], terms: ToolTerms): PricedTool[] {
+  const all: readonly ToolUse[] = searches > 0 ? [{ kind: 'web_search', count: searches }, ...uses] : uses
+  return all
+    .map((use) => ({ ...use, kind: kindAt(use.kind, terms) }))
+    .flatMap((use) => pricedUse(use, terms))
+    .filter(({ count }) => count > 0)
+}
+
+/** The kind that a use has at a vendor: a search of the web is Google's in its dialect. */
+export function kindAt(kind: ToolKind, { dialect }: Pick<ToolTerms, 'dialect'>): ToolKind {
+  return kind === 'web_search' && dialect === 'gemini' ? 'google_search' : kind
+}
+
+/** USD for one use, at the most where that depends on what the answer tells. */
+export function priceOfUse(
+  { kind, form, model }: Pick<ToolUse, 'kind' | 'form' | 'model'>,
+  terms: ToolTerms,
+): Decimal {
+  const stated = statedPrice(kind, terms)
+  if (stated) return stated
+  if (kind === 'image_generation') {
+    const price = terms.priceOf(model ?? USUAL_PAINTER)
+    if (price && Object.keys(price.image).length > 0) return imagePrice(price.image, formOf(form))
+  }
+  const listed = listedTool(kind, terms)
+  return usd(listed.forms?.[form ?? ''] ?? listed.price)
+}
+
+/** The row of the list that holds for a kind of tool. */
+export function listedTool(
+  kind: ToolKind,
+  { vendor, dialect, model }: Pick<ToolTerms, 'vendor' | 'dialect' | 'model'>,
+): ListedTool {
+  const found = inLists(
+    vendor,
+    DIALECT_VENDORS[dialect],
+    (row) => row.kind === kind && (row.models?.test(model) ?? true),
+  )
+  const listed = found ?? LISTED_TOOLS.find((row) => row.kind === kind)
+  if (!listed) throw new Error(`no vendor lists ${kind}`)
+  return listed
+}
+
+function inLists(
+  vendor: ToolVendor,
+  own: ToolVendor,
+  fits: (row: ListedTool) => boolean,
+): ListedTool | undefined {
+  return (
+    LISTED_TOOLS.find((row) => row.vendor === vendor && fits(row)) ??
+    LISTED_TOOLS.find((row) => row.vendor === own && fits(row))
+  )
+}
+
+// A price of searches that was stated before Google's had a name of their own holds for these.
+function statedPrice(kind: ToolKind, { stated }: ToolTerms): Decimal | undefined {
+  return stated[kind] ?? (kind === 'google_search' ? stated.web_search : undefined)
+}
+
+function pricedUse(use: ToolUse, terms: ToolTerms): PricedTool[] {
+  const { kind, count, tokens } = use
+  if (kind === 'image_generation' && tokens && !statedPrice(kind, terms)) {
+    const prices = terms.priceOf(use.model ?? USUAL_PAINTER)?.tokens
+    if (prices)
+      return [
+        { kind: 'image_generation_input', count: tokens.text, price: prices.input },
+        { kind: 'image_generation_image_input', count: tokens.image, price: prices.imageInput },
+        { kind: 'image_generation_output', count: tokens.output, price: prices.imageOutput },
+      ]
+  }
+  const isOnce = !statedPrice(kind, terms) && listedTool(kind, terms).unit === 'prompt'
+  return [{ kind, count: isOnce ? Math.min(count, 1) : count, price: priceOfUse(use, terms) }]
+}
+
+function formOf(form: string | undefined): ImageForm {
+  const [size, quality] = form?.split('/') ?? []
+  return { size, quality }
+}
+
+function usd(text: string): Decimal {
+  return parseDecimal(text) ?? ZERO
+}

@@ -1,0 +1,13 @@
+import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { ProviderTools } from '../../domain/tool-use.ts'
+import type { ChannelRequest } from './dialect.ts'
+
+/** The tools of a request that goes to a channel as it came, for the model `name`; nothing without any. */
+export function nativeTools(
+  { modelMapping }: Channel,
+  dialect: ProtocolName,
+  name: string,
+  offered: ProviderTools | undefined,
+): Pick<ChannelRequest, 'tools'> {
+  return offered ? { tools: { ...offered, dialect, model: modelMapping.get(name) ?? name } } : {}
+}

@@ -1,0 +1,44 @@
+import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
+import { pricedTools, type ToolTerms } from '../domain/tool-price.ts'
+import type { PricedTool, ToolUse } from '../domain/tool-use.ts'
+import type { Call, Target } from './call.ts'
+import type { Terms } from './priced-usage.ts'
+import { toolsAt, toolTerms, unlistedTypes } from './tool-terms.ts'
+
+/** Terms of the provider's tools at the target of a call. */
+export function termsAt({ settings, rate }: Call, { channel, prepared }: Target): ToolTerms {
+  return toolTerms(settings, rate, channel, prepared.protocol, prepared.upstreamModel)
+}
+
+/** Terms of the charge of a response. */
+export function pricingAt(call: Call, target: Target): Terms {
+  return {
+    rate: call.rate,
+    countPrompt: () => call.countChargedPrompt(),
+    count: call.count,
+    unitsOf: call.request.searchUnits,
+    shown: (uses) => shownBy(target, uses),
+    priceTools: (searches, uses) => pricedTools(searches, uses, termsAt(call, target)),
+  }
+}
+
+/** Prices of the uses that a response has shown so far. */
+export function pricesOf(call: Call, target: Target, uses: readonly ToolUse[]): readonly PricedTool[] {
+  const shown = shownBy(target, uses)
+  return shown.length === 0 ? [] : pricedTools(0, shown, termsAt(call, target))
+}
+
+/** Notes the tools of a request that no list has a price for; returns whether there are any. */
+export function noteUnlisted(call: Call, { channel, prepared }: Target, unpriced: UnpricedTools): boolean {
+  if (!prepared.tools) return false
+  const types = unlistedTypes(toolsAt(call.settings, call.rate, channel, prepared.tools).known)
+  for (const tool of types) unpriced.note({ model: call.model, channel: channel.name, tool })
+  return types.length > 0
+}
+
+// Sources that an answer cites alone tell of a search where the request asked for one.
+function shownBy({ prepared }: Target, uses: readonly ToolUse[]): readonly ToolUse[] {
+  if (uses.length === 0) return uses
+  const isOffered = prepared.tools?.dialect === 'chat'
+  return uses.filter(({ isCited }) => !isCited || isOffered)
+}

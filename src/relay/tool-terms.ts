@@ -1,0 +1,54 @@
+import type { Channel, ProtocolName } from '../domain/channel.ts'
+import type { Rate } from '../domain/price.ts'
+import { DIALECT_VENDORS } from '../domain/tool-list.ts'
+import type { Settings } from '../domain/settings.ts'
+import { type KnownTool, knownTool, type ToolTerms, toolVendor } from '../domain/tool-price.ts'
+import { GatewayError } from '../errors.ts'
+import type { ChannelRequest, ChannelTools } from './dialects/dialect.ts'
+
+/** Most characters of a tool's type that messages and alerts repeat. */
+const MAX_TYPE_LENGTH = 64
+
+/** Terms of the tools at one upstream; `model`: its name there, `channel`: undefined if it is gone. */
+export function toolTerms(
+  { models }: Pick<Settings, 'models'>,
+  { tools }: Pick<Rate, 'tools'>,
+  channel: Pick<Channel, 'provider' | 'baseUrl'> | undefined,
+  dialect: ProtocolName,
+  model: string,
+): ToolTerms {
+  return {
+    stated: tools,
+    vendor: channel ? toolVendor(channel, dialect) : DIALECT_VENDORS[dialect],
+    dialect,
+    model,
+    priceOf: (painter) => models.get(painter).price,
+  }
+}
+
+/** The tools of a request at its channel that may cost something, and the terms of their prices. */
+export function toolsAt(
+  settings: Settings,
+  rate: Rate,
+  channel: Channel,
+  { dialect, model, tools }: ChannelTools,
+): { readonly terms: ToolTerms; readonly known: readonly KnownTool[] } {
+  const terms = toolTerms(settings, rate, channel, dialect, model)
+  return { terms, known: tools.flatMap((tool) => knownTool(tool, terms) ?? []) }
+}
+
+/** Types of the tools that no list has a price for, each once and without what may not be shown. */
+export function unlistedTypes(known: readonly KnownTool[]): readonly string[] {
+  const types = known.filter(({ kind }) => kind === undefined).map(({ type }) => type)
+  return [...new Set(types.map((type) => type.slice(0, MAX_TYPE_LENGTH).replaceAll(/[^\w.:-]/g, '?')))]
+}
+
+/** Refuses a request with a tool that has no price, where the operator has decided so. */
+export function refuseUnlisted(settings: Settings, rate: Rate, requests: readonly ChannelRequest[]): void {
+  if (settings.options.unknownTools !== 'refuse') return
+  for (const { channel, tools } of requests) {
+    const [type] = tools ? unlistedTypes(toolsAt(settings, rate, channel, tools).known) : []
+    if (type !== undefined)
+      throw new GatewayError('tool_not_priced', `the tool ${type} has no price here, and cannot be offered`)
+  }
+}

@@ -1,0 +1,532 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { completionText, contentFrame, DONE_FRAME, finishFrame, usageText } from '../equipment/behaviour.ts'
+import type { FullResponse } from '../equipment/client.ts'
+import { channel, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { metricsOf } from '../operations/metrics-text.ts'
+
+/** Quota units for each token: 1 of input, 4 of output. */
+const price = { input: 2, output: 8 }
+const TOKENS = 100 + 10 * 4
+/** Quota units of one use, from the list prices in USD times 500,000. */
+const LISTED = { search: 5_000, file: 1_250, interpreter: 15_000, container: 25_000, maps: 12_500 }
+const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
+const STATED = {
+  ...price,
+  tools: { image_generation: 0.04, mcp: 0.001, web_fetch: 0.002, code_interpreter: 0 },
+}
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 0, hold_tokens: 16 },
+    models: Object.fromEntries(
+      ['r', 'm', 'c', 'gemini-3-pro', 'gemini-2.5-flash'].map((name) => [name, { price }]),
+    ),
+    channels: [
+      channel('r', upstream.baseUrl('r'), { protocol: 'responses' }),
+      channel('m', upstream.baseUrl('m'), { protocol: 'messages' }),
+      channel('c', upstream.baseUrl('c')),
+      channel('g', upstream.baseUrl('g'), {
+        protocol: 'gemini',
+        models: ['gemini-3-pro', 'gemini-2.5-flash'],
+      }),
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann'), token('poor', { remain_quota: 25_000 })]),
+      user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
+    ],
+  }))
+})
+afterAll(() => fixture?.close())
+
+const CLIENTS = {
+  responses: (fields: object) =>
+    fixture.chat('ann', { model: 'r', input: 'hi', ...fields }, { path: '/v1/responses' }),
+  messages: (fields: object) =>
+    fixture.chat(
+      'ann',
+      { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], ...fields },
+      { path: '/v1/messages' },
+    ),
+  chat: (fields: object) =>
+    fixture.chat('ann', { model: 'c', messages: [{ role: 'user', content: 'hi' }], ...fields }),
+}
+const gemini = (model: string, fields: object, stream = false): Promise<FullResponse> =>
+  fixture.chat(
+    'ann',
+    { contents: [{ parts: [{ text: 'hi' }] }], ...fields },
+    { path: `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}` },
+  )
+
+interface Row {
+  readonly quota: number
+  readonly reason: string
+  readonly web_searches: number
+  readonly price_incomplete: boolean
+  readonly cost: readonly { kind: string; count: number; price_usd: string; quota: string }[] | null
+}
+
+/** The row of a call, whose cost lines add up to its charge. */
+async function row({ headers, status, text }: FullResponse): Promise<Row> {
+  expect(status, text).toBe(200)
+  const id = String(headers['x-request-id'])
+  const { data } = await manage<Row>(fixture.gateway.url, ADMIN, `GET /api/log/${id}`)
+  const sum = (data.cost ?? []).reduce((total, { quota }) => total + Number(quota), 0)
+  expect(Math.round(sum)).toBe(data.quota)
+  return data
+}
+
+const TEXT = {
+  type: 'message',
+  role: 'assistant',
+  content: [{ type: 'output_text', text: 'said', annotations: [] }],
+}
+const USAGE = { input_tokens: 100, output_tokens: 10, total_tokens: 110 }
+const response = (output: readonly object[], more: object = {}): object => ({
+  id: 'resp_1',
+  object: 'response',
+  created_at: 7,
+  status: 'completed',
+  model: 'm',
+  output: [...output, TEXT],
+  usage: USAGE,
+  ...more,
+})
+const json = (value: object) => ({ kind: 'whole', body: JSON.stringify(value) }) as const
+const frame = (event: object & { readonly type?: string; readonly sequence_number?: number }): string =>
+  `${event.type ? `event: ${event.type}\n` : ''}data: ${JSON.stringify(event)}\n\n`
+/** The stream of a response; its last event has no items. */
+const responseFrames = (output: readonly object[], more: object = {}): string[] => {
+  const whole = response(output, more) as { readonly output: readonly object[] }
+  return [
+    { type: 'response.created', response: { ...whole, status: 'in_progress', output: [], usage: null } },
+    ...whole.output.flatMap((item, at) => [
+      { type: 'response.output_item.added', output_index: at, item },
+      { type: 'response.output_item.done', output_index: at, item },
+    ]),
+    { type: 'response.completed', response: { ...whole, output: [] } },
+  ].map((event, at) => frame({ ...event, sequence_number: at }))
+}
+
+const item = (type: string, more: object = {}): object => ({
+  id: `id_${type}`,
+  type,
+  status: 'completed',
+  ...more,
+})
+const ran = (id: string): object => item('code_interpreter_call', { container_id: id })
+const drawn = (size: string, quality: string): object => item('image_generation_call', { size, quality })
+const shell = (environment: object): object => item('shell_call', { environment })
+const IMAGE_TOKENS = {
+  input_tokens: 30,
+  input_tokens_details: { text_tokens: 20, image_tokens: 10 },
+  output_tokens: 1_000,
+}
+
+describe('tools of responses', () => {
+  test.each([
+    ['searches of files', [item('file_search_call'), item('file_search_call')], {}, 2 * LISTED.file],
+    ['containers, each once', [ran('a'), ran('a'), ran('b')], {}, 2 * LISTED.interpreter],
+    [
+      'a container of 4 GB',
+      [ran('a')],
+      { tools: [{ type: 'code_interpreter', container: { type: 'auto', memory_limit: '4g' } }] },
+      60_000,
+    ],
+    [
+      'a shell in a container',
+      [shell({ type: 'container_reference', container_id: 'c' })],
+      {},
+      LISTED.interpreter,
+    ],
+    ['a shell of the client', [shell({ type: 'local' })], {}, 0],
+    ['searches of the web', [item('web_search_call', { action: { type: 'search' } })], {}, LISTED.search],
+    [
+      'searches that are reported',
+      [],
+      { tool_usage: { web_search: { num_requests: 3 } } },
+      3 * LISTED.search,
+    ],
+    ['calls of MCP servers, which cost nothing', [item('mcp_call'), item('mcp_call')], {}, 0],
+    // gpt-image-1: 0.011 USD a square of low quality, 0.25 an oblong of high quality.
+    [
+      'pictures by size and quality',
+      [drawn('1024x1024', 'low'), drawn('1536x1024', 'high')],
+      {},
+      5_500 + 125_000,
+    ],
+    // gpt-image-1-mini: 2, 2.5 and 8 USD a million tokens: 20 × 1 + 10 × 1.25 + 1000 × 4 = 4032.5
+    [
+      'pictures by their tokens',
+      [drawn('1024x1024', 'low')],
+      {
+        tools: [{ type: 'image_generation', model: 'gpt-image-1-mini' }],
+        tool_usage: { image_gen: IMAGE_TOKENS },
+      },
+      4_033,
+    ],
+    [
+      'what the client runs',
+      [item('local_shell_call'), item('apply_patch_call'), item('computer_call')],
+      {},
+      0,
+    ],
+  ])('%s are charged, whole, streamed and in the background', async (_, output, more, quota) => {
+    fixture.upstream.script('r', json(response(output, more)))
+    const whole = await row(await CLIENTS.responses({}))
+    expect(whole).toMatchObject({ quota: TOKENS + quota, price_incomplete: false })
+    fixture.upstream.script('r', { kind: 'stream', frames: responseFrames(output, more), ending: 'no done' })
+    expect((await row(await CLIENTS.responses({ stream: true }))).quota).toBe(TOKENS + quota)
+    fixture.upstream.script(
+      'r',
+      json(response([], { status: 'queued', usage: null })),
+      json(response(output, more)),
+    )
+    const begun = await CLIENTS.responses({ background: true })
+    await fixture.chat('ann', '', { path: `/v1/responses/${begun.json().id}`, method: 'GET' })
+    expect((await row(begun)).quota).toBe(TOKENS + quota)
+  })
+
+  test('have lines with the price of one use in USD', async () => {
+    fixture.upstream.script('r', json(response([ran('a'), ran('b'), item('file_search_call')])))
+    const { cost } = await row(await CLIENTS.responses({}))
+    expect(cost).toEqual([
+      { kind: 'input', count: 100, price_usd: '2', quota: '100' },
+      { kind: 'output', count: 10, price_usd: '8', quota: '40' },
+      { kind: 'code_interpreter', count: 2, price_usd: '0.03', quota: '30000' },
+      { kind: 'file_search', count: 1, price_usd: '0.0025', quota: '1250' },
+    ])
+  })
+
+  test('are charged as they were shown where the stream broke off', async () => {
+    const frames = responseFrames([ran('a'), item('file_search_call')]).slice(0, -3)
+    fixture.upstream.script('r', { kind: 'stream', frames, ending: 'reset' })
+    const answer = await CLIENTS.responses({ stream: true })
+    const { quota, reason, cost } = await row(answer)
+    expect(reason).toBe('cut')
+    expect(cost?.slice(-2).map(({ kind, count }) => [kind, count])).toEqual([
+      ['code_interpreter', 1],
+      ['file_search', 1],
+    ])
+    expect(quota).toBeGreaterThan(LISTED.interpreter + LISTED.file)
+  })
+})
+
+const block = (name: string, id = name): object => ({
+  type: 'server_tool_use',
+  id: `srvtoolu_${id}`,
+  name,
+  input: {},
+})
+const message = (content: readonly object[], usage: object = {}): object => ({
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'm',
+  content: [...content, { type: 'text', text: 'said' }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+  usage: { input_tokens: 100, output_tokens: 10, ...usage },
+})
+const messageFrames = (content: readonly object[], usage: object = {}): string[] => {
+  const whole = message(content, usage) as { content: readonly object[]; usage: object }
+  return [
+    {
+      type: 'message_start',
+      message: { ...whole, content: [], stop_reason: null, usage: { input_tokens: 100, output_tokens: 1 } },
+    },
+    ...whole.content.flatMap((content_block, index) => [
+      { type: 'content_block_start', index, content_block },
+      { type: 'content_block_stop', index },
+    ]),
+    { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: whole.usage },
+    { type: 'message_stop' },
+  ].map(frame)
+}
+
+describe('tools of messages', () => {
+  test.each([
+    [
+      'searches that are reported',
+      [block('web_search')],
+      { server_tool_use: { web_search_requests: 2 } },
+      2 * LISTED.search,
+    ],
+    ['searches by their blocks', [block('web_search', 'a'), block('web_search', 'b')], {}, 2 * LISTED.search],
+    [
+      'none that failed, as reported',
+      [block('web_search')],
+      { server_tool_use: { web_search_requests: 0 } },
+      0,
+    ],
+    ['fetches, which cost nothing', [block('web_fetch')], { server_tool_use: { web_fetch_requests: 1 } }, 0],
+    [
+      'a container, however often it ran',
+      [block('bash_code_execution'), block('text_editor_code_execution')],
+      {},
+      LISTED.container,
+    ],
+    ['searches for tools', [block('tool_search_tool_regex')], {}, 0],
+  ])('%s are charged, whole and streamed', async (_, content, usage, quota) => {
+    fixture.upstream.script('m', json(message(content, usage)))
+    expect((await row(await CLIENTS.messages({}))).quota).toBe(TOKENS + quota)
+    fixture.upstream.script('m', { kind: 'stream', frames: messageFrames(content, usage), ending: 'no done' })
+    expect((await row(await CLIENTS.messages({ stream: true }))).quota).toBe(TOKENS + quota)
+  })
+})
+
+const answer = (candidate: object): object => ({
+  candidates: [
+    { content: { role: 'model', parts: [{ text: 'said' }] }, finishReason: 'STOP', index: 0, ...candidate },
+  ],
+  usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 },
+})
+const QUERIES = { groundingMetadata: { webSearchQueries: ['a', 'b'] } }
+
+describe('tools of gemini', () => {
+  test.each([
+    ['queries', 'gemini-3-pro', QUERIES, 2 * 7_000],
+    ['a grounded prompt', 'gemini-2.5-flash', QUERIES, 17_500],
+    [
+      'maps',
+      'gemini-3-pro',
+      { groundingMetadata: { groundingChunks: [{ maps: { uri: 'x' } }] } },
+      LISTED.maps,
+    ],
+    ['addresses, which cost nothing', 'gemini-3-pro', { urlContextMetadata: { urlMetadata: [{}, {}] } }, 0],
+    [
+      'code, which costs its tokens',
+      'gemini-3-pro',
+      { content: { role: 'model', parts: [{ executableCode: { code: '1' } }, { text: 'said' }] } },
+      0,
+    ],
+  ])('%s are charged, whole and streamed', async (_, model, candidate, quota) => {
+    fixture.upstream.script('g', json(answer(candidate)))
+    expect((await row(await gemini(model, {}))).quota).toBe(TOKENS + quota)
+    fixture.upstream.script('g', {
+      kind: 'stream',
+      frames: [frame(answer(candidate)), frame(answer(candidate))],
+      ending: 'no done',
+    })
+    expect((await row(await gemini(model, {}, true))).quota).toBe(TOKENS + quota)
+  })
+})
+
+const CITED = [
+  {
+    type: 'url_citation',
+    url_citation: { url: 'https://example.com', title: 'x', start_index: 0, end_index: 1 },
+  },
+]
+const cited = JSON.stringify({
+  ...JSON.parse(completionText('said', usageText(100, 10))),
+  choices: [
+    { index: 0, message: { role: 'assistant', content: 'said', annotations: CITED }, finish_reason: 'stop' },
+  ],
+})
+const citedFrame = contentFrame('said').replace(
+  '"content":"said"',
+  `"content":"said","annotations":${JSON.stringify(CITED)}`,
+)
+const chatFrames = [citedFrame, finishFrame(), finishFrame(usageText(100, 10)), DONE_FRAME]
+
+describe('a search of chat', () => {
+  test.each([
+    ['one that was asked for', { web_search_options: {} }, LISTED.search],
+    ['none that nobody asked for', {}, 0],
+  ])('is told by what is cited: %s', async (_, fields, quota) => {
+    fixture.upstream.script('c', { kind: 'whole', body: cited })
+    expect((await row(await CLIENTS.chat(fields))).quota).toBe(TOKENS + quota)
+    fixture.upstream.script('c', { kind: 'stream', frames: chatFrames })
+    expect((await row(await CLIENTS.chat({ ...fields, stream: true }))).quota).toBe(TOKENS + quota)
+  })
+})
+
+describe('converted calls', () => {
+  test('are charged for what the provider ran, by its own prices', async () => {
+    fixture.upstream.script(
+      'm',
+      json(message([block('web_search')], { server_tool_use: { web_search_requests: 2 } })),
+    )
+    const tools = [
+      { type: 'web_search' },
+      { type: 'code_interpreter', container: { type: 'auto' } },
+      { type: 'new_thing' },
+    ]
+    const converted = await row(await CLIENTS.responses({ model: 'm', tools }))
+    // A tool that a conversion leaves out costs nothing, and is no tool without a price.
+    expect(converted).toMatchObject({
+      quota: TOKENS + 2 * LISTED.search,
+      web_searches: 2,
+      price_incomplete: false,
+    })
+    fixture.upstream.script('g', json(answer(QUERIES)))
+    const searched = await row(
+      await CLIENTS.responses({ model: 'gemini-3-pro', tools: [{ type: 'web_search' }] }),
+    )
+    expect(searched).toMatchObject({ quota: TOKENS + 2 * 7_000, web_searches: 2 })
+  })
+})
+
+describe('a hold', () => {
+  /** Whether a key with 25,000 units may make the call. */
+  const affords = async (path: string, body: object): Promise<boolean> => {
+    const { status, text } = await fixture.chat('poor', body, { path })
+    if (status !== 200) expect(JSON.parse(text).error.code).toBe('insufficient_quota')
+    return status === 200
+  }
+  const asked = (tools: readonly object[], more: object = {}): object => ({
+    model: 'r',
+    input: 'hi',
+    max_output_tokens: 16,
+    tools,
+    ...more,
+  })
+  const files = [{ type: 'file_search', vector_store_ids: [] }]
+  const searching = [{ type: 'web_search' }]
+
+  test('of a whole answer pays for as many uses as the request allows, four where it says nothing', async () => {
+    fixture.upstream.script(
+      'r',
+      json(response([], { usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, output: [] })),
+    )
+    // Four searches are 20,000, code in four containers 60,000.
+    expect(await affords('/v1/responses', asked(searching))).toBe(true)
+    expect(await affords('/v1/responses', asked([...searching, ...searching]))).toBe(false)
+    expect(await affords('/v1/responses', asked([...searching, ...searching], { max_tool_calls: 4 }))).toBe(
+      true,
+    )
+    expect(await affords('/v1/responses', asked(searching, { max_tool_calls: 6 }))).toBe(false)
+    expect(await affords('/v1/responses', asked(files, { max_tool_calls: 12 }))).toBe(true)
+    const fetching = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
+    fixture.upstream.script('m', json(message([], { input_tokens: 0, output_tokens: 0 })))
+    for (const [maxUses, isAffordable] of [
+      [2, true],
+      [6, false],
+    ] as const) {
+      const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: maxUses }]
+      expect(await affords('/v1/messages', { ...fetching, tools })).toBe(isAffordable)
+    }
+  })
+
+  test('of a stream pays for one use and grows by one with each that begins, and ends where it cannot', async () => {
+    const found = Array.from({ length: 8 }, (_, at) =>
+      item('web_search_call', { id: `ws_${at}`, action: { type: 'search' } }),
+    )
+    const frames = responseFrames(found)
+    fixture.upstream.script('r', { kind: 'stream', frames, drip: true, ending: 'no done' })
+    const ended = await fixture.chat('poor', { ...asked(searching), stream: true }, { path: '/v1/responses' })
+    expect(ended.text).toContain('response.failed')
+    const { quota, reason } = await row(ended)
+    expect(reason).toBe('cut')
+    // The use that the hold could not pay for had begun: the provider bills it.
+    expect(quota).toBeGreaterThanOrEqual(5 * LISTED.search)
+  })
+
+  test('that was too small is counted where the provider used more', async () => {
+    const exceeded = async (): Promise<number> =>
+      (await metricsOf(fixture.gateway.url)).sum('sluice_hold_exceeded_total', { model: 'r' })
+    const before = await exceeded()
+    fixture.upstream.script('r', json(response([], { tool_usage: { web_search: { num_requests: 9 } } })))
+    const fields = { tools: searching, max_tool_calls: 2, max_output_tokens: 16 }
+    expect((await row(await CLIENTS.responses(fields))).quota).toBe(TOKENS + 9 * LISTED.search)
+    expect(await exceeded()).toBe(before + 1)
+  })
+})
+
+describe('a tool that no list has', () => {
+  test('goes upstream on the road of its own, and its row says so', async () => {
+    fixture.upstream.script('r', json(response([])))
+    const tools = [{ type: 'new_thing', depth: 3 }]
+    const called = await row(await CLIENTS.responses({ tools }))
+    expect(called).toMatchObject({ quota: TOKENS, price_incomplete: true })
+    expect(JSON.parse(fixture.upstream.only('r').text)).toMatchObject({ tools })
+    const list = await manage<{ items: readonly { price_incomplete: boolean }[] }>(
+      fixture.gateway.url,
+      ADMIN,
+      'GET /api/log/',
+    )
+    expect(list.data.items[0]).toMatchObject({ price_incomplete: true })
+  })
+
+  test.each([
+    [
+      'responses',
+      [
+        { type: 'function', name: 'f' },
+        { type: 'custom', name: 'g' },
+        { type: 'namespace', name: 'n', tools: [] },
+      ],
+    ],
+    [
+      'responses',
+      [{ type: 'local_shell' }, { type: 'shell', environment: { type: 'local' } }, { type: 'apply_patch' }],
+    ],
+    ['responses', [{ type: 'tool_search', execution: 'client' }, { type: 'computer_use_preview' }]],
+    [
+      'messages',
+      [
+        { type: 'bash_20250124', name: 'bash' },
+        { type: 'text_editor_20250728', name: 'e' },
+      ],
+    ],
+    [
+      'messages',
+      [
+        { type: 'computer_20251124', name: 'c' },
+        { type: 'memory_20250818', name: 'm' },
+      ],
+    ],
+    [
+      'chat',
+      [
+        { type: 'function', function: { name: 'f' } },
+        { type: 'custom', custom: { name: 'g' } },
+      ],
+    ],
+  ] as const)('is none that the client runs: %s %j', async (client, tools) => {
+    fixture.upstream.script('r', json(response([])))
+    fixture.upstream.script('m', json(message([])))
+    fixture.upstream.script('c', { kind: 'whole', content: 'said', usage: usageText(100, 10) })
+    expect(await row(await CLIENTS[client]({ tools }))).toMatchObject({
+      quota: TOKENS,
+      price_incomplete: false,
+    })
+  })
+})
+
+// Last, as the configuration changes.
+test('prices that the operator states hold, 0 makes a tool free, and unknown ones may be refused', async () => {
+  await fixture.gateway.apply({
+    options: { retries: 0, unknown_tools: 'refuse' },
+    models: { r: { price: STATED }, m: { price: STATED }, c: { price: { ...price, web_search: 0.002 } } },
+    channels: [
+      channel('r', fixture.upstream.baseUrl('r'), { protocol: 'responses' }),
+      channel('m', fixture.upstream.baseUrl('m'), { protocol: 'messages' }),
+      channel('c', fixture.upstream.baseUrl('c')),
+    ],
+    users: [],
+  })
+  const drawing = { tool_usage: { image_gen: IMAGE_TOKENS } }
+  fixture.upstream.script(
+    'r',
+    json(response([drawn('1024x1024', 'low'), item('mcp_call'), ran('a')], drawing)),
+  )
+  expect((await row(await CLIENTS.responses({}))).quota).toBe(TOKENS + 20_000 + 500)
+  fixture.upstream.script('m', json(message([], { server_tool_use: { web_fetch_requests: 3 } })))
+  expect((await row(await CLIENTS.messages({}))).quota).toBe(TOKENS + 3_000)
+  fixture.upstream.script('c', { kind: 'whole', body: cited })
+  expect((await row(await CLIENTS.chat({ web_search_options: {} }))).quota).toBe(TOKENS + 1_000)
+  const refused = await CLIENTS.responses({ tools: [{ type: 'new_thing' }] })
+  expect(refused.status).toBe(400)
+  expect(refused.json().error).toMatchObject({
+    code: 'tool_not_priced',
+    message: expect.stringContaining('new_thing'),
+  })
+  // The other road leaves it out.
+  fixture.upstream.script('m', json(message([])))
+  expect((await CLIENTS.responses({ model: 'm', tools: [{ type: 'new_thing' }] })).status).toBe(200)
+})
