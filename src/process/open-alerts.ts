@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { Alerts } from '../alerts/alerts.ts'
-import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
+import { UnpricedTools } from '../alerts/unpriced-tools.ts'
 import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Overload } from '../limits/overload.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { type Secrets, tagOf } from '../store/secrets.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
+
+export { UnpricedTools }
 
 /** Parts of the gateway that alerts tell of. */
 interface AlertedParts {

@@ -1,4 +1,3 @@
-import { UnpricedTools } from '../alerts/unpriced-tools.ts'
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -42,7 +41,7 @@ import { Media } from '../relay/media.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
 import { jsonApiWhenNeeded } from './json-api-when-needed.ts'
-import { openAlerts } from './open-alerts.ts'
+import { openAlerts, UnpricedTools } from './open-alerts.ts'
 import { openMemory } from './open-memory.ts'
 import { openResponses } from './open-responses.ts'
 import { openUpstreams } from './open-upstreams.ts'
@@ -239,8 +238,8 @@ export async function serve({
   const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
 
   const overload = new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
-  const alerted = { ...callParts, health, overload }
-  opened.adopt(await openAlerts(accounts, secrets, alerted), (alerts) => alerts.close())
+  const alerts = await openAlerts(accounts, secrets, { ...callParts, health, overload })
+  opened.adopt(alerts, (open) => open.close())
   const globalLimit = new GlobalLimit(
     limits,
     () => addressOf,
