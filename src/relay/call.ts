@@ -167,12 +167,12 @@ export class Call implements MediaRequester {
   /** Tokens of the prompt, for the client to see; the expected ones while many other texts are counted. */
   async countPrompt(): Promise<number> {
     if (this.count.isBusy) return this.expectedPrompt
-    return (await this.#prompt.shownTokens(this.count)) + this.#contextTokens
+    return (await this.#prompt.shownTokens(this.count)) + (this.request.contextTokens ?? 0)
   }
 
   /** Tokens of the prompt as it was sent, for the charge. */
   async countChargedPrompt(): Promise<number> {
-    return (await this.#prompt.chargedTokens(this.count)) + this.#contextTokens
+    return (await this.#prompt.chargedTokens(this.count)) + (this.request.contextTokens ?? 0)
   }
 
   /** Begins an attempt: the first byte of an earlier one does not count. */
@@ -244,11 +244,6 @@ export class Call implements MediaRequester {
     const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
     const priced = { usage, tools: [], quota: charge(this.rate, usage, form), reason } as const
     await this.#book(target, priced, delivered, undefined, form)
-  }
-
-  // A stored context is billed as a part of the prompt.
-  get #contextTokens(): number {
-    return this.request.contextTokens ?? 0
   }
 
   #book(

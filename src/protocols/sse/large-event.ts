@@ -8,6 +8,8 @@ const LINE_END = Buffer.of(LF)
 /** Most characters kept of a field's name, and of an event's. */
 const MAX_FIELD = 16
 const MAX_NAME = 256
+/** UTF-8 bytes of a UTF-16 code unit. */
+const MAX_UTF8_BYTES = 3
 
 /**
  * Event that is read while it streams by, keeping only its name and the outline of its data. Lines and fields
@@ -95,4 +97,9 @@ export class LargeEvent {
     this.#field = ''
     this.#isInValue = false
   }
+}
+
+/** Whether a text has more UTF-8 bytes than that. */
+export function isLonger(text: string, bytes: number): boolean {
+  return text.length * MAX_UTF8_BYTES > bytes && Buffer.byteLength(text) > bytes
 }

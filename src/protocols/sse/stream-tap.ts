@@ -3,7 +3,7 @@ import type { ErrorParts } from '../upstream-error.ts'
 import { EmittedText } from '../emitted-text.ts'
 import { FrameLoop, type Verdict } from './frame-loop.ts'
 import type { FrameTemplate } from './frame-template.ts'
-import { LargeEvent } from './large-event.ts'
+import { isLonger, LargeEvent } from './large-event.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { FrameSplitter } from './frame-splitter.ts'
 import { NO_TOOLS, type SeenTools } from '../tool-tally.ts'
@@ -46,8 +46,6 @@ const MAX_HELD_BYTES = 65_536
 /** Most held bytes of an event that begins as an error. */
 const MAX_WHOLE_BYTES = 1_048_576
 const HEAD_BYTES = 1_024
-/** UTF-8 bytes of a UTF-16 code unit. */
-const MAX_UTF8_BYTES = 3
 const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
 
 /**
@@ -175,7 +173,7 @@ export abstract class StreamTap extends FrameLoop {
     if (
       this.emittedBytes > before ||
       this.arrived.progress > progress ||
-      (verdict === 'forward' && isLarge(frame))
+      (verdict === 'forward' && isLonger(frame, MAX_HELD_BYTES))
     )
       this.contentFrames++
     return verdict
@@ -294,9 +292,4 @@ export abstract class StreamTap extends FrameLoop {
     this.#endingBytes += bytes.length
     this.#ending.push(Buffer.from(bytes.subarray(0, space)))
   }
-}
-
-/** Whether a frame is so large that it is forwarded before it is complete. */
-function isLarge(frame: string): boolean {
-  return frame.length * MAX_UTF8_BYTES > MAX_HELD_BYTES && Buffer.byteLength(frame) > MAX_HELD_BYTES
 }
