@@ -35,14 +35,14 @@ const PATCHES: readonly Patch[] = [
   {
     file: 'src/relay/state/response-store.ts',
     text: "await this.#rows.write('storeResponse', response)",
-    by: `{
+    by: `await (async () => {
       if (response.model.startsWith('unstored')) throw new StoreUnavailable('not ' + response.id)
       if (response.model === 'late') {
         console.log('storing ' + response.id + ';')
         await new Promise((resolve) => process.once('SIGUSR2', resolve))
       }
-      await this.#rows.write('storeResponse', response)
-    }`,
+      return this.#rows.write('storeResponse', response)
+    })()`,
   },
   { file: 'src/relay/state/background-calls.ts', text: 'POLL_MS = 60_000', by: 'POLL_MS = 200' },
 ]
