@@ -165,8 +165,7 @@ export async function serve({
   }
   const kept = await openResponses(accounts, secrets, { ...callParts, dataDir: environment.dataDir })
   opened.defer(() => kept.close())
-  const keyRings = new KeyRings()
-  const minutes = new ChannelMinutes()
+  const [keyRings, minutes] = [new KeyRings(), new ChannelMinutes()]
   opened.adopt(new ChannelProbes({ ...callParts, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({
@@ -238,8 +237,8 @@ export async function serve({
   const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
 
   const overload = new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
-  const alerts = await openAlerts(accounts, secrets, { ...callParts, health, overload })
-  opened.adopt(alerts, (open) => open.close())
+  const alerted = { ...callParts, health, overload }
+  opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
   const globalLimit = new GlobalLimit(
     limits,
     () => addressOf,
