@@ -7,7 +7,10 @@ const TABLES = [...POINT_TABLES.map(({ name }) => name), 'usage_refusals', 'pric
 /** Tables of later versions, of each database. */
 const LATER_TABLES = {
   SQLite: ['audit_log', 'declared_settings', 'kept_sums'],
-  PostgreSQL: ['audit_log', 'declared_settings', 'call_generation', 'call_nodes', 'call_places', 'kept_sums'],
+  PostgreSQL: [
+    ...['audit_log', 'declared_settings', 'call_generation', 'call_nodes', 'call_places', 'kept_sums'],
+    'message_key',
+  ],
 } as const
 
 /** Takes a schema back to the version before names were compared by a column. */

@@ -62,7 +62,7 @@ async function openWorkers(count: number): Promise<LedgersOfBank> {
   const database = await openOwnedDatabase({
     path,
     secrets: SECRETS,
-    announce: (account, epoch) => announce(`account ${account} ${epoch}`),
+    announce: (account) => announce(`account ${account}`),
   })
   onTestFinished(() => database.close())
   const { store } = database

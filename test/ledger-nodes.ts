@@ -36,7 +36,7 @@ export async function nodesOn(rows: Rows, place: string, count: number): Promise
       for (const other of nodes) {
         if (other.bankClient === bankClient) continue
         other.bankClient.leases.requestRecall(account)
-        other.bankClient.wake()
+        other.bankClient.ask()
       }
     })
     const store = sharedStore(rows, {

@@ -2,18 +2,26 @@ import type { BankClient } from '../ledger/bank-client.ts'
 import type { LeasedAccounts } from '../ledger/leased-accounts.ts'
 import type { AccountName } from '../store/bank.ts'
 
+/** Text that tells that a node has come or gone. */
+export const NODES_CHANGED = 'nodes'
+
 /**
- * Handles an announcement of another node. `account u:3 7`: that account was changed, and its epoch is 7.
- * `recall t:5 NODE`: that node needs what others do not use of that account.
+ * Handles an announcement of another node. `account u:3`: that account was changed. `recall t:5 NODE`: that
+ * node needs what others do not use of that account. `nodes`: a node has come or gone. Nothing of it is
+ * believed: this node asks the bank, at most fifty times a second.
  */
 export function handleAnnouncement(
   text: string,
-  to: { readonly accounts: LeasedAccounts; readonly bankClient: BankClient; readonly node: string },
+  to: {
+    readonly accounts: LeasedAccounts
+    readonly bankClient: BankClient
+    readonly node: string
+    readonly onNodesChanged: () => void
+  },
 ): void {
-  const [, kind, account, rest] = /^(account|recall) ([ut]:\d+|b:.+) (\S+)$/s.exec(text) ?? []
-  if (kind === 'account') to.accounts.onChanged(account as AccountName, Number(rest))
-  if (kind === 'recall' && rest !== to.node) {
-    to.bankClient.leases.requestRecall(account as AccountName)
-    to.bankClient.wake()
-  }
+  if (text === NODES_CHANGED) to.onNodesChanged()
+  const [, kind, account, node] = /^(account|recall) ([ut]:\d{1,16}|b:[^ ]+)(?: (\S+))?$/.exec(text) ?? []
+  if (kind === 'account') to.accounts.onChanged(account as AccountName)
+  if (kind === 'recall' && node !== to.node) to.bankClient.leases.requestRecall(account as AccountName)
+  if (kind !== undefined || text === NODES_CHANGED) to.bankClient.ask()
 }

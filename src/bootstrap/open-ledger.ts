@@ -4,6 +4,7 @@ import { sqlitePath } from '../domain/database-url.ts'
 import { recordFile } from './record-file.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { pruneOwn } from './prune-own.ts'
+import { NodeMessages } from '../store/node-messages.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { OpenedLedger, OpenLedgerOptions } from './opened-ledger.ts'
 
@@ -29,6 +30,8 @@ async function openOwnLedger(
       store,
       databaseId: `${hostname()} ${path}`,
       ledger,
+      node: randomUUID(),
+      messages: new NodeMessages(secrets),
       firstCredentials,
       recovered,
       others: undefined,

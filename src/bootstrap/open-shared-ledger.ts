@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { handleAnnouncement } from './account-announcements.ts'
+import { handleAnnouncement, NODES_CHANGED } from './account-announcements.ts'
 import { recordFile } from './record-file.ts'
 import { LeasedAccounts } from '../ledger/leased-accounts.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -10,6 +10,8 @@ import { BankClient } from '../ledger/bank-client.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import { postgresBank } from '../store/postgres/bank.ts'
 import { BankConnection } from '../store/postgres/bank-connection.ts'
+import { NodeMessages } from '../store/node-messages.ts'
+import { LiveNodes } from '../store/postgres/live-nodes.ts'
 import { openPostgresStore, type SharedRows } from '../store/postgres/open.ts'
 import { slotsBefore } from './prune.ts'
 import { pruneExpired, pruneParts } from '../store/prune-expired.ts'
@@ -34,6 +36,7 @@ export async function openSharedLedger({
 }: OpenLedgerOptions): Promise<OpenedLedger> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
+  const messages = new NodeMessages(secrets)
   const url = environment.databaseUrl
   const rows = opened.adopt(
     await retryUntilAvailable(() => openPostgresStore({ url, secrets }), log),
@@ -51,8 +54,10 @@ export async function openSharedLedger({
     (open) => open.close(),
   )
   const connection = opened.adopt(new BankConnection(url, { hasRole: hasRelayRole }), (open) => open.close())
-  const announcements = opened.adopt(new Announcements(url), (open) => open.close())
+  const announcements = opened.adopt(new Announcements(url, messages), (open) => open.close())
+  const liveNodes = new LiveNodes(connection, file.node)
   const bankClient = new BankClient({
+    onReported: () => liveNodes.refresh(),
     bank: postgresBank(connection, file.node),
     file,
     openHolds: () => [...ledger.openHolds, ...ledger.parkedHolds],
@@ -77,21 +82,29 @@ export async function openSharedLedger({
   const firstCredentials = await recordFile(store, config)
   const recovered = await ledger.recover()
   await bankClient.start()
-  opened.defer(() => bankClient.close({ isUnresolved: ledger.unresolved + ledger.parkedHolds.size > 0 }))
+  const announceNodes = (): Promise<void> => announcements.announce(NODES_CHANGED).catch(() => {})
+  opened.defer(async () => {
+    await bankClient.close({ isUnresolved: ledger.unresolved + ledger.parkedHolds.size > 0 })
+    await announceNodes()
+  })
+  const onNodesChanged = (): void => liveNodes.expire()
   announcements.listen({
-    received: (text) => handleAnnouncement(text, { accounts, bankClient, node: file.node }),
+    received: (text) => handleAnnouncement(text, { accounts, bankClient, node: file.node, onNodesChanged }),
     connected: () => accounts.onAllChanged(),
   })
   // Changes by other nodes must be received before the first call.
   await announcements.firstAttempt
+  await announceNodes()
   const resources = opened.move()
   return {
     store,
     databaseId: bankId,
+    messages,
     ledger,
     firstCredentials,
     recovered,
-    others: 'nodes',
+    node: file.node,
+    others: { names: () => liveNodes.names },
     prune: async (days, signal) => ({
       ...(await rows.maintainUsageLog(days.log, signal)),
       removedResponses: await pruneExpired(rows, 'pruneResponses', Date.now(), signal),

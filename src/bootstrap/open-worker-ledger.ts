@@ -8,6 +8,7 @@ import { SettledAccounts } from '../ledger/settled-accounts.ts'
 import type { Link } from '../link/link.ts'
 import type { Bank } from '../store/bank.ts'
 import type { SettledCall } from '../store/ledger-writes.ts'
+import { NodeMessages } from '../store/node-messages.ts'
 import type { Secrets } from '../store/secrets.ts'
 import { BatchPort } from '../store/sqlite/batch-port.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
@@ -55,7 +56,8 @@ export async function openWorkerLedger(
   const accounts = new LeasedAccounts(rows, bankClient, (account) =>
     announcer.announce(`recall ${account} ${name}`),
   )
-  announcer.listen({ received: (text) => handleAnnouncement(text, { accounts, bankClient, node: name }) })
+  const heeding = { accounts, bankClient, node: name, onNodesChanged: () => {} }
+  announcer.listen({ received: (text) => handleAnnouncement(text, heeding) })
   const store = withSettlements(rows, (call) => {
     settled.add(call)
     bankClient.onSettled()
@@ -66,6 +68,8 @@ export async function openWorkerLedger(
     store,
     databaseId: `${hostname()} ${path}`,
     ledger,
+    node: name,
+    messages: new NodeMessages(secrets),
     bankClient,
     firstCredentials: undefined,
     // The owner has recovered the database.

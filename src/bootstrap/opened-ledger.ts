@@ -1,8 +1,10 @@
+import type { BankNodes } from '../cluster/join-cluster.ts'
 import type { Workers } from '../cluster/join-through-owner.ts'
 import type { Config } from '../config/config.ts'
 import type { FirstCredentials } from './seed-accounts.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Prune } from './prune.ts'
+import type { NodeMessages } from '../store/node-messages.ts'
 import type { Secrets } from '../store/secrets.ts'
 import type { IdleThread } from '../store/sqlite/database-thread.ts'
 import type { Store } from '../store/store.ts'
@@ -13,6 +15,10 @@ export interface OpenedLedger {
   /** Identifies the database: equal on all nodes that share it, and on no others. */
   readonly databaseId: string
   readonly ledger: Ledger
+  /** Name of this process among those on the database. */
+  readonly node: string
+  /** Signatures of messages to other nodes. */
+  readonly messages: NodeMessages
   readonly firstCredentials: FirstCredentials | undefined
   /** Calls that earlier runs left open and this start has settled. */
   readonly recovered: { readonly count: number; readonly quota: number }
@@ -22,7 +28,7 @@ export interface OpenedLedger {
    * Other processes on the database: nodes on other machines, or the workers of this one; undefined where the
    * process has it to itself.
    */
-  readonly others: 'nodes' | Workers | undefined
+  readonly others: BankNodes | Workers | undefined
   /** Removes old rows of the usage log. */
   readonly prune: Prune
   /** Releases all leases and closes the store. */

@@ -4,6 +4,7 @@ import { type CallPlaces, LocalPlaces } from '../limits/call-places.ts'
 import type { NodeReports } from './node-reports.ts'
 import type { LimitCounter } from '../limits/limit-counter.ts'
 import { LocalCounter } from '../limits/local-counter.ts'
+import type { NodeMessages } from '../store/node-messages.ts'
 
 /** Services that a node shares with the other nodes of its cluster. */
 export interface Cluster {
@@ -20,16 +21,22 @@ export interface Cluster {
   close(): Promise<void>
 }
 
+/** Nodes of one bank, by the names that it knows them by. */
+export interface BankNodes {
+  /** Names of the nodes that run, by their reports to the bank. */
+  readonly names: () => readonly string[]
+}
+
 /** Input of `joinCluster`. */
 export interface ClusterOptions {
   readonly redisUrl: string | undefined
-  /** Shared database; undefined where this node has its own. */
-  readonly postgresUrl: string | undefined
-  /** Workers of this machine, of which this process is one. */
-  readonly workers?: Workers | undefined
+  readonly databaseUrl: string
+  /** Nodes on the shared database, or workers of this machine; undefined where this process is alone. */
+  readonly others: BankNodes | Workers | undefined
+  readonly messages: NodeMessages
   /** Identifies the cluster: the same on all of its nodes. */
   readonly namespace: string
-  /** Identifies this node. */
+  /** Identifies this node: its name in the bank, if there is one. */
   readonly node: string
   readonly log: { info(sentence: string): void; warn(sentence: string): void }
   /** Called for each request that was counted without the other nodes because Redis did not answer. */
@@ -41,19 +48,19 @@ export interface ClusterOptions {
  * any of them, the node is alone. Resolves when it is known whether the other nodes can be reached.
  */
 export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
-  const { redisUrl, postgresUrl, workers } = options
-  if (workers) {
+  const { redisUrl, databaseUrl, others } = options
+  if (others && 'link' in others) {
     const { joinThroughOwner } = await import('./join-through-owner.ts')
-    return joinThroughOwner(workers, options.node)
+    return joinThroughOwner(others, options.node)
   }
   // Most gateways run alone, and should not load what they never use.
   if (redisUrl !== undefined) {
     const { joinThroughRedis } = await import('./join-through-redis.ts')
-    return joinThroughRedis(redisUrl, options)
+    return joinThroughRedis(redisUrl, options, others)
   }
-  if (postgresUrl !== undefined) {
+  if (others) {
     const { joinThroughPostgres } = await import('./join-through-postgres.ts')
-    return joinThroughPostgres(postgresUrl, options)
+    return joinThroughPostgres(databaseUrl, options, others)
   }
   return {
     limitCounter: new LocalCounter(),

@@ -25,7 +25,7 @@ export interface Workers {
 export function joinThroughOwner({ link, announcer, count }: Workers, node: string): Cluster {
   const peers = new OwnerPeers(link, count)
   const changes = new ChangeFeed(node, announcer)
-  const reports = new NodeReports(node, announcer, () => peers.nodes)
+  const reports = new NodeReports(node, announcer, { count: () => peers.nodes, knows: () => true })
   const limitCounter = new SharedCounter(
     peers,
     () => {},

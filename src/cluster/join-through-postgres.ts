@@ -3,24 +3,24 @@ import { isolatedPeers } from '../limits/peers.ts'
 import { SharedCounter } from '../limits/shared-counter.ts'
 import { SharedPlaces } from '../limits/shared-places.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
-import type { Cluster, ClusterOptions } from './join-cluster.ts'
-import { NodeReports } from './node-reports.ts'
+import type { BankNodes, Cluster, ClusterOptions } from './join-cluster.ts'
+import { namedNodes, NodeReports } from './node-reports.ts'
 import { PostgresPlacePeers } from './postgres-place-peers.ts'
-import { Presence } from './presence.ts'
 
 /**
  * Joins the nodes on one PostgreSQL database: they receive each other's changes, count calls under way
  * together, and each has its share of every other limit.
  */
-export async function joinThroughPostgres(url: string, options: ClusterOptions): Promise<Cluster> {
-  const { node } = options
-  const announcements = new Announcements(url)
+export async function joinThroughPostgres(
+  url: string,
+  { node, messages }: ClusterOptions,
+  { names }: BankNodes,
+): Promise<Cluster> {
+  const announcements = new Announcements(url, messages)
   const changes = new ChangeFeed(node, announcements)
-  const presence = new Presence(node, announcements)
-  const limitCounter = new SharedCounter(isolatedPeers(() => presence.count))
-  const nodeCount = (): number => Math.max(1, presence.count)
-  const reports = new NodeReports(node, announcements, nodeCount)
-  const placePeers = new PostgresPlacePeers({ url, node, nodes: () => presence.count })
+  const limitCounter = new SharedCounter(isolatedPeers(() => names().length))
+  const reports = new NodeReports(node, announcements, namedNodes(names))
+  const placePeers = new PostgresPlacePeers({ url, node, nodes: () => names().length })
   const callPlaces = new SharedPlaces(placePeers)
   await announcements.firstAttempt
   return {
@@ -34,7 +34,6 @@ export async function joinThroughPostgres(url: string, options: ClusterOptions):
       await placePeers.close()
       changes.close()
       reports.close()
-      presence.close()
       await announcements.close()
     },
   }

@@ -1,14 +1,18 @@
 import { ChangeFeed } from './change-feed.ts'
-import { NodeReports } from './node-reports.ts'
+import { namedNodes, NodeReports } from './node-reports.ts'
 import { RedisAnnouncements } from './redis-announcements.ts'
 import { RedisPeers } from '../limits/redis-peers.ts'
 import { SharedCounter } from '../limits/shared-counter.ts'
 import { SharedPlaces } from '../limits/shared-places.ts'
-import type { Cluster, ClusterOptions } from './join-cluster.ts'
+import type { BankNodes, Cluster, ClusterOptions } from './join-cluster.ts'
 
 /** Joins the nodes on one Redis server; where the server cannot be reached, as soon as it can. */
-export async function joinThroughRedis(url: string, options: ClusterOptions): Promise<Cluster> {
-  const { namespace, node, log, onIsolated } = options
+export async function joinThroughRedis(
+  url: string,
+  { namespace, node, messages, log, onIsolated }: ClusterOptions,
+  others: BankNodes | undefined,
+): Promise<Cluster> {
+  const names = others?.names ?? ((): readonly string[] => [node])
   const server = `the Redis server at ${new URL(url).host}`
   const logReachability = (isReachable: boolean, reason = ''): void => {
     if (isReachable) log.info(`${server} responds: limits hold over all nodes together`)
@@ -17,10 +21,10 @@ export async function joinThroughRedis(url: string, options: ClusterOptions): Pr
         `${server} cannot be used (${reason}): until it can, each node keeps to its share of each limit`,
       )
   }
-  const peers = new RedisPeers({ url, namespace, node, onReachability: logReachability })
-  const announcements = new RedisAnnouncements(url, namespace)
+  const peers = new RedisPeers({ url, namespace, node, names, onReachability: logReachability })
+  const announcements = new RedisAnnouncements(url, namespace, messages)
   const changes = new ChangeFeed(node, announcements)
-  const reports = new NodeReports(node, announcements, () => peers.nodes)
+  const reports = new NodeReports(node, announcements, namedNodes(names))
   const limitCounter = new SharedCounter(peers, onIsolated)
   const callPlaces = new SharedPlaces(peers, onIsolated)
   await Promise.all([peers.firstAttempt, announcements.firstAttempt])

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { Listener } from '../store/postgres/announcements.ts'
 import type { Announcer } from './change-feed.ts'
-import { NodeReports } from './node-reports.ts'
+import { namedNodes, NodeReports } from './node-reports.ts'
 
 /** Announcements within this process. */
 class Room implements Announcer {
@@ -21,8 +21,13 @@ class Room implements Announcer {
 }
 
 function nodesIn(room: Room, count: number, reportOf: (node: number) => string): NodeReports[] {
-  return Array.from({ length: count }, (_, index) => {
-    const reports = new NodeReports(`node-${index}`, room, () => count)
+  const names = Array.from({ length: count }, (_, index) => `node-${index}`)
+  return names.map((_, index) => {
+    const reports = new NodeReports(
+      `node-${index}`,
+      room,
+      namedNodes(() => names),
+    )
     reports.answerWith(async () => reportOf(index))
     return reports
   })
@@ -55,7 +60,11 @@ test('a node that is alone asks nobody', async () => {
 
 test('texts that are no reports are ignored, and a node that does not answer is not waited for long', async () => {
   const room = new Room()
-  const reports = new NodeReports('first', room, () => 2)
+  const reports = new NodeReports(
+    'first',
+    room,
+    namedNodes(() => ['first', 'second']),
+  )
   const answers = reports.others()
   const [, question] = room.texts[0]?.split(' ') ?? []
   await room.announce(`report ${question} second 1 2 AAAA`)

@@ -9,9 +9,12 @@ const WAIT_MS = 1_000
 const FRESH_MS = 1_000
 /** Characters of a report in one message: PostgreSQL's messages are shorter than 8,000 bytes. */
 const CHUNK_LENGTH = 7_800
-/** Most messages of one report, and most bytes of its text. */
+/** Most messages of one report. */
 const MAX_CHUNKS = 500
+/** Most bytes that one question takes in, of all answers together: as they come, and as texts. */
 const MAX_BYTES = 32 * 1024 * 1024
+/** Number of questions that are remembered, so that each is answered once. */
+const REMEMBERED = 1_000
 
 const QUESTION = /^report\? ([0-9a-f-]{36}) (\S{1,100})$/
 const ANSWER = /^report ([0-9a-f-]{36}) (\S{1,100}) (\d{1,4}) (\d{1,4}) (\S+)$/
@@ -23,9 +26,23 @@ const inflate = promisify(inflateRaw)
 interface Asked {
   readonly id: string
   /** Chunks that came, by node. */
-  readonly chunks: Map<string, readonly string[]>
+  readonly chunks: Map<string, string[]>
   readonly whole: string[]
+  /** Bytes that may still be taken in. */
+  left: number
   end(): void
+}
+
+/** The nodes of a cluster that run. */
+export interface KnownNodes {
+  /** Their number, this one included. */
+  readonly count: () => number
+  readonly knows: (node: string) => boolean
+}
+
+/** Nodes of which the names are known. */
+export function namedNodes(names: () => readonly string[]): KnownNodes {
+  return { count: () => names().length, knows: (node) => names().includes(node) }
 }
 
 /**
@@ -36,17 +53,18 @@ interface Asked {
 export class NodeReports {
   readonly #node: string
   readonly #announcer: Announcer
-  readonly #nodeCount: () => number
+  readonly #nodes: KnownNodes
+  readonly #answered = new Set<string>()
   readonly #endListening: () => void
   #report: (() => Promise<string>) | undefined
   #asked: Asked | undefined
   #answers: Promise<readonly string[]> | undefined
 
-  /** `nodeCount` is the number of nodes that run, this one included. */
-  constructor(node: string, announcer: Announcer, nodeCount: () => number) {
+  /** Only answers of `nodes` are heard. */
+  constructor(node: string, announcer: Announcer, nodes: KnownNodes) {
     this.#node = node
     this.#announcer = announcer
-    this.#nodeCount = nodeCount
+    this.#nodes = nodes
     this.#endListening = announcer.listen({ received: (text) => this.#onText(text) })
   }
 
@@ -68,29 +86,35 @@ export class NodeReports {
 
   async #ask(): Promise<readonly string[]> {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-    const asked: Asked = { id: randomUUID(), chunks: new Map(), whole: [], end }
+    const asked: Asked = { id: randomUUID(), chunks: new Map(), whole: [], left: MAX_BYTES, end }
     setTimeout(() => (this.#answers = undefined), WAIT_MS + FRESH_MS).unref()
-    if (this.#nodeCount() < 2) return []
+    if (this.#nodes.count() < 2) return []
     this.#asked = asked
     const timer = setTimeout(end, WAIT_MS).unref()
     this.#announcer.announce(`report? ${asked.id} ${this.#node}`).catch(end)
     await ended
     clearTimeout(timer)
     this.#asked = undefined
-    const texts = asked.whole.map(async (chunks) => {
-      const bytes = await inflate(Buffer.from(chunks, 'base64'), { maxOutputLength: MAX_BYTES })
-      return bytes.toString()
-    })
-    const settled = await Promise.allSettled(texts)
-    return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+    return textsOf(asked)
   }
 
   #onText(text: string): void {
     const [, question, asker] = QUESTION.exec(text) ?? []
-    if (question !== undefined && asker !== this.#node) void this.#answer(question).catch(() => {})
+    if (question !== undefined && asker !== this.#node && this.#isNew(question))
+      void this.#answer(question).catch(() => {})
     const [, id, node = '', index, count, chunk = ''] = ANSWER.exec(text) ?? []
-    if (id === undefined || id !== this.#asked?.id) return
+    if (id === undefined || id !== this.#asked?.id || !this.#nodes.knows(node)) return
     this.#onChunk(this.#asked, node, { index: Number(index), count: Number(count), chunk })
+  }
+
+  #isNew(question: string): boolean {
+    if (this.#answered.has(question)) return false
+    this.#answered.add(question)
+    for (const oldest of this.#answered) {
+      if (this.#answered.size <= REMEMBERED) break
+      this.#answered.delete(oldest)
+    }
+    return true
   }
 
   async #answer(question: string): Promise<void> {
@@ -110,10 +134,27 @@ export class NodeReports {
     { index, count, chunk }: { readonly index: number; readonly count: number; readonly chunk: string },
   ): void {
     const chunks = asked.chunks.get(node) ?? []
-    if (index !== chunks.length || count > MAX_CHUNKS) return
-    asked.chunks.set(node, [...chunks, chunk])
+    if (index !== chunks.length || count > MAX_CHUNKS || chunk.length > asked.left) return
+    asked.left -= chunk.length
+    chunks.push(chunk)
+    asked.chunks.set(node, chunks)
     if (index + 1 < count) return
-    asked.whole.push([...chunks, chunk].join(''))
-    if (asked.whole.length >= this.#nodeCount() - 1) asked.end()
+    asked.whole.push(chunks.join(''))
+    if (asked.whole.length >= this.#nodes.count() - 1) asked.end()
   }
+}
+
+// One after the other, so that they share what may still be taken in.
+async function textsOf(asked: Asked): Promise<readonly string[]> {
+  const texts: string[] = []
+  for (const chunks of asked.whole) {
+    try {
+      const bytes = await inflate(Buffer.from(chunks, 'base64'), { maxOutputLength: Math.max(1, asked.left) })
+      asked.left -= bytes.length
+      texts.push(bytes.toString())
+    } catch {
+      // Too little is left for this one, or it is none.
+    }
+  }
+  return texts
 }

@@ -22,6 +22,7 @@ interface PostgresPlaceOptions {
  * Connects for the first call that has such a limit.
  */
 export class PostgresPlacePeers implements PlacePeers {
+  readonly refreshMs = 20_000
   readonly #options: PostgresPlaceOptions
   readonly #connection: BankConnection
   #generation: string | undefined

@@ -1,21 +1,29 @@
 import { RedisConnection } from '../redis/redis-connection.ts'
+import type { NodeMessages } from '../store/node-messages.ts'
 import type { Listener } from '../store/postgres/announcements.ts'
 import type { Announcer } from './change-feed.ts'
 
 /** Announcements to all nodes on one Redis server, over a connection of their own. */
 export class RedisAnnouncements implements Announcer {
   readonly #channel: string
+  readonly #messages: NodeMessages
   readonly #connection: RedisConnection
   readonly #listeners = new Set<Listener>()
 
-  /** Starts to connect at once. Only nodes with the same namespace receive each other's texts. */
-  constructor(url: string, namespace: string) {
+  /** Starts to connect at once. Only nodes with the same namespace and secret receive each
+   * other's texts. */
+  constructor(url: string, namespace: string, messages: NodeMessages) {
+    this.#messages = messages
     this.#channel = `${namespace}:changes`
     this.#connection = new RedisConnection(url, {
       onConnected: async (client) => {
-        await client.subscribe(this.#channel, (text) => {
+        const received = (message: Buffer): void => {
+          const text = this.#messages.open(message)
+          if (text === undefined) return
           for (const listener of this.#listeners) listener.received(text)
-        })
+        }
+        // As bytes: a text of what is too long is never made.
+        await client.subscribe(this.#channel, received, true)
         for (const listener of this.#listeners) listener.connected?.()
       },
       heartbeat: async (client) => void (await client.ping()),
@@ -37,7 +45,7 @@ export class RedisAnnouncements implements Announcer {
   async announce(text: string): Promise<void> {
     const { client } = this.#connection
     if (!client) throw new Error('there is no connection')
-    await client.publish(this.#channel, text)
+    await client.publish(this.#channel, this.#messages.seal(text))
   }
 
   close(): Promise<void> {

@@ -1,17 +1,20 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
-import type { Bank, Loan, LoanRequest } from '../store/bank.ts'
-import type { NodeFile, OutboxEntry } from '../store/node-file.ts'
+import type { Loan, LoanRequest } from '../store/bank.ts'
+import type { OutboxEntry } from '../store/node-file.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
+import { Alarm } from './alarm.ts'
+import type { BankClientParts } from './bank-client-parts.ts'
 import { LeaseClock, presentMoment } from './lease-clock.ts'
 import { LeaseTable } from './lease-table.ts'
 import { LoanQueue, type PendingLoan } from './loan-queue.ts'
-import type { OpenHold } from './open-hold.ts'
 import { Outbox } from './outbox.ts'
 
 /** Longest interval between reports. */
 const REPORT_MS = 200
 /** Delay before a loan is requested again for an account that another session keeps locked. */
 const LOCKED_RETRY_MS = 100
+/** Shortest interval between rounds that other nodes have asked for. */
+const ASKED_MS = 20
 /** Interval of heartbeats while there is nothing to report. */
 const HEARTBEAT_INTERVAL_MS = 2_000
 /** Interval of full comparisons with the bank, in which it also fences lost nodes. */
@@ -22,17 +25,6 @@ const RETRY_MS = 250
 const CLOSE_TIMEOUT_MS = 2_000
 /** Longest time that a read waits for the report of what was just settled. */
 const FLUSH_TIMEOUT_MS = 1_000
-
-/** Dependencies of a bank client. */
-export interface BankClientParts {
-  readonly bank: Bank
-  readonly file: Pick<NodeFile, 'write'>
-  readonly openHolds: () => Iterable<OpenHold>
-  /** Called with the error when the bank becomes unreachable, and with undefined on its return. */
-  readonly onReachabilityChange: (failure: Error | undefined) => void
-  /** Called with calls of tokens that the database lacks, as after a restore: they cannot be charged. */
-  readonly onUnknownTokens: (calls: readonly OutboxEntry[]) => void
-}
 
 /**
  * The only queue between this node and the bank, with one request at a time: loans first, then reports, then
@@ -50,9 +42,11 @@ export class BankClient {
   #mustResync = true
   #roundMs = Number.NEGATIVE_INFINITY
   #flushes: (() => void)[] = []
+  /** Set while another node has asked for a report. */
+  #isAsked = false
   #isDown = false
   #isStopping = false
-  #wake = Promise.withResolvers<void>()
+  readonly #alarm = new Alarm()
   #running: Promise<void> | undefined
   #onForgotten: (accounts: readonly string[]) => void = () => {}
 
@@ -95,13 +89,13 @@ export class BankClient {
   acquire(request: () => LoanRequest): Promise<Loan | undefined> {
     if (this.#isStopping) return Promise.reject(new StoreUnavailable('the bank is closed'))
     const loan = this.#loans.enqueue(request)
-    this.#wake.resolve()
+    this.#alarm.ring()
     return loan
   }
 
   /** Notes that a call was settled, and is in the outbox. */
   onSettled(): void {
-    if (this.#outbox.onSettled()) this.#wake.resolve()
+    if (this.#outbox.onSettled()) this.#alarm.ring()
   }
 
   /**
@@ -117,15 +111,16 @@ export class BankClient {
     await this.#waitForReport()
   }
 
-  /** Starts the next round at once, as where leases are to be returned. */
-  wake(): void {
-    this.#wake.resolve()
+  /** Reports soon, as another node asks for, whereupon the bank sends what is not known here. */
+  ask(): void {
+    this.#isAsked = true
+    if (performance.now() - this.#roundMs >= ASKED_MS) this.#alarm.ring()
   }
 
   /** Reports the outbox, releases all leases, and stops. Entries that cannot be reported stay in the file. */
   async close({ isUnresolved = false }: { readonly isUnresolved?: boolean } = {}): Promise<void> {
     this.#isStopping = true
-    this.#wake.resolve()
+    this.#alarm.ring()
     await this.#running
     this.#clock.close()
     this.#loans.rejectAll(new StoreUnavailable('the bank is closed'))
@@ -161,7 +156,7 @@ export class BankClient {
         clearTimeout(timer)
         resolve()
       })
-      this.#wake.resolve()
+      this.#alarm.ring()
     })
   }
 
@@ -170,7 +165,7 @@ export class BankClient {
       try {
         await this.#runRound()
         if (this.#isDown) this.#setReachability(undefined)
-        if (!this.#outbox.hasMore) await this.#sleep(REPORT_MS)
+        if (!this.#outbox.hasMore) await this.#sleep(this.#isAsked ? ASKED_MS : REPORT_MS)
       } catch (error) {
         this.#loans.rejectAll(error)
         // The failed request may have taken effect.
@@ -196,8 +191,8 @@ export class BankClient {
       await nextTurn()
     }
     const nowMs = performance.now()
-    const isUrgent = this.#outbox.isFull || this.#flushes.length > 0 || this.leases.hasRecalls
-    if (isUrgent || nowMs - this.#roundMs >= REPORT_MS) {
+    const isUrgent = this.#outbox.isFull || this.#flushes.length > 0
+    if (isUrgent || nowMs - this.#roundMs >= (this.#isAsked ? ASKED_MS : REPORT_MS)) {
       this.#roundMs = nowMs
       await this.#report()
       await this.#releaseSpare(nowMs)
@@ -227,7 +222,7 @@ export class BankClient {
 
   #retryLocked(pending: PendingLoan): void {
     const retry = (): void => {
-      if (this.#loans.putBack(pending)) this.#wake.resolve()
+      if (this.#loans.putBack(pending)) this.#alarm.ring()
     }
     setTimeout(retry, LOCKED_RETRY_MS).unref()
   }
@@ -240,9 +235,16 @@ export class BankClient {
     const flushes = [...this.#flushes]
     const entries = await this.#outbox.read()
     const held = this.leases.takeReports(this.#parts.openHolds(), isFull)
-    const isDue = isFull || flushes.length > 0 || sentMs - this.#reportedMs >= HEARTBEAT_INTERVAL_MS
-    if (entries.length === 0 && held.length === 0 && !isDue && !this.#outbox.hasLocked) return
+    const isDue =
+      isFull ||
+      flushes.length > 0 ||
+      this.#isAsked ||
+      this.#outbox.hasLocked ||
+      sentMs - this.#reportedMs >= HEARTBEAT_INTERVAL_MS
+    if (entries.length === 0 && held.length === 0 && !isDue) return
+    this.#isAsked = false
     await this.#apply(entries, held)
+    await this.#parts.onReported?.()
     if (isFull) await this.#compare()
     if (isFull) this.#comparedMs = sentMs
     this.#reportedMs = sentMs
@@ -286,11 +288,6 @@ export class BankClient {
   }
 
   async #sleep(ms: number): Promise<void> {
-    if (this.#loans.isEmpty || this.#isDown) {
-      const timer = setTimeout(() => this.#wake.resolve(), ms).unref()
-      await this.#wake.promise
-      clearTimeout(timer)
-    }
-    this.#wake = Promise.withResolvers<void>()
+    await this.#alarm.sleep(this.#loans.isEmpty || this.#isDown ? ms : 0)
   }
 }

@@ -15,6 +15,7 @@ export class LeaseTable {
   readonly #balances = new Map<AccountName, LeasedBalance>()
   readonly #recalled = new Set<AccountName>()
   readonly #mayBeFenced: () => boolean
+  #onRecalled: (account: AccountName) => void = () => {}
 
   /** `mayBeFenced` tells whether the bank may have fenced this node. */
   constructor(mayBeFenced: () => boolean) {
@@ -35,9 +36,19 @@ export class LeaseTable {
     return balance
   }
 
+  /** Called with accounts of which the bank has recalled a lease that has open holds. */
+  set onRecalled(listener: (account: AccountName) => void) {
+    this.#onRecalled = listener
+  }
+
   /** Applies states that the bank has sent. */
   applyStates(states: readonly AccountState[]): void {
-    for (const state of states) this.#balances.get(state.account)?.applyState(state)
+    for (const state of states) {
+      const balance = this.#balances.get(state.account)
+      const isRecalled = balance !== undefined && state.epoch > balance.epoch
+      balance?.applyState(state)
+      if (isRecalled && balance.held > 0) this.#onRecalled(state.account)
+    }
   }
 
   /** Reports of held amounts that the bank does not have yet, or of all with `all`. */
@@ -77,10 +88,6 @@ export class LeaseTable {
   /** Marks an account whose spare quota another node needs. */
   requestRecall(account: AccountName): void {
     if (this.#balances.get(account)?.hasSpare) this.#recalled.add(account)
-  }
-
-  get hasRecalls(): boolean {
-    return this.#recalled.size > 0
   }
 
   /** Takes spare quota out of the leases, to be released to the bank: what was recalled or has been idle. */

@@ -59,7 +59,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     } = await open(1)
     if (!node) throw new Error('no node')
     const finding = node.accounts.findByKeyHash(hashKey(SECRETS, 'k1'))
-    node.accounts.onChanged(`t:${tokenId}`, 0)
+    node.accounts.onChanged(`t:${tokenId}`)
     expect(await finding).toBeDefined()
     expect(node.accounts.get(tokenId)).toBeUndefined()
     await node.accounts.load(tokenId)

@@ -56,6 +56,7 @@ export class LeasedAccounts implements AccountSource {
     bankClient.onEvicted = (names) => {
       for (const name of names) this.#evict(name)
     }
+    bankClient.leases.onRecalled = (name) => this.#renewLease(name)
   }
 
   get(tokenId: number): Account | undefined {
@@ -140,13 +141,9 @@ export class LeasedAccounts implements AccountSource {
     return changed ?? undefined
   }
 
-  /**
-   * Handles a change of an account on any node: it is read again at its next use. A new epoch voids its
-   * lease.
-   */
-  onChanged(name: AccountName, epoch: number): void {
-    const balance = this.#bankClient.leases.get(name)
-    if (balance?.advanceEpoch(epoch) && balance.held > 0) this.#renewLease(name)
+  /** Handles a change of an account on any node: it and its lease are read again. */
+  onChanged(name: AccountName): void {
+    this.#bankClient.leases.markUnsynced([name])
     this.forget(name)
   }
 

@@ -37,12 +37,11 @@ describe('what a node has borrowed', () => {
 
   test('is void in a new epoch, whatever an older state from the bank says', () => {
     const balance = lent(100)
-    expect(balance.advanceEpoch(4)).toBe(true)
+    balance.applyState(state(0, 4))
     balance.applyState(state(100, 3))
     expect(balance.free).toBe(0)
     balance.applyState(state(30, 4))
     expect(balance.free).toBe(30)
-    expect(balance.advanceEpoch(4)).toBe(false)
   })
 
   test('is released at once, except for holds and unreported charges', () => {
@@ -61,7 +60,7 @@ describe('what a node has borrowed', () => {
     expect(balance.takeReport(5)).toBeUndefined()
     balance.markUnsynced()
     expect(balance.takeReport(5)).toBeDefined()
-    balance.advanceEpoch(1)
+    balance.applyState(state(100, 1))
     expect(balance.takeReport(5)).toBeDefined()
   })
 })

@@ -94,13 +94,6 @@ export class LeasedBalance extends Balance {
     this.#setLease(amount)
   }
 
-  /** Voids leases of earlier epochs; false if the epoch was known already. */
-  advanceEpoch(epoch: number): boolean {
-    if (epoch <= this.epoch) return false
-    this.#enterEpoch(epoch)
-    return true
-  }
-
   /** Takes the spare part out of the lease, before the bank is told; returns the rest. */
   releaseSpare(): number {
     const { required: kept } = this

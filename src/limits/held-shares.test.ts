@@ -63,6 +63,7 @@ test('places of all processes are counted together, and those of a lost one are 
         isReachable: true,
         isRefilling: false,
         generation: 'owner',
+        refreshMs: 20_000,
         nodes: NODES.length,
         exchangePlaces: async (subject, report) => places.exchange(node, subject, report),
       }),

@@ -51,7 +51,7 @@ export class HeldShares {
     const present = [...amounts].filter(([, amount]) => amount > 0).toSorted(([a], [b]) => a - b)
     if (present.length === 0) this.#windows.delete(key)
     else this.#windows.set(key, { amounts: new Map(present), expiresMs: (last + 1) * widthMs + windowMs })
-    return { nowMs, granted, slot: last, amounts: present }
+    return { nowMs, version: 0, granted, slot: last, amounts: present }
   }
 
   #sweep(nowMs: number): void {

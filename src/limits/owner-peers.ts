@@ -12,6 +12,7 @@ export class OwnerPeers implements Peers, PlacePeers {
   readonly isReachable = true
   readonly isRefilling = false
   readonly generation = 'owner'
+  readonly refreshMs = 20_000
   readonly #link: Link
   readonly #count: () => number
 

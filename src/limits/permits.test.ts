@@ -190,7 +190,7 @@ test('whatever the responses, a node never exceeds the limit', () => {
   let through = 0
   for (let i = 0; i < 100; i++) {
     const request = permits.buildRequest(i, 5, GENERATION)
-    permits.applyResponse(i, request, { nowMs: i, granted: 5, slot: 100, amounts: [] })
+    permits.applyResponse(i, request, { nowMs: i, version: 0, granted: 5, slot: 100, amounts: [] })
     for (let j = 0; j < 5; j++) if (permits.take(i)?.allowed) through += 1
   }
   expect(through).toBe(10)

@@ -1,22 +1,16 @@
+import {
+  IDLE_MS,
+  IDLE_SHARE,
+  SCARCE_SHARE,
+  REPORT_MS,
+  STOCK_MS,
+  RETRY_MS,
+  VERIFY_MS,
+  FRESH_MS,
+} from './permit-times.ts'
 import { type ShareResponse, type ShareRequest, type Slots, slotsOf } from './share-messages.ts'
 import { type WindowSnapshot, snapshotFrom } from './window-snapshot.ts'
 import { type Moment, SlidingWindow, type Verdict } from './sliding-window.ts'
-
-/**
- * Time after which unused permits are returned: absolute, as a share of the window, and the share of the
- * limit below which free permits are scarce and return sooner.
- */
-const IDLE_MS = 5_000
-const IDLE_SHARE = 1 / 8
-const SCARCE_SHARE = 1 / 4
-/** Longest delay before use is reported. */
-const REPORT_MS = 100
-/** Time that the permits in stock should last at the recent rate of use. */
-const STOCK_MS = 200
-/** Bounds of the time for which a refusal holds before the other nodes are asked again. */
-const RETRY_MS = { min: 5, max: 1_000 }
-/** Age up to which a snapshot decides without asking. */
-const FRESH_MS = 1_000
 
 /**
  * One node's part of a limit that nodes share: permits in stock, which it gives out without asking, and a
@@ -154,6 +148,16 @@ export class Permits {
     return generation !== this.#generation && this.#generation !== undefined && !this.isIdle(nowMs)
   }
 
+  /** Whether use of this node is in the window. */
+  isReported(nowMs: number): boolean {
+    return (this.#snapshot?.version(nowMs) ?? 0) > 0 && this.#local.sum(nowMs, this.windowMs) > 0
+  }
+
+  /** Whether it is time to check that it still is. */
+  isUnverified(nowMs: number): boolean {
+    return !this.#inFlight && nowMs - this.#requestedMs >= VERIFY_MS
+  }
+
   /** Whether the stock should be refilled before it runs out. */
   isLow(nowMs: number): boolean {
     return !this.#inFlight && nowMs >= this.#refetchMs && this.#stock * 2 < this.#targetStock(nowMs)
@@ -194,6 +198,7 @@ export class Permits {
     const request = {
       max: this.max,
       windowMs: this.windowMs,
+      known: this.#snapshot?.version(nowMs) ?? 0,
       slot: this.#slot,
       used: this.#used,
       returned: this.#stock - kept,

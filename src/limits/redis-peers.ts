@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { RedisClientType } from '@redis/client'
 import { RedisConnection, type RedisConnectionHandlers } from '../redis/redis-connection.ts'
 import { RedisScript } from '../redis/script.ts'
+import { GENERATION_FUNCTIONS } from './generation-script.ts'
 import type { CountedLimit } from './limit-counter.ts'
 import { type ShareResponse, type ShareRequest, slotsOf } from './share-messages.ts'
 import type { PlacePeers, PlaceReport } from './place-peers.ts'
@@ -24,32 +25,17 @@ export interface PeerTimes {
   readonly refillingMs: number
 }
 const TIMES: PeerTimes = { exchangeMs: 40, connectionMs: 1_000, refillingMs: 600 }
-/** Time that a node counts after its last heartbeat. */
-const NODE_TTL_MS = 3_000
+/** Interval of reports of places without news: by them a node notices that its places were lost. */
+const REFRESH_MS = 1_000
 /**
  * Number of hashes that the windows of one limit are spread over: with a million windows each hash still
  * keeps Redis' compact encoding.
  */
 const HASH_COUNT = 16_384
 
-/**
- * Script of a heartbeat. KEYS: the nodes; the generation. ARGV: this node; its time to live in milliseconds.
- * Returns the time, the generation, and the number of live nodes.
- */
-const HEARTBEAT_SCRIPT = `
-local time = redis.call('TIME')
-local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-local generation = redis.pcall('GET', KEYS[2])
-if type(generation) ~= 'string' then
-  generation = time[1] .. '.' .. time[2]
-  redis.call('SET', KEYS[2], generation)
-end
-if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then redis.call('DEL', KEYS[1]) end
-redis.call('ZADD', KEYS[1], nowMs, ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', nowMs - ARGV[2])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. nowMs, '+inf')
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return { nowMs, generation, redis.call('ZCARD', KEYS[1]) }
+/** Script of a heartbeat. KEYS: none; the generation. Returns the time and the generation. */
+const HEARTBEAT_SCRIPT = `${GENERATION_FUNCTIONS}
+return { nowMs, readGeneration() }
 `
 
 /** Settings of the peers in Redis. */
@@ -57,8 +43,9 @@ export interface RedisPeersOptions {
   readonly url: string
   /** Prefix of all keys: nodes with the same one share their limits. */
   readonly namespace: string
-  /** Name of this node. */
+  /** Name of this node, and the names of all nodes that run. */
   readonly node: string
+  readonly names: () => readonly string[]
   /** Called when the server becomes reachable, and when it no longer is, with a reason. */
   readonly onReachability: (isReachable: boolean, reason?: string) => void
   /** Other times than the default ones, for nodes on machines that may be late. */
@@ -73,13 +60,11 @@ export class RedisPeers implements Peers, PlacePeers {
   readonly #heartbeatScript = new RedisScript(HEARTBEAT_SCRIPT)
   readonly #shareScript = new RedisScript(SHARE_SCRIPT)
   readonly #placeScript = new RedisScript(PLACE_SCRIPT)
-  readonly #nodesKey: string
   readonly #generationKey: string
   #generation: string | undefined
   readonly #clock = new ServerClock()
-  #nodes = 1
-  /** Set while the generation is new: number of nodes before, and the end of the refilling. */
-  #refilling: { readonly nodes: number; readonly untilMs: number } | undefined
+  /** End of the time in which the generation is new. */
+  #refillingUntilMs = Number.NEGATIVE_INFINITY
   /** Set while the server answers within the timeout. */
   #isResponsive = false
   #wasReachable: boolean | undefined
@@ -87,12 +72,10 @@ export class RedisPeers implements Peers, PlacePeers {
   constructor(options: RedisPeersOptions) {
     this.#options = options
     this.#times = options.times ?? TIMES
-    this.#nodesKey = `${options.namespace}:nodes`
     this.#generationKey = `${options.namespace}:memory`
     const handlers: RedisConnectionHandlers = {
       onConnected: (client) => this.#shareScript.load(client),
       heartbeat: (client) => this.#heartbeat(client),
-      onClose: (client) => client.zRem(this.#nodesKey, options.node),
       onLost: (reason) => this.#onLost(reason),
     }
     this.#connection = new RedisConnection(options.url, handlers, this.#times.connectionMs)
@@ -108,12 +91,15 @@ export class RedisPeers implements Peers, PlacePeers {
   }
 
   get isRefilling(): boolean {
-    if (this.#refilling && performance.now() > this.#refilling.untilMs) this.#refilling = undefined
-    return this.#refilling !== undefined
+    return performance.now() <= this.#refillingUntilMs
   }
 
   get nodes(): number {
-    return Math.max(1, this.#nodes, this.#refilling?.nodes ?? 1)
+    return Math.max(1, this.#options.names().length)
+  }
+
+  get refreshMs(): number {
+    return REFRESH_MS
   }
 
   get generation(): string | undefined {
@@ -123,8 +109,8 @@ export class RedisPeers implements Peers, PlacePeers {
   exchange(counted: CountedLimit, request: ShareRequest): Promise<ShareResponse | 'stale'> {
     const { key, field } = this.#locate(counted)
     const { widthMs, ahead } = slotsOf(request.windowMs)
-    const { slot, used, returned, kept, added, need, want, max, windowMs } = request
-    const numbers = [slot, used, returned, kept, need, want, this.nodes, ...added.flat()]
+    const { known, slot, used, returned, kept, added, need, want, max, windowMs } = request
+    const numbers = [known, slot, used, returned, kept, need, want, this.nodes, ...added.flat()]
     const args = [field, windowMs, widthMs, ahead, max, this.#generation ?? '', ...numbers]
     return this.#send(this.#shareScript, [key, this.#generationKey], args, (value) =>
       readShareResponse(value, request),
@@ -132,10 +118,11 @@ export class RedisPeers implements Peers, PlacePeers {
   }
 
   async exchangePlaces(subject: string, report: PlaceReport): Promise<number | 'stale'> {
-    const { held, want, max } = report
-    const { namespace, node } = this.#options
-    const keys = [`${namespace}:calls:${subject}`, this.#generationKey, this.#nodesKey]
-    const args = [this.#generation ?? '', node, held, want, max, NODE_TTL_MS]
+    const { held, want, reported = -1, max } = report
+    const { namespace, node, names } = this.#options
+    const keys = [`${namespace}:calls:${subject}`, this.#generationKey]
+    const others = names().filter((name) => name !== node)
+    const args = [this.#generation ?? '', node, held, want, reported, max, ...others]
     const response = await this.#send(this.#placeScript, keys, args, (value) =>
       readPlaceResponse(value, report),
     )
@@ -168,23 +155,21 @@ export class RedisPeers implements Peers, PlacePeers {
     }
   }
 
-  /** Removes this node from the list, and closes the connection. */
+  /** Closes the connection. */
   close(): Promise<void> {
     return this.#connection.close()
   }
 
   async #heartbeat(client: RedisClientType): Promise<void> {
     const sentMs = performance.now()
-    const keys = [this.#nodesKey, this.#generationKey]
-    const heartbeat = readHeartbeat(
-      await this.#heartbeatScript.run(client, keys, [this.#options.node, String(NODE_TTL_MS)]),
+    const { nowMs, generation } = readHeartbeat(
+      // The scripts find the generation in the same place.
+      await this.#heartbeatScript.run(client, [this.#generationKey, this.#generationKey], []),
     )
-    const { nowMs, generation, nodes } = heartbeat
     this.#clock.observe(nowMs, sentMs)
     if (this.#generation !== undefined && (generation !== this.#generation || this.isRefilling))
       this.#startRefilling(generation, nowMs)
     this.#generation = generation
-    this.#nodes = nodes
     this.#isResponsive = performance.now() - sentMs < this.#times.exchangeMs
     if (!this.#isResponsive || this.#wasReachable === true) return
     this.#wasReachable = true
@@ -197,8 +182,8 @@ export class RedisPeers implements Peers, PlacePeers {
     const [seconds = 0, microseconds = 0] = generation.split('.').map(Number)
     const ageMs = serverMs === undefined ? 0 : Math.max(0, serverMs - seconds * 1000 - microseconds / 1000)
     const untilMs = performance.now() + Math.max(0, this.#times.refillingMs - ageMs)
-    const earlierMs = generation === this.#generation ? this.#refilling?.untilMs : undefined
-    this.#refilling = { nodes: this.nodes, untilMs: Math.min(untilMs, earlierMs ?? untilMs) }
+    const isSame = generation === this.#generation && this.isRefilling
+    this.#refillingUntilMs = isSame ? Math.min(untilMs, this.#refillingUntilMs) : untilMs
   }
 
   #onLost(reason: string): void {

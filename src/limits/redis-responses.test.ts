@@ -5,6 +5,7 @@ import { readHeartbeat, readPlaceResponse, readShareResponse } from './redis-res
 const QUESTION = {
   max: 10,
   windowMs: 1024,
+  known: 0,
   slot: 0,
   used: 0,
   returned: 0,
@@ -15,8 +16,9 @@ const QUESTION = {
 }
 
 test('a response is parsed', () => {
-  expect(readShareResponse(['1.5', 1000, 3, 60, 50, 4, 60, 3], QUESTION)).toEqual({
+  expect(readShareResponse(['1.5', 1000, 7, 3, 60, 50, 4, 60, 3], QUESTION)).toEqual({
     nowMs: 1000,
+    version: 7,
     granted: 3,
     slot: 60,
     amounts: [
@@ -25,8 +27,7 @@ test('a response is parsed', () => {
     ],
   })
   expect(readShareResponse(['1.5'], QUESTION)).toEqual({ generation: '1.5' })
-  expect(readHeartbeat([1000, '1.5', 3])).toEqual({ nowMs: 1000, generation: '1.5', nodes: 3 })
-  expect(readHeartbeat([1000, '1.5', 0]).nodes).toBe(1)
+  expect(readHeartbeat([1000, '1.5'])).toEqual({ nowMs: 1000, generation: '1.5' })
 })
 
 describe('an invalid response is refused:', () => {
@@ -36,26 +37,24 @@ describe('an invalid response is refused:', () => {
     ['an empty list', []],
     ['no generation', [7]],
     ['text that is no generation', ['x'.repeat(10)]],
-    ['too little', ['1.5', 1000, 3]],
-    ['text for a number', ['1.5', 1000, '3', 60]],
-    ['half a number', ['1.5', 1000, 0.5, 60]],
-    ['less than nothing', ['1.5', 1000, -1, 60]],
-    ['more than was asked for', ['1.5', 1000, 4, 60]],
-    ['permits for ever', ['1.5', 1000, 3, 100_000]],
-    ['half a pair', ['1.5', 1000, 3, 60, 50]],
-    ['amounts after the last slot', ['1.5', 1000, 3, 60, 61, 1]],
-    ['amounts out of order', ['1.5', 1000, 3, 60, 50, 1, 50, 1]],
-    ['more amounts than there can be', ['1.5', 9e6, 0, 9e5, ...Array.from({ length: 2000 }, (_, i) => i)]],
+    ['too little', ['1.5', 1000, 7, 3]],
+    ['text for a number', ['1.5', 1000, 7, '3', 60]],
+    ['half a number', ['1.5', 1000, 7, 0.5, 60]],
+    ['a version below nothing', ['1.5', 1000, -1, 1, 60]],
+    ['less than nothing', ['1.5', 1000, 7, -1, 60]],
+    ['more than was asked for', ['1.5', 1000, 7, 4, 60]],
+    ['permits for ever', ['1.5', 1000, 7, 3, 100_000]],
+    ['half a pair', ['1.5', 1000, 7, 3, 60, 50]],
+    ['amounts after the last slot', ['1.5', 1000, 7, 3, 60, 61, 1]],
+    ['amounts out of order', ['1.5', 1000, 7, 3, 60, 50, 1, 50, 1]],
+    ['more amounts than there can be', ['1.5', 9e6, 7, 0, 9e5, ...Array.from({ length: 2000 }, (_, i) => i)]],
   ])('%s', (_, value) => {
     expect(() => readShareResponse(value, QUESTION)).toThrow('invalid response')
   })
 
-  test.each([[null], [[]], [[1, 2, 3]], [['1', '1.5', 1]], [[1, '1.5', -1]], [[1, '1.5']]])(
-    'a beat of %j',
-    (value) => {
-      expect(() => readHeartbeat(value)).toThrow('invalid response')
-    },
-  )
+  test.each([[null], [[]], [[1, 2, 3]], [['1', '1.5']], [[-1, '1.5']], [[1]]])('a beat of %j', (value) => {
+    expect(() => readHeartbeat(value)).toThrow('invalid response')
+  })
 })
 
 describe('a response about places', () => {

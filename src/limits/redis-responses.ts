@@ -5,13 +5,9 @@ import { type ShareResponse, type ShareRequest, slotsOf } from './share-messages
 const MAX_AMOUNTS = 512
 
 /** Parses the response to a heartbeat. Throws if it is invalid. */
-export function readHeartbeat(value: unknown): { nowMs: number; generation: string; nodes: number } {
-  const [nowMs, generation, nodes] = list(value)
-  return {
-    nowMs: count(nowMs),
-    generation: text(generation),
-    nodes: Math.max(1, Math.min(10_000, count(nodes))),
-  }
+export function readHeartbeat(value: unknown): { nowMs: number; generation: string } {
+  const [nowMs, generation] = list(value)
+  return { nowMs: count(nowMs), generation: text(generation) }
 }
 
 /**
@@ -24,8 +20,8 @@ export function readShareResponse(
 ): ShareResponse | { generation: string } {
   const [generation, ...rest] = list(value)
   if (rest.length === 0) return { generation: text(generation) }
-  const [nowMs = 0, granted = 0, slot = 0, ...pairs] = rest.map(count)
-  if (rest.length < 3 || pairs.length % 2 !== 0 || pairs.length > 2 * MAX_AMOUNTS) throw invalidResponse()
+  const [nowMs = 0, version = 0, granted = 0, slot = 0, ...pairs] = rest.map(count)
+  if (rest.length < 4 || pairs.length % 2 !== 0 || pairs.length > 2 * MAX_AMOUNTS) throw invalidResponse()
   const { widthMs, ahead } = slotsOf(request.windowMs)
   if (granted > Math.max(request.need, request.want)) throw invalidResponse()
   if (slot > Math.ceil(nowMs / widthMs) + ahead) throw invalidResponse()
@@ -34,7 +30,7 @@ export function readShareResponse(
     (_, i) => [pairs[2 * i] ?? 0, pairs[2 * i + 1] ?? 0] as const,
   )
   if (amounts.some(([at], i) => at > slot || at <= (amounts[i - 1]?.[0] ?? -1))) throw invalidResponse()
-  return { nowMs, granted, slot, amounts }
+  return { nowMs, version, granted, slot, amounts }
 }
 
 /**

@@ -23,6 +23,8 @@ export function slotsOf(windowMs: number): Slots {
 export interface ShareRequest {
   readonly max: number
   readonly windowMs: number
+  /** Version of the window below which data was lost; 0 = the window may be missing. */
+  readonly known: number
   /** Slot that the node's permits count in. */
   readonly slot: number
   /** Permits of that slot: used since the last report, returned, and kept. */
@@ -40,6 +42,8 @@ export interface ShareRequest {
 export interface ShareResponse {
   /** Time of the server's clock, in milliseconds. */
   readonly nowMs: number
+  /** Rises with each change of the window. */
+  readonly version: number
   readonly granted: number
   /** Slot that kept and granted permits count in. */
   readonly slot: number

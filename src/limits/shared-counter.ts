@@ -9,6 +9,8 @@ const WAIT_TIMEOUT_MS = 45
 const SWEEP_INTERVAL_MS = 50
 /** Maximum number of exchanges that one sweep starts. */
 const MAX_PER_SWEEP = 500
+/** Maximum number of windows that one sweep checks. */
+const MAX_CHECKS = 50
 /** Maximum number of attempts while the generation changes. */
 const MAX_TRIES = 3
 
@@ -27,6 +29,8 @@ export class SharedCounter implements LimitCounter {
   readonly #tables = new Map<string, ClientTable<SubjectEntry>>()
   /** Entries with something to report. */
   readonly #unreported = new Set<SubjectEntry>()
+  /** Entries whose use the shared store has; the next to be checked comes first. */
+  readonly #reported = new Set<SubjectEntry>()
   readonly #peers: Peers
   readonly #onIsolated: () => void
   readonly #nowMs: () => number
@@ -168,6 +172,7 @@ export class SharedCounter implements LimitCounter {
         continue
       }
       permits.applyResponse(this.#nowMs(), request, response)
+      if (permits.isReported(this.#nowMs())) this.#reported.add(entry)
       this.#serve(entry)
       if (waiting.size === 0) break
     }
@@ -205,6 +210,7 @@ export class SharedCounter implements LimitCounter {
     if (generation !== this.#generation) this.#markAllUnreported()
     this.#generation = generation
     const nowMs = this.#nowMs()
+    this.#checkReported(nowMs)
     let started = 0
     for (const entry of this.#unreported) {
       if (started === MAX_PER_SWEEP) return
@@ -213,6 +219,18 @@ export class SharedCounter implements LimitCounter {
         started += 1
         void this.#exchange(entry)
       } else if (!entry.permits.hasUnreported) this.#unreported.delete(entry)
+    }
+  }
+
+  // An exchange finds out whether the store has lost what was reported.
+  #checkReported(nowMs: number): void {
+    let left = Math.min(MAX_CHECKS, this.#reported.size)
+    for (const entry of this.#reported) {
+      if (left-- === 0) return
+      this.#reported.delete(entry)
+      if (!entry.permits.isReported(nowMs)) continue
+      this.#reported.add(entry)
+      if (!entry.exchange && entry.permits.isUnverified(nowMs)) void this.#exchange(entry)
     }
   }
 

@@ -2,8 +2,6 @@ import type { CallPlaces, ParallelLimit } from './call-places.ts'
 import type { PlacePeers } from './place-peers.ts'
 
 const SWEEP_INTERVAL_MS = 100
-/** Interval of reports without news: the store forgets reports that are older than a minute. */
-const REFRESH_MS = 20_000
 /** Maximum number of exchanges that one sweep starts. */
 const MAX_PER_SWEEP = 500
 /** Maximum number of attempts while the generation changes. */
@@ -106,9 +104,11 @@ export class SharedPlaces implements CallPlaces {
     for (let tries = 1; tries <= MAX_TRIES; ) {
       // A new generation lacks the places of nodes that have not reported again.
       if (this.#peers.isRefilling) this.#decideIsolated(entry)
-      const { held, max } = entry
+      const { held, max, reported } = entry
       const want = waiting.length
-      const granted = await this.#peers.exchangePlaces(subject, { held, want, max }).catch(() => undefined)
+      const granted = await this.#peers
+        .exchangePlaces(subject, { held, want, reported, max })
+        .catch(() => undefined)
       if (granted === undefined) {
         entry.reported = undefined
         break
@@ -140,7 +140,7 @@ export class SharedPlaces implements CallPlaces {
     // Earlier reports are lost with the generation.
     const isNew = generation !== this.#generation
     this.#generation = generation
-    const dueMs = performance.now() - REFRESH_MS
+    const dueMs = performance.now() - this.#peers.refreshMs
     let started = 0
     for (const entry of this.#entries.values()) {
       if (isNew && entry.held > 0) entry.reported = undefined

@@ -5,8 +5,16 @@ export class WindowSnapshot {
   /** Time of expiry and amount, ascending. */
   readonly #expiries: readonly (readonly [atMs: number, amount: number])[]
 
-  constructor(expiries: readonly (readonly [atMs: number, amount: number])[]) {
+  readonly #version: number
+
+  constructor(expiries: readonly (readonly [atMs: number, amount: number])[], version = 0) {
     this.#expiries = expiries
+    this.#version = version
+  }
+
+  /** Version below which the window has lost data; 0 once it has expired, and may be missing. */
+  version(nowMs: number): number {
+    return this.used(nowMs) > 0 ? this.#version : 0
   }
 
   /** Amount that is still in the window. */
@@ -44,5 +52,6 @@ export function snapshotFrom(
   const aheadMs = nowMs - response.nowMs
   return new WindowSnapshot(
     response.amounts.map(([slot, amount]) => [slot * widthMs + windowMs + aheadMs, amount]),
+    response.version,
   )
 }

@@ -19,6 +19,7 @@ export interface Gauges {
   readonly missingModels: () => Iterable<{ readonly channel: string; readonly model: string }>
   readonly pendingWrites: () => number
   readonly droppedLines: () => number
+  readonly droppedMessages: () => number
   /** Undefined if no Redis server is configured. */
   readonly isRedisReachable: (() => boolean) | undefined
 }
@@ -131,6 +132,12 @@ export class Metrics {
         'sluice_keeping_ok',
         'Whether the file system of DATA_DIR has room for what is kept for users.',
         () => (this.isKeeping() ? 1 : 0),
+      ),
+      new Gauge(
+        'sluice_node_messages_dropped_total',
+        'Messages in the name of other nodes that were too long or not signed.',
+        gauges.droppedMessages,
+        'counter',
       ),
       new Gauge(
         'sluice_event_loop_delay_p50_seconds',

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
@@ -92,14 +91,14 @@ export async function serve({
 }: ServeParts): Promise<Serving> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
-  const { store, ledger, others } = accounts
-  const workers = typeof others === 'object' ? others : undefined
-  const node = randomUUID()
+  const { store, ledger, others, messages, node } = accounts
+  const workers = others && 'link' in others ? others : undefined
   const nodes = opened.adopt(
     await joinCluster({
       redisUrl: environment.redisUrl,
-      postgresUrl: others === 'nodes' ? environment.databaseUrl : undefined,
-      workers,
+      databaseUrl: environment.databaseUrl,
+      others,
+      messages,
       namespace: namespaceOf(secrets, accounts.databaseId),
       node,
       log,
@@ -141,6 +140,7 @@ export async function serve({
     missingModels: () => missing.list(performance.now()),
     pendingWrites: () => store.queued,
     droppedLines: () => lines.dropped,
+    droppedMessages: () => messages.dropped,
     isRedisReachable: nodes.isRedisReachable,
   })
   if (workers) shareMetrics(metrics, workers.link)

@@ -17,6 +17,8 @@ export interface Secrets {
   readonly keyId: string
   readonly encryptionKey: KeyObject
   readonly lookupKey: KeyObject
+  /** Signs messages between nodes. */
+  readonly messageKey: KeyObject
   /** Check value, stored in the database to detect another secret at start. */
   readonly check: string
 }
@@ -44,6 +46,7 @@ export function deriveSecrets(secret: string): Secrets {
     keyId: derive('key id', 4).toString('hex'),
     encryptionKey: createSecretKey(derive('encryption', 32)),
     lookupKey: createSecretKey(derive('lookup', 32)),
+    messageKey: createSecretKey(derive('node messages', 32)),
     check: derive('check', 16).toString('hex'),
   }
 }
@@ -76,6 +79,11 @@ export function loopMarker(secrets: Secrets): string {
 export function namespaceOf(secrets: Secrets, database: string): string {
   const digest = createHmac('sha256', secrets.lookupKey).update(`namespace\n${database}`).digest('hex')
   return `sluice:${digest.slice(0, 16)}`
+}
+
+/** Key with which the shared database signs its messages to nodes: it is stored there. */
+export function databaseMessageKey(secrets: Secrets): Buffer {
+  return createHmac('sha256', secrets.messageKey).update('database').digest()
 }
 
 /** Hashes a session's cookie value for its lookup; only the hash is stored. */

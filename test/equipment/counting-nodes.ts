@@ -84,8 +84,9 @@ export async function threeNodes(
   { isPatient = true, nowMs = () => performance.now() } = {},
 ): Promise<CountingNode[]> {
   const namespace = `test:${randomUUID()}`
-  const nodes = [0, 1, 2].map((i) => {
-    const options = { url, namespace, node: `node ${i}`, onReachability: () => {} }
+  const names = [0, 1, 2].map((i) => `node ${i}`)
+  const nodes = names.map((_, i) => {
+    const options = { url, namespace, node: `node ${i}`, names: () => names, onReachability: () => {} }
     const peers = new RedisPeers(isPatient ? { ...options, times: PATIENT } : options)
     return { peers, counts: isPatient ? patientCounter(peers, nowMs) : new SharedCounter(peers) }
   })

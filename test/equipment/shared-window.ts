@@ -34,7 +34,7 @@ export class SharedWindow {
     const granted = Math.min(free, Math.max(need, Math.min(want, spare)))
     this.#add(last, kept + granted)
     const amounts = [...this.#amounts].filter(([, amount]) => amount > 0).toSorted(([a], [b]) => a - b)
-    return { nowMs, granted, slot: last, amounts }
+    return { nowMs, version: 0, granted, slot: last, amounts }
   }
 
   #add(slot: number, amount: number): void {

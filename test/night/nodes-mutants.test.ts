@@ -22,8 +22,8 @@ const RARE_REPORTS: Patch = {
 const RELEASE_FIRST: readonly Patch[] = [
   {
     file: 'src/ledger/bank-client.ts',
-    text: '    const isUrgent = this.#outbox.isFull || this.#flushes.length > 0 || this.leases.hasRecalls',
-    by: '    if (this.leases.hasRecalls) await this.#releaseSpare(nowMs)\n    const isUrgent = this.#outbox.isFull || this.#flushes.length > 0',
+    text: '    const isUrgent = this.#outbox.isFull || this.#flushes.length > 0',
+    by: '    if (this.#isAsked) await this.#releaseSpare(nowMs)\n    const isUrgent = this.#outbox.isFull || this.#flushes.length > 0',
   },
   {
     file: 'src/ledger/leased-balance.ts',

@@ -73,6 +73,7 @@ test.skipIf(withoutRedis('a million windows'))(
       url: server.url,
       namespace: 'sluice:0123456789abcdef',
       node: 'one',
+      names: () => ['one'],
       onReachability: () => {},
     })
     try {
@@ -83,6 +84,7 @@ test.skipIf(withoutRedis('a million windows'))(
       const question = {
         max: 180,
         windowMs,
+        known: 0,
         slot: 0,
         used: 1,
         returned: 0,

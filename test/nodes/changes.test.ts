@@ -6,13 +6,14 @@ import { RedisAnnouncements } from '../../src/cluster/redis-announcements.ts'
 import type { Change } from '../../src/domain/change.ts'
 import { followChanges } from '../../src/process/follow-changes.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { joinCluster, type Cluster } from '../../src/cluster/join-cluster.ts'
 import { Announcements } from '../../src/store/postgres/announcements.ts'
+import { NodeMessages } from '../../src/store/node-messages.ts'
 import { hashKey } from '../../src/store/secrets.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
 import { ENGINES } from '../store-engines.ts'
 import { newToken, SECRETS, storeWithAccount } from '../store-rows.ts'
 
+const MESSAGES = new NodeMessages(SECRETS)
 const SOON = { timeout: 30_000, interval: 10 }
 
 /** A node's key cache and the number of its reads, beside another node's on the same database. */
@@ -107,7 +108,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
   afterAll(() => server?.stop())
   const overRedis = () => {
     const namespace = `test:${randomUUID()}`
-    return () => new RedisAnnouncements(server.url, namespace)
+    return () => new RedisAnnouncements(server.url, namespace, MESSAGES)
   }
 
   sentences(() => Promise.resolve(overRedis()))
@@ -147,11 +148,12 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
 
   test('messages in an unknown format are ignored', async () => {
     const namespace = `test:${randomUUID()}`
-    const { there } = await twoNodes(() => new RedisAnnouncements(server.url, namespace))
+    const { there } = await twoNodes(() => new RedisAnnouncements(server.url, namespace, MESSAGES))
     for (const text of ['', 'changed', 'changed n balance 5', '\0'.repeat(99)]) {
-      await server.command(['PUBLISH', `${namespace}:changes`, text])
+      await server.command(['PUBLISH', `${namespace}:changes`, MESSAGES.seal(text)])
     }
-    await server.command(['PUBLISH', `${namespace}:changes`, 'changed n user 5'])
+    await server.command(['PUBLISH', `${namespace}:changes`, 'changed n user 4'])
+    await server.command(['PUBLISH', `${namespace}:changes`, MESSAGES.seal('changed n user 5')])
     await expect.poll(() => there.heard, SOON).toEqual([{ of: 'user', id: 5 }])
   })
 })
@@ -161,42 +163,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
   (engine) => {
     sentences(async () => {
       const { place } = await engine.database()
-      return () => new Announcements(place)
+      return () => new Announcements(place, MESSAGES)
     })
   },
 )
-
-describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('nodes with $name alone', (engine) => {
-  test('have their share of each limit: a new node counts at once, and a leaving one no more', async () => {
-    const { place: postgresUrl } = await engine.database()
-    const log = { info: () => {}, warn: () => {} }
-    const join = async (node: string): Promise<Cluster> => {
-      const options = {
-        redisUrl: undefined,
-        postgresUrl,
-        namespace: 'test',
-        node,
-        log,
-        onIsolated: () => {},
-      }
-      const joined = await joinCluster(options)
-      onTestFinished(() => joined.close())
-      return joined
-    }
-    const one = await join('one')
-    const two = await join('two')
-    let subject = 0
-    // Number of admitted calls of a new key.
-    const burst = async ({ limitCounter: counts }: Cluster): Promise<number> => {
-      const counted = { name: 'key requests', subject: (subject += 1), max: 90, windowMs: 60_000 }
-      const verdicts = await Promise.all(Array.from({ length: 90 }, async () => counts.take(counted)))
-      return verdicts.filter(({ allowed }) => allowed).length
-    }
-    await expect.poll(() => burst(one)).toBe(45)
-    await expect.poll(() => burst(two)).toBe(45)
-    const three = await join('three')
-    await expect.poll(async () => [await burst(one), await burst(three)]).toEqual([30, 30])
-    await two.close()
-    await expect.poll(async () => [await burst(one), await burst(three)]).toEqual([45, 45])
-  })
-})

@@ -105,7 +105,7 @@ export async function openTargetToWrite(
       reserve: (highestTokenId) => reserve(databaseUrl, highestTokenId),
       async notifyNodes() {
         const { bankId } = rows
-        if (bankId !== undefined) await notifyNodes(environment, namespaceOf(secrets, bankId))
+        if (bankId !== undefined) await notifyNodes(environment, namespaceOf(secrets, bankId), secrets)
       },
       async close() {
         await rows.close()

@@ -60,7 +60,7 @@ export async function startOwner(config: Config): Promise<OwnedGateway> {
     await openOwnedDatabase({
       path,
       secrets: gatewaySecrets(environment),
-      announce: (account, epoch) => announce(`account ${account} ${epoch}`),
+      announce: (account) => announce(`account ${account}`),
     }),
     (open) => open.close(),
   )

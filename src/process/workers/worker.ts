@@ -58,7 +58,14 @@ export async function runWorker(given: Environment): Promise<number> {
   )
   const config = readConfig(environment, setup.fileText)
   const serving = opened.use(
-    await serve({ config, log, lines, secrets, accounts, connections: server.connections }),
+    await serve({
+      config,
+      log,
+      lines,
+      secrets,
+      accounts,
+      connections: server.connections,
+    }),
   )
   app = serving.app
   let listening: ListeningServer | undefined

@@ -27,6 +27,7 @@ import { searchUnits } from './0029-search-units.ts'
 import { operatorTerms } from './0030-operator-terms.ts'
 import { keptSums } from './0031-kept-sums.ts'
 import { lockedAccounts } from './0033-locked-accounts.ts'
+import { signedMessages } from './0034-signed-messages.ts'
 import { comparableNames } from './0035-comparable-names.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
@@ -59,6 +60,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0030-operator-terms': operatorTerms(types),
     '0031-kept-sums': keptSums(types),
     '0033-locked-accounts': lockedAccounts(types),
+    '0034-signed-messages': signedMessages(types),
     '0035-comparable-names': comparableNames(types),
   }
 }

@@ -26,6 +26,7 @@ export const STEP_NAMES = [
   '0030-operator-terms',
   '0031-kept-sums',
   '0033-locked-accounts',
+  '0034-signed-messages',
   '0035-comparable-names',
 ] as const
 

@@ -1,13 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ENGINES } from '../../../test/store-engines.ts'
+import { SECRETS } from '../../../test/store-rows.ts'
+import { NodeMessages } from '../node-messages.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { Announcements } from './announcements.ts'
 
 const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
 
 function opened(url: string): { announcements: Announcements; heard: string[]; connections: () => number } {
-  const announcements = new Announcements(url)
+  const announcements = new Announcements(url, new NodeMessages(SECRETS))
   onTestFinished(() => announcements.close())
   const heard: string[] = []
   let connections = 0

@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
+import type { NodeMessages } from '../node-messages.ts'
 import { mapDatabaseError } from './failure.ts'
 
 /** Channel of all nodes. The first word of a message tells its kind. */
 const CHANNEL = 'sluice'
-/** Longest payload; PostgreSQL's limit is below 8,000 bytes. */
-const MAX_BYTES = 7_999
 const CONNECT_TIMEOUT_MS = 2_000
 /** Interval of the liveness checks, and timeout of a statement. */
 const LIVENESS_MS = 5_000
@@ -22,11 +21,12 @@ export interface Listener {
 
 /**
  * Broadcasts short texts to every node on the same database within milliseconds, over a dedicated connection
- * that reconnects by itself. Texts are hints: a node that is disconnected misses them, so a listener must
- * become correct without them, if later.
+ * that reconnects by itself. Only texts of nodes with the same secret are heard. They are hints: a node that
+ * is disconnected misses them, so a listener must become correct without them, if later.
  */
 export class Announcements {
   readonly #url: string
+  readonly #messages: NodeMessages
   readonly #listeners = new Set<Listener>()
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
@@ -34,8 +34,9 @@ export class Announcements {
   #client: Client | undefined
 
   /** Connects at once, and retries until `close`. */
-  constructor(url: string) {
+  constructor(url: string, messages: NodeMessages) {
     this.#url = url
+    this.#messages = messages
     this.#running = this.#run()
   }
 
@@ -57,11 +58,10 @@ export class Announcements {
 
   /** Sends a text to all nodes, this one included. Rejects with `StoreUnavailable` if out of reach. */
   async announce(text: string): Promise<void> {
-    if (Buffer.byteLength(text) > MAX_BYTES)
-      throw new RangeError(`an announcement may have ${MAX_BYTES} bytes at most`)
+    const message = this.#messages.seal(text)
     try {
       if (!this.#client) throw new Error('Connection terminated')
-      await this.#client.query('select pg_notify($1, $2)', [CHANNEL, text])
+      await this.#client.query('select pg_notify($1, $2)', [CHANNEL, message])
     } catch (error) {
       throw mapDatabaseError(error)
     }
@@ -96,7 +96,9 @@ export class Announcements {
     client.on('error', () => lost.resolve())
     client.on('end', () => lost.resolve())
     client.on('notification', ({ payload = '' }) => {
-      for (const listener of this.#listeners) listener.received(payload)
+      const text = this.#messages.open(Buffer.from(payload))
+      if (text === undefined) return
+      for (const listener of this.#listeners) listener.received(text)
     })
     try {
       await client.connect()

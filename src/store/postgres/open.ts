@@ -15,6 +15,7 @@ import { type UsageLogMaintenance, maintainUsageLog } from './maintain-usage-log
 import { WHILE_NONE_WAITS } from './liveness-probe.ts'
 import { connectionPool } from './pool.ts'
 import { ensureRelayRole } from './relay-role.ts'
+import { storeMessageKey } from './store-message-key.ts'
 
 /** Attempts at a write that conflicts with other transactions. */
 const MAX_ATTEMPTS = 8
@@ -86,6 +87,7 @@ function prepareDatabase(
       .select(['key_check', 'bank'])
       .executeTakeFirst()
     refuseOtherSecret(identity?.key_check, secrets)
+    await storeMessageKey(db, secrets)
     return { bankId: identity?.bank ?? '', hasRelayRole: await ensureRelayRole(db) }
   })
 }

@@ -22,7 +22,7 @@ const TABLES = [
 ]
 
 /** Functions on the accounts of budgets. Owners and their tokens are locked before these accounts. */
-const BUDGETS: readonly BankFunction[] = [
+export const BUDGETS: readonly BankFunction[] = [
   {
     // Creates accounts that are missing, and locks all, in the order of names, to avoid deadlocks.
     name: 'bank_open_budgets(names text[])',
@@ -49,7 +49,7 @@ begin
     leased = coalesce((select sum(amount) from leases l where l.account = of_account), 0)
     where b.account = of_account returning epoch into now_at;
   update leases set epoch = now_at where account = of_account;
-  perform pg_notify('sluice', 'account ' || of_account || ' ' || now_at);
+  perform bank_announce(of_account);
 end`,
   },
   {

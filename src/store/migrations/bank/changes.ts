@@ -73,7 +73,7 @@ function changeTrigger(
 ): readonly string[] {
   const differs = (name: string): string => `new.${name} is distinct from old.${name}`
   return [
-    `create or replace function bank_heed_${table}() returns trigger language plpgsql
+    `create or replace function bank_heed_${table}() returns trigger language plpgsql security definer
        set search_path = pg_catalog, ${quoted(schema)}, pg_temp as $bank$
 begin
   if new.${remain} < old.${remain} or ${grave.map(differs).join(' or ')} then
@@ -81,10 +81,12 @@ begin
     new.epoch := old.epoch + 1;
     delete from leases where account = '${letter}:' || new.id;
   end if;${afterRecall.replace('LETTER', `'${letter}:'`)}
-  perform pg_notify('sluice', 'account ${letter}:' || new.id || ' ' || new.epoch);
+  perform bank_announce('${letter}:' || new.id);
   return new;
 end
 $bank$`,
+    // Nobody else may attach it to a table, as it runs with its owner's rights.
+    `revoke all on function bank_heed_${table}() from public`,
     `drop trigger if exists bank_heed on ${table}`,
     `create trigger bank_heed before update on ${table} for each row
        when (new.used_quota = old.used_quota and new.leased = old.leased

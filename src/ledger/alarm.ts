@@ -1,0 +1,18 @@
+/** A sleep that can be ended. A ring while nobody sleeps ends the next sleep. */
+export class Alarm {
+  #rung = Promise.withResolvers<void>()
+
+  ring(): void {
+    this.#rung.resolve()
+  }
+
+  /** Sleeps for so many milliseconds, or until a ring; not at all for 0. */
+  async sleep(ms: number): Promise<void> {
+    if (ms > 0) {
+      const timer = setTimeout(() => this.ring(), ms).unref()
+      await this.#rung.promise
+      clearTimeout(timer)
+    }
+    this.#rung = Promise.withResolvers<void>()
+  }
+}

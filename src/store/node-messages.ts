@@ -1,0 +1,58 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { databaseMessageKey, type Secrets } from './secrets.ts'
+
+/** Most bytes of a message, its signature included: PostgreSQL's limit. */
+export const MAX_MESSAGE_BYTES = 7_999
+/** Hexadecimal digits of a signature. */
+const MAC_LENGTH = 32
+/** Start of the texts that the database itself signs. */
+const FROM_DATABASE = 'account '
+
+/**
+ * Signs the messages between nodes, and checks those that arrive: `MAC TEXT`. Other messages are counted, and
+ * nothing of them is read. A message that is repeated verifies again: it may only make its receivers ask.
+ */
+export class NodeMessages {
+  readonly #secrets: Secrets
+  readonly #databaseKey: Buffer
+  #dropped = 0
+
+  constructor(secrets: Secrets) {
+    this.#secrets = secrets
+    this.#databaseKey = databaseMessageKey(secrets)
+  }
+
+  /** Number of messages that were dropped. */
+  get dropped(): number {
+    return this.#dropped
+  }
+
+  /** Signs a text. Throws if the message would be too long. */
+  seal(text: string): string {
+    const message = `${this.#mac(text)} ${text}`
+    if (Buffer.byteLength(message) > MAX_MESSAGE_BYTES)
+      throw new RangeError(`a message between nodes may have ${MAX_MESSAGE_BYTES} bytes at most`)
+    return message
+  }
+
+  /** Returns the text of a message; undefined if it is too long, or was not signed with the same secret. */
+  open(message: Uint8Array): string | undefined {
+    if (message.length > MAX_MESSAGE_BYTES) return this.#drop()
+    if (message.length <= MAC_LENGTH) return this.#drop()
+    const bytes = Buffer.from(message.buffer, message.byteOffset, message.length)
+    const text = bytes.toString('utf8', MAC_LENGTH + 1)
+    const signed = Buffer.from(`${this.#mac(text)} `)
+    return timingSafeEqual(bytes.subarray(0, MAC_LENGTH + 1), signed) ? text : this.#drop()
+  }
+
+  // The database has a key of its own: with a copy of it, nobody can speak for a node.
+  #mac(text: string): string {
+    const key = text.startsWith(FROM_DATABASE) ? this.#databaseKey : this.#secrets.messageKey
+    return createHmac('sha256', key).update(text).digest('hex').slice(0, MAC_LENGTH)
+  }
+
+  #drop(): undefined {
+    this.#dropped += 1
+    return undefined
+  }
+}

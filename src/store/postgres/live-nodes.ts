@@ -1,0 +1,41 @@
+import type { BankConnection } from './bank-connection.ts'
+
+/** Interval of readings. */
+const READ_INTERVAL_MS = 2_000
+
+/** Nodes that run, by the reports that the bank has had from them in the last ten seconds. */
+export class LiveNodes {
+  readonly #connection: BankConnection
+  #names: readonly string[]
+  #readMs = Number.NEGATIVE_INFINITY
+
+  /** `own` is the name of this node in the bank. */
+  constructor(connection: BankConnection, own: string) {
+    this.#connection = connection
+    this.#names = [own]
+  }
+
+  /** Their names; while the bank is out of reach, as they were. */
+  get names(): readonly string[] {
+    return this.#names
+  }
+
+  /** Makes the next `refresh` read, as where a node has come or gone. */
+  expire(): void {
+    this.#readMs = Number.NEGATIVE_INFINITY
+  }
+
+  /** Reads the names, unless that was done lately. Rejects with `StoreUnavailable`. */
+  async refresh(): Promise<void> {
+    const nowMs = performance.now()
+    if (nowMs - this.#readMs < READ_INTERVAL_MS) return
+    // A report extends it by 60 s.
+    const rows = await this.#connection.query<{ node: string }>(
+      "select node from nodes where expires > now() + interval '50 seconds' order by node",
+      [],
+      'nodes',
+    )
+    this.#names = rows.map(({ node }) => node)
+    this.#readMs = nowMs
+  }
+}

@@ -1,0 +1,133 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Client } from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { usageText } from '../equipment/behaviour.ts'
+import { call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask } from '../equipment/fixture.ts'
+import { residentBytes } from '../equipment/resident-memory.ts'
+import { SHARED, setNodes } from './fixture.ts'
+
+/** Ten prompt and five output tokens. */
+const COST = 30
+const ADMIN = { id: 1, accessToken: ROOT.access_token }
+const LIMIT = 40
+
+describe.each(SHARED)('a role of $name without any grant', (engine) => {
+  async function attacked() {
+    const nodes = await setNodes(engine, 2, (to) => ({
+      models: priced(['m']),
+      channels: [channel('m', to.baseUrl('m'))],
+      users: [
+        ROOT,
+        user(2, 'ann', [token('ann')]),
+        user(3, 'bob', [token('bob', { rate_limit: { requests: LIMIT, window: '1h' } })]),
+      ],
+    }))
+    nodes.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+    const { sql, place } = nodes.database
+    const role = `nobody_${Date.now()}`
+    await sql(`create role ${role} login password 'nobody'`)
+    onTestFinished(async () => void (await sql(`drop role ${role}`).catch(() => {})))
+    const url = new URL(place)
+    url.username = role
+    url.password = 'nobody'
+    const client = new Client({ connectionString: url.href })
+    client.on('error', () => {})
+    await client.connect()
+    onTestFinished(() => client.end().catch(() => {}))
+    const notify = (text: string) => client.query('select pg_notify($1, $2)', ['sluice', text])
+    const statuses = async (key: string, count: number): Promise<number[]> => {
+      const all: number[] = []
+      for (let index = 0; index < count; index += 1)
+        all.push((await nodes.chat(index % 2, key, ask('m', { max_tokens: 100 }))).status)
+      return all
+    }
+    const dropped = async (): Promise<number> => {
+      const options = { method: 'GET', path: '/metrics' }
+      const { text } = await call(nodes.gateways[0]?.url ?? '', undefined, options)
+      return Number(/^sluice_node_messages_dropped_total (\d+)/m.exec(text)?.[1])
+    }
+    return { ...nodes, client, notify, statuses, dropped }
+  }
+
+  test('makes up messages: they are dropped and counted; no call is refused, no limit moves', async () => {
+    const { notify, statuses, dropped, gateways, token: tokenOf } = await attacked()
+    expect(await statuses('ann', 4)).toEqual([200, 200, 200, 200])
+    const before = await dropped()
+    const texts = [
+      'account u:2 999999',
+      'account t:1 999999',
+      'account u:2',
+      'recall u:2 somebody',
+      'changed somebody anything',
+      'nodes',
+      ...Array.from({ length: 40 }, (_, index) => `here made-up-${index}`),
+      ...Array.from({ length: 40 }, (_, index) => `gone made-up-${index}`),
+      'report? 00000000-0000-4000-8000-000000000000 somebody',
+    ]
+    let isOver = false
+    const attack = (async (): Promise<void> => {
+      while (!isOver) for (const text of texts) await notify(text)
+    })()
+    expect(new Set(await statuses('ann', 40))).toEqual(new Set([200]))
+    // Without Redis each of the two nodes has half of the limit.
+    const limited = await statuses('bob', LIMIT + 10)
+    expect(limited.filter((status) => status === 200)).toHaveLength(LIMIT)
+    isOver = true
+    await attack
+    expect(await dropped()).toBeGreaterThanOrEqual(before + texts.length)
+    const health = await manage<{ nodes?: unknown[] }>(
+      gateways[0]?.url ?? '',
+      ADMIN,
+      'GET /api/channel/health?nodes=all',
+    )
+    expect(health.status).toBe(200)
+    expect(JSON.stringify(health.body)).not.toContain('made-up')
+    await expect.poll(async () => (await tokenOf('token-ann')).used).toBe(44 * COST)
+  })
+
+  test('repeats messages that it has heard: they cost the nodes some questions, and no call', async () => {
+    const { client, notify, statuses, gateways, token: tokenOf } = await attacked()
+    const heard: string[] = []
+    client.on('notification', ({ payload }) => void heard.push(payload ?? ''))
+    await client.query('listen sluice')
+    const url = gateways[0]?.url ?? ''
+    await statuses('ann', 2)
+    await manage(url, ADMIN, 'POST /api/user/manage', { id: 2, action: 'add_quota', value: 5, mode: 'add' })
+    await manage(url, ADMIN, 'GET /api/channel/health?nodes=all')
+    await expect.poll(() => heard.filter((text) => / account u:2$/.test(text)).length).toBeGreaterThan(0)
+    await expect.poll(() => heard.filter((text) => / report /.test(text)).length).toBeGreaterThan(0)
+    await client.query('unlisten sluice')
+    const captured = [...heard]
+    let isOver = false
+    const attack = (async (): Promise<void> => {
+      while (!isOver) for (const text of captured) await notify(text)
+    })()
+    expect(new Set(await statuses('ann', 40))).toEqual(new Set([200]))
+    isOver = true
+    await attack
+    await expect.poll(async () => (await tokenOf('token-ann')).used).toBe(42 * COST)
+  })
+
+  test('sends 20,000 messages of the greatest length: the nodes serve, and do not grow by 100 MB', async () => {
+    const { notify, statuses, gateways, dropped } = await attacked()
+    await statuses('ann', 4)
+    const pids = gateways.map(({ pid }) => pid)
+    const before = Math.max(...pids.map(residentBytes))
+    const before20k = await dropped()
+    const bomb = `report ${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)} made-up 0 500 ${'A'.repeat(7_900)}`
+    const sending = (async (): Promise<void> => {
+      for (let index = 0; index < 20_000; index += 100)
+        await Promise.all(
+          Array.from({ length: 100 }, (_, more) => notify(`${bomb}${index + more}`.slice(-7_990))),
+        )
+    })()
+    expect(new Set(await statuses('ann', 40))).toEqual(new Set([200]))
+    await sending
+    await delay(1_000)
+    expect(Math.max(...pids.map(residentBytes)) - before).toBeLessThan(100 * 1024 * 1024)
+    await expect.poll(dropped).toBeGreaterThanOrEqual(before20k + 20_000)
+  })
+})

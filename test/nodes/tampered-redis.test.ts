@@ -1,0 +1,202 @@
+import process from 'node:process'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { RedisAnnouncements } from '../../src/cluster/redis-announcements.ts'
+import type { RedisPeers } from '../../src/limits/redis-peers.ts'
+import { SharedPlaces } from '../../src/limits/shared-places.ts'
+import { NodeMessages } from '../../src/store/node-messages.ts'
+import { type CountingNode, stopNodes, threeNodes } from '../equipment/counting-nodes.ts'
+import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
+import { residentBytes } from '../equipment/resident-memory.ts'
+import { SECRETS } from '../store-rows.ts'
+
+const HOUR = 3_600_000
+const MAX = 30
+const NAME = 'limits whose windows somebody changes in Redis'
+
+describe.skipIf(withoutRedis(NAME))(NAME, () => {
+  let server: RedisServer
+  let nodes: CountingNode[]
+  beforeAll(async () => {
+    server = await startRedisServer()
+  })
+  afterAll(() => server?.stop())
+  beforeEach(async () => {
+    await server.command(['FLUSHALL'])
+    nodes = await threeNodes(server.url)
+  })
+  afterEach(() => stopNodes(nodes))
+
+  const limit = () => ({ name: 'key requests', subject: randomUUID(), max: MAX, windowMs: HOUR })
+  /** The number of calls that a node lets through of this many. */
+  const through = async (node: number, counted: ReturnType<typeof limit>, calls: number): Promise<number> => {
+    let allowed = 0
+    for (let index = 0; index < calls; index += 1)
+      if ((await nodes[node]?.counts.take(counted))?.allowed) allowed += 1
+    return allowed
+  }
+  const keys = async (pattern: string): Promise<string[]> =>
+    (await server.command(['KEYS', pattern])) as string[]
+  const windows = () => keys('*:key:requests:*')
+  const settled = () => delay(400)
+  // A node checks its windows twice a second; what is lost is then reported again.
+  const repaired = async (): Promise<void> => {
+    await delay(1_500)
+    await expect.poll(() => nodes.every(({ peers }) => peers.isReachable && !peers.isRefilling)).toBe(true)
+    await settled()
+  }
+
+  test.each<[string, (window: string) => readonly string[]]>([
+    ['deletes', (window) => ['DEL', window]],
+    ['makes text of', (window) => ['SET', window, 'rubbish']],
+    ['expires', (window) => ['PEXPIRE', window, '1']],
+  ])('whoever %s a window gains no call, also where one node alone had used the limit', async (_, spoil) => {
+    const counted = limit()
+    expect(await through(0, counted, MAX)).toBe(MAX)
+    await settled()
+    for (const window of await windows()) await server.command(spoil(window))
+    await repaired()
+    expect(await through(1, counted, MAX)).toBe(0)
+    expect(await through(2, counted, MAX)).toBe(0)
+  })
+
+  test('each node keeps to its share until all have reported again: never the limit times the nodes', async () => {
+    const counted = limit()
+    let all = 0
+    for (const node of [0, 1, 2]) all += await through(node, counted, MAX / 3)
+    expect(all).toBe(MAX)
+    for (let round = 0; round < 5; round += 1) {
+      await settled()
+      for (const window of await windows()) await server.command(['DEL', window])
+      for (const node of [0, 1, 2]) all += await through(node, counted, MAX)
+    }
+    expect(all).toBe(MAX)
+  })
+
+  test('whoever plays an old window back gains no call', async () => {
+    const counted = limit()
+    expect(await through(0, counted, 2)).toBe(2)
+    expect(await through(1, counted, 2)).toBe(2)
+    await settled()
+    const [window = ''] = await windows()
+    const [field = ''] = (await server.command(['HKEYS', window])) as string[]
+    // As text, it would not survive.
+    const save = `local v = redis.call('HGET', KEYS[1], ARGV[1]); return redis.call('SET', 'saved', v)`
+    const back = `return redis.call('HSET', KEYS[1], ARGV[1], redis.call('GET', 'saved'))`
+    await server.command(['EVAL', save, '1', window, field])
+    let all = 4
+    for (const node of [0, 1, 2]) all += await through(node, counted, 8)
+    for (let round = 0; round < 3; round += 1) {
+      await settled()
+      await server.command(['EVAL', back, '1', window, field])
+      for (const node of [0, 1, 2]) all += await through(node, counted, MAX)
+    }
+    expect(all).toBeLessThanOrEqual(MAX)
+  })
+
+  test.each([
+    ['a text that is none', ['SET', 'KEY', 'abc']],
+    ['a list', ['LPUSH', 'KEY', 'abc']],
+    ['nothing but digits', ['SET', 'KEY', '12345']],
+    ['100 MB', ['SETRANGE', 'KEY', '104857600', 'x']],
+  ])('a generation of %s is replaced: the nodes stay together', async (_, words) => {
+    const counted = limit()
+    expect(await through(0, counted, MAX)).toBe(MAX)
+    await settled()
+    const [memory = ''] = (await keys('*:memory')) as string[]
+    const before = residentBytes(process.pid)
+    if (words[0] !== 'SET') await server.command(['DEL', memory])
+    await server.command(words.map((word) => (word === 'KEY' ? memory : word)))
+    const text = async (): Promise<unknown> => server.command(['GETRANGE', memory, '0', '64'])
+    await expect.poll(text, { timeout: 5_000 }).toMatch(/^\d+\.\d+$/)
+    await expect
+      .poll(() => nodes.every(({ peers }) => peers.isReachable && !peers.isRefilling), { timeout: 5_000 })
+      .toBe(true)
+    expect(await through(1, counted, MAX)).toBe(0)
+    expect(residentBytes(process.pid) - before).toBeLessThan(60 * 1024 * 1024)
+  })
+
+  test('windows of 50 MB and fields of as many are replaced', async () => {
+    const counted = limit()
+    expect(await through(0, counted, MAX)).toBe(MAX)
+    await settled()
+    const [window = ''] = await windows()
+    const [field = ''] = (await server.command(['HKEYS', window])) as string[]
+    const grow = `return redis.call('HSET', KEYS[1], ARGV[1], string.rep('x', 50000000))`
+    await server.command(['EVAL', grow, '1', window, field])
+    await repaired()
+    expect(await through(1, counted, MAX)).toBe(0)
+    const bytes = await server.command(['MEMORY', 'USAGE', window])
+    expect(Number(bytes)).toBeLessThan(100_000)
+  })
+
+  test('calls under way are not forgotten with their hash', async () => {
+    const all = nodes.map(({ peers }) => new SharedPlaces(peers as RedisPeers))
+    onTestFinished(async () => void (await Promise.all(all.map((places) => places.close()))))
+    const parallel = { subject: 'key:1', max: 6 }
+    const taken = async (node: number): Promise<number> => {
+      let admitted = 0
+      for (let index = 0; index < 6; index += 1) if (await all[node]?.take(parallel)) admitted += 1
+      return admitted
+    }
+    expect(await taken(0)).toBe(6)
+    for (const hash of await keys('*:calls:*')) await server.command(['DEL', hash])
+    await repaired()
+    expect(await taken(1)).toBe(0)
+    for (const hash of await keys('*:calls:*')) await server.command(['SET', hash, 'rubbish'])
+    await repaired()
+    expect(await taken(2)).toBe(0)
+  })
+
+  test('a restart of the server, empty or from an old copy, gains no call, and hints come again', async () => {
+    const namespace = `test:${randomUUID()}`
+    const messages = new NodeMessages(SECRETS)
+    const [teller, hearer] = [0, 1].map(() => new RedisAnnouncements(server.url, namespace, messages))
+    const heard: string[] = []
+    hearer?.listen({ received: (text) => void heard.push(text) })
+    onTestFinished(async () => void (await Promise.all([teller?.close(), hearer?.close()])))
+    await Promise.all([teller?.firstAttempt, hearer?.firstAttempt])
+    const counted = limit()
+    let all = await through(0, counted, 4)
+    await settled()
+    await server.command(['SAVE'])
+    all += await through(0, counted, 6)
+    for (const node of [1, 2]) all += await through(node, counted, MAX / 3)
+    await settled()
+    for (let round = 0; round < 2; round += 1) {
+      await server.kill()
+      for (const node of [0, 1, 2]) all += await through(node, counted, 3)
+      await server.restart()
+      for (const node of [0, 1, 2]) all += await through(node, counted, 3)
+      await repaired()
+      for (const node of [0, 1, 2]) all += await through(node, counted, MAX)
+    }
+    expect(all).toBe(MAX)
+    await expect
+      .poll(async () => {
+        await teller?.announce('changed n settings').catch(() => {})
+        return heard.length
+      })
+      .toBeGreaterThan(0)
+  })
+
+  test('messages of 15 MB are dropped unread', async () => {
+    const namespace = `test:${randomUUID()}`
+    const messages = new NodeMessages(SECRETS)
+    const hearer = new RedisAnnouncements(server.url, namespace, messages)
+    const heard: string[] = []
+    hearer.listen({ received: (text) => void heard.push(text) })
+    onTestFinished(() => hearer.close())
+    await hearer.firstAttempt
+    const before = residentBytes(process.pid)
+    const publish = `return redis.call('PUBLISH', ARGV[1], string.rep('1 ', 7500000))`
+    for (let index = 0; index < 10; index += 1) {
+      await server.command(['EVAL', publish, '0', `${namespace}:changes`])
+      await expect.poll(() => messages.dropped).toBe(index + 1)
+    }
+    expect(residentBytes(process.pid) - before).toBeLessThan(150 * 1024 * 1024)
+    await hearer.announce('changed n settings')
+    await expect.poll(() => heard).toEqual(['changed n settings'])
+  })
+})
