@@ -148,7 +148,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     const [field = ''] = (await server.command(['HKEYS', key])) as string[]
     // An hour ahead: as if the server's clock had been an hour ahead until now.
     const later = Math.ceil((nowMs + HOUR) / widthMs)
-    const script = `return redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack({ ${later}, 70 }))`
+    const script = `return redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack({ ${nowMs}, ${later}, 70 }))`
     await server.command(['EVAL', script, '1', key, field])
     expect((await exchange(counted, { need: 40 })).granted).toBe(30)
     await sleep(1_100)
