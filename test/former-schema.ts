@@ -28,7 +28,6 @@ export async function withoutSeries({ name }: Engine, database: TestDatabase): P
   for (const column of ['failed', 'search_units']) await sql(`ALTER TABLE usage_days DROP COLUMN ${column}`)
   for (const column of ['attempts', 'particulars', 'search_units'])
     await sql(`ALTER TABLE usage_log DROP COLUMN ${column}`)
-  await sql('ALTER TABLE stored_responses DROP COLUMN kept_bytes')
   await withoutComparableNames(database)
   for (const table of ['stored_responses', 'kept_signatures']) await sql(`DROP INDEX ${table}_by_age`)
   await sql('ALTER TABLE stored_responses DROP COLUMN kept_bytes')

@@ -27,7 +27,7 @@ export async function openResponses(
   const isShared = others !== undefined
   // A database that nodes share has room of its own.
   const room =
-    others === 'nodes'
+    others && 'names' in others
       ? undefined
       : await KeepingRoom.open({
           measure: () => spaceOf(dataDir),
