@@ -1,4 +1,4 @@
-# A gateway in a container: docs/scaling.md says how it is run. Node comes with the image, so that the copy which npm brings
+# A gateway in a container: docs/deployment.md says how it is run. Node comes with the image, so that the copy which npm brings
 # for machines without a fitting one is left out.
 FROM node:24.21.0-bookworm-slim AS packages
 WORKDIR /app

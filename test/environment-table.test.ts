@@ -1,0 +1,43 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { readEnvironment } from '../src/config/environment.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+
+/** Variables that packages read: those of OpenTelemetry, and of the driver of PostgreSQL. */
+const OF_PACKAGES = [
+  'OTEL_EXPORTER_OTLP_HEADERS',
+  'OTEL_EXPORTER_OTLP_COMPRESSION',
+  'OTEL_SERVICE_NAME',
+  'OTEL_RESOURCE_ATTRIBUTES',
+  'PGPASSWORD',
+]
+
+/** The names that the gateway asks its environment for. */
+function askedNames(): Set<string> {
+  const names = new Set<string>()
+  const env = new Proxy<NodeJS.ProcessEnv>({}, { get: (_, name) => void names.add(String(name)) })
+  readEnvironment(env)
+  return names
+}
+
+/** Names of variables in the sources: those that are read directly, and those of OpenTelemetry. */
+function writtenNames(): string[] {
+  const sources = ['src', 'bin'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((path) => /(?<!\.test)\.(?:ts|mjs)$/.test(path))
+      .map((path) => readFileSync(join(ROOT, folder, path), 'utf8')),
+  )
+  const read = /\b(?:env|variables)(?:\.get\(|\[|\.)'?([A-Z][A-Z0-9_]+)\b|'(OTEL_\w+)'/g
+  return sources.flatMap((text) => [...text.matchAll(read)].map(([, one, other]) => one ?? other ?? ''))
+}
+
+test('the table of variables has every one that is read, and no other', () => {
+  const section = readFileSync(join(ROOT, 'docs/configuration.md'), 'utf8').split('\n## Environment\n')[1]
+  const cells = [...(section ?? '').matchAll(/^\| (`[^|]+) \|/gm)].map(([, cell = '']) => cell)
+  const listed = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name))
+  const read = new Set([...askedNames(), ...writtenNames(), ...OF_PACKAGES])
+  expect(read.size).toBeGreaterThan(25)
+  expect(listed.toSorted()).toEqual([...read].toSorted())
+})
