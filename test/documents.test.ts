@@ -97,6 +97,18 @@ test('every row of the threat model names a known attacker, a known asset, and t
   expect(wrong).toEqual([])
 })
 
+test('every row of the memory that one request can hold has a bound, a share, and a test of that name', () => {
+  const rows = rowsOf('docs/security.md', 'Memory that one request can hold')
+  expect(rows.length).toBeGreaterThan(10)
+  const wrong = rows.filter(([, place, bound, share, shown = '']) => {
+    const [, file = '', sentence = ''] =
+      /^`(test\/[\w/.-]+\.test\.ts|src\/[\w/.-]+\.test\.ts)`: (.+)$/.exec(shown) ?? []
+    const isShown = file !== '' && existsSync(join(ROOT, file)) && page(file).includes(sentence)
+    return place === '' || bound === '' || share === '' || !isShown
+  })
+  expect(wrong).toEqual([])
+})
+
 test('every rule that a comment cites is a heading of the named page', () => {
   const cited = sources().flatMap((file) =>
     [

@@ -1,0 +1,264 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, get, request, type RequestOptions, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { StoredResponse } from '../../src/domain/stored-response.ts'
+import { LargeContents } from '../../src/store/kept-contents.ts'
+import { deriveSecrets } from '../../src/store/secrets.ts'
+import { openSqliteStore } from '../../src/store/sqlite/open.ts'
+import type { Store } from '../../src/store/store.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { GATEWAY_SECRET } from '../equipment/program.ts'
+import { residentBytes } from '../equipment/resident-memory.ts'
+import { family } from '../operations/process-family.ts'
+import { newToken } from '../store-rows.ts'
+
+const MIB = 1024 * 1024
+const KIB = 1024
+/** Requests of one user at once. */
+const PARALLEL = 60
+/** Memory of all processes of the gateway. */
+const MAX_BYTES = 700 * MIB
+/** Milliseconds that a busy machine may add. */
+const SLACK_MS = 250
+const UPSTREAM_MS = 50
+const ACCOUNT = { authorization: 'the-access-token-of-ann', 'gateway-user': '2' }
+const CHAIN = 1_000
+
+const LARGE_INPUT = `resp_${'1'.repeat(44)}`
+const LARGE_OUTPUT = `resp_${'2'.repeat(44)}`
+const linkId = (n: number): string => `resp_${'3'.repeat(36)}${String(n).padStart(8, '0')}`
+
+let upstream: Server
+let gateway: RunningGateway
+beforeAll(async () => {
+  upstream = createServer((incoming, response) => {
+    incoming.resume().on('end', () => {
+      setTimeout(
+        () => response.writeHead(200, { 'content-type': 'application/json' }).end(ANSWER),
+        UPSTREAM_MS,
+      )
+    })
+  })
+  upstream.listen(0, '127.0.0.1')
+  await once(upstream, 'listening')
+  const { port } = upstream.address() as AddressInfo
+  gateway = await startGateway({
+    config: {
+      rate_limits: {},
+      options: { keep_responses: '1h' },
+      models: priced(['m']),
+      channels: [channel('m', `http://127.0.0.1:${port}/v1`)],
+      users: [
+        ROOT,
+        user(2, 'ann', [token('ann')], { access_token: ACCOUNT.authorization }),
+        user(3, 'bob', [token('bob')]),
+      ],
+    },
+  })
+  await gateway.stop()
+  const path = join(gateway.dataDir, 'sluice.db')
+  const store = await openSqliteStore({ path, secrets: deriveSecrets(GATEWAY_SECRET) })
+  await fill(store)
+  await store.close()
+  await gateway.restart()
+})
+afterAll(async () => {
+  await gateway?.discard()
+  upstream?.close()
+})
+
+const ANSWER = JSON.stringify({
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1_700_000_000,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+})
+
+/** Text that no compression would shorten. */
+const textOf = (bytes: number): string => randomBytes(bytes / 2).toString('hex')
+const item = (bytes: number): object => ({
+  id: `msg_${randomBytes(16).toString('hex')}`,
+  type: 'message',
+  role: 'user',
+  content: [{ type: 'input_text', text: textOf(bytes) }],
+})
+
+/** Keys with the longest texts, responses of 30 MB, and a chain of as many bytes. */
+async function fill(store: Store): Promise<void> {
+  for (let n = 0; n < 100; n += 1)
+    await store.write(
+      'createToken',
+      newToken(2, {
+        name: `long ${n}`,
+        key: randomBytes(24).toString('hex'),
+        modelLimits: textOf(64 * KIB),
+        allowIps: textOf(16 * KIB),
+        vendorRoutes: textOf(2 * KIB),
+      }),
+    )
+  const contents = new LargeContents(store)
+  const input = JSON.stringify(Array.from({ length: 30 }, () => item(MIB)))
+  await contents.store({ ...response(LARGE_INPUT), content: { input, response: '{"output":[]}' } })
+  const output = JSON.stringify({ id: LARGE_OUTPUT, output: [item(30 * MIB)] })
+  await contents.store({ ...response(LARGE_OUTPUT), content: { input: '[]', response: output } })
+  for (let n = 0; n <= CHAIN; n += 1) {
+    const content = {
+      input: JSON.stringify([item(14 * KIB)]),
+      response: JSON.stringify({ id: linkId(n), output: [item(14 * KIB)] }),
+    }
+    await store.write('storeResponse', { ...response(linkId(n), n === 0 ? null : linkId(n - 1)), content })
+  }
+}
+
+function response(id: string, previousId: string | null = null): StoredResponse {
+  const nowMs = Date.now()
+  return {
+    id,
+    userId: 2,
+    model: 'm',
+    group: 'default',
+    channel: 'm',
+    keyTag: 'tag',
+    upstreamId: '',
+    tokens: 1,
+    previousId,
+    createdMs: nowMs,
+    expiresMs: nowMs + 3_600_000,
+    content: null,
+    callId: null,
+    rate: null,
+  }
+}
+
+/** Makes a request, whose response is read and dropped. */
+function asked(
+  path: string,
+  options: RequestOptions,
+  body?: string,
+): Promise<{ status: number; bytes: number }> {
+  return new Promise((resolve, reject) => {
+    const make = body === undefined ? get : request
+    const sent = make(`${gateway.url}${path}`, { agent: false, ...options }, (answer) => {
+      let bytes = 0
+      answer.on('data', (chunk: Buffer) => (bytes += chunk.length))
+      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, bytes }))
+      answer.on('error', reject)
+    })
+    sent.on('error', reject)
+    if (body !== undefined) sent.end(body)
+  })
+}
+
+const KEY = { headers: { authorization: 'Bearer sk-ann', 'content-type': 'application/json' } }
+const continued = (n: number): Promise<{ status: number; bytes: number }> =>
+  asked(
+    '/v1/responses',
+    { method: 'POST', ...KEY },
+    JSON.stringify({ model: 'm', input: 'and?', previous_response_id: linkId(n), store: false }),
+  )
+
+/** Another user's client in a thread of its own, so that work in this thread does not count. */
+const PROBE = `
+  const { parentPort, workerData } = require('node:worker_threads')
+  const { request, Agent } = require('node:http')
+  const agent = new Agent({ keepAlive: true })
+  let isOver = false
+  parentPort.once('message', () => { isOver = true })
+  const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] })
+  const headers = { authorization: 'Bearer sk-bob', 'content-type': 'application/json' }
+  const ask = () => new Promise((resolve, reject) => {
+    const sent = request(workerData + '/v1/chat/completions', { method: 'POST', agent, headers }, (answer) =>
+      answer.resume().on('end', () => resolve(answer.statusCode)))
+    sent.on('error', reject)
+    sent.end(body)
+  })
+  ;(async () => {
+    const waits = []
+    const statuses = new Set()
+    do {
+      const started = performance.now()
+      statuses.add(await ask())
+      waits.push(performance.now() - started)
+    } while (!isOver || waits.length < 15)
+    parentPort.postMessage({ waits, statuses: [...statuses] })
+  })()
+`
+
+/** Latency of another user's calls while work is done, and the most memory that the gateway had. */
+async function beside(work: () => Promise<unknown>) {
+  const probe = new Worker(PROBE, { eval: true, workerData: gateway.url })
+  const { promise, resolve, reject } = Promise.withResolvers<{ waits: number[]; statuses: number[] }>()
+  probe.once('message', resolve)
+  probe.once('error', reject)
+  let peakBytes = 0
+  const sampling = setInterval(() => {
+    const bytes = family(gateway.pid).reduce((sum, pid) => sum + residentOf(pid), 0)
+    peakBytes = Math.max(peakBytes, bytes)
+  }, 50)
+  try {
+    const beganMs = performance.now()
+    await work()
+    const tookMs = performance.now() - beganMs
+    probe.postMessage('over')
+    const { waits, statuses } = await promise
+    const medianMs = waits.toSorted((a, b) => a - b)[waits.length >> 1] ?? 0
+    return { medianMs, statuses, peakBytes, tookMs }
+  } finally {
+    clearInterval(sampling)
+    await probe.terminate()
+  }
+}
+
+function residentOf(pid: number): number {
+  try {
+    return residentBytes(pid)
+  } catch {
+    // The process has ended meanwhile.
+    return 0
+  }
+}
+
+describe('sixty requests of one user at once', () => {
+  const attacks: Record<string, () => Promise<{ status: number; bytes: number }>> = {
+    'for a page of 100 keys with the longest texts': () =>
+      asked('/api/token/?page_size=100', { headers: ACCOUNT }),
+    'for the items of a response of 30 MB': () =>
+      asked(`/v1/responses/${LARGE_INPUT}/input_items?limit=100`, KEY),
+    'for a kept response of 30 MB': () => asked(`/v1/responses/${LARGE_OUTPUT}`, KEY),
+    'that continue a chain of 1,000 kept responses': () => continued(CHAIN - 1),
+  }
+
+  test.each(Object.keys(attacks))('%s take bounded memory, and calls of another user go on', async (name) => {
+    const ask = attacks[name] as (typeof attacks)[string]
+    const alone = await beside(() => sleep(500))
+    const during = await beside(async () => {
+      const all = await Promise.all(Array.from({ length: PARALLEL }, ask))
+      const statuses = Map.groupBy(all, ({ status }) => status)
+      console.log(
+        `${name}: ${[...statuses].map(([status, those]) => `${those.length} × ${status}`).join(', ')};`,
+        `${(all.reduce((sum, { bytes }) => sum + bytes, 0) / MIB).toFixed(0)} MiB`,
+      )
+      expect([...statuses.keys()].filter((status) => status !== 200 && status !== 429)).toEqual([])
+      expect(statuses.get(200)?.length).toBeGreaterThan(0)
+    })
+    console.log(
+      `peak ${(during.peakBytes / MIB).toFixed(0)} MiB in ${(during.tookMs / 1000).toFixed(1)} s;`,
+      `another user's median ${alone.medianMs.toFixed(0)} ms alone, ${during.medianMs.toFixed(0)} ms beside`,
+    )
+    expect(during.statuses).toEqual([200])
+    expect(during.peakBytes).toBeLessThan(MAX_BYTES)
+    expect(during.medianMs).toBeLessThan(2 * alone.medianMs + SLACK_MS)
+  })
+
+  test('a chain of more than 1,000 responses is a 400 that says so', async () => {
+    expect((await continued(CHAIN)).status).toBe(400)
+  })
+})
