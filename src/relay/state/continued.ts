@@ -9,6 +9,11 @@ import { ComposedInput } from './composed-input.ts'
 import { itemSource } from './item-source.ts'
 import type { ResponseStore } from './response-store.ts'
 
+/** Copies of a long conversation while it is converted: what is read of it, and the request that is sent. */
+const COPIES = 2
+/** Bytes of a conversation whose copies do not count. */
+const SMALL_BYTES = 4 * 1024 * 1024
+
 /** The response that a request continues: at its upstream, or kept by the gateway. */
 export type Continued =
   | { readonly kind: 'native'; readonly response: StoredResponse }
@@ -42,7 +47,7 @@ export async function findContinued(
         `Previous response with id '${shown(id)}' continues a response that is not kept any more.`,
       )
     const composed = new ComposedInput(scan, bytes, 2 * links.length)
-    await reading.hold(composed.size)
+    await reading.hold(composed.size + COPIES * Math.max(0, composed.size - SMALL_BYTES))
     const sources = links
       .toReversed()
       .flatMap((link) => [
