@@ -93,7 +93,7 @@ describe('a sign-in by access token', () => {
   test.each([
     [{ access_token: '' }, 'access_token: expected an access token'],
     [{ access_token: 7 }, 'access_token: expected an access token'],
-    [{ access_token: 'x'.repeat(2001) }, 'access_token: expected an access token'],
+    [{ access_token: 'x'.repeat(2_049) }, 'access_token: expected at most 2048 bytes'],
     [{ access_token: 'x', username: 'ann' }, 'username: expected none beside access_token'],
     [{ access_token: 'x', password: 'y' }, 'password: expected none beside access_token'],
   ])('%j is a 400', async (body, sentence) => {

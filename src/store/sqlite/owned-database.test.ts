@@ -9,7 +9,7 @@ import {
   SECRETS,
   settledCall,
 } from '../../../test/store-rows.ts'
-import type { AccountName, AccountState, Loan } from '../bank.ts'
+import type { AccountName, AccountState, BankStatement, Loan } from '../bank.ts'
 import type { ParkedHold } from '../ledger-writes.ts'
 import type { QueuedOperation } from './messages.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from './owned-database.ts'
@@ -42,7 +42,11 @@ async function lent({ database }: { database: OwnedDatabase }, client: string, n
 }
 
 async function state(database: OwnedDatabase, client: string, account: AccountName): Promise<AccountState> {
-  const states = (await database.bank(client, ['apply', [JSON.stringify([account])], []])) as AccountState[]
+  const { states } = (await database.bank(client, [
+    'apply',
+    [JSON.stringify([account])],
+    [],
+  ])) as BankStatement
   return states[0] as AccountState
 }
 
