@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { RedisAnnouncements } from '../../src/cluster/redis-announcements.ts'
-import type { RedisPeers } from '../../src/limits/redis-peers.ts'
 import { SharedPlaces } from '../../src/limits/shared-places.ts'
 import { NodeMessages } from '../../src/store/node-messages.ts'
 import { type CountingNode, stopNodes, threeNodes } from '../equipment/counting-nodes.ts'
@@ -15,7 +14,7 @@ const HOUR = 3_600_000
 const MAX = 30
 const NAME = 'limits whose windows somebody changes in Redis'
 
-describe.skipIf(withoutRedis(NAME))(NAME, () => {
+describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Redis', () => {
   let server: RedisServer
   let nodes: CountingNode[]
   beforeAll(async () => {
@@ -104,7 +103,7 @@ describe.skipIf(withoutRedis(NAME))(NAME, () => {
     const counted = limit()
     expect(await through(0, counted, MAX)).toBe(MAX)
     await settled()
-    const [memory = ''] = (await keys('*:memory')) as string[]
+    const [memory = ''] = await keys('*:memory')
     const before = residentBytes(process.pid)
     if (words[0] !== 'SET') await server.command(['DEL', memory])
     await server.command(words.map((word) => (word === 'KEY' ? memory : word)))
@@ -132,7 +131,7 @@ describe.skipIf(withoutRedis(NAME))(NAME, () => {
   })
 
   test('calls under way are not forgotten with their hash', async () => {
-    const all = nodes.map(({ peers }) => new SharedPlaces(peers as RedisPeers))
+    const all = nodes.map(({ peers }) => new SharedPlaces(peers))
     onTestFinished(async () => void (await Promise.all(all.map((places) => places.close()))))
     const parallel = { subject: 'key:1', max: 6 }
     const taken = async (node: number): Promise<number> => {
