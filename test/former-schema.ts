@@ -26,7 +26,7 @@ export async function withoutSeries({ name }: Engine, database: TestDatabase): P
   for (const table of [...TABLES, ...LATER_TABLES[name]]) await sql(`DROP TABLE ${table}`)
   if (name === 'SQLite') await sql('DROP TABLE unsummed_calls')
   for (const column of ['failed', 'search_units']) await sql(`ALTER TABLE usage_days DROP COLUMN ${column}`)
-  for (const column of ['attempts', 'particulars', 'search_units'])
+  for (const column of ['attempts', 'particulars', 'search_units', 'price_incomplete'])
     await sql(`ALTER TABLE usage_log DROP COLUMN ${column}`)
   await withoutComparableNames(database)
   for (const table of ['stored_responses', 'kept_signatures']) await sql(`DROP INDEX ${table}_by_age`)

@@ -186,6 +186,14 @@ describe('GET /api/pricing', () => {
       completion_ratio: 5,
       cache_ratio: 0.1,
       create_cache_ratio: 1.25,
+      // The list of the vendor of chat, as the upstream is at no vendor's address.
+      tool_prices: {
+        web_search: 0.01,
+        file_search: 0.0025,
+        code_interpreter: 0.03,
+        image_generation: 0.25,
+        mcp: 0,
+      },
       owned_by: 'custom',
       enable_groups: ['default'],
       supported_endpoint_types: ['compat'],

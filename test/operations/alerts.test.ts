@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
@@ -290,3 +291,17 @@ function lowerQuotas({ dataDir }: RunningGateway, count: number): void {
 async function residentBytes(gateway: RunningGateway): Promise<number> {
   return (await metricsOf(gateway.url)).sum('sluice_resident_memory_bytes')
 }
+
+test('receivers are told of a tool without a price, once an hour for each model, channel and tool', async () => {
+  const told = await receiver()
+  const { chat } = await gatewayTelling([told.declared('price.incomplete')])
+  for (const type of ['new_thing', 'new_thing', 'other_thing'])
+    await chat('ann', ask('m', { tools: [{ type }] }))
+  await told.atLeast(2)
+  await chat('ann', ask('m', { tools: [{ type: 'new_thing' }] }))
+  await sleep(2_500)
+  const tools = told.received.map(({ type, data }) => [type, data])
+  expect(tools).toHaveLength(2)
+  for (const tool of ['new_thing', 'other_thing'])
+    expect(tools).toContainEqual(['price.incomplete', { model: 'm', channel: 'm', tool }])
+})
