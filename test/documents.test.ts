@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { badSentences } from './document-rules.ts'
+import { tutorialBlocks } from './operations/tutorial-page.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
@@ -69,6 +70,20 @@ test('every source file that a page names exists', () => {
       .map((name) => `${from}: ${name}`),
   )
   expect(lost).toEqual([])
+})
+
+test('every block of commands is run by a test, or says what it needs', () => {
+  const unmarked = pages().filter((path) => {
+    try {
+      tutorialBlocks(page(path))
+      return false
+    } catch {
+      return true
+    }
+  })
+  expect(unmarked).toEqual([])
+  expect(() => tutorialBlocks('```sh\nsluice start\n```')).toThrow('commands without a word')
+  expect(() => tutorialBlocks('```sh somehow\nsluice start\n```')).toThrow('somehow')
 })
 
 /** The cells of the rows of a section's first table. */

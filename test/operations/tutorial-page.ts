@@ -5,10 +5,21 @@ export type TutorialBlock =
   | { readonly kind: 'background'; readonly ready: string; readonly text: string }
   | { readonly kind: 'output'; readonly text: string }
 
-/** Reads the marked blocks of a page, in their order; others are left out. */
+/** Languages of commands. */
+const SHELLS: ReadonlySet<string> = new Set(['sh', 'bash', 'shell', 'console'])
+/** Words for what a block needs that tests do not have. */
+const NEEDS: ReadonlySet<string> = new Set(['provider', 'docker', 'servers', 'clone', 'root', 'terminal'])
+
+/**
+ * Reads the blocks of a page that are run or checked, in their order. Throws if commands are neither run nor
+ * marked with what they need.
+ */
 export function tutorialBlocks(page: string): TutorialBlock[] {
-  return [...page.matchAll(/^( *)```\w+ (.+)\n([\s\S]*?)^\1```$/gm)].map(
-    ([, indent = '', words = '', body = '']) => {
+  return [...page.matchAll(/^( *)```(\w+)(?: (.+))?\n([\s\S]*?)^\1```$/gm)].flatMap(
+    ([, indent = '', language = '', words, body = '']): TutorialBlock[] => {
+      if (words === undefined && !SHELLS.has(language)) return []
+      if (words === undefined) throw new Error(`commands without a word that says how they are run: ${body}`)
+      if (NEEDS.has(words)) return []
       const text = body.replaceAll(new RegExp(`^${indent}`, 'gm'), '')
       const [kind = '', ...rest] = words.split(' ')
       const options = new Map<string, string>()
@@ -17,10 +28,10 @@ export function tutorialBlocks(page: string): TutorialBlock[] {
         options.set(name, value.join('='))
       }
       const [ready, needs] = [options.get('ready'), options.get('if')]
-      if (kind.startsWith('file=')) return { kind: 'file', name: kind.slice('file='.length), text }
-      if (kind === 'background' && ready !== undefined) return { kind, ready, text }
-      if (kind === 'run') return { kind, needs, text }
-      if (kind === 'output') return { kind, text }
+      if (kind.startsWith('file=')) return [{ kind: 'file', name: kind.slice('file='.length), text }]
+      if (kind === 'background' && ready !== undefined) return [{ kind, ready, text }]
+      if (kind === 'run') return [{ kind, needs, text }]
+      if (kind === 'output') return [{ kind, text }]
       throw new Error(`the words "${words}" after a block's language are unknown`)
     },
   )
