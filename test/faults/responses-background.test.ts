@@ -29,6 +29,7 @@ const PATCHED_CASES: Cases = {
   unstoredStream: { twin: true },
   late: {},
   asked: {},
+  large: {},
 }
 /** The store refuses the ids of one model and waits with those of another; upstreams are asked often. */
 const PATCHES: readonly Patch[] = [
@@ -157,6 +158,19 @@ describe('a response in the background', () => {
       return usage(on).at(-1)
     }, 60_000)
     expect(row).toMatchObject({ quota: held, reason: 'estimated' })
+  })
+
+  test('whose answer is large is charged once it was passed on', async () => {
+    const on = stage('large')
+    const { id } = await begin(on)
+    on.upstream.decide(on.name, (request) => {
+      const decided = on.provider.decision(request)
+      if (decided.kind !== 'whole' || decided.body === undefined) return decided
+      return { kind: 'whole', body: `${'\n'.repeat(5 * 1024 * 1024)}${String(decided.body)}` }
+    })
+    on.provider.backgroundStatus = 'completed'
+    expect((await on.client.responses.retrieve(id)).status).toBe('completed')
+    expect(await charged(on)).toMatchObject({ quota: CHARGE, reason: 'complete' })
   })
 
   test('goes on when its client leaves before the first answer, which is still read', async () => {

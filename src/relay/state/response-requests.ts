@@ -15,7 +15,7 @@ import { itemSource } from './item-source.ts'
 import { keptItemPage } from './kept-item-page.ts'
 import type { Replay } from './replay.ts'
 import type { ResponseStore } from './response-store.ts'
-import { openAtUpstream, passedOn, type Pieces, readAtUpstream } from './upstream-response.ts'
+import { openAtUpstream, passedOn, type Pieces, readAtUpstream, readBeginning } from './upstream-response.ts'
 
 /** Memory for a response that is sent part by part. */
 const PARTS_BYTES = 4 * 1024 * 1024
@@ -43,6 +43,8 @@ export interface Asked {
   readonly isKept: boolean
   /** Ids of the response's bytes as its client knows them. */
   readonly ids: RenamedIds
+  /** Whether these are all: not where the response that it continues is gone. */
+  readonly hasAllIds: boolean
   readonly query: URLSearchParams
 }
 
@@ -75,7 +77,7 @@ export class ResponseRequests {
       reading,
       response,
       isKept: known.contentBytes > 0,
-      ids: await this.#idsOf(response),
+      ...(await this.#idsOf(response)),
       query: new URLSearchParams(at < 0 ? '' : url.slice(at + 1)),
     }
   }
@@ -88,9 +90,7 @@ export class ResponseRequests {
       await reading.hold(PARTS_BYTES)
       return answerPieces(incoming, this.#parts.responses.parts(response.userId, response.id, 'response'))
     }
-    const body = await readAtUpstream(this.#upstream(asked), asked, 'GET', '')
-    await this.#parts.background.see(response, body)
-    return answer(incoming, renamed(asked, body))
+    return this.#passOn(asked, 'GET', '')
   }
 
   /** The stream that a client asks to see again; undefined where it asks for the response as it stands. */
@@ -132,15 +132,12 @@ export class ResponseRequests {
 
   /** Cancels a response that is made in the background. */
   async cancel(asked: Asked): Promise<void> {
-    const { incoming, response, isKept } = asked
-    if (isKept)
+    if (asked.isKept)
       throw new GatewayError(
         'invalid_request',
         'only a response that is made in the background can be cancelled',
       )
-    const body = await readAtUpstream(this.#upstream(asked), asked, 'POST', '/cancel')
-    await this.#parts.background.see(response, body)
-    return answer(incoming, renamed(asked, body))
+    return this.#passOn(asked, 'POST', '/cancel')
   }
 
   /** Answers with a page of the items that the response was made from. */
@@ -163,12 +160,28 @@ export class ResponseRequests {
     return answerPieces(incoming, keptItemPage(sources, wanted))
   }
 
-  async #idsOf({ id, userId, upstreamId, previousId }: StoredResponse): Promise<RenamedIds> {
+  /** Answers with a native response; a large one is passed on as it comes. */
+  async #passOn(asked: Asked, method: 'GET' | 'POST', below: '' | '/cancel'): Promise<void> {
+    const { incoming, response, ids, hasAllIds } = asked
+    const pieces = await openAtUpstream(this.#upstream(asked), asked, method, below)
+    const { bytes, rest } = await readBeginning(asked, pieces, hasAllIds ? PARTS_BYTES : undefined)
+    // The call of a large response in the background is settled by the next look at its upstream.
+    if (rest) return answerPieces(incoming, renamedPieces(ids, rest, bytes))
+    await this.#parts.background.see(response, bytes)
+    return answer(incoming, renamed(asked, bytes))
+  }
+
+  async #idsOf({
+    id,
+    userId,
+    upstreamId,
+    previousId,
+  }: StoredResponse): Promise<Pick<Asked, 'ids' | 'hasAllIds'>> {
     const ids = new RenamedIds()
     ids.add(upstreamId, id)
     const previous = previousId === null ? undefined : await this.#parts.responses.find(userId, previousId)
     if (previous) ids.add(previous.upstreamId, previous.id)
-    return ids
+    return { ids, hasAllIds: previousId === null || previous !== undefined }
   }
 
   #upstream(asked: Asked): { readonly upstreams: UpstreamClient; readonly account: ResponseAccount } {
@@ -209,7 +222,8 @@ function headersOf(id: string) {
   return { ...idHeaders(id, false), 'content-type': 'application/json', 'cache-control': 'no-store' }
 }
 
-async function* renamedPieces(ids: RenamedIds, pieces: Pieces): Pieces {
+async function* renamedPieces(ids: RenamedIds, pieces: Pieces, before?: Buffer): Pieces {
+  if (before) yield ids.push(before)
   for await (const piece of pieces) yield ids.push(piece)
   yield ids.rest()
 }

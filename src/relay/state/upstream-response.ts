@@ -46,15 +46,41 @@ export async function readAtUpstream(
   method: 'GET' | 'DELETE' | 'POST',
   below: string,
 ): Promise<Buffer> {
+  const { bytes } = await readBeginning(asked, await openAtUpstream(upstream, asked, method, below))
+  return bytes
+}
+
+/** What was read of a body, and what comes after it; undefined where that was all. */
+export interface Begun {
+  readonly bytes: Buffer
+  readonly rest: Pieces | undefined
+}
+
+/**
+ * Reads a body up to the piece that goes beyond `wholeBytes`, with memory taken as it comes. Without a
+ * number, the whole body is read, which is an error above `MAX_BYTES`.
+ */
+export async function readBeginning(
+  { reading }: Pick<AskedUpstream, 'reading'>,
+  pieces: Pieces,
+  wholeBytes = Number.POSITIVE_INFINITY,
+): Promise<Begun> {
   const chunks: Buffer[] = []
   let length = 0
-  for await (const piece of await openAtUpstream(upstream, asked, method, below)) {
-    await asked.reading.hold(COPIES * piece.length)
-    chunks.push(piece)
-    length += piece.length
-    if (length > MAX_BYTES) throw failed()
+  try {
+    while (length <= wholeBytes) {
+      const { done, value } = await pieces.next()
+      if (done) return { bytes: Buffer.concat(chunks), rest: undefined }
+      await reading.hold(COPIES * value.length)
+      chunks.push(value)
+      length += value.length
+      if (length > MAX_BYTES) throw failed()
+    }
+  } catch (error) {
+    await pieces.return()
+    throw error
   }
-  return Buffer.concat(chunks)
+  return { bytes: Buffer.concat(chunks), rest: pieces }
 }
 
 /** Resolves to the body of a response of status 2xx, as it comes; rejects with the error for the client. */
