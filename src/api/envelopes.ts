@@ -119,12 +119,9 @@ function balanceError(
   return { type: types.get(status) ?? type, code, message: withRequestId(message, requestId) }
 }
 
-/**
- * The body of a success in the envelope of its area: `data` is undefined where an endpoint returns nothing, a
- * Buffer where it made the body itself.
- */
-export function renderSuccess(area: Area, data: unknown): Buffer {
-  return data instanceof Buffer ? data : json(SUCCESS_ENVELOPES[area]?.(data) ?? data)
+/** A success in the envelope of its area. `data` is undefined where an endpoint returns nothing. */
+export function inEnvelope(area: Area, data: unknown): unknown {
+  return SUCCESS_ENVELOPES[area]?.(data) ?? data
 }
 
 /** Whether an area has an envelope for successes. */

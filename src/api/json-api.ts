@@ -20,7 +20,7 @@ import type { Request } from '../server/request.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { JsonEndpoint, LimitSubject, ClientExchange } from './endpoint.ts'
-import { type Area, renderSuccess } from './envelopes.ts'
+import { type Area, inEnvelope } from './envelopes.ts'
 import { type GlobalLimit, isGloballyLimited } from './global-limit.ts'
 import { JSON_ROUTES } from './json-routes.ts'
 import { meteredParts } from './metered-parts.ts'
@@ -28,6 +28,7 @@ import { PathSuggestions } from './routing/mistyped-path.ts'
 import type { PathParams } from './routing/path-pattern.ts'
 import { RAW_ROUTES } from './raw-routes.ts'
 import { type FoundEndpoint, type AllowedMethods, RouteTable } from './route-table.ts'
+import { sendBody, sendJson } from './send-json.ts'
 import { sendText } from './send-text.ts'
 import { takeAndSetHeaders } from './rate-limit-headers.ts'
 
@@ -151,11 +152,12 @@ export class JsonApi {
       return
     }
     if (endpoint.text && isText(endpoint, data)) return sendText(response, endpoint.text, headers, data)
-    const body = renderSuccess(endpoint.envelope === 'own' ? 'relay' : endpoint.area, data)
-    const length = String(body.length)
-    response
-      .writeHead(200, { 'content-type': 'application/json', 'content-length': length, ...headers })
-      .end(body)
+    if (data instanceof Buffer) return sendBody(response, headers, data)
+    return sendJson(
+      response,
+      headers,
+      inEnvelope(endpoint.envelope === 'own' ? 'relay' : endpoint.area, data),
+    )
   }
 
   /** Takes a request off the limit that sessions have in place of `global` and `search`. */

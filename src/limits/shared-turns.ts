@@ -35,6 +35,14 @@ export class SharedTurns {
     this.#schedule()
   }
 
+  /** Does a piece of work, and resolves to its result: in a later turn, where this one is used up. */
+  async work<Result>(piece: () => Result): Promise<Result> {
+    const beganMs = performance.now()
+    const result = piece()
+    if (this.note(performance.now() - beganMs)) await new Promise<void>((resolve) => this.wait(resolve))
+    return result
+  }
+
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true

@@ -15,8 +15,11 @@ const BOUNDS: ReadonlyMap<string, number> = new Map([
   ['usageSeries', 512 * KIB],
 ])
 const FEW_ROWS = 16 * KIB
-/** Copies of a result on its way: rows, the message with them, objects of them, and the response. */
-const COPIES = 4
+/**
+ * Copies of a result on its way: rows, the message with them, objects of them, the response's text and bytes,
+ * and as much that is garbage.
+ */
+const COPIES = 6
 
 /**
  * The store as one request reads it: in its turn among the reads of the user, each read within the client's

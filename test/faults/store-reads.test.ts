@@ -25,7 +25,7 @@ const PARALLEL = 60
 /** Memory of all processes of the gateway. */
 const MAX_BYTES = 700 * MIB
 /** Milliseconds that a busy machine may add. */
-const SLACK_MS = 250
+const SLACK_MS = 50
 const UPSTREAM_MS = 50
 const ACCOUNT = { authorization: 'the-access-token-of-ann', 'gateway-user': '2' }
 const CHAIN = 1_000
@@ -249,13 +249,15 @@ describe('sixty requests of one user at once', () => {
       expect([...statuses.keys()].filter((status) => status !== 200 && status !== 429)).toEqual([])
       expect(statuses.get(200)?.length).toBeGreaterThan(0)
     })
+    const after = await beside(() => sleep(500))
+    const aloneMs = Math.max(alone.medianMs, after.medianMs)
     console.log(
       `peak ${(during.peakBytes / MIB).toFixed(0)} MiB in ${(during.tookMs / 1000).toFixed(1)} s;`,
-      `another user's median ${alone.medianMs.toFixed(0)} ms alone, ${during.medianMs.toFixed(0)} ms beside`,
+      `another user's median ${aloneMs.toFixed(0)} ms alone, ${during.medianMs.toFixed(0)} ms beside`,
     )
     expect(during.statuses).toEqual([200])
     expect(during.peakBytes).toBeLessThan(MAX_BYTES)
-    expect(during.medianMs).toBeLessThan(2 * alone.medianMs + SLACK_MS)
+    expect(during.medianMs).toBeLessThan(2 * aloneMs + SLACK_MS)
   })
 
   test('a chain of more than 1,000 responses is a 400 that says so', async () => {

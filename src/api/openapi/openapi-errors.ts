@@ -2,7 +2,7 @@ import { ERRORS, type ErrorCode, GatewayError } from '../../errors.ts'
 import type { JsonSchema } from '../../protocols/with-schema.ts'
 import { asRecord } from '../../protocols/json/record.ts'
 import { type Endpoint, isCall, type KeyEndpoint } from '../endpoint.ts'
-import { type Area, hasEnvelope, renderSuccess, renderError } from '../envelopes.ts'
+import { type Area, hasEnvelope, inEnvelope, renderError } from '../envelopes.ts'
 import { isGloballyLimited } from '../global-limit.ts'
 
 /** Statuses of upstream errors that are passed on, beside those of the gateway's own errors. */
@@ -57,7 +57,7 @@ export function successSchema(area: Area, value: JsonSchema | undefined, mayLack
   if (!hasEnvelope(area)) return value ?? {}
   const placeholder = 'the returned value'
   const returned = mayLack ? [placeholder, undefined] : [value && placeholder]
-  const bodies = returned.map((one): unknown => JSON.parse(renderSuccess(area, one).toString()))
+  const bodies = returned.map((one): unknown => JSON.parse(JSON.stringify(inEnvelope(area, one))))
   return shapeOf(bodies, new Map(value ? [[placeholder, value]] : []))
 }
 

@@ -4,6 +4,7 @@ import { tokenVersion } from '../../domain/object-version.ts'
 import type { Token } from '../../domain/token.ts'
 import { hasOperatorTerms } from '../../domain/operator-terms.ts'
 import { statusAt } from '../../domain/token-status.ts'
+import { LOOP_TURNS } from '../../limits/shared-turns.ts'
 import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
 import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
@@ -52,9 +53,13 @@ export async function maskedTokens(
   const now = nowMs()
   const owners = tokens.map(({ token }) => termsOwner(token))
   const terms = await termsObjects(store, owners, now)
-  return tokens.map(({ token, key }, index) =>
-    shown(token, maskedKey(`sk-${key}`), terms[index] as TermsObject, now),
-  )
+  const objects: TokenObject[] = []
+  // Versions of tokens with long texts take time.
+  for (const [index, { token, key }] of tokens.entries())
+    objects.push(
+      await LOOP_TURNS.work(() => shown(token, maskedKey(`sk-${key}`), terms[index] as TermsObject, now)),
+    )
+  return objects
 }
 
 /** A stored token in responses, with its key masked. */

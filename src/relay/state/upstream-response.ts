@@ -50,7 +50,7 @@ export async function readAtUpstream(
   return bytes
 }
 
-/** What was read of a body, and what comes after it; undefined where that was all. */
+/** Beginning of a body, and what comes after it; undefined where that was all. */
 export interface Begun {
   readonly bytes: Buffer
   readonly rest: Pieces | undefined

@@ -1,0 +1,32 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { jsonPieces } from './json-pieces.ts'
+
+test('pieces of JSON together are the whole, as it is written at once', () => {
+  const leaf = fc.oneof(
+    fc.constant(undefined),
+    fc.constant(Symbol('x')),
+    fc.date(),
+    fc.constant(() => 1),
+  )
+  const value = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 7 },
+      fc.jsonValue(),
+      leaf,
+      fc.array(tie('value'), { maxLength: 4 }),
+      fc.dictionary(fc.string(), tie('value'), { maxKeys: 4 }),
+    ),
+  })).value
+  fc.assert(
+    fc.property(value, (data) => {
+      expect([...jsonPieces({ data })].join('')).toBe(JSON.stringify({ data }))
+    }),
+  )
+})
+
+test('each element of a list on a page is a piece of its own', () => {
+  const items = Array.from({ length: 100 }, () => ({ text: 'x'.repeat(1_000) }))
+  const longest = Math.max(...[...jsonPieces({ data: { items } })].map(({ length }) => length))
+  expect(longest).toBeLessThan(1_100)
+})
