@@ -54,7 +54,7 @@ describe.each(SHARED)('a $name that cannot be written', (engine) => {
     expect(written.status).toBe(mayManage ? 200 : 503)
     if (!mayManage) expect(Number(written.headers['retry-after'])).toBeGreaterThan(0)
     expect(await manage(url, ADMIN, 'GET /api/user/?p=1')).toMatchObject({ success: true })
-    await database.sql(`set default_transaction_read_only = off; ${mend(name)}`)
+    await database.sql(`begin read write; ${mend(name)}; commit`)
     await database.sql(CUT)
     await expect.poll(async () => (await chat(0, 'cold', ask('m', { max_tokens: 100 }))).status).toBe(200)
     await expect.poll(async () => (await tokenOf('token-warm')).used).toBe(COST)
