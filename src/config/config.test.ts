@@ -163,6 +163,7 @@ models:
       price: undefined,
       rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
       capabilities: {},
+      contextTokens: 200_000,
       fallback: [],
       balance: 'weight',
     })

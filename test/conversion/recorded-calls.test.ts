@@ -37,6 +37,7 @@ const ONE_UNIT = {
   cache_write_5m: 2,
   cache_write_1h: 2,
   web_search: 0,
+  tools: { code_execution: 0 },
 }
 const RERANK = 'ranks'
 const PATHS = { chat: '/v1/chat/completions', messages: '/v1/messages' } as const

@@ -54,7 +54,18 @@ function replay(folder: string): void {
       const reply = readRerankReply(bytes, scan, readRerankRequest(scan))
       expect(reply.facts.valid).toBe(true)
       const told = recorded.usage?.total_tokens
-      expect(reply.facts.usage).toEqual(told === undefined ? undefined : { ...NO_USAGE, input: told })
+      const units = recorded.meta?.billed_units?.search_units
+      const reported = told !== undefined || units !== undefined
+      expect(reply.facts.usage).toEqual(
+        reported
+          ? {
+              ...NO_USAGE,
+              input: told ?? 0,
+              searchUnits: units ?? 0,
+              ...(told === undefined && { promptIsUnknown: true }),
+            }
+          : undefined,
+      )
       const { results, usage } = JSON.parse(reply.body({ ...NO_USAGE, input: 5 }).toString())
       expect(usage).toEqual({ prompt_tokens: 5, completion_tokens: 0, total_tokens: 5 })
       const best = theirs.toSorted((a, b) => b.relevance_score - a.relevance_score)

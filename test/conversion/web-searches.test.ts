@@ -68,6 +68,8 @@ function partsOf({ text }: FullResponse, client: Wire, stream: boolean): readonl
 }
 
 const unitsOf = (answer: FullResponse) => database.usageOf(String(answer.headers['x-request-id']))?.quota
+/** The container in which the provider of messages ran code, at five cents. */
+const CONTAINER = 25_000
 /** Prompt tokens at a unit, output tokens at four, searches at a cent. */
 const price = (input: number, output: number, searches: number) => input + 4 * output + 5000 * searches
 
@@ -81,7 +83,7 @@ describe.each([false, true])('what a provider searched for, stream: %s', (stream
       'failed',
       'completed',
     ])
-    expect(unitsOf(told)).toBe(price(10, 5, 2))
+    expect(unitsOf(told)).toBe(price(10, 5, 2) + CONTAINER)
 
     fixture.upstream.script('messages', { kind: 'whole', body: golden(WIRES.messages.whole) })
     const history = [...WIRES.responses.question.input, ...items, { role: 'user', content: 'Sure?' }]

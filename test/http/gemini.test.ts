@@ -281,7 +281,7 @@ describe('models are listed', () => {
   test('not where there is none', async () => {
     expect(await get('/v1beta/models/nothing')).toMatchObject({
       status: 404,
-      body: { error: { code: 'model_not_found' } },
+      body: { error: { code: 404, status: 'NOT_FOUND', details: [{ reason: 'model_not_found' }] } },
     })
   })
 

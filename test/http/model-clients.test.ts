@@ -82,6 +82,13 @@ describe('the official Anthropic client', () => {
       type: 'model',
       display_name: name,
       created_at: '2021-07-20T10:40:00Z',
+      lifecycle: 'active',
+      capabilities: null,
+      deprecated_at: null,
+      line: null,
+      max_input_tokens: null,
+      max_tokens: null,
+      retires_at: null,
     })
   })
   test('maps the errors', async () => {

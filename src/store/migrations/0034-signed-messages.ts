@@ -3,7 +3,7 @@ import type { Migration } from 'kysely/migration'
 import { ANNOUNCE, MESSAGE_KEY } from './bank/announce.ts'
 import { remakeFunctions } from './bank/bank-function.ts'
 import { BUDGETS } from './bank/budgets.ts'
-import { changesWithBudgets } from './bank/changes.ts'
+import { changesWithOperatorTerms } from './bank/changes.ts'
 import type { ColumnTypes } from './column-types.ts'
 
 /** Lets the database sign what it tells the nodes, over whatever connection an account is changed. */
@@ -14,7 +14,7 @@ export function signedMessages({ isShared }: ColumnTypes): Migration {
       await sql.raw(MESSAGE_KEY).execute(db)
       await remakeFunctions(db, [...ANNOUNCE, ...BUDGETS])
       const { rows } = await sql<{ name: string }>`select current_schema() as name`.execute(db)
-      for (const statement of changesWithBudgets(rows[0]?.name ?? 'public'))
+      for (const statement of changesWithOperatorTerms(rows[0]?.name ?? 'public'))
         await sql.raw(statement).execute(db)
     },
   }
