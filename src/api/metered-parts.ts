@@ -14,7 +14,7 @@ export function meteredParts(
   { user }: Partial<Authenticated>,
 ): AdministrationParts {
   if (!user) return management
-  const reading = reads.of(user.id, `user ${user.id}`)
+  const reading = reads.of(user.id)
   response.onClosed(() => reading.end())
   // The response may have been aborted before its listener was set.
   if (response.isAborted) reading.end()

@@ -37,7 +37,7 @@ async function settled(promise: Promise<unknown>): Promise<string> {
 describe('reads of a user', () => {
   const begun = (reads: StoreReads, userId: number, count: number): StoreRead[] =>
     Array.from({ length: count }, () => {
-      const read = reads.of(userId, userId)
+      const read = reads.of(userId)
       read.begin().catch(() => {})
       return read
     })
@@ -45,11 +45,11 @@ describe('reads of a user', () => {
   test('run eight at once; the next begins when one of them ends, in order of arrival', async () => {
     const { reads } = started()
     const [first, ...others] = begun(reads, 1, 8)
-    const ninth = reads.of(1, 1)
-    const tenth = reads.of(1, 1)
+    const ninth = reads.of(1)
+    const tenth = reads.of(1)
     const [nine, ten] = [ninth.begin(), tenth.begin()]
     expect([await settled(nine), await settled(ten)]).toEqual(['no', 'no'])
-    expect(await settled(reads.of(2, 2).begin())).toBe('yes')
+    expect(await settled(reads.of(2).begin())).toBe('yes')
     first?.end()
     expect([await settled(nine), await settled(ten)]).toEqual(['yes', 'no'])
     others[0]?.end()
@@ -59,14 +59,14 @@ describe('reads of a user', () => {
   test('wait for ten seconds, 256 of them; more are refused at once', async () => {
     const { reads } = started()
     begun(reads, 1, 8)
-    const waiting = Array.from({ length: 256 }, () => reads.of(1, 1).begin())
+    const waiting = Array.from({ length: 256 }, () => reads.of(1).begin())
     const refused = Promise.all(waiting.map((one) => expect(one).rejects.toMatchObject(TOO_MANY)))
-    await expect(reads.of(1, 1).begin()).rejects.toMatchObject(TOO_MANY)
+    await expect(reads.of(1).begin()).rejects.toMatchObject(TOO_MANY)
     await vi.advanceTimersByTimeAsync(9_999)
     expect(await settled(waiting[255] as Promise<void>)).toBe('no')
     await vi.advanceTimersByTimeAsync(1)
     await refused
-    expect(await settled(reads.of(1, 1).begin())).toBe('no')
+    expect(await settled(reads.of(1).begin())).toBe('no')
   })
 
   test('that were left give up their places, taken or waited for', async () => {
@@ -74,21 +74,21 @@ describe('reads of a user', () => {
     const running = begun(reads, 1, 8)
     const waiting = begun(reads, 1, 256)
     for (const read of waiting) read.end()
-    const next = reads.of(1, 1).begin()
+    const next = reads.of(1).begin()
     for (const read of running) read.end()
     expect(await settled(next)).toBe('yes')
     await vi.advanceTimersByTimeAsync(0)
     begun(reads, 1, 7)
-    expect(await settled(reads.of(1, 1).begin())).toBe('no')
+    expect(await settled(reads.of(1).begin())).toBe('no')
   })
 })
 
 describe('the memory of a read', () => {
   test('is taken from the share of its client, waited for, and given back at its end', async () => {
     const { memory, reads } = started()
-    const first = reads.of(1, 'user 1')
+    const first = reads.of(1)
     await first.hold(SHARE)
-    const second = reads.of(1, 'user 1')
+    const second = reads.of(1)
     const holding = second.hold(MIB)
     expect(await settled(holding)).toBe('no')
     first.end()
@@ -102,7 +102,7 @@ describe('the memory of a read', () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation('user 1')
     expect(memory.take(body, SHARE)).toBe(true)
-    const read = reads.of(1, 'user 1')
+    const read = reads.of(1)
     const first = read.hold(MIB)
     await vi.advanceTimersByTimeAsync(6_000)
     memory.give(body, MIB)
@@ -118,9 +118,9 @@ describe('the memory of a read', () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation('a body')
     expect(memory.take(body, 100 * MIB)).toBe(true)
-    await reads.of(1, 'user 1').hold(60 * MIB)
-    const more = reads.of(1, 'user 1').hold(20 * MIB)
-    const another = reads.of(2, 'user 2').hold(40 * MIB)
+    await reads.of(1).hold(60 * MIB)
+    const more = reads.of(1).hold(20 * MIB)
+    const another = reads.of(2).hold(40 * MIB)
     expect([await settled(more), await settled(another)]).toEqual(['no', 'no'])
     memory.give(body, 20 * MIB)
     expect([await settled(more), await settled(another)]).toEqual(['no', 'yes'])
@@ -130,7 +130,7 @@ describe('the memory of a read', () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation('user 1')
     expect(memory.take(body, SHARE)).toBe(true)
-    const read = reads.of(1, 'user 1')
+    const read = reads.of(1)
     const holding = read.hold(MIB)
     read.end()
     await expect(holding).rejects.toMatchObject(TOO_MANY)

@@ -1,6 +1,5 @@
 import { GatewayError } from '../errors.ts'
 import { MemoryAllocation, type RequestMemory } from './request-memory.ts'
-import type { Client } from './shared-pool.ts'
 
 /** Reads of one user that run at once, and that wait for their turn. */
 const MAX_RUNNING = 8
@@ -27,14 +26,12 @@ export class StoreReads {
     this.#memory = memory
   }
 
-  /** A read of a user, whose memory is `memory`: that of its request, or of a client for the read alone. */
-  of(userId: number, memory: MemoryAllocation | Client): StoreRead {
-    const isOwn = !(memory instanceof MemoryAllocation)
-    const allocation = isOwn ? new MemoryAllocation(memory) : memory
+  /** A read of a user, by whatever key or session. `body`: memory of its request, which it then takes more of. */
+  of(userId: number, body?: MemoryAllocation): StoreRead {
     return new StoreRead({
       memory: this.#memory,
-      allocation,
-      isOwn,
+      allocation: body ?? new MemoryAllocation(`user ${userId}`),
+      isOwn: body === undefined,
       enter: (start) => this.#enter(userId, start),
     })
   }

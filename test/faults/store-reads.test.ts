@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, get, request, type RequestOptions, type Server } from 'node:http'
+import { type ClientRequest, createServer, get, request, type RequestOptions, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -56,7 +56,7 @@ beforeAll(async () => {
       channels: [channel('m', `http://127.0.0.1:${port}/v1`)],
       users: [
         ROOT,
-        user(2, 'ann', [token('ann')], { access_token: ACCOUNT.authorization }),
+        user(2, 'ann', [token('ann'), token('ann2')], { access_token: ACCOUNT.authorization }),
         user(3, 'bob', [token('bob')]),
       ],
     },
@@ -225,6 +225,31 @@ function residentOf(pid: number): number {
     return 0
   }
 }
+
+test('eight reads of a user run at once, by whatever keys and sessions, while others read', async () => {
+  /** Requests a large response, and reads none of it. */
+  const unread = (key: string): Promise<ClientRequest> =>
+    new Promise((resolve, reject) => {
+      const headers = { authorization: `Bearer sk-${key}` }
+      const sent = get(`${gateway.url}/v1/responses/${LARGE_OUTPUT}`, { agent: false, headers }, () =>
+        resolve(sent),
+      )
+      sent.on('error', reject)
+    })
+  const running = await Promise.all(['ann', 'ann', 'ann', 'ann', 'ann2', 'ann2', 'ann2', 'ann2'].map(unread))
+  try {
+    let isOver = false
+    const ninth = asked('/api/token/?page_size=1', { headers: ACCOUNT }).finally(() => (isOver = true))
+    const ofAnother = { headers: { authorization: 'Bearer sk-bob' } }
+    expect((await asked(`/v1/responses/${LARGE_OUTPUT}`, ofAnother)).status).toBe(404)
+    await sleep(300)
+    expect(isOver).toBe(false)
+    running[0]?.destroy()
+    expect((await ninth).status).toBe(200)
+  } finally {
+    for (const one of running) one.destroy()
+  }
+})
 
 describe('sixty requests of one user at once', () => {
   const attacks: Record<string, () => Promise<{ status: number; bytes: number }>> = {

@@ -12,7 +12,7 @@ export type TokenPage = z.output<typeof tokenPageSchema>
 
 /** A page of a user's tokens, newest first. */
 export async function tokenPage(
-  parts: ManagementParts,
+  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
   { user: userId, ...page }: Page & { readonly user: number },
 ): Promise<TokenPage> {
   const found = await parts.store.read('keyedTokenPage', {
@@ -25,7 +25,7 @@ export async function tokenPage(
 
 /** Builds a page in responses. */
 export async function tokenPageObject(
-  parts: ManagementParts,
+  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
   page: Page,
   total: number,
   tokens: readonly KeyedToken[],

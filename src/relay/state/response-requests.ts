@@ -59,7 +59,7 @@ export class ResponseRequests {
   /** Finds a response of the caller's, and takes the request off the caller's limits. */
   async find(incoming: IncomingCall, caller: Caller, id: string): Promise<Asked> {
     const settings = this.#parts.settings()
-    const reading = this.#parts.reads.of(caller.user.id, caller.token.id)
+    const reading = this.#parts.reads.of(caller.user.id)
     incoming.response.onClosed(() => reading.end())
     // The response may have been aborted before its listener was set.
     if (incoming.response.isAborted) reading.end()

@@ -1,0 +1,77 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { filled, idAt } from '../../test/usage-log-rows.ts'
+import { newToken, newUser, openedStore, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
+import { RequestMemory } from '../limits/request-memory.ts'
+import { StoreReads } from '../limits/store-reads.ts'
+import type { Store } from '../store/store.ts'
+import { meteredStore } from './metered-store.ts'
+import { usageCsv } from './usage/export-usage.ts'
+import { tokenPage } from './tokens/token-page.ts'
+
+const KIB = 1024
+const MIB = 1024 * KIB
+/** Share of a client while no other has come lately: 7 of 8 parts of 192 MiB. */
+const SHARE = 168 * MIB
+const nowMs = (): number => performance.now()
+
+/** A store as a request of user 1 reads it, and what was read, with the memory that was held then. */
+function stageOf(store: Pick<Store, 'read' | 'write'>) {
+  const memory = new RequestMemory(() => 32 * MIB, nowMs)
+  const reads = new StoreReads(memory)
+  const reading = reads.of(1)
+  onTestFinished(() => reading.end())
+  const done: { readonly name: string; readonly held: number }[] = []
+  const rows: Pick<Store, 'read' | 'write'> = {
+    read(name, ...input) {
+      if (name !== 'readBytes') done.push({ name, held: memory.held })
+      return store.read(name, ...input)
+    },
+    write: (name, ...input) => store.write(name, ...input),
+  }
+  return { memory, reads, reading, done, metered: meteredStore(rows, reading) }
+}
+
+test('a page takes the memory of its texts before it is read, and waits for it', async () => {
+  const store = await openedStore()
+  const { memory, reads, reading, done, metered } = stageOf(store)
+  const { id: userId } = await store.write('createUser', newUser())
+  const token = (n: number) => newToken(userId, { key: `k${n}`, modelLimits: 'm'.repeat(64 * KIB) })
+  for (let n = 0; n < 10; n += 1) await store.write('createToken', token(n))
+  const another = reads.of(1)
+  await another.hold(SHARE - MIB)
+  const page = tokenPage({ store: metered, nowMs }, { user: userId, page: 1, pageSize: 10 })
+  // The sizes of the rows are read meanwhile.
+  await store.read('profile', { userId })
+  await store.read('profile', { userId })
+  expect(done).toEqual([])
+  another.end()
+  expect((await page).items).toHaveLength(10)
+  expect(done[0]).toEqual({ name: 'keyedTokenPage', held: expect.any(Number) })
+  expect(done[0]?.held).toBeGreaterThan(6 * 10 * 64 * KIB)
+  reading.end()
+  expect(memory.held).toBe(0)
+})
+
+test('an export holds the memory of one of its steps, of 2,000 calls, however many there are', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store } = await storeWithAccount(path)
+  using database = new DatabaseSync(path)
+  const calls = Array.from({ length: 4_500 }, (_, n) => ({ id: idAt(n), endedMs: n }))
+  database.exec('BEGIN')
+  await filled({ sql: (statement) => Promise.resolve(database.prepare(statement).all()) }, calls)
+  database.exec('COMMIT')
+  const { memory, metered, reading } = stageOf(store)
+  const pieces: number[] = []
+  const held = new Set<number>()
+  for await (const piece of usageCsv({ store: metered }, {}, ['id'], ({ id }) => ({ id }))) {
+    pieces.push(piece.split('\n').length - 1)
+    held.add(memory.held)
+  }
+  // With the header.
+  expect(pieces).toEqual([2_001, 2_000, 500])
+  expect([...held]).toEqual([6 * (2_048 + 16) * KIB])
+  reading.end()
+  expect(memory.held).toBe(0)
+})
