@@ -26,7 +26,7 @@ export class StoreReads {
     this.#memory = memory
   }
 
-  /** A read of a user, by whatever key or session. `body`: memory of its request, which it then takes more of. */
+  /** A read of a user, by whatever key or session. `body`: memory of the request, to which it adds. */
   of(userId: number, body?: MemoryAllocation): StoreRead {
     return new StoreRead({
       memory: this.#memory,

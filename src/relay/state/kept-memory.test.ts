@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { startOwnServer } from '../../../test/equipment/own-server.ts'
+import { rawConnection } from '../../../test/equipment/raw-socket.ts'
 import { openedStore } from '../../../test/store-rows.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { scanObject } from '../../protocols/json/json-scan.ts'
@@ -7,6 +9,7 @@ import type { Reader } from '../dialects/dialect.ts'
 import { findContinued } from './continued.ts'
 import { withKeptItems } from './kept-items.ts'
 import { KeptBound } from './kept-bound.ts'
+import { type Asked, type ResponseRequestParts, ResponseRequests } from './response-requests.ts'
 import { ResponseStore } from './response-store.ts'
 
 const FIRST = `resp_${'a'.repeat(32)}`
@@ -63,7 +66,7 @@ async function stage({ bodyLimit = 10_000_000 } = {}) {
     settings: { options: { keepResponsesMs: 1, bodyLimit } },
     readStore: () => reading,
   } as unknown as Reader
-  return { responses, reader, steps, rows }
+  return { responses, reader, reading, steps, rows }
 }
 
 test('a kept response is removed with the parts that its content is stored in', async () => {
@@ -100,6 +103,21 @@ test('a conversation that is too large is refused before it is loaded', async ()
   })
   expect(steps.filter((step) => LOADING.has(String(step)) || typeof step === 'number')).toEqual([])
 })
+
+test.each(['retrieve', 'inputItems'] as const)(
+  'a kept response takes the memory of its parts before they are loaded: %s',
+  async (way) => {
+    const { responses, reading, steps } = await stage()
+    const requests = new ResponseRequests({ responses } as unknown as ResponseRequestParts)
+    const asked = { reading, response: kept(FIRST, null), isKept: true, query: new URLSearchParams() }
+    using own = await startOwnServer((_, response) => {
+      void requests[way]({ ...asked, incoming: { id: 'call', response } } as unknown as Asked)
+    })
+    const request = 'GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
+    expect(await rawConnection(own.port, request).closed()).toMatch(/^HTTP\/1\.1 200 OK/)
+    expect(heldBeforeLoading(steps)).toBe(4 * 1024 * 1024)
+  },
+)
 
 test('items take their memory before they are loaded', async () => {
   const { responses, reader, steps } = await stage()
