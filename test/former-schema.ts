@@ -8,7 +8,12 @@ const TABLES = [...POINT_TABLES.map(({ name }) => name), 'usage_refusals', 'pric
 const LATER_TABLES = {
   SQLite: ['audit_log', 'declared_settings', 'kept_sums'],
   PostgreSQL: [
-    ...['audit_log', 'declared_settings', 'call_generation', 'call_nodes', 'call_places', 'kept_sums'],
+    'audit_log',
+    'declared_settings',
+    'call_generation',
+    'call_nodes',
+    'call_places',
+    'kept_sums',
     'message_key',
   ],
 } as const
