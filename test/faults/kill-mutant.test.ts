@@ -57,8 +57,8 @@ const DEFECTS: readonly Patch[] = [
   // Charges a client that leaves in the middle for the prompt alone.
   {
     file: 'src/relay/priced-usage.ts',
-    text: 'output: isComplete ? output : Math.max(reported?.output ?? 0, output)',
-    by: `output: isComplete ? output : ${has('no output counted')} ? (reported?.output ?? 0) : Math.max(reported?.output ?? 0, output)`,
+    text: 'const isReportedMore = ',
+    by: `const isReportedMore = ${has('no output counted')} || `,
   },
 ]
 
