@@ -27,6 +27,8 @@ test.each([
   ['PNG', base64([...PNG, 0, 0, 4, 0, 0, 0, 6, 0], 60), '1024x1536', 6_240],
   ['JPEG', base64(JPEG, 60), '512x256', 520],
   ['WebP', base64(WEBP, 60), '512x256', 520],
+  ['a size that no model makes', base64([...PNG, 0x7f, 0xff, 0xff, 0xff, 0, 0, 4, 0], 60), undefined, 6_240],
+  ['a side of nothing', base64([...PNG, 0, 0, 0, 0, 0, 0, 4, 0], 60), undefined, 6_240],
   ['other bytes', base64([1, 2, 3, 4], 60), undefined, 6_240],
   ['an address', '', undefined, 6_240],
 ])('a picture tells its size: %s', (_, data, size, tokens) => {

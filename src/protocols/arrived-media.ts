@@ -8,6 +8,8 @@ const HEAD_LENGTH = 1_024
 /** Tokens of a picture of the dearest usual form, and the pixels that this has. */
 const PICTURE_TOKENS = 6_240
 const PICTURE_PIXELS = 1_024 * 1_536
+/** Largest side of a picture that a model makes: the size that a head states is the upstream's word. */
+const MAX_SIDE = 8_192
 
 /** A picture that arrived. */
 export interface ArrivedPicture {
@@ -45,7 +47,7 @@ export class ArrivedMedia {
 
   /** Adds a picture, of which `base64` is at least the beginning; '' where it is given by its address. */
   addPicture(base64: string, tokens?: number): void {
-    const size = sizeOf(Buffer.from(base64.slice(0, HEAD_LENGTH), 'base64'))
+    const size = believedSize(Buffer.from(base64.slice(0, HEAD_LENGTH), 'base64'))
     this.pictures.push({
       size: size && `${size.width}x${size.height}`,
       tokens: tokens ?? (size ? tokensOf(size.width * size.height) : PICTURE_TOKENS),
@@ -62,8 +64,19 @@ function tokensOf(pixels: number): number {
   return Math.max(1, Math.ceil((PICTURE_TOKENS * pixels) / PICTURE_PIXELS))
 }
 
+function believedSize(head: Buffer): Size | undefined {
+  const size = sizeOf(head)
+  const isBelieved = (side: number): boolean => side > 0 && side <= MAX_SIDE
+  return size && isBelieved(size.width) && isBelieved(size.height) ? size : undefined
+}
+
+interface Size {
+  readonly width: number
+  readonly height: number
+}
+
 /** Reads the size of a PNG, WebP or JPEG picture from its head; undefined for any other bytes. */
-function sizeOf(head: Buffer): { readonly width: number; readonly height: number } | undefined {
+function sizeOf(head: Buffer): Size | undefined {
   if (head.length >= 24 && head.toString('latin1', 1, 4) === 'PNG')
     return { width: head.readUInt32BE(16), height: head.readUInt32BE(20) }
   if (head.length >= 30 && head.toString('latin1', 8, 16) === 'WEBPVP8X')
@@ -73,7 +86,7 @@ function sizeOf(head: Buffer): { readonly width: number; readonly height: number
 }
 
 /** Walks the segments of a JPEG to the one with its size. */
-function jpegSize(head: Buffer): { readonly width: number; readonly height: number } | undefined {
+function jpegSize(head: Buffer): Size | undefined {
   for (let at = 2; at + 9 <= head.length; at += 2 + head.readUInt16BE(at + 2)) {
     const marker = head.readUInt16BE(at)
     const isFrame = marker >= 0xffc0 && marker <= 0xffcf && ![0xffc4, 0xffc8, 0xffcc].includes(marker)
