@@ -24,6 +24,7 @@ const TABLES = [
   'holds',
   'identities',
   'kept_signatures',
+  'kept_sums',
   'price_sets',
   'reasoning_origins',
   'response_parts',
@@ -54,6 +55,7 @@ const SHARED_TABLES = [
   'leases',
   'lost_budgets',
   'lost_estimates',
+  'message_key',
   'nodes',
   ...TABLES,
 ].sort()
