@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { exactNumber } from '../protocols/json/exact-json.ts'
 import { jsonPieces } from './json-pieces.ts'
 
 test('pieces of JSON together are the whole, as it is written at once', () => {
@@ -7,6 +8,7 @@ test('pieces of JSON together are the whole, as it is written at once', () => {
     fc.constant(undefined),
     fc.constant(Symbol('x')),
     fc.date(),
+    fc.constant(exactNumber('9007199254740993.50')),
     fc.constant(() => 1),
   )
   const value = fc.letrec((tie) => ({

@@ -1,3 +1,5 @@
+import { isJsonText } from '../protocols/json/exact-json.ts'
+
 /** Depth to which containers are divided: the response, its data, a list in it, and its elements. */
 const DEPTH = 4
 
@@ -35,7 +37,7 @@ function isWritten(value: unknown): boolean {
 
 /** Whether an object is written by its members alone. */
 function isPlain(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null || 'toJSON' in value) return false
+  if (typeof value !== 'object' || value === null || 'toJSON' in value || isJsonText(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
 }

@@ -7,6 +7,7 @@ type SourceReviver = (key: string, value: unknown, context: { readonly source?: 
 interface ExactJson {
   parse(text: string, reviver: SourceReviver): unknown
   rawJSON(text: string): object
+  isRawJSON(value: unknown): boolean
 }
 
 const exact = JSON as unknown as ExactJson
@@ -27,4 +28,9 @@ export function parseExact(text: string): unknown {
 /** Creates a number that JSON.stringify writes with exactly these digits. */
 export function exactNumber(text: string): object {
   return exact.rawJSON(text)
+}
+
+/** Whether a value stands for a JSON text that is written as it is. */
+export function isJsonText(value: object): boolean {
+  return exact.isRawJSON(value)
 }
